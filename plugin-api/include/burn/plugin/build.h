@@ -1,0 +1,209 @@
+/* build.h - write an op with other ops: for decompositions and gradient rules.
+ *
+ * A builder runs calls on one backend through host->invoke. Results are borrowed from the builder, which releases them all
+ * at the end; burn_build_give hands one out with a reference of its own. The first failure sticks: later steps see NULL
+ * inputs and do nothing, so a formula is written straight down and checked once, by burn_builder_end.
+ *
+ *   BurnBuilder b = burn_builder_begin(host, backend);
+ *   BurnPrimitive *y = burn_build_mul(&b, x, burn_build_op1(&b, BURN_OP_sigmoid, x));
+ *   outputs[0] = burn_build_give(&b, y);
+ *   return burn_builder_end(&b);
+ */
+#ifndef BURN_PLUGIN_BUILD_H
+#define BURN_PLUGIN_BUILD_H
+
+#include <burn/plugin/backend.h>
+
+#include <string.h>
+
+typedef struct BurnBuilder {
+  const BurnHost *host;
+  const BurnBackend *backend;
+  BurnStatus status;              /* the first failure */
+  uint32_t count, capacity;       /* of owned */
+  BurnPrimitive **owned;          /* points at first until it is full */
+  BurnPrimitive *first[24];
+} BurnBuilder;
+
+static inline BurnBuilder burn_builder_begin(const BurnHost *host, const BurnBackend *backend) {
+  BurnBuilder b;
+  b.host = host;
+  b.backend = backend;
+  b.status = BURN_OK;
+  b.count = 0;
+  b.capacity = 24;
+  b.owned = NULL;
+  return b;
+}
+
+/* Releases all results and returns the first failure. */
+static inline BurnStatus burn_builder_end(BurnBuilder *b) {
+  BurnPrimitive **owned = b->owned ? b->owned : b->first;
+  uint32_t i;
+  for (i = 0; i < b->count; i++) b->backend->release(b->backend->self, owned[i]);
+  if (b->owned) b->host->free(b->owned, b->capacity * sizeof(BurnPrimitive *));
+  b->owned = NULL;
+  b->count = 0;
+  return b->status;
+}
+
+/* Records a failure found by the caller; the first one wins. */
+static inline void burn_builder_fail(BurnBuilder *b, BurnStatus status) {
+  if (b->status == BURN_OK) b->status = status;
+}
+
+/* Makes the builder the owner of a reference. Returns x. */
+static inline BurnPrimitive *burn_build_own(BurnBuilder *b, BurnPrimitive *x) {
+  if (!x) return NULL;
+  if (b->count == b->capacity) {
+    const uint64_t bytes = b->capacity * sizeof(BurnPrimitive *);
+    BurnPrimitive **more = (BurnPrimitive **)b->host->allocate(bytes * 2);
+    if (!more) {
+      b->backend->release(b->backend->self, x);
+      burn_builder_fail(b, (BurnStatus)BURN_STATUS_OUT_OF_MEMORY);
+      return NULL;
+    }
+    memcpy(more, b->owned ? b->owned : b->first, (size_t)bytes);
+    if (b->owned) b->host->free(b->owned, bytes);
+    b->owned = more;
+    b->capacity *= 2;
+  }
+  (b->owned ? b->owned : b->first)[b->count++] = x;
+  return x;
+}
+
+/* A reference to x for the caller, to be stored as a result; NULL after a failure. */
+static inline BurnPrimitive *burn_build_give(BurnBuilder *b, BurnPrimitive *x) {
+  if (b->status != BURN_OK || !x) return NULL;
+  b->backend->retain(b->backend->self, x);
+  return x;
+}
+
+/* One op with several results, which are written to out (NULL after a failure). An absent optional input is NULL; required
+ * inputs that are NULL come from an earlier failure. */
+static inline void burn_build_call(BurnBuilder *b, uint32_t op, uint32_t input_count, BurnPrimitive *const *inputs,
+                                   uint32_t attr_count, const BurnAttr *attrs, uint32_t output_count,
+                                   BurnPrimitive **out) {
+  BurnOpCall call;
+  BurnStatus status;
+  uint32_t i;
+  for (i = 0; i < output_count; i++) out[i] = NULL;
+  if (b->status != BURN_OK) return;
+  memset(&call, 0, sizeof call);
+  call.struct_size = (uint32_t)sizeof call;
+  call.op = op;
+  call.attr_count = attr_count;
+  call.input_count = input_count;
+  call.output_count = output_count;
+  call.inputs = inputs;
+  call.outputs = out;
+  call.attrs = attrs;
+  status = b->host->invoke(b->backend, &call);
+  if (status != BURN_OK) {
+    burn_builder_fail(b, status);
+    return;
+  }
+  for (i = 0; i < output_count; i++) out[i] = burn_build_own(b, out[i]);
+}
+
+/* One op with one result. */
+static inline BurnPrimitive *burn_build(BurnBuilder *b, uint32_t op, uint32_t input_count, BurnPrimitive *const *inputs,
+                                        uint32_t attr_count, const BurnAttr *attrs) {
+  BurnPrimitive *out = NULL;
+  burn_build_call(b, op, input_count, inputs, attr_count, attrs, 1, &out);
+  return out;
+}
+
+/* -- shorthands: the number in the name counts the inputs ---------------------------------------------------------- */
+
+static inline BurnPrimitive *burn_build_op1(BurnBuilder *b, uint32_t op, BurnPrimitive *x) {
+  return burn_build(b, op, 1, &x, 0, NULL);
+}
+static inline BurnPrimitive *burn_build_op2(BurnBuilder *b, uint32_t op, BurnPrimitive *x, BurnPrimitive *y) {
+  BurnPrimitive *inputs[2];
+  inputs[0] = x;
+  inputs[1] = y;
+  return burn_build(b, op, 2, inputs, 0, NULL);
+}
+static inline BurnPrimitive *burn_build_op3(BurnBuilder *b, uint32_t op, BurnPrimitive *x, BurnPrimitive *y,
+                                            BurnPrimitive *z) {
+  BurnPrimitive *inputs[3];
+  inputs[0] = x;
+  inputs[1] = y;
+  inputs[2] = z;
+  return burn_build(b, op, 3, inputs, 0, NULL);
+}
+/* An op with one f64 attribute: add_scalar, powf_scalar, clamp_min, greater_scalar ... */
+static inline BurnPrimitive *burn_build_scalar(BurnBuilder *b, uint32_t op, BurnPrimitive *x, double value) {
+  const BurnAttr attr = burn_attr_f64(value);
+  return burn_build(b, op, 1, &x, 1, &attr);
+}
+/* An op with a dim as its first attribute: sum_dim, max_dim, argmax ... */
+static inline BurnPrimitive *burn_build_dim(BurnBuilder *b, uint32_t op, BurnPrimitive *x, int64_t dim) {
+  const BurnAttr attr = burn_attr_i64(dim);
+  return burn_build(b, op, 1, &x, 1, &attr);
+}
+/* The same with two inputs: select, gather. */
+static inline BurnPrimitive *burn_build_dim2(BurnBuilder *b, uint32_t op, BurnPrimitive *x, BurnPrimitive *y,
+                                             int64_t dim) {
+  const BurnAttr attr = burn_attr_i64(dim);
+  BurnPrimitive *inputs[2];
+  inputs[0] = x;
+  inputs[1] = y;
+  return burn_build(b, op, 2, inputs, 1, &attr);
+}
+/* The same with three: select_add, scatter_add. */
+static inline BurnPrimitive *burn_build_dim3(BurnBuilder *b, uint32_t op, BurnPrimitive *x, BurnPrimitive *y,
+                                             BurnPrimitive *z, int64_t dim) {
+  const BurnAttr attr = burn_attr_i64(dim);
+  BurnPrimitive *inputs[3];
+  inputs[0] = x;
+  inputs[1] = y;
+  inputs[2] = z;
+  return burn_build(b, op, 3, inputs, 1, &attr);
+}
+/* An op whose one attribute is a list of integers: reshape, permute, expand. */
+static inline BurnPrimitive *burn_build_i64s(BurnBuilder *b, uint32_t op, BurnPrimitive *x, const int64_t *values,
+                                             uint32_t count) {
+  const BurnAttr attr = burn_attr_i64s(values, count);
+  return burn_build(b, op, 1, &x, 1, &attr);
+}
+static inline BurnPrimitive *burn_build_reshape(BurnBuilder *b, BurnPrimitive *x, const int64_t *shape, uint32_t rank) {
+  return burn_build_i64s(b, BURN_OP_reshape, x, shape, rank);
+}
+static inline BurnPrimitive *burn_build_permute(BurnBuilder *b, BurnPrimitive *x, const int64_t *axes, uint32_t rank) {
+  return burn_build_i64s(b, BURN_OP_permute, x, axes, rank);
+}
+static inline BurnPrimitive *burn_build_expand(BurnBuilder *b, BurnPrimitive *x, const int64_t *shape, uint32_t rank) {
+  return burn_build_i64s(b, BURN_OP_expand, x, shape, rank);
+}
+static inline BurnPrimitive *burn_build_cast(BurnBuilder *b, BurnPrimitive *x, BurnDType dtype) {
+  const BurnAttr attr = burn_attr_dtype(dtype);
+  return burn_build(b, BURN_OP_cast, 1, &x, 1, &attr);
+}
+/* A tensor of one value. */
+static inline BurnPrimitive *burn_build_full(BurnBuilder *b, const int64_t *shape, uint32_t rank, BurnDType dtype,
+                                             double value) {
+  BurnAttr attrs[3];
+  attrs[0] = burn_attr_i64s(shape, rank);
+  attrs[1] = burn_attr_dtype(dtype);
+  attrs[2] = burn_attr_f64(value);
+  return burn_build(b, BURN_OP_full, 0, NULL, 3, attrs);
+}
+/* The last two axes swapped. */
+static inline BurnPrimitive *burn_build_transpose(BurnBuilder *b, BurnPrimitive *x) {
+  int64_t axes[BURN_MAX_RANK];
+  uint32_t i;
+  if (!x || x->rank < 2) return NULL;
+  for (i = 0; i < x->rank; i++) axes[i] = (int64_t)i;
+  axes[x->rank - 1] = (int64_t)x->rank - 2;
+  axes[x->rank - 2] = (int64_t)x->rank - 1;
+  return burn_build_permute(b, x, axes, x->rank);
+}
+
+#define burn_build_add(b, x, y) burn_build_op2(b, BURN_OP_add, x, y)
+#define burn_build_sub(b, x, y) burn_build_op2(b, BURN_OP_sub, x, y)
+#define burn_build_mul(b, x, y) burn_build_op2(b, BURN_OP_mul, x, y)
+#define burn_build_div(b, x, y) burn_build_op2(b, BURN_OP_div, x, y)
+
+#endif

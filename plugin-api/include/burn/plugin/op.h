@@ -1,0 +1,96 @@
+/* op.h - ops.def as C: op numbers, attribute structs, the boxed call. */
+#ifndef BURN_PLUGIN_OP_H
+#define BURN_PLUGIN_OP_H
+
+#include <burn/plugin/types.h>
+
+/* BURN_OP_matmul and so on. Numbers from BURN_OP_LIMIT up are left for ops registered at run time. */
+enum {
+  BURN_OP_INVALID = 0,
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  BURN_OP_##name = (number),
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+  BURN_OP_LIMIT = 384
+};
+
+/* What kind of work an op is. */
+enum {
+  BURN_TRAIT_ELEMENTWISE = 1, /* element i of the result needs element i of the (broadcast) inputs only */
+  BURN_TRAIT_REDUCE = 2,      /* combines elements along axes */
+  BURN_TRAIT_VIEW = 4,        /* other shape or order over the same storage where the backend has strides */
+  BURN_TRAIT_CREATE = 8,      /* has no inputs */
+  BURN_TRAIT_RANDOM = 16,     /* depends on seed and offset */
+  BURN_TRAIT_COMPUTE = 32,    /* matrix product, convolution, pooling */
+  BURN_TRAIT_MOVE = 64        /* copies elements to other places */
+};
+
+/* For each op a struct BurnAttrs_<name> whose members are BurnAttr only, which is the layout of call->attrs. So
+ * attributes have names in C and are still an array of tagged values for whoever handles calls in general. */
+#define BURN_ATTR(TAG, attr, fallback) BurnAttr attr;
+#define BURN_NONE BurnAttr none;
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  typedef struct BurnAttrs_##name {                                                             \
+    attrs                                                                                       \
+  } BurnAttrs_##name;
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_ATTR
+#undef BURN_NONE
+
+/* Flags of a BurnOpCall. */
+enum {
+  BURN_CALL_DETERMINISTIC = 1 /* the same bits every time, whatever it costs */
+};
+
+/* One op applied to tensors. Plain data, borrowed for the duration of the call: it is executed, asked about, printed,
+ * recorded and replayed. The host fills missing attributes and `output_descs` before any plugin sees the call.
+ *
+ * Ownership: inputs are borrowed. Every entry of `outputs` is NULL on entry; on success the callee stores a new primitive
+ * with one reference that belongs to the caller; on failure it stores nothing. */
+typedef struct BurnOpCall {
+  uint32_t struct_size;
+  uint32_t flags;                     /* BURN_CALL_* */
+  uint32_t op;                        /* BURN_OP_* */
+  uint32_t attr_count;
+  uint32_t input_count;
+  uint32_t output_count;
+  BurnPrimitive *const *inputs;       /* [input_count]; NULL for an absent optional input */
+  BurnPrimitive **outputs;            /* [output_count] */
+  const BurnAttr *attrs;              /* [attr_count], in the order of ops.def */
+  const BurnTensorDesc *output_descs; /* [output_count]: the shape and dtype each output must have */
+  uint64_t donate;                    /* bit i: the caller drops its reference to input i right after this call. Who holds
+                                         the only reference to a primitive and its storage may then write into it. */
+  uint64_t correlation;               /* number of the call in logs and traces; 0 when unnumbered */
+  const void *next;                   /* extensions; NULL */
+} BurnOpCall;
+
+/* The attributes of a call as the struct of its op: BURN_ATTRS(conv2d, call)->stride.value.i64s[0]. */
+#define BURN_ATTRS(name, call) ((const BurnAttrs_##name *)(const void *)(call)->attrs)
+
+/* What ops.def says of one op; the host returns it by number or by name. */
+typedef struct BurnOpInfo {
+  uint32_t struct_size;
+  uint32_t op;
+  const char *name;
+  uint32_t input_count;             /* for list ops 1: the least number */
+  uint32_t input_required;          /* the first so many must be present */
+  uint32_t takes_list;              /* 1: any number of inputs from 1 up */
+  uint32_t output_count;
+  uint32_t attr_count;
+  uint32_t kinds;                   /* BURN_KIND_* accepted */
+  uint32_t traits;                  /* BURN_TRAIT_* */
+  uint32_t is_composite;            /* 1: has a decomposition */
+  uint32_t gradient;                /* BURN_GRADIENT_* */
+  const char *const *input_names;   /* [input_count] */
+  const char *const *attr_names;    /* [attr_count] */
+  const BurnAttr *attr_defaults;    /* [attr_count]; tag NONE means required */
+  const uint32_t *attr_tags;        /* [attr_count] BURN_ATTR_* */
+  uint32_t gradient;                /* BURN_GRADIENT_* */
+  const char *doc;
+} BurnOpInfo;
+
+/* How gradients pass an op; see ops.def. */
+enum { BURN_GRADIENT_CONSTANT = 0, BURN_GRADIENT_RULE = 1, BURN_GRADIENT_VIA = 2 };
+
+#endif

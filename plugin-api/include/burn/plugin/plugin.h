@@ -1,0 +1,106 @@
+/* plugin.h - the descriptor of a plugin and the one symbol it exports. Include this to write a plugin.
+ *
+ * A plugin is a shared library (or an object linked into the program) with one function, burn_plugin_query_v0, that
+ * returns a read-only BurnPlugin. It says what the plugin is and which interfaces it offers; nothing runs before open. */
+#ifndef BURN_PLUGIN_PLUGIN_H
+#define BURN_PLUGIN_PLUGIN_H
+
+#include <burn/plugin/backend.h>
+
+/* Kinds of a plugin. */
+enum {
+  BURN_PLUGIN_BACKEND = 1, /* offers "burn.backend" */
+  BURN_PLUGIN_LAYER = 2    /* a decorator; offers "burn.layer" */
+};
+
+/* What the host tells a plugin that it asks for its descriptor. */
+typedef struct BurnQuery {
+  uint32_t struct_size;
+  uint32_t host_major;
+  uint32_t host_minor;
+  uint32_t oldest_minor;    /* oldest minor the host still serves */
+  const char *host_version; /* "0.1.0" */
+} BurnQuery;
+
+/* A device that a backend found: filled by probe. */
+typedef struct BurnDeviceInfo {
+  uint32_t struct_size;
+  uint32_t index;        /* the number after the colon in "cuda:0" */
+  int64_t memory_bytes;  /* total; 0 if unknown */
+  char name[128];        /* "AMD EPYC (2 cores, avx2)" */
+} BurnDeviceInfo;
+
+/* Answer of probe. */
+typedef struct BurnProbe {
+  uint32_t struct_size;
+  int32_t score;             /* 0: cannot be used here. CPU backends 100, GPU backends 1000 and more */
+  uint32_t device_count;     /* devices written */
+  uint32_t device_capacity;  /* room in devices */
+  BurnDeviceInfo *devices;
+  char reason[256];          /* why the score is 0, or what was found */
+} BurnProbe;
+
+/* Interface "burn.backend", version 1. */
+typedef struct BurnBackendInterface {
+  uint32_t struct_size;
+  uint32_t version;
+  /* Looks for usable hardware. Quick, repeatable, without side effects; a missing driver is score 0 with a reason. */
+  void(BURN_CALL *probe)(const BurnHost *host, BurnProbe *out);
+  /* Opens device `index`. `owner` is stamped on every primitive. Fills out; struct_size is set by the caller to the size
+   * it knows, the callee fills no more than that. */
+  BurnStatus(BURN_CALL *open)(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
+                              BurnBackend *out);
+} BurnBackendInterface;
+
+/* Interface "burn.layer", version 1. */
+typedef struct BurnLayerInterface {
+  uint32_t struct_size;
+  uint32_t version;
+  uint32_t wraps_tensors;  /* 1: hands out primitives of its own (then unwrap and adopt are set) */
+  uint32_t reserved;
+  /* Opens the layer on top of `next`, which stays valid until after close. */
+  BurnStatus(BURN_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
+                              BurnBackend *out);
+} BurnLayerInterface;
+
+/* The descriptor. Strings and tables live in read-only data. */
+typedef struct BurnPlugin {
+  uint32_t struct_size;
+  uint32_t abi_major;       /* BURN_ABI_MAJOR of the headers it was built with */
+  uint32_t abi_minor;       /* BURN_ABI_MINOR of the headers it was built with */
+  uint32_t min_host_minor;  /* the oldest host it can work with; 0 when any */
+  uint32_t kind;            /* BURN_PLUGIN_* */
+  uint32_t reserved;
+  const char *name;         /* what stack texts call it: a-z, 0-9, _ ; starts with a letter */
+  const char *version;      /* its own, "1.2.3" */
+  const char *license;      /* SPDX, "MIT OR Apache-2.0" */
+  const char *description;  /* one line */
+  /* The table of an interface by name ("burn.backend", "burn.layer") if the plugin has it in at least this version, else
+   * NULL. */
+  const void *(BURN_CALL *get_interface)(const char *name, uint32_t min_version);
+} BurnPlugin;
+
+/* Pure: returns the same read-only data every time, from any thread. */
+typedef const BurnPlugin *(BURN_CALL *BurnPluginQuery)(const BurnQuery *query);
+
+#define BURN_PLUGIN_SYMBOL "burn_plugin_query_v0"
+
+/* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that the
+ * function shall have instead, so that several plugins fit into one program. */
+#if defined(BURN_PLUGIN_STATIC)
+#define BURN_PLUGIN_ENTRY(descriptor)                                             \
+  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *); \
+  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *query) { \
+    (void)query;                                                                  \
+    return &(descriptor);                                                         \
+  }
+#else
+#define BURN_PLUGIN_ENTRY(descriptor)                                                               \
+  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *);     \
+  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query) { \
+    (void)query;                                                                                    \
+    return &(descriptor);                                                                           \
+  }
+#endif
+
+#endif

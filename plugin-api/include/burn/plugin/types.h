@@ -1,0 +1,166 @@
+/* types.h - the plain data that crosses the boundary: dtypes, tensor descriptions, tensor headers, attributes. */
+#ifndef BURN_PLUGIN_TYPES_H
+#define BURN_PLUGIN_TYPES_H
+
+#include <burn/plugin/status.h>
+
+typedef uint32_t BurnDType;
+
+/* BURN_DTYPE_F32 and so on; BURN_DTYPE_DEFAULT (0) asks for the device's default where a function allows it. */
+enum {
+  BURN_DTYPE_DEFAULT = 0,
+#define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) BURN_DTYPE_##NAME = (number),
+#include <burn/plugin/dtypes.def>
+#undef BURN_DTYPE
+  BURN_DTYPE_LIMIT = 32
+};
+
+/* Kinds, as in Burn: they decide which ops accept a dtype. Bits, so that an op can name several. */
+enum {
+  BURN_KIND_FLOAT = 1,
+  BURN_KIND_INT = 2,
+  BURN_KIND_BOOL = 4,
+  BURN_KIND_NUMERIC = 3,
+  BURN_KIND_ANY = 7
+};
+
+/* Bytes of one element; 0 for an unknown dtype. */
+static inline uint32_t burn_dtype_bytes(BurnDType dtype) {
+  switch (dtype) {
+#define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
+  case number: return bytes;
+#include <burn/plugin/dtypes.def>
+#undef BURN_DTYPE
+    default: return 0;
+  }
+}
+
+/* BURN_KIND_FLOAT, _INT or _BOOL; 0 for an unknown dtype. */
+static inline uint32_t burn_dtype_kind(BurnDType dtype) {
+  switch (dtype) {
+#define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
+  case number: return BURN_KIND_##KIND;
+#include <burn/plugin/dtypes.def>
+#undef BURN_DTYPE
+    default: return 0;
+  }
+}
+
+/* "f32" and so on; "?" for an unknown dtype. */
+static inline const char *burn_dtype_name(BurnDType dtype) {
+  switch (dtype) {
+#define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
+  case number: return #name;
+#include <burn/plugin/dtypes.def>
+#undef BURN_DTYPE
+    default: return "?";
+  }
+}
+
+/* Shape and dtype without storage. Frozen layout. shape[rank..] is zero. Rank is 1 or more: there is no rank 0. */
+typedef struct BurnTensorDesc {
+  BurnDType dtype;
+  uint32_t rank;
+  int64_t shape[BURN_MAX_RANK];
+} BurnTensorDesc;
+
+/* Elements of a description: the product of its axes. */
+static inline int64_t burn_desc_count(const BurnTensorDesc *desc) {
+  int64_t count = 1;
+  uint32_t i;
+  for (i = 0; i < desc->rank; i++) count *= desc->shape[i];
+  return count;
+}
+
+/* Flags of a BurnPrimitive. */
+enum {
+  BURN_PRIMITIVE_HOST_MEMORY = 1, /* buffer + byte_offset is an address this process can read */
+  BURN_PRIMITIVE_TRACKED = 2      /* an autodiff layer records what is computed from it */
+};
+
+/* The public header of a backend's tensor. Whoever makes it puts private fields after it, a reference count among them;
+ * everybody may read this header, nobody but the owner writes it. `owner` is the number the host gave to the backend
+ * instance when it was opened; a primitive given to any other instance is refused with BAD_OWNER.
+ * Shape, dtype and strides never change during the life of a primitive. */
+typedef struct BurnPrimitive {
+  uint32_t struct_size;   /* size of the header the maker was built with */
+  uint32_t flags;         /* BURN_PRIMITIVE_* */
+  uint32_t owner;         /* number of the backend instance that made it */
+  BurnDType dtype;
+  uint32_t rank;          /* 1 .. BURN_MAX_RANK */
+  uint32_t reserved;
+  const int64_t *shape;   /* [rank] */
+  const int64_t *strides; /* [rank], in elements, may be 0 or negative; NULL when the memory has no strides */
+  void *buffer;           /* owner's storage; an address only with HOST_MEMORY */
+  int64_t byte_offset;    /* of the first element */
+  uint64_t id;            /* unique within the process, for logs and recordings; 0 if the maker does not number them */
+} BurnPrimitive;
+
+/* Shape and dtype of a primitive. */
+static inline BurnTensorDesc burn_primitive_desc(const BurnPrimitive *x) {
+  BurnTensorDesc desc = {0, 0, {0}};
+  uint32_t i;
+  desc.dtype = x->dtype;
+  desc.rank = x->rank;
+  for (i = 0; i < x->rank; i++) desc.shape[i] = x->shape[i];
+  return desc;
+}
+
+/* Elements of a primitive. */
+static inline int64_t burn_primitive_count(const BurnPrimitive *x) {
+  int64_t count = 1;
+  uint32_t i;
+  for (i = 0; i < x->rank; i++) count *= x->shape[i];
+  return count;
+}
+
+/* Tags of a BurnAttr. */
+enum {
+  BURN_ATTR_NONE = 0, /* absent: the host puts the default of ops.def there */
+  BURN_ATTR_I64 = 1,
+  BURN_ATTR_F64 = 2,
+  BURN_ATTR_BOOL = 3,  /* value in i64: 0 or 1 */
+  BURN_ATTR_DTYPE = 4, /* value in i64 */
+  BURN_ATTR_I64S = 5   /* `count` integers at i64s, borrowed for the call */
+};
+
+/* One attribute of a call: 16 bytes, self-describing, unused bytes zero, so that calls can be compared and hashed. */
+typedef struct BurnAttr {
+  uint32_t tag;
+  uint32_t count; /* of I64S, else 0 */
+  union {
+    int64_t i64;
+    double f64;
+    const int64_t *i64s;
+  } value;
+} BurnAttr;
+
+static inline BurnAttr burn_attr_i64(int64_t value) {
+  BurnAttr attr = {BURN_ATTR_I64, 0, {0}};
+  attr.value.i64 = value;
+  return attr;
+}
+static inline BurnAttr burn_attr_f64(double value) {
+  BurnAttr attr = {BURN_ATTR_F64, 0, {0}};
+  attr.value.f64 = value;
+  return attr;
+}
+static inline BurnAttr burn_attr_bool(int value) {
+  BurnAttr attr = {BURN_ATTR_BOOL, 0, {0}};
+  attr.value.i64 = value != 0;
+  return attr;
+}
+static inline BurnAttr burn_attr_dtype(BurnDType value) {
+  BurnAttr attr = {BURN_ATTR_DTYPE, 0, {0}};
+  attr.value.i64 = (int64_t)value;
+  return attr;
+}
+/* `values` is borrowed: it must stay until the call has returned. */
+static inline BurnAttr burn_attr_i64s(const int64_t *values, uint32_t count) {
+  BurnAttr attr = {BURN_ATTR_I64S, 0, {0}};
+  attr.count = count;
+  attr.value.i64s = values;
+  return attr;
+}
+
+#endif
