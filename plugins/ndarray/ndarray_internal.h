@@ -1,0 +1,128 @@
+/* ndarray_internal.h - what the files of this backend share: tensors with strides over counted storage, the kernel table,
+ * and helpers to make results. Everything is private to plugins/ndarray. */
+#ifndef BURN_NDARRAY_INTERNAL_H
+#define BURN_NDARRAY_INTERNAL_H
+
+#include <burn/plugin/plugin.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct NdPool NdPool; /* caching allocator, ndarray_pool.c */
+
+/* Memory of one or more tensors. */
+typedef struct NdStorage {
+  atomic_uint references;
+  uint64_t bytes;
+  void *data; /* 64-byte aligned, from the pool */
+} NdStorage;
+
+/* A primitive of this backend. header.shape and header.strides point at the arrays below. Strides count elements, may be
+ * 0 (expanded axes) or negative (reversed slices). header.buffer is storage->data. */
+typedef struct NdTensor {
+  BurnPrimitive header;
+  atomic_uint references;
+  NdStorage *storage;
+  int64_t shape[BURN_MAX_RANK];
+  int64_t strides[BURN_MAX_RANK];
+} NdTensor;
+
+/* C = A x B (or += with accumulate) on row-major f32 or f64 matrices with leading dimensions; `transpose` reads the
+ * matrix stored as its transpose. Runs on the calling thread only. */
+typedef void (*NdGemmF32)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                          const float *b, int64_t ldb, float *c, int64_t ldc, bool accumulate);
+typedef void (*NdGemmF64)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const double *a,
+                          int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc, bool accumulate);
+
+/* One opened device. */
+typedef struct Ndarray {
+  const BurnHost *host;
+  uint32_t owner;
+  bool primitives_only; /* option primitives=true: composite ops are left to the host, to test the decompositions */
+  NdPool *pool;
+  atomic_llong bytes_in_use, bytes_peak, live_tensors;
+  NdGemmF32 gemm_f32; /* OpenBLAS, or built in: ndarray_gemm.c */
+  NdGemmF64 gemm_f64;
+  const char *gemm_name; /* "openblas" or "builtin" */
+  uint32_t isa;          /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
+  char name[64];
+} Ndarray;
+
+enum { NDARRAY_ISA_BASELINE = 0, NDARRAY_ISA_AVX2 = 1, NDARRAY_ISA_AVX512 = 2, NDARRAY_ISA_COUNT = 3 };
+
+/* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
+ * reference. output_descs tells their shapes and dtypes. Only dtypes in nd_dtype_usage reach it. */
+typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
+
+/* Each kernel file ends with its rows; ndarray_plugin.c puts them into one table by op number. The list ends with op 0. */
+typedef struct NdKernelRow {
+  uint32_t op;
+  NdKernel run;
+} NdKernelRow;
+extern const NdKernelRow nd_create_kernels[];      /* ndarray_create.c: full, arange, random */
+extern const NdKernelRow nd_elementwise_kernels[]; /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
+extern const NdKernelRow nd_reduce_kernels[];      /* ndarray_reduce.c: reductions, arg, softmax, layer_norm */
+extern const NdKernelRow nd_matmul_kernels[];      /* ndarray_matmul.c */
+extern const NdKernelRow nd_conv_kernels[];        /* ndarray_conv.c: convolutions */
+extern const NdKernelRow nd_pool_kernels[];        /* ndarray_pooling.c: max, avg, adaptive */
+extern const NdKernelRow nd_view_kernels[];        /* ndarray_view.c: reshape, permute, expand, slice */
+extern const NdKernelRow nd_index_kernels[];       /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
+extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step */
+
+/* -- tensors (ndarray_tensor.c) ------------------------------------------------------------------------------------- */
+
+static inline NdTensor *nd_tensor(BurnPrimitive *x) { return (NdTensor *)(void *)x; }
+
+/* Address of the first element. */
+static inline void *nd_data(const NdTensor *x) { return (char *)x->storage->data + x->header.byte_offset; }
+
+/* A new row-major tensor with undefined contents and one reference; NULL when out of memory. */
+NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc);
+/* A new tensor over the storage of `base`: `offset` elements after its first element. NULL when out of memory. */
+NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides, int64_t offset);
+void nd_retain(NdTensor *x);
+void nd_release(Ndarray *nd, NdTensor *x); /* takes NULL */
+
+/* True if the elements lie in row-major order without gaps. */
+bool nd_is_contiguous(const NdTensor *x);
+/* x itself with one more reference if it is contiguous, else a packed copy; NULL when out of memory. */
+NdTensor *nd_contiguous(Ndarray *nd, NdTensor *x);
+/* Copies the elements of x in row-major order to `out`, which has room for them. Parallel for large x. */
+void nd_pack(Ndarray *nd, const NdTensor *x, void *out);
+
+/* A tensor to hold the result `output` of an elementwise call: an input that is donated, unshared, contiguous and of the same
+ * shape and element size (with one more reference), else a new tensor. NULL when out of memory. A kernel may read element
+ * i of that input up to the moment it writes element i. */
+NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output);
+/* True if input `i` of the call may be overwritten: donated, and nobody else holds it or its storage. */
+bool nd_may_overwrite(const BurnOpCall *call, uint32_t i);
+
+/* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
+BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
+
+/* -- failures -------------------------------------------------------------------------------------------------------- */
+
+/* A failed status with a printf-style message. */
+BurnStatus nd_fail(Ndarray *nd, uint32_t code, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op's name and the size asked for */
+
+/* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------------------------------- */
+
+NdPool *nd_pool_create(const BurnHost *host);
+void nd_pool_destroy(NdPool *pool);
+void *nd_pool_allocate(NdPool *pool, uint64_t bytes); /* 64-byte aligned; NULL when out of memory even after a trim */
+void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes);
+void nd_pool_trim(NdPool *pool);
+uint64_t nd_pool_reserved(NdPool *pool); /* bytes in use and cached */
+
+/* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------------------------------- */
+
+/* Chooses nd->gemm_*: OpenBLAS if it can be loaded (with one thread of its own: we split the work), unless `choice` is
+ * "builtin"; fails if `choice` is "openblas" and it is absent. `choice` NULL means automatic. */
+BurnStatus nd_gemm_open(Ndarray *nd, const char *choice);
+
+#endif
