@@ -1,0 +1,53 @@
+/* autodiff.h - gradients. They need a device whose stack has autodiff (burn_device_open_training); elsewhere these functions
+ * fail with a message that says so.
+ *
+ *   BurnTensor *x = burn_require_grad(burn_tensor_f32(device, (float[]){1, 2, 3}, BURN_SHAPE(3)));
+ *   BurnGradients *gradients = NULL;
+ *   BurnStatus status = burn_backward(burn_sum(burn_powf_scalar(burn_clone(x), 2)), &gradients);
+ *   burn_print(burn_grad(x, gradients));            2 4 6, on the inner device
+ *   burn_drop(x);
+ *   burn_gradients_drop(gradients); */
+#ifndef BURN_AUTODIFF_H
+#define BURN_AUTODIFF_H
+
+#include <burn/tensor.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* The gradients of one backward pass. */
+typedef struct BurnGradients BurnGradients;
+
+/* Takes a float tensor without history and returns it as a leaf whose gradient will be kept. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_require_grad(BurnTensor *x);
+
+/* True for a leaf made by burn_require_grad. */
+BURN_API bool burn_is_require_grad(const BurnTensor *x);
+
+/* True if something computed from x would be recorded. */
+BURN_API bool burn_is_tracked(const BurnTensor *x);
+
+/* The same values without history, on the same device. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_detach(BurnTensor *x);
+
+/* The same values on the device below autodiff; x itself if its device has none. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_inner(BurnTensor *x);
+
+/* A tensor of the inner device of `device`, lifted onto `device`, untracked. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device);
+
+/* Walks back from `root` (taken; any shape, seeded with ones) and stores the gradients in *gradients, which the caller drops.
+ * The graph is consumed: a second pass through the same tensors is FAILED_PRECONDITION. *gradients stays untouched on failure. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients);
+
+/* The gradient of leaf x, on the inner device; NULL when none reached it. x stays. */
+BURN_API BURN_GIVES BurnTensor *burn_grad(const BurnTensor *x, BurnGradients *gradients);
+
+/* The same, and takes it out of the container. */
+BURN_API BURN_GIVES BurnTensor *burn_grad_remove(const BurnTensor *x, BurnGradients *gradients);
+
+/* Ends the container; NULL is allowed. */
+BURN_API void burn_gradients_drop(BurnGradients *gradients);
+
+BURN_EXTERN_C_END
+
+#endif

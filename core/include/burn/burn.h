@@ -1,0 +1,15 @@
+/* burn.h - everything a program needs that works with tensors and modules. Layers are in burn/nn.h, training in
+ * burn/train.h. */
+#ifndef BURN_BURN_H
+#define BURN_BURN_H
+
+#include <burn/autodiff.h>
+#include <burn/config.h>
+#include <burn/device.h>
+#include <burn/error.h>
+#include <burn/module.h>
+#include <burn/ops.h>
+#include <burn/record.h>
+#include <burn/tensor.h>
+
+#endif

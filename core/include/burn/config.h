@@ -1,0 +1,83 @@
+/* config.h - configs from rows: struct, defaults, JSON and validation from one list.
+ *
+ *   #define MLP_CONFIG(REQ, OPT)                                   \
+ *     REQ(BurnSize, inputs,         "features per item")           \
+ *     REQ(BurnSize, classes,        "classes to tell apart")       \
+ *     OPT(BurnSize, hidden,   128,  "width of the hidden layer")   \
+ *     OPT(BurnF64,  dropout,  0.25, "share of activations dropped")
+ *   BURN_CONFIG(MlpConfig, MLP_CONFIG);
+ *
+ *   MlpConfig config = MlpConfig_defaults(784, 10);    required fields in order, the others at their defaults
+ *   config.hidden = 256;
+ *   status = burn_config_save(burn_config(MlpConfig, &config), "config.json");
+ *
+ * A config without required fields is made with BURN_CONFIG_OPTIONAL; its <Type>_defaults takes nothing. */
+#ifndef BURN_CONFIG_H
+#define BURN_CONFIG_H
+
+#include <burn/reflect.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* A config of any type: descriptor and object. */
+typedef struct BurnConfig {
+  const BurnType *type;
+  void *data;
+} BurnConfig;
+
+/* burn_config(MlpConfig, &config); a pointer of another type is a compiler warning. */
+#define burn_config(Type, pointer) ((BurnConfig){Type##_type(), (1 ? (pointer) : (Type *)NULL)})
+
+/* Writes pretty-printed JSON: required fields first, then the others, in row order. Written to a temporary file that is then
+ * renamed, so that a reader never sees half of it. */
+BURN_API BURN_USE_RESULT BurnStatus burn_config_save(BurnConfig config, const char *path);
+
+/* Reads JSON. Missing optional keys take their defaults; a missing required key, an unknown key, or a value of the wrong type
+ * is an error with its path ("optimizer.beta_1: number expected, found string"). On failure the object stays as it was. */
+BURN_API BURN_USE_RESULT BurnStatus burn_config_load(BurnConfig config, const char *path);
+
+/* The same from and to memory. The text of burn_config_text is the caller's, to be freed with free(); NULL when out of
+ * memory. */
+BURN_API BURN_USE_RESULT BurnStatus burn_config_parse(BurnConfig config, const char *json);
+BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
+
+#define BURN__CONFIG_MEMBER_OPT(Type, name, fallback, doc) Type name;
+#define BURN__CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
+#define BURN__CONFIG_FIELD_OPT(Type, name, fallback, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
+#define BURN__CONFIG_PARAMETER(Type, name, doc) , Type name
+#define BURN__CONFIG_INIT_REQ(Type, name, doc) .name = name,
+#define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) .name = fallback,
+#define BURN__CONFIG_NOTHING_REQ(Type, name, doc)
+#define BURN__CONFIG_NOTHING_OPT(Type, name, fallback, doc)
+
+#define BURN__CONFIG_COMMON(Name, ROWS)                                                                    \
+  typedef struct Name {                                                                                    \
+    ROWS(BURN__ROW_MEMBER, BURN__CONFIG_MEMBER_OPT)                                                        \
+  } Name;                                                                                                  \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                            \
+    typedef Name Self;                                                                                     \
+    static const Self defaults = {ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)};                  \
+    static const BurnField fields[] = {ROWS(BURN__CONFIG_FIELD_REQ, BURN__CONFIG_FIELD_OPT)};              \
+    static const BurnType type = {BURN_TYPE_CONFIG, #Name, sizeof(Self),                                   \
+                                  (uint32_t)(sizeof fields / sizeof fields[0]), fields, &defaults, 0, NULL}; \
+    return &type;                                                                                          \
+  }
+
+#define BURN_CONFIG(Name, ROWS)                                                                               \
+  BURN__CONFIG_COMMON(Name, ROWS)                                                                             \
+  BURN_UNUSED static inline Name Name##_defaults(                                                             \
+      BURN__DROP_FIRST(~ROWS(BURN__CONFIG_PARAMETER, BURN__CONFIG_NOTHING_OPT))) {                            \
+    return (Name){ROWS(BURN__CONFIG_INIT_REQ, BURN__CONFIG_INIT_OPT)};                                        \
+  }                                                                                                           \
+  struct Name
+
+#define BURN_CONFIG_OPTIONAL(Name, ROWS)                               \
+  BURN__CONFIG_COMMON(Name, ROWS)                                      \
+  BURN_UNUSED static inline Name Name##_defaults(void) {               \
+    return (Name){ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)}; \
+  }                                                                    \
+  struct Name
+
+BURN_EXTERN_C_END
+
+#endif

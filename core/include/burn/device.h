@@ -1,0 +1,111 @@
+/* device.h - open a stack of plugins by name.
+ *
+ * A stack text names decorators and a backend, outermost first, any case:
+ *
+ *   ndarray    cuda:0    autodiff<ndarray>    autodiff+fusion+cuda:0    trace:format=chrome+ndarray:gemm=builtin,isa=avx2
+ *
+ * After a name follow, each after a colon, the device number and options as key=value,key=value. The options float= and
+ * int= of the backend set the device's default dtypes (f32 and i64).
+ *
+ * Precedence: the argument; BURN_BACKEND; {"backend": "..."} in burn.json of the working directory, then in
+ * $XDG_CONFIG_HOME/burn/burn.json (~/.config), then in /etc/burn/burn.json; else the backend with the highest probe score. */
+#ifndef BURN_DEVICE_H
+#define BURN_DEVICE_H
+
+#include <burn/error.h>
+#include <burn/plugin/types.h>
+
+#include <stdio.h>
+
+BURN_EXTERN_C_BEGIN
+
+typedef struct BurnDevice BurnDevice;
+
+/* Opens a stack; `stack` NULL or "" means the precedence above. Always returns a device: one that could not be opened
+ * carries its failure, and so does every tensor made on it. The caller closes it. */
+BURN_API BURN_USE_RESULT BurnDevice *burn_device_open(const char *stack);
+
+/* The same for programs that train: puts autodiff on top if the text has none. */
+BURN_API BURN_USE_RESULT BurnDevice *burn_device_open_training(const char *stack);
+
+/* BURN_OK, or why the device could not be opened. */
+BURN_API BURN_USE_RESULT BurnStatus burn_device_status(const BurnDevice *device);
+
+/* Closes a device; NULL is allowed. Tensors that are still alive keep what they need; builds with guards list them on
+ * stderr with the op that made each. Devices from burn_device_inner belong to the one they came from. */
+BURN_API void burn_device_close(BurnDevice *device);
+
+/* "autodiff<ndarray>": the stack as it was built. Lives as long as the device. */
+BURN_API const char *burn_device_name(const BurnDevice *device);
+
+/* True if the stack computes gradients. Dropout and batch norm train exactly on such devices, as in Burn. */
+BURN_API bool burn_device_is_autodiff(const BurnDevice *device);
+
+/* The device below autodiff, where gradients, optimizer states and validation live; the device itself if it has no
+ * autodiff. Borrowed: it lives as long as `device`. */
+BURN_API BurnDevice *burn_device_inner(BurnDevice *device);
+
+/* Default dtypes of the device, used where BURN_DTYPE_DEFAULT is given. */
+BURN_API BurnDType burn_device_float_dtype(const BurnDevice *device);
+BURN_API BurnDType burn_device_int_dtype(const BurnDevice *device);
+
+/* Waits for all submitted work; reports its first failure. */
+BURN_API BURN_USE_RESULT BurnStatus burn_device_sync(BurnDevice *device);
+
+/* Bytes of live tensors, bytes held with caches, highest bytes so far, and handles alive; -1 where unknown. */
+typedef struct BurnMemoryStats {
+  int64_t bytes_in_use;
+  int64_t bytes_reserved;
+  int64_t bytes_peak;
+  int64_t live_tensors;
+} BurnMemoryStats;
+BURN_API BurnMemoryStats burn_device_memory(BurnDevice *device);
+
+/* Gives cached memory back to the system. */
+BURN_API void burn_device_trim(BurnDevice *device);
+
+/* Random numbers are counter-based (burn/plugin/random.h): the same seed gives the same numbers on every backend. A fresh
+ * device has seed 0 and offset 0. Setting the seed sets the offset to 0. */
+typedef struct BurnRandomState {
+  uint64_t seed;
+  uint64_t offset; /* blocks of four numbers used so far */
+} BurnRandomState;
+BURN_API void burn_device_seed(BurnDevice *device, uint64_t seed);
+BURN_API BurnRandomState burn_device_random_state(const BurnDevice *device);
+BURN_API void burn_device_set_random_state(BurnDevice *device, BurnRandomState state);
+
+/* Threads for CPU work of the whole process, the caller included. Default: the CPUs this process may use, or BURN_THREADS.
+ * Takes effect before the first parallel work; later calls are FAILED_PRECONDITION. */
+BURN_API BURN_USE_RESULT BurnStatus burn_set_threads(unsigned threads);
+BURN_API unsigned burn_threads(void);
+
+/* Adds a plugin file by absolute path, in front of all that are searched for. */
+BURN_API BURN_USE_RESULT BurnStatus burn_plugin_add(const char *path);
+
+/* One plugin that was found, or one file that was refused. */
+typedef struct BurnPluginInfo {
+  const char *name;        /* "ndarray"; the file's name if it was refused */
+  const char *path;        /* file, or "linked in" */
+  const char *kind;        /* "backend", "decorator", or "" when refused */
+  const char *version;     /* its own version, "" when refused */
+  const char *description; /* one line, "" when refused */
+  bool usable;
+  const char *reason;      /* why it was refused, or what the probe said */
+  int score;               /* of a backend's probe; 0 when it cannot run here */
+  unsigned device_count;
+  const char *const *devices; /* [device_count] names */
+} BurnPluginInfo;
+
+/* Everything that discovery found, sorted: usable first, then by name. Borrowed; valid until the process ends. */
+BURN_API size_t burn_plugin_count(void);
+BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
+
+/* The directories that were searched, in order. Borrowed, terminated by NULL. */
+BURN_API const char *const *burn_plugin_search_path(void);
+
+/* "0.1.0" */
+BURN_API const char *burn_version(void);
+
+BURN_EXTERN_C_END
+
+#endif

@@ -1,0 +1,57 @@
+/* error.h - statuses and their messages.
+ *
+ * Values carry errors, verbs report them: functions that return a tensor always return one, failed or not; functions where
+ * data leaves or state changes return a BurnStatus. A status is a plain value (see burn/plugin/status.h); nobody frees it. */
+#ifndef BURN_ERROR_H
+#define BURN_ERROR_H
+
+#include <burn/plugin/status.h>
+
+#include <stdbool.h>
+
+BURN_EXTERN_C_BEGIN
+
+#if defined(__GNUC__)
+#define BURN_API __attribute__((visibility("default")))
+#define BURN_USE_RESULT __attribute__((warn_unused_result))
+#define BURN_PRINTF(text_index, first) __attribute__((format(printf, text_index, first)))
+#define BURN_UNUSED __attribute__((unused))
+#else
+#define BURN_API
+#define BURN_USE_RESULT
+#define BURN_PRINTF(text_index, first)
+#define BURN_UNUSED
+#endif
+
+/* What clang's analyzer is told about ownership (./dev check): BURN_TAKES(i) - argument i is gone after the call;
+ * BURN_GIVES - the result belongs to the caller. Nothing in an ordinary build but the warning on an unused result. */
+#if defined(__clang_analyzer__)
+#define BURN_TAKES(...) __attribute__((ownership_takes(malloc, __VA_ARGS__)))
+#define BURN_GIVES __attribute__((ownership_returns(malloc))) BURN_USE_RESULT
+#else
+#define BURN_TAKES(...)
+#define BURN_GIVES BURN_USE_RESULT
+#endif
+
+/* The message of a status: what failed, with the values. "ok" for BURN_OK. The text stays until 1024 further failures have
+ * been made in the process; then it is the text of the code. */
+BURN_API const char *burn_status_message(BurnStatus status);
+
+/* The text of a status's code: "invalid shape", "ok". Never expires. */
+BURN_API const char *burn_status_text(BurnStatus status);
+
+/* Makes a failed status with a code (BURN_STATUS_*) and a printf-style message; for steps, transforms and callbacks of
+ * your own. */
+BURN_API BurnStatus burn_status_make(uint32_t code, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
+
+/* "prefix: " put before the message of a failed status; BURN_OK stays BURN_OK. */
+BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
+
+/* Calls `hook` for every failure when it is made, before it travels; NULL removes the hook. BURN_ABORT_ON_ERROR=1 in the
+ * environment stops the process there instead, for a debugger. */
+typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
+BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
+
+BURN_EXTERN_C_END
+
+#endif

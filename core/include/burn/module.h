@@ -1,0 +1,136 @@
+/* module.h - models from rows: struct and descriptor from one list, and everything that walks over parameters.
+ *
+ *   #define MLP_FIELDS(X)                       \
+ *     X(BurnLinear,  fc1,  "inputs -> hidden")  \
+ *     X(BurnDropout, drop, "after fc1")         \
+ *     X(BurnLinear,  fc2,  "hidden -> classes")
+ *   BURN_MODULE(Mlp, MLP_FIELDS);
+ *
+ *   burn_module_print(burn_module(Mlp, &mlp));
+ *   Mlp valid = Mlp_valid(&mlp);       the same weights on the device below autodiff
+ *   Mlp_release(&mlp);
+ *
+ * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...). Paths join
+ * the names with dots: "fc1.weight", "blocks.3.norm.gamma". */
+#ifndef BURN_MODULE_H
+#define BURN_MODULE_H
+
+#include <burn/ops.h>
+#include <burn/reflect.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* A module of any type: descriptor and object. */
+typedef struct BurnModule {
+  const BurnType *type;
+  void *data;
+} BurnModule;
+
+/* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. */
+#define burn_module(Type, pointer) ((BurnModule){Type##_type(), (1 ? (pointer) : (Type *)NULL)})
+
+/* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
+ * gradient and optimizer state; it is random when made and restored when a record is loaded. */
+typedef struct BurnParam {
+  BurnTensor *value;
+  uint64_t id;
+} BurnParam;
+BURN_API const BurnType *BurnParam_type(void);
+
+/* A parameter that owns `value` (NULL: absent) under a new id. A float tensor on an autodiff device becomes a tracked leaf. */
+BURN_API BURN_TAKES(1) BurnParam burn_param(BurnTensor *value);
+/* A clone of the value, for use in a forward pass; NULL if absent. */
+BURN_API BURN_GIVES BurnTensor *burn_param_value(const BurnParam *param);
+/* Replaces the value (taken); tracked again if it was. The id stays. */
+BURN_API BURN_TAKES(2) void burn_param_set(BurnParam *param, BurnTensor *value);
+
+/* A tensor that is state, not learned: running statistics. Copies of the struct share it; forward passes of a const module may
+ * replace it, from any thread. */
+typedef struct BurnBufferCell BurnBufferCell;
+typedef struct BurnBuffer {
+  BurnBufferCell *cell;
+} BurnBuffer;
+BURN_API const BurnType *BurnBuffer_type(void);
+BURN_API BURN_TAKES(1) BurnBuffer burn_buffer(BurnTensor *value);
+BURN_API BURN_GIVES BurnTensor *burn_buffer_value(const BurnBuffer *buffer);
+BURN_API BURN_TAKES(2) void burn_buffer_set(const BurnBuffer *buffer, BurnTensor *value);
+
+/* A counted array of modules of one type, owned by the list. */
+typedef struct BurnModuleList {
+  const BurnType *type;
+  void *data; /* [count] objects of type->bytes, from malloc */
+  size_t count;
+} BurnModuleList;
+BURN_API const BurnType *BurnModuleList_type(void);
+/* A list of `count` zeroed modules; count 0 and data NULL when out of memory. Fill them with burn_module_list_at. */
+BURN_API BurnModuleList burn_module_list(const BurnType *type, size_t count);
+BURN_API void *burn_module_list_at(const BurnModuleList *list, size_t index);
+
+/* -- services over any module -------------------------------------------------------------------------------------------- */
+
+/* One tensor of a module during a visit. Exactly one of param and buffer is set. */
+typedef struct BurnModuleTensor {
+  const char *path; /* "fc1.weight" */
+  BurnParam *param;
+  BurnBuffer *buffer;
+} BurnModuleTensor;
+/* Called for every present parameter and buffer, in row order; a failed status ends the visit and is returned by it. */
+typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *tensor);
+BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context);
+
+/* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new one. */
+typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
+BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
+
+/* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. */
+BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
+
+/* Elements of all float parameters and buffers, as Burn counts. */
+BURN_API int64_t burn_module_num_params(BurnModule module);
+
+/* The tree with paths, constants, shapes and parameter counts. The text is the caller's, to be freed with free(). */
+BURN_API void burn_module_print(BurnModule module);
+BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
+
+/* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids, buffers of
+ * its own. */
+BURN_API void burn_module_clone(BurnModule module, void *out);
+/* The same on the device below autodiff, untracked: for validation and inference. */
+BURN_API void burn_module_valid(BurnModule module, void *out);
+/* Moves all tensors to a device; parameters become tracked leaves there if it has autodiff. */
+BURN_API void burn_module_to_device(BurnModule module, BurnDevice *device);
+/* Parameters no longer ask for gradients (frozen). */
+BURN_API void burn_module_no_grad(BurnModule module);
+/* Ends the contents of the object: tensors, buffers, lists. It is zeroed. */
+BURN_API void burn_module_release(BurnModule module);
+
+/* Defines the struct, its descriptor function <Name>_type, and <Name>_clone, <Name>_valid and <Name>_release. */
+#define BURN_MODULE(Name, ROWS)                                                                                     \
+  typedef struct Name {                                                                                             \
+    ROWS(BURN__ROW_MEMBER)                                                                                          \
+  } Name;                                                                                                           \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                                     \
+    typedef Name Self;                                                                                              \
+    static const BurnField fields[] = {ROWS(BURN__ROW_FIELD)};                                                      \
+    static const BurnType type = {BURN_TYPE_MODULE, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), \
+                                  fields, NULL, 0, NULL};                                                           \
+    return &type;                                                                                                   \
+  }                                                                                                                 \
+  BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                 \
+    Name copy;                                                                                                      \
+    burn_module_clone((BurnModule){Name##_type(), (void *)(uintptr_t)module}, &copy);                               \
+    return copy;                                                                                                    \
+  }                                                                                                                 \
+  BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                 \
+    Name copy;                                                                                                      \
+    burn_module_valid((BurnModule){Name##_type(), (void *)(uintptr_t)module}, &copy);                               \
+    return copy;                                                                                                    \
+  }                                                                                                                 \
+  BURN_UNUSED static inline void Name##_release(Name *module) {                                                     \
+    burn_module_release((BurnModule){Name##_type(), module});                                                       \
+  }                                                                                                                 \
+  struct Name
+
+BURN_EXTERN_C_END
+
+#endif

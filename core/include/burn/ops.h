@@ -1,0 +1,374 @@
+/* ops.h - every tensor op. All take their tensors and return a new one; shapes stand in brackets.
+ *
+ * Common rules: operands live on one device and have one dtype (convert with burn_cast; there is no promotion).
+ * "Broadcast" needs equal rank; axes of size 1 stretch. A negative dim counts from the last axis. Scalars are doubles,
+ * converted to the tensor's dtype (integers above 2^53 cannot be given exactly). Integer division by zero gives 0.
+ * Kinds: F float, I int, B bool; "[FI]" says which an op accepts. Failures travel in the result (tensor.h). */
+#ifndef BURN_OPS_H
+#define BURN_OPS_H
+
+#include <burn/tensor.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* -- create: BURN_DTYPE_DEFAULT means the default float dtype of the device (int for arange) -------------------------
+ */
+
+/* Filled with 0, 1 or a value. */
+BURN_API BURN_GIVES BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype);
+BURN_API BURN_GIVES BurnTensor *burn_ones(BurnDevice *device, BurnShape shape, BurnDType dtype);
+BURN_API BURN_GIVES BurnTensor *burn_full(BurnDevice *device, BurnShape shape, BurnDType dtype, double value);
+/* The same with shape, dtype and device of x. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_zeros_like(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_ones_like(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_full_like(BurnTensor *x, double value);
+/* Integers start, start + step, ... before end: rank 1. step is positive. */
+BURN_API BURN_GIVES BurnTensor *burn_arange(BurnDevice *device, int64_t start, int64_t end, int64_t step);
+/* [size, size] with ones on the diagonal. */
+BURN_API BURN_GIVES BurnTensor *burn_eye(BurnDevice *device, int64_t size, BurnDType dtype);
+/* Uniform in [low, high). Integer dtypes too; then the range is at most 2^32. Advances the device's random state. */
+BURN_API BURN_GIVES BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType dtype, double low,
+                                                    double high);
+/* Normal with mean and standard deviation. [F] */
+BURN_API BURN_GIVES BurnTensor *burn_random_normal(BurnDevice *device, BurnShape shape, BurnDType dtype, double mean,
+                                                   double std);
+/* 1 with probability prob, else 0. */
+BURN_API BURN_GIVES BurnTensor *burn_random_bernoulli(BurnDevice *device, BurnShape shape, BurnDType dtype,
+                                                      double prob);
+
+/* -- element by element, one tensor ----------------------------------------------------------------------------------
+ */
+
+/* -x [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_neg(BurnTensor *x);
+/* |x| [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_abs(BurnTensor *x);
+/* -1, 0 or 1 [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sign(BurnTensor *x);
+/* e^x [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_exp(BurnTensor *x);
+/* natural logarithm [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_log(BurnTensor *x);
+/* log(1 + x), accurate near 0 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_log1p(BurnTensor *x);
+/* square root [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sqrt(BurnTensor *x);
+/* 1 / x [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_recip(BurnTensor *x);
+/* sine [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sin(BurnTensor *x);
+/* cosine [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cos(BurnTensor *x);
+/* hyperbolic tangent [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tanh(BurnTensor *x);
+/* error function [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_erf(BurnTensor *x);
+/* round down [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_floor(BurnTensor *x);
+/* round up [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_ceil(BurnTensor *x);
+/* nearest integer, halves to even [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_round(BurnTensor *x);
+/* x * x [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_square(BurnTensor *x);
+/* logical not [B] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bool_not(BurnTensor *x);
+/* Another dtype, any kind to any kind. Float to int truncates toward zero and saturates; NaN gives 0. To bool: x != 0.
+ * Differentiable between floats. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cast(BurnTensor *x, BurnDType dtype);
+/* To the default int, default float, or bool dtype. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_int(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_float(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bool(BurnTensor *x);
+
+/* -- element by element, two tensors, broadcast ----------------------------------------------------------------------
+ */
+
+/* lhs + rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_add(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs - rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_sub(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs * rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mul(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs / rhs; integers truncate toward zero [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_div(BurnTensor *lhs, BurnTensor *rhs);
+/* remainder with the sign of rhs, as in Python [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_remainder(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs ^ rhs [F] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_powf(BurnTensor *lhs, BurnTensor *rhs);
+/* rhs where rhs > lhs, else lhs; so a NaN in rhs is ignored [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_max_pair(BurnTensor *lhs, BurnTensor *rhs);
+/* rhs where rhs < lhs, else lhs; so a NaN in rhs is ignored [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_min_pair(BurnTensor *lhs, BurnTensor *rhs);
+/* [B] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_and(BurnTensor *lhs, BurnTensor *rhs);
+/* [B] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_or(BurnTensor *lhs, BurnTensor *rhs);
+/* [B] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_xor(BurnTensor *lhs, BurnTensor *rhs);
+
+/* -- element by element, a tensor and a scalar -----------------------------------------------------------------------
+ */
+
+/* x + value [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_add_scalar(BurnTensor *x, double value);
+/* x - value [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sub_scalar(BurnTensor *x, double value);
+/* x * value [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mul_scalar(BurnTensor *x, double value);
+/* x / value; integers truncate toward zero [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_div_scalar(BurnTensor *x, double value);
+/* remainder with the sign of value [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_remainder_scalar(BurnTensor *x, double value);
+/* x ^ value; the exponents 0, 1, 2, -1, -2 are computed without pow [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_powf_scalar(BurnTensor *x, double value);
+/* not less than value; NaN stays NaN [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_min(BurnTensor *x, double value);
+/* not more than value; NaN stays NaN [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_max(BurnTensor *x, double value);
+/* min <= x <= max; NaN stays NaN [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp(BurnTensor *x, double min, double max);
+
+/* -- comparison: the result is bool; NaN compares false (not_equal true) ---------------------------------------------
+ */
+
+/* lhs == rhs, broadcast [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_equal(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs != rhs [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_not_equal(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs > rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_greater(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs >= rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_greater_equal(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs < rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_lower(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs <= rhs [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_lower_equal(BurnTensor *lhs, BurnTensor *rhs);
+/* The same against a scalar. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_equal_scalar(BurnTensor *x, double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_not_equal_scalar(BurnTensor *x, double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_scalar(BurnTensor *x, double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_equal_scalar(BurnTensor *x, double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_scalar(BurnTensor *x, double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_equal_scalar(BurnTensor *x, double value);
+
+/* -- reductions: whole tensor to [1] ---------------------------------------------------------------------------------
+ */
+
+/* 0 when empty [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum(BurnTensor *x);
+/* NaN when empty; integers truncate [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mean(BurnTensor *x);
+/* 1 when empty; the gradient is NaN if a factor is 0 [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_prod(BurnTensor *x);
+/* NaN wins; an empty tensor is an error [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max(BurnTensor *x);
+/* NaN wins; an empty tensor is an error [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min(BurnTensor *x);
+/* bool: some element is not 0; false when empty [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_any(BurnTensor *x);
+/* bool: no element is 0; true when empty [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_all(BurnTensor *x);
+
+/* -- reductions along one axis, which stays with size 1 --------------------------------------------------------------
+ */
+
+/* [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum_dim(BurnTensor *x, int dim);
+/* [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mean_dim(BurnTensor *x, int dim);
+/* [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_prod_dim(BurnTensor *x, int dim);
+/* NaN wins; the gradient goes to the first hit [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_dim(BurnTensor *x, int dim);
+/* NaN wins; the gradient goes to the first hit [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim(BurnTensor *x, int dim);
+/* bool [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_any_dim(BurnTensor *x, int dim);
+/* bool [FIB] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_all_dim(BurnTensor *x, int dim);
+/* Index of the largest or smallest, in the default int dtype; NaN wins; lowest index on ties. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argmax(BurnTensor *x, int dim);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argmin(BurnTensor *x, int dim);
+/* The largest or smallest along dim and, in *indices (the caller's; a failed tensor after a failure), where they are.
+ * [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
+/* Variance along dim: divided by n - 1, or by n for var_bias. [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var(BurnTensor *x, int dim);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_bias(BurnTensor *x, int dim);
+
+/* -- products --------------------------------------------------------------------------------------------------------
+ */
+
+/* [.., m, k] x [.., k, n] -> [.., m, n]; rank 2 or more, equal; leading axes broadcast. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_matmul(BurnTensor *lhs, BurnTensor *rhs);
+/* x [.., inputs] times weight [inputs, outputs] plus bias [outputs] (may be NULL) -> [.., outputs]. The weight is not
+ * transposed, unlike PyTorch's. [F] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias);
+
+/* -- shape -----------------------------------------------------------------------------------------------------------
+ */
+
+/* Same elements, other shape. One -1 is computed; 0 keeps the size of that axis. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape);
+/* Axes start .. end (inclusive) become one. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_flatten(BurnTensor *x, int start, int end);
+/* Drops all axes of size 1 (but never the last one left), or one such axis. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_squeeze(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_squeeze_dim(BurnTensor *x, int dim);
+/* Adds leading axes of size 1 up to `rank`. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_unsqueeze(BurnTensor *x, uint32_t rank);
+/* Adds an axis of size 1 at dim; -1 is after the last. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_unsqueeze_dim(BurnTensor *x, int dim);
+/* Swaps the last two axes, or two given ones. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_transpose(BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_swap_dims(BurnTensor *x, int dim1, int dim2);
+/* Axis i of the result is axis axes[i] of x; rank entries. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_permute(BurnTensor *x, const int *axes);
+/* Stretches axes of size 1 and may add leading axes; -1 keeps an axis. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_expand(BurnTensor *x, BurnShape shape);
+
+/* -- parts and joins -------------------------------------------------------------------------------------------------
+ */
+
+/* A range along one axis: start up to but not including end; negative bounds count from the end of the axis, bounds
+ * beyond it are clamped. A negative step walks the selected range backwards: 0..5 with step -1 gives elements 4, 3, 2,
+ * 1, 0. */
+typedef struct BurnRange {
+  int64_t start;
+  int64_t end;  /* BURN_END: to the end */
+  int64_t step; /* not 0 */
+} BurnRange;
+#define BURN_END INT64_MAX
+#define BURN_RANGE(start, end) ((BurnRange){(start), (end), 1})
+#define BURN_RANGE_STEP(start, end, step) ((BurnRange){(start), (end), (step)})
+#define BURN_RANGE_ALL ((BurnRange){0, BURN_END, 1})
+
+/* The part of x in `count` ranges for the leading axes; further axes stay whole. An empty range gives an axis of size
+ * 0. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count);
+/* x with that part replaced by values, whose shape is that of the part. */
+BURN_API BURN_GIVES BURN_TAKES(1, 4) BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges,
+                                                                   uint32_t count, BurnTensor *values);
+/* `length` elements from `start` along dim; length 0 is an error. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_narrow(BurnTensor *x, int dim, int64_t start, int64_t length);
+/* One index along dim, and the axis is dropped. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index);
+/* Parts of x along dim, written to parts[0 .. *count-1]; the caller owns them. `capacity` is the room in parts; too
+ * little is an error and *count then says what is needed. split: pieces of `size`, the last may be smaller. chunk: as
+ * Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n < chunks; fewer pieces if
+ * fewer suffice. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
+    burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count);
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
+    burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts, size_t capacity, size_t *count);
+/* Joins `count` tensors, all taken, along an axis (cat) or along a new one (stack). */
+BURN_API BURN_GIVES BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim);
+BURN_API BURN_GIVES BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim);
+/* x repeated `times` along dim, or times[i] along every axis i. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_repeat(BurnTensor *x, const int64_t *times);
+
+/* -- by index and mask -----------------------------------------------------------------------------------------------
+ */
+
+/* Rows of x along dim at the rank-1 int indices. An index outside is an error. */
+BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_select(BurnTensor *x, int dim, BurnTensor *indices);
+/* x with the rows of values added along dim at indices; repeated indices add up. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 3, 4) BurnTensor *burn_select_add(BurnTensor *x, int dim, BurnTensor *indices,
+                                                                    BurnTensor *values);
+/* Element [.., i, ..] is x[.., indices[.., i, ..], ..]; axes of indices other than dim equal those of x. */
+BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_gather(BurnTensor *x, int dim, BurnTensor *indices);
+/* x with values (shaped like indices) added at indices along dim; repeated indices add up. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 3, 4) BurnTensor *burn_scatter_add(BurnTensor *x, int dim, BurnTensor *indices,
+                                                                     BurnTensor *values);
+/* value where the bool mask is true, else x; broadcast. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_mask_where(BurnTensor *x, BurnTensor *mask, BurnTensor *value);
+/* The scalar value where the bool mask is true, else x; the mask broadcasts. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value);
+/* The upper or lower triangle of the last two axes, 0 elsewhere; diagonal > 0 moves the border up. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_triu(BurnTensor *x, int64_t diagonal);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t diagonal);
+/* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices);
+
+/* -- activations [F] -------------------------------------------------------------------------------------------------
+ */
+
+/* max(x, 0) [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_relu(BurnTensor *x);
+/* x where x >= 0, else slope * x */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_leaky_relu(BurnTensor *x, double slope);
+/* 1 / (1 + e^-x) */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sigmoid(BurnTensor *x);
+/* x * (1 + erf(x / sqrt 2)) / 2 */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_gelu(BurnTensor *x);
+/* x * sigmoid(x) */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_silu(BurnTensor *x);
+/* log(1 + e^(beta * x)) / beta; overflows to infinity for large beta * x, as in Burn */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softplus(BurnTensor *x, double beta);
+/* e^x / sum of e^x along dim, and its logarithm; both shifted by the maximum */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softmax(BurnTensor *x, int dim);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_log_softmax(BurnTensor *x, int dim);
+
+/* -- layers [F] ------------------------------------------------------------------------------------------------------
+ */
+
+/* Options of convolutions; start from BURN_CONV2D_OPTIONS. Pairs are {height, width}. */
+typedef struct BurnConv2dOptions {
+  int64_t stride[2];
+  int64_t padding[2]; /* on both sides */
+  int64_t dilation[2];
+  int64_t groups;
+  int64_t padding_out[2]; /* transposed convolution only: added to one side of the output */
+} BurnConv2dOptions;
+#define BURN_CONV2D_OPTIONS ((BurnConv2dOptions){{1, 1}, {0, 0}, {1, 1}, 1, {0, 0}})
+
+typedef struct BurnConv1dOptions {
+  int64_t stride, padding, dilation, groups;
+} BurnConv1dOptions;
+#define BURN_CONV1D_OPTIONS ((BurnConv1dOptions){1, 0, 1, 1})
+
+/* Options of pooling; start from BURN_POOL2D_OPTIONS(kh, kw): the stride is the kernel size, as in current Burn. */
+typedef struct BurnPool2dOptions {
+  int64_t kernel_size[2];
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2]; /* max pooling only */
+  bool ceil_mode;
+  bool count_include_pad; /* average pooling only */
+} BurnPool2dOptions;
+#define BURN_POOL2D_OPTIONS(kh, kw) ((BurnPool2dOptions){{(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true})
+
+/* x [n, in, w], weight [out, in/groups, k], bias [out] or NULL -> [n, out, ow] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv1d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
+                                                                BurnConv1dOptions options);
+/* x [n, in, h, w], weight [out, in/groups, kh, kw], bias [out] or NULL -> [n, out, oh, ow]; size = floor((in + 2
+ * padding - dilation (k - 1) - 1) / stride) + 1 */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv2d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
+                                                                BurnConv2dOptions options);
+/* x [n, in, h, w], weight [in, out/groups, kh, kw], bias [out] or NULL -> [n, out, oh, ow]; size = (in - 1) stride +
+ * dilation (k - 1) + 1 + padding_out - 2 padding */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv_transpose2d(BurnTensor *x, BurnTensor *weight,
+                                                                          BurnTensor *bias, BurnConv2dOptions options);
+/* [n, c, h, w] -> [n, c, oh, ow]; padding counts as -infinity; NaN wins */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d(BurnTensor *x, BurnPool2dOptions options);
+/* The same and, in *indices (the caller's), the positions y * w + x within each plane, in the default int dtype. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d_with_indices(BurnTensor *x, BurnPool2dOptions options,
+                                                                           BurnTensor **indices);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_avg_pool2d(BurnTensor *x, BurnPool2dOptions options);
+/* [n, c, h, w] -> [n, c, output_size[0], output_size[1]] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool2d(BurnTensor *x, const int64_t output_size[2]);
+/* Normalised over the last axis: (x - mean) / sqrt(variance + epsilon) * gamma [d] + beta [d] (NULL allowed) */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta,
+                                                                    double epsilon);
+/* Zeroes each element with probability prob and scales the others by 1 / (1 - prob), on every device (the layer of nn/
+ * is the one that does so only in training). prob is in [0, 1]; 1 gives NaN as in Burn (0 / 0). */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double prob);
+/* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);
+
+BURN_EXTERN_C_END
+
+#endif

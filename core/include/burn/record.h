@@ -1,0 +1,90 @@
+/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, in full, half or
+ * double precision, readable by Burn and by us.
+ *
+ * Files are written to a temporary name, flushed to disk and renamed: a reader or a crash never meets half a file. Reading
+ * treats every byte as hostile: sizes are checked before use, messages carry offsets, and a module is changed only when the
+ * whole record fits it. */
+#ifndef BURN_RECORD_H
+#define BURN_RECORD_H
+
+#include <burn/module.h>
+
+BURN_EXTERN_C_BEGIN
+
+enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1 };                            /* formats: .mpk, .mpk.gz */
+enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
+
+typedef struct BurnRecordConfig {
+  uint32_t format;
+  uint32_t precision; /* of floats and ints in the file; loading converts to the dtype of the module's tensors */
+} BurnRecordConfig;
+
+/* Saves a module. The extension of the format replaces that of `path`, as in Burn: "mlp" and "mlp.x" become "mlp.mpk".
+ * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config);
+
+/* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids are
+ * restored; all or nothing. `config` says the format of the file name; the file's own header says its precision. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config);
+
+/* -- records of anything else: a tree of values ---------------------------------------------------------------------------- */
+
+/* Kinds of a record value. */
+enum {
+  BURN_VALUE_NIL = 0,
+  BURN_VALUE_BOOL,
+  BURN_VALUE_INT,
+  BURN_VALUE_FLOAT,
+  BURN_VALUE_TEXT,
+  BURN_VALUE_ARRAY,
+  BURN_VALUE_MAP,
+  BURN_VALUE_TENSOR /* bytes on the host with shape and dtype */
+};
+
+/* A value owns its children. NULL stands for "out of memory or failed before": every function takes it and passes it on, and
+ * writing it fails. */
+typedef struct BurnValue BurnValue;
+
+BURN_API BURN_USE_RESULT BurnValue *burn_value_nil(void);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_bool(bool value);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_int(int64_t value);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_float(double value);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_text(const char *value);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_array(void);
+BURN_API BURN_USE_RESULT BurnValue *burn_value_map(void);
+/* Reads the tensor (taken) into host memory. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnValue *burn_value_tensor(BurnTensor *x);
+/* A module's record, as burn_record_save writes it. */
+BURN_API BURN_USE_RESULT BurnValue *burn_value_module(BurnModule module);
+BURN_API void burn_value_destroy(BurnValue *value);
+
+/* Adds a child, which is taken (also on failure). A map keeps the order of insertion. Returns false if anything was NULL. */
+BURN_API bool burn_value_append(BurnValue *array, BurnValue *child);
+BURN_API bool burn_value_set(BurnValue *map, const char *key, BurnValue *child);
+
+BURN_API uint32_t burn_value_kind(const BurnValue *value); /* NIL for NULL */
+BURN_API size_t burn_value_count(const BurnValue *value);  /* children of an array or map */
+BURN_API const BurnValue *burn_value_at(const BurnValue *value, size_t index);
+BURN_API const char *burn_value_key_at(const BurnValue *map, size_t index);
+BURN_API const BurnValue *burn_value_get(const BurnValue *map, const char *key); /* NULL if absent */
+BURN_API bool burn_value_as_bool(const BurnValue *value, bool fallback);
+BURN_API int64_t burn_value_as_int(const BurnValue *value, int64_t fallback);
+BURN_API double burn_value_as_float(const BurnValue *value, double fallback);
+BURN_API const char *burn_value_as_text(const BurnValue *value, const char *fallback);
+/* A tensor of the value's own shape and dtype on a device; failed if it is no tensor. */
+BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device);
+/* Puts a module's record into a module: all or nothing. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
+
+/* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the caller's. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config);
+BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out);
+
+/* -- text forms ---------------------------------------------------------------------------------------------------------- */
+
+/* A parameter id as Burn writes it: 13 characters of base32 (0-9a-v) and a terminator. */
+BURN_API void burn_param_id_text(uint64_t id, char text[14]);
+
+BURN_EXTERN_C_END
+
+#endif

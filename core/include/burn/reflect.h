@@ -1,0 +1,93 @@
+/* reflect.h - types described by tables: the common ground of config.h and module.h.
+ *
+ * Every type that may stand in a row of BURN_CONFIG or BURN_MODULE has a function <Type>_type() that returns its descriptor.
+ * Leaves are defined here, in module.h (BurnParam, BurnBuffer, BurnModuleList) and by BURN_VARIANT; configs and modules get
+ * theirs from their rows. From descriptors come JSON, validation, printing, visiting, records. */
+#ifndef BURN_REFLECT_H
+#define BURN_REFLECT_H
+
+#include <burn/error.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* What a type is. */
+enum {
+  BURN_TYPE_SIZE = 1,   /* BurnSize: JSON integer */
+  BURN_TYPE_I64,        /* BurnI64: JSON integer, as text beyond 2^53 */
+  BURN_TYPE_F64,        /* BurnF64: JSON number */
+  BURN_TYPE_BOOL,       /* BurnBool */
+  BURN_TYPE_TEXT,       /* BurnText: JSON string, at most 255 bytes */
+  BURN_TYPE_SIZES,      /* BurnSize2: JSON array; `count` entries */
+  BURN_TYPE_OPTION_F64, /* BurnOptionF64: JSON number or null */
+  BURN_TYPE_VARIANT,    /* one of several named cases, see BurnVariant */
+  BURN_TYPE_CONFIG,     /* made by BURN_CONFIG */
+  BURN_TYPE_PARAM,      /* BurnParam */
+  BURN_TYPE_BUFFER,     /* BurnBuffer */
+  BURN_TYPE_MODULE,     /* made by BURN_MODULE */
+  BURN_TYPE_MODULE_LIST /* BurnModuleList */
+};
+
+typedef struct BurnType BurnType;
+
+/* One member of a described struct. */
+typedef struct BurnField {
+  const char *name; /* NULL in a variant whose fields are written as a JSON array */
+  const BurnType *(*type)(void);
+  size_t offset;
+  const char *doc;
+  bool required; /* of a config: must stand in the JSON */
+} BurnField;
+
+/* One case of a BURN_TYPE_VARIANT: JSON "Name" without fields, {"Name": {"field": ..}} with named ones, {"Name": [..]} with
+ * unnamed ones, as Burn writes its enums. */
+typedef struct BurnVariant {
+  const char *name;
+  uint32_t field_count;
+  const BurnField *fields;
+} BurnVariant;
+
+struct BurnType {
+  uint32_t kind; /* BURN_TYPE_* */
+  const char *name;
+  size_t bytes;
+  uint32_t field_count; /* CONFIG, MODULE */
+  const BurnField *fields;
+  const void *defaults; /* CONFIG: an object with the optional fields at their defaults */
+  uint32_t count;       /* SIZES: entries; VARIANT: cases */
+  const BurnVariant *variants; /* VARIANT: the object starts with a uint32_t that is an index into these */
+};
+
+/* Leaf types of rows. */
+typedef size_t BurnSize;
+typedef int64_t BurnI64;
+typedef double BurnF64;
+typedef bool BurnBool;
+typedef struct BurnText {
+  char text[256];
+} BurnText;
+typedef struct BurnSize2 {
+  size_t at[2]; /* {height, width} */
+} BurnSize2;
+typedef struct BurnOptionF64 {
+  bool present;
+  double value;
+} BurnOptionF64;
+#define BURN_ABSENT {false, 0}
+
+BURN_API const BurnType *BurnSize_type(void);
+BURN_API const BurnType *BurnI64_type(void);
+BURN_API const BurnType *BurnF64_type(void);
+BURN_API const BurnType *BurnBool_type(void);
+BURN_API const BurnType *BurnText_type(void);
+BURN_API const BurnType *BurnSize2_type(void);
+BURN_API const BurnType *BurnOptionF64_type(void);
+
+/* Details of the row macros. */
+#define BURN__ROW_MEMBER(Type, name, doc) Type name;
+#define BURN__ROW_FIELD(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
+#define BURN__DROP_FIRST(...) BURN__DROP_FIRST_(__VA_ARGS__)
+#define BURN__DROP_FIRST_(first, ...) __VA_ARGS__
+
+BURN_EXTERN_C_END
+
+#endif

@@ -1,0 +1,91 @@
+/* tensor.h - make, copy, inspect, read and drop tensors.
+ *
+ * Every op takes its tensor arguments (they are gone afterwards, also when it fails) and returns a new handle that belongs to
+ * the caller. burn_clone is cheap: keep a tensor by cloning it where data forks. NULL means "absent", never "failed". A failed
+ * tensor carries the first message; ops given one drop the others and pass it on. A tensor that nobody else holds is reused
+ * in place by ops that take it. Handles may cross threads; one handle is used by one thread at a time.
+ *
+ * In one expression the outermost call takes the variable, inner calls get clones: burn_add(x, burn_relu(burn_clone(x))).
+ * The other way round the order of evaluation decides. */
+#ifndef BURN_TENSOR_H
+#define BURN_TENSOR_H
+
+#include <burn/device.h>
+
+BURN_EXTERN_C_BEGIN
+
+typedef struct BurnTensor BurnTensor;
+
+/* A shape by value: BURN_SHAPE(2, 3). Rank is 1 .. 8; there is no rank 0. */
+typedef struct BurnShape {
+  uint32_t rank;
+  int64_t dims[BURN_MAX_RANK];
+} BurnShape;
+#ifdef __cplusplus
+#define BURN_SHAPE(...) burn_shape_of({__VA_ARGS__})
+#else
+#define BURN_SHAPE(...) \
+  ((BurnShape){.rank = (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dims = {__VA_ARGS__}})
+#endif
+
+/* -- from host memory: row-major values, copied ----------------------------------------------------------------------- */
+
+/* `data` holds as many elements of `dtype` as the shape says. */
+BURN_API BURN_GIVES BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_f32(BurnDevice *device, const float *data, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_f64(BurnDevice *device, const double *data, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_i32(BurnDevice *device, const int32_t *data, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_i64(BurnDevice *device, const int64_t *data, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_u8(BurnDevice *device, const uint8_t *data, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_bool(BurnDevice *device, const bool *data, BurnShape shape);
+
+/* A tensor that is only a failure; for functions of your own that return tensors. */
+BURN_API BURN_GIVES BurnTensor *burn_tensor_failed(BurnStatus status);
+
+/* -- lifetime ---------------------------------------------------------------------------------------------------------- */
+
+/* Another handle to the same values; x stays. NULL gives NULL. */
+BURN_API BURN_GIVES BurnTensor *burn_clone(const BurnTensor *x);
+
+/* Ends a handle. Takes NULL and failed tensors. */
+BURN_API BURN_TAKES(1) void burn_drop(BurnTensor *x);
+
+/* -- look at a tensor; it stays ------------------------------------------------------------------------------------------ */
+
+BURN_API BURN_USE_RESULT BurnStatus burn_tensor_status(const BurnTensor *x); /* BURN_OK or why it failed */
+BURN_API BurnShape burn_shape(const BurnTensor *x);                          /* rank 0 if failed or NULL */
+BURN_API uint32_t burn_rank(const BurnTensor *x);                            /* 0 if failed or NULL */
+BURN_API int64_t burn_dim(const BurnTensor *x, int dim);                     /* size of an axis, negative from the end; -1 if
+                                                                                there is none */
+BURN_API int64_t burn_element_count(const BurnTensor *x);                    /* 0 if failed or NULL */
+BURN_API BurnDType burn_dtype(const BurnTensor *x);                          /* BURN_DTYPE_DEFAULT if failed or NULL */
+BURN_API BurnDevice *burn_tensor_device(const BurnTensor *x);                /* NULL if failed or NULL */
+
+/* -- data leaves: these take the tensor --------------------------------------------------------------------------------- */
+
+/* Copies the elements to `data` in row-major order, in the tensor's own dtype. `bytes` must be exactly their size. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes);
+
+/* Copies `count` elements, which must be all, converted to the type of `data`. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f32(BurnTensor *x, float *data, size_t count);
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f64(BurnTensor *x, double *data, size_t count);
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, int64_t *data, size_t count);
+
+/* The value of a tensor of one element. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
+
+/* Replaces the values of *x by host data of its dtype and shape. A failure leaves *x as it was. */
+BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
+
+/* Prints values, shape, device, kind and dtype as Burn does; a failed tensor prints its message. Big tensors are shortened
+ * to 3 items at either end of an axis once they have more than 1000 elements. */
+BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
+BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
+
+/* x on another device: itself if it is there already, a move between a device and its inner one, else a copy through the
+ * host. From autodiff to its inner device the history is dropped. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_to_device(BurnTensor *x, BurnDevice *device);
+
+BURN_EXTERN_C_END
+
+#endif
