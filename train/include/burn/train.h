@@ -1,0 +1,10 @@
+/* train.h - data, optimizers and the learner. It trains modules of any kind and does not know the layers of nn/. */
+#ifndef BURN_TRAIN_H
+#define BURN_TRAIN_H
+
+#include <burn/train/dataset.h>
+#include <burn/train/learner.h>
+#include <burn/train/loader.h>
+#include <burn/train/optimizer.h>
+
+#endif

@@ -1,0 +1,91 @@
+/* dataset.h - items by index. An item is a row of typed columns ("image" f32 [1, 28, 28], "label" i64): so a loader can build
+ * batches of any dataset, and a step takes them by name.
+ *
+ * Datasets are immutable and counted; get may be called from several threads at once. Functions that make a dataset return
+ * NULL and store the reason in *status. Transforms are lazy and keep (a reference to) what they are given: the caller's own
+ * reference is taken. */
+#ifndef BURN_TRAIN_DATASET_H
+#define BURN_TRAIN_DATASET_H
+
+#include <burn/burn.h>
+
+BURN_EXTERN_C_BEGIN
+
+enum { BURN_MAX_COLUMNS = 8 };
+
+/* One column. Shape is that of one item; rank 0 means a single number, which gives a batch of shape [batch]. */
+typedef struct BurnColumn {
+  const char *name;
+  BurnDType dtype;
+  BurnShape shape;
+} BurnColumn;
+
+typedef struct BurnDataset BurnDataset;
+
+/* A dataset of your own. `get` writes item `index` (0 .. count-1) to columns[i], which has room for one item of column i. */
+typedef struct BurnDatasetInterface {
+  size_t column_count;
+  const BurnColumn *columns; /* copied; names too */
+  size_t count;
+  BurnStatus (*get)(void *context, size_t index, void *const *columns);
+  void (*destroy)(void *context); /* NULL: nothing to do */
+  void *context;
+} BurnDatasetInterface;
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInterface *dataset, BurnStatus *status);
+
+BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
+BURN_API void burn_dataset_drop(BurnDataset *dataset); /* takes NULL */
+
+BURN_API size_t burn_dataset_count(const BurnDataset *dataset);
+BURN_API size_t burn_dataset_column_count(const BurnDataset *dataset);
+BURN_API const BurnColumn *burn_dataset_column(const BurnDataset *dataset, size_t index);
+BURN_API size_t burn_dataset_column_bytes(const BurnDataset *dataset, size_t index); /* of one item */
+/* OUT_OF_RANGE when index is not below the count. */
+BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *const *columns);
+
+/* -- sources -------------------------------------------------------------------------------------------------------------- */
+
+/* `count` items in memory; data[i] holds the items of column i one after the other and is copied. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
+                                                          const void *const *data, size_t count, BurnStatus *status);
+
+/* MNIST from a folder with the four IDX files, plain or with .gz: columns "image" u8 [28, 28] and "label" u8. Header, sizes and
+ * label range are checked; messages name file and offset. */
+enum { BURN_MNIST_TRAIN = 0, BURN_MNIST_TEST = 1 };
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *status);
+
+/* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and noise. Same
+ * columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no download. */
+typedef struct BurnDigitsConfig {
+  size_t count;
+  uint64_t seed;
+} BurnDigitsConfig;
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config, BurnStatus *status);
+
+/* -- transforms ------------------------------------------------------------------------------------------------------------ */
+
+/* Every item passed through `map`, which reads the columns of the source and writes those listed. */
+typedef struct BurnMapInterface {
+  size_t column_count;
+  const BurnColumn *columns; /* copied */
+  BurnStatus (*map)(void *context, const void *const *in, void *const *out);
+  void *context; /* must outlive the dataset */
+} BurnMapInterface;
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, BurnStatus *status);
+
+/* Images u8 [28, 28] and labels u8 as the Burn guide feeds them: "image" f32 [1, 28, 28], (x / 255 - 0.1307) / 0.3081, and
+ * "label" i64. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status);
+
+/* Items start .. end-1; end is clamped to the count. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, BurnStatus *status);
+
+/* All items in a fixed order drawn once from the seed. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status);
+
+/* All items read once and kept in memory. Fails with the first item that fails. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status);
+
+BURN_EXTERN_C_END
+
+#endif
