@@ -34,8 +34,13 @@ typedef void (*NdGemmF32)(bool transpose_a, bool transpose_b, int64_t m, int64_t
 typedef void (*NdGemmF64)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const double *a,
                           int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc, bool accumulate);
 
+/* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
+ * reference. output_descs tells their shapes and dtypes. Only dtypes that dtype_usage allows reach it. */
+typedef struct Ndarray Ndarray;
+typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
+
 /* One opened device. */
-typedef struct Ndarray {
+struct Ndarray {
   const BurnHost *host;
   uint32_t owner;
   bool primitives_only; /* option primitives=true: composite ops are left to the host, to test the decompositions */
@@ -46,13 +51,10 @@ typedef struct Ndarray {
   const char *gemm_name; /* "openblas" or "builtin" */
   uint32_t isa;          /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   char name[64];
-} Ndarray;
+  NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
+};
 
 enum { NDARRAY_ISA_BASELINE = 0, NDARRAY_ISA_AVX2 = 1, NDARRAY_ISA_AVX512 = 2, NDARRAY_ISA_COUNT = 3 };
-
-/* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
- * reference. output_descs tells their shapes and dtypes. Only dtypes in nd_dtype_usage reach it. */
-typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
 
 /* Each kernel file ends with its rows; ndarray_plugin.c puts them into one table by op number. The list ends with op 0. */
 typedef struct NdKernelRow {
@@ -97,15 +99,25 @@ NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output);
 /* True if input `i` of the call may be overwritten: donated, and nobody else holds it or its storage. */
 bool nd_may_overwrite(const BurnOpCall *call, uint32_t i);
 
+/* host->parallel_for, but a loop of one chunk runs right here. */
+static inline void nd_parallel_for(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+  if (count <= grain) {
+    if (count > 0) body(context, 0, count);
+    return;
+  }
+  nd->host->parallel_for(count, grain, body, context);
+}
+
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
 
 /* -- failures -------------------------------------------------------------------------------------------------------- */
 
-/* A failed status with a printf-style message. */
-BurnStatus nd_fail(Ndarray *nd, uint32_t code, const char *format, ...)
+/* A failed status with a printf-style message; says the caller's file and line. */
+#define nd_fail(nd, code, ...) nd_fail_at(nd, code, __FILE__, __LINE__, __VA_ARGS__)
+BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line, const char *format, ...)
 #if defined(__GNUC__)
-    __attribute__((format(printf, 3, 4)))
+    __attribute__((format(printf, 5, 6)))
 #endif
     ;
 BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op's name and the size asked for */

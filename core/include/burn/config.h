@@ -47,6 +47,7 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
 #define BURN__CONFIG_PARAMETER(Type, name, doc) , Type name
 #define BURN__CONFIG_INIT_REQ(Type, name, doc) .name = name,
 #define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) .name = fallback,
+#define BURN__CONFIG_DEFAULT_OPT(Type, name, fallback, doc) .value.name = fallback,
 #define BURN__CONFIG_NOTHING_REQ(Type, name, doc)
 #define BURN__CONFIG_NOTHING_OPT(Type, name, fallback, doc)
 
@@ -56,10 +57,13 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
   } Name;                                                                                                  \
   BURN_UNUSED static inline const BurnType *Name##_type(void) {                                            \
     typedef Name Self;                                                                                     \
-    static const Self defaults = {ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)};                  \
+    static const struct {                                                                                  \
+      Self value;                                                                                          \
+      char end; /* so that the braces are never empty */                                                   \
+    } defaults = {.end = 0, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_DEFAULT_OPT)};                     \
     static const BurnField fields[] = {ROWS(BURN__CONFIG_FIELD_REQ, BURN__CONFIG_FIELD_OPT)};              \
     static const BurnType type = {BURN_TYPE_CONFIG, #Name, sizeof(Self),                                   \
-                                  (uint32_t)(sizeof fields / sizeof fields[0]), fields, &defaults, 0, NULL}; \
+                                  (uint32_t)(sizeof fields / sizeof fields[0]), fields, &defaults.value, 0, NULL}; \
     return &type;                                                                                          \
   }
 

@@ -47,8 +47,8 @@ BURN_API BurnStatus burn_status_make(uint32_t code, const char *format, ...) BUR
 /* "prefix: " put before the message of a failed status; BURN_OK stays BURN_OK. */
 BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 
-/* Calls `hook` for every failure when it is made, before it travels; NULL removes the hook. BURN_ABORT_ON_ERROR=1 in the
- * environment stops the process there instead, for a debugger. */
+/* Calls `hook` for every failure when it is made, before it travels; NULL removes the hook. A debugger's breakpoint in the
+ * hook stops at the source of any failure. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 

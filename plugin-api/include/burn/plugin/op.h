@@ -82,11 +82,11 @@ typedef struct BurnOpInfo {
   uint32_t traits;                  /* BURN_TRAIT_* */
   uint32_t is_composite;            /* 1: has a decomposition */
   uint32_t gradient;                /* BURN_GRADIENT_* */
+  uint32_t reserved;
   const char *const *input_names;   /* [input_count] */
   const char *const *attr_names;    /* [attr_count] */
   const BurnAttr *attr_defaults;    /* [attr_count]; tag NONE means required */
   const uint32_t *attr_tags;        /* [attr_count] BURN_ATTR_* */
-  uint32_t gradient;                /* BURN_GRADIENT_* */
   const char *doc;
 } BurnOpInfo;
 

@@ -1,0 +1,122 @@
+/* autodiff.c - the public face of the autodiff interface in a stack. */
+#include "core_internal.h"
+
+#include <stdlib.h>
+
+struct BurnGradients {
+  BurnDevice *device; /* one reference */
+  BurnGradientSet *set;
+};
+
+static const BurnAutodiffInterface *interface_of(const BurnDevice *device) { return device->autodiff_interface.table; }
+
+/* The tensor is usable and its device has autodiff. */
+static BurnStatus check(const BurnTensor *x, const char *user) {
+  const BurnStatus status = burn__tensor_check(x, user);
+  if (status != BURN_OK || x->device->autodiff) return status;
+  return BURN_FAIL(NO_AUTODIFF, "%s: the stack '%s' has no autodiff; open it with burn_device_open_training or as 'autodiff<%s>'", user,
+                   burn_device_name(x->device), burn_device_name(x->device));
+}
+
+/* Takes x, which gave `primitive` on `device` (or a failure). */
+static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, BurnDevice *device, BurnPrimitive *primitive) {
+  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, primitive, x->made_by) : burn__tensor_failed(status);
+  burn__tensor_take(x, user);
+  return result;
+}
+
+BurnTensor *burn_require_grad(BurnTensor *x) {
+  BurnPrimitive *out = NULL;
+  BurnStatus status = check(x, "require_grad");
+  if (status == BURN_OK) status = interface_of(x->device)->require_grad(x->device->autodiff_interface.self, x->primitive, &out);
+  return replace(x, "require_grad", status, status == BURN_OK ? x->device : NULL, out);
+}
+
+bool burn_is_require_grad(const BurnTensor *x) {
+  if (!burn_tensor_device(x) || !x->device->autodiff) return false;
+  return interface_of(x->device)->is_require_grad(x->device->autodiff_interface.self, x->primitive) != 0;
+}
+
+bool burn_is_tracked(const BurnTensor *x) { return burn_tensor_device(x) && (x->primitive->flags & BURN_PRIMITIVE_TRACKED); }
+
+BurnTensor *burn_detach(BurnTensor *x) {
+  BurnPrimitive *out = NULL;
+  BurnStatus status = check(x, "detach");
+  if (status == BURN_OK) status = interface_of(x->device)->detach(x->device->autodiff_interface.self, x->primitive, &out);
+  return replace(x, "detach", status, status == BURN_OK ? x->device : NULL, out);
+}
+
+BurnTensor *burn_inner(BurnTensor *x) {
+  const BurnStatus status = burn__tensor_check(x, "inner");
+  if (status == BURN_OK && !x->device->autodiff) return x;
+  if (status != BURN_OK) return replace(x, "inner", status, NULL, NULL);
+  const BurnBackend *layer = &x->device->autodiff->backend;
+  const BurnBackend *below = &x->device->inner->top->backend;
+  BurnPrimitive *inner = layer->unwrap(layer->self, x->primitive);
+  below->retain(below->self, inner);
+  return replace(x, "inner", BURN_OK, x->device->inner, inner);
+}
+
+BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
+  BurnStatus status = burn__tensor_check(x, "from_inner");
+  if (status == BURN_OK) status = burn__device_status(device);
+  if (status == BURN_OK && device == x->device) return x;
+  if (status == BURN_OK && device->inner != x->device) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "from_inner: '%s' is not the inner device of '%s'", burn_device_name(x->device),
+                       burn_device_name(device));
+  }
+  BurnPrimitive *out = NULL;
+  if (status == BURN_OK) {
+    const BurnBackend *layer = &device->autodiff->backend;
+    status = layer->adopt(layer->self, x->primitive, &out);
+  }
+  return replace(x, "from_inner", status, device, out);
+}
+
+/* Takes root. */
+static BurnStatus walk(BurnTensor *root, BurnGradients **gradients) {
+  BurnGradients *result = calloc(1, sizeof *result);
+  if (!result) return BURN_FAIL(OUT_OF_MEMORY, "backward: no memory for the gradients");
+  const BurnDevice *device = root->device;
+  const BurnStatus status = interface_of(device)->backward(device->autodiff_interface.self, root->primitive, &result->set);
+  if (status != BURN_OK) {
+    free(result);
+    return status;
+  }
+  result->device = root->device;
+  burn__device_retain(result->device);
+  *gradients = result;
+  return BURN_OK;
+}
+
+BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients) {
+  BurnStatus status = check(root, "backward");
+  if (status == BURN_OK) status = walk(root, gradients);
+  burn__tensor_take(root, "backward");
+  return status;
+}
+
+static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool remove) {
+  BurnStatus status = check(x, "grad");
+  if (status == BURN_OK && !gradients) status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are NULL");
+  if (status == BURN_OK && gradients->device != x->device) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are of device '%s', the tensor of '%s'", burn_device_name(gradients->device),
+                       burn_device_name(x->device));
+  }
+  BurnPrimitive *out = NULL;
+  if (status == BURN_OK) {
+    status = interface_of(x->device)->gradient(x->device->autodiff_interface.self, gradients->set, x->primitive, remove, &out);
+  }
+  if (status != BURN_OK) return burn__tensor_failed(status);
+  return out ? burn__tensor_new(x->device->inner, out, 0) : NULL;
+}
+
+BurnTensor *burn_grad(const BurnTensor *x, BurnGradients *gradients) { return gradient(x, gradients, false); }
+BurnTensor *burn_grad_remove(const BurnTensor *x, BurnGradients *gradients) { return gradient(x, gradients, true); }
+
+void burn_gradients_drop(BurnGradients *gradients) {
+  if (!gradients) return;
+  interface_of(gradients->device)->gradients_release(gradients->device->autodiff_interface.self, gradients->set);
+  burn__device_release(gradients->device);
+  free(gradients);
+}

@@ -1,0 +1,188 @@
+/* core_internal.h - what the files of core share. Names start with burn__ and are not exported. */
+#ifndef BURN_CORE_INTERNAL_H
+#define BURN_CORE_INTERNAL_H
+
+#include <burn/autodiff.h>
+#include <burn/device.h>
+#include <burn/ops.h>
+#include <burn/plugin/autodiff.h>
+#include <burn/plugin/build.h>
+#include <burn/plugin/plugin.h>
+#include <burn/tensor.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#if !defined(BURN_GUARDS)
+#define BURN_GUARDS 0
+#endif
+
+/* -- failures (status.c) -------------------------------------------------------------------------------------------- */
+
+BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5);
+#define BURN_FAIL(CODE, ...) burn__status_make(BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+
+/* A shape as text, "[32,784]", in a buffer of the caller. */
+typedef struct BurnShapeText {
+  char text[8 + BURN_MAX_RANK * 21];
+} BurnShapeText;
+const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t *shape);
+
+void burn__log(uint32_t level, const char *component, const char *format, ...) BURN_PRINTF(3, 4);
+
+/* -- host (host.c, parallel.c) ---------------------------------------------------------------------------------------- */
+
+const BurnHost *burn__host(void);
+void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
+
+/* -- ops (op_table.c, infer_*.c, decompose_*.c, invoke.c) --------------------------------------------------------------- */
+
+typedef BurnStatus (*BurnInferRule)(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+typedef void (*BurnDecomposition)(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
+
+const BurnOpInfo *burn__op_info(uint32_t op); /* NULL if there is none */
+const BurnOpInfo *burn__op_find(const char *name);
+const char *burn__op_name(uint32_t op); /* "?" if there is none */
+BurnInferRule burn__op_infer_rule(uint32_t op);
+BurnDecomposition burn__op_decomposition(uint32_t op); /* NULL for primitives */
+
+/* Fills out[0 .. output_count-1]; checks inputs, kinds and attributes. The attributes must be complete. */
+BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
+BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
+BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
+
+/* -- plugins and stacks (plugin_*.c, stack*.c) --------------------------------------------------------------------------- */
+
+/* One discovered file or linked-in plugin. Lives until the process ends. */
+typedef struct BurnPluginEntry {
+  char *path;                /* NULL when linked in */
+  char *file_name;           /* "ndarray" of burn_ndarray.so */
+  const BurnPlugin *plugin;  /* NULL until loaded, or when refused */
+  bool tried;                /* loading was tried */
+  char *reason;              /* why it was refused, NULL if it was not */
+} BurnPluginEntry;
+
+/* The loaded plugin of a name, or NULL with a status that says what exists and where was looked. */
+BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
+/* The backend with the highest probe score. */
+BurnStatus burn__plugin_best_backend(const char **name);
+/* A plugin from a library file (plugin_load_posix.c); the checks of its descriptor are plugin_registry.c's. */
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out);
+BurnStatus burn__plugin_file_check(const char *path); /* owner and permissions */
+bool burn__process_is_privileged(void);
+/* Folder of the library or program that holds this code, without a trailing slash; malloc'd, NULL if unknown. */
+char *burn__own_folder(void);
+/* Names in a folder that look like plugin files, sorted; malloc'd entries. */
+BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count);
+
+/* Options of one part of a stack text. */
+typedef struct BurnOption {
+  char *key, *value;
+  atomic_bool asked; /* the plugin knows it */
+} BurnOption;
+struct BurnOptions {
+  size_t count;
+  BurnOption *options;
+  char asked_keys[256]; /* for the message about unknown ones */
+};
+const char *burn__option(const BurnOptions *options, const char *key);
+BurnStatus burn__options_check(const BurnOptions *options, const char *name);
+
+/* One part of a parsed stack text. */
+typedef struct BurnStackPart {
+  char *name;
+  uint32_t index; /* device number */
+  bool has_index;
+  BurnOptions options;
+} BurnStackPart;
+typedef struct BurnStackText {
+  size_t count; /* outermost first; the last is the backend */
+  BurnStackPart *parts;
+} BurnStackText;
+BurnStatus burn__stack_parse(const char *text, BurnStackText *out);
+BurnStatus burn__stack_push_front(BurnStackText *stack, const char *name);
+void burn__stack_release(BurnStackText *stack);
+
+/* An opened plugin. `backend` is the normalised table that everybody else sees; it is the first member, so a BurnBackend of
+ * ours is an instance. */
+typedef struct BurnInstance {
+  BurnBackend backend;
+  const BurnPlugin *plugin;
+  struct BurnInstance *next; /* below, counted; NULL for a backend */
+  atomic_uint references;
+  bool wraps_tensors;
+  char *label; /* "ndarray:0" as in the stack text */
+  uint8_t support[BURN_OP_LIMIT];
+} BurnInstance;
+BurnStatus burn__instance_open(const BurnStackText *stack, BurnInstance **out);
+void burn__instance_retain(BurnInstance *instance);
+void burn__instance_release(BurnInstance *instance);
+/* The first instance from the top that has the interface, or NULL. */
+BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out);
+
+/* The text to open by the precedence of device.h, and whether it came from the automatic choice; malloc'd. */
+BurnStatus burn__settings_stack(const char *argument, char **out);
+/* Folders named by "plugin_path" in the user's and the system's burn.json; malloc'd entries, NULL-terminated, or NULL. */
+char **burn__settings_plugin_path(void);
+
+/* -- devices and tensors (device.c, tensor.c) ------------------------------------------------------------------------------ */
+
+struct BurnDevice {
+  BurnStatus status;
+  char *failure;               /* message of status, owned */
+  char *name;
+  BurnInstance *top;           /* NULL if the device failed */
+  BurnInstance *autodiff;      /* the layer with the autodiff interface; borrowed from the stack; NULL: none */
+  BurnInterface autodiff_interface;
+  BurnDevice *inner;           /* below autodiff; owned; NULL: none */
+  BurnDType float_dtype, int_dtype;
+  _Atomic uint64_t seed, offset;
+  atomic_llong references;     /* one for the opener (or the outer device), one per handle */
+#if BURN_GUARDS
+  pthread_mutex_t live_mutex;
+  BurnTensor *live;            /* all handles of the device */
+#endif
+};
+void burn__device_retain(BurnDevice *device);
+void burn__device_release(BurnDevice *device);
+/* Status of a device that failed, with its own message however old; BURN_OK if it works. */
+BurnStatus burn__device_status(const BurnDevice *device);
+
+struct BurnTensor {
+  uint32_t state;           /* BURN__HANDLE_* */
+  uint32_t made_by;         /* op, or 0 */
+  BurnPrimitive *primitive; /* one reference; NULL if failed */
+  BurnDevice *device;       /* one reference; NULL if failed */
+  BurnStatus status;
+  char *message;            /* of a failed tensor, owned; NULL when out of memory */
+#if BURN_GUARDS
+  BurnTensor *previous, *next; /* live list of the device */
+  const char *taken_by;
+#endif
+};
+enum { BURN__HANDLE_LIVE = 0x6e727562, BURN__HANDLE_TAKEN = 0x6e656b61 };
+
+/* A handle around a primitive whose reference it takes. Never NULL. */
+BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
+BurnTensor *burn__tensor_failed(BurnStatus status);
+/* Why x cannot be used by `user`: it failed, is NULL, or was taken; BURN_OK if it can. The message is fresh. */
+BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);
+/* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed. */
+void burn__tensor_take(BurnTensor *x, const char *user);
+
+/* Runs an op on handles: takes all inputs (NULL entries are absent), returns the result. Several outputs: out[0 ..]. */
+BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                        uint32_t attr_count);
+void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                         uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* A creation op on a device. */
+BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
+                         uint32_t more_count);
+
+/* Converts `count` elements between dtypes in host memory, by the rules of the op cast (convert.c). */
+BurnStatus burn__convert(const void *from, BurnDType from_dtype, void *to, BurnDType to_dtype, size_t count);
+
+char *burn__text_copy(const char *text); /* malloc'd; NULL when out of memory or for NULL */
+char *burn__text_format(const char *format, ...) BURN_PRINTF(1, 2);
+
+#endif

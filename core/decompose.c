@@ -1,0 +1,243 @@
+/* decompose.c - every composite op of ops.def, written with others.
+ *
+ * A decomposition borrows the inputs of its call and leaves borrowed results in out (see burn/plugin/build.h). It runs on the
+ * level of the stack where the op was not known: on autodiff it is what gets differentiated, on a backend it is the kernel that
+ * nobody had to write. Attributes are complete and shapes are checked when it runs. */
+#include "core_internal.h"
+
+#define DECOMPOSE(name)                                                                                      \
+  void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);            \
+  void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out)
+
+/* -- small steps --------------------------------------------------------------------------------------------------------- */
+
+static BurnPrimitive *one(BurnBuilder *b, uint32_t op, BurnPrimitive *x) { return burn_build_op1(b, op, x); }
+static BurnPrimitive *scaled(BurnBuilder *b, BurnPrimitive *x, double factor) {
+  return burn_build_scalar(b, BURN_OP_mul_scalar, x, factor);
+}
+static BurnPrimitive *plus(BurnBuilder *b, BurnPrimitive *x, double value) {
+  return burn_build_scalar(b, BURN_OP_add_scalar, x, value);
+}
+static BurnPrimitive *masked(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *mask, double value) {
+  const BurnAttr attr = burn_attr_f64(value);
+  BurnPrimitive *const inputs[] = {x, mask};
+  return burn_build(b, BURN_OP_mask_fill, 2, inputs, 1, &attr);
+}
+static BurnPrimitive *flat(BurnBuilder *b, BurnPrimitive *x) {
+  const int64_t count = burn_primitive_count(x);
+  return burn_build_reshape(b, x, &count, 1);
+}
+static BurnPrimitive *arange(BurnBuilder *b, int64_t count, int64_t start) {
+  const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(start), burn_attr_i64(1)};
+  return burn_build(b, BURN_OP_arange, 0, NULL, 4, attrs);
+}
+static int64_t last_axis(const BurnPrimitive *x) { return (int64_t)x->rank - 1; }
+
+/* -- creation -------------------------------------------------------------------------------------------------------------- */
+
+DECOMPOSE(eye) {
+  const BurnTensorDesc *desc = call->output_descs;
+  const int64_t size = desc->shape[0], column[] = {size, 1}, row[] = {1, size};
+  BurnPrimitive *rows = burn_build_reshape(builder, arange(builder, size, 0), column, 2);
+  BurnPrimitive *columns = burn_build_reshape(builder, arange(builder, size, 0), row, 2);
+  out[0] = burn_build_cast(builder, burn_build_op2(builder, BURN_OP_equal, rows, columns), desc->dtype);
+}
+
+/* -- elementwise ----------------------------------------------------------------------------------------------------------- */
+
+DECOMPOSE(clamp) {
+  const BurnAttrs_clamp *attrs = BURN_ATTRS(clamp, call);
+  BurnPrimitive *x = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], attrs->min.value.f64);
+  out[0] = burn_build_scalar(builder, BURN_OP_clamp_max, x, attrs->max.value.f64);
+}
+
+DECOMPOSE(relu) { out[0] = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], 0); }
+
+DECOMPOSE(relu_backward) {
+  BurnPrimitive *off = one(builder, BURN_OP_bool_not, burn_build_scalar(builder, BURN_OP_greater_scalar, call->inputs[1], 0));
+  out[0] = masked(builder, call->inputs[0], off, 0);
+}
+
+DECOMPOSE(leaky_relu) {
+  BurnPrimitive *x = call->inputs[0];
+  BurnPrimitive *negative = burn_build_scalar(builder, BURN_OP_lower_scalar, x, 0);
+  BurnPrimitive *sloped = scaled(builder, x, BURN_ATTRS(leaky_relu, call)->slope.value.f64);
+  out[0] = burn_build_op3(builder, BURN_OP_mask_where, x, negative, sloped);
+}
+
+DECOMPOSE(sigmoid) {
+  BurnPrimitive *grown = one(builder, BURN_OP_exp, one(builder, BURN_OP_neg, call->inputs[0]));
+  out[0] = one(builder, BURN_OP_recip, plus(builder, grown, 1));
+}
+
+DECOMPOSE(gelu) {
+  BurnPrimitive *x = call->inputs[0];
+  BurnPrimitive *share = plus(builder, one(builder, BURN_OP_erf, scaled(builder, x, 0.70710678118654752440)), 1);
+  out[0] = scaled(builder, burn_build_mul(builder, x, share), 0.5);
+}
+
+DECOMPOSE(silu) { out[0] = burn_build_mul(builder, call->inputs[0], one(builder, BURN_OP_sigmoid, call->inputs[0])); }
+
+DECOMPOSE(softplus) {
+  const double beta = BURN_ATTRS(softplus, call)->beta.value.f64;
+  BurnPrimitive *grown = one(builder, BURN_OP_exp, scaled(builder, call->inputs[0], beta));
+  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, one(builder, BURN_OP_log, plus(builder, grown, 1)), beta);
+}
+
+DECOMPOSE(dropout) {
+  const BurnAttrs_dropout *attrs = BURN_ATTRS(dropout, call);
+  const BurnPrimitive *x = call->inputs[0];
+  const double keep = 1 - attrs->prob.value.f64;
+  const BurnAttr random[] = {burn_attr_i64s(x->shape, x->rank), burn_attr_dtype(x->dtype), attrs->seed, attrs->offset,
+                             burn_attr_f64(keep)};
+  BurnPrimitive *kept = burn_build(builder, BURN_OP_random_bernoulli, 0, NULL, 5, random);
+  out[0] = scaled(builder, burn_build_mul(builder, call->inputs[0], kept), 1 / keep);
+}
+
+/* Rows minus columns of the last two axes against the diagonal: true where the element is cut away. */
+static BurnPrimitive *triangle(BurnBuilder *b, const BurnOpCall *call, uint32_t cut) {
+  BurnPrimitive *x = call->inputs[0];
+  const int64_t rows = x->shape[x->rank - 2], columns = x->shape[x->rank - 1];
+  int64_t column_shape[BURN_MAX_RANK], row_shape[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) column_shape[i] = row_shape[i] = 1;
+  column_shape[x->rank - 2] = rows;
+  row_shape[x->rank - 1] = columns;
+  BurnPrimitive *row = burn_build_reshape(b, arange(b, rows, BURN_ATTRS(triu, call)->diagonal.value.i64), column_shape, x->rank);
+  BurnPrimitive *column = burn_build_reshape(b, arange(b, columns, 0), row_shape, x->rank);
+  return masked(b, x, burn_build_op2(b, cut, column, row), 0);
+}
+
+DECOMPOSE(triu) { out[0] = triangle(builder, call, BURN_OP_lower); }
+DECOMPOSE(tril) { out[0] = triangle(builder, call, BURN_OP_greater); }
+
+/* -- reductions ------------------------------------------------------------------------------------------------------------ */
+
+#define WHOLE(name) \
+  DECOMPOSE(name) { out[0] = burn_build_dim(builder, BURN_OP_##name##_dim, flat(builder, call->inputs[0]), 0); }
+WHOLE(sum)
+WHOLE(mean)
+WHOLE(prod)
+WHOLE(max)
+WHOLE(min)
+WHOLE(any)
+WHOLE(all)
+
+DECOMPOSE(mean_dim) {
+  const int64_t dim = BURN_ATTRS(mean_dim, call)->dim.value.i64;
+  BurnPrimitive *x = call->inputs[0];
+  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, burn_build_dim(builder, BURN_OP_sum_dim, x, dim), (double)x->shape[dim]);
+}
+
+/* All are true if none is false. */
+DECOMPOSE(all_dim) {
+  BurnPrimitive *zero = burn_build_scalar(builder, BURN_OP_equal_scalar, call->inputs[0], 0);
+  BurnPrimitive *some = burn_build_dim(builder, BURN_OP_any_dim, zero, BURN_ATTRS(all_dim, call)->dim.value.i64);
+  out[0] = one(builder, BURN_OP_bool_not, some);
+}
+
+/* -- moving elements ------------------------------------------------------------------------------------------------------- */
+
+/* [.., n, ..] -> [.., 1, n, ..] -> [.., times, n, ..] -> [.., times * n, ..]; rank 8 has no room for the extra axis, so all
+ * axes before and after dim are folded first. */
+DECOMPOSE(repeat_dim) {
+  const BurnAttrs_repeat_dim *attrs = BURN_ATTRS(repeat_dim, call);
+  BurnPrimitive *x = call->inputs[0];
+  const int64_t dim = attrs->dim.value.i64, times = attrs->times.value.i64;
+  int64_t before = 1, rest = 1;
+  for (int64_t i = 0; i < dim; i++) before *= x->shape[i];
+  for (int64_t i = dim; i < (int64_t)x->rank; i++) rest *= x->shape[i];
+  const int64_t folded[] = {before, 1, rest}, repeated[] = {before, times, rest};
+  BurnPrimitive *wide = burn_build_expand(builder, burn_build_reshape(builder, x, folded, 3), repeated, 3);
+  out[0] = burn_build_reshape(builder, wide, call->output_descs[0].shape, call->output_descs[0].rank);
+}
+
+DECOMPOSE(embedding) {
+  BurnPrimitive *rows = burn_build_dim2(builder, BURN_OP_select, call->inputs[0], flat(builder, call->inputs[1]), 0);
+  out[0] = burn_build_reshape(builder, rows, call->output_descs[0].shape, 3);
+}
+
+/* -- softmax and losses ----------------------------------------------------------------------------------------------------- */
+
+static BurnPrimitive *shifted(BurnBuilder *b, BurnPrimitive *x, int64_t dim) {
+  return burn_build_sub(b, x, burn_build_dim(b, BURN_OP_max_dim, x, dim));
+}
+
+DECOMPOSE(softmax) {
+  const int64_t dim = BURN_ATTRS(softmax, call)->dim.value.i64;
+  if (call->inputs[0]->shape[dim] == 0) {
+    out[0] = call->inputs[0]; /* nothing to do, and no maximum to shift by */
+    return;
+  }
+  BurnPrimitive *grown = one(builder, BURN_OP_exp, shifted(builder, call->inputs[0], dim));
+  out[0] = burn_build_div(builder, grown, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim));
+}
+
+DECOMPOSE(log_softmax) {
+  const int64_t dim = BURN_ATTRS(log_softmax, call)->dim.value.i64;
+  if (call->inputs[0]->shape[dim] == 0) {
+    out[0] = call->inputs[0];
+    return;
+  }
+  BurnPrimitive *low = shifted(builder, call->inputs[0], dim);
+  BurnPrimitive *total = burn_build_dim(builder, BURN_OP_sum_dim, one(builder, BURN_OP_exp, low), dim);
+  out[0] = burn_build_sub(builder, low, one(builder, BURN_OP_log, total));
+}
+
+DECOMPOSE(cross_entropy) {
+  BurnPrimitive *logits = call->inputs[0];
+  const int64_t column[] = {logits->shape[0], 1};
+  BurnPrimitive *targets = burn_build_reshape(builder, call->inputs[1], column, 2);
+  BurnPrimitive *all = burn_build_dim(builder, BURN_OP_log_softmax, logits, 1);
+  out[0] = one(builder, BURN_OP_neg, one(builder, BURN_OP_mean, burn_build_dim2(builder, BURN_OP_gather, all, targets, 1)));
+}
+
+/* -- layers ------------------------------------------------------------------------------------------------------------------ */
+
+DECOMPOSE(max_pool2d) {
+  BurnPrimitive *results[2];
+  burn_build_call(builder, BURN_OP_max_pool2d_with_indices, 1, call->inputs, call->attr_count, call->attrs, 2, results);
+  out[0] = results[0];
+}
+
+DECOMPOSE(max_pool2d_backward) {
+  BurnPrimitive *grad = call->inputs[0];
+  const int64_t *shape = call->output_descs[0].shape;
+  const int64_t planes[] = {shape[0], shape[1], shape[2] * shape[3]};
+  const int64_t windows[] = {grad->shape[0], grad->shape[1], grad->shape[2] * grad->shape[3]};
+  BurnPrimitive *zeros = burn_build_full(builder, planes, 3, grad->dtype, 0);
+  BurnPrimitive *indices = burn_build_reshape(builder, call->inputs[1], windows, 3);
+  BurnPrimitive *values = burn_build_reshape(builder, grad, windows, 3);
+  out[0] = burn_build_reshape(builder, burn_build_dim3(builder, BURN_OP_scatter_add, zeros, indices, values, 2), shape, 4);
+}
+
+DECOMPOSE(layer_norm) {
+  BurnPrimitive *x = call->inputs[0];
+  const int64_t last = last_axis(x);
+  int64_t wide[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) wide[i] = 1;
+  wide[last] = x->shape[last];
+  BurnPrimitive *centred = burn_build_sub(builder, x, burn_build_dim(builder, BURN_OP_mean_dim, x, last));
+  BurnPrimitive *variance = burn_build_dim(builder, BURN_OP_mean_dim, burn_build_mul(builder, centred, centred), last);
+  BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, variance, BURN_ATTRS(layer_norm, call)->epsilon.value.f64));
+  BurnPrimitive *result = burn_build_div(builder, centred, deviation);
+  result = burn_build_mul(builder, result, burn_build_reshape(builder, call->inputs[1], wide, x->rank));
+  if (call->input_count > 2 && call->inputs[2]) {
+    result = burn_build_add(builder, result, burn_build_reshape(builder, call->inputs[2], wide, x->rank));
+  }
+  out[0] = result;
+}
+
+/* -- optimizer steps --------------------------------------------------------------------------------------------------------- */
+
+DECOMPOSE(adam_step) {
+  const BurnAttrs_adam_step *attrs = BURN_ATTRS(adam_step, call);
+  const double beta_1 = attrs->beta_1.value.f64, beta_2 = attrs->beta_2.value.f64;
+  BurnPrimitive *param = call->inputs[0], *grad = call->inputs[1];
+  if (attrs->penalty.value.f64 != 0) grad = burn_build_add(builder, grad, scaled(builder, param, attrs->penalty.value.f64));
+  BurnPrimitive *squared = burn_build_mul(builder, grad, grad);
+  out[1] = burn_build_add(builder, scaled(builder, call->inputs[2], beta_1), scaled(builder, grad, 1 - beta_1));
+  out[2] = burn_build_add(builder, scaled(builder, call->inputs[3], beta_2), scaled(builder, squared, 1 - beta_2));
+  BurnPrimitive *divisor = plus(builder, one(builder, BURN_OP_sqrt, out[2]), attrs->epsilon.value.f64);
+  BurnPrimitive *change = scaled(builder, burn_build_div(builder, out[1], divisor), attrs->step_size.value.f64);
+  out[0] = burn_build_sub(builder, scaled(builder, param, attrs->decay.value.f64), change);
+}

@@ -1,0 +1,220 @@
+/* device.c - the public face of a stack: default dtypes, random state, memory, and the inner device below autodiff. */
+#include "core_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static BurnDevice *device_new(void) {
+  BurnDevice *device = calloc(1, sizeof *device);
+  if (!device) return NULL;
+  atomic_init(&device->references, 1);
+  device->float_dtype = BURN_DTYPE_F32;
+  device->int_dtype = BURN_DTYPE_I64;
+#if BURN_GUARDS
+  pthread_mutex_init(&device->live_mutex, NULL);
+#endif
+  return device;
+}
+
+/* Stands in when there is no memory even for a device. */
+static BurnDevice no_memory = {.status = BURN_STATUS_OUT_OF_MEMORY, .name = (char *)(uintptr_t) "(failed)"};
+
+/* "autodiff<ndarray>" from the instances; malloc'd. */
+static char *stack_name(const BurnInstance *top) {
+  size_t bytes = 1, depth = 0;
+  for (const BurnInstance *i = top; i; i = i->next) bytes += (i->label ? strlen(i->label) : 1) + 2;
+  char *name = malloc(bytes);
+  if (!name) return NULL;
+  char *at = name;
+  for (const BurnInstance *i = top; i; i = i->next) {
+    const char *label = i->label ? i->label : "?";
+    const size_t length = strlen(label);
+    memcpy(at, label, length);
+    at += length;
+    if (i->next) {
+      *at++ = '<';
+      depth++;
+    }
+  }
+  memset(at, '>', depth);
+  at[depth] = '\0';
+  return name;
+}
+
+/* The options float= and int= belong to core; the value 0 leaves the default. */
+static BurnStatus dtype_option(const BurnOptions *options, const char *key, uint32_t kind, BurnDType *out) {
+  const char *text = burn__option(options, key);
+  if (!text) return BURN_OK;
+  for (BurnDType dtype = 1; dtype < BURN_DTYPE_LIMIT; dtype++) {
+    if (burn_dtype_kind(dtype) != kind || strcmp(burn_dtype_name(dtype), text) != 0) continue;
+    *out = dtype;
+    return BURN_OK;
+  }
+  return BURN_FAIL(INVALID_ARGUMENT, "option %s=%s names no %s dtype", key, text, key);
+}
+
+static BurnStatus check_dtype(const BurnInstance *top, BurnDType dtype) {
+  const uint32_t needed = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+  if ((top->backend.dtype_usage(top->backend.self, dtype) & needed) == needed) return BURN_OK;
+  return BURN_FAIL(INVALID_DTYPE, "backend '%s' cannot compute in %s", top->backend.name, burn_dtype_name(dtype));
+}
+
+static BurnStatus make_inner(BurnDevice *device) {
+  BurnDevice *inner = device_new();
+  if (!inner) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the inner device");
+  inner->top = device->autodiff->next;
+  burn__instance_retain(inner->top);
+  inner->name = stack_name(inner->top);
+  inner->float_dtype = device->float_dtype;
+  inner->int_dtype = device->int_dtype;
+  device->inner = inner;
+  return BURN_OK;
+}
+
+static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, bool training) {
+  bool has_autodiff = false;
+  for (size_t i = 0; i < stack->count; i++) has_autodiff = has_autodiff || strcmp(stack->parts[i].name, "autodiff") == 0;
+  BurnStatus status = training && !has_autodiff ? burn__stack_push_front(stack, "autodiff") : BURN_OK;
+  if (status != BURN_OK) return status;
+  const BurnOptions *options = &stack->parts[stack->count - 1].options;
+  status = dtype_option(options, "float", BURN_KIND_FLOAT, &device->float_dtype);
+  if (status == BURN_OK) status = dtype_option(options, "int", BURN_KIND_INT, &device->int_dtype);
+  if (status == BURN_OK) status = burn__instance_open(stack, &device->top);
+  if (status != BURN_OK) return status;
+  device->name = stack_name(device->top);
+  status = check_dtype(device->top, device->float_dtype);
+  if (status == BURN_OK) status = check_dtype(device->top, device->int_dtype);
+  device->autodiff = burn__instance_interface(device->top, "burn.autodiff", &device->autodiff_interface);
+  if (status == BURN_OK && device->autodiff) status = make_inner(device);
+  return status;
+}
+
+static BurnDevice *open_device(const char *argument, bool training) {
+  BurnDevice *device = device_new();
+  if (!device) return &no_memory;
+  char *text = NULL;
+  BurnStackText stack = {0};
+  BurnStatus status = burn__settings_stack(argument, &text);
+  if (status == BURN_OK) status = burn__stack_parse(text, &stack);
+  if (status == BURN_OK) status = open_stack(device, &stack, training);
+  burn__stack_release(&stack);
+  if (status != BURN_OK) {
+    device->status = status;
+    device->failure = burn__text_copy(burn_status_message(status));
+    if (device->top) burn__instance_release(device->top);
+    device->top = NULL;
+    device->autodiff = NULL;
+    free(device->name);
+    device->name = NULL;
+  }
+  if (!device->name) device->name = burn__text_format("(failed) %s", text ? text : "");
+  free(text);
+  return device;
+}
+
+BurnDevice *burn_device_open(const char *stack) { return open_device(stack, false); }
+BurnDevice *burn_device_open_training(const char *stack) { return open_device(stack, true); }
+
+BurnStatus burn__device_status(const BurnDevice *device) {
+  if (!device) return BURN_FAIL(INVALID_ARGUMENT, "the device is NULL");
+  if (device->status == BURN_OK) return BURN_OK;
+  return burn__status_make(burn_status_code(device->status), "", 0, "%s",
+                           device->failure ? device->failure : burn_status_text(device->status));
+}
+
+BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_status(device); }
+
+/* -- lifetime --------------------------------------------------------------------------------------------------------------- */
+
+void burn__device_retain(BurnDevice *device) { atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed); }
+
+void burn__device_release(BurnDevice *device) {
+  if (!device || device == &no_memory) return;
+  if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1) return;
+  burn__device_release(device->inner);
+  burn__instance_release(device->top);
+#if BURN_GUARDS
+  pthread_mutex_destroy(&device->live_mutex);
+#endif
+  free(device->failure);
+  free(device->name);
+  free(device);
+}
+
+/* Guards: names what was forgotten, by the op that made it. */
+static void report_live(BurnDevice *device) {
+#if BURN_GUARDS
+  enum { MOST = 10 };
+  size_t count = 0;
+  pthread_mutex_lock(&device->live_mutex);
+  for (const BurnTensor *x = device->live; x; x = x->next) count++;
+  if (count > 0) fprintf(stderr, "burn: device '%s' closed with %zu live tensors:\n", device->name, count);
+  size_t shown = 0;
+  for (const BurnTensor *x = device->live; x && shown < MOST; x = x->next, shown++) {
+    BurnShapeText text;
+    fprintf(stderr, "burn:   %s %s made by %s\n", burn_dtype_name(x->primitive->dtype),
+            burn__shape_text(&text, x->primitive->rank, x->primitive->shape), x->made_by ? burn__op_name(x->made_by) : "from data");
+  }
+  if (count > MOST) fprintf(stderr, "burn:   and %zu more\n", count - MOST);
+  pthread_mutex_unlock(&device->live_mutex);
+#else
+  (void)device;
+#endif
+}
+
+void burn_device_close(BurnDevice *device) {
+  if (!device || device == &no_memory) return;
+  if (device->inner) report_live(device->inner);
+  report_live(device);
+  burn__device_release(device);
+}
+
+/* -- queries ---------------------------------------------------------------------------------------------------------------- */
+
+const char *burn_device_name(const BurnDevice *device) { return device && device->name ? device->name : "(none)"; }
+bool burn_device_is_autodiff(const BurnDevice *device) { return device && device->autodiff; }
+BurnDevice *burn_device_inner(BurnDevice *device) { return device && device->inner ? device->inner : device; }
+BurnDType burn_device_float_dtype(const BurnDevice *device) { return device ? device->float_dtype : BURN_DTYPE_F32; }
+BurnDType burn_device_int_dtype(const BurnDevice *device) { return device ? device->int_dtype : BURN_DTYPE_I64; }
+
+BurnStatus burn_device_sync(BurnDevice *device) {
+  const BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return status;
+  return device->top->backend.sync(device->top->backend.self);
+}
+
+static int64_t query(const BurnDevice *device, uint32_t key) {
+  int64_t value = -1;
+  const BurnBackend *backend = &device->top->backend;
+  return backend->query(backend->self, key, &value) == BURN_OK ? value : -1;
+}
+
+BurnMemoryStats burn_device_memory(BurnDevice *device) {
+  if (!device || !device->top) return (BurnMemoryStats){-1, -1, -1, -1};
+  return (BurnMemoryStats){query(device, BURN_QUERY_BYTES_IN_USE), query(device, BURN_QUERY_BYTES_RESERVED),
+                           query(device, BURN_QUERY_BYTES_PEAK), query(device, BURN_QUERY_LIVE_TENSORS)};
+}
+
+void burn_device_trim(BurnDevice *device) {
+  if (!device || !device->top) return;
+  const BurnStatus status = device->top->backend.trim(device->top->backend.self);
+  if (status != BURN_OK) burn__log(BURN_LOG_WARN, "trim", "%s", burn_status_message(status));
+}
+
+/* -- random state --------------------------------------------------------------------------------------------------------------- */
+
+void burn_device_seed(BurnDevice *device, uint64_t seed) {
+  burn_device_set_random_state(device, (BurnRandomState){.seed = seed, .offset = 0});
+}
+
+BurnRandomState burn_device_random_state(const BurnDevice *device) {
+  if (!device) return (BurnRandomState){0, 0};
+  return (BurnRandomState){atomic_load(&device->seed), atomic_load(&device->offset)};
+}
+
+void burn_device_set_random_state(BurnDevice *device, BurnRandomState state) {
+  if (!device || device == &no_memory) return;
+  atomic_store(&device->seed, state.seed);
+  atomic_store(&device->offset, state.offset);
+}

@@ -1,0 +1,117 @@
+/* host.c - the table that plugins get: everything they may call. */
+#include "core_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint32_t log_level(void) {
+  static const char *const names[] = {"off", "error", "warn", "info", "debug"};
+  const char *text = getenv("BURN_LOG");
+  for (uint32_t i = 0; text && i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(text, names[i]) == 0) return i;
+  }
+  return BURN_LOG_WARN;
+}
+
+static int32_t BURN_CALL host_log_enabled(uint32_t level) { return level <= log_level(); }
+
+static void BURN_CALL host_log(uint32_t level, const char *component, const char *text) {
+  static const char *const names[] = {"", "error", "warning", "info", "debug"};
+  if (!host_log_enabled(level)) return;
+  fprintf(stderr, "burn: %s: %s: %s\n", level <= BURN_LOG_DEBUG ? names[level] : "debug", component, text);
+}
+
+void burn__log(uint32_t level, const char *component, const char *format, ...) {
+  if (!host_log_enabled(level)) return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  host_log(level, component, text);
+}
+
+static BurnStatus BURN_CALL host_fail(uint32_t code, const char *file, int32_t line, const char *message) {
+  return burn__status_make(code, file, line, "%s", message);
+}
+
+static BurnStatus BURN_CALL host_annotate(BurnStatus status, const char *prefix) {
+  return burn_status_annotate(status, "%s", prefix);
+}
+
+static uint64_t BURN_CALL host_status_message(BurnStatus status, char *buffer, uint64_t buffer_bytes) {
+  const char *text = burn_status_message(status);
+  if (buffer_bytes > 0) snprintf(buffer, (size_t)buffer_bytes, "%s", text);
+  return strlen(text);
+}
+
+static void *BURN_CALL host_allocate(uint64_t bytes) {
+  if (bytes > (uint64_t)INT64_MAX - 64) return NULL;
+  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; /* aligned_alloc wants a multiple of the alignment */
+  return aligned_alloc(64, rounded ? rounded : 64);
+}
+
+static void BURN_CALL host_free(void *memory, uint64_t bytes) {
+  (void)bytes;
+  free(memory);
+}
+
+static uint32_t BURN_CALL host_thread_count(void) { return burn_threads(); }
+
+static void BURN_CALL host_parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+  burn__parallel_for(count, grain, body, context);
+}
+
+static uint64_t BURN_CALL host_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t BURN_CALL host_next_id(void) {
+  static atomic_ullong last;
+  return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+static const char *BURN_CALL host_option(const BurnOptions *options, const char *key) { return burn__option(options, key); }
+static const BurnOpInfo *BURN_CALL host_op_info(uint32_t op) { return burn__op_info(op); }
+static const BurnOpInfo *BURN_CALL host_op_find(const char *name) { return burn__op_find(name); }
+static BurnStatus BURN_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) { return burn__invoke(backend, call); }
+static BurnStatus BURN_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *out) { return burn__infer(call, out); }
+static BurnStatus BURN_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
+  return burn__decompose(backend, call);
+}
+static const void *BURN_CALL host_get_interface(const char *name, uint32_t min_version) {
+  (void)name;
+  (void)min_version;
+  return NULL; /* there are none yet */
+}
+
+static const BurnHost host = {
+    .struct_size = sizeof(BurnHost),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .fail = host_fail,
+    .annotate = host_annotate,
+    .status_message = host_status_message,
+    .log = host_log,
+    .log_enabled = host_log_enabled,
+    .allocate = host_allocate,
+    .free = host_free,
+    .option = host_option,
+    .parallel_for = host_parallel_for,
+    .thread_count = host_thread_count,
+    .now_ns = host_now_ns,
+    .next_id = host_next_id,
+    .op_info = host_op_info,
+    .op_find = host_op_find,
+    .invoke = host_invoke,
+    .infer = host_infer,
+    .decompose = host_decompose,
+    .get_interface = host_get_interface,
+};
+
+const BurnHost *burn__host(void) { return &host; }

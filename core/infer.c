@@ -1,0 +1,124 @@
+/* infer.c - the frame of all shape rules: what every op has in common is checked here, then its rule of ops.def runs.
+ *
+ * Inference happens once, above the stack; every layer and backend below trusts output_descs. So the rules are also the place
+ * where users meet their mistakes: messages start with the op's name and hold the shapes. */
+#include "infer_internal.h"
+
+/* input_count and presence as ops.def says. */
+static BurnStatus check_inputs(const BurnOpInfo *info, const BurnOpCall *call) {
+  const uint32_t least = info->takes_list ? 1 : info->input_count;
+  if (call->input_count < least || (!info->takes_list && call->input_count > info->input_count)) {
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u inputs given, %u expected", info->name, call->input_count, info->input_count);
+  }
+  const uint32_t required = info->takes_list ? call->input_count : info->input_required;
+  for (uint32_t i = 0; i < required; i++) {
+    if (call->inputs[i]) continue;
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: input %u (%s) is missing", info->name, i,
+                     info->input_names[info->takes_list ? 0 : i]);
+  }
+  if (call->output_count != info->output_count) {
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: room for %u outputs given, %u needed", info->name, call->output_count,
+                     info->output_count);
+  }
+  return BURN_OK;
+}
+
+/* Every attribute has the tag of ops.def (the host has filled in defaults). */
+static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
+  if (call->attr_count != info->attr_count) {
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u expected", info->name, call->attr_count, info->attr_count);
+  }
+  for (uint32_t i = 0; i < info->attr_count; i++) {
+    const BurnAttr *attr = &call->attrs[i];
+    if (attr->tag != info->attr_tags[i]) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u", info->name, info->attr_names[i], attr->tag,
+                       info->attr_tags[i]);
+    }
+    if (attr->tag == BURN_ATTR_I64S && attr->count > BURN_MAX_RANK) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has %u entries, at most %u are possible", info->name,
+                       info->attr_names[i], attr->count, BURN_MAX_RANK);
+    }
+  }
+  return BURN_OK;
+}
+
+static BurnStatus check_kind(const BurnOpInfo *info, BurnDType dtype) {
+  if (burn_dtype_kind(dtype) & info->kinds) return BURN_OK;
+  return BURN_FAIL(INVALID_DTYPE, "%s: not defined for %s; it takes%s%s%s tensors", info->name, burn_dtype_name(dtype),
+                   info->kinds & BURN_KIND_FLOAT ? " float" : "", info->kinds & BURN_KIND_INT ? " int" : "",
+                   info->kinds & BURN_KIND_BOOL ? " bool" : "");
+}
+
+BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out) {
+  const BurnOpInfo *info = burn__op_info(call->op);
+  if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
+  BurnStatus status = check_inputs(info, call);
+  if (status == BURN_OK) status = check_attrs(info, call);
+  if (status == BURN_OK && call->input_count > 0) status = check_kind(info, call->inputs[0]->dtype);
+  if (status != BURN_OK) return status;
+  for (uint32_t i = 0; i < info->output_count; i++) out[i] = (BurnTensorDesc){0};
+  status = burn__op_infer_rule(call->op)(info, call, out);
+  if (status == BURN_OK && call->input_count == 0) status = check_kind(info, out[0].dtype);
+  return status;
+}
+
+BurnStatus burn__infer_check_dim(const BurnOpInfo *info, const BurnPrimitive *x, int64_t dim) {
+  if (dim >= 0 && dim < (int64_t)x->rank) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(OUT_OF_RANGE, "%s: dim %lld is outside a tensor of shape %s", info->name, (long long)dim,
+                   burn__shape_text(&text, x->rank, x->shape));
+}
+
+BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second) {
+  const BurnDType lhs = call->inputs[first]->dtype, rhs = call->inputs[second]->dtype;
+  if (lhs == rhs) return BURN_OK;
+  return BURN_FAIL(INVALID_DTYPE, "%s: %s is %s and %s is %s; convert one with burn_cast", info->name, info->input_names[first],
+                   burn_dtype_name(lhs), info->input_names[second], burn_dtype_name(rhs));
+}
+
+BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what) {
+  if (burn_dtype_kind(call->inputs[input]->dtype) & kinds) return BURN_OK;
+  return BURN_FAIL(INVALID_DTYPE, "%s: %s must be %s, not %s", info->name, info->input_names[input], what,
+                   burn_dtype_name(call->inputs[input]->dtype));
+}
+
+BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank) {
+  const BurnPrimitive *x = call->inputs[input];
+  if (x->rank == rank) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: %s has shape %s, rank %u expected", info->name, info->input_names[input],
+                   burn__shape_text(&text, x->rank, x->shape), rank);
+}
+
+BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs,
+                                 BurnTensorDesc *out) {
+  BurnShapeText l, r;
+  if (lhs->rank != rhs->rank) {
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s and %s have different ranks; add axes with burn_unsqueeze", info->name,
+                     burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape));
+  }
+  out->rank = lhs->rank;
+  for (uint32_t i = 0; i < lhs->rank; i++) {
+    const int64_t a = lhs->shape[i], b = rhs->shape[i];
+    if (a != b && a != 1 && b != 1) {
+      return BURN_FAIL(INVALID_SHAPE, "%s: %s and %s do not broadcast: axis %u is %lld and %lld", info->name,
+                       burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape), i, (long long)a,
+                       (long long)b);
+    }
+    out->shape[i] = a == 1 ? b : a;
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < desc->rank; i++) {
+    if (desc->shape[i] < 0 || (desc->shape[i] > 0 && count > INT64_MAX / 16 / desc->shape[i])) {
+      BurnShapeText text;
+      return BURN_FAIL(INVALID_SHAPE, "%s: a tensor of shape %s is not possible", info->name,
+                       burn__shape_text(&text, desc->rank, desc->shape));
+    }
+    count *= desc->shape[i] ? desc->shape[i] : 1;
+  }
+  return BURN_OK;
+}

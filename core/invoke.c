@@ -1,0 +1,119 @@
+/* invoke.c - how a call reaches a kernel: complete it, check owners, then the backend's own kernel or the decomposition.
+ *
+ * Every step down a stack passes through here (layers call host->invoke), so a backend may lack any composite op at any depth. */
+#include "core_internal.h"
+
+#include <string.h>
+
+enum { MAX_ATTRS = 12 };
+
+/* A call made complete: attributes beyond those given, or with tag NONE, take the defaults of ops.def. */
+typedef struct CompleteCall {
+  BurnOpCall call;
+  BurnAttr attrs[MAX_ATTRS];
+  int64_t repeated[MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+} CompleteCall;
+
+static bool attrs_are_complete(const BurnOpInfo *info, const BurnOpCall *call) {
+  if (call->attr_count != info->attr_count) return false;
+  for (uint32_t i = 0; i < call->attr_count; i++) {
+    if (call->attrs[i].tag == BURN_ATTR_NONE) return false;
+  }
+  return true;
+}
+
+static BurnStatus complete_attrs(const BurnOpInfo *info, CompleteCall *complete) {
+  const BurnOpCall *call = &complete->call;
+  if (call->attr_count > info->attr_count || info->attr_count > MAX_ATTRS) {
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count, info->attr_count);
+  }
+  for (uint32_t i = 0; i < info->attr_count; i++) {
+    if (i < call->attr_count && call->attrs[i].tag != BURN_ATTR_NONE) {
+      complete->attrs[i] = call->attrs[i];
+      continue;
+    }
+    const BurnAttr *fallback = &info->attr_defaults[i];
+    if (fallback->tag == BURN_ATTR_NONE) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' is required", info->name, info->attr_names[i]);
+    }
+    complete->attrs[i] = *fallback;
+    if (fallback->tag != BURN_ATTR_I64S) continue;
+    for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) complete->repeated[i][axis] = fallback->value.i64;
+    complete->attrs[i] = burn_attr_i64s(complete->repeated[i], BURN_MAX_RANK);
+  }
+  complete->call.attrs = complete->attrs;
+  complete->call.attr_count = info->attr_count;
+  return BURN_OK;
+}
+
+static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    const BurnPrimitive *x = call->inputs[i];
+    if (!x || x->owner == backend->owner) continue;
+    return BURN_FAIL(BAD_OWNER, "%s: input %u belongs to backend instance %u, not to '%s' (instance %u)", info->name, i, x->owner,
+                     backend->name, backend->owner);
+  }
+  return BURN_OK;
+}
+
+static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+  const BurnBackend *backend = &instance->backend;
+  uint32_t support = instance->support[call->op];
+  char why[256] = "";
+  if (support == BURN_SUPPORT_ASK) {
+    support = backend->supports(backend->self, call, why, sizeof why) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+  }
+  if (support == BURN_SUPPORT_YES) return backend->submit(backend->self, call);
+  if (info->is_composite) return burn__decompose(backend, call);
+  return BURN_FAIL(UNIMPLEMENTED, "%s: backend '%s' has no kernel for it%s%s, and it has no decomposition", info->name,
+                   backend->name, why[0] ? ": " : "", why);
+}
+
+/* The slow door: something is missing in the call. */
+static BurnStatus invoke_incomplete(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+  CompleteCall complete;
+  complete.call = *call;
+  if (!attrs_are_complete(info, call)) {
+    const BurnStatus status = complete_attrs(info, &complete);
+    if (status != BURN_OK) return status;
+  }
+  if (!call->output_descs) {
+    const BurnStatus status = burn__infer(&complete.call, complete.descs);
+    if (status != BURN_OK) return status;
+    complete.call.output_descs = complete.descs;
+  }
+  return dispatch(instance, info, &complete.call);
+}
+
+BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
+  const BurnInstance *instance = (const BurnInstance *)(const void *)backend;
+  const BurnOpInfo *info = burn__op_info(call->op);
+  if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
+  const BurnStatus status = check_owners(backend, info, call);
+  if (status != BURN_OK) return status;
+  /* Whoever gives output_descs has passed this way before and gives complete attributes too. */
+  return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
+}
+
+BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
+  const BurnDecomposition decomposition = burn__op_decomposition(call->op);
+  if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
+  BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};
+  BurnBuilder builder = burn_builder_begin(burn__host(), backend);
+  decomposition(&builder, call, results);
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    call->outputs[i] = burn_build_give(&builder, results[i]);
+    if (call->outputs[i] || builder.status != BURN_OK) continue;
+    burn_builder_fail(&builder, BURN_FAIL(INTERNAL, "%s: its decomposition gave no result %u", burn__op_name(call->op), i));
+  }
+  const BurnStatus status = builder.status;
+  if (status != BURN_OK) {
+    for (uint32_t i = 0; i < call->output_count; i++) {
+      if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
+      call->outputs[i] = NULL;
+    }
+  }
+  burn_builder_end(&builder);
+  return status;
+}

@@ -1,0 +1,304 @@
+/* module.c - services over any module, all from one walk over its descriptor.
+ *
+ * The walk meets every parameter and buffer in row order with its path ("blocks.3.norm.gamma") and every list before and after
+ * its items. Counting, moving, freezing and ending are callbacks of a few lines. Cloning copies the struct first and then walks
+ * over the copy, giving each tensor, cell and list there a life of its own. */
+#include "module_internal.h"
+
+#include <burn/autodiff.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- the walk ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Walker {
+  const BurnModuleWalk *walk;
+  size_t length; /* of the whole path, also of one that was cut to fit */
+  char path[BURN_MODULE_PATH_BYTES];
+} Walker;
+
+/* Appends a name to the path; returns the length to go back to. */
+static size_t path_push(Walker *walker, const char *name) {
+  size_t before = walker->length;
+  if (before < sizeof walker->path) {
+    (void)snprintf(walker->path + before, sizeof walker->path - before, "%s%s", before ? "." : "", name);
+  }
+  walker->length += strlen(name) + (before ? 1 : 0);
+  return before;
+}
+
+static void path_pop(Walker *walker, size_t length) {
+  walker->length = length;
+  if (length < sizeof walker->path) walker->path[length] = '\0';
+}
+
+static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data);
+
+static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
+  const BurnModuleWalk *walk = walker->walk;
+  BurnStatus status = walk->list_begin ? walk->list_begin(walk->context, walker->path, list) : BURN_OK;
+  for (size_t i = 0; status == BURN_OK && list->data && i < list->count; i++) {
+    char name[24];
+    (void)snprintf(name, sizeof name, "%zu", i);
+    size_t before = path_push(walker, name);
+    status = walk_fields(walker, list->type, burn_module_list_at(list, i));
+    path_pop(walker, before);
+  }
+  if (walk->list_end) walk->list_end(walk->context, list);
+  return status;
+}
+
+static BurnStatus walk_tensor(Walker *walker, BurnParam *param, BurnBuffer *buffer) {
+  const BurnModuleTensor tensor = {walker->path, param, buffer};
+  if (walker->length >= sizeof walker->path && walker->walk->needs_paths) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.60s...: path is longer than %d bytes", walker->path,
+                            BURN_MODULE_PATH_BYTES - 1);
+  }
+  return walker->walk->tensor(walker->walk->context, &tensor);
+}
+
+static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; status == BURN_OK && i < type->field_count; i++) {
+    const BurnField *field = &type->fields[i];
+    const BurnType *field_type = field->type();
+    void *member = data + field->offset;
+    size_t before = path_push(walker, field->name);
+    switch (field_type->kind) {
+      case BURN_TYPE_PARAM: status = walk_tensor(walker, member, NULL); break;
+      case BURN_TYPE_BUFFER: status = walk_tensor(walker, NULL, member); break;
+      case BURN_TYPE_MODULE: status = walk_fields(walker, field_type, member); break;
+      case BURN_TYPE_MODULE_LIST: status = walk_list(walker, member); break;
+      default: break;
+    }
+    path_pop(walker, before);
+  }
+  return status;
+}
+
+BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk) {
+  Walker walker;
+  walker.walk = walk;
+  walker.length = 0;
+  walker.path[0] = '\0';
+  return walk_fields(&walker, module.type, module.data);
+}
+
+/* For callbacks that cannot fail. */
+static void walk_all(BurnModule module, void *context, BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
+  const BurnModuleWalk walk = {context, false, tensor, NULL, NULL};
+  (void)burn__module_walk(module, &walk);
+}
+
+bool burn__type_has_tensors(const BurnType *type) {
+  for (uint32_t i = 0; i < type->field_count; i++) {
+    const BurnType *field = type->fields[i].type();
+    if (field->kind == BURN_TYPE_PARAM || field->kind == BURN_TYPE_BUFFER || field->kind == BURN_TYPE_MODULE_LIST) return true;
+    if (field->kind == BURN_TYPE_MODULE && burn__type_has_tensors(field)) return true;
+  }
+  return false;
+}
+
+/* -- lists ---------------------------------------------------------------------------------------------------------------- */
+
+BurnModuleList burn_module_list(const BurnType *type, size_t count) {
+  void *data = count ? calloc(count, type->bytes) : NULL;
+  return (BurnModuleList){type, data, data ? count : 0};
+}
+
+void *burn_module_list_at(const BurnModuleList *list, size_t index) {
+  return list->data && index < list->count ? (char *)list->data + index * list->type->bytes : NULL;
+}
+
+/* -- looking -------------------------------------------------------------------------------------------------------------- */
+
+static BurnTensor *value_of(const BurnModuleTensor *tensor) {
+  return tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
+}
+
+static bool is_present(const BurnModuleTensor *tensor) {
+  BurnTensor *value = value_of(tensor);
+  burn_drop(value);
+  return value != NULL;
+}
+
+typedef struct Visit {
+  BurnModuleVisitor visitor;
+  void *context;
+} Visit;
+
+static BurnStatus visit_tensor(void *context, const BurnModuleTensor *tensor) {
+  const Visit *visit = context;
+  return is_present(tensor) ? visit->visitor(visit->context, tensor) : BURN_OK;
+}
+
+BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context) {
+  Visit visit = {visitor, context};
+  const BurnModuleWalk walk = {&visit, true, visit_tensor, NULL, NULL};
+  return burn__module_walk(module, &walk);
+}
+
+static BurnStatus status_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  BurnTensor *value = value_of(tensor);
+  BurnStatus status = value ? burn_tensor_status(value) : BURN_OK;
+  burn_drop(value);
+  return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "%s", tensor->path);
+}
+
+/* A list that burn_module_clone could not copy keeps its count. */
+static BurnStatus status_list(void *context, const char *path, BurnModuleList *list) {
+  (void)context;
+  if (list->data || list->count == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu modules", path, list->count);
+}
+
+BurnStatus burn_module_status(BurnModule module) {
+  const BurnModuleWalk walk = {NULL, false, status_tensor, status_list, NULL};
+  return burn__module_walk(module, &walk);
+}
+
+static BurnStatus count_tensor(void *context, const BurnModuleTensor *tensor) {
+  int64_t *count = context;
+  BurnTensor *value = value_of(tensor);
+  if (burn_dtype_kind(burn_dtype(value)) == BURN_KIND_FLOAT) *count += burn_element_count(value);
+  burn_drop(value);
+  return BURN_OK;
+}
+
+int64_t burn_module_num_params(BurnModule module) {
+  int64_t count = 0;
+  walk_all(module, &count, count_tensor);
+  return count;
+}
+
+/* -- changing in place ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Map {
+  BurnModuleMapper mapper;
+  void *context;
+} Map;
+
+static BurnStatus map_tensor(void *context, const BurnModuleTensor *tensor) {
+  const Map *map = context;
+  if (!is_present(tensor)) return BURN_OK;
+  if (tensor->param) {
+    tensor->param->value = map->mapper(map->context, tensor->path, tensor->param->value);
+  } else {
+    burn_buffer_set(tensor->buffer, map->mapper(map->context, tensor->path, burn_buffer_value(tensor->buffer)));
+  }
+  return BURN_OK;
+}
+
+void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context) {
+  Map map = {mapper, context};
+  walk_all(module, &map, map_tensor);
+}
+
+/* A parameter frozen by burn_module_no_grad stays frozen on another autodiff device; one that comes from a device without
+ * autodiff becomes a tracked leaf. */
+static BurnTensor *param_to_device(BurnTensor *value, BurnDevice *device) {
+  const BurnDevice *from = burn_tensor_device(value);
+  if (from == device) return value;
+  bool frozen = burn__is_trackable(value) && !burn_is_require_grad(value);
+  value = burn_to_device(burn_is_tracked(value) ? burn_detach(value) : value, device);
+  return !frozen && burn__is_trackable(value) ? burn_require_grad(value) : value;
+}
+
+static BurnStatus move_tensor(void *context, const BurnModuleTensor *tensor) {
+  BurnDevice *device = context;
+  if (!is_present(tensor)) return BURN_OK;
+  if (tensor->param) {
+    tensor->param->value = param_to_device(tensor->param->value, device);
+  } else {
+    burn_buffer_set(tensor->buffer, burn_to_device(burn_buffer_value(tensor->buffer), device));
+  }
+  return BURN_OK;
+}
+
+void burn_module_to_device(BurnModule module, BurnDevice *device) { walk_all(module, device, move_tensor); }
+
+static BurnStatus freeze_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  BurnParam *param = tensor->param;
+  if (param && param->value && burn_is_require_grad(param->value)) param->value = burn_detach(param->value);
+  return BURN_OK;
+}
+
+void burn_module_no_grad(BurnModule module) { walk_all(module, NULL, freeze_tensor); }
+
+/* -- copies and the end --------------------------------------------------------------------------------------------------- */
+
+static BurnStatus copy_list(void *context, const char *path, BurnModuleList *list) {
+  (void)context;
+  (void)path;
+  const void *original = list->data;
+  if (!original) return BURN_OK;
+  list->data = malloc(list->count * list->type->bytes);
+  if (list->data) memcpy(list->data, original, list->count * list->type->bytes);
+  return BURN_OK; /* without memory the count stays, and burn_module_status says so */
+}
+
+/* Gives a buffer of a copied struct a cell of its own. */
+static void copy_buffer(BurnBuffer *buffer, BurnTensor *value) {
+  if (!buffer->cell) return;
+  uint64_t id = burn__buffer_id(buffer);
+  *buffer = burn_buffer(value);
+  burn__buffer_set_id(buffer, id);
+}
+
+static BurnStatus clone_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  if (tensor->buffer) {
+    copy_buffer(tensor->buffer, burn_buffer_value(tensor->buffer));
+  } else if (tensor->param->value) {
+    BurnTensor *value = burn_clone(tensor->param->value);
+    /* A leaf of its own: gradients of the original are none of the copy. */
+    tensor->param->value = burn_is_require_grad(value) ? burn_require_grad(burn_detach(value)) : value;
+  }
+  return BURN_OK;
+}
+
+static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  if (tensor->buffer) {
+    BurnTensor *value = burn_buffer_value(tensor->buffer);
+    copy_buffer(tensor->buffer, value ? burn_inner(value) : NULL);
+  } else if (tensor->param->value) {
+    tensor->param->value = burn_inner(burn_clone(tensor->param->value));
+  }
+  return BURN_OK;
+}
+
+static void copy_with(BurnModule module, void *out, BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
+  const BurnModuleWalk walk = {NULL, false, tensor, copy_list, NULL};
+  memcpy(out, module.data, module.type->bytes);
+  (void)burn__module_walk((BurnModule){module.type, out}, &walk);
+}
+
+void burn_module_clone(BurnModule module, void *out) { copy_with(module, out, clone_tensor); }
+void burn_module_valid(BurnModule module, void *out) { copy_with(module, out, valid_tensor); }
+
+static BurnStatus release_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  if (tensor->param) {
+    burn_drop(tensor->param->value);
+  } else {
+    burn__buffer_release(tensor->buffer);
+  }
+  return BURN_OK;
+}
+
+static void release_list(void *context, BurnModuleList *list) {
+  (void)context;
+  free(list->data);
+  list->data = NULL;
+}
+
+void burn_module_release(BurnModule module) {
+  const BurnModuleWalk walk = {NULL, false, release_tensor, NULL, release_list};
+  (void)burn__module_walk(module, &walk);
+  memset(module.data, 0, module.type->bytes);
+}

@@ -1,0 +1,36 @@
+/* module_internal.h - what param.c, module.c and the records share: ids, buffer cells, the walk over a module. */
+#ifndef BURN_CORE_MODULE_INTERNAL_H
+#define BURN_CORE_MODULE_INTERNAL_H
+
+#include <burn/module.h>
+
+/* A random id, never 0. */
+uint64_t burn__param_id(void);
+
+/* True if the tensor is a float tensor on a device with autodiff, so that it can be a tracked leaf. */
+bool burn__is_trackable(const BurnTensor *x);
+
+uint64_t burn__buffer_id(const BurnBuffer *buffer);
+void burn__buffer_set_id(const BurnBuffer *buffer, uint64_t id);
+/* Ends the cell and its tensor; buffer->cell becomes NULL. */
+void burn__buffer_release(BurnBuffer *buffer);
+
+/* Bytes of a path, terminator included. */
+enum { BURN_MODULE_PATH_BYTES = 1024 };
+
+/* The one walk over a module, in row order. */
+typedef struct BurnModuleWalk {
+  void *context;
+  bool needs_paths; /* a path that does not fit ends the walk with a failure; else it is cut */
+  /* Every parameter and buffer, absent ones too. */
+  BurnStatus (*tensor)(void *context, const BurnModuleTensor *tensor);
+  /* Every list, before and after its items; may be NULL. */
+  BurnStatus (*list_begin)(void *context, const char *path, BurnModuleList *list);
+  void (*list_end)(void *context, BurnModuleList *list);
+} BurnModuleWalk;
+BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk);
+
+/* True if the type has a place for tensors: a parameter, a buffer or a list, at any depth. */
+bool burn__type_has_tensors(const BurnType *type);
+
+#endif

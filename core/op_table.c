@@ -1,0 +1,114 @@
+/* op_table.c - ops.def as tables: names, inputs, attributes, rules. */
+#include "core_internal.h"
+
+#include <string.h>
+
+/* Names of inputs and attributes, one array per op; the leading NULL keeps arrays from being empty. */
+#define BURN_IN(name) , #name
+#define BURN_OPTIONAL(name) , #name
+#define BURN_LIST(name) , #name
+#define BURN_ATTR(TAG, name, fallback) , #name
+#define BURN_NONE
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  static const char *const input_names_##name[] = {NULL inputs};                                \
+  static const char *const attr_names_##name[] = {NULL attrs};
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_ATTR
+
+/* Types and defaults of attributes. A required one has tag NONE as its default. */
+#define REQUIRED (-9e99)
+#define DEFAULT_VALUE_I64(fallback) {.i64 = (int64_t)(fallback)}
+#define DEFAULT_VALUE_BOOL(fallback) {.i64 = (int64_t)(fallback)}
+#define DEFAULT_VALUE_DTYPE(fallback) {.i64 = (int64_t)(fallback)}
+#define DEFAULT_VALUE_I64S(fallback) {.i64 = (int64_t)(fallback)}
+#define DEFAULT_VALUE_F64(fallback) {.f64 = (double)(fallback)}
+#define IS_REQUIRED(fallback) ((double)(fallback) < -8e99)
+#define BURN_ATTR(TAG, name, fallback) , BURN_ATTR_##TAG
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  static const uint32_t attr_tags_##name[] = {0 attrs};
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_ATTR
+#define BURN_ATTR(TAG, name, fallback) \
+  , {IS_REQUIRED(fallback) ? BURN_ATTR_NONE : BURN_ATTR_##TAG, 0, DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))}
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  static const BurnAttr attr_defaults_##name[] = {{0, 0, {.i64 = 0}} attrs};
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_ATTR
+#undef BURN_IN
+#undef BURN_OPTIONAL
+#undef BURN_LIST
+
+#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0]) - 1))
+#define BURN_IN(name) +1
+#define BURN_OPTIONAL(name)
+#define BURN_LIST(name) +1
+#define REQUIRED_INPUTS(inputs) (0 inputs)
+#define FORM_PRIMITIVE 0
+#define FORM_COMPOSITE 1
+
+/* Which ops take a list: the same column once more, with only BURN_LIST counting. */
+enum {
+#undef BURN_IN
+#undef BURN_LIST
+#define BURN_IN(name)
+#define BURN_LIST(name) +1
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) takes_list_##name = (0 inputs),
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_IN
+#define BURN_IN(name) +1
+  takes_list_end
+};
+
+static const BurnOpInfo infos[BURN_OP_LIMIT] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                               \
+  [number] = {sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs, \
+              COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,     \
+              input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+};
+
+/* Shape rules and decompositions by name; they are defined in infer_*.c and decompose_*.c. */
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  BurnStatus burn__infer_##rule(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+static const BurnInferRule rules[BURN_OP_LIMIT] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) [number] = burn__infer_##rule,
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+};
+
+#define DECLARE_PRIMITIVE(name)
+#define DECLARE_COMPOSITE(name) void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) DECLARE_##form(name)
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#define ENTRY_PRIMITIVE(number, name)
+#define ENTRY_COMPOSITE(number, name) [number] = burn__decompose_##name,
+static const BurnDecomposition decompositions[BURN_OP_LIMIT] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) ENTRY_##form(number, name)
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+};
+
+const BurnOpInfo *burn__op_info(uint32_t op) { return op < BURN_OP_LIMIT && infos[op].name ? &infos[op] : NULL; }
+
+const BurnOpInfo *burn__op_find(const char *name) {
+  for (uint32_t op = 0; name && op < BURN_OP_LIMIT; op++) {
+    if (infos[op].name && strcmp(infos[op].name, name) == 0) return &infos[op];
+  }
+  return NULL;
+}
+
+const char *burn__op_name(uint32_t op) {
+  const BurnOpInfo *info = burn__op_info(op);
+  return info ? info->name : "?";
+}
+
+BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rules[op] : NULL; }
+BurnDecomposition burn__op_decomposition(uint32_t op) { return op < BURN_OP_LIMIT ? decompositions[op] : NULL; }

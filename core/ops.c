@@ -1,0 +1,222 @@
+/* ops.c - the public ops that are one row of ops.def each, by signature. Those made of several rows, or whose arguments need
+ * resolving first, are in ops_shape.c and ops_layers.c. */
+#include "core_internal.h"
+
+#include <burn/optimizer_ops.h>
+#include <burn/plugin/random.h>
+
+/* -- creation --------------------------------------------------------------------------------------------------------------- */
+
+BurnTensor *burn_full(BurnDevice *device, BurnShape shape, BurnDType dtype, double value) {
+  const BurnAttr attr = burn_attr_f64(value);
+  return burn__create(device, BURN_OP_full, shape, dtype, &attr, 1);
+}
+BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 0); }
+BurnTensor *burn_ones(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 1); }
+
+BurnTensor *burn_full_like(BurnTensor *x, double value) {
+  const BurnStatus status = burn__tensor_check(x, "full_like");
+  BurnTensor *result = status == BURN_OK ? burn_full(x->device, burn_shape(x), burn_dtype(x), value) : burn__tensor_failed(status);
+  burn__tensor_take(x, "full_like");
+  return result;
+}
+BurnTensor *burn_zeros_like(BurnTensor *x) { return burn_full_like(x, 0); }
+BurnTensor *burn_ones_like(BurnTensor *x) { return burn_full_like(x, 1); }
+
+BurnTensor *burn_arange(BurnDevice *device, int64_t start, int64_t end, int64_t step) {
+  if (step < 1) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "arange: step %lld is not positive", (long long)step));
+  const uint64_t span = end > start ? (uint64_t)end - (uint64_t)start : 0;
+  const BurnShape shape = BURN_SHAPE((int64_t)(span / (uint64_t)step + (span % (uint64_t)step != 0)));
+  const BurnAttr attrs[] = {burn_attr_i64(start), burn_attr_i64(step)};
+  return burn__create(device, BURN_OP_arange, shape, burn_device_int_dtype(device), attrs, 2);
+}
+
+BurnTensor *burn_eye(BurnDevice *device, int64_t size, BurnDType dtype) {
+  return burn__create(device, BURN_OP_eye, BURN_SHAPE(size, size), dtype, NULL, 0);
+}
+
+/* Hands out the blocks of random numbers that `count` elements need; two threads never get the same ones. */
+static uint64_t random_offset(BurnDevice *device, int64_t count) {
+  return atomic_fetch_add(&device->offset, burn_random_blocks(count > 0 ? (uint64_t)count : 0));
+}
+
+static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, double first, double second,
+                          uint32_t parameter_count) {
+  const BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return burn__tensor_failed(status);
+  int64_t count = shape.rank > 0 && shape.rank <= BURN_MAX_RANK;
+  for (uint32_t i = 0; i < shape.rank && i < BURN_MAX_RANK; i++) {
+    if (shape.dims[i] < 0 || (shape.dims[i] > 0 && count > INT64_MAX / shape.dims[i])) {
+      count = 0; /* the shape rule will say what is wrong */
+      break;
+    }
+    count *= shape.dims[i];
+  }
+  const BurnAttr attrs[] = {burn_attr_i64((int64_t)atomic_load(&device->seed)), burn_attr_i64((int64_t)random_offset(device, count)),
+                            burn_attr_f64(first), burn_attr_f64(second)};
+  return burn__create(device, op, shape, dtype, attrs, 2 + parameter_count);
+}
+
+BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType dtype, double low, double high) {
+  if (!(low <= high)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: low %g is above high %g", low, high));
+  const BurnDType resolved = dtype ? dtype : burn_device_float_dtype(device);
+  if (burn_dtype_kind(resolved) == BURN_KIND_INT && high - low > 4294967296.0) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g is wider than 2^32", low, high));
+  }
+  return random(device, BURN_OP_random_uniform, shape, dtype, low, high, 2);
+}
+BurnTensor *burn_random_normal(BurnDevice *device, BurnShape shape, BurnDType dtype, double mean, double std) {
+  if (!(std >= 0)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_normal: std %g is negative", std));
+  return random(device, BURN_OP_random_normal, shape, dtype, mean, std, 2);
+}
+BurnTensor *burn_random_bernoulli(BurnDevice *device, BurnShape shape, BurnDType dtype, double prob) {
+  if (!(prob >= 0 && prob <= 1)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_bernoulli: prob %g is not in 0..1", prob));
+  return random(device, BURN_OP_random_bernoulli, shape, dtype, prob, 0, 1);
+}
+
+BurnTensor *burn_dropout(BurnTensor *x, double prob) {
+  BurnStatus status = burn__tensor_check(x, "dropout");
+  if (status == BURN_OK && !(prob >= 0 && prob <= 1)) status = BURN_FAIL(INVALID_ARGUMENT, "dropout: prob %g is not in 0..1", prob);
+  if (status != BURN_OK) {
+    burn__tensor_take(x, "dropout");
+    return burn__tensor_failed(status);
+  }
+  BurnDevice *device = x->device;
+  const BurnAttr attrs[] = {burn_attr_f64(prob), burn_attr_i64((int64_t)atomic_load(&device->seed)),
+                            burn_attr_i64((int64_t)random_offset(device, burn_element_count(x)))};
+  return burn__apply(BURN_OP_dropout, &x, 1, attrs, 3);
+}
+
+/* -- by signature --------------------------------------------------------------------------------------------------------------- */
+
+#define UNARY(name) \
+  BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }
+UNARY(neg)
+UNARY(abs)
+UNARY(sign)
+UNARY(exp)
+UNARY(log)
+UNARY(log1p)
+UNARY(sqrt)
+UNARY(recip)
+UNARY(sin)
+UNARY(cos)
+UNARY(tanh)
+UNARY(erf)
+UNARY(floor)
+UNARY(ceil)
+UNARY(round)
+UNARY(bool_not)
+UNARY(sum)
+UNARY(mean)
+UNARY(prod)
+UNARY(max)
+UNARY(min)
+UNARY(any)
+UNARY(all)
+UNARY(relu)
+UNARY(sigmoid)
+UNARY(gelu)
+UNARY(silu)
+
+#define BINARY(name)                                              \
+  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) {     \
+    BurnTensor *const inputs[] = {lhs, rhs};                      \
+    return burn__apply(BURN_OP_##name, inputs, 2, NULL, 0);       \
+  }
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+BINARY(remainder)
+BINARY(powf)
+BINARY(max_pair)
+BINARY(min_pair)
+BINARY(bool_and)
+BINARY(bool_or)
+BINARY(bool_xor)
+BINARY(equal)
+BINARY(not_equal)
+BINARY(greater)
+BINARY(greater_equal)
+BINARY(lower)
+BINARY(lower_equal)
+BINARY(matmul)
+
+BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices) {
+  BurnTensor *const inputs[] = {weight, indices};
+  return burn__apply(BURN_OP_embedding, inputs, 2, NULL, 0);
+}
+BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets) {
+  BurnTensor *const inputs[] = {logits, targets};
+  return burn__apply(BURN_OP_cross_entropy, inputs, 2, NULL, 0);
+}
+
+#define SCALAR(name, parameter)                                   \
+  BurnTensor *burn_##name(BurnTensor *x, double parameter) {      \
+    const BurnAttr attr = burn_attr_f64(parameter);               \
+    return burn__apply(BURN_OP_##name, &x, 1, &attr, 1);          \
+  }
+SCALAR(add_scalar, value)
+SCALAR(mul_scalar, value)
+SCALAR(div_scalar, value)
+SCALAR(remainder_scalar, value)
+SCALAR(powf_scalar, value)
+SCALAR(clamp_min, value)
+SCALAR(clamp_max, value)
+SCALAR(equal_scalar, value)
+SCALAR(not_equal_scalar, value)
+SCALAR(greater_scalar, value)
+SCALAR(greater_equal_scalar, value)
+SCALAR(lower_scalar, value)
+SCALAR(lower_equal_scalar, value)
+SCALAR(leaky_relu, slope)
+SCALAR(softplus, beta)
+
+BurnTensor *burn_sub_scalar(BurnTensor *x, double value) { return burn_add_scalar(x, -value); }
+
+BurnTensor *burn_clamp(BurnTensor *x, double min, double max) {
+  const BurnAttr attrs[] = {burn_attr_f64(min), burn_attr_f64(max)};
+  return burn__apply(BURN_OP_clamp, &x, 1, attrs, 2);
+}
+
+#define TRIANGLE(name)                                            \
+  BurnTensor *burn_##name(BurnTensor *x, int64_t diagonal) {      \
+    const BurnAttr attr = burn_attr_i64(diagonal);                \
+    return burn__apply(BURN_OP_##name, &x, 1, &attr, 1);          \
+  }
+TRIANGLE(triu)
+TRIANGLE(tril)
+
+BurnTensor *burn_square(BurnTensor *x) {
+  BurnTensor *other = burn_clone(x);
+  return burn_mul(x, other);
+}
+
+BurnTensor *burn_cast(BurnTensor *x, BurnDType dtype) {
+  if (x && burn_dtype(x) == dtype) return x;
+  const BurnAttr attr = burn_attr_dtype(dtype);
+  return burn__apply(BURN_OP_cast, &x, 1, &attr, 1);
+}
+BurnTensor *burn_int(BurnTensor *x) { return burn_cast(x, burn_device_int_dtype(burn_tensor_device(x))); }
+BurnTensor *burn_float(BurnTensor *x) { return burn_cast(x, burn_device_float_dtype(burn_tensor_device(x))); }
+BurnTensor *burn_bool(BurnTensor *x) { return burn_cast(x, BURN_DTYPE_BOOL); }
+
+BurnTensor *burn_mask_where(BurnTensor *x, BurnTensor *mask, BurnTensor *value) {
+  BurnTensor *const inputs[] = {x, mask, value};
+  return burn__apply(BURN_OP_mask_where, inputs, 3, NULL, 0);
+}
+
+BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value) {
+  BurnTensor *const inputs[] = {x, mask};
+  const BurnAttr attr = burn_attr_f64(value);
+  return burn__apply(BURN_OP_mask_fill, inputs, 2, &attr, 1);
+}
+
+void burn_adam_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *moment_1, BurnTensor *moment_2, double beta_1, double beta_2,
+                    double step_size, double epsilon, double decay, double penalty, BurnTensor *out[3]) {
+  BurnTensor *const inputs[] = {param, gradient, moment_1, moment_2};
+  const BurnAttr attrs[] = {burn_attr_f64(beta_1),  burn_attr_f64(beta_2), burn_attr_f64(step_size),
+                            burn_attr_f64(epsilon), burn_attr_f64(decay),  burn_attr_f64(penalty)};
+  burn__apply_outputs(BURN_OP_adam_step, inputs, 4, attrs, 6, out, 3);
+}

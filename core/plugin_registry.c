@@ -1,0 +1,387 @@
+/* plugin_registry.c - which plugins there are: found once, loaded when asked for, refused with a reason.
+ *
+ * Order, the first of a name wins: linked in, burn_plugin_add, BURN_PLUGIN_PATH, folders named in the user's and the system's
+ * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH. A plugin
+ * that cannot be used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
+#include "core_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Plugins linked into the program; defined by builds that have any (the generated list ends with NULL). */
+extern const BurnPluginQuery burn_static_plugins[] __attribute__((weak));
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  bool scanned;
+  BurnPluginEntry *entries;
+  size_t count, capacity;
+  char **folders; /* NULL-terminated */
+  size_t folder_count;
+  char **added; /* paths of burn_plugin_add */
+  size_t added_count;
+  BurnPluginInfo *infos; /* of burn_plugin_info */
+  size_t info_count;
+} registry;
+
+static BurnPluginEntry *entry_new(char *path, char *file_name) {
+  if (registry.count == registry.capacity) {
+    const size_t capacity = registry.capacity ? registry.capacity * 2 : 16;
+    BurnPluginEntry *more = realloc(registry.entries, capacity * sizeof *more);
+    if (!more) return NULL;
+    registry.entries = more;
+    registry.capacity = capacity;
+  }
+  BurnPluginEntry *entry = &registry.entries[registry.count++];
+  *entry = (BurnPluginEntry){.path = path, .file_name = file_name};
+  return entry;
+}
+
+/* "ndarray" of "/x/burn_ndarray.so". */
+static char *name_of_file(const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *file = slash ? slash + 1 : path;
+  if (strncmp(file, "burn_", 5) == 0) file += 5;
+  const char *dot = strrchr(file, '.');
+  return burn__text_format("%.*s", (int)(dot ? (size_t)(dot - file) : strlen(file)), file);
+}
+
+static const BurnPluginEntry *entry_of_name(const char *name, size_t before) {
+  for (size_t i = 0; i < before; i++) {
+    const BurnPluginEntry *entry = &registry.entries[i];
+    if (entry->file_name && strcmp(entry->file_name, name) == 0) return entry;
+  }
+  return NULL;
+}
+
+static void add_file(const char *path) {
+  char *name = name_of_file(path);
+  char *copy = burn__text_copy(path);
+  if (!name || !copy) {
+    free(name);
+    free(copy);
+    return;
+  }
+  const BurnPluginEntry *earlier = entry_of_name(name, registry.count);
+  char *reason = NULL;
+  if (earlier) reason = burn__text_format("hidden by %s, which comes first", earlier->path ? earlier->path : "the one linked in");
+  BurnPluginEntry *entry = entry_new(copy, name);
+  if (!entry) {
+    free(name);
+    free(copy);
+    free(reason);
+    return;
+  }
+  entry->reason = reason;
+  entry->tried = reason != NULL;
+}
+
+static void add_folder(const char *folder) {
+  if (folder[0] != '/') {
+    burn__log(BURN_LOG_WARN, "plugins", "'%s' is not an absolute path; ignored", folder);
+    return;
+  }
+  char **folders = realloc(registry.folders, (registry.folder_count + 2) * sizeof *folders);
+  char *copy = burn__text_copy(folder);
+  if (folders) registry.folders = folders;
+  if (!folders || !copy) {
+    free(copy);
+    return;
+  }
+  folders[registry.folder_count++] = copy;
+  folders[registry.folder_count] = NULL;
+  char **names;
+  size_t count;
+  const BurnStatus status = burn__plugin_list_folder(folder, &names, &count);
+  if (status != BURN_OK) burn__log(BURN_LOG_WARN, "plugins", "%s", burn_status_message(status));
+  for (size_t i = 0; i < count; i++) {
+    char *path = burn__text_format("%s/%s", folder, names[i]);
+    if (path) add_file(path);
+    free(path);
+    free(names[i]);
+  }
+  free(names);
+}
+
+static void add_path_list(const char *list) {
+  while (list && *list) {
+    const char *colon = strchr(list, ':');
+    const size_t length = colon ? (size_t)(colon - list) : strlen(list);
+    char *folder = burn__text_format("%.*s", (int)length, list);
+    if (folder && folder[0]) add_folder(folder);
+    free(folder);
+    list = colon ? colon + 1 : NULL;
+  }
+}
+
+static void add_static(void) {
+  if (!burn_static_plugins) return;
+  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  for (const BurnPluginQuery *function = burn_static_plugins; *function; function++) {
+    const BurnPlugin *plugin = (*function)(&query);
+    BurnPluginEntry *entry = entry_new(NULL, burn__text_copy(plugin->name));
+    if (!entry) continue;
+    entry->plugin = plugin;
+    entry->tried = true;
+  }
+}
+
+static bool is_set(const char *name) {
+  const char *value = getenv(name);
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+static void add_standard_folders(void) {
+  char **configured = burn__settings_plugin_path();
+  for (size_t i = 0; configured && configured[i]; i++) {
+    add_folder(configured[i]);
+    free(configured[i]);
+  }
+  free(configured);
+  char *own = burn__own_folder();
+  char *beside = own ? burn__text_format("%s/burn/plugins", own) : NULL;
+  if (beside) add_folder(beside);
+#if defined(BURN_SYSTEM_PLUGIN_DIR)
+  if (!beside || strcmp(beside, BURN_SYSTEM_PLUGIN_DIR) != 0) add_folder(BURN_SYSTEM_PLUGIN_DIR);
+#endif
+  free(beside);
+  free(own);
+}
+
+/* Finds files; loads none. The mutex is held. */
+static void scan(void) {
+  if (registry.scanned) return;
+  registry.scanned = true;
+  add_static();
+  for (size_t i = 0; i < registry.added_count; i++) add_file(registry.added[i]);
+  const bool trust_environment = !burn__process_is_privileged();
+  if (trust_environment) add_path_list(getenv("BURN_PLUGIN_PATH"));
+  if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
+}
+
+/* Why a descriptor cannot be used; the one place that decides. */
+static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name) {
+  if (!plugin) return BURN_FAIL(INCOMPATIBLE, "its entry function returned no descriptor");
+  if (plugin->struct_size < sizeof(BurnPlugin)) {
+    return BURN_FAIL(INCOMPATIBLE, "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
+                     plugin->struct_size, (unsigned)sizeof(BurnPlugin));
+  }
+  if (plugin->abi_major != BURN_ABI_MAJOR) {
+    return BURN_FAIL(INCOMPATIBLE, "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
+                     plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
+  }
+  if (plugin->min_host_minor > BURN_ABI_MINOR) {
+    return BURN_FAIL(INCOMPATIBLE, "it needs plugin ABI %u.%u or newer, this is %u.%u: update Burn", plugin->abi_major,
+                     plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
+  }
+  if (plugin->abi_minor < BURN_ABI_OLDEST_MINOR) {
+    return BURN_FAIL(INCOMPATIBLE, "it is built for plugin ABI %u.%u, the oldest served is %u.%u: rebuild it", plugin->abi_major,
+                     plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_OLDEST_MINOR);
+  }
+  if (!plugin->name || !plugin->version || !plugin->get_interface) {
+    return BURN_FAIL(INCOMPATIBLE, "its descriptor lacks a name, a version or get_interface");
+  }
+  if (file_name && strcmp(file_name, plugin->name) != 0) {
+    return BURN_FAIL(INCOMPATIBLE, "the plugin calls itself '%s': its file must be named burn_%s.so", plugin->name, plugin->name);
+  }
+  const bool is_backend = plugin->kind == BURN_PLUGIN_BACKEND, is_layer = plugin->kind == BURN_PLUGIN_LAYER;
+  if (!is_backend && !is_layer) return BURN_FAIL(INCOMPATIBLE, "its kind %u is unknown to this version", plugin->kind);
+  const char *interface = is_backend ? "burn.backend" : "burn.layer";
+  const uint32_t *table = plugin->get_interface(interface, 1);
+  if (!table) return BURN_FAIL(INCOMPATIBLE, "it says it is a %s but has no interface %s", is_backend ? "backend" : "decorator", interface);
+  const size_t least = is_backend ? sizeof(BurnBackendInterface) : sizeof(BurnLayerInterface);
+  if (table[0] < least) {
+    return BURN_FAIL(INCOMPATIBLE, "its interface %s has %u bytes, at least %u are needed", interface, table[0], (unsigned)least);
+  }
+  return BURN_OK;
+}
+
+static void load(BurnPluginEntry *entry) {
+  if (entry->tried) return;
+  entry->tried = true;
+  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  BurnPluginQuery function = NULL;
+  BurnStatus status = burn__plugin_file_check(entry->path);
+  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function);
+  const BurnPlugin *plugin = function ? function(&query) : NULL;
+  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name);
+  if (status == BURN_OK) {
+    entry->plugin = plugin;
+    burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, entry->path);
+    return;
+  }
+  entry->reason = burn__text_copy(burn_status_message(status));
+  burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", entry->path, burn_status_message(status));
+}
+
+/* Appends formatted text to a fixed buffer. */
+static void append(char *buffer, size_t bytes, const char *separator, const char *text) {
+  const size_t used = strlen(buffer);
+  if (used + 1 < bytes) snprintf(buffer + used, bytes - used, "%s%s", used ? separator : "", text);
+}
+
+/* The mutex is held: what exists and where was looked, for the message about a name that does not exist. */
+static BurnStatus not_found(const char *name, uint32_t kind) {
+  char known[256] = "", places[320] = "";
+  for (size_t i = 0; i < registry.count; i++) {
+    BurnPluginEntry *entry = &registry.entries[i];
+    load(entry);
+    if (entry->plugin && entry->plugin->kind == kind) append(known, sizeof known, ", ", entry->plugin->name);
+  }
+  for (size_t i = 0; i < registry.folder_count; i++) append(places, sizeof places, ", ", registry.folders[i]);
+  return BURN_FAIL(NOT_FOUND, "there is no %s '%s'. There are: %s. Searched: %s. 'burn backends' shows details",
+                   kind == BURN_PLUGIN_BACKEND ? "backend" : "decorator", name, known[0] ? known : "none",
+                   places[0] ? places : "nowhere");
+}
+
+static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin **out) {
+  for (size_t i = 0; i < registry.count; i++) {
+    BurnPluginEntry *entry = &registry.entries[i];
+    if (!entry->file_name || strcmp(entry->file_name, name) != 0) continue;
+    load(entry);
+    if (entry->reason) return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name, entry->path, entry->reason);
+    if (entry->plugin->kind != kind) {
+      return BURN_FAIL(INVALID_ARGUMENT, kind == BURN_PLUGIN_BACKEND ? "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>"
+                                                                     : "'%s' is a backend; it can only stand at the end of a stack (%s)",
+                       name, name);
+    }
+    *out = entry->plugin;
+    return BURN_OK;
+  }
+  return not_found(name, kind);
+}
+
+BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out) {
+  pthread_mutex_lock(&registry_mutex);
+  scan();
+  const BurnStatus status = find_locked(name, kind, out);
+  pthread_mutex_unlock(&registry_mutex);
+  return status;
+}
+
+static BurnProbe probe(const BurnPlugin *plugin, BurnDeviceInfo *devices, uint32_t capacity) {
+  BurnProbe result = {.struct_size = sizeof result, .device_capacity = capacity, .devices = devices};
+  const BurnBackendInterface *interface = plugin->get_interface("burn.backend", 1);
+  interface->probe(burn__host(), &result);
+  if (result.device_count > capacity) result.device_count = capacity;
+  result.reason[sizeof result.reason - 1] = '\0';
+  return result;
+}
+
+BurnStatus burn__plugin_best_backend(const char **name) {
+  enum { MOST = 16 };
+  BurnDeviceInfo devices[MOST];
+  int32_t best = 0;
+  *name = NULL;
+  pthread_mutex_lock(&registry_mutex);
+  scan();
+  for (size_t i = 0; i < registry.count; i++) {
+    BurnPluginEntry *entry = &registry.entries[i];
+    load(entry);
+    if (!entry->plugin || entry->plugin->kind != BURN_PLUGIN_BACKEND) continue;
+    const int32_t score = probe(entry->plugin, devices, MOST).score;
+    const bool tie = *name && score == best && strcmp(entry->plugin->name, *name) < 0; /* ties by name */
+    if (score > best || tie) {
+      best = score;
+      *name = entry->plugin->name;
+    }
+  }
+  const BurnStatus status = *name ? BURN_OK : not_found("(any)", BURN_PLUGIN_BACKEND);
+  pthread_mutex_unlock(&registry_mutex);
+  return status;
+}
+
+BurnStatus burn_plugin_add(const char *path) {
+  if (!path || path[0] != '/') return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
+  BurnStatus status = BURN_OK;
+  pthread_mutex_lock(&registry_mutex);
+  char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);
+  char *copy = burn__text_copy(path);
+  if (added) registry.added = added;
+  if (registry.scanned) {
+    status = BURN_FAIL(FAILED_PRECONDITION, "plugin_add: '%s' comes too late; add plugins before the first device is opened", path);
+  } else if (!added || !copy) {
+    status = BURN_FAIL(OUT_OF_MEMORY, "plugin_add: no memory for '%s'", path);
+  } else {
+    added[registry.added_count++] = copy;
+    copy = NULL;
+  }
+  free(copy);
+  pthread_mutex_unlock(&registry_mutex);
+  return status;
+}
+
+/* -- the list for people -------------------------------------------------------------------------------------------------- */
+
+static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
+  enum { MOST = 16 };
+  *info = (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
+  info->name = entry->plugin ? entry->plugin->name : entry->file_name;
+  info->reason = entry->reason ? entry->reason : "";
+  if (!entry->plugin) return;
+  const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
+  info->usable = true;
+  info->kind = is_backend ? "backend" : "decorator";
+  info->version = entry->plugin->version;
+  info->description = entry->plugin->description ? entry->plugin->description : "";
+  if (!is_backend) return;
+  BurnDeviceInfo devices[MOST];
+  const BurnProbe result = probe(entry->plugin, devices, MOST);
+  info->score = result.score;
+  info->usable = result.score > 0;
+  const char *reason = burn__text_copy(result.reason);
+  info->reason = reason ? reason : "";
+  const char **names = calloc(result.device_count ? result.device_count : 1, sizeof *names);
+  if (!names) return;
+  for (uint32_t i = 0; i < result.device_count; i++) {
+    devices[i].name[sizeof devices[i].name - 1] = '\0';
+    const char *name = burn__text_copy(devices[i].name);
+    names[i] = name ? name : "";
+  }
+  info->devices = names;
+  info->device_count = result.device_count;
+}
+
+static int compare_infos(const void *a, const void *b) {
+  const BurnPluginInfo *left = a, *right = b;
+  if (left->usable != right->usable) return left->usable ? -1 : 1;
+  return strcmp(left->name, right->name);
+}
+
+/* Fills the list once; it stays for the life of the process, as its texts are handed out. */
+static void list_plugins(void) {
+  if (registry.infos) return;
+  scan();
+  registry.infos = calloc(registry.count ? registry.count : 1, sizeof *registry.infos);
+  if (!registry.infos) return;
+  for (size_t i = 0; i < registry.count; i++) {
+    load(&registry.entries[i]);
+    describe(&registry.entries[i], &registry.infos[i]);
+  }
+  registry.info_count = registry.count;
+  if (registry.count > 1) qsort(registry.infos, registry.count, sizeof *registry.infos, compare_infos);
+}
+
+size_t burn_plugin_count(void) {
+  pthread_mutex_lock(&registry_mutex);
+  list_plugins();
+  const size_t count = registry.info_count;
+  pthread_mutex_unlock(&registry_mutex);
+  return count;
+}
+
+const BurnPluginInfo *burn_plugin_info(size_t index) {
+  return index < burn_plugin_count() ? &registry.infos[index] : NULL;
+}
+
+const char *const *burn_plugin_search_path(void) {
+  static const char *const none[] = {NULL};
+  pthread_mutex_lock(&registry_mutex);
+  scan();
+  const char *const *folders = registry.folders ? (const char *const *)registry.folders : none;
+  pthread_mutex_unlock(&registry_mutex);
+  return folders;
+}
+
+const char *burn_version(void) { return BURN_VERSION; }

@@ -1,0 +1,421 @@
+/* record_module.c - modules as trees, in Burn's layout, and back.
+ *
+ * A module is a map from field name to record with every field present; a parameter or buffer is {id, param: tensor}; what is
+ * absent, constants, and whole modules without a place for tensors (Dropout, Relu) are nil; constant arrays are arrays of nils.
+ * Loading makes all new tensors first and swaps them in when nothing can fail any more. */
+#include "host_convert.h"
+#include "module_internal.h"
+#include "record_internal.h"
+
+#include <burn/autodiff.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- ids ------------------------------------------------------------------------------------------------------------------ */
+
+static const char base32[] = "0123456789abcdefghijklmnopqrstuv";
+
+void burn_param_id_text(uint64_t id, char text[14]) {
+  uint64_t bits = 0; /* the id's little-endian bytes as one stream, first byte highest */
+  for (unsigned i = 0; i < 8; i++) bits = bits << 8 | ((id >> (8 * i)) & 0xff);
+  for (unsigned i = 0; i < 12; i++) text[i] = base32[(bits >> (59 - 5 * i)) & 31];
+  text[12] = base32[(bits << 1) & 31];
+  text[13] = '\0';
+}
+
+/* 13 characters are 8 bytes, 10 (older files) are 6; the bits left over are 0. */
+static bool parse_base32(const char *text, size_t length, uint64_t *id) {
+  uint64_t value = 0;
+  unsigned pending = 0, bits = 0, bytes = 0;
+  for (size_t i = 0; i < length; i++) {
+    const char *found = strchr(base32, text[i] >= 'A' && text[i] <= 'V' ? text[i] - 'A' + 'a' : text[i]);
+    if (!found) return false;
+    pending = (pending << 5 | (unsigned)(found - base32)) & 0xfffu;
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    value |= (uint64_t)((pending >> bits) & 0xff) << (8 * bytes++);
+  }
+  if (pending & ((1u << bits) - 1)) return false;
+  *id = value;
+  return true;
+}
+
+/* FNV-1a over the digits of a UUID: ids only need to be told apart. */
+static bool parse_uuid(const char *text, uint64_t *id) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < 36; i++) {
+    bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    char digit = text[i] >= 'A' && text[i] <= 'F' ? (char)(text[i] - 'A' + 'a') : text[i];
+    if (dash ? digit != '-' : !strchr("0123456789abcdef", digit)) return false;
+    if (!dash) hash = (hash ^ (unsigned char)digit) * 0x100000001b3u;
+  }
+  *id = hash;
+  return true;
+}
+
+bool burn__param_id_parse(const char *text, uint64_t *id) {
+  size_t length = strlen(text);
+  if (length == 13 || length == 10) return parse_base32(text, length, id);
+  return length == 36 && parse_uuid(text, id);
+}
+
+/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+
+/* A step into the module, linked upwards; becomes text only in a failure. */
+typedef struct Step {
+  const struct Step *parent; /* NULL: the module itself */
+  const char *name;
+} Step;
+
+static void step_text(const Step *step, char *text, size_t bytes) {
+  if (!step->parent) {
+    text[0] = '\0';
+    return;
+  }
+  step_text(step->parent, text, bytes);
+  size_t length = strlen(text);
+  (void)snprintf(text + length, bytes - length, "%s%.80s", length ? "." : "", step->name);
+}
+
+/* "fc1.weight: " before the message of a status. */
+static BurnStatus at_step(const Step *step, BurnStatus status) {
+  char path[320];
+  step_text(step, path, sizeof path);
+  return status == BURN_OK || !path[0] ? status : burn_status_annotate(status, "%s", path);
+}
+
+static BurnStatus fail_at(const Step *step, uint32_t code, const char *format, ...) BURN_PRINTF(3, 4);
+
+static BurnStatus fail_at(const Step *step, uint32_t code, const char *format, ...) {
+  char message[480];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return at_step(step, burn_status_make(code, "%s", message));
+}
+
+/* -- module to tree ------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus fields_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out);
+
+/* Takes the tensor; absent is nil. */
+static BurnStatus tensor_to_value(const Step *step, BurnTensor *x, uint64_t id, BurnValue **out) {
+  BurnValue *tensor = NULL;
+  char text[14];
+  if (!x) {
+    *out = burn_value_nil();
+    return BURN_OK;
+  }
+  BurnStatus status = burn__value_from_tensor(x, &tensor);
+  if (status != BURN_OK) return at_step(step, status);
+  burn_param_id_text(id, text);
+  *out = burn_value_map();
+  (void)burn_value_set(*out, "id", burn_value_text(text));
+  (void)burn_value_set(*out, "param", tensor);
+  return BURN_OK;
+}
+
+static BurnStatus list_to_value(const Step *step, const BurnModuleList *list, BurnValue **out) {
+  size_t count = list->data ? list->count : 0;
+  BurnStatus status = BURN_OK;
+  BurnValue *array = burn_value_array();
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    char name[24];
+    BurnValue *item = NULL;
+    (void)snprintf(name, sizeof name, "%zu", i);
+    const Step here = {step, name};
+    status = fields_to_value(&here, list->type, burn_module_list_at(list, i), &item);
+    if (status == BURN_OK) (void)burn_value_append(array, item);
+  }
+  *out = array;
+  return status;
+}
+
+static BurnValue *constant_to_value(const BurnType *type) {
+  if (type->kind != BURN_TYPE_SIZES) return burn_value_nil();
+  BurnValue *array = burn_value_array();
+  for (uint32_t i = 0; i < type->count; i++) (void)burn_value_append(array, burn_value_nil());
+  return array;
+}
+
+static BurnStatus field_to_value(const Step *step, const BurnType *type, void *member, BurnValue **out) {
+  const BurnParam *param = member;
+  const BurnBuffer *buffer = member;
+  switch (type->kind) {
+    case BURN_TYPE_PARAM: return tensor_to_value(step, burn_param_value(param), param->id, out);
+    case BURN_TYPE_BUFFER: return tensor_to_value(step, burn_buffer_value(buffer), burn__buffer_id(buffer), out);
+    case BURN_TYPE_MODULE: return fields_to_value(step, type, member, out);
+    case BURN_TYPE_MODULE_LIST: return list_to_value(step, member, out);
+    default: *out = constant_to_value(type); return BURN_OK;
+  }
+}
+
+/* On failure *out holds what there is so far. */
+static BurnStatus fields_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out) {
+  BurnStatus status = BURN_OK;
+  bool has_tensors = burn__type_has_tensors(type);
+  *out = has_tensors ? burn_value_map() : burn_value_nil();
+  for (uint32_t i = 0; has_tensors && i < type->field_count && status == BURN_OK; i++) {
+    const BurnField *field = &type->fields[i];
+    const Step here = {step, field->name};
+    BurnValue *value = NULL;
+    status = field_to_value(&here, field->type(), data + field->offset, &value);
+    if (status == BURN_OK) {
+      (void)burn_value_set(*out, field->name, value);
+    } else {
+      burn_value_destroy(value);
+    }
+  }
+  return status;
+}
+
+BurnStatus burn__module_to_value(BurnModule module, BurnValue **out) {
+  const Step root = {NULL, NULL};
+  BurnValue *value = NULL;
+  BurnStatus status = fields_to_value(&root, module.type, module.data, &value);
+  if (status == BURN_OK && !value) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
+  if (status != BURN_OK) {
+    burn_value_destroy(value);
+    return status;
+  }
+  *out = value;
+  return BURN_OK;
+}
+
+BurnValue *burn_value_module(BurnModule module) {
+  BurnValue *value = NULL;
+  return burn__module_to_value(module, &value) == BURN_OK ? value : NULL;
+}
+
+/* -- tree to module ------------------------------------------------------------------------------------------------------- */
+
+/* A tensor that waits for all others to be fine. */
+typedef struct Pending {
+  BurnParam *param;
+  BurnBuffer *buffer; /* when param is NULL */
+  BurnTensor *value;
+  uint64_t id;
+} Pending;
+
+typedef struct Loader {
+  Pending *pending;
+  size_t count, capacity;
+} Loader;
+
+static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data, const BurnValue *record);
+
+static const char *kind_name(const BurnValue *value) {
+  static const char *const names[] = {"nil", "a bool", "an integer", "a number", "a text", "an array", "a map", "a tensor"};
+  uint32_t kind = burn_value_kind(value);
+  return !value ? "nothing" : kind < sizeof names / sizeof names[0] ? names[kind] : "?";
+}
+
+static bool contains_tensor(const BurnValue *value) {
+  if (burn_value_kind(value) == BURN_VALUE_TENSOR) return true;
+  for (size_t i = 0; i < burn_value_count(value); i++) {
+    if (contains_tensor(burn_value_at(value, i))) return true;
+  }
+  return false;
+}
+
+/* Takes item.value. */
+static BurnStatus loader_push(Loader *loader, Pending item) {
+  if (loader->count == loader->capacity) {
+    size_t capacity = loader->capacity ? loader->capacity * 2 : 16;
+    Pending *pending = realloc(loader->pending, capacity * sizeof *pending);
+    if (!pending) {
+      burn_drop(item.value);
+      return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu tensors", capacity);
+    }
+    loader->pending = pending;
+    loader->capacity = capacity;
+  }
+  loader->pending[loader->count++] = item;
+  return BURN_OK;
+}
+
+/* A tensor with the file's values and the dtype, device and tracking of `like`. */
+static BurnStatus make_like(const BurnTensor *like, const BurnHostTensor *host, BurnTensor **out) {
+  BurnDType dtype = burn_dtype(like);
+  void *converted = NULL;
+  const void *data = host->data;
+  if (dtype != host->dtype || burn_dtype_kind(dtype) == BURN_KIND_BOOL) {
+    size_t bytes = host->count * burn_dtype_bytes(dtype);
+    data = converted = malloc(bytes ? bytes : 1);
+    if (!converted) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+    BurnStatus status = burn__host_convert(converted, dtype, host->data, host->dtype, host->count);
+    if (status != BURN_OK) {
+      free(converted);
+      return status;
+    }
+  }
+  BurnTensor *made = burn_tensor_from(burn_tensor_device(like), data, dtype, host->shape);
+  free(converted);
+  if (burn_is_require_grad(like)) made = burn_require_grad(made);
+  BurnStatus status = burn_tensor_status(made);
+  if (status != BURN_OK) {
+    burn_drop(made);
+    return status;
+  }
+  *out = made;
+  return BURN_OK;
+}
+
+static bool same_shape(const BurnShape *a, const BurnShape *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+/* Checks {id, param} against the module's tensor and makes the new one. */
+static BurnStatus load_present(Loader *loader, const Step *step, const BurnTensor *current, Pending item,
+                               const BurnValue *record) {
+  const BurnValue *value = burn_value_get(record, "param");
+  const char *id = burn_value_as_text(burn_value_get(record, "id"), NULL);
+  if (burn_value_kind(value) != BURN_VALUE_TENSOR || !id) {
+    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "a parameter with id and tensor expected, found %s", kind_name(record));
+  }
+  if (!burn__param_id_parse(id, &item.id)) return fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is no parameter id", id);
+  BurnStatus status = burn_tensor_status(current);
+  if (status != BURN_OK) return at_step(step, status);
+  BurnShape wanted = burn_shape(current), found = value->as.tensor->shape;
+  BurnShapeLabel wanted_label, found_label;
+  if (!same_shape(&wanted, &found)) {
+    return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s", burn__shape_label(&wanted, &wanted_label),
+                   burn__shape_label(&found, &found_label));
+  }
+  status = make_like(current, value->as.tensor, &item.value);
+  return at_step(step, status == BURN_OK ? loader_push(loader, item) : status);
+}
+
+/* item.param or item.buffer says where; `current` is taken. */
+static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *current, Pending item, const BurnValue *record) {
+  bool in_file = burn_value_kind(record) != BURN_VALUE_NIL;
+  BurnStatus status = BURN_OK;
+  if (current && in_file) {
+    status = load_present(loader, step, current, item, record);
+  } else if (current) {
+    status = fail_at(step, BURN_STATUS_NOT_FOUND, "in the module, not in the file");
+  } else if (in_file) {
+    status = fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "in the file, not in the module");
+  }
+  burn_drop(current);
+  return status;
+}
+
+static BurnStatus load_list(Loader *loader, const Step *step, const BurnModuleList *list, const BurnValue *record) {
+  size_t count = list->data ? list->count : 0;
+  BurnStatus status = BURN_OK;
+  if (burn_value_kind(record) != BURN_VALUE_ARRAY) {
+    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "%zu modules expected, file has %s", count, kind_name(record));
+  }
+  if (burn_value_count(record) != count) {
+    return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "%zu modules expected, file has %zu", count, burn_value_count(record));
+  }
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    char name[24];
+    (void)snprintf(name, sizeof name, "%zu", i);
+    const Step here = {step, name};
+    status = load_fields(loader, &here, list->type, burn_module_list_at(list, i), burn_value_at(record, i));
+  }
+  return status;
+}
+
+/* Constants are not read: whatever stands there must only not be weights. */
+static BurnStatus refuse_tensors(const Step *step, const BurnValue *record) {
+  if (!contains_tensor(record)) return BURN_OK;
+  return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "weights in the file, none in the module");
+}
+
+static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *type, void *member, const BurnValue *record) {
+  switch (type->kind) {
+    case BURN_TYPE_PARAM:
+      return load_tensor(loader, step, burn_param_value(member), (Pending){member, NULL, NULL, 0}, record);
+    case BURN_TYPE_BUFFER:
+      return load_tensor(loader, step, burn_buffer_value(member), (Pending){NULL, member, NULL, 0}, record);
+    case BURN_TYPE_MODULE: return load_fields(loader, step, type, member, record);
+    case BURN_TYPE_MODULE_LIST: return load_list(loader, step, member, record);
+    default: return refuse_tensors(step, record);
+  }
+}
+
+/* Keys that are no field may stand in the file, as in Burn, unless they hold weights. */
+static BurnStatus check_extra(const Step *step, const BurnType *type, const BurnValue *record) {
+  for (size_t i = 0; i < burn_value_count(record); i++) {
+    const Step here = {step, burn_value_key_at(record, i)};
+    uint32_t field = 0;
+    while (field < type->field_count && strcmp(type->fields[field].name, here.name) != 0) field++;
+    BurnStatus status = field == type->field_count ? refuse_tensors(&here, burn_value_at(record, i)) : BURN_OK;
+    if (status != BURN_OK) return status;
+  }
+  return BURN_OK;
+}
+
+static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data, const BurnValue *record) {
+  if (!burn__type_has_tensors(type)) return refuse_tensors(step, record);
+  if (burn_value_kind(record) != BURN_VALUE_MAP) {
+    return fail_at(step, BURN_STATUS_NOT_FOUND, "fields of %s expected, file has %s", type->name, kind_name(record));
+  }
+  BurnStatus status = check_extra(step, type, record);
+  for (uint32_t i = 0; i < type->field_count && status == BURN_OK; i++) {
+    const BurnField *field = &type->fields[i];
+    const Step here = {step, field->name};
+    status = load_field(loader, &here, field->type(), data + field->offset, burn_value_get(record, field->name));
+  }
+  return status;
+}
+
+/* Swaps the tensors in, or drops them. */
+static void loader_finish(Loader *loader, bool commit) {
+  for (size_t i = 0; i < loader->count; i++) {
+    Pending *item = &loader->pending[i];
+    if (!commit) {
+      burn_drop(item->value);
+    } else if (item->param) {
+      burn_drop(item->param->value);
+      *item->param = (BurnParam){item->value, item->id};
+    } else {
+      burn_buffer_set(item->buffer, item->value);
+      burn__buffer_set_id(item->buffer, item->id);
+    }
+  }
+  free(loader->pending);
+}
+
+BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
+  const Step root = {NULL, NULL};
+  Loader loader = {NULL, 0, 0};
+  if (!value) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no record value");
+  BurnStatus status = load_fields(&loader, &root, module.type, module.data, value);
+  loader_finish(&loader, status == BURN_OK);
+  return status;
+}
+
+/* -- files ---------------------------------------------------------------------------------------------------------------- */
+
+BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config) {
+  BurnValue *value = NULL;
+  BurnStatus status = burn__module_to_value(module, &value);
+  if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
+  status = burn_value_write(value, path, config);
+  burn_value_destroy(value);
+  return status;
+}
+
+BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config) {
+  BurnRecordConfig chosen = {0, 0};
+  BurnValue *value = NULL;
+  char *full_path = NULL;
+  BurnStatus status = burn_value_read(path, config, &value);
+  if (status != BURN_OK) return status;
+  status = burn_value_into_module(value, module);
+  burn_value_destroy(value);
+  if (status == BURN_OK) return BURN_OK;
+  if (burn__record_config(config, &chosen) == BURN_OK) (void)burn__record_path(path, chosen.format, &full_path);
+  status = burn_status_annotate(status, "load %s", full_path ? full_path : path);
+  free(full_path);
+  return status;
+}

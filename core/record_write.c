@@ -1,0 +1,258 @@
+/* record_write.c - trees as record files: Burn's named MessagePack (0.14 to 0.21).
+ *
+ *   {"metadata": {float, int, format, version, settings}, "item": tree, "_b": []}
+ *
+ * A tensor is {"bytes": bin, "shape": [..], "dtype": "F32"}, little-endian and row-major, in the float or int type of the
+ * chosen precision; bools stay. Plain files have no checksum (a flipped bit of a weight reads back as another weight); gzipped
+ * ones have gzip's CRC. */
+#include "file_write.h"
+#include "host_convert.h"
+#include "record_internal.h"
+
+#include <msgpack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "records hold little-endian data, which is copied as it is"
+#endif
+
+/* What the metadata says about a precision, and the dtypes it stores. */
+typedef struct Precision {
+  const char *float_name, *int_name, *settings;
+  BurnDType float_dtype, int_dtype;
+} Precision;
+
+static const Precision precisions[] = {
+    [BURN_PRECISION_FULL] = {"f32", "i32", "FullPrecisionSettings", BURN_DTYPE_F32, BURN_DTYPE_I32},
+    [BURN_PRECISION_HALF] = {"half::binary16::f16", "i16", "HalfPrecisionSettings", BURN_DTYPE_F16, BURN_DTYPE_I16},
+    [BURN_PRECISION_DOUBLE] = {"f64", "i64", "DoublePrecisionSettings", BURN_DTYPE_F64, BURN_DTYPE_I64},
+};
+
+static const struct {
+  const char *recorder, *extension;
+} formats[] = {
+    [BURN_RECORD_MPK] = {"NamedMpkFileRecorder", "mpk"},
+    [BURN_RECORD_MPK_GZ] = {"NamedMpkGzFileRecorder", "mpk.gz"},
+};
+
+BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out) {
+  BurnRecordConfig chosen = config ? *config : (BurnRecordConfig){BURN_RECORD_MPK, BURN_PRECISION_FULL};
+  if (chosen.format >= sizeof formats / sizeof formats[0]) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record format %u is unknown", chosen.format);
+  }
+  if (chosen.precision >= sizeof precisions / sizeof precisions[0]) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record precision %u is unknown", chosen.precision);
+  }
+  *out = chosen;
+  return BURN_OK;
+}
+
+static bool ends_with(const char *text, size_t length, const char *end) {
+  size_t wanted = strlen(end);
+  return length > wanted && memcmp(text + length - wanted, end, wanted) == 0;
+}
+
+/* Length of a file name without its extension; a leading dot starts none. */
+static size_t stem_length(const char *name) {
+  size_t length = strlen(name);
+  if (ends_with(name, length, ".mpk.gz")) return length - 7;
+  for (size_t i = length; i-- > 1;) {
+    if (name[i] == '.') return i;
+  }
+  return length;
+}
+
+BurnStatus burn__record_path(const char *path, uint32_t format, char **out) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "\"%s\" names no file", path);
+  }
+  size_t stem = (size_t)(name - path) + stem_length(name), extension = strlen(formats[format].extension);
+  char *made = malloc(stem + 1 + extension + 1);
+  if (!made) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
+  memcpy(made, path, stem);
+  made[stem] = '.';
+  memcpy(made + stem + 1, formats[format].extension, extension + 1);
+  *out = made;
+  return BURN_OK;
+}
+
+/* -- MessagePack ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Writer {
+  msgpack_sbuffer buffer;
+  msgpack_packer packer;
+  const Precision *precision;
+  size_t elements;
+  bool failed; /* out of memory */
+} Writer;
+
+/* Remembers that a msgpack_pack_ call failed: they only do when memory runs out. */
+static void note(Writer *writer, int result) {
+  if (result != 0) writer->failed = true;
+}
+
+static void put_text(Writer *writer, const char *text) {
+  size_t length = strlen(text);
+  note(writer, msgpack_pack_str(&writer->packer, length));
+  note(writer, msgpack_pack_str_body(&writer->packer, text, length));
+}
+
+static const char *dtype_label(BurnDType dtype) {
+  static const char *const labels[BURN_DTYPE_LIMIT] = {
+      [BURN_DTYPE_BOOL] = "Bool", [BURN_DTYPE_U8] = "U8",   [BURN_DTYPE_I8] = "I8",   [BURN_DTYPE_I16] = "I16",
+      [BURN_DTYPE_I32] = "I32",   [BURN_DTYPE_I64] = "I64", [BURN_DTYPE_F16] = "F16", [BURN_DTYPE_BF16] = "BF16",
+      [BURN_DTYPE_F32] = "F32",   [BURN_DTYPE_F64] = "F64",
+  };
+  return labels[dtype];
+}
+
+static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDType dtype) {
+  size_t bytes = tensor->count * burn_dtype_bytes(dtype);
+  if (bytes > UINT32_MAX) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tensor of %zu bytes; a MessagePack bin holds %u", bytes, UINT32_MAX);
+  }
+  note(writer, msgpack_pack_bin(&writer->packer, bytes));
+  if (dtype == tensor->dtype) {
+    note(writer, msgpack_pack_bin_body(&writer->packer, tensor->data, bytes));
+    return BURN_OK;
+  }
+  void *converted = malloc(bytes ? bytes : 1);
+  if (!converted) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+  BurnStatus status = burn__host_convert(converted, dtype, tensor->data, tensor->dtype, tensor->count);
+  if (status == BURN_OK) note(writer, msgpack_pack_bin_body(&writer->packer, converted, bytes));
+  free(converted);
+  return status;
+}
+
+static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor) {
+  BurnDType dtype = tensor->dtype;
+  if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) dtype = writer->precision->float_dtype;
+  if (burn_dtype_kind(dtype) == BURN_KIND_INT) dtype = writer->precision->int_dtype;
+  writer->elements += 3 + tensor->shape.rank;
+  note(writer, msgpack_pack_map(&writer->packer, 3));
+  put_text(writer, "bytes");
+  BurnStatus status = put_bytes(writer, tensor, dtype);
+  if (status != BURN_OK) return status;
+  put_text(writer, "shape");
+  note(writer, msgpack_pack_array(&writer->packer, tensor->shape.rank));
+  for (uint32_t i = 0; i < tensor->shape.rank; i++) {
+    note(writer, msgpack_pack_uint64(&writer->packer, (uint64_t)tensor->shape.dims[i]));
+  }
+  put_text(writer, "dtype");
+  put_text(writer, dtype_label(dtype));
+  return BURN_OK;
+}
+
+static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned depth);
+
+static BurnStatus put_list(Writer *writer, const BurnValue *list, unsigned depth) {
+  bool is_map = list->kind == BURN_VALUE_MAP;
+  size_t count = list->as.list.count;
+  if (list->broken) {
+    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "a part of the record could not be made (see the failure before)");
+  }
+  if (count > BURN_RECORD_ELEMENT_LIMIT) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%zu entries, limit %d", count, BURN_RECORD_ELEMENT_LIMIT);
+  }
+  note(writer, is_map ? msgpack_pack_map(&writer->packer, count) : msgpack_pack_array(&writer->packer, count));
+  for (size_t i = 0; i < count; i++) {
+    if (is_map) put_text(writer, list->as.list.keys[i]);
+    BurnStatus status = put_value(writer, list->as.list.items[i], depth + 1);
+    if (status == BURN_OK) continue;
+    return is_map ? burn_status_annotate(status, "%.80s", list->as.list.keys[i]) : burn_status_annotate(status, "%zu", i);
+  }
+  return BURN_OK;
+}
+
+static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned depth) {
+  if (!value) return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "the value could not be made (see the failure before)");
+  unsigned deepest = value->kind == BURN_VALUE_TENSOR ? depth + 2 : depth; /* the entries of its shape */
+  if (deepest > BURN_RECORD_NESTING_LIMIT) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "nested deeper than %d", BURN_RECORD_NESTING_LIMIT);
+  }
+  if (++writer->elements > BURN_RECORD_ELEMENT_LIMIT) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "more than %d elements", BURN_RECORD_ELEMENT_LIMIT);
+  }
+  msgpack_packer *packer = &writer->packer;
+  switch (value->kind) {
+    case BURN_VALUE_NIL: note(writer, msgpack_pack_nil(packer)); return BURN_OK;
+    case BURN_VALUE_BOOL: note(writer, value->as.boolean ? msgpack_pack_true(packer) : msgpack_pack_false(packer)); return BURN_OK;
+    case BURN_VALUE_INT: note(writer, msgpack_pack_int64(packer, value->as.integer)); return BURN_OK;
+    case BURN_VALUE_FLOAT: note(writer, msgpack_pack_double(packer, value->as.number)); return BURN_OK;
+    case BURN_VALUE_TEXT: put_text(writer, value->as.text); return BURN_OK;
+    case BURN_VALUE_TENSOR: return put_tensor(writer, value->as.tensor);
+    default: return put_list(writer, value, depth);
+  }
+}
+
+static void put_metadata(Writer *writer, const BurnRecordConfig *config) {
+  const Precision *precision = writer->precision;
+  char format[160];
+  (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>",
+                 formats[config->format].recorder, precision->settings);
+  const char *const entries[][2] = {{"float", precision->float_name},
+                                    {"int", precision->int_name},
+                                    {"format", format},
+                                    {"version", "0.20.1"}, /* of Burn, whose layout this is */
+                                    {"settings", precision->settings}};
+  note(writer, msgpack_pack_map(&writer->packer, 5));
+  for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+    put_text(writer, entries[i][0]);
+    put_text(writer, entries[i][1]);
+  }
+}
+
+BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count) {
+  Writer writer;
+  writer.precision = &precisions[config->precision];
+  writer.elements = 3 + 5; /* map, metadata and its texts, "_b" */
+  writer.failed = false;
+  msgpack_sbuffer_init(&writer.buffer);
+  msgpack_packer_init(&writer.packer, &writer.buffer, msgpack_sbuffer_write);
+  note(&writer, msgpack_pack_map(&writer.packer, 3));
+  put_text(&writer, "metadata");
+  put_metadata(&writer, config);
+  put_text(&writer, "item");
+  BurnStatus status = put_value(&writer, item, 1);
+  put_text(&writer, "_b");
+  note(&writer, msgpack_pack_array(&writer.packer, 0));
+  if (status == BURN_OK && writer.failed) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
+  if (status == BURN_OK) {
+    *out_count = writer.buffer.size;
+    *out = (uint8_t *)msgpack_sbuffer_release(&writer.buffer);
+  }
+  msgpack_sbuffer_destroy(&writer.buffer);
+  return status;
+}
+
+/* -- files ---------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus encode_and_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  BurnStatus status = burn__record_encode(value, config, &bytes, &count);
+  if (status == BURN_OK && config->format == BURN_RECORD_MPK_GZ) {
+    uint8_t *plain = bytes;
+    bytes = NULL;
+    status = burn__gzip_compress(plain, count, &bytes, &count);
+    free(plain);
+  }
+  if (status == BURN_OK) status = burn__file_write(path, bytes, count);
+  free(bytes);
+  return status;
+}
+
+BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
+  BurnRecordConfig chosen = {0, 0};
+  char *full_path = NULL;
+  BurnStatus status = burn__record_config(config, &chosen);
+  if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
+  if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
+  status = encode_and_write(value, full_path, &chosen);
+  if (status != BURN_OK) status = burn_status_annotate(status, "save %s", full_path);
+  free(full_path);
+  return status;
+}

@@ -1,0 +1,171 @@
+/* stack.c - opened plugins on top of each other.
+ *
+ * An instance holds a full-size copy of the plugin's table with defaults in the empty slots, so nobody below or above tests for
+ * NULL. It counts its users: the device, and the instance on top of it. */
+#include "core_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what a table gets where the plugin left NULL ------------------------------------------------------------------------ */
+
+static int32_t BURN_CALL default_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  (void)self;
+  (void)call;
+  if (why_bytes > 0) why[0] = '\0';
+  return 1;
+}
+static BurnStatus BURN_CALL default_sync(void *self) {
+  (void)self;
+  return BURN_OK;
+}
+static BurnStatus BURN_CALL default_query(void *self, uint32_t key, int64_t *out) {
+  (void)self;
+  (void)out;
+  return BURN_FAIL(NOT_FOUND, "the backend does not answer query %u", key);
+}
+static int32_t BURN_CALL default_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  (void)self;
+  (void)name;
+  (void)min_version;
+  (void)out;
+  return 0;
+}
+
+static void fill_defaults(BurnBackend *backend) {
+  if (!backend->supports) backend->supports = default_supports;
+  if (!backend->sync) backend->sync = default_sync;
+  if (!backend->query) backend->query = default_query;
+  if (!backend->trim) backend->trim = default_sync;
+  if (!backend->get_interface) backend->get_interface = default_get_interface;
+}
+
+static BurnStatus check_table(const BurnInstance *instance) {
+  const BurnBackend *b = &instance->backend;
+  const char *missing = !b->name          ? "name"
+                        : !b->close       ? "close"
+                        : !b->op_support  ? "op_support"
+                        : !b->submit      ? "submit"
+                        : !b->create      ? "create"
+                        : !b->read        ? "read"
+                        : !b->retain      ? "retain"
+                        : !b->release     ? "release"
+                        : !b->dtype_usage ? "dtype_usage"
+                                          : NULL;
+  if (!missing && instance->wraps_tensors && (!b->unwrap || !b->adopt)) missing = b->unwrap ? "adopt" : "unwrap";
+  if (!missing) return BURN_OK;
+  return BURN_FAIL(INCOMPATIBLE, "plugin '%s' opened without the function '%s'", instance->plugin->name, missing);
+}
+
+static uint32_t next_owner(void) {
+  static atomic_uint last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
+static char *label_of(const BurnStackPart *part) {
+  return part->has_index ? burn__text_format("%s:%u", part->name, part->index) : burn__text_copy(part->name);
+}
+
+static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part, uint32_t owner) {
+  BurnBackend *table = &instance->backend;
+  table->struct_size = sizeof *table;
+  if (instance->next) {
+    const BurnLayerInterface *layer = instance->plugin->get_interface("burn.layer", 1);
+    instance->wraps_tensors = layer->wraps_tensors != 0;
+    return layer->open(burn__host(), &instance->next->backend, &part->options, owner, table);
+  }
+  const BurnBackendInterface *backend = instance->plugin->get_interface("burn.backend", 1);
+  return backend->open(burn__host(), part->index, &part->options, owner, table);
+}
+
+/* Opens one part on top of `next`, whose reference it takes on success. */
+static BurnStatus open_part(const BurnStackPart *part, BurnInstance *next, BurnInstance **out) {
+  const BurnPlugin *plugin = NULL;
+  BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_LAYER : BURN_PLUGIN_BACKEND, &plugin);
+  if (status != BURN_OK) return status;
+  BurnInstance *instance = calloc(1, sizeof *instance);
+  if (!instance) return BURN_FAIL(OUT_OF_MEMORY, "no memory to open '%s'", part->name);
+  instance->plugin = plugin;
+  instance->next = next;
+  atomic_init(&instance->references, 1);
+  instance->label = label_of(part);
+  const uint32_t owner = next_owner();
+  status = open_plugin(instance, part, owner);
+  if (status != BURN_OK) {
+    free(instance->label);
+    free(instance);
+    return burn_status_annotate(status, "open '%s'", part->name);
+  }
+  instance->backend.struct_size = sizeof(BurnBackend);
+  /* Tensors of a layer that does not wrap are those of the layer below. */
+  instance->backend.owner = next && !instance->wraps_tensors ? next->backend.owner : owner;
+  fill_defaults(&instance->backend);
+  status = check_table(instance);
+  if (status == BURN_OK) status = burn__options_check(&part->options, part->name);
+  if (status != BURN_OK) {
+    if (instance->backend.close) instance->backend.close(instance->backend.self);
+    free(instance->label);
+    free(instance);
+    return status;
+  }
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
+    if (burn__op_info(op)) instance->support[op] = (uint8_t)instance->backend.op_support(instance->backend.self, op);
+  }
+  *out = instance;
+  return BURN_OK;
+}
+
+/* Autodiff records what passes through it, so it must lie above whatever changes when ops run, and once only. */
+static BurnStatus check_order(const BurnStackText *stack) {
+  size_t autodiff = SIZE_MAX;
+  for (size_t i = 0; i < stack->count; i++) {
+    const char *name = stack->parts[i].name;
+    if (strcmp(name, "autodiff") == 0) {
+      if (autodiff != SIZE_MAX) return BURN_FAIL(INVALID_ARGUMENT, "the stack has autodiff twice; once is enough");
+      autodiff = i;
+    }
+    if (strcmp(name, "fusion") == 0 && autodiff == SIZE_MAX) {
+      for (size_t j = i + 1; j < stack->count; j++) {
+        if (strcmp(stack->parts[j].name, "autodiff") != 0) continue;
+        return BURN_FAIL(INVALID_ARGUMENT, "the stack has fusion above autodiff; write autodiff<fusion<..>>");
+      }
+    }
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__instance_open(const BurnStackText *stack, BurnInstance **out) {
+  BurnStatus status = check_order(stack);
+  BurnInstance *top = NULL;
+  for (size_t i = stack->count; status == BURN_OK && i-- > 0;) {
+    BurnInstance *instance = NULL;
+    status = open_part(&stack->parts[i], top, &instance);
+    if (status == BURN_OK) top = instance;
+  }
+  if (status != BURN_OK) {
+    burn__instance_release(top);
+    return status;
+  }
+  *out = top;
+  return BURN_OK;
+}
+
+void burn__instance_retain(BurnInstance *instance) { atomic_fetch_add(&instance->references, 1); }
+
+void burn__instance_release(BurnInstance *instance) {
+  while (instance && atomic_fetch_sub(&instance->references, 1) == 1) {
+    BurnInstance *next = instance->next;
+    instance->backend.close(instance->backend.self);
+    free(instance->label);
+    free(instance);
+    instance = next;
+  }
+}
+
+BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out) {
+  for (BurnInstance *instance = top; instance; instance = instance->next) {
+    if (instance->backend.get_interface(instance->backend.self, name, 1, out)) return instance;
+    if (instance->wraps_tensors) return NULL; /* what lies below has other tensors */
+  }
+  return NULL;
+}

@@ -1,0 +1,164 @@
+/* stack_text.c - "autodiff<fusion<cuda:0>>" and "autodiff+fusion+cuda:0" to parts.
+ *
+ * A part is name[:number][:key=value[,key=value]..]. Case does not matter in names and keys. */
+#include "core_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static char *copy_lower(const char *text, size_t length) {
+  char *copy = burn__text_format("%.*s", (int)length, text);
+  for (char *c = copy; c && *c; c++) *c = (char)tolower((unsigned char)*c);
+  return copy;
+}
+
+static BurnStatus add_option(BurnStackPart *part, const char *text, size_t length, const char *whole) {
+  const char *equals = memchr(text, '=', length);
+  if (!equals || equals == text) {
+    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device number nor key=value", whole, (int)length, text);
+  }
+  BurnOption *options = realloc(part->options.options, (part->options.count + 1) * sizeof *options);
+  if (!options) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
+  part->options.options = options;
+  BurnOption *option = &options[part->options.count++];
+  option->key = copy_lower(text, (size_t)(equals - text));
+  option->value = burn__text_format("%.*s", (int)(length - (size_t)(equals - text) - 1), equals + 1);
+  atomic_init(&option->asked, false);
+  if (option->key && option->value) return BURN_OK;
+  return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
+}
+
+/* One field between colons: digits are the device number, anything else a list of options. */
+static BurnStatus parse_field(BurnStackPart *part, const char *text, size_t length, const char *whole) {
+  size_t digits = 0;
+  while (digits < length && isdigit((unsigned char)text[digits])) digits++;
+  if (length > 0 && digits == length && length <= 6) {
+    part->index = (uint32_t)strtoul(text, NULL, 10);
+    part->has_index = true;
+    return BURN_OK;
+  }
+  while (length > 0) {
+    const char *comma = memchr(text, ',', length);
+    const size_t piece = comma ? (size_t)(comma - text) : length;
+    const BurnStatus status = add_option(part, text, piece, whole);
+    if (status != BURN_OK) return status;
+    text += piece + (comma ? 1 : 0);
+    length -= piece + (comma ? 1 : 0);
+  }
+  return BURN_OK;
+}
+
+static BurnStatus parse_part(BurnStackPart *part, const char *text, size_t length, const char *whole) {
+  size_t name = 0;
+  while (name < length && is_name_char(text[name])) name++;
+  if (name == 0) return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': a name is missing", whole);
+  part->name = copy_lower(text, name);
+  if (!part->name) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
+  size_t at = name;
+  while (at < length) {
+    if (text[at] != ':') {
+      return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': unexpected '%c' after '%.*s'", whole, text[at], (int)at, text);
+    }
+    const char *field = text + at + 1;
+    const char *colon = memchr(field, ':', length - at - 1);
+    const size_t bytes = colon ? (size_t)(colon - field) : length - at - 1;
+    const BurnStatus status = parse_field(part, field, bytes, whole);
+    if (status != BURN_OK) return status;
+    at += 1 + bytes;
+  }
+  return BURN_OK;
+}
+
+static BurnStatus append_part(BurnStackText *out, const char *text, size_t length, const char *whole) {
+  while (length > 0 && isspace((unsigned char)*text)) text++, length--;
+  while (length > 0 && isspace((unsigned char)text[length - 1])) length--;
+  BurnStackPart *parts = realloc(out->parts, (out->count + 1) * sizeof *parts);
+  if (!parts) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
+  out->parts = parts;
+  parts[out->count] = (BurnStackPart){0};
+  return parse_part(&parts[out->count++], text, length, whole);
+}
+
+static BurnStatus parse(const char *text, BurnStackText *out) {
+  const char *at = text;
+  size_t open = 0;
+  for (;;) {
+    const size_t length = strcspn(at, "+<>");
+    const BurnStatus status = append_part(out, at, length, text);
+    if (status != BURN_OK) return status;
+    at += length;
+    if (*at != '+' && *at != '<') break;
+    if (*at == '<') open++;
+    at++;
+  }
+  for (; *at == '>' || isspace((unsigned char)*at); at++) {
+    if (*at == '>' && open-- == 0) return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': one '>' too many", text);
+  }
+  if (*at != '\0') return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': nothing can follow '>'", text);
+  if (open > 0) return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': %zu '>' missing at the end", text, open);
+  return BURN_OK;
+}
+
+BurnStatus burn__stack_parse(const char *text, BurnStackText *out) {
+  *out = (BurnStackText){0};
+  const BurnStatus status = strlen(text) > 4096 ? BURN_FAIL(INVALID_ARGUMENT, "the backend text is longer than 4096 bytes")
+                                                : parse(text, out);
+  if (status != BURN_OK) burn__stack_release(out);
+  return status;
+}
+
+BurnStatus burn__stack_push_front(BurnStackText *stack, const char *name) {
+  BurnStackPart *parts = realloc(stack->parts, (stack->count + 1) * sizeof *parts);
+  char *copy = burn__text_copy(name);
+  if (parts) stack->parts = parts;
+  if (!parts || !copy) {
+    free(copy);
+    return BURN_FAIL(OUT_OF_MEMORY, "no memory to put %s on the stack", name);
+  }
+  memmove(parts + 1, parts, stack->count * sizeof *parts);
+  parts[0] = (BurnStackPart){.name = copy};
+  stack->count++;
+  return BURN_OK;
+}
+
+void burn__stack_release(BurnStackText *stack) {
+  for (size_t i = 0; i < stack->count; i++) {
+    BurnStackPart *part = &stack->parts[i];
+    for (size_t j = 0; j < part->options.count; j++) {
+      free(part->options.options[j].key);
+      free(part->options.options[j].value);
+    }
+    free(part->options.options);
+    free(part->name);
+  }
+  free(stack->parts);
+  *stack = (BurnStackText){0};
+}
+
+const char *burn__option(const BurnOptions *options, const char *key) {
+  /* The list of keys that were asked for makes the message about unknown ones helpful. */
+  BurnOptions *noted = (BurnOptions *)(uintptr_t)options;
+  const size_t used = strlen(noted->asked_keys);
+  if (used + strlen(key) + 3 < sizeof noted->asked_keys) {
+    snprintf(noted->asked_keys + used, sizeof noted->asked_keys - used, "%s%s", used ? ", " : "", key);
+  }
+  for (size_t i = 0; i < options->count; i++) {
+    if (strcmp(options->options[i].key, key) != 0) continue;
+    atomic_store(&options->options[i].asked, true);
+    return options->options[i].value;
+  }
+  return NULL;
+}
+
+BurnStatus burn__options_check(const BurnOptions *options, const char *name) {
+  for (size_t i = 0; i < options->count; i++) {
+    if (atomic_load(&options->options[i].asked)) continue;
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s' has no option '%s'; it has: %s", name, options->options[i].key,
+                     options->asked_keys[0] ? options->asked_keys : "none");
+  }
+  return BURN_OK;
+}

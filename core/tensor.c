@@ -1,0 +1,305 @@
+/* tensor.c - handles: the only code that touches their life.
+ *
+ * A handle owns one reference to a primitive; burn_clone makes a second handle to the same primitive, so the reference count that
+ * decides about writing in place is the primitive's own, kept by its backend. Ops take handles: core gives every input away with the
+ * donate mask, and the backend overwrites it only if nobody else holds it.
+ *
+ * Builds with BURN_GUARDS keep a taken handle for a while, marked with the op that took it: a second use then fails with both names
+ * instead of reading freed memory; and every device lists its live handles. */
+#include "core_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static BurnTensor out_of_memory = {.state = BURN__HANDLE_LIVE, .status = BURN_STATUS_OUT_OF_MEMORY};
+
+#if BURN_GUARDS
+static pthread_mutex_t quarantine_mutex = PTHREAD_MUTEX_INITIALIZER;
+static BurnTensor *quarantine[4096];
+static size_t quarantine_next;
+
+static void retire(BurnTensor *x, const char *user) {
+  x->state = BURN__HANDLE_TAKEN;
+  x->taken_by = user;
+  pthread_mutex_lock(&quarantine_mutex);
+  const size_t slot = quarantine_next++ % (sizeof quarantine / sizeof quarantine[0]);
+  BurnTensor *oldest = quarantine[slot];
+  quarantine[slot] = x;
+  pthread_mutex_unlock(&quarantine_mutex);
+  free(oldest);
+}
+
+static void live_add(BurnTensor *x) {
+  BurnDevice *device = x->device;
+  pthread_mutex_lock(&device->live_mutex);
+  x->next = device->live;
+  if (x->next) x->next->previous = x;
+  device->live = x;
+  pthread_mutex_unlock(&device->live_mutex);
+}
+
+static void live_remove(BurnTensor *x) {
+  BurnDevice *device = x->device;
+  pthread_mutex_lock(&device->live_mutex);
+  if (x->previous) x->previous->next = x->next;
+  if (x->next) x->next->previous = x->previous;
+  if (device->live == x) device->live = x->next;
+  x->previous = x->next = NULL;
+  pthread_mutex_unlock(&device->live_mutex);
+}
+#else
+static void retire(BurnTensor *x, const char *user) {
+  (void)user;
+  free(x);
+}
+static void live_add(BurnTensor *x) { (void)x; }
+static void live_remove(BurnTensor *x) { (void)x; }
+#endif
+
+BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by) {
+  BurnTensor *x = calloc(1, sizeof *x);
+  if (!x) {
+    device->top->backend.release(device->top->backend.self, primitive);
+    return &out_of_memory;
+  }
+  x->state = BURN__HANDLE_LIVE;
+  x->made_by = made_by;
+  x->primitive = primitive;
+  x->device = device;
+  burn__device_retain(device);
+  live_add(x);
+  return x;
+}
+
+BurnTensor *burn__tensor_failed(BurnStatus status) {
+  if (burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY && status >> 8 == 0) return &out_of_memory;
+  BurnTensor *x = calloc(1, sizeof *x);
+  if (!x) return &out_of_memory;
+  x->state = BURN__HANDLE_LIVE;
+  x->status = status;
+  x->message = burn__text_copy(burn_status_message(status));
+  return x;
+}
+
+BurnTensor *burn_tensor_failed(BurnStatus status) {
+  return burn__tensor_failed(status != BURN_OK ? status : BURN_FAIL(INTERNAL, "a failed tensor was asked for without a failure"));
+}
+
+/* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
+static BurnStatus carried_status(const BurnTensor *x) {
+  if (x->status == BURN_OK) return BURN_OK;
+  return burn__status_make(burn_status_code(x->status), "", 0, "%s", x->message ? x->message : burn_status_text(x->status));
+}
+
+BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
+  if (!x) return BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", user);
+#if BURN_GUARDS
+  if (x->state == BURN__HANDLE_TAKEN) return BURN_FAIL(TENSOR_TAKEN, "%s: tensor already taken by %s", user, x->taken_by);
+#endif
+  return carried_status(x);
+}
+
+void burn__tensor_take(BurnTensor *x, const char *user) {
+  if (!x || x == &out_of_memory) return;
+#if BURN_GUARDS
+  if (x->state == BURN__HANDLE_TAKEN) return; /* reported by burn__tensor_check; it is not ours to end again */
+#endif
+  BurnDevice *device = x->device;
+  if (x->primitive) {
+    live_remove(x);
+    device->top->backend.release(device->top->backend.self, x->primitive);
+  }
+  free(x->message);
+  x->message = NULL;
+  x->primitive = NULL;
+  x->device = NULL;
+  retire(x, user);
+  burn__device_release(device);
+}
+
+BurnTensor *burn_clone(const BurnTensor *x) {
+  if (!x) return NULL;
+  const BurnStatus status = burn__tensor_check(x, "clone");
+  if (status != BURN_OK) return burn__tensor_failed(status);
+  const BurnBackend *backend = &x->device->top->backend;
+  backend->retain(backend->self, x->primitive);
+  return burn__tensor_new(x->device, x->primitive, x->made_by);
+}
+
+void burn_drop(BurnTensor *x) {
+#if BURN_GUARDS
+  if (x && x->state == BURN__HANDLE_TAKEN) {
+    burn__log(BURN_LOG_ERROR, "drop", "%s", burn_status_message(burn__tensor_check(x, "drop")));
+    return;
+  }
+#endif
+  burn__tensor_take(x, "drop");
+}
+
+/* -- from host memory ------------------------------------------------------------------------------------------------------- */
+
+static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
+  BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return burn__tensor_failed(status);
+  if (burn_dtype_bytes(dtype) == 0) return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype));
+  if (shape.rank < 1 || shape.rank > BURN_MAX_RANK) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "tensor: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK));
+  }
+  BurnTensorDesc desc = {.dtype = dtype, .rank = shape.rank};
+  int64_t count = 1;
+  for (uint32_t i = 0; i < shape.rank; i++) {
+    if (shape.dims[i] < 0 || (shape.dims[i] > 0 && count > INT64_MAX / 16 / shape.dims[i])) {
+      BurnShapeText text;
+      return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "tensor: shape %s is not possible",
+                                           burn__shape_text(&text, shape.rank, shape.dims)));
+    }
+    desc.shape[i] = shape.dims[i];
+    count *= shape.dims[i] ? shape.dims[i] : 1;
+  }
+  const BurnBackend *backend = &device->top->backend;
+  if (!(backend->dtype_usage(backend->self, dtype) & BURN_USAGE_STORE)) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: backend '%s' has no %s", backend->name, burn_dtype_name(dtype)));
+  }
+  if (!data && burn_desc_count(&desc) > 0) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
+  BurnPrimitive *primitive = NULL;
+  status = backend->create(backend->self, &desc, data, &primitive);
+  return status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
+}
+
+BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
+  return from_host(device, data, dtype, shape);
+}
+BurnTensor *burn_tensor_f32(BurnDevice *device, const float *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_F32, shape);
+}
+BurnTensor *burn_tensor_f64(BurnDevice *device, const double *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_F64, shape);
+}
+BurnTensor *burn_tensor_i32(BurnDevice *device, const int32_t *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_I32, shape);
+}
+BurnTensor *burn_tensor_i64(BurnDevice *device, const int64_t *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_I64, shape);
+}
+BurnTensor *burn_tensor_u8(BurnDevice *device, const uint8_t *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_U8, shape);
+}
+BurnTensor *burn_tensor_bool(BurnDevice *device, const bool *data, BurnShape shape) {
+  return from_host(device, data, BURN_DTYPE_BOOL, shape);
+}
+
+/* -- look at a tensor --------------------------------------------------------------------------------------------------------- */
+
+static const BurnPrimitive *peek(const BurnTensor *x) {
+  return x && x->state == BURN__HANDLE_LIVE && x->status == BURN_OK ? x->primitive : NULL;
+}
+
+BurnStatus burn_tensor_status(const BurnTensor *x) { return burn__tensor_check(x, "status"); }
+
+BurnShape burn_shape(const BurnTensor *x) {
+  const BurnPrimitive *primitive = peek(x);
+  BurnShape shape = {0, {0}};
+  if (!primitive) return shape;
+  shape.rank = primitive->rank;
+  memcpy(shape.dims, primitive->shape, primitive->rank * sizeof shape.dims[0]);
+  return shape;
+}
+
+uint32_t burn_rank(const BurnTensor *x) { return peek(x) ? peek(x)->rank : 0; }
+
+int64_t burn_dim(const BurnTensor *x, int dim) {
+  const BurnPrimitive *primitive = peek(x);
+  if (!primitive) return -1;
+  const int64_t axis = dim < 0 ? dim + (int64_t)primitive->rank : dim;
+  return axis >= 0 && axis < (int64_t)primitive->rank ? primitive->shape[axis] : -1;
+}
+
+int64_t burn_element_count(const BurnTensor *x) { return peek(x) ? burn_primitive_count(peek(x)) : 0; }
+BurnDType burn_dtype(const BurnTensor *x) { return peek(x) ? peek(x)->dtype : BURN_DTYPE_DEFAULT; }
+BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device : NULL; }
+
+/* -- ops ------------------------------------------------------------------------------------------------------------------------ */
+
+enum { FEW_INPUTS = 8 };
+
+/* All inputs are usable and live on one device, which is stored in *device. */
+static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
+  *device = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!inputs[i]) continue;
+#if BURN_GUARDS
+    const BurnStatus status = burn__tensor_check(inputs[i], op);
+#else
+    const BurnStatus status = inputs[i]->status == BURN_OK ? BURN_OK : carried_status(inputs[i]);
+#endif
+    if (status != BURN_OK) return status;
+    if (*device && *device != inputs[i]->device) {
+      return BURN_FAIL(INVALID_ARGUMENT,
+                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device (or burn_inner, burn_from_inner)", op,
+                       burn_device_name(*device), burn_device_name(inputs[i]->device));
+    }
+    *device = inputs[i]->device;
+  }
+  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", op);
+}
+
+/* Runs the call on primitives; outputs are set only on success. */
+static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                      uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
+  BurnPrimitive *few[FEW_INPUTS];
+  BurnPrimitive **primitives = input_count <= FEW_INPUTS ? few : malloc(input_count * sizeof *primitives);
+  if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
+  for (uint32_t i = 0; i < input_count; i++) primitives[i] = inputs[i] ? inputs[i]->primitive : NULL;
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  const BurnOpCall call = {.struct_size = sizeof call,
+                           .op = op,
+                           .attr_count = attr_count,
+                           .input_count = input_count,
+                           .output_count = output_count,
+                           .inputs = primitives,
+                           .outputs = outputs,
+                           .attrs = attrs,
+                           .output_descs = descs,
+                           .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
+  BurnStatus status = burn__infer(&call, descs);
+  if (status == BURN_OK) status = burn__invoke(&device->top->backend, &call);
+  if (primitives != few) free(primitives);
+  return status;
+}
+
+void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
+                         BurnTensor **out, uint32_t output_count) {
+  BurnDevice *device = NULL;
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  const char *name = burn__op_name(op);
+  BurnStatus status = check_inputs(name, inputs, input_count, &device);
+  if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
+  if (status != BURN_OK) {
+    for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
+  } else {
+    for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  }
+  for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], name);
+}
+
+BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {
+  BurnTensor *out = NULL;
+  burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
+  return out;
+}
+
+BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
+                         uint32_t more_count) {
+  const BurnStatus failed = burn__device_status(device);
+  if (failed != BURN_OK) return burn__tensor_failed(failed);
+  if (shape.rank > BURN_MAX_RANK) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "%s: rank %u; at most %u is possible", burn__op_name(op), shape.rank, BURN_MAX_RANK));
+  }
+  BurnAttr attrs[12];
+  attrs[0] = burn_attr_i64s(shape.dims, shape.rank);
+  attrs[1] = burn_attr_dtype(dtype ? dtype : device->float_dtype);
+  for (uint32_t i = 0; i < more_count; i++) attrs[2 + i] = more[i];
+  BurnPrimitive *output = NULL;
+  const BurnStatus status = run(device, op, NULL, 0, attrs, 2 + more_count, &output, 1);
+  return status == BURN_OK ? burn__tensor_new(device, output, op) : burn__tensor_failed(status);
+}

@@ -1,0 +1,63 @@
+/* value_internal.h - inside a BurnValue: what value.c, record_*.c share. */
+#ifndef BURN_CORE_VALUE_INTERNAL_H
+#define BURN_CORE_VALUE_INTERNAL_H
+
+#include <burn/record.h>
+
+/* A tensor on the host: row-major, tightly packed, aligned as malloc aligns. */
+typedef struct BurnHostTensor {
+  BurnDType dtype;
+  BurnShape shape;
+  size_t count; /* elements */
+  size_t bytes;
+  uint8_t *data;
+} BurnHostTensor;
+
+/* A kind that only lives while a file is read: a `bin` object, borrowed from the file. */
+enum { BURN__VALUE_BYTES = 100 };
+
+struct BurnValue {
+  uint32_t kind;
+  bool broken; /* a child that was NULL has been added: cannot be written */
+  union {
+    bool boolean;
+    int64_t integer;
+    double number;
+    char *text;
+    struct {
+      size_t count, capacity;
+      BurnValue **items;
+      char **keys; /* NULL in an array */
+    } list;
+    BurnHostTensor *tensor;
+    struct {
+      const uint8_t *data;
+      size_t count;
+    } bytes;
+  } as;
+};
+
+/* A value of a kind with everything else zero; NULL without memory. */
+BurnValue *burn__value_new(uint32_t kind);
+
+/* A tensor of a shape and dtype with uninitialised data. Fails on a shape without rank, with negative axes, or whose bytes
+ * overflow. */
+BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnValue **out);
+
+/* Reads a tensor (taken) into *out. */
+BurnStatus burn__value_from_tensor(BurnTensor *x, BurnValue **out);
+
+/* Adds a child under a key that is not there yet (not checked; ignored in an array); key and child are taken. */
+bool burn__value_push(BurnValue *list, char *key, BurnValue *child);
+
+/* Bytes of `elements` of a shape; false when it has no rank, negative axes, or more than SIZE_MAX / 2 bytes even without its
+ * axes of size 0. */
+bool burn__shape_bytes(const BurnShape *shape, uint32_t element_bytes, size_t *elements, size_t *bytes);
+
+/* "[784, 128]" */
+typedef struct BurnShapeLabel {
+  char text[BURN_MAX_RANK * 22 + 4];
+} BurnShapeLabel;
+const char *burn__shape_label(const BurnShape *shape, BurnShapeLabel *label);
+
+#endif

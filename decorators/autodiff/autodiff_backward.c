@@ -1,0 +1,279 @@
+/* autodiff_backward.c - the backward pass, in four steps without recursion:
+ *
+ *   collect  every node that the root can reach; an array that is its own queue, and a hash table to meet each once
+ *   order    by falling sequence number, so that a node comes after all that used its results
+ *   claim    every node that has a rule; the walk that finds one claimed by another gives all back and fails. All walks
+ *            claim in the same order, so of those that meet at least one gets through
+ *   run      rule by rule: add the gradients of the inputs up at their makers, drop what was saved for the rule
+ *
+ * Gradients live from the rule that makes them to the rule that reads them; those of leaves end up in the set. */
+#include "autodiff_internal.h"
+
+#include <stdlib.h>
+
+typedef struct WalkEntry {
+  AutodiffNode *node; /* borrowed: the root holds it through its children */
+  BurnPrimitive *gradients[BURN_MAX_OUTPUTS];
+} WalkEntry;
+
+typedef struct WalkOrder {
+  uint64_t sequence;
+  uint64_t entry;
+} WalkOrder;
+
+typedef struct Walk {
+  AutodiffLayer *layer;
+  WalkEntry *entries;
+  uint64_t count, capacity;
+  uint64_t *slots; /* hash table from node to entry + 1; 0: free */
+  uint64_t slot_count;
+  WalkOrder *order; /* [count] */
+} Walk;
+
+static BurnStatus out_of_memory(const Walk *walk) {
+  return AUTODIFF_FAIL(walk->layer, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
+                       (unsigned long long)walk->count);
+}
+
+/* -- collect ---------------------------------------------------------------------------------------------------- */
+
+/* The slot of a node, or the free one where it would go. */
+static uint64_t *find_slot(const Walk *walk, const AutodiffNode *node) {
+  uint64_t at = (node->sequence * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+  while (1) {
+    uint64_t *slot = &walk->slots[at & (walk->slot_count - 1)];
+    if (*slot == 0 || walk->entries[*slot - 1].node == node) return slot;
+    at++;
+  }
+}
+
+/* Doubles the room for entries and, as twice as many slots, the hash table. */
+static BurnStatus grow(Walk *walk) {
+  const BurnHost *host = walk->layer->host;
+  const uint64_t capacity = walk->capacity ? 2 * walk->capacity : 64, slot_count = 2 * capacity;
+  WalkEntry *entries = (WalkEntry *)host->allocate(capacity * sizeof *entries);
+  uint64_t *slots = (uint64_t *)host->allocate(slot_count * sizeof *slots);
+  if (!entries || !slots) {
+    host->free(entries, capacity * sizeof *entries);
+    host->free(slots, slot_count * sizeof *slots);
+    return out_of_memory(walk);
+  }
+  if (walk->count) memcpy(entries, walk->entries, (size_t)(walk->count * sizeof *entries));
+  host->free(walk->entries, walk->capacity * sizeof *entries);
+  host->free(walk->slots, walk->slot_count * sizeof *slots);
+  walk->entries = entries;
+  walk->capacity = capacity;
+  walk->slots = slots;
+  walk->slot_count = slot_count;
+  memset(slots, 0, (size_t)(slot_count * sizeof *slots));
+  for (uint64_t i = 0; i < walk->count; i++) *find_slot(walk, entries[i].node) = i + 1;
+  return BURN_OK;
+}
+
+static BurnStatus meet(Walk *walk, AutodiffNode *node) {
+  if (walk->count == walk->capacity) {
+    const BurnStatus status = grow(walk);
+    if (status != BURN_OK) return status;
+  }
+  uint64_t *slot = find_slot(walk, node);
+  if (*slot) return BURN_OK;
+  walk->entries[walk->count++] = (WalkEntry){.node = node};
+  *slot = walk->count;
+  return BURN_OK;
+}
+
+static BurnStatus collect(Walk *walk, AutodiffNode *root) {
+  BurnStatus status = meet(walk, root);
+  for (uint64_t i = 0; i < walk->count && status == BURN_OK; i++) {
+    const AutodiffNode *node = walk->entries[i].node;
+    for (uint32_t input = 0; input < node->input_count && status == BURN_OK; input++)
+      if (node->edges[input].node) status = meet(walk, node->edges[input].node);
+  }
+  return status;
+}
+
+/* -- order and claim -------------------------------------------------------------------------------------------- */
+
+static int newest_first(const void *left, const void *right) {
+  const uint64_t a = ((const WalkOrder *)left)->sequence, b = ((const WalkOrder *)right)->sequence;
+  return (a < b) - (a > b);
+}
+
+static BurnStatus order(Walk *walk) {
+  walk->order = (WalkOrder *)walk->layer->host->allocate(walk->count * sizeof *walk->order);
+  if (!walk->order) return out_of_memory(walk);
+  for (uint64_t i = 0; i < walk->count; i++) walk->order[i] = (WalkOrder){walk->entries[i].node->sequence, i};
+  qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
+  return BURN_OK;
+}
+
+static AutodiffNode *node_at(const Walk *walk, uint64_t position) { return walk->entries[walk->order[position].entry].node; }
+
+static void unclaim(Walk *walk, uint64_t end) {
+  for (uint64_t i = 0; i < end; i++)
+    if (node_at(walk, i)->row)
+      atomic_store_explicit(&node_at(walk, i)->state, (uint32_t)AUTODIFF_NODE_LIVE, memory_order_release);
+}
+
+static BurnStatus claim(Walk *walk) {
+  for (uint64_t i = 0; i < walk->count; i++) {
+    AutodiffNode *node = node_at(walk, i);
+    uint32_t expected = AUTODIFF_NODE_LIVE;
+    if (!node->row || atomic_compare_exchange_strong_explicit(&node->state, &expected, (uint32_t)AUTODIFF_NODE_CONSUMED,
+                                                              memory_order_acq_rel, memory_order_relaxed))
+      continue;
+    unclaim(walk, i);
+    return AUTODIFF_FAIL(walk->layer, FAILED_PRECONDITION,
+                         "backward: another backward has consumed this graph (met at %s); run the forward pass again",
+                         burn__autodiff_op_name(walk->layer, node->op));
+  }
+  return BURN_OK;
+}
+
+/* -- run -------------------------------------------------------------------------------------------------------- */
+
+/* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
+static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
+  const BurnBackend *next = walk->layer->next;
+  if (!*sum) {
+    *sum = gradient;
+    return BURN_OK;
+  }
+  BurnPrimitive *inputs[2] = {*sum, gradient}, *result = NULL;
+  const BurnOpCall add = {.struct_size = (uint32_t)sizeof add,
+                          .op = BURN_OP_add,
+                          .input_count = 2,
+                          .output_count = 1,
+                          .inputs = inputs,
+                          .outputs = &result,
+                          .donate = 3};
+  const BurnStatus status = walk->layer->host->invoke(next, &add);
+  if (status == BURN_OK) {
+    next->release(next->self, *sum);
+    *sum = result;
+  }
+  next->release(next->self, gradient);
+  return status;
+}
+
+/* A rule that hands out a wrong shape would spoil every gradient behind it in silence. */
+static BurnStatus check_gradient(const Walk *walk, const AutodiffNode *node, uint32_t input) {
+  const BurnTensorDesc *want = &node->input_descs[input];
+  const BurnPrimitive *have = node->input_gradients[input];
+  int same = have->dtype == want->dtype && have->rank == want->rank;
+  for (uint32_t axis = 0; same && axis < want->rank; axis++) same = have->shape[axis] == want->shape[axis];
+  if (same) return BURN_OK;
+  return AUTODIFF_FAIL(walk->layer, INTERNAL,
+                       "the rule gave input %u a gradient of %s, rank %u, first axis %lld, for %s, rank %u, first axis %lld",
+                       input, burn_dtype_name(have->dtype), have->rank, (long long)have->shape[0], burn_dtype_name(want->dtype),
+                       want->rank, (long long)want->shape[0]);
+}
+
+/* Hands what the rule has made to the makers of the inputs; after a failure it is only released. */
+static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus status) {
+  for (uint32_t input = 0; input < node->input_count; input++) {
+    BurnPrimitive *gradient = node->input_gradients[input];
+    if (!gradient) continue;
+    if (status == BURN_OK) status = check_gradient(walk, node, input);
+    node->input_gradients[input] = NULL;
+    if (status != BURN_OK) {
+      walk->layer->next->release(walk->layer->next->self, gradient);
+      continue;
+    }
+    const AutodiffEdge *edge = &node->edges[input];
+    WalkEntry *maker = &walk->entries[*find_slot(walk, edge->node) - 1];
+    status = accumulate(walk, &maker->gradients[edge->output], gradient);
+  }
+  return status;
+}
+
+/* Runs the rule of one node, unless a rule before it let no gradient through. */
+static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
+  AutodiffNode *node = entry->node;
+  int arrived = 0;
+  for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
+  if (!arrived) return BURN_OK;
+  GradientContext context = {.builder = burn_builder_begin(walk->layer->host, walk->layer->next),
+                             .grad = entry->gradients[0],
+                             .grads = entry->gradients,
+                             .inputs = node->saved_inputs,
+                             .outputs = node->saved_outputs,
+                             .input_descs = node->input_descs,
+                             .output_descs = node->output_descs,
+                             .attrs = node->attrs,
+                             .input_count = node->input_count,
+                             .node = node};
+  node->row->rule(&context);
+  const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
+  if (status == BURN_OK) return BURN_OK;
+  char where[96] = "backward of ";
+  strncat(where, burn__autodiff_op_name(walk->layer, node->op), sizeof where - strlen(where) - 1);
+  return walk->layer->host->annotate(status, where);
+}
+
+static void drop_gradients(const Walk *walk, WalkEntry *entry) {
+  for (uint32_t i = 0; i < BURN_MAX_OUTPUTS; i++) {
+    if (entry->gradients[i]) walk->layer->next->release(walk->layer->next->self, entry->gradients[i]);
+    entry->gradients[i] = NULL;
+  }
+}
+
+static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
+  const BurnTensorDesc desc = burn_primitive_desc(root);
+  BurnBuilder builder = burn_builder_begin(walk->layer->host, walk->layer->next);
+  BurnPrimitive *ones = burn_build_full(&builder, desc.shape, desc.rank, desc.dtype, 1.0);
+  const AutodiffTensor *tensor = (const AutodiffTensor *)(const void *)root;
+  walk->entries[*find_slot(walk, tensor->node) - 1].gradients[tensor->output] = burn_build_give(&builder, ones);
+  BurnStatus status = burn_builder_end(&builder);
+  for (uint64_t i = 0; i < walk->count && status == BURN_OK; i++) {
+    WalkEntry *entry = &walk->entries[walk->order[i].entry];
+    if (!entry->node->row) continue;
+    status = step(walk, entry);
+    drop_gradients(walk, entry);
+    burn__autodiff_node_forget(walk->layer, entry->node);
+  }
+  return status;
+}
+
+/* -- the pass --------------------------------------------------------------------------------------------------- */
+
+/* Moves the gradients of the leaves, all that is left after the run, into a new set. */
+static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
+  uint64_t leaf_count = 0;
+  for (uint64_t i = 0; i < walk->count; i++) leaf_count += walk->entries[i].gradients[0] != NULL;
+  BurnGradientSet *set = burn__autodiff_gradients_create(walk->layer, leaf_count);
+  if (!set) return out_of_memory(walk);
+  for (uint64_t i = 0; i < walk->count; i++) {
+    WalkEntry *entry = &walk->entries[i];
+    if (!entry->gradients[0]) continue;
+    burn__autodiff_gradients_put(set, entry->node->sequence, entry->gradients[0]);
+    entry->gradients[0] = NULL;
+  }
+  *out = set;
+  return BURN_OK;
+}
+
+static void walk_end(Walk *walk) {
+  const BurnHost *host = walk->layer->host;
+  for (uint64_t i = 0; i < walk->count; i++) drop_gradients(walk, &walk->entries[i]);
+  if (walk->order) host->free(walk->order, walk->count * sizeof *walk->order);
+  host->free(walk->entries, walk->capacity * sizeof *walk->entries);
+  host->free(walk->slots, walk->slot_count * sizeof *walk->slots);
+}
+
+BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
+  AutodiffLayer *layer = self;
+  BurnStatus status = burn__autodiff_check_owner(layer, root, "backward");
+  if (status != BURN_OK) return status;
+  if (!autodiff_tensor(root)->node)
+    return AUTODIFF_FAIL(layer, FAILED_PRECONDITION,
+                         "backward: the tensor is not tracked; call burn_require_grad on a leaf it is computed from");
+  Walk walk = {.layer = layer};
+  status = collect(&walk, autodiff_tensor(root)->node);
+  if (status == BURN_OK) status = order(&walk);
+  if (status == BURN_OK) status = claim(&walk);
+  if (status == BURN_OK) status = run(&walk, root);
+  if (status == BURN_OK) status = gather_leaves(&walk, out);
+  walk_end(&walk);
+  return status;
+}

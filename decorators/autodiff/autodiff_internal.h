@@ -1,0 +1,141 @@
+/* autodiff_internal.h - the three objects of the autodiff layer and the functions its files share.
+ *
+ * A tensor wraps one primitive of the layer below and, if it is tracked, points at the node that made it. A node is one op
+ * of the forward pass: what its gradient rule will read, and edges to the nodes that made its inputs. There is no list of
+ * nodes: tensors hold nodes and nodes hold their parents, so what nobody can reach any more frees itself.
+ *
+ * Threads: edges, attributes and descriptions of a node never change. Saved primitives and input_gradients belong to the
+ * walk that claimed the node (state). Reference counts order the last access before the release. */
+#ifndef BURN_AUTODIFF_INTERNAL_H
+#define BURN_AUTODIFF_INTERNAL_H
+
+#include <burn/plugin/autodiff.h>
+
+#include <stdatomic.h>
+
+#include "gradient.h"
+
+/* An opened instance: self of the backend table and of "burn.autodiff". */
+typedef struct AutodiffLayer {
+  const BurnHost *host;
+  const BurnBackend *next;
+  uint32_t owner;
+  _Atomic uint64_t sequence; /* of the newest node */
+} AutodiffLayer;
+
+typedef struct AutodiffNode AutodiffNode;
+
+/* The maker of an input; node is NULL where the input is not tracked. */
+typedef struct AutodiffEdge {
+  AutodiffNode *node; /* one reference */
+  uint32_t output;    /* which of its outputs */
+} AutodiffEdge;
+
+enum { AUTODIFF_NODE_LIVE = 0, AUTODIFF_NODE_CONSUMED = 1 };
+
+/* One op of the forward pass, or a leaf (row is NULL, no inputs, one output). All arrays live in the node's allocation. */
+struct AutodiffNode {
+  _Atomic uint32_t references;
+  _Atomic uint32_t state; /* AUTODIFF_NODE_*: who sets CONSUMED owns what is saved */
+  uint64_t sequence;      /* greater than those of its parents; the name of a leaf */
+  uint64_t bytes;         /* of the allocation */
+  const GradientRow *row;
+  AutodiffNode *next_released; /* used by release alone */
+  uint32_t op;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t attr_count;
+  AutodiffEdge *edges;             /* [input_count] */
+  BurnPrimitive **saved_inputs;    /* [input_count], of the layer below; NULL where the rule does not look */
+  BurnPrimitive **saved_outputs;   /* [output_count], likewise */
+  BurnPrimitive **input_gradients; /* [input_count]: what the rule hands out; NULL outside a walk */
+  BurnTensorDesc *input_descs;     /* [input_count]; zero for an absent optional input */
+  BurnTensorDesc *output_descs;    /* [output_count] */
+  BurnAttr *attrs;                 /* [attr_count]; lists point into the allocation */
+};
+
+/* What the layer hands out. */
+typedef struct AutodiffTensor {
+  BurnPrimitive header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor */
+  _Atomic uint32_t references;
+  uint32_t output;      /* which output of node */
+  BurnPrimitive *inner; /* one reference */
+  AutodiffNode *node;   /* one reference; NULL when not tracked */
+} AutodiffTensor;
+
+static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (AutodiffTensor *)(void *)x; }
+
+/* -- autodiff_plugin.c ------------------------------------------------------------------------------------------ */
+
+/* A failed status with a formatted message. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 5, 6)))
+#endif
+BurnStatus
+burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
+#define AUTODIFF_FAIL(layer, CODE, ...) burn__autodiff_fail(layer, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+
+/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this layer. */
+BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrimitive *x, const char *what);
+
+/* The name of an op for messages. */
+const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op);
+
+/* -- autodiff_tensor.c ------------------------------------------------------------------------------------------ */
+
+/* A new tensor with one reference around `inner`, whose reference it takes over, also when it fails: then inner is
+ * released. `node` is retained; NULL makes an untracked tensor. */
+BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
+                               BurnPrimitive **out);
+
+BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+BurnStatus BURN_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_CALL burn__autodiff_retain(void *self, BurnPrimitive *x);
+void BURN_CALL burn__autodiff_release(void *self, BurnPrimitive *x);
+BurnPrimitive *BURN_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x);
+BurnStatus BURN_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
+BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out);
+int32_t BURN_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x);
+BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out);
+
+/* -- autodiff_node.c -------------------------------------------------------------------------------------------- */
+
+/* A leaf with one reference; NULL when there is no memory. */
+AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer);
+
+/* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this layer
+ * as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those that `row` reads. */
+AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                                         BurnPrimitive *const *outputs, const GradientRow *row);
+
+/* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
+uint32_t burn__autodiff_saved_bits(const BurnOpCall *call, const GradientRow *row);
+
+/* Drops what the rule of the node would have read. For its walk, or its end. */
+void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node);
+
+void burn__autodiff_node_retain(AutodiffNode *node);
+/* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
+void burn__autodiff_node_release(const AutodiffLayer *layer, AutodiffNode *node);
+
+/* -- autodiff_submit.c ------------------------------------------------------------------------------------------ */
+
+uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op);
+int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call);
+
+/* -- autodiff_backward.c ---------------------------------------------------------------------------------------- */
+
+BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
+
+/* -- autodiff_gradients.c --------------------------------------------------------------------------------------- */
+
+/* A set with room for `leaf_count` gradients; NULL when there is no memory. */
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t leaf_count);
+/* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room. */
+void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimitive *gradient);
+BurnStatus BURN_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
+                                             BurnPrimitive **out);
+void BURN_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set);
+
+#endif

@@ -1,0 +1,124 @@
+/* autodiff_plugin.c - the plugin: descriptor, open and close, and the tables of the instance.
+ *
+ * The layer wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first. */
+#include <burn/plugin/plugin.h>
+
+#include "autodiff_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+BurnStatus burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line, const char *format, ...) {
+  char message[512];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return layer->host->fail(code, file, (int32_t)line, message);
+}
+
+BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrimitive *x, const char *what) {
+  if (x->owner == layer->owner) return BURN_OK;
+  return AUTODIFF_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this autodiff layer is instance %u", what,
+                       x->owner, layer->owner);
+}
+
+const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op) {
+  const BurnOpInfo *info = layer->host->op_info(op);
+  return info ? info->name : "an unknown op";
+}
+
+static BurnStatus BURN_CALL layer_sync(void *self) {
+  const BurnBackend *next = ((const AutodiffLayer *)self)->next;
+  return next->sync(next->self);
+}
+
+static uint32_t BURN_CALL layer_dtype_usage(void *self, BurnDType dtype) {
+  const BurnBackend *next = ((const AutodiffLayer *)self)->next;
+  return next->dtype_usage(next->self, dtype);
+}
+
+static BurnStatus BURN_CALL layer_query(void *self, uint32_t key, int64_t *out) {
+  const BurnBackend *next = ((const AutodiffLayer *)self)->next;
+  return next->query(next->self, key, out);
+}
+
+static BurnStatus BURN_CALL layer_trim(void *self) {
+  const BurnBackend *next = ((const AutodiffLayer *)self)->next;
+  return next->trim(next->self);
+}
+
+static void BURN_CALL layer_close(void *self) {
+  AutodiffLayer *layer = self;
+  layer->host->free(layer, sizeof *layer);
+}
+
+static const BurnAutodiffInterface autodiff_interface = {
+    .struct_size = (uint32_t)sizeof(BurnAutodiffInterface),
+    .version = 1,
+    .require_grad = burn__autodiff_require_grad,
+    .is_require_grad = burn__autodiff_is_require_grad,
+    .detach = burn__autodiff_detach,
+    .backward = burn__autodiff_backward,
+    .gradient = burn__autodiff_gradient,
+    .gradients_release = burn__autodiff_gradients_release,
+};
+
+static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (strcmp(name, "burn.autodiff") != 0 || min_version > autodiff_interface.version) return 0;
+  out->table = &autodiff_interface;
+  out->self = self;
+  return 1;
+}
+
+static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                       uint32_t owner, BurnBackend *out) {
+  (void)options; /* there are none; the host refuses what nobody asks for */
+  AutodiffLayer *layer = (AutodiffLayer *)host->allocate(sizeof *layer);
+  if (!layer)
+    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, (int32_t)__LINE__, "autodiff: no memory to open the layer");
+  layer->host = host;
+  layer->next = next;
+  layer->owner = owner;
+  atomic_init(&layer->sequence, UINT64_C(0));
+  out->self = layer;
+  out->name = "autodiff";
+  out->close = layer_close;
+  out->op_support = burn__autodiff_op_support;
+  out->supports = burn__autodiff_supports;
+  out->submit = burn__autodiff_submit;
+  out->create = burn__autodiff_create;
+  out->read = burn__autodiff_read;
+  out->retain = burn__autodiff_retain;
+  out->release = burn__autodiff_release;
+  out->sync = layer_sync;
+  out->dtype_usage = layer_dtype_usage;
+  out->query = layer_query;
+  out->trim = layer_trim;
+  out->get_interface = layer_get_interface;
+  out->unwrap = burn__autodiff_unwrap;
+  out->adopt = burn__autodiff_adopt;
+  return BURN_OK;
+}
+
+static const BurnLayerInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+
+static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version) return &layer_interface;
+  return NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = (uint32_t)sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_LAYER,
+    .name = "autodiff",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "gradients by reverse-mode differentiation, over any backend",
+    .get_interface = plugin_get_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)

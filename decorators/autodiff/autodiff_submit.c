@@ -1,0 +1,129 @@
+/* autodiff_submit.c - the forward pass: run the call on the layer below and remember what its gradient will need.
+ *
+ * Three kinds of ops: those with a rule, those without a gradient, and those whose gradient is that of their decomposition.
+ * For the last kind supports() declines as soon as an input is tracked; the host then decomposes on top of this layer, and
+ * the parts arrive here one by one. Untracked calls always go down whole. */
+#include "autodiff_internal.h"
+
+#include <stdio.h>
+
+enum { INPUTS_ON_STACK = 16 };
+
+static int is_tracked(const BurnPrimitive *x) { return x && (x->flags & BURN_PRIMITIVE_TRACKED) != 0; }
+
+static int any_tracked(const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->input_count; i++)
+    if (is_tracked(call->inputs[i])) return 1;
+  return 0;
+}
+
+static int any_float(BurnPrimitive *const *outputs, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (burn_dtype_kind(outputs[i]->dtype) == BURN_KIND_FLOAT) return 1;
+  return 0;
+}
+
+/* 1 if no gradient flows through the op. An op the host does not know either is taken as one that has a gradient. */
+static int is_constant(const AutodiffLayer *layer, uint32_t op) {
+  const BurnOpInfo *info = layer->host->op_info(op);
+  return info && info->gradient == BURN_GRADIENT_CONSTANT;
+}
+
+uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op) {
+  const AutodiffLayer *layer = self;
+  if (burn__gradient_row(op) || is_constant(layer, op)) return BURN_SUPPORT_YES;
+  return BURN_SUPPORT_ASK;
+}
+
+int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  const AutodiffLayer *layer = self;
+  if (!any_tracked(call) || burn__gradient_row(call->op) || is_constant(layer, call->op)) return 1;
+  if (why && why_bytes > 0)
+    (void)snprintf(why, (size_t)why_bytes, "%s of a tracked tensor: only its decomposition has a gradient",
+                   burn__autodiff_op_name(layer, call->op));
+  return 0;
+}
+
+/* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no rule will read the input.
+ * The layer below looks at its own counts. */
+static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
+  uint64_t donate = 0;
+  for (uint32_t i = 0; i < call->input_count && i < 64u; i++) {
+    if (!(call->donate & (UINT64_C(1) << i)) || !call->inputs[i]) continue;
+    if (i < 16u && (saved_bits & GRADIENT_INPUT(i))) continue;
+    AutodiffTensor *x = autodiff_tensor(call->inputs[i]);
+    if (atomic_load_explicit(&x->references, memory_order_acquire) == 1u) donate |= UINT64_C(1) << i;
+  }
+  return donate;
+}
+
+/* Wraps the results of a call; floats hang on `node` unless that is NULL. Takes over the references in `inner`. */
+static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inner, AutodiffNode *node) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (status != BURN_OK) {
+      layer->next->release(layer->next->self, inner[i]);
+      continue;
+    }
+    const int tracked = node && burn_dtype_kind(inner[i]->dtype) == BURN_KIND_FLOAT;
+    status = burn__autodiff_wrap(layer, inner[i], tracked ? node : NULL, i, &call->outputs[i]);
+  }
+  if (status == BURN_OK) return BURN_OK;
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    burn__autodiff_release(layer, call->outputs[i]);
+    call->outputs[i] = NULL;
+  }
+  return status;
+}
+
+/* Runs the call below with the unwrapped `inputs`, records a node if `row` is not NULL, wraps the results. */
+static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, const GradientRow *row) {
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(call, row) : 0;
+  BurnOpCall below = *call;
+  below.struct_size = (uint32_t)sizeof below;
+  below.inputs = inputs;
+  below.outputs = outputs;
+  below.donate = call->donate ? donations(call, saved_bits) : 0;
+  const BurnStatus status = layer->host->invoke(layer->next, &below);
+  if (status != BURN_OK) return status;
+  AutodiffNode *node = NULL;
+  if (row && any_float(outputs, call->output_count)) {
+    node = burn__autodiff_node_create(layer, call, inputs, outputs, row);
+    if (!node) {
+      for (uint32_t i = 0; i < call->output_count; i++) layer->next->release(layer->next->self, outputs[i]);
+      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node", burn__autodiff_op_name(layer, call->op));
+    }
+  }
+  const BurnStatus wrapped = wrap_outputs(layer, call, outputs, node);
+  burn__autodiff_node_release(layer, node);
+  return wrapped;
+}
+
+BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call) {
+  AutodiffLayer *layer = self;
+  const char *name = burn__autodiff_op_name(layer, call->op);
+  if (call->output_count > BURN_MAX_OUTPUTS)
+    return AUTODIFF_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible", name, call->output_count,
+                         BURN_MAX_OUTPUTS);
+  const GradientRow *row = NULL;
+  if (any_tracked(call)) {
+    row = burn__gradient_row(call->op);
+    if (!row && !is_constant(layer, call->op))
+      return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: a tracked tensor needs its decomposition, or detach it", name);
+  }
+  BurnPrimitive *on_stack[INPUTS_ON_STACK], **inputs = on_stack;
+  const uint64_t bytes = call->input_count * sizeof *inputs;
+  if (call->input_count > INPUTS_ON_STACK) inputs = (BurnPrimitive **)layer->host->allocate(bytes);
+  if (!inputs) return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs", name, call->input_count);
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < call->input_count && status == BURN_OK; i++) {
+    inputs[i] = NULL;
+    if (!call->inputs[i]) continue;
+    status = burn__autodiff_check_owner(layer, call->inputs[i], name);
+    inputs[i] = autodiff_tensor(call->inputs[i])->inner;
+  }
+  if (status == BURN_OK) status = run(layer, call, inputs, row);
+  if (inputs != on_stack) layer->host->free(inputs, bytes);
+  return status;
+}

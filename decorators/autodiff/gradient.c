@@ -1,0 +1,72 @@
+/* gradient.c - the table of rules by op number, and the helpers that most rules share.
+ *
+ * The table is built from gradients.def. Two checks at compile time keep it in step with ops.def: every op that ops.def
+ * marks RULE has a row, and every row belongs to such an op. */
+#include "gradient.h"
+
+#include "autodiff_internal.h"
+
+/* One enumerator per row; naming that of an op without a row is an error. */
+enum {
+#define GRADIENT(op, needs_0, needs_1, needs_2, rule) GRADIENT_ROW_##op = 1,
+#include "gradients.def"
+#undef GRADIENT
+
+#define GRADIENT_CHECK_RULE(name) GRADIENT_CHECK_##name = GRADIENT_ROW_##name,
+#define GRADIENT_CHECK_VIA(name) GRADIENT_CHECK_##name = 0,
+#define GRADIENT_CHECK_CONSTANT(name) GRADIENT_CHECK_##name = 0,
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) GRADIENT_CHECK_##gradient(name)
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+};
+
+#define GRADIENT(op, needs_0, needs_1, needs_2, rule) \
+  _Static_assert(GRADIENT_CHECK_##op == 1, "gradients.def has a row for " #op ", which ops.def does not mark RULE");
+#include "gradients.def"
+#undef GRADIENT
+
+static const GradientRow gradient_rows[BURN_OP_LIMIT] = {
+#define GRADIENT(op, needs_0, needs_1, needs_2, rule) [BURN_OP_##op] = {burn__gradient_##rule, {needs_0, needs_1, needs_2}},
+#include "gradients.def"
+#undef GRADIENT
+};
+
+const GradientRow *burn__gradient_row(uint32_t op) {
+  if (op >= BURN_OP_LIMIT || !gradient_rows[op].rule) return NULL;
+  return &gradient_rows[op];
+}
+
+int burn__gradient_needs(const GradientContext *c, uint32_t input) {
+  return input < c->input_count && c->node->edges[input].node != NULL;
+}
+
+void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x) {
+  if (!burn__gradient_needs(c, input)) return;
+  c->node->input_gradients[input] = burn_build_give(&c->builder, x);
+}
+
+void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitive *x) {
+  if (!burn__gradient_needs(c, input)) return;
+  burn__gradient_set(c, input, burn__gradient_reduce(c, x, &c->input_descs[input]));
+}
+
+BurnPrimitive *burn__gradient_reduce(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc) {
+  for (uint32_t axis = 0; x && axis < desc->rank; axis++)
+    if (desc->shape[axis] == 1 && x->shape[axis] != 1) x = burn_build_dim(&c->builder, BURN_OP_sum_dim, x, (int64_t)axis);
+  return x;
+}
+
+BurnPrimitive *burn__gradient_zeros(GradientContext *c, uint32_t input) {
+  const BurnTensorDesc *desc = &c->input_descs[input];
+  return burn_build_full(&c->builder, desc->shape, desc->rank, desc->dtype, 0.0);
+}
+
+BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask) {
+  BurnPrimitive *inputs[2] = {x, mask};
+  const BurnAttr zero = burn_attr_f64(0.0);
+  return burn_build(&c->builder, BURN_OP_mask_fill, 2, inputs, 1, &zero);
+}
+
+BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask) {
+  return burn__gradient_where_false(c, x, burn_build_op1(&c->builder, BURN_OP_bool_not, mask));
+}

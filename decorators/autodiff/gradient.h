@@ -1,0 +1,72 @@
+/* gradient.h - what a gradient rule sees, the helpers it has, and the table of rules.
+ *
+ * A rule gets the gradient of the op's output and hands out those of the inputs that need one, computed with build.h on the
+ * layer below. It never sees tensors of the autodiff layer and counts no references: results belong to the builder,
+ * and gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is written straight
+ * down; the walk looks at the builder's status once the rule is done. */
+#ifndef BURN_AUTODIFF_GRADIENT_H
+#define BURN_AUTODIFF_GRADIENT_H
+
+#include <burn/plugin/build.h>
+
+struct AutodiffNode;
+
+typedef struct GradientContext {
+  BurnBuilder builder;
+  BurnPrimitive *grad;               /* grads[0]; never NULL for ops with one float output */
+  BurnPrimitive *const *grads;       /* of every output, with its shape and dtype; NULL where none arrived */
+  BurnPrimitive *const *inputs;      /* NULL where the op's row in gradients.def does not name them */
+  BurnPrimitive *const *outputs;     /* likewise */
+  const BurnTensorDesc *input_descs; /* of every input, saved or not */
+  const BurnTensorDesc *output_descs;
+  const BurnAttr *attrs;
+  uint32_t input_count;
+  const struct AutodiffNode *node;
+} GradientContext;
+
+typedef void (*GradientRule)(GradientContext *context);
+
+/* Bits of GradientRow.needs: input or output number i of the forward call. */
+#define GRADIENT_INPUT(i) (1u << (i))
+#define GRADIENT_OUTPUT(i) (0x10000u << (i))
+
+/* Inputs beyond this one (of list ops) need nothing saved. */
+enum { GRADIENT_NEED_COLUMNS = 3 };
+
+/* A row of gradients.def. */
+typedef struct GradientRow {
+  GradientRule rule;                     /* NULL: the op has no row */
+  uint32_t needs[GRADIENT_NEED_COLUMNS]; /* [i]: what the gradient of input i is computed from */
+} GradientRow;
+
+/* The row of an op, or NULL. */
+const GradientRow *burn__gradient_row(uint32_t op);
+
+/* The attributes of the forward call by name: GRADIENT_ATTRS(conv2d, c)->stride.value.i64s[0]. */
+#define GRADIENT_ATTRS(name, context) ((const BurnAttrs_##name *)(const void *)(context)->attrs)
+
+/* 1 if input i is tracked: rules skip the others. */
+int burn__gradient_needs(const GradientContext *c, uint32_t input);
+
+/* Makes x the gradient of an input, if it needs one. x must have the input's shape; NULL means that none flows. */
+void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x);
+
+/* The same for inputs that broadcast: x has the shape of the output and is first summed over the axes that stretched. */
+void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitive *x);
+
+/* x summed along the axes where `desc`, of equal rank, has size 1 and x has not. */
+BurnPrimitive *burn__gradient_reduce(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc);
+
+/* Zeros with the shape and dtype of input number `input`. */
+BurnPrimitive *burn__gradient_zeros(GradientContext *c, uint32_t input);
+
+/* x where the mask is false (or true), else 0. The mask broadcasts. */
+BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
+BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
+
+/* Every rule of gradients.def. */
+#define GRADIENT(op, needs_0, needs_1, needs_2, rule) void burn__gradient_##rule(GradientContext *c);
+#include "gradients.def"
+#undef GRADIENT
+
+#endif

@@ -1,0 +1,98 @@
+/* gradient_conv.c - rules of convolution and pooling.
+ *
+ * A convolution and its transpose are each other's gradient for x: the weight [out, in/groups, kh, kw] of the one is the
+ * weight [in, out/groups, kh, kw] of the other without moving an element. The gradient of the weight has an op of its own,
+ * used with the roles of x and g exchanged for the transposed form. */
+#include "gradient.h"
+
+/* The attributes that both convolutions share, under names that serve both. */
+typedef struct ConvAttrs {
+  BurnAttr stride, padding, dilation, groups;
+} ConvAttrs;
+
+/* The bias was added to every position of its channel: g [n, c, h, w] summed to [c]. */
+static void gradient_bias(GradientContext *c) {
+  if (!burn__gradient_needs(c, 2)) return;
+  BurnBuilder *b = &c->builder;
+  const BurnTensorDesc *y = &c->output_descs[0];
+  const int64_t planes[3] = {y->shape[0], y->shape[1], y->shape[2] * y->shape[3]};
+  BurnPrimitive *sum = burn_build_dim(b, BURN_OP_sum_dim, burn_build_reshape(b, c->grad, planes, 3), 2);
+  sum = burn_build_dim(b, BURN_OP_sum_dim, sum, 0);
+  burn__gradient_set(c, 2, burn_build_reshape(b, sum, &y->shape[1], 1));
+}
+
+static BurnPrimitive *gradient_weight(GradientContext *c, BurnPrimitive *x, BurnPrimitive *grad, const ConvAttrs *conv) {
+  BurnPrimitive *inputs[2] = {x, grad};
+  const BurnAttr attrs[5] = {burn_attr_i64s(c->input_descs[1].shape, 4), conv->stride, conv->padding, conv->dilation,
+                             conv->groups};
+  return burn_build(&c->builder, BURN_OP_conv2d_weight_backward, 2, inputs, 5, attrs);
+}
+
+/* Rows and columns at the end of x that no window of the convolution reached: a transposed one must be told to make them. */
+static void padding_out_of(const GradientContext *c, const ConvAttrs *conv, int64_t padding_out[2]) {
+  const int64_t *x = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
+  for (uint32_t i = 0; i < 2; i++) {
+    const int64_t reached = (y[2 + i] - 1) * conv->stride.value.i64s[i] + (weight[2 + i] - 1) * conv->dilation.value.i64s[i] +
+                            1 - 2 * conv->padding.value.i64s[i];
+    padding_out[i] = x[2 + i] - reached;
+  }
+}
+
+/* inputs x, weight, bias */
+void burn__gradient_conv2d(GradientContext *c) {
+  const BurnAttrs_conv2d *attrs = GRADIENT_ATTRS(conv2d, c);
+  const ConvAttrs conv = {attrs->stride, attrs->padding, attrs->dilation, attrs->groups};
+  if (burn__gradient_needs(c, 0)) {
+    int64_t padding_out[2];
+    padding_out_of(c, &conv, padding_out);
+    BurnPrimitive *inputs[3] = {c->grad, c->inputs[1], NULL};
+    const BurnAttr transposed[5] = {conv.stride, conv.padding, burn_attr_i64s(padding_out, 2), conv.dilation, conv.groups};
+    burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_conv_transpose2d, 3, inputs, 5, transposed));
+  }
+  if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, gradient_weight(c, c->inputs[0], c->grad, &conv));
+  gradient_bias(c);
+}
+
+/* The convolution of g can be longer than x when padding_out is not smaller than the stride: the first rows count. */
+static BurnPrimitive *first_rows(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc) {
+  static const int64_t zeros[4] = {0, 0, 0, 0}, ones[4] = {1, 1, 1, 1};
+  if (!x || (x->shape[2] == desc->shape[2] && x->shape[3] == desc->shape[3])) return x;
+  const BurnAttr attrs[3] = {burn_attr_i64s(zeros, 4), burn_attr_i64s(desc->shape, 4), burn_attr_i64s(ones, 4)};
+  return burn_build(&c->builder, BURN_OP_slice, 1, &x, 3, attrs);
+}
+
+/* inputs x, weight, bias */
+void burn__gradient_conv_transpose2d(GradientContext *c) {
+  const BurnAttrs_conv_transpose2d *attrs = GRADIENT_ATTRS(conv_transpose2d, c);
+  const ConvAttrs conv = {attrs->stride, attrs->padding, attrs->dilation, attrs->groups};
+  if (burn__gradient_needs(c, 0)) {
+    BurnPrimitive *inputs[3] = {c->grad, c->inputs[1], NULL};
+    const BurnAttr plain[4] = {conv.stride, conv.padding, conv.dilation, conv.groups};
+    BurnPrimitive *grad = burn_build(&c->builder, BURN_OP_conv2d, 3, inputs, 4, plain);
+    burn__gradient_set(c, 0, first_rows(c, grad, &c->input_descs[0]));
+  }
+  if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, gradient_weight(c, c->grad, c->inputs[0], &conv));
+  gradient_bias(c);
+}
+
+static BurnAttr input_shape(const GradientContext *c) {
+  return burn_attr_i64s(c->input_descs[0].shape, c->input_descs[0].rank);
+}
+
+/* The indices, second output of the forward pass, say where each maximum came from. */
+void burn__gradient_max_pool2d_with_indices(GradientContext *c) {
+  BurnPrimitive *inputs[2] = {c->grad, c->outputs[1]};
+  const BurnAttr attr = input_shape(c);
+  burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_max_pool2d_backward, 2, inputs, 1, &attr));
+}
+
+void burn__gradient_avg_pool2d(GradientContext *c) {
+  const BurnAttrs_avg_pool2d *pool = GRADIENT_ATTRS(avg_pool2d, c);
+  const BurnAttr attrs[5] = {input_shape(c), pool->kernel_size, pool->stride, pool->padding, pool->count_include_pad};
+  burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_avg_pool2d_backward, 1, &c->grad, 5, attrs));
+}
+
+void burn__gradient_adaptive_avg_pool2d(GradientContext *c) {
+  const BurnAttr attr = input_shape(c);
+  burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_adaptive_avg_pool2d_backward, 1, &c->grad, 1, &attr));
+}

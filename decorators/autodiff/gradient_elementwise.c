@@ -1,0 +1,206 @@
+/* gradient_elementwise.c - rules of the ops that work element by element.
+ *
+ * In the formulas g is the gradient of the output, x and y the input and output; binary ops have lhs and rhs. Inputs that
+ * were stretched get their gradient summed back by gradient_set_reduced. */
+#include "gradient.h"
+
+static const double TWO_OVER_SQRT_PI = 1.12837916709551257390;
+
+/* -- one input -------------------------------------------------------------------------------------------------- */
+
+void burn__gradient_unchanged(GradientContext *c) { burn__gradient_set(c, 0, c->grad); }
+
+void burn__gradient_neg(GradientContext *c) { burn__gradient_set(c, 0, burn_build_op1(&c->builder, BURN_OP_neg, c->grad)); }
+
+/* g * sign(x): 0 at 0. */
+void burn__gradient_abs(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_sign, c->inputs[0])));
+}
+
+void burn__gradient_exp(GradientContext *c) { burn__gradient_set(c, 0, burn_build_mul(&c->builder, c->grad, c->outputs[0])); }
+
+void burn__gradient_log(GradientContext *c) { burn__gradient_set(c, 0, burn_build_div(&c->builder, c->grad, c->inputs[0])); }
+
+/* g / (1 + x) */
+void burn__gradient_log1p(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *below = burn_build_scalar(b, BURN_OP_add_scalar, c->inputs[0], 1.0);
+  burn__gradient_set(c, 0, burn_build_div(b, c->grad, below));
+}
+
+/* g / (2 y) */
+void burn__gradient_sqrt(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *below = burn_build_scalar(b, BURN_OP_mul_scalar, c->outputs[0], 2.0);
+  burn__gradient_set(c, 0, burn_build_div(b, c->grad, below));
+}
+
+/* -g * y * y */
+void burn__gradient_recip(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *square = burn_build_mul(b, c->outputs[0], c->outputs[0]);
+  burn__gradient_set(c, 0, burn_build_op1(b, BURN_OP_neg, burn_build_mul(b, c->grad, square)));
+}
+
+void burn__gradient_sin(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_cos, c->inputs[0])));
+}
+
+void burn__gradient_cos(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *product = burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_sin, c->inputs[0]));
+  burn__gradient_set(c, 0, burn_build_op1(b, BURN_OP_neg, product));
+}
+
+/* g - g * y * y */
+void burn__gradient_tanh(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *square = burn_build_mul(b, c->outputs[0], c->outputs[0]);
+  burn__gradient_set(c, 0, burn_build_sub(b, c->grad, burn_build_mul(b, c->grad, square)));
+}
+
+/* g * 2 / sqrt(pi) * e^(-x * x) */
+void burn__gradient_erf(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *square = burn_build_mul(b, c->inputs[0], c->inputs[0]);
+  BurnPrimitive *bell = burn_build_op1(b, BURN_OP_exp, burn_build_op1(b, BURN_OP_neg, square));
+  BurnPrimitive *slope = burn_build_scalar(b, BURN_OP_mul_scalar, bell, TWO_OVER_SQRT_PI);
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, slope));
+}
+
+/* Only float to float gets here: results of other kinds are not tracked. */
+void burn__gradient_cast(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_cast(&c->builder, c->grad, c->input_descs[0].dtype));
+}
+
+void burn__gradient_relu(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_relu_backward, c->grad, c->outputs[0]));
+}
+
+/* g * (y - y * y) */
+void burn__gradient_sigmoid(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *y = c->outputs[0];
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_sub(b, y, burn_build_mul(b, y, y))));
+}
+
+/* -- two inputs, broadcast -------------------------------------------------------------------------------------- */
+
+void burn__gradient_add(GradientContext *c) {
+  burn__gradient_set_reduced(c, 0, c->grad);
+  burn__gradient_set_reduced(c, 1, c->grad);
+}
+
+void burn__gradient_sub(GradientContext *c) {
+  burn__gradient_set_reduced(c, 0, c->grad);
+  if (!burn__gradient_needs(c, 1)) return;
+  BurnPrimitive *sum = burn__gradient_reduce(c, c->grad, &c->input_descs[1]);
+  burn__gradient_set(c, 1, burn_build_op1(&c->builder, BURN_OP_neg, sum));
+}
+
+void burn__gradient_mul(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn_build_mul(b, c->grad, c->inputs[1]));
+  if (burn__gradient_needs(c, 1)) burn__gradient_set_reduced(c, 1, burn_build_mul(b, c->grad, c->inputs[0]));
+}
+
+/* g / rhs, and -g * y / rhs */
+void burn__gradient_div(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *quotient = burn_build_div(b, c->grad, c->inputs[1]);
+  burn__gradient_set_reduced(c, 0, quotient);
+  if (!burn__gradient_needs(c, 1)) return;
+  BurnPrimitive *product = burn_build_mul(b, quotient, c->outputs[0]);
+  burn__gradient_set_reduced(c, 1, burn_build_op1(b, BURN_OP_neg, product));
+}
+
+/* y = lhs - floor(lhs / rhs) * rhs: g, and -g * floor(lhs / rhs) */
+void burn__gradient_remainder(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set_reduced(c, 0, c->grad);
+  if (!burn__gradient_needs(c, 1)) return;
+  BurnPrimitive *whole = burn_build_op1(b, BURN_OP_floor, burn_build_div(b, c->inputs[0], c->inputs[1]));
+  burn__gradient_set_reduced(c, 1, burn_build_op1(b, BURN_OP_neg, burn_build_mul(b, c->grad, whole)));
+}
+
+/* g * rhs * lhs ^ (rhs - 1), and g * y * log(lhs). Where the exponent, or the base, is 0 the factor before the infinite one
+ * is 0 and so is the gradient. */
+void burn__gradient_powf(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *lhs = c->inputs[0], *rhs = c->inputs[1];
+  if (burn__gradient_needs(c, 0)) {
+    BurnPrimitive *power = burn_build_op2(b, BURN_OP_powf, lhs, burn_build_scalar(b, BURN_OP_add_scalar, rhs, -1.0));
+    BurnPrimitive *product = burn_build_mul(b, c->grad, burn_build_mul(b, rhs, power));
+    BurnPrimitive *flat = burn_build_scalar(b, BURN_OP_equal_scalar, rhs, 0.0);
+    burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, product, flat));
+  }
+  if (burn__gradient_needs(c, 1)) {
+    BurnPrimitive *slope = burn_build_mul(b, c->outputs[0], burn_build_op1(b, BURN_OP_log, lhs));
+    BurnPrimitive *product = burn_build_mul(b, c->grad, slope);
+    BurnPrimitive *flat = burn_build_scalar(b, BURN_OP_equal_scalar, lhs, 0.0);
+    burn__gradient_set_reduced(c, 1, burn__gradient_where_false(c, product, flat));
+  }
+}
+
+/* The gradient goes to the side that was taken: rhs where `taken` holds, else lhs, which also wins ties. */
+static void gradient_pair(GradientContext *c, uint32_t taken) {
+  BurnPrimitive *mask = burn_build_op2(&c->builder, taken, c->inputs[1], c->inputs[0]);
+  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, mask));
+  if (burn__gradient_needs(c, 1)) burn__gradient_set_reduced(c, 1, burn__gradient_where_true(c, c->grad, mask));
+}
+
+void burn__gradient_max_pair(GradientContext *c) { gradient_pair(c, BURN_OP_greater); }
+void burn__gradient_min_pair(GradientContext *c) { gradient_pair(c, BURN_OP_lower); }
+
+/* -- one input and a scalar ------------------------------------------------------------------------------------- */
+
+void burn__gradient_mul_scalar(GradientContext *c) {
+  const double value = GRADIENT_ATTRS(mul_scalar, c)->value.value.f64;
+  burn__gradient_set(c, 0, burn_build_scalar(&c->builder, BURN_OP_mul_scalar, c->grad, value));
+}
+
+void burn__gradient_div_scalar(GradientContext *c) {
+  const double value = GRADIENT_ATTRS(div_scalar, c)->value.value.f64;
+  burn__gradient_set(c, 0, burn_build_scalar(&c->builder, BURN_OP_div_scalar, c->grad, value));
+}
+
+/* g * value * x ^ (value - 1); zeros for a value of 0, whatever x is. */
+void burn__gradient_powf_scalar(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  const double value = GRADIENT_ATTRS(powf_scalar, c)->value.value.f64;
+  if (value == 0.0) {
+    burn__gradient_set(c, 0, burn__gradient_zeros(c, 0));
+    return;
+  }
+  BurnPrimitive *power = burn_build_scalar(b, BURN_OP_powf_scalar, c->inputs[0], value - 1.0);
+  BurnPrimitive *slope = burn_build_scalar(b, BURN_OP_mul_scalar, power, value);
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, slope));
+}
+
+/* 0 where the bound was taken; on the bound itself, and for NaN, the gradient passes. */
+static void gradient_clamp(GradientContext *c, uint32_t outside, double bound) {
+  BurnPrimitive *mask = burn_build_scalar(&c->builder, outside, c->inputs[0], bound);
+  burn__gradient_set(c, 0, burn__gradient_where_false(c, c->grad, mask));
+}
+
+void burn__gradient_clamp_min(GradientContext *c) {
+  gradient_clamp(c, BURN_OP_lower_scalar, GRADIENT_ATTRS(clamp_min, c)->value.value.f64);
+}
+void burn__gradient_clamp_max(GradientContext *c) {
+  gradient_clamp(c, BURN_OP_greater_scalar, GRADIENT_ATTRS(clamp_max, c)->value.value.f64);
+}
+
+/* -- masks ------------------------------------------------------------------------------------------------------ */
+
+/* inputs x, mask, value: value was taken where the mask is true. */
+void burn__gradient_mask_where(GradientContext *c) {
+  BurnPrimitive *mask = c->inputs[1];
+  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, mask));
+  if (burn__gradient_needs(c, 2)) burn__gradient_set_reduced(c, 2, burn__gradient_where_true(c, c->grad, mask));
+}
+
+void burn__gradient_mask_fill(GradientContext *c) {
+  burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, c->inputs[1]));
+}

@@ -1,0 +1,192 @@
+/* trace_plugin.c - a decorator that shows the ops that pass through it: one line each, or counts with times at the end, or a
+ * Chrome trace file (open it in chrome://tracing or Perfetto).
+ *
+ *   trace              one line per op to stderr, and the totals when the device closes
+ *   trace:format=count            totals only
+ *   trace:format=chrome,file=out.json    Chrome trace JSON; file defaults to burn-trace.json
+ *   trace:file=out.txt            lines and totals to a file
+ *
+ * It is also the example of how small a layer is: everything but submit and close comes from pass_through.h, and ops that it has
+ * never heard of pass through by construction. */
+#include <burn/plugin/pass_through.h>
+#include <burn/plugin/plugin.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT_TEXT, FORMAT_COUNT, FORMAT_CHROME };
+
+typedef struct OpTotal {
+  uint64_t calls, nanoseconds;
+} OpTotal;
+
+typedef struct Trace {
+  BurnLayer layer; /* first: pass_through.h finds it here */
+  pthread_mutex_t mutex;
+  FILE *file; /* stderr unless the option file= or the Chrome format was given */
+  uint32_t format;
+  uint64_t events, opened_ns;
+  char name[64];
+  OpTotal totals[BURN_OP_LIMIT];
+} Trace;
+
+/* "f32[2,3]" */
+static void write_desc(FILE *file, const BurnTensorDesc *desc) {
+  fprintf(file, "%s[", burn_dtype_name(desc->dtype));
+  for (uint32_t i = 0; i < desc->rank; i++) fprintf(file, i ? ",%" PRId64 : "%" PRId64, desc->shape[i]);
+  fputc(']', file);
+}
+
+static void write_shapes(FILE *file, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (i > 0) fputs(", ", file);
+    if (!call->inputs[i]) {
+      fputs("none", file);
+      continue;
+    }
+    const BurnTensorDesc desc = burn_primitive_desc(call->inputs[i]);
+    write_desc(file, &desc);
+  }
+  fputs(" -> ", file);
+  for (uint32_t i = 0; call->output_descs && i < call->output_count; i++) {
+    if (i > 0) fputs(", ", file);
+    write_desc(file, &call->output_descs[i]);
+  }
+}
+
+static const char *op_name(const Trace *trace, uint32_t op) {
+  const BurnOpInfo *info = trace->layer.host->op_info(op);
+  return info ? info->name : "?";
+}
+
+static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, uint64_t end) {
+  const char *name = op_name(trace, call->op);
+  if (trace->format == FORMAT_TEXT) {
+    fprintf(trace->file, "trace: %-24s %9.1f us  ", name, (double)(end - begin) / 1e3);
+    write_shapes(trace->file, call);
+    fputc('\n', trace->file);
+  } else if (trace->format == FORMAT_CHROME) {
+    fprintf(trace->file, "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"shapes\":\"",
+            trace->events ? ",\n" : "", name, (double)(begin - trace->opened_ns) / 1e3, (double)(end - begin) / 1e3);
+    write_shapes(trace->file, call);
+    fputs("\"}}", trace->file);
+  }
+  trace->events++;
+}
+
+static BurnStatus BURN_CALL trace_submit(void *self, const BurnOpCall *call) {
+  Trace *trace = self;
+  const BurnHost *host = trace->layer.host;
+  /* Shapes are read after the call from the call itself, so donated inputs are still the caller's and alive. */
+  const uint64_t begin = host->now_ns();
+  const BurnStatus status = host->invoke(trace->layer.next, call);
+  const uint64_t end = host->now_ns();
+  pthread_mutex_lock(&trace->mutex);
+  if (call->op < BURN_OP_LIMIT) {
+    trace->totals[call->op].calls++;
+    trace->totals[call->op].nanoseconds += end - begin;
+  }
+  write_event(trace, call, begin, end);
+  pthread_mutex_unlock(&trace->mutex);
+  return status;
+}
+
+static void write_totals(const Trace *trace) {
+  fprintf(trace->file, "trace: %-24s %10s %12s %12s\n", "op", "calls", "total ms", "mean us");
+  uint64_t nanoseconds = 0;
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
+    const OpTotal *total = &trace->totals[op];
+    if (total->calls == 0) continue;
+    nanoseconds += total->nanoseconds;
+    fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12.3f %12.2f\n", op_name(trace, op), total->calls,
+            (double)total->nanoseconds / 1e6, (double)total->nanoseconds / 1e3 / (double)total->calls);
+  }
+  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12.3f\n", "all", trace->events, (double)nanoseconds / 1e6);
+}
+
+static void BURN_CALL trace_close(void *self) {
+  Trace *trace = self;
+  if (trace->format == FORMAT_CHROME) {
+    fputs("]}\n", trace->file);
+  } else {
+    write_totals(trace);
+  }
+  if (trace->file != stderr) fclose(trace->file);
+  pthread_mutex_destroy(&trace->mutex);
+  trace->layer.host->free(trace, sizeof *trace);
+}
+
+static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, const char *value) {
+  char message[512];
+  snprintf(message, sizeof message, format, value);
+  return host->fail(code, __FILE__, __LINE__, message);
+}
+
+static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
+  const BurnHost *host = trace->layer.host;
+  const char *format = host->option(options, "format"), *path = host->option(options, "file");
+  if (!format || strcmp(format, "text") == 0) {
+    trace->format = FORMAT_TEXT;
+  } else if (strcmp(format, "count") == 0) {
+    trace->format = FORMAT_COUNT;
+  } else if (strcmp(format, "chrome") == 0) {
+    trace->format = FORMAT_CHROME;
+  } else {
+    return fail(host, BURN_STATUS_INVALID_ARGUMENT, "trace: format=%s is unknown; it is text, count or chrome", format);
+  }
+  if (!path && trace->format == FORMAT_CHROME) path = "burn-trace.json";
+  trace->file = path ? fopen(path, "w") : stderr;
+  if (!trace->file) return fail(host, BURN_STATUS_IO, "trace: cannot write file '%s'", path);
+  if (trace->format == FORMAT_CHROME) fputs("{\"traceEvents\":[", trace->file);
+  return BURN_OK;
+}
+
+static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
+                                       BurnBackend *out) {
+  (void)owner; /* tensors stay those of the layer below */
+  Trace *trace = host->allocate(sizeof *trace);
+  if (!trace) return fail(host, BURN_STATUS_OUT_OF_MEMORY, "trace: no memory%s", "");
+  memset(trace, 0, sizeof *trace);
+  trace->layer.host = host;
+  trace->layer.next = next;
+  const BurnStatus status = choose_output(trace, options);
+  if (status != BURN_OK) {
+    host->free(trace, sizeof *trace);
+    return status;
+  }
+  pthread_mutex_init(&trace->mutex, NULL);
+  trace->opened_ns = host->now_ns();
+  snprintf(trace->name, sizeof trace->name, "trace on %s", next->name);
+  burn_layer_forward(out, &trace->layer);
+  out->name = trace->name;
+  out->submit = trace_submit;
+  out->close = trace_close;
+  return BURN_OK;
+}
+
+static const BurnLayerInterface layer = {
+    .struct_size = sizeof(BurnLayerInterface),
+    .version = 1,
+    .wraps_tensors = 0,
+    .open = trace_open,
+};
+
+static const void *BURN_CALL trace_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_LAYER,
+    .name = "trace",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "prints, counts or records every op that passes, with shapes and times",
+    .get_interface = trace_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)

@@ -1,0 +1,60 @@
+/* initializer.h - first values of parameters: formulas and defaults as in Burn.
+ *
+ * An initializer is a value that can stand in a config row and in JSON:
+ *
+ *   OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of weight and bias")
+ *   config.initializer = (BurnInitializer)BURN_NORMAL(0, 0.02);
+ *   {"initializer": {"Normal": {"mean": 0, "std": 0.02}}}
+ *
+ * fan_in and fan_out are the numbers of values that enter and leave one unit; the layer knows them. */
+#ifndef BURN_NN_INITIALIZER_H
+#define BURN_NN_INITIALIZER_H
+
+#include <burn/ops.h>
+#include <burn/reflect.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* Cases of an initializer, in the order of Burn's enum. `fan` below is fan_out if fan_out_only, else fan_in. */
+enum {
+  BURN_INITIALIZER_CONSTANT = 0,    /* value everywhere */
+  BURN_INITIALIZER_ONES,            /* 1 */
+  BURN_INITIALIZER_ZEROS,           /* 0 */
+  BURN_INITIALIZER_UNIFORM,         /* U[min, max) */
+  BURN_INITIALIZER_NORMAL,          /* N(mean, std^2) */
+  BURN_INITIALIZER_KAIMING_UNIFORM, /* U(-b, b), b = sqrt(3) gain / sqrt(fan) */
+  BURN_INITIALIZER_KAIMING_NORMAL,  /* N(0, (gain / sqrt(fan))^2) */
+  BURN_INITIALIZER_XAVIER_UNIFORM,  /* U(-b, b), b = sqrt(3) gain sqrt(2 / (fan_in + fan_out)) */
+  BURN_INITIALIZER_XAVIER_NORMAL    /* N(0, gain^2 2 / (fan_in + fan_out)) */
+};
+
+typedef struct BurnInitializer {
+  uint32_t kind;             /* BURN_INITIALIZER_* */
+  BurnF64 value;             /* Constant */
+  BurnF64 min, max;          /* Uniform */
+  BurnF64 mean, std;         /* Normal */
+  BurnF64 gain;              /* Kaiming, Xavier */
+  BurnBool fan_out_only;     /* Kaiming */
+} BurnInitializer;
+BURN_API const BurnType *BurnInitializer_type(void);
+
+/* Values for rows and assignments. The Kaiming gain of Burn's layers is 1/sqrt(3): uniform in +-1/sqrt(fan_in). */
+#define BURN_CONSTANT(number) {.kind = BURN_INITIALIZER_CONSTANT, .value = (number)}
+#define BURN_ONES {.kind = BURN_INITIALIZER_ONES}
+#define BURN_ZEROS {.kind = BURN_INITIALIZER_ZEROS}
+#define BURN_UNIFORM(low, high) {.kind = BURN_INITIALIZER_UNIFORM, .min = (low), .max = (high)}
+#define BURN_NORMAL(center, deviation) {.kind = BURN_INITIALIZER_NORMAL, .mean = (center), .std = (deviation)}
+#define BURN_KAIMING_UNIFORM {.kind = BURN_INITIALIZER_KAIMING_UNIFORM, .gain = BURN_KAIMING_GAIN}
+#define BURN_KAIMING_NORMAL {.kind = BURN_INITIALIZER_KAIMING_NORMAL, .gain = BURN_KAIMING_GAIN}
+#define BURN_XAVIER_UNIFORM {.kind = BURN_INITIALIZER_XAVIER_UNIFORM, .gain = 1}
+#define BURN_XAVIER_NORMAL {.kind = BURN_INITIALIZER_XAVIER_NORMAL, .gain = 1}
+#define BURN_KAIMING_GAIN 0.57735026918962576 /* 1/sqrt(3) */
+
+/* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan of 0
+ * means that the parameter has none: failed if the initializer needs it. */
+BURN_API BURN_GIVES BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in,
+                                                        int64_t fan_out, BurnDevice *device);
+
+BURN_EXTERN_C_END
+
+#endif

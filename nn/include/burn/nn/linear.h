@@ -1,0 +1,29 @@
+/* linear.h - the affine map y = x W + b. The weight is [d_input, d_output], the transpose of PyTorch's. */
+#ifndef BURN_NN_LINEAR_H
+#define BURN_NN_LINEAR_H
+
+#include <burn/config.h>
+#include <burn/module.h>
+#include <burn/nn/initializer.h>
+
+BURN_EXTERN_C_BEGIN
+
+#define BURN_LINEAR_CONFIG(REQ, OPT)                          \
+  REQ(BurnSize, d_input, "size of the input features")        \
+  REQ(BurnSize, d_output, "size of the output features")      \
+  OPT(BurnBool, bias, true, "add a learned bias")             \
+  OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of weight and bias")
+BURN_CONFIG(BurnLinearConfig, BURN_LINEAR_CONFIG);
+
+#define BURN_LINEAR_FIELDS(X)                     \
+  X(BurnParam, weight, "[d_input, d_output]")     \
+  X(BurnParam, bias, "[d_output], absent when bias = false")
+BURN_MODULE(BurnLinear, BURN_LINEAR_FIELDS);
+
+BURN_API BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device);
+/* [.., d_input] -> [.., d_output] */
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x);
+
+BURN_EXTERN_C_END
+
+#endif

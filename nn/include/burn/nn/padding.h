@@ -1,0 +1,41 @@
+/* padding.h - how convolution and pooling layers pad: as values for config rows and JSON ("Same", "Valid",
+ * {"Explicit": [top, left, bottom, right]}).
+ *
+ * Same gives ceil(input / stride) outputs; of an odd number of padded positions the odd one is at the end, so an even kernel
+ * works too. Uneven padding is carried out as a tensor of its own in front of the op. */
+#ifndef BURN_NN_PADDING_H
+#define BURN_NN_PADDING_H
+
+#include <burn/reflect.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* Cases of a padding, in the order of Burn's enum. */
+enum { BURN_PADDING_KIND_SAME = 0, BURN_PADDING_KIND_VALID, BURN_PADDING_KIND_EXPLICIT };
+
+typedef struct BurnPadding1d {
+  uint32_t kind; /* BURN_PADDING_KIND_* */
+  BurnSize left, right;
+} BurnPadding1d;
+typedef struct BurnPadding2d {
+  uint32_t kind; /* BURN_PADDING_KIND_* */
+  BurnSize top, left, bottom, right;
+} BurnPadding2d;
+BURN_API const BurnType *BurnPadding1d_type(void);
+BURN_API const BurnType *BurnPadding2d_type(void);
+
+/* Values for rows and assignments: config.padding = (BurnPadding2d)BURN_PADDING_SAME; */
+#define BURN_PADDING_SAME {.kind = BURN_PADDING_KIND_SAME}
+#define BURN_PADDING_VALID {.kind = BURN_PADDING_KIND_VALID}
+#define BURN_PADDING_1D(at_left, at_right) {.kind = BURN_PADDING_KIND_EXPLICIT, .left = (at_left), .right = (at_right)}
+#define BURN_PADDING_2D(at_top, at_left, at_bottom, at_right)                                            \
+  {.kind = BURN_PADDING_KIND_EXPLICIT, .top = (at_top), .left = (at_left), .bottom = (at_bottom), .right = (at_right)}
+
+/* A pair as an expression, {height, width} or {in, out}, and pairs as defaults of rows. */
+#define BURN_SIZE2(first, second) ((BurnSize2){{(first), (second)}})
+#define BURN_PAIR_OF_ZEROS {{0, 0}}
+#define BURN_PAIR_OF_ONES {{1, 1}}
+
+BURN_EXTERN_C_END
+
+#endif

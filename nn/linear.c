@@ -1,0 +1,20 @@
+/* linear.c - the affine map. Weight and bias share one initializer and the fans of the weight, as in Burn. */
+#include <burn/nn/linear.h>
+
+#include "nn_internal.h"
+
+BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) {
+  const BurnNnSize sizes[] = {{"d_input", config->d_input}, {"d_output", config->d_output}};
+  const BurnStatus status = burn_nn_check_sizes("linear", sizes, 2);
+  const int64_t d_input = (int64_t)config->d_input, d_output = (int64_t)config->d_output;
+  BurnLinear m = {{NULL, 0}, {NULL, 0}};
+  m.weight = burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_input, d_output), d_input, d_output, device);
+  if (config->bias) {
+    m.bias = burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_output), d_input, d_output, device);
+  }
+  return m;
+}
+
+BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x) {
+  return burn_linear(x, burn_param_value(&m->weight), burn_param_value(&m->bias));
+}

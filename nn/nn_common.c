@@ -1,0 +1,61 @@
+/* nn_common.c - checks of configs and parameters from initializers.
+ *
+ * A check gives a status instead of a message on the screen: burn_nn_param turns a failed one into a failed parameter, so that
+ * a bad config is reported where the module is checked or first used. */
+#include "nn_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (sizes[i].value == 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is 0", layer, sizes[i].name);
+    if (sizes[i].value > INT32_MAX) {
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s %zu is more than %ld", layer, sizes[i].name,
+                              sizes[i].value, (long)INT32_MAX);
+    }
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t channels_out, size_t groups) {
+  const bool in_fits = channels_in % groups == 0;
+  if (in_fits && channels_out % groups == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: groups %zu does not divide %s %zu", layer, groups,
+                          in_fits ? "channels_out" : "channels_in", in_fits ? channels_out : channels_in);
+}
+
+BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value) {
+  if (isfinite(value) && value >= 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s %g is not a number of 0 or more", layer, name, value);
+}
+
+BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
+                        int64_t fan_in, int64_t fan_out, BurnDevice *device) {
+  BurnTensor *value;
+  if (status != BURN_OK) return burn_param(burn_tensor_failed(status));
+  value = burn_initializer_tensor(initializer, shape, fan_in, fan_out, device);
+  status = burn_tensor_status(value);
+  if (status == BURN_OK) return burn_param(value);
+  burn_drop(value);
+  return burn_param(burn_tensor_failed(burn_status_annotate(status, "%s", layer)));
+}
+
+const char *burn_nn_shape_text(BurnShape shape, char text[192]) {
+  size_t used = 1;
+  text[0] = '[';
+  /* Eight axes of at most 20 characters and two of separators fit. */
+  for (uint32_t i = 0; i < shape.rank && i < BURN_MAX_RANK; i++) {
+    used += (size_t)snprintf(text + used, 192 - used, "%s%lld", i ? ", " : "", (long long)shape.dims[i]);
+  }
+  text[used] = ']';
+  text[used + 1] = 0;
+  return text;
+}
+
+int64_t burn_nn_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
+
+bool burn_nn_is_training(const BurnTensor *x) {
+  const BurnDevice *device = burn_tensor_device(x);
+  return device && burn_device_is_autodiff(device);
+}

@@ -1,0 +1,56 @@
+/* nn_internal.h - what the layers share: checks of configs, parameters from initializers, explicit padding. Private to nn/. */
+#ifndef BURN_NN_INTERNAL_H
+#define BURN_NN_INTERNAL_H
+
+#include <burn/module.h>
+#include <burn/nn/initializer.h>
+#include <burn/nn/padding.h>
+
+/* A size of a config with its name, for checks and messages. */
+typedef struct BurnNnSize {
+  const char *name;
+  size_t value;
+} BurnNnSize;
+
+/* BURN_OK if all are 1 .. INT32_MAX, else "<layer>: <name> is 0". */
+BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_t count);
+
+/* BURN_OK if `groups` divides both channel counts, else "<layer>: groups 3 does not divide channels_in 8". */
+BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t channels_out, size_t groups);
+
+/* BURN_OK if value is finite and not negative, else "<layer>: <name> -1 is not a number of 0 or more". */
+BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value);
+
+/* A parameter with first values, or a failed one if status is a failure. Messages of initializers get "<layer>: " in front. */
+BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
+                        int64_t fan_in, int64_t fan_out, BurnDevice *device);
+
+/* "[2, 3]" into text, shortened to fit; returns text. */
+const char *burn_nn_shape_text(BurnShape shape, char text[192]);
+
+/* a * b for sizes of at least 0, INT64_MAX where that overflows. */
+int64_t burn_nn_product(int64_t a, int64_t b);
+
+/* True if x is on a device with autodiff: where layers train. False for NULL and failed tensors. */
+bool burn_nn_is_training(const BurnTensor *x);
+
+/* Padding of the spatial axes (2 and, of two, 3) of a tensor. */
+typedef struct BurnNnSides {
+  uint32_t axes; /* 1 or 2 */
+  int64_t start[2], end[2];
+} BurnNnSides;
+
+/* The window of a convolution or pooling layer along its axes, for Same padding. */
+typedef struct BurnNnWindow {
+  size_t kernel_size[2], stride[2], dilation[2];
+} BurnNnWindow;
+
+/* What a padding means for the input x (borrowed). */
+BurnNnSides burn_nn_sides_1d(const BurnPadding1d *padding, const BurnTensor *x, const BurnNnWindow *window);
+BurnNnSides burn_nn_sides_2d(const BurnPadding2d *padding, const BurnTensor *x, const BurnNnWindow *window);
+
+/* Takes x. Even sides go to `padding` for the op to carry out and x is returned as it is; uneven ones give x surrounded by
+ * `value`, and zeros in `padding`. */
+BurnTensor *burn_nn_pad(BurnTensor *x, const BurnNnSides *sides, double value, int64_t padding[2]);
+
+#endif

@@ -1,0 +1,117 @@
+/* norm.c - batch and layer normalisation.
+ *
+ * BatchNorm works on [batch, channels, rest]: all axes after the second become one, which costs nothing, and the mean over
+ * batch and rest is the mean of means. */
+#include <burn/autodiff.h>
+#include <burn/nn/norm.h>
+
+#include "nn_internal.h"
+
+/* Sizes and numbers of both configs, checked. */
+static BurnStatus check_norm(const char *layer, const char *name, size_t size, double epsilon) {
+  const BurnNnSize sizes[] = {{name, size}};
+  const BurnStatus status = burn_nn_check_sizes(layer, sizes, 1);
+  return status != BURN_OK ? status : burn_nn_check_not_negative(layer, "epsilon", epsilon);
+}
+
+BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice *device) {
+  static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
+  const char *layer = "batch_norm";
+  BurnStatus status = check_norm(layer, "num_features", config->num_features, config->epsilon);
+  const BurnShape shape = BURN_SHAPE((int64_t)config->num_features);
+  BurnBatchNorm m = {.momentum = config->momentum, .epsilon = config->epsilon};
+  if (status == BURN_OK && !(config->momentum >= 0 && config->momentum <= 1)) {
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: momentum %g is outside 0..1", layer, config->momentum);
+  }
+  m.gamma = burn_nn_param(status, layer, &ones, shape, 0, 0, device);
+  m.beta = burn_nn_param(status, layer, &zeros, shape, 0, 0, device);
+  m.running_mean = burn_buffer(status == BURN_OK ? burn_zeros(device, shape, BURN_DTYPE_DEFAULT)
+                                                 : burn_tensor_failed(status));
+  m.running_var = burn_buffer(status == BURN_OK ? burn_ones(device, shape, BURN_DTYPE_DEFAULT)
+                                                : burn_tensor_failed(status));
+  return m;
+}
+
+/* x [n, c, rest] -> [1, c, 1] */
+static BurnTensor *channel_mean(BurnTensor *x) { return burn_mean_dim(burn_mean_dim(x, 2), 0); }
+
+/* [c] -> [1, c, 1] */
+static BurnTensor *as_channels(BurnTensor *x) {
+  const int64_t channels = burn_element_count(x);
+  return burn_rank(x) == 0 ? x : burn_reshape(x, BURN_SHAPE(1, channels, 1));
+}
+
+/* running = (1 - momentum) running + momentum batch; batch [1, c, 1] is taken. A failed batch changes nothing. */
+static void update_running(const BurnBuffer *running, BurnTensor *batch, double momentum) {
+  BurnTensor *next = burn_mul_scalar(burn_buffer_value(running), 1 - momentum);
+  const int64_t channels = burn_element_count(batch);
+  if (burn_tensor_status(batch) != BURN_OK) {
+    burn_drop(batch);
+    burn_drop(next);
+    return;
+  }
+  batch = burn_detach(burn_reshape(batch, BURN_SHAPE(channels)));
+  next = burn_add(next, burn_mul_scalar(batch, momentum));
+  if (burn_tensor_status(next) != BURN_OK) {
+    burn_drop(next);
+    return;
+  }
+  burn_buffer_set(running, next);
+}
+
+/* x [n, c, rest] by its own statistics, which also move the running ones. */
+static BurnTensor *batch_norm_train(const BurnBatchNorm *m, BurnTensor *x) {
+  BurnTensor *mean = channel_mean(burn_clone(x));
+  BurnTensor *var, *scale;
+  x = burn_sub(x, burn_clone(mean));
+  var = channel_mean(burn_square(burn_clone(x)));
+  update_running(&m->running_mean, mean, m->momentum);
+  update_running(&m->running_var, burn_clone(var), m->momentum);
+  scale = burn_div(as_channels(burn_param_value(&m->gamma)), burn_sqrt(burn_add_scalar(var, m->epsilon)));
+  return burn_add(burn_mul(x, scale), as_channels(burn_param_value(&m->beta)));
+}
+
+/* x [n, c, rest] by the running statistics: one multiplication and one addition per element. */
+static BurnTensor *batch_norm_infer(const BurnBatchNorm *m, BurnTensor *x) {
+  BurnDevice *device = burn_tensor_device(x);
+  BurnTensor *mean = burn_to_device(burn_buffer_value(&m->running_mean), device);
+  BurnTensor *var = burn_to_device(burn_buffer_value(&m->running_var), device);
+  BurnTensor *scale = burn_div(burn_param_value(&m->gamma), burn_sqrt(burn_add_scalar(var, m->epsilon)));
+  BurnTensor *shift = burn_sub(burn_param_value(&m->beta), burn_mul(mean, burn_clone(scale)));
+  return burn_add(burn_mul(x, as_channels(scale)), as_channels(shift));
+}
+
+BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
+  const BurnShape shape = burn_shape(x);
+  const int64_t features = m->gamma.value ? burn_element_count(m->gamma.value) : 0;
+  const bool training = burn_nn_is_training(x);
+  int64_t rest = 1;
+  /* A failed parameter or input needs no check of shapes: it is the message. */
+  if (features > 0 && shape.rank != 0 && (shape.rank < 2 || shape.dims[1] != features)) {
+    burn_drop(x);
+    if (shape.rank < 2) {
+      return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE, "batch_norm: rank 2 or more expected, found 1"));
+    }
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                                               "batch_norm: axis 1 has %lld features, num_features is %lld",
+                                               (long long)shape.dims[1], (long long)features));
+  }
+  if (features <= 0 || shape.rank == 0) return burn_mul(x, burn_param_value(&m->gamma));
+  for (uint32_t i = 2; i < shape.rank; i++) rest *= shape.dims[i];
+  x = burn_reshape(x, BURN_SHAPE(shape.dims[0], shape.dims[1], rest));
+  return burn_reshape(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), shape);
+}
+
+BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice *device) {
+  static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
+  const BurnStatus status = check_norm("layer_norm", "d_model", config->d_model, config->epsilon);
+  const BurnShape shape = BURN_SHAPE((int64_t)config->d_model);
+  BurnLayerNorm m = {.epsilon = config->epsilon};
+  m.gamma = burn_nn_param(status, "layer_norm", &ones, shape, 0, 0, device);
+  if (config->bias) m.beta = burn_nn_param(status, "layer_norm", &zeros, shape, 0, 0, device);
+  return m;
+}
+
+BurnTensor *burn_layer_norm_forward(const BurnLayerNorm *m, BurnTensor *x) {
+  return burn_layer_norm(x, burn_param_value(&m->gamma), burn_param_value(&m->beta), m->epsilon);
+}

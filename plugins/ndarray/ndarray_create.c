@@ -1,0 +1,295 @@
+/* ndarray_create.c - tensors from nothing: full, arange and the random ops, whose numbers random.h defines to the bit.
+ *
+ * Random ops run over groups of ND_RANDOM_WORDS elements: the words come from the vector loops of ndarray_kernels.inc,
+ * and the rest of the formula is written here, in a file compiled without contraction into fused multiply-add. */
+#include "ndarray_kernels.h"
+
+#include <burn/plugin/random.h>
+
+#include <math.h>
+#include <string.h>
+
+#define ND_CREATE_GRAIN 16384 /* elements per chunk at least */
+
+/* -- full and arange ----------------------------------------------------------------------------------------------- */
+
+/* A value in the dtype: integers truncate toward zero and saturate, NaN is 0 for them, bool is value != 0. */
+static NdScalar fill_value(BurnDType dtype, double value) {
+  NdScalar scalar;
+  memset(&scalar, 0, sizeof scalar);
+  switch (dtype) {
+    case BURN_DTYPE_F32:
+      scalar.f32 = (float)value;
+      break;
+    case BURN_DTYPE_F64:
+      scalar.f64 = value;
+      break;
+    case BURN_DTYPE_BOOL:
+      scalar.u8 = value != 0.0;
+      break;
+    case BURN_DTYPE_U8:
+      scalar.u8 = (uint8_t)(value >= 255.0 ? 255.0 : value > 0.0 ? value : 0.0);
+      break;
+    case BURN_DTYPE_I32:
+      scalar.i32 = value >= 2147483647.0    ? INT32_MAX
+                   : value <= -2147483648.0 ? INT32_MIN
+                   : value == value         ? (int32_t)value
+                                            : 0;
+      break;
+    default:
+      scalar.i64 = value >= 9223372036854775808.0    ? INT64_MAX
+                   : value <= -9223372036854775808.0 ? INT64_MIN
+                   : value == value                  ? (int64_t)value
+                                                     : 0;
+      break;
+  }
+  return scalar;
+}
+
+typedef struct NdCreate {
+  Ndarray *nd;
+  BurnDType dtype;
+  int64_t count;
+  void *out;
+  NdScalar value;        /* full */
+  uint64_t first, step;  /* arange; wraps */
+  uint64_t seed, offset; /* random */
+  double low, high;      /* uniform; mean and std of normal */
+  uint64_t range;        /* uniform integers: high - low */
+  uint64_t threshold;    /* bernoulli */
+} NdCreate;
+
+static void BURN_CALL fill(void *context, int64_t begin, int64_t end) {
+  const NdCreate *c = context;
+  switch (burn_dtype_bytes(c->dtype)) {
+    case 1:
+      memset((uint8_t *)c->out + begin, c->value.u8, (size_t)(end - begin));
+      break;
+    case 4:
+      for (int64_t i = begin; i < end; i++) ((uint32_t *)c->out)[i] = c->value.bits_32;
+      break;
+    default:
+      for (int64_t i = begin; i < end; i++) ((uint64_t *)c->out)[i] = c->value.bits_64;
+      break;
+  }
+}
+
+static NdTensor *create_begin(Ndarray *nd, const BurnOpCall *call, NdCreate *c) {
+  NdTensor *out = nd_new(nd, &call->output_descs[0]);
+  memset(c, 0, sizeof *c);
+  c->nd = nd;
+  c->dtype = call->output_descs[0].dtype;
+  c->count = out ? burn_desc_count(&call->output_descs[0]) : 0; /* of what does not fit it overflows */
+  c->out = out ? nd_data(out) : NULL;
+  return out;
+}
+
+static BurnStatus full(Ndarray *nd, const BurnOpCall *call) {
+  NdCreate c;
+  NdTensor *out = create_begin(nd, call, &c);
+  if (!out) return nd_out_of_memory(nd, call);
+  c.value = fill_value(c.dtype, BURN_ATTRS(full, call)->value.value.f64);
+  nd_parallel_for(nd, c.count, ND_CREATE_GRAIN, fill, &c);
+  return nd_finish(nd, call, out);
+}
+
+static void BURN_CALL count_up(void *context, int64_t begin, int64_t end) {
+  const NdCreate *c = context;
+  for (int64_t i = begin; i < end; i++) {
+    const uint64_t value = c->first + (uint64_t)i * c->step;
+    switch (c->dtype) {
+      case BURN_DTYPE_F32:
+        ((float *)c->out)[i] = (float)(int64_t)value;
+        break;
+      case BURN_DTYPE_F64:
+        ((double *)c->out)[i] = (double)(int64_t)value;
+        break;
+      case BURN_DTYPE_I32:
+        ((int32_t *)c->out)[i] = (int32_t)(uint32_t)value;
+        break;
+      case BURN_DTYPE_I64:
+        ((int64_t *)c->out)[i] = (int64_t)value;
+        break;
+      default:
+        ((uint8_t *)c->out)[i] = (uint8_t)value;
+        break;
+    }
+  }
+}
+
+static BurnStatus arange(Ndarray *nd, const BurnOpCall *call) {
+  NdCreate c;
+  NdTensor *out = create_begin(nd, call, &c);
+  if (!out) return nd_out_of_memory(nd, call);
+  c.first = (uint64_t)BURN_ATTRS(arange, call)->start.value.i64;
+  c.step = (uint64_t)BURN_ATTRS(arange, call)->step.value.i64;
+  nd_parallel_for(nd, c.count, ND_CREATE_GRAIN, count_up, &c);
+  return nd_finish(nd, call, out);
+}
+
+/* -- random -------------------------------------------------------------------------------------------------------- */
+
+/* Elements first .. first + n - 1 from their words; n <= ND_RANDOM_WORDS, first is a multiple of it. */
+typedef void (*NdFromWords)(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words);
+
+typedef struct NdRandom {
+  NdCreate create;
+  NdFromWords from_words;
+} NdRandom;
+
+static void BURN_CALL random_groups(void *context, int64_t begin, int64_t end) {
+  const NdRandom *random = context;
+  const NdCreate *c = &random->create;
+  uint32_t words[ND_RANDOM_WORDS];
+  for (int64_t group = begin; group < end; group++) {
+    const int64_t first = group * ND_RANDOM_WORDS, left = c->count - first;
+    nd_kernels(c->nd)->random_words(c->seed, c->offset + (uint64_t)group * ND_RANDOM_BLOCKS, words);
+    random->from_words(c, first, left < ND_RANDOM_WORDS ? left : ND_RANDOM_WORDS, words);
+  }
+}
+
+static BurnStatus run_random(Ndarray *nd, const BurnOpCall *call, NdRandom *random, NdTensor *out) {
+  const int64_t groups = (random->create.count + ND_RANDOM_WORDS - 1) / ND_RANDOM_WORDS;
+  nd_parallel_for(nd, groups, ND_CREATE_GRAIN / 4 / ND_RANDOM_WORDS, random_groups, random);
+  return nd_finish(nd, call, out);
+}
+
+static void uniform_f32(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  float *out = (float *)c->out + first;
+  const float low = (float)c->low, width = (float)c->high - low;
+  for (int64_t i = 0; i < n; i++) {
+    const float scaled = burn_random_unit_f32(words[i]) * width;
+    out[i] = low + scaled;
+  }
+}
+
+static void uniform_f64(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  double *out = (double *)c->out + first;
+  const double width = c->high - c->low;
+  for (int64_t i = 0; i < n; i++) {
+    const double scaled = burn_random_unit_f64(words[i]) * width;
+    out[i] = c->low + scaled;
+  }
+}
+
+static void uniform_integer(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  for (int64_t i = 0; i < n; i++) {
+    /* range is at most 2^32, so the product fits */
+    const uint64_t scaled = c->range >> 32 ? words[i] : (uint64_t)words[i] * c->range >> 32;
+    const uint64_t value = c->first + scaled;
+    switch (c->dtype) {
+      case BURN_DTYPE_I32:
+        ((int32_t *)c->out)[first + i] = (int32_t)(uint32_t)value;
+        break;
+      case BURN_DTYPE_I64:
+        ((int64_t *)c->out)[first + i] = (int64_t)value;
+        break;
+      default:
+        ((uint8_t *)c->out)[first + i] = (uint8_t)value;
+        break;
+    }
+  }
+}
+
+static BurnStatus random_uniform(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_random_uniform *attrs = BURN_ATTRS(random_uniform, call);
+  NdRandom random;
+  const double low = attrs->low.value.f64, high = attrs->high.value.f64;
+  const bool is_float = burn_dtype_kind(call->output_descs[0].dtype) == BURN_KIND_FLOAT;
+  const int64_t first = fill_value(BURN_DTYPE_I64, low).i64, last = fill_value(BURN_DTYPE_I64, high).i64;
+  const uint64_t range = last > first ? (uint64_t)last - (uint64_t)first : 0;
+  if (!is_float && range > (uint64_t)1 << 32) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "random_uniform: the range %lld..%lld is larger than 2^32",
+                   (long long)first, (long long)last);
+  }
+  NdTensor *out = create_begin(nd, call, &random.create);
+  if (!out) return nd_out_of_memory(nd, call);
+  random.create.seed = (uint64_t)attrs->seed.value.i64;
+  random.create.offset = (uint64_t)attrs->offset.value.i64;
+  random.create.low = low;
+  random.create.high = high;
+  random.create.first = (uint64_t)first;
+  random.create.range = range;
+  random.from_words = !is_float ? uniform_integer : random.create.dtype == BURN_DTYPE_F32 ? uniform_f32 : uniform_f64;
+  return run_random(nd, call, &random, out);
+}
+
+/* Both numbers of a Box-Muller pair. */
+static void normal_pair(const NdCreate *c, const uint32_t *pair, double *even, double *odd) {
+  const double unit = 1.0 / 4294967296.0;
+  const double radius = sqrt(-2.0 * log(((double)pair[0] + 1.0) * unit));
+  const double angle = 6.28318530717958647692 * (double)pair[1] * unit;
+  *even = c->low + c->high * (radius * cos(angle));
+  *odd = c->low + c->high * (radius * sin(angle));
+}
+
+static void normal(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  double pair[2];
+  for (int64_t i = 0; i < n; i += 2) {
+    normal_pair(c, words + i, &pair[0], &pair[1]);
+    for (int64_t k = 0; k < 2 && i + k < n; k++) {
+      if (c->dtype == BURN_DTYPE_F32) {
+        ((float *)c->out)[first + i + k] = (float)pair[k];
+      } else {
+        ((double *)c->out)[first + i + k] = pair[k];
+      }
+    }
+  }
+}
+
+static BurnStatus random_normal(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_random_normal *attrs = BURN_ATTRS(random_normal, call);
+  NdRandom random;
+  NdTensor *out = create_begin(nd, call, &random.create);
+  if (!out) return nd_out_of_memory(nd, call);
+  random.create.seed = (uint64_t)attrs->seed.value.i64;
+  random.create.offset = (uint64_t)attrs->offset.value.i64;
+  random.create.low = attrs->mean.value.f64;
+  random.create.high = attrs->std.value.f64;
+  random.from_words = normal;
+  return run_random(nd, call, &random, out);
+}
+
+static void bernoulli(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  for (int64_t i = 0; i < n; i++) {
+    const uint8_t hit = words[i] < c->threshold;
+    switch (c->dtype) {
+      case BURN_DTYPE_F32:
+        ((float *)c->out)[first + i] = (float)hit;
+        break;
+      case BURN_DTYPE_F64:
+        ((double *)c->out)[first + i] = (double)hit;
+        break;
+      case BURN_DTYPE_I32:
+        ((int32_t *)c->out)[first + i] = hit;
+        break;
+      case BURN_DTYPE_I64:
+        ((int64_t *)c->out)[first + i] = hit;
+        break;
+      default:
+        ((uint8_t *)c->out)[first + i] = hit;
+        break;
+    }
+  }
+}
+
+static BurnStatus random_bernoulli(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_random_bernoulli *attrs = BURN_ATTRS(random_bernoulli, call);
+  NdRandom random;
+  NdTensor *out = create_begin(nd, call, &random.create);
+  if (!out) return nd_out_of_memory(nd, call);
+  random.create.seed = (uint64_t)attrs->seed.value.i64;
+  random.create.offset = (uint64_t)attrs->offset.value.i64;
+  random.create.threshold = burn_random_threshold(attrs->prob.value.f64);
+  random.from_words = bernoulli;
+  return run_random(nd, call, &random, out);
+}
+
+const NdKernelRow nd_create_kernels[] = {
+    {BURN_OP_full, full},
+    {BURN_OP_arange, arange},
+    {BURN_OP_random_uniform, random_uniform},
+    {BURN_OP_random_normal, random_normal},
+    {BURN_OP_random_bernoulli, random_bernoulli},
+    {BURN_OP_INVALID, NULL},
+};

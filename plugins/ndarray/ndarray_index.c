@@ -1,0 +1,400 @@
+/* ndarray_index.c - select, gather and embedding, which read through indices, and select_add and scatter_add, which add
+ * through them; with the list of all kernels that move elements.
+ *
+ * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
+ * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Additions are shared out to threads by
+ * columns (outer, inner): what meets in one element is always added by one thread, in the order of the indices. */
+#include "ndarray_index.h"
+
+#include <string.h>
+
+#define ND_OFFSETS 256 /* places computed at a time */
+
+/* -- indices ------------------------------------------------------------------------------------------------------- */
+
+/* Checked indices in i64. */
+typedef struct Indices {
+  const int64_t *values;
+  int64_t count;
+  NdTensor *packed; /* holds the indices as given */
+  int64_t *copy;    /* converted ones, or NULL if the given ones are i64 */
+  uint64_t copy_bytes;
+} Indices;
+
+typedef struct Conversion {
+  const void *from;
+  BurnDType dtype;
+  int64_t *to; /* NULL: check alone */
+  int64_t limit;
+  atomic_bool outside;
+} Conversion;
+
+#define ND_CONVERT(t, T)                                                                              \
+  static bool convert_##t(const void *from, int64_t *to, int64_t begin, int64_t end, int64_t limit) { \
+    const T *indices = (const T *)from;                                                               \
+    unsigned outside = 0;                                                                             \
+    for (int64_t i = begin; i < end; i++) {                                                           \
+      const int64_t index = (int64_t)indices[i];                                                      \
+      outside |= (unsigned)((uint64_t)index >= (uint64_t)limit);                                      \
+      if (to) to[i] = index;                                                                          \
+    }                                                                                                 \
+    return outside != 0;                                                                              \
+  }
+ND_CONVERT(i32, int32_t)
+ND_CONVERT(i64, int64_t)
+ND_CONVERT(u8, uint8_t)
+
+static bool convert_any(const Conversion *conversion, int64_t begin, int64_t end) {
+  switch (conversion->dtype) {
+    case BURN_DTYPE_I32:
+      return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_U8:
+      return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
+    default:
+      return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
+  }
+}
+
+static void BURN_CALL convert_indices(void *context, int64_t begin, int64_t end) {
+  Conversion *conversion = (Conversion *)context;
+  if (convert_any(conversion, begin, end)) atomic_store_explicit(&conversion->outside, true, memory_order_relaxed);
+}
+
+static void indices_release(Ndarray *nd, Indices *indices) {
+  nd_release(nd, indices->packed);
+  if (indices->copy) nd_pool_free(nd->pool, indices->copy, indices->copy_bytes);
+}
+
+/* The failure for the first index that is outside; there is one. */
+static BurnStatus outside(Ndarray *nd, const char *name, const Indices *indices, int64_t size, int64_t dim) {
+  int64_t position = 0;
+  while ((uint64_t)indices->values[position] < (uint64_t)size) position++;
+  const long long index = (long long)indices->values[position];
+  if (size == 0) {
+    return nd_fail(nd, BURN_STATUS_OUT_OF_RANGE, "%s: index %lld at position %lld, but axis %lld is empty", name, index,
+                   (long long)position, (long long)dim);
+  }
+  return nd_fail(nd, BURN_STATUS_OUT_OF_RANGE, "%s: index %lld at position %lld is outside 0..%lld (axis %lld)", name,
+                 index, (long long)position, (long long)(size - 1), (long long)dim);
+}
+
+/* Loads input i as indices into axis `dim` of size `size`; on success end them with indices_release. */
+static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, int64_t size, int64_t dim,
+                               Indices *indices) {
+  const char *name = nd->host->op_info(call->op)->name;
+  const BurnDType dtype = call->inputs[i]->dtype;
+  memset(indices, 0, sizeof *indices);
+  if (dtype != BURN_DTYPE_I32 && dtype != BURN_DTYPE_I64 && dtype != BURN_DTYPE_U8) {
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: indices of dtype %s; they can be i32, i64 or u8", name,
+                   burn_dtype_name(dtype));
+  }
+  indices->packed = nd_contiguous(nd, nd_tensor(call->inputs[i]));
+  if (!indices->packed) return nd_out_of_memory(nd, call);
+  indices->count = burn_primitive_count(call->inputs[i]);
+  if (dtype != BURN_DTYPE_I64 && indices->count > 0) {
+    indices->copy_bytes = (uint64_t)indices->count * sizeof(int64_t);
+    indices->copy = (int64_t *)nd_pool_allocate(nd->pool, indices->copy_bytes);
+    if (!indices->copy) {
+      nd_release(nd, indices->packed);
+      return nd_out_of_memory(nd, call);
+    }
+  }
+  Conversion conversion = {.from = nd_data(indices->packed), .dtype = dtype, .to = indices->copy, .limit = size};
+  atomic_init(&conversion.outside, false);
+  nd_parallel_for(nd, indices->count, nd_move_grain((int64_t)sizeof(int64_t)), convert_indices, &conversion);
+  indices->values = indices->copy ? indices->copy : (const int64_t *)nd_data(indices->packed);
+  if (!atomic_load_explicit(&conversion.outside, memory_order_relaxed)) return BURN_OK;
+  const BurnStatus status = outside(nd, name, indices, size, dim);
+  indices_release(nd, indices);
+  return status;
+}
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+typedef void (*AddRow)(int64_t n, void *to, const void *values);
+typedef void (*AddAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
+
+/* The indexed tensor is [outer, size, inner]; the other side (results read or values added) is [outer, picks, inner].
+ */
+typedef struct Access {
+  Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
+  int64_t outer, size, inner, picks;
+  int64_t element_bytes;
+  const char *from;
+  char *to;
+  AddRow add_row;
+  AddAt add_at;
+} Access;
+
+static void access_shape(Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
+  access->outer = 1;
+  access->inner = 1;
+  for (uint32_t i = 0; i < dim; i++) access->outer *= x->shape[i];
+  for (uint32_t i = dim + 1; i < x->header.rank; i++) access->inner *= x->shape[i];
+  access->size = x->shape[dim];
+  access->picks = picks;
+  access->element_bytes = burn_dtype_bytes(x->header.dtype);
+}
+
+/* -- select, embedding --------------------------------------------------------------------------------------------- */
+
+#define ND_SELECT_ROWS(name, bytes)                                                                            \
+  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {                      \
+    (void)row_bytes;                                                                                           \
+    for (int64_t row = begin; row < end; row++) {                                                              \
+      const int64_t source = row / access->picks * access->size + access->indices.values[row % access->picks]; \
+      memcpy(access->to + row * (bytes), access->from + source * (bytes), (size_t)(bytes));                    \
+    }                                                                                                          \
+  }
+ND_SELECT_ROWS(select_rows_1, 1)
+ND_SELECT_ROWS(select_rows_4, 4)
+ND_SELECT_ROWS(select_rows_8, 8)
+ND_SELECT_ROWS(select_rows_any, row_bytes)
+
+/* Rows begin .. end-1 of the result [outer * picks, inner]. */
+static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  const int64_t bytes = access->inner * access->element_bytes;
+  switch (bytes) {
+    case 1:
+      select_rows_1(access, bytes, begin, end);
+      return;
+    case 4:
+      select_rows_4(access, bytes, begin, end);
+      return;
+    case 8:
+      select_rows_8(access, bytes, begin, end);
+      return;
+    default:
+      select_rows_any(access, bytes, begin, end);
+      return;
+  }
+}
+
+/* Picks rows of input 0 along dim at the indices of input 1. */
+static BurnStatus run_select_along(Ndarray *nd, const BurnOpCall *call, uint32_t dim) {
+  NdTensor *input = nd_tensor(call->inputs[0]);
+  Access access = {.add_row = NULL};
+  const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
+  if (status != BURN_OK) return status;
+  access_shape(&access, input, dim, access.indices.count);
+  NdTensor *x = nd_contiguous(nd, input);
+  NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
+  if (out && access.inner > 0) {
+    const int64_t grain = nd_move_grain(access.inner * access.element_bytes);
+    access.from = (const char *)nd_data(x);
+    access.to = (char *)nd_data(out);
+    nd_parallel_for(nd, access.outer * access.picks, grain, select_rows, &access);
+  }
+  nd_release(nd, x);
+  indices_release(nd, &access.indices);
+  return nd_finish(nd, call, out);
+}
+
+static BurnStatus run_select(Ndarray *nd, const BurnOpCall *call) {
+  return run_select_along(nd, call, (uint32_t)BURN_ATTRS(select, call)->dim.value.i64);
+}
+
+static BurnStatus run_embedding(Ndarray *nd, const BurnOpCall *call) { return run_select_along(nd, call, 0); }
+
+/* -- gather -------------------------------------------------------------------------------------------------------- */
+
+/* offsets[j] = the element of the indexed tensor that belongs to position first + j of the other side. */
+static void find_offsets(const Access *access, int64_t first, int64_t n, int64_t *offsets) {
+  const int64_t plane = access->picks * access->inner, step = access->size * access->inner;
+  const int64_t *indices = access->indices.values + first;
+  int64_t base = first / plane * step, left = plane - first % plane, k = first % access->inner;
+  for (int64_t j = 0; j < n; j++) {
+    offsets[j] = base + indices[j] * access->inner + k;
+    if (++k == access->inner) k = 0;
+    if (--left == 0) {
+      left = plane;
+      base += step;
+    }
+  }
+}
+
+#define ND_READ_AT(bytes)                                                                         \
+  static void read_at_##bytes(int64_t n, char *to, const char *from, const int64_t *offsets) {    \
+    for (int64_t j = 0; j < n; j++) memcpy(to + j * (bytes), from + offsets[j] * (bytes), bytes); \
+  }
+ND_READ_AT(1)
+ND_READ_AT(2)
+ND_READ_AT(4)
+ND_READ_AT(8)
+
+static void read_at(const Access *access, int64_t first, int64_t n, const int64_t *offsets) {
+  char *to = access->to + first * access->element_bytes;
+  switch (access->element_bytes) {
+    case 1:
+      read_at_1(n, to, access->from, offsets);
+      return;
+    case 2:
+      read_at_2(n, to, access->from, offsets);
+      return;
+    case 4:
+      read_at_4(n, to, access->from, offsets);
+      return;
+    default:
+      read_at_8(n, to, access->from, offsets);
+      return;
+  }
+}
+
+/* Positions begin .. end-1 of the result. */
+static void BURN_CALL gather_positions(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  int64_t offsets[ND_OFFSETS];
+  for (int64_t first = begin; first < end; first += ND_OFFSETS) {
+    const int64_t n = end - first < ND_OFFSETS ? end - first : ND_OFFSETS;
+    find_offsets(access, first, n, offsets);
+    read_at(access, first, n, offsets);
+  }
+}
+
+static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
+  const uint32_t dim = (uint32_t)BURN_ATTRS(gather, call)->dim.value.i64;
+  NdTensor *input = nd_tensor(call->inputs[0]);
+  Access access = {.add_row = NULL};
+  const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
+  if (status != BURN_OK) return status;
+  access_shape(&access, input, dim, call->inputs[1]->shape[dim]);
+  NdTensor *x = nd_contiguous(nd, input);
+  NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
+  if (out) {
+    access.from = (const char *)nd_data(x);
+    access.to = (char *)nd_data(out);
+    nd_parallel_for(nd, access.indices.count, nd_move_grain(8 * access.element_bytes), gather_positions, &access);
+  }
+  nd_release(nd, x);
+  indices_release(nd, &access.indices);
+  return nd_finish(nd, call, out);
+}
+
+/* -- select_add, scatter_add --------------------------------------------------------------------------------------- */
+
+#define ND_ADDITION(t, T)                                                                   \
+  static void add_row_##t(int64_t n, void *to, const void *values) {                        \
+    T *sums = (T *)to;                                                                      \
+    const T *terms = (const T *)values;                                                     \
+    for (int64_t j = 0; j < n; j++) sums[j] = (T)(sums[j] + terms[j]);                      \
+  }                                                                                         \
+  static void add_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) { \
+    T *sums = (T *)to;                                                                      \
+    const T *terms = (const T *)values;                                                     \
+    for (int64_t j = 0; j < n; j++) sums[offsets[j]] = (T)(sums[offsets[j]] + terms[j]);    \
+  }
+ND_ADDITION(f32, float)
+ND_ADDITION(f64, double)
+ND_ADDITION(i32, uint32_t) /* unsigned: wraps */
+ND_ADDITION(i64, uint64_t)
+ND_ADDITION(u8, uint8_t)
+
+/* Fills the additions for a dtype; false if there are none. */
+static bool choose_addition(Access *access, BurnDType dtype) {
+  switch (dtype) {
+#define ND_CHOICE(NAME, t)         \
+  case BURN_DTYPE_##NAME:          \
+    access->add_row = add_row_##t; \
+    access->add_at = add_at_##t;   \
+    return true;
+    ND_CHOICE(F32, f32)
+    ND_CHOICE(F64, f64)
+    ND_CHOICE(I32, i32)
+    ND_CHOICE(I64, i64)
+    ND_CHOICE(U8, u8)
+#undef ND_CHOICE
+    default:
+      return false;
+  }
+}
+
+/* select_add on columns begin .. end-1 of [outer, inner]. */
+static void BURN_CALL select_add_columns(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  const int64_t inner = access->inner, bytes = access->element_bytes;
+  while (begin < end) {
+    const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
+    for (int64_t i = 0; i < access->picks; i++) {
+      const int64_t row = o * access->size + access->indices.values[i];
+      access->add_row(n, access->to + (row * inner + k) * bytes,
+                      access->from + ((o * access->picks + i) * inner + k) * bytes);
+    }
+    begin += n;
+  }
+}
+
+/* scatter_add on positions first .. first + count - 1 of the values. */
+static void scatter_positions(const Access *access, int64_t first, int64_t count) {
+  int64_t offsets[ND_OFFSETS];
+  for (int64_t done = 0; done < count; done += ND_OFFSETS) {
+    const int64_t n = count - done < ND_OFFSETS ? count - done : ND_OFFSETS;
+    find_offsets(access, first + done, n, offsets);
+    access->add_at(n, access->to, offsets, access->from + (first + done) * access->element_bytes);
+  }
+}
+
+/* scatter_add on columns begin .. end-1 of [outer, inner]. */
+static void BURN_CALL scatter_add_columns(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  const int64_t inner = access->inner, plane = access->picks * inner;
+  while (begin < end) {
+    const int64_t o = begin / inner, k = begin % inner;
+    if (k == 0 && end - begin >= inner) { /* whole planes */
+      const int64_t planes = (end - begin) / inner;
+      scatter_positions(access, o * plane, planes * plane);
+      begin += planes * inner;
+      continue;
+    }
+    const int64_t n = end - begin < inner - k ? end - begin : inner - k;
+    for (int64_t i = 0; i < access->picks; i++) scatter_positions(access, o * plane + i * inner + k, n);
+    begin += n;
+  }
+}
+
+/* x with values (input 2) added at indices (input 1) along dim. */
+static BurnStatus run_add(Ndarray *nd, const BurnOpCall *call, uint32_t dim, BurnLoopBody body) {
+  const NdTensor *x = nd_tensor(call->inputs[0]);
+  Access access = {.add_row = NULL};
+  if (!choose_addition(&access, x->header.dtype)) {
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
+                   burn_dtype_name(x->header.dtype));
+  }
+  const BurnStatus status = indices_load(nd, call, 1, x->shape[dim], (int64_t)dim, &access.indices);
+  if (status != BURN_OK) return status;
+  access_shape(&access, x, dim, call->inputs[2]->shape[dim]);
+  NdTensor *values = nd_contiguous(nd, nd_tensor(call->inputs[2]));
+  NdTensor *out = values ? nd_writable(nd, call, 0) : NULL;
+  if (out && access.picks > 0) {
+    access.from = (const char *)nd_data(values);
+    access.to = (char *)nd_data(out);
+    int64_t grain = nd_move_grain(access.picks * access.element_bytes * 2);
+    if (access.inner > 1 && grain < 64) grain = 64; /* columns: whole cache lines */
+    nd_parallel_for(nd, access.outer * access.inner, grain, body, &access);
+  }
+  nd_release(nd, values);
+  indices_release(nd, &access.indices);
+  return nd_finish(nd, call, out);
+}
+
+static BurnStatus run_select_add(Ndarray *nd, const BurnOpCall *call) {
+  return run_add(nd, call, (uint32_t)BURN_ATTRS(select_add, call)->dim.value.i64, select_add_columns);
+}
+
+static BurnStatus run_scatter_add(Ndarray *nd, const BurnOpCall *call) {
+  return run_add(nd, call, (uint32_t)BURN_ATTRS(scatter_add, call)->dim.value.i64, scatter_add_columns);
+}
+
+const NdKernelRow nd_index_kernels[] = {
+    {BURN_OP_slice_assign, nd_run_slice_assign},
+    {BURN_OP_cat, nd_run_cat},
+    {BURN_OP_repeat_dim, nd_run_repeat_dim},
+    {BURN_OP_select, run_select},
+    {BURN_OP_select_add, run_select_add},
+    {BURN_OP_gather, run_gather},
+    {BURN_OP_scatter_add, run_scatter_add},
+    {BURN_OP_triu, nd_run_triangle},
+    {BURN_OP_tril, nd_run_triangle},
+    {BURN_OP_embedding, run_embedding},
+    {BURN_OP_INVALID, NULL},
+};

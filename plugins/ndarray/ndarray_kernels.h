@@ -1,0 +1,67 @@
+/* ndarray_kernels.h - the inner loops of elementwise ops, which are compiled once per instruction set.
+ *
+ * ndarray_kernels.inc holds them; ndarray_kernels_{baseline,avx2,avx512}.c include it with other compiler flags. The
+ * driver in ndarray_elementwise.c splits a call into runs and calls a loop for each. */
+#ifndef BURN_NDARRAY_KERNELS_H
+#define BURN_NDARRAY_KERNELS_H
+
+#include "ndarray_internal.h"
+
+/* A scalar attribute in the dtype of the loop that reads it; the member is named like the dtype. */
+typedef union NdScalar {
+  float f32;
+  double f64;
+  int32_t i32;
+  int64_t i64;
+  uint8_t u8;
+  uint32_t bits_32; /* for loops that only move bits */
+  uint64_t bits_64;
+} NdScalar;
+
+/* `count` elements: out[i] = op(in[0][i * step[0]], ...). Steps are 1, or 0 for one value; which loops take a 0 is said
+ * at NdLoopKind. out may be the very same memory as an input of step 1. */
+typedef struct NdRun {
+  void *out;
+  const void *in[3];
+  int64_t step[3];
+  int64_t count;
+  NdScalar first, second; /* scalar attributes */
+} NdRun;
+
+typedef void (*NdLoop)(const NdRun *run);
+
+#define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
+
+/* Blocks of random words generated at a time. */
+#define ND_RANDOM_BLOCKS 64
+#define ND_RANDOM_WORDS (4 * ND_RANDOM_BLOCKS)
+
+/* The loops for one instruction set. */
+typedef struct NdKernels {
+  /* By op and dtype of the first input; NULL where ops.def does not allow the dtype. Unary and scalar loops want steps
+   * of 1, binary ones take at most one step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
+  NdLoop loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
+  NdLoop casts[ND_DTYPE_COUNT][ND_DTYPE_COUNT]; /* from, to; steps of 1 */
+  /* The words of blocks block .. block + ND_RANDOM_BLOCKS - 1. */
+  void (*random_words)(uint64_t seed, uint64_t block, uint32_t *words);
+  /* out = x * (word < threshold) * scale for n <= ND_RANDOM_WORDS elements. */
+  void (*dropout_f32)(int64_t n, const uint32_t *words, uint64_t threshold, const float *x, float *out, float scale);
+  void (*dropout_f64)(int64_t n, const uint32_t *words, uint64_t threshold, const double *x, double *out, double scale);
+} NdKernels;
+
+extern const NdKernels nd_kernels_baseline;
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+extern const NdKernels nd_kernels_avx2, nd_kernels_avx512;
+#endif
+
+/* The loops for nd->isa. */
+static inline const NdKernels *nd_kernels(const Ndarray *nd) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (nd->isa == NDARRAY_ISA_AVX512) return &nd_kernels_avx512;
+  if (nd->isa == NDARRAY_ISA_AVX2) return &nd_kernels_avx2;
+#endif
+  (void)nd;
+  return &nd_kernels_baseline;
+}
+
+#endif

@@ -1,0 +1,3 @@
+/* ndarray_kernels_baseline.c - the elementwise loops for the instruction set that the compiler targets anyway. */
+#define ND_KERNELS nd_kernels_baseline
+#include "ndarray_kernels.inc"

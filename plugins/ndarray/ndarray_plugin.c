@@ -1,0 +1,291 @@
+/* ndarray_plugin.c - the CPU backend as a plugin: descriptor, probe, open, and the backend table over the kernels.
+ *
+ * Options: gemm=openblas|builtin (which matrix product; automatic), isa=baseline|avx2|avx512 (the widest instruction
+ * set to use; automatic), primitives=true|false (true leaves composite ops to the host's decompositions; false).
+ * Threads are the host's. */
+#include "ndarray_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if !defined(BURN_NDARRAY_VERSION)
+#define BURN_NDARRAY_VERSION "0.1.0"
+#endif
+
+/* -- instruction sets ---------------------------------------------------------------------------------------------- */
+
+static const char *const isa_names[NDARRAY_ISA_COUNT] = {"baseline", "avx2", "avx512"};
+
+/* The widest instruction set that the processor and the system support and that was built. */
+static uint32_t isa_detect(void) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vl");
+  if (has_avx2 && has_avx512) return NDARRAY_ISA_AVX512;
+  if (has_avx2) return NDARRAY_ISA_AVX2;
+#endif
+  return NDARRAY_ISA_BASELINE;
+}
+
+/* nd->isa from the option, which may be NULL. */
+static BurnStatus isa_choose(Ndarray *nd, const char *option) {
+  const uint32_t widest = isa_detect();
+  nd->isa = widest;
+  if (!option) return BURN_OK;
+  for (uint32_t isa = 0; isa < NDARRAY_ISA_COUNT; isa++) {
+    if (strcmp(option, isa_names[isa]) != 0) continue;
+    if (isa > widest) {
+      return nd_fail(nd, BURN_STATUS_FAILED_PRECONDITION, "ndarray: isa=%s is not available here; the widest is %s",
+                     option, isa_names[widest]);
+    }
+    nd->isa = isa;
+    return BURN_OK;
+  }
+  return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: isa=%s is unknown; there are baseline, avx2, avx512",
+                 option);
+}
+
+/* -- calls --------------------------------------------------------------------------------------------------------- */
+
+static const NdKernelRow *const kernel_lists[] = {
+    nd_create_kernels, nd_elementwise_kernels, nd_reduce_kernels, nd_matmul_kernels,    nd_conv_kernels,
+    nd_pool_kernels,   nd_view_kernels,        nd_index_kernels,  nd_optimizer_kernels,
+};
+
+static void fill_kernels(Ndarray *nd) {
+  for (size_t list = 0; list < sizeof kernel_lists / sizeof *kernel_lists; list++) {
+    for (const NdKernelRow *row = kernel_lists[list]; row->op != BURN_OP_INVALID; row++) {
+      const BurnOpInfo *info = nd->host->op_info(row->op);
+      if (nd->primitives_only && info && info->is_composite) continue;
+      nd->kernels[row->op] = row->run;
+    }
+  }
+}
+
+static uint32_t BURN_CALL ndarray_op_support(void *self, uint32_t op) {
+  const Ndarray *nd = self;
+  return op < BURN_OP_LIMIT && nd->kernels[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+}
+
+static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
+  Ndarray *nd = self;
+  const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
+  if (!kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (call->inputs[i] && call->inputs[i]->owner != nd->owner) {
+      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i,
+                     call->inputs[i]->owner, nd->owner);
+    }
+  }
+  return kernel(nd, call);
+}
+
+/* -- tensors ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
+  (void)self;
+  switch (dtype) {
+    case BURN_DTYPE_BOOL:
+    case BURN_DTYPE_U8:
+    case BURN_DTYPE_I32:
+    case BURN_DTYPE_I64:
+    case BURN_DTYPE_F32:
+    case BURN_DTYPE_F64:
+      return BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+    default:
+      return 0;
+  }
+}
+
+static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                           BurnPrimitive **out) {
+  Ndarray *nd = self;
+  if (ndarray_dtype_usage(self, desc->dtype) == 0) {
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "ndarray: %s tensors are not supported",
+                   burn_dtype_name(desc->dtype));
+  }
+  NdTensor *x = nd_new(nd, desc);
+  if (!x) {
+    return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory for a tensor of rank %u of %s", desc->rank,
+                   burn_dtype_name(desc->dtype));
+  }
+  if (data && desc->dtype == BURN_DTYPE_BOOL) { /* kernels count on 0 and 1 */
+    uint8_t *to = nd_data(x);
+    for (uint64_t i = 0; i < x->storage->bytes; i++) to[i] = ((const uint8_t *)data)[i] != 0;
+  } else if (data && x->storage->bytes > 0) {
+    memcpy(nd_data(x), data, x->storage->bytes);
+  }
+  *out = &x->header;
+  return BURN_OK;
+}
+
+static BurnStatus BURN_CALL ndarray_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  Ndarray *nd = self;
+  const uint64_t expected = (uint64_t)burn_primitive_count(x) * burn_dtype_bytes(x->dtype);
+  if (x->owner != nd->owner) {
+    return nd_fail(nd, BURN_STATUS_BAD_OWNER, "read: the tensor belongs to backend %u, this is %u", x->owner,
+                   nd->owner);
+  }
+  if (bytes != expected) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "read: room for %llu bytes, the tensor has %llu",
+                   (unsigned long long)bytes, (unsigned long long)expected);
+  }
+  if (bytes > 0) nd_pack(nd, nd_tensor(x), data);
+  return BURN_OK;
+}
+
+static void BURN_CALL ndarray_retain(void *self, BurnPrimitive *x) {
+  (void)self;
+  nd_retain(nd_tensor(x));
+}
+
+static void BURN_CALL ndarray_release(void *self, BurnPrimitive *x) {
+  if (x) nd_release(self, nd_tensor(x));
+}
+
+/* -- instance ------------------------------------------------------------------------------------------------------ */
+
+/* Kernels run in the caller: when submit returns, the work is done. */
+static BurnStatus BURN_CALL ndarray_sync(void *self) {
+  (void)self;
+  return BURN_OK;
+}
+
+static BurnStatus BURN_CALL ndarray_query(void *self, uint32_t key, int64_t *out) {
+  Ndarray *nd = self;
+  switch (key) {
+    case BURN_QUERY_BYTES_IN_USE:
+      *out = atomic_load_explicit(&nd->bytes_in_use, memory_order_relaxed);
+      return BURN_OK;
+    case BURN_QUERY_BYTES_RESERVED:
+      *out = (int64_t)nd_pool_reserved(nd->pool);
+      return BURN_OK;
+    case BURN_QUERY_BYTES_PEAK:
+      *out = atomic_load_explicit(&nd->bytes_peak, memory_order_relaxed);
+      return BURN_OK;
+    case BURN_QUERY_LIVE_TENSORS:
+      *out = atomic_load_explicit(&nd->live_tensors, memory_order_relaxed);
+      return BURN_OK;
+    default:
+      return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: query %u is unknown", key);
+  }
+}
+
+static BurnStatus BURN_CALL ndarray_trim(void *self) {
+  nd_pool_trim(((Ndarray *)self)->pool);
+  return BURN_OK;
+}
+
+static void BURN_CALL ndarray_close(void *self) {
+  Ndarray *nd = self;
+  const BurnHost *host = nd->host;
+  nd_pool_destroy(nd->pool);
+  host->free(nd, sizeof *nd);
+}
+
+/* Reads the options; all of them each time, because the host refuses those that nobody asked for. */
+static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
+  const char *gemm = nd->host->option(options, "gemm");
+  const char *isa = nd->host->option(options, "isa");
+  const char *primitives = nd->host->option(options, "primitives");
+  if (primitives && strcmp(primitives, "true") != 0 && strcmp(primitives, "false") != 0) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
+  }
+  nd->primitives_only = primitives && strcmp(primitives, "true") == 0;
+  const BurnStatus status = isa_choose(nd, isa);
+  return status == BURN_OK ? nd_gemm_open(nd, gemm) : status;
+}
+
+static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                         uint32_t owner, BurnBackend *out) {
+  Ndarray *nd = host->allocate(sizeof *nd);
+  if (!nd) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "ndarray: no memory to open the backend");
+  memset(nd, 0, sizeof *nd);
+  nd->host = host;
+  nd->owner = owner;
+  (void)snprintf(nd->name, sizeof nd->name, "ndarray");
+  BurnStatus status = read_options(nd, options);
+  if (status == BURN_OK && index != 0) {
+    status = nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: device %u does not exist, there is only 0", index);
+  }
+  if (status == BURN_OK) {
+    nd->pool = nd_pool_create(host);
+    if (!nd->pool) status = nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory to open the backend");
+  }
+  if (status != BURN_OK) {
+    host->free(nd, sizeof *nd);
+    return status;
+  }
+  fill_kernels(nd);
+  out->owner = owner;
+  out->self = nd;
+  out->name = nd->name;
+  out->close = ndarray_close;
+  out->op_support = ndarray_op_support;
+  out->submit = ndarray_submit;
+  out->create = ndarray_create;
+  out->read = ndarray_read;
+  out->retain = ndarray_retain;
+  out->release = ndarray_release;
+  out->sync = ndarray_sync;
+  out->dtype_usage = ndarray_dtype_usage;
+  out->query = ndarray_query;
+  out->trim = ndarray_trim;
+  return BURN_OK;
+}
+
+/* -- descriptor ---------------------------------------------------------------------------------------------------- */
+
+static int64_t memory_bytes(void) {
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page > 0) return (int64_t)pages * page;
+#endif
+  return 0;
+}
+
+static void BURN_CALL ndarray_probe(const BurnHost *host, BurnProbe *out) {
+  const uint32_t threads = host->thread_count();
+  out->score = 100;
+  out->device_count = 0;
+  (void)snprintf(out->reason, sizeof out->reason, "CPU, %u thread%s, %s", threads, threads == 1 ? "" : "s",
+                 isa_names[isa_detect()]);
+  if (out->device_capacity == 0) return;
+  out->device_count = 1;
+  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
+  out->devices[0].index = 0;
+  out->devices[0].memory_bytes = memory_bytes();
+  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1,
+                 out->reason);
+}
+
+static const BurnBackendInterface backend_interface = {
+    (uint32_t)sizeof(BurnBackendInterface),
+    1,
+    ndarray_probe,
+    ndarray_open,
+};
+
+static const void *BURN_CALL ndarray_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend_interface : NULL;
+}
+
+static const BurnPlugin ndarray_plugin = {
+    .struct_size = (uint32_t)sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = 0,
+    .kind = BURN_PLUGIN_BACKEND,
+    .reserved = 0,
+    .name = "ndarray",
+    .version = BURN_NDARRAY_VERSION,
+    .license = "MIT OR Apache-2.0",
+    .description = "CPU tensors with strides; vector kernels, OpenBLAS when present",
+    .get_interface = ndarray_interface,
+};
+
+BURN_PLUGIN_ENTRY(ndarray_plugin)

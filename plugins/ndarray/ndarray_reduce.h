@@ -1,0 +1,48 @@
+/* ndarray_reduce.h - shared by the files of the reductions: the view of a tensor as [outer, count, inner] around the
+ * reduced axis, how work is cut, and the kernels that do not live in ndarray_reduce.c. */
+#ifndef BURN_NDARRAY_REDUCE_H
+#define BURN_NDARRAY_REDUCE_H
+
+#include "ndarray_rows.h"
+
+/* x as [outer, count, inner], `count` being the reduced axis; result (o, i) is element o * inner + i. Either
+ * inner_stride is 1 (by_columns) or the stride of count is 1 (or count < 2). */
+typedef struct NdAxisView {
+  NdTensor *x; /* owned: the tensor or a packed copy */
+  const char *data;
+  int64_t outer, count, inner;
+  int64_t outer_stride, stride, inner_stride; /* in elements */
+  int64_t element_bytes;
+  bool by_columns;
+} NdAxisView;
+
+/* Views x around axis `dim`; packs it if its strides do not allow that. False when out of memory; else end it with
+ * nd_release(nd, view->x). */
+bool nd_axis_view(Ndarray *nd, NdTensor *x, uint32_t dim, NdAxisView *view);
+
+/* Address of element (o, 0, i). */
+static inline const char *nd_axis_at(const NdAxisView *view, int64_t o, int64_t i) {
+  return view->data + (o * view->outer_stride + i * view->inner_stride) * view->element_bytes;
+}
+
+/* Product of the sizes of axes begin .. end-1. */
+static inline int64_t nd_axes_count(const NdTensor *x, uint32_t begin, uint32_t end) {
+  int64_t count = 1;
+  for (uint32_t i = begin; i < end; i++) count *= x->shape[i];
+  return count;
+}
+
+/* Elements that a chunk of parallel work should have at least, and how many items of so many elements make a chunk. */
+#define ND_GRAIN 32768
+static inline int64_t nd_grain(int64_t elements) {
+  if (elements < 1) return ND_GRAIN;
+  return elements >= ND_GRAIN ? 1 : ND_GRAIN / elements;
+}
+
+static inline int64_t nd_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+BurnStatus nd_run_arg(Ndarray *nd, const BurnOpCall *call);        /* ndarray_arg.c: argmax, argmin */
+BurnStatus nd_run_softmax(Ndarray *nd, const BurnOpCall *call);    /* ndarray_softmax.c: softmax, log_softmax */
+BurnStatus nd_run_layer_norm(Ndarray *nd, const BurnOpCall *call); /* ndarray_softmax.c */
+
+#endif

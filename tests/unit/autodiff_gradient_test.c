@@ -1,0 +1,554 @@
+/* autodiff_gradient_test.c - the autodiff layer: every op's gradient against central finite differences in f64, and the
+ * behaviour of the graph (what is tracked, consumed, freed, shared between threads).
+ *
+ * The cases stand in autodiff_gradient_cases.def. Each is run with all its inputs tracked, then with one tracked at a time,
+ * so that a rule which forgets to save what only one side needs is found. */
+#include <burn/burn.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <burn/plugin/op.h>
+
+enum { INPUT_LIMIT = 3, ELEMENT_LIMIT = 256, THREAD_COUNT = 4 };
+static const double TOLERANCE = 1e-6;
+
+static BurnDevice *device;
+
+/* -- small makers for the cases --------------------------------------------------------------------------------- */
+
+/* Number i of a sequence that is spread over 0 .. 1 and never repeats. */
+static double spread(int64_t i, int64_t seed) {
+  const double x = 0.37 + 0.6180339887498949 * (double)(i + 1) + 0.137 * (double)seed;
+  return x - floor(x);
+}
+
+static int64_t element_count(BurnShape shape) {
+  int64_t count = 1;
+  for (uint32_t axis = 0; axis < shape.rank; axis++) count *= shape.dims[axis];
+  return count;
+}
+
+static BurnTensor *mask(BurnShape shape) {
+  bool values[ELEMENT_LIMIT];
+  for (int64_t i = 0; i < element_count(shape); i++) values[i] = i % 3 == 1 || i % 4 == 0;
+  return burn_tensor_bool(device, values, shape);
+}
+
+/* Indices below `limit`, some of them repeated. */
+static BurnTensor *indices(BurnShape shape, int64_t limit) {
+  int64_t values[ELEMENT_LIMIT];
+  for (int64_t i = 0; i < element_count(shape); i++) values[i] = (i * i + 1) % limit;
+  return burn_tensor_i64(device, values, shape);
+}
+
+static BurnConv2dOptions conv(int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h,
+                              int64_t dilation_w, int64_t groups) {
+  return (BurnConv2dOptions){{stride_h, stride_w}, {padding_h, padding_w}, {dilation_h, dilation_w}, groups, {0, 0}};
+}
+static BurnConv2dOptions padding_out(BurnConv2dOptions options, int64_t height, int64_t width) {
+  options.padding_out[0] = height;
+  options.padding_out[1] = width;
+  return options;
+}
+
+static BurnPool2dOptions pool(int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t padding_h,
+                              int64_t padding_w, bool ceil_mode) {
+  return (BurnPool2dOptions){{kernel_h, kernel_w}, {stride_h, stride_w}, {padding_h, padding_w}, {1, 1}, ceil_mode, true};
+}
+static BurnPool2dOptions without_pad(BurnPool2dOptions options) {
+  options.count_include_pad = false;
+  return options;
+}
+static BurnPool2dOptions dilated(BurnPool2dOptions options, int64_t height, int64_t width) {
+  options.dilation[0] = height;
+  options.dilation[1] = width;
+  return options;
+}
+static BurnTensor *pool_with_indices(BurnTensor *x, BurnPool2dOptions options) {
+  BurnTensor *positions = NULL;
+  BurnTensor *result = burn_max_pool2d_with_indices(x, options, &positions);
+  burn_drop(positions);
+  return result;
+}
+
+/* -- the cases -------------------------------------------------------------------------------------------------- */
+
+typedef struct CaseInput {
+  double low, high;
+  BurnShape shape;
+} CaseInput;
+
+typedef struct Case {
+  const char *name, *op;
+  double step;
+  BurnTensor *(*forward)(BurnTensor **x); /* takes the tensors in x */
+  size_t input_count;
+  CaseInput inputs[INPUT_LIMIT];
+} Case;
+
+#define CASE(id, op, step, expression, ...) \
+  static BurnTensor *forward_##id(BurnTensor **x) { return expression; }
+#include "autodiff_gradient_cases.def"
+#undef CASE
+
+#define STEP 1e-5 /* of the differences, for most cases */
+#define INPUT(low, high, ...)                                                         \
+  {                                                                                   \
+    (low), (high), {                                                                  \
+      (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ } \
+    }                                                                                 \
+  }
+#define CASE(id, op, step, expression, ...) \
+  {#id, #op, step, forward_##id, sizeof((CaseInput[]){__VA_ARGS__}) / sizeof(CaseInput), {__VA_ARGS__}},
+static const Case cases[] = {
+#include "autodiff_gradient_cases.def"
+};
+#undef CASE
+enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
+
+static void check_ok(BurnStatus status, const char *what) {
+  if (status != BURN_OK) fail_msg("%s: %s", what, burn_status_message(status));
+}
+
+/* The scalar of a case, and with `leaves` its gradients: sum(forward(x) * weights), with weights that differ per element so
+ * that gradients which land in the wrong place are seen. `tracked` has a bit per input. */
+static double evaluate(const Case *c, double values[][ELEMENT_LIMIT], unsigned tracked, BurnTensor **leaves,
+                       BurnGradients **gradients) {
+  BurnTensor *x[INPUT_LIMIT] = {NULL};
+  for (size_t i = 0; i < c->input_count; i++) {
+    x[i] = burn_tensor_f64(device, values[i], c->inputs[i].shape);
+    if (!(tracked & (1u << i))) continue;
+    x[i] = burn_require_grad(x[i]);
+    leaves[i] = burn_clone(x[i]);
+  }
+  burn_device_seed(device, 7); /* dropout must draw the same numbers every time */
+  BurnTensor *y = c->forward(x);
+  double weights[ELEMENT_LIMIT];
+  const BurnShape shape = burn_shape(y);
+  assert_true(element_count(shape) <= ELEMENT_LIMIT);
+  for (int64_t i = 0; i < element_count(shape); i++) weights[i] = 0.5 + spread(i, 9);
+  check_ok(burn_tensor_status(y), c->name);
+  y = burn_sum(burn_mul(y, burn_tensor_f64(device, weights, shape)));
+  double result = 0;
+  check_ok(burn_read_scalar(burn_clone(y), &result), c->name);
+  if (gradients) {
+    check_ok(burn_backward(y, gradients), c->name);
+  } else {
+    burn_drop(y);
+  }
+  return result;
+}
+
+/* Compares the gradient of one input with differences of the value. */
+static void check_input(const Case *c, double values[][ELEMENT_LIMIT], size_t input, BurnTensor *gradient) {
+  const int64_t count = element_count(c->inputs[input].shape);
+  double computed[ELEMENT_LIMIT];
+  const BurnShape shape = burn_shape(gradient);
+  if (memcmp(&shape, &c->inputs[input].shape, sizeof shape) != 0)
+    fail_msg("%s: gradient %zu has another shape", c->name, input);
+  check_ok(burn_read_f64(gradient, computed, (size_t)count), c->name);
+  for (int64_t i = 0; i < count; i++) {
+    const double at = values[input][i];
+    values[input][i] = at + c->step;
+    const double above = evaluate(c, values, 0, NULL, NULL);
+    values[input][i] = at - c->step;
+    const double below = evaluate(c, values, 0, NULL, NULL);
+    values[input][i] = at;
+    const double expected = (above - below) / (2 * c->step);
+    if (!(fabs(computed[i] - expected) <= TOLERANCE * fmax(1, fabs(expected))))
+      fail_msg("%s: input %zu, element %lld: gradient %.12g, differences %.12g", c->name, input, (long long)i, computed[i],
+               expected);
+  }
+}
+
+static void check_case(const Case *c, unsigned tracked) {
+  double values[INPUT_LIMIT][ELEMENT_LIMIT];
+  for (size_t i = 0; i < c->input_count; i++) {
+    const CaseInput *input = &c->inputs[i];
+    assert_true(element_count(input->shape) <= ELEMENT_LIMIT);
+    for (int64_t k = 0; k < element_count(input->shape); k++)
+      values[i][k] = input->low + (input->high - input->low) * spread(k, (int64_t)i);
+  }
+  BurnTensor *leaves[INPUT_LIMIT] = {NULL};
+  BurnGradients *gradients = NULL;
+  evaluate(c, values, tracked, leaves, &gradients);
+  for (size_t i = 0; i < c->input_count; i++) {
+    if (!leaves[i]) continue;
+    BurnTensor *gradient = burn_grad_remove(leaves[i], gradients);
+    if (!gradient) fail_msg("%s: input %zu got no gradient", c->name, i);
+    check_input(c, values, i, gradient);
+    burn_drop(leaves[i]);
+  }
+  burn_gradients_drop(gradients);
+}
+
+static void gradients_match_differences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASE_COUNT; i++) {
+    const Case *c = &cases[i];
+    check_case(c, (1u << c->input_count) - 1);
+    for (unsigned alone = 0; c->input_count > 1 && alone < c->input_count; alone++) check_case(c, 1u << alone);
+  }
+}
+
+/* A new op with a gradient needs a case. */
+static void every_op_with_a_gradient_has_a_case(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    uint32_t gradient;
+  } ops[] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  {#name, BURN_GRADIENT_##gradient},
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+  };
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    size_t found = 0;
+    for (size_t k = 0; k < CASE_COUNT; k++) found += strcmp(cases[k].op, ops[i].name) == 0;
+    if (ops[i].gradient != BURN_GRADIENT_CONSTANT && !found) fail_msg("%s has a gradient but no case", ops[i].name);
+    if (ops[i].gradient == BURN_GRADIENT_CONSTANT && found) fail_msg("%s has a case but no gradient", ops[i].name);
+  }
+}
+
+/* -- where the slope jumps -------------------------------------------------------------------------------------- */
+
+static BurnTensor *vector(const double *values, int64_t count) { return burn_tensor_f64(device, values, BURN_SHAPE(count)); }
+static BurnTensor *leaf(const double *values, int64_t count) { return burn_require_grad(vector(values, count)); }
+
+/* Takes `root`, walks back from it, and compares the gradient of x, which it drops. */
+static void check_gradient(BurnTensor *root, BurnTensor *x, const double *expected, int64_t count, const char *what) {
+  BurnGradients *gradients = NULL;
+  double computed[16];
+  check_ok(burn_backward(root, &gradients), what);
+  BurnTensor *gradient = burn_grad(x, gradients);
+  if (!gradient) fail_msg("%s: no gradient", what);
+  check_ok(burn_read_f64(gradient, computed, (size_t)count), what);
+  for (int64_t i = 0; i < count; i++) {
+    const int same = isnan(expected[i]) ? isnan(computed[i]) : fabs(computed[i] - expected[i]) <= 1e-12;
+    if (!same) fail_msg("%s: element %lld is %.17g, not %.17g", what, (long long)i, computed[i], expected[i]);
+  }
+  burn_drop(x);
+  burn_gradients_drop(gradients);
+}
+#define CHECK_GRADIENT(root, x, ...)                                                                                        \
+  check_gradient(root, x, (const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), \
+                 #root)
+
+static void slopes_at_jumps_follow_burn(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){-1, 0, 1}, 3);
+  CHECK_GRADIENT(burn_relu(burn_clone(x)), x, 0, 0, 1);
+  x = leaf((const double[]){-1, 0, 1}, 3);
+  CHECK_GRADIENT(burn_abs(burn_clone(x)), x, -1, 0, 1);
+  x = leaf((const double[]){-1, 0, 1}, 3);
+  CHECK_GRADIENT(burn_clamp_min(burn_clone(x), 0), x, 0, 1, 1);
+  x = leaf((const double[]){-1, 0, 1}, 3);
+  CHECK_GRADIENT(burn_clamp_max(burn_clone(x), 0), x, 1, 1, 0);
+  x = leaf((const double[]){3, 5, 5, 1}, 4);
+  CHECK_GRADIENT(burn_max_dim(burn_clone(x), 0), x, 0, 1, 0, 0);
+  x = leaf((const double[]){3, 1, 5, 1}, 4);
+  CHECK_GRADIENT(burn_min(burn_clone(x)), x, 0, 1, 0, 0);
+  x = leaf((const double[]){1, 2, 3}, 3);
+  CHECK_GRADIENT(burn_max_pair(burn_clone(x), vector((const double[]){2, 2, 2}, 3)), x, 0, 1, 1);
+  x = leaf((const double[]){1, 2, 3}, 3);
+  CHECK_GRADIENT(burn_max_pair(vector((const double[]){2, 2, 2}, 3), burn_clone(x)), x, 0, 0, 1);
+  x = leaf((const double[]){2, 0}, 2);
+  CHECK_GRADIENT(burn_prod(burn_clone(x)), x, 0, (double)NAN);
+  x = leaf((const double[]){0, 2}, 2);
+  CHECK_GRADIENT(burn_powf(burn_clone(x), vector((const double[]){0, 0}, 2)), x, 0, 0);
+  x = leaf((const double[]){2, 3}, 2);
+  CHECK_GRADIENT(burn_powf(vector((const double[]){0, 1}, 2), burn_clone(x)), x, 0, 0);
+  x = leaf((const double[]){(double)NAN, 2}, 2);
+  CHECK_GRADIENT(burn_powf_scalar(burn_clone(x), 0), x, 0, 0);
+}
+
+/* -- the graph -------------------------------------------------------------------------------------------------- */
+
+static void shared_subexpressions_add_up(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2, -3}, 3);
+  BurnTensor *square = burn_mul(burn_clone(x), burn_clone(x));
+  CHECK_GRADIENT(burn_add(square, burn_clone(x)), x, 3, 5, -5);
+  x = leaf((const double[]){2}, 1);
+  BurnTensor *cube = burn_mul(burn_mul(burn_clone(x), burn_clone(x)), burn_clone(x));
+  BurnTensor *twice = burn_add(burn_clone(cube), burn_mul_scalar(burn_clone(cube), 2));
+  CHECK_GRADIENT(burn_sub(twice, cube), x, 24);
+}
+
+static void a_leaf_can_be_the_root(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2, 3}, 3);
+  CHECK_GRADIENT(burn_clone(x), x, 1, 1, 1);
+}
+
+static void a_detached_tensor_is_a_constant(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2, 3}, 3);
+  BurnTensor *constant = burn_detach(burn_square(burn_clone(x)));
+  assert_false(burn_is_tracked(constant));
+  CHECK_GRADIENT(burn_mul(constant, burn_clone(x)), x, 1, 4, 9);
+}
+
+static void what_has_no_tracked_input_is_not_tracked(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2, 3}, 3), *constant = vector((const double[]){4, 5, 6}, 3);
+  BurnTensor *branch = burn_gelu(burn_exp(burn_clone(constant)));
+  assert_false(burn_is_tracked(branch));
+  BurnTensor *y = burn_mul(burn_clone(x), branch), *bigger = burn_greater(burn_clone(x), burn_clone(constant));
+  assert_true(burn_is_tracked(y));
+  assert_false(burn_is_tracked(bigger));
+  assert_true(burn_is_require_grad(x));
+  assert_false(burn_is_require_grad(y));
+  BurnGradients *gradients = NULL;
+  check_ok(burn_backward(y, &gradients), "backward");
+  assert_null(burn_grad(constant, gradients));
+  BurnTensor *other = leaf((const double[]){1}, 1);
+  assert_null(burn_grad(other, gradients));
+  BurnTensor *gradient = burn_grad_remove(x, gradients);
+  assert_non_null(gradient);
+  assert_null(burn_grad(x, gradients));
+  burn_drop(gradient);
+  burn_drop(other);
+  burn_drop(bigger);
+  burn_drop(constant);
+  burn_drop(x);
+  burn_gradients_drop(gradients);
+}
+
+static void check_refused(BurnStatus status, uint32_t code, const char *part) {
+  assert_int_equal(burn_status_code(status), code);
+  if (!strstr(burn_status_message(status), part)) fail_msg("\"%s\" does not say \"%s\"", burn_status_message(status), part);
+}
+
+static void a_second_backward_is_refused(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2, 3}, 3);
+  BurnTensor *shared = burn_exp(burn_clone(x)), *again = burn_neg(burn_clone(shared));
+  BurnTensor *fresh = burn_sin(burn_clone(x));
+  BurnGradients *gradients = NULL;
+  check_ok(burn_backward(shared, &gradients), "first");
+  burn_gradients_drop(gradients);
+  gradients = NULL;
+  check_refused(burn_backward(again, &gradients), BURN_STATUS_FAILED_PRECONDITION, "exp");
+  assert_null(gradients);
+  CHECK_GRADIENT(fresh, x, cos(1), cos(2), cos(3));
+}
+
+static void misuse_is_refused(void **state) {
+  (void)state;
+  BurnGradients *gradients = NULL;
+  check_refused(burn_backward(vector((const double[]){1}, 1), &gradients), BURN_STATUS_FAILED_PRECONDITION, "not tracked");
+  assert_null(gradients);
+  BurnTensor *whole = burn_require_grad(burn_tensor_i64(device, (const int64_t[]){1}, BURN_SHAPE(1)));
+  check_refused(burn_tensor_status(whole), BURN_STATUS_INVALID_DTYPE, "i64");
+  burn_drop(whole);
+  BurnTensor *x = leaf((const double[]){1}, 1);
+  BurnTensor *result = burn_require_grad(burn_exp(burn_clone(x)));
+  check_refused(burn_tensor_status(result), BURN_STATUS_FAILED_PRECONDITION, "exp");
+  burn_drop(result);
+  BurnTensor *same = burn_require_grad(burn_clone(x));
+  CHECK_GRADIENT(burn_square(same), x, 2);
+}
+
+/* An op that takes the last handle of its input may write into it, but not where a rule will read it. */
+static void saved_values_survive_reuse(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){0.5, -1}, 2);
+  CHECK_GRADIENT(burn_mul_scalar(burn_exp(burn_clone(x)), 3), x, 3 * exp(0.5), 3 * exp(-1));
+  x = leaf((const double[]){0.5, -1}, 2);
+  BurnTensor *factor = vector((const double[]){4, 5}, 2);
+  BurnTensor *product = burn_mul(burn_clone(x), burn_clone(factor));
+  burn_drop(burn_add_scalar(factor, 100));
+  CHECK_GRADIENT(product, x, 4, 5);
+  x = leaf((const double[]){0.5, -1}, 2);
+  CHECK_GRADIENT(burn_square(burn_sin(burn_mul_scalar(burn_clone(x), 2))), x, 2 * sin(2), -2 * sin(4));
+}
+
+static void inner_tensors_cross_the_layer(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2}, 2);
+  BurnTensor *inner = burn_inner(burn_clone(x));
+  assert_ptr_equal(burn_tensor_device(inner), burn_device_inner(device));
+  assert_false(burn_is_tracked(inner));
+  BurnTensor *lifted = burn_from_inner(inner, device);
+  assert_ptr_equal(burn_tensor_device(lifted), device);
+  CHECK_GRADIENT(burn_mul(burn_clone(x), lifted), x, 1, 2);
+}
+
+/* -- length and memory ------------------------------------------------------------------------------------------ */
+
+static BurnTensor *chain(BurnTensor *x, size_t length) {
+  for (size_t i = 0; i < length; i++) x = i % 2 ? burn_add_scalar(x, 1) : burn_neg(x);
+  return x;
+}
+
+static void long_chains_do_not_recurse(void **state) {
+  (void)state;
+  BurnTensor *x = leaf((const double[]){1, 2}, 2);
+  CHECK_GRADIENT(chain(burn_clone(x), 100000), x, 1, 1);
+  x = leaf((const double[]){1, 2}, 2);
+  BurnTensor *end = chain(burn_clone(x), 1000000);
+  burn_drop(x);
+  burn_drop(end);
+}
+
+static void memory_is_given_back(void **state) {
+  (void)state;
+  const BurnMemoryStats before = burn_device_memory(device);
+  assert_true(before.live_tensors >= 0 && before.bytes_in_use >= 0);
+  BurnTensor *x = burn_require_grad(burn_ones(device, BURN_SHAPE(64, 64), BURN_DTYPE_F64));
+  BurnTensor *y = burn_softmax(burn_matmul(burn_exp(burn_clone(x)), burn_clone(x)), 1);
+  BurnTensor *unused = burn_gelu(burn_sin(burn_clone(y)));
+  BurnTensor *root = burn_sum(y);
+  burn_drop(unused);
+  BurnGradients *gradients = NULL;
+  const BurnMemoryStats recorded = burn_device_memory(device);
+  check_ok(burn_backward(burn_clone(root), &gradients), "backward");
+  const BurnMemoryStats walked = burn_device_memory(device);
+  /* Of x and exp(x), saved by matmul, and y, only x is left; its gradient has come. The root is still held. */
+  assert_true(walked.bytes_in_use < recorded.bytes_in_use);
+  assert_true(walked.bytes_in_use - before.bytes_in_use < (int64_t)(2 * 64 * 64 * sizeof(double) + 4096));
+  burn_drop(root);
+  burn_drop(x);
+  burn_gradients_drop(gradients);
+  const BurnMemoryStats after = burn_device_memory(device);
+  assert_int_equal(after.live_tensors, before.live_tensors);
+  assert_int_equal(after.bytes_in_use, before.bytes_in_use);
+}
+
+/* x * constant needs the constant alone, so x can go before the backward pass. */
+static void only_what_a_rule_reads_is_saved(void **state) {
+  (void)state;
+  BurnTensor *x = burn_require_grad(burn_ones(device, BURN_SHAPE(64, 64), BURN_DTYPE_F64));
+  BurnTensor *constant = burn_ones(device, BURN_SHAPE(1, 1), BURN_DTYPE_F64);
+  const int64_t before = burn_device_memory(device).bytes_in_use;
+  BurnTensor *y = burn_sum(burn_mul(burn_mul_scalar(burn_clone(x), 2), constant));
+  assert_true(burn_device_memory(device).bytes_in_use - before < (int64_t)(64 * 64 * sizeof(double)));
+  burn_drop(y);
+  burn_drop(x);
+}
+
+/* -- threads ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Worker {
+  pthread_t thread;
+  BurnTensor *x; /* of this worker */
+  BurnTensor *root;
+  BurnStatus status;
+  double value;
+} Worker;
+
+/* Builds and walks its own graphs over a leaf that all threads share. */
+static void *walk_own_graphs(void *argument) {
+  Worker *worker = argument;
+  for (int i = 0; i < 50 && worker->status == BURN_OK; i++) {
+    BurnGradients *gradients = NULL;
+    BurnTensor *square = burn_mul(burn_clone(worker->x), burn_clone(worker->x));
+    worker->status = burn_backward(burn_sum(burn_exp(square)), &gradients);
+    if (worker->status != BURN_OK) break;
+    worker->status = burn_read_scalar(burn_narrow(burn_grad_remove(worker->x, gradients), 0, 0, 1), &worker->value);
+    burn_gradients_drop(gradients);
+  }
+  burn_drop(worker->x);
+  return NULL;
+}
+
+static void threads_walk_graphs_with_a_common_leaf(void **state) {
+  (void)state;
+  Worker workers[THREAD_COUNT];
+  BurnTensor *x = leaf((const double[]){0.5, 1}, 2);
+  for (int i = 0; i < THREAD_COUNT; i++) {
+    workers[i] = (Worker){.x = burn_clone(x)};
+    assert_int_equal(pthread_create(&workers[i].thread, NULL, walk_own_graphs, &workers[i]), 0);
+  }
+  for (int i = 0; i < THREAD_COUNT; i++) pthread_join(workers[i].thread, NULL);
+  for (int i = 0; i < THREAD_COUNT; i++) {
+    check_ok(workers[i].status, "worker");
+    assert_true(fabs(workers[i].value - exp(0.25)) < 1e-12);
+  }
+  burn_drop(x);
+}
+
+static void *walk_given_graph(void *argument) {
+  Worker *worker = argument;
+  BurnGradients *gradients = NULL;
+  worker->status = burn_backward(worker->root, &gradients);
+  if (worker->status == BURN_OK)
+    worker->status = burn_read_scalar(burn_narrow(burn_grad_remove(worker->x, gradients), 0, 0, 1), &worker->value);
+  burn_gradients_drop(gradients);
+  burn_drop(worker->x);
+  return NULL;
+}
+
+/* All walk through the same nodes: at least one gets through, and who does not is told. */
+static void threads_that_share_nodes_exclude_each_other(void **state) {
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    Worker workers[THREAD_COUNT];
+    BurnTensor *x = leaf((const double[]){0.5, 1}, 2);
+    BurnTensor *shared = chain(burn_exp(burn_clone(x)), 20);
+    for (int i = 0; i < THREAD_COUNT; i++) workers[i] = (Worker){.x = burn_clone(x), .root = burn_sum(burn_clone(shared))};
+    for (int i = 0; i < THREAD_COUNT; i++)
+      assert_int_equal(pthread_create(&workers[i].thread, NULL, walk_given_graph, &workers[i]), 0);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(workers[i].thread, NULL);
+    int through = 0;
+    for (int i = 0; i < THREAD_COUNT; i++) {
+      if (workers[i].status != BURN_OK) {
+        check_refused(workers[i].status, BURN_STATUS_FAILED_PRECONDITION, "consumed");
+        continue;
+      }
+      assert_true(fabs(workers[i].value - exp(0.5)) < 1e-12);
+      through++;
+    }
+    assert_int_equal(through, 1);
+    burn_drop(shared);
+    burn_drop(x);
+  }
+}
+
+static int open_device(void **state) {
+  (void)state;
+  device = burn_device_open("autodiff<ndarray>");
+  const BurnStatus status = burn_device_status(device);
+  if (status != BURN_OK) print_error("%s\n", burn_status_message(status));
+  return status != BURN_OK;
+}
+
+static int close_device(void **state) {
+  (void)state;
+  const int64_t alive = burn_device_memory(device).live_tensors;
+  burn_device_close(device);
+  if (alive != 0) print_error("%lld tensors are still alive\n", (long long)alive);
+  return alive != 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_op_with_a_gradient_has_a_case),
+      cmocka_unit_test(gradients_match_differences),
+      cmocka_unit_test(slopes_at_jumps_follow_burn),
+      cmocka_unit_test(shared_subexpressions_add_up),
+      cmocka_unit_test(a_leaf_can_be_the_root),
+      cmocka_unit_test(a_detached_tensor_is_a_constant),
+      cmocka_unit_test(what_has_no_tracked_input_is_not_tracked),
+      cmocka_unit_test(a_second_backward_is_refused),
+      cmocka_unit_test(misuse_is_refused),
+      cmocka_unit_test(saved_values_survive_reuse),
+      cmocka_unit_test(inner_tensors_cross_the_layer),
+      cmocka_unit_test(long_chains_do_not_recurse),
+      cmocka_unit_test(memory_is_given_back),
+      cmocka_unit_test(only_what_a_rule_reads_is_saved),
+      cmocka_unit_test(threads_walk_graphs_with_a_common_leaf),
+      cmocka_unit_test(threads_that_share_nodes_exclude_each_other),
+  };
+  return cmocka_run_group_tests_name("autodiff_gradient", tests, open_device, close_device);
+}

@@ -1,0 +1,690 @@
+/* learner_test.c - the loop: it learns, repeats itself bit for bit, resumes after any end, reports where it failed.
+ *
+ * The module is a small network with dropout (so that the random state matters) and a buffer (so that running state matters);
+ * the data are points labelled by the sign of the product of their coordinates, which no linear model can tell apart. Runs that
+ * are to be killed happen in a process of their own: this program started with --train. */
+#include <burn/train.h>
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ITEMS = 50, VALID_ITEMS = 20, HIDDEN = 8, MAX_EPOCHS = 64, PARAMETERS = 2 * HIDDEN + HIDDEN + HIDDEN * 2 + 2 };
+
+static const char *program;
+
+#define NET_FIELDS(X)                   \
+  X(BurnParam, weight_1, "[2, hidden]") \
+  X(BurnParam, bias_1, "[hidden]")      \
+  X(BurnParam, weight_2, "[hidden, 2]") \
+  X(BurnParam, bias_2, "[2]")           \
+  X(BurnBuffer, seen, "[1]: items seen in training")
+BURN_MODULE(Net, NET_FIELDS);
+
+/* What a run is to do. */
+typedef struct Plan {
+  BurnLearnerConfig config;
+  size_t batch_size; /* 0: 8 */
+  size_t workers;
+  bool keep_order, without_valid, sgd, without_dropout;
+  size_t kill_epoch, fail_epoch, at_batch; /* from 1; 0: never */
+  size_t stop_epoch;                       /* on_epoch fails there */
+  BurnDataset *data;                       /* NULL: the points */
+} Plan;
+
+/* What came of it. */
+typedef struct Run {
+  const Plan *plan;
+  size_t train_batches; /* steps done by the task so far */
+  BurnEpochResult epochs[MAX_EPOCHS];
+  size_t epoch_count;
+  size_t inner_steps;             /* validation steps below autodiff */
+  float first_points[MAX_EPOCHS]; /* a coordinate of the first item of each training epoch */
+  BurnLearnerResult result;
+  BurnStatus status;
+  float parameters[PARAMETERS];
+  double seen;
+} Run;
+
+static void check_status(BurnStatus status) {
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+}
+
+static void check_refused(BurnStatus status, uint32_t code, const char *part) {
+  assert_int_not_equal(status, BURN_OK);
+  if (!strstr(burn_status_message(status), part)) fail_msg("'%s' lacks '%s'", burn_status_message(status), part);
+  assert_int_equal(burn_status_code(status), code);
+}
+
+/* -- data and module --------------------------------------------------------------------------------------------------- */
+
+/* Number i of a sequence that is spread over -1 .. 1. */
+static float spread(size_t i) {
+  const double x = 0.37 + 0.6180339887498949 * (double)(i + 1);
+  return (float)(2 * (x - floor(x)) - 1);
+}
+
+static BurnDataset *points(size_t count, size_t first) {
+  const BurnColumn columns[] = {{"point", BURN_DTYPE_F32, {1, {2}}}, {"label", BURN_DTYPE_I64, {0, {0}}}};
+  float xy[2 * ITEMS];
+  int64_t labels[ITEMS];
+  const void *data[2] = {xy, labels};
+  BurnStatus status = BURN_OK;
+  assert_true(count <= ITEMS);
+  for (size_t i = 0; i < count; i++) {
+    xy[2 * i] = spread(3 * (first + i));
+    xy[2 * i + 1] = spread(7 * (first + i) * (first + i) + 1);
+    labels[i] = xy[2 * i] * xy[2 * i + 1] > 0;
+  }
+  BurnDataset *dataset = burn_dataset_memory(columns, 2, data, count, &status);
+  check_status(status);
+  return dataset;
+}
+
+static BurnLoader *loader_of(BurnDataset *dataset, const Plan *plan) {
+  const BurnLoaderConfig config = {
+      .batch_size = plan->batch_size ? plan->batch_size : 8, .shuffle = !plan->keep_order, .seed = 3, .workers = plan->workers};
+  BurnStatus status = BURN_OK;
+  BurnLoader *loader = burn_loader_create(dataset, &config, &status);
+  check_status(status);
+  return loader;
+}
+
+static BurnParam param_of(BurnDevice *device, BurnShape shape, size_t first) {
+  float values[2 * HIDDEN];
+  size_t count = 1;
+  for (uint32_t i = 0; i < shape.rank; i++) count *= (size_t)shape.dims[i];
+  for (size_t i = 0; i < count; i++) values[i] = 0.9f * spread(first + 5 * i);
+  return burn_param(burn_tensor_f32(device, values, shape));
+}
+
+static Net net_make(BurnDevice *device) {
+  return (Net){.weight_1 = param_of(device, BURN_SHAPE(2, HIDDEN), 11),
+               .bias_1 = param_of(device, BURN_SHAPE(HIDDEN), 12),
+               .weight_2 = param_of(device, BURN_SHAPE(HIDDEN, 2), 13),
+               .bias_2 = param_of(device, BURN_SHAPE(2), 14),
+               .seen = burn_buffer(burn_zeros(burn_device_inner(device), BURN_SHAPE(1), BURN_DTYPE_F32))};
+}
+
+static BurnTensor *net_forward(const Net *net, BurnTensor *x, double dropout) {
+  x = burn_linear(x, burn_param_value(&net->weight_1), burn_param_value(&net->bias_1));
+  x = burn_tanh(x);
+  if (dropout > 0) x = burn_dropout(x, dropout);
+  return burn_linear(x, burn_param_value(&net->weight_2), burn_param_value(&net->bias_2));
+}
+
+/* -- the task ---------------------------------------------------------------------------------------------------------- */
+
+/* Notes what an epoch begins with; dies or fails at the batch that the plan names. */
+static BurnTensor *disturbed(Run *run, BurnTensor *x) {
+  const Plan *plan = run->plan;
+  const size_t batches = (ITEMS + (plan->batch_size ? plan->batch_size : 8) - 1) / (plan->batch_size ? plan->batch_size : 8);
+  const size_t done = run->result.epochs_resumed * batches + run->train_batches;
+  const size_t epoch = done / batches + 1, batch = done % batches + 1;
+  if (batch == 1)
+    check_status(
+        burn_read_f32(burn_slice(burn_clone(x), (BurnRange[]){{0, 1, 1}, {0, 1, 1}}, 2), &run->first_points[epoch - 1], 1));
+  if (plan->at_batch == batch && plan->kill_epoch == epoch) raise(SIGKILL);
+  if (plan->at_batch == batch && plan->fail_epoch == epoch) return burn_matmul(x, burn_clone(x));
+  return x;
+}
+
+static BurnStepOutput step(void *context, const void *module, BurnBatch *batch) {
+  const Net *net = module;
+  Run *run = context;
+  BurnTensor *x = burn_batch_take(batch, "point"), *labels = burn_batch_take(batch, "label");
+  const bool training = burn_device_is_autodiff(burn_tensor_device(x));
+  if (training) {
+    x = disturbed(run, x);
+    run->train_batches++;
+    burn_buffer_set(&net->seen, burn_add_scalar(burn_buffer_value(&net->seen), (double)batch->item_count));
+  } else {
+    run->inner_steps++;
+  }
+  BurnTensor *output = net_forward(net, x, training && !run->plan->without_dropout ? 0.1 : 0);
+  BurnTensor *loss = burn_cross_entropy(burn_clone(output), burn_clone(labels));
+  return (BurnStepOutput){loss, output, labels};
+}
+
+static BurnStatus on_epoch(void *context, const BurnEpochResult *result) {
+  Run *run = context;
+  run->epochs[run->epoch_count++] = *result;
+  if (result->epoch == run->plan->stop_epoch) return burn_status_make(BURN_STATUS_CANCELLED, "enough");
+  return BURN_OK;
+}
+
+static void read_net(Run *run, const Net *net) {
+  const BurnParam *params[] = {&net->weight_1, &net->bias_1, &net->weight_2, &net->bias_2};
+  float *values = run->parameters;
+  for (int i = 0; i < 4; i++) {
+    const size_t count = (size_t)burn_element_count(params[i]->value);
+    check_status(burn_read_f32(burn_param_value(params[i]), values, count));
+    values += count;
+  }
+  check_status(burn_read_scalar(burn_buffer_value(&net->seen), &run->seen));
+}
+
+/* A run from a fresh device to the end. */
+static Run train(const Plan *plan) {
+  Run run = {.plan = plan};
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  check_status(burn_device_status(device));
+  burn_device_seed(device, 42);
+  Net net = net_make(device);
+  BurnAdamConfig adam = BurnAdamConfig_defaults();
+  BurnOptimizer *optimizer = plan->sgd ? burn_sgd_create(NULL) : burn_adam_create(&adam);
+  BurnLoader *loader = loader_of(plan->data ? burn_dataset_clone(plan->data) : points(ITEMS, 0), plan);
+  BurnLoader *valid = plan->without_valid ? NULL : loader_of(points(VALID_ITEMS, ITEMS), plan);
+  const BurnTask task = {step, &run};
+  BurnLearnerConfig config = plan->config;
+  config.quiet = true;
+  config.on_epoch = on_epoch;
+  config.context = &run;
+  if (config.learning_rate == 0) config.learning_rate = 0.03;
+  run.result.epochs_resumed = 0;
+  run.status = burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, valid, &run.result);
+  read_net(&run, &net);
+  burn_loader_destroy(loader);
+  burn_loader_destroy(valid);
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+  return run;
+}
+
+/* All but the times. */
+static void same_epoch(const BurnEpochResult *a, const BurnEpochResult *b) {
+  assert_int_equal(a->epoch, b->epoch);
+  assert_memory_equal(&a->train_loss, &b->train_loss, sizeof(double));
+  assert_memory_equal(&a->train_accuracy, &b->train_accuracy, sizeof(double));
+  assert_memory_equal(&a->valid_loss, &b->valid_loss, sizeof(double));
+  assert_memory_equal(&a->valid_accuracy, &b->valid_accuracy, sizeof(double));
+}
+
+/* That `tail` ended as `whole` did, and went through the same epochs from `first` (0-based) on. */
+static void same_from(const Run *whole, const Run *tail, size_t first) {
+  assert_int_equal(whole->epoch_count, first + tail->epoch_count);
+  for (size_t i = 0; i < tail->epoch_count; i++) same_epoch(&whole->epochs[first + i], &tail->epochs[i]);
+  same_epoch(&whole->result.last, &tail->result.last);
+  assert_memory_equal(whole->parameters, tail->parameters, sizeof whole->parameters);
+  assert_true(whole->seen == tail->seen);
+}
+
+/* -- folders ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct Folder {
+  char path[64];
+} Folder;
+
+static Folder folder_make(void) {
+  Folder folder = {"/tmp/burn_learner_test_XXXXXX"};
+  assert_non_null(mkdtemp(folder.path));
+  return folder;
+}
+
+static void folder_remove(const char *path) {
+  DIR *folder = opendir(path);
+  if (folder) {
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+      char inner[512];
+      if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+      snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+      folder_remove(inner);
+    }
+    closedir(folder);
+  }
+  remove(path);
+}
+
+static const char *file_in(const Folder *folder, const char *name) {
+  static char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder->path, name);
+  return path;
+}
+
+static bool exists(const Folder *folder, const char *name) { return access(file_in(folder, name), F_OK) == 0; }
+
+/* -- learning ---------------------------------------------------------------------------------------------------------- */
+
+static void it_learns(void **state) {
+  (void)state;
+  const Plan plan = {.config = {.epochs = 60}, .without_dropout = true};
+  const Run run = train(&plan);
+  check_status(run.status);
+  assert_int_equal(run.epoch_count, 60);
+  assert_int_equal(run.result.epochs_done, 60);
+  assert_int_equal(run.result.epochs_resumed, 0);
+  assert_int_equal(run.result.steps, 60 * 7);
+  assert_true(run.seen == 60 * ITEMS);
+  assert_int_equal(run.inner_steps, 60 * 3);
+  assert_true(run.epochs[0].train_loss > 0.5);
+  assert_true(run.result.last.train_loss < 0.2);
+  assert_true(run.result.last.train_accuracy > 0.95);
+  assert_true(run.result.last.valid_accuracy > 0.7);
+  assert_true(run.result.mean_epoch_seconds > 0 && run.result.last.items_per_second > 0);
+}
+
+static void same_seed_same_numbers(void **state) {
+  (void)state;
+  Plan plan = {.config = {.epochs = 4}};
+  const Run one = train(&plan), two = train(&plan);
+  check_status(one.status);
+  same_from(&one, &two, 0);
+  plan.workers = 2;
+  assert_memory_equal(one.first_points, two.first_points, sizeof one.first_points);
+  assert_true(one.first_points[0] != one.first_points[1] && one.first_points[1] != one.first_points[2]);
+  const Run with_workers = train(&plan);
+  same_from(&one, &with_workers, 0);
+}
+
+/* Averages count items, not batches: 50 items in batches of 8 end with one of 2. */
+static void averages_are_over_items(void **state) {
+  (void)state;
+  const Plan plan = {.config = {.epochs = 1, .learning_rate = 1e-12}, .keep_order = true, .without_dropout = true, .sgd = true};
+  const Plan whole = {.config = {.epochs = 1, .learning_rate = 1e-12},
+                      .keep_order = true,
+                      .without_dropout = true,
+                      .sgd = true,
+                      .batch_size = ITEMS};
+  const Run parts = train(&plan), once = train(&whole);
+  assert_true(fabs(parts.result.last.train_loss - once.result.last.train_loss) < 1e-6);
+  assert_true(fabs(parts.result.last.train_accuracy - once.result.last.train_accuracy) < 1e-12);
+  assert_true(fabs(parts.result.last.valid_loss - once.result.last.valid_loss) < 1e-6);
+}
+
+static void without_validation_its_numbers_are_nan(void **state) {
+  (void)state;
+  const Plan plan = {.config = {.epochs = 2}, .without_valid = true};
+  const Run run = train(&plan);
+  check_status(run.status);
+  assert_int_equal(run.inner_steps, 0);
+  assert_true(isnan(run.result.last.valid_loss) && isnan(run.result.last.valid_accuracy));
+  assert_true(!isnan(run.result.last.train_accuracy));
+}
+
+/* The mean of 16 items is half the sum of the means of 2 x 8; a group that the epoch leaves unfinished is dropped. */
+static void accumulation_makes_bigger_batches(void **state) {
+  (void)state;
+  const Plan small = {.config = {.epochs = 3, .learning_rate = 0.1, .gradient_accumulation = 2},
+                      .keep_order = true,
+                      .without_dropout = true,
+                      .sgd = true};
+  Plan big = {.config = {.epochs = 3, .learning_rate = 0.2},
+              .keep_order = true,
+              .without_dropout = true,
+              .sgd = true,
+              .batch_size = 16};
+  BurnStatus status = BURN_OK;
+  big.data = burn_dataset_slice(points(ITEMS, 0), 0, 48, &status); /* 3 groups of 2 x 8; the 7th batch has no partner */
+  check_status(status);
+  const Run summed = train(&small), at_once = train(&big);
+  burn_dataset_drop(big.data);
+  check_status(summed.status);
+  check_status(at_once.status);
+  assert_int_equal(summed.result.steps, 3 * 3);
+  assert_int_equal(at_once.result.steps, 3 * 3);
+  for (int i = 0; i < PARAMETERS; i++) assert_true(fabsf(summed.parameters[i] - at_once.parameters[i]) < 1e-5f);
+}
+
+static void evaluate_measures(void **state) {
+  (void)state;
+  const Plan plan = {.keep_order = true};
+  Run run = {.plan = &plan};
+  BurnDevice *device = burn_device_open("ndarray");
+  Net net = net_make(device);
+  BurnLoader *loader = loader_of(points(VALID_ITEMS, 0), &plan);
+  const BurnTask task = {step, &run};
+  double loss = -1, accuracy = -1, expected = -1;
+  check_status(burn_learner_evaluate(&task, device, burn_module(Net, &net), loader, &loss, &accuracy));
+  assert_int_equal(run.inner_steps, 3);
+  BurnBatches *batches = burn_loader_start(loader, device, 1, 0);
+  double sum = 0, hits = 0;
+  for (BurnBatch batch; burn_batches_next(batches, &batch);) {
+    double logits[8 * 2];
+    int64_t labels[8];
+    BurnTensor *output = net_forward(&net, burn_batch_take(&batch, "point"), 0);
+    check_status(burn_read_f64(output, logits, 2 * batch.item_count));
+    check_status(burn_read_i64(burn_batch_take(&batch, "label"), labels, batch.item_count));
+    for (size_t i = 0; i < batch.item_count; i++) {
+      const double *row = logits + 2 * i;
+      sum += log(exp(row[0]) + exp(row[1])) - row[labels[i]];
+      hits += (row[1] > row[0]) == (labels[i] == 1);
+    }
+  }
+  check_status(burn_batches_stop(batches));
+  expected = sum / VALID_ITEMS;
+  assert_true(fabs(loss - expected) < 1e-6);
+  assert_true(fabs(accuracy - hits / VALID_ITEMS) < 1e-12);
+  burn_loader_destroy(loader);
+  Net_release(&net);
+  burn_device_close(device);
+}
+
+/* -- checkpoints ------------------------------------------------------------------------------------------------------- */
+
+static void resumed_runs_are_bit_identical(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  const Plan straight = {.config = {.epochs = 4}};
+  const Plan first = {.config = {.epochs = 2, .artifact_dir = folder.path}};
+  const Plan second = {.config = {.epochs = 4, .artifact_dir = folder.path, .resume = true}};
+  const Run whole = train(&straight), half = train(&first), rest = train(&second);
+  check_status(half.status);
+  check_status(rest.status);
+  assert_int_equal(rest.result.epochs_resumed, 2);
+  assert_int_equal(rest.result.epochs_done, 4);
+  assert_int_equal(rest.result.steps, 2 * 7);
+  same_from(&whole, &rest, 2);
+  /* Nothing is left to do: the result is that of the last epoch. */
+  const Run again = train(&second);
+  check_status(again.status);
+  assert_int_equal(again.epoch_count, 0);
+  assert_int_equal(again.result.epochs_resumed, 4);
+  assert_int_equal(again.result.epochs_done, 4);
+  assert_int_equal(again.result.steps, 0);
+  same_epoch(&again.result.last, &whole.result.last);
+  assert_memory_equal(again.parameters, whole.parameters, sizeof whole.parameters);
+  folder_remove(folder.path);
+}
+
+static void resume_without_checkpoint_starts(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  const Plan straight = {.config = {.epochs = 2}},
+             resumed = {.config = {.epochs = 2, .artifact_dir = folder.path, .resume = true}};
+  const Run whole = train(&straight), run = train(&resumed);
+  check_status(run.status);
+  assert_int_equal(run.result.epochs_resumed, 0);
+  same_from(&whole, &run, 0);
+  folder_remove(folder.path);
+}
+
+/* Trains in another process, which kills itself at a batch; tells whether it was killed. */
+static bool train_and_kill(const Folder *folder, size_t epochs, size_t epoch, size_t batch) {
+  char numbers[3][24];
+  int outcome = 0;
+  snprintf(numbers[0], sizeof numbers[0], "%zu", epochs);
+  snprintf(numbers[1], sizeof numbers[1], "%zu", epoch);
+  snprintf(numbers[2], sizeof numbers[2], "%zu", batch);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    execl(program, program, "--train", folder->path, numbers[0], numbers[1], numbers[2], (char *)NULL);
+    _exit(127);
+  }
+  assert_int_equal(waitpid(child, &outcome, 0), child);
+  return WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL;
+}
+
+static void killed_runs_resume(void **state) {
+  (void)state;
+  static const struct { size_t epoch, batch, resumed; } deaths[] = {{1, 4, 0}, {2, 1, 1}, {3, 5, 2}, {4, 7, 3}};
+  const Plan straight = {.config = {.epochs = 4}};
+  const Run whole = train(&straight);
+  for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
+    Folder folder = folder_make();
+    const Plan plan = {.config = {.epochs = 4, .artifact_dir = folder.path, .resume = true}};
+    assert_true(train_and_kill(&folder, 4, deaths[i].epoch, deaths[i].batch));
+    const Run rest = train(&plan);
+    check_status(rest.status);
+    assert_int_equal(rest.result.epochs_resumed, deaths[i].resumed);
+    same_from(&whole, &rest, deaths[i].resumed);
+    folder_remove(folder.path);
+  }
+}
+
+static void incomplete_checkpoints_do_not_count(void **state) {
+  (void)state;
+  static const char *const parts[] = {"checkpoint/learner-3.mpk", "checkpoint/model-3.mpk", "checkpoint/optim-3.mpk"};
+  const Plan straight = {.config = {.epochs = 3}};
+  const Run whole = train(&straight);
+  for (int i = 0; i < 3; i++) {
+    Folder folder = folder_make();
+    const Plan first = {.config = {.epochs = 3, .artifact_dir = folder.path}};
+    const Plan second = {.config = {.epochs = 3, .artifact_dir = folder.path, .resume = true}};
+    check_status(train(&first).status);
+    assert_int_equal(remove(file_in(&folder, parts[i])), 0);
+    const Run rest = train(&second);
+    check_status(rest.status);
+    assert_int_equal(rest.result.epochs_resumed, 2);
+    same_from(&whole, &rest, 2);
+    folder_remove(folder.path);
+  }
+}
+
+/* A complete checkpoint that cannot be read is an error, not a reason to begin anew. */
+static void broken_checkpoints_are_errors(void **state) {
+  (void)state;
+  static const char *const parts[] = {"checkpoint/learner-1.mpk", "checkpoint/model-1.mpk", "checkpoint/optim-1.mpk"};
+  for (int i = 0; i < 3; i++) {
+    Folder folder = folder_make();
+    const Plan first = {.config = {.epochs = 1, .artifact_dir = folder.path}};
+    const Plan second = {.config = {.epochs = 2, .artifact_dir = folder.path, .resume = true}};
+    check_status(train(&first).status);
+    assert_int_equal(truncate(file_in(&folder, parts[i]), 40), 0);
+    const Run run = train(&second);
+    assert_int_not_equal(run.status, BURN_OK);
+    assert_non_null(strstr(burn_status_message(run.status), "checkpoint of epoch 1"));
+    assert_int_equal(run.result.epochs_done, 0);
+    assert_true(exists(&folder, parts[i]));
+    folder_remove(folder.path);
+  }
+}
+
+static void old_checkpoints_go(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  Plan plan = {.config = {.epochs = 5, .artifact_dir = folder.path}};
+  check_status(train(&plan).status);
+  assert_true(exists(&folder, "checkpoint/learner-5.mpk") && exists(&folder, "checkpoint/model-4.mpk"));
+  for (int epoch = 1; epoch <= 3; epoch++) {
+    static const char *const parts[] = {"learner", "model", "optim"};
+    for (int i = 0; i < 3; i++) {
+      char name[64];
+      snprintf(name, sizeof name, "checkpoint/%s-%d.mpk", parts[i], epoch);
+      assert_false(exists(&folder, name));
+    }
+  }
+  /* A run from the start removes what an earlier one left, but nothing that is not a checkpoint. */
+  FILE *note = fopen(file_in(&folder, "checkpoint/model-notes.txt"), "w");
+  assert_non_null(note);
+  fclose(note);
+  plan.config.epochs = 1;
+  check_status(train(&plan).status);
+  assert_true(exists(&folder, "checkpoint/learner-1.mpk"));
+  assert_false(exists(&folder, "checkpoint/learner-5.mpk"));
+  assert_false(exists(&folder, "train/epoch-2/Loss.log"));
+  assert_true(exists(&folder, "checkpoint/model-notes.txt"));
+  plan.config.epochs = 5;
+  plan.config.keep_checkpoints = 4;
+  check_status(train(&plan).status);
+  assert_false(exists(&folder, "checkpoint/learner-1.mpk"));
+  assert_true(exists(&folder, "checkpoint/learner-2.mpk") && exists(&folder, "checkpoint/optim-2.mpk"));
+  folder_remove(folder.path);
+}
+
+static void metrics_are_logged(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  const Plan plan = {.config = {.epochs = 2, .artifact_dir = folder.path}};
+  const Run run = train(&plan);
+  char line[64];
+  double value, sum = 0;
+  int count, lines = 0, items = 0;
+  check_status(run.status);
+  FILE *log = fopen(file_in(&folder, "train/epoch-2/Accuracy.log"), "r");
+  assert_non_null(log);
+  while (fgets(line, sizeof line, log) && sscanf(line, "%lf,%d", &value, &count) == 2) {
+    sum += value * count;
+    items += count;
+    lines++;
+  }
+  assert_int_equal(lines, 7);
+  assert_int_equal(items, ITEMS);
+  assert_non_null(strstr(line, ",final\n"));
+  assert_int_equal(sscanf(line, "%lf", &value), 1);
+  assert_true(fabs(value - sum / items) < 1e-5);
+  assert_true(fabs(value / 100 - run.result.last.train_accuracy) < 1e-7);
+  assert_null(fgets(line, sizeof line, log));
+  fclose(log);
+  assert_true(exists(&folder, "train/epoch-1/Loss.log") && exists(&folder, "valid/epoch-2/Loss.log"));
+  assert_true(exists(&folder, "valid/epoch-1/Accuracy.log"));
+  folder_remove(folder.path);
+}
+
+/* -- failures ---------------------------------------------------------------------------------------------------------- */
+
+static void failures_tell_where(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  const Plan plan = {.config = {.epochs = 4, .artifact_dir = folder.path}, .fail_epoch = 2, .at_batch = 3};
+  const Run run = train(&plan);
+  check_refused(run.status, BURN_STATUS_INVALID_SHAPE, "epoch 2, batch 3: matmul: ");
+  assert_int_equal(run.result.epochs_done, 1);
+  assert_int_equal(run.epoch_count, 1);
+  assert_int_equal(run.result.last.epoch, 1);
+  const Plan second = {.config = {.epochs = 4, .artifact_dir = folder.path, .resume = true}},
+             straight = {.config = {.epochs = 4}};
+  const Run whole = train(&straight), rest = train(&second);
+  check_status(rest.status);
+  same_from(&whole, &rest, 1);
+  folder_remove(folder.path);
+}
+
+static void on_epoch_can_end_a_run(void **state) {
+  (void)state;
+  const Plan plan = {.config = {.epochs = 9}, .stop_epoch = 2};
+  const Run run = train(&plan);
+  check_refused(run.status, BURN_STATUS_CANCELLED, "enough");
+  assert_int_equal(run.result.epochs_done, 2);
+}
+
+static BurnStatus broken_get(void *context, size_t index, void *const *columns) {
+  (void)context;
+  if (index == 30) return burn_status_make(BURN_STATUS_IO, "item %zu cannot be read", index);
+  memset(columns[0], 0, 2 * sizeof(float));
+  memset(columns[1], 0, sizeof(int64_t));
+  return BURN_OK;
+}
+
+static void failures_of_the_data_are_reported(void **state) {
+  (void)state;
+  const BurnColumn columns[] = {{"point", BURN_DTYPE_F32, {1, {2}}}, {"label", BURN_DTYPE_I64, {0, {0}}}};
+  const BurnDatasetInterface broken = {.column_count = 2, .columns = columns, .count = ITEMS, .get = broken_get};
+  BurnStatus status = BURN_OK;
+  Plan plan = {.config = {.epochs = 2}};
+  plan.data = burn_dataset_create(&broken, &status);
+  check_status(status);
+  const Run run = train(&plan);
+  check_refused(run.status, BURN_STATUS_IO, "epoch 1, training data: ");
+  assert_non_null(strstr(burn_status_message(run.status), "item 30 cannot be read"));
+  burn_dataset_drop(plan.data);
+}
+
+static BurnStepOutput odd_step(void *context, const void *module, BurnBatch *batch) {
+  const char *kind = context;
+  BurnTensor *x = burn_batch_take(batch, "point");
+  const Net *net = module;
+  if (strcmp(kind, "no loss") == 0) return (BurnStepOutput){NULL, x, NULL};
+  BurnTensor *output = net_forward(net, x, 0);
+  if (strcmp(kind, "long loss") == 0) return (BurnStepOutput){output, NULL, NULL};
+  BurnTensor *loss = burn_sum(burn_clone(output));
+  return (BurnStepOutput){loss, output, burn_reshape(burn_batch_take(batch, "label"), BURN_SHAPE(-1, 1))};
+}
+
+static void odd_steps_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *kind, *part;
+  } cases[] = {{"no loss", "epoch 1, batch 1: the step gave no loss"},
+               {"long loss", "epoch 1, batch 1: the loss has 16 elements"},
+               {"odd targets", "epoch 1, batch 1: accuracy: "}};
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  const Plan plan = {.keep_order = true};
+  const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    Net net = net_make(device);
+    BurnOptimizer *optimizer = burn_sgd_create(NULL);
+    BurnLoader *loader = loader_of(points(ITEMS, 0), &plan);
+    const BurnTask task = {odd_step, (void *)(uintptr_t)cases[i].kind};
+    const BurnStatus status = burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL);
+    assert_int_not_equal(status, BURN_OK);
+    if (!strstr(burn_status_message(status), cases[i].part)) fail_msg("%s", burn_status_message(status));
+    burn_loader_destroy(loader);
+    burn_optimizer_destroy(optimizer);
+    Net_release(&net);
+  }
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+}
+
+static void bad_arguments_are_refused(void **state) {
+  (void)state;
+  Plan plan = {.config = {.epochs = 0}};
+  check_refused(train(&plan).status, BURN_STATUS_INVALID_ARGUMENT, "epochs is 0");
+  plan.config.epochs = 1;
+  plan.config.resume = true;
+  check_refused(train(&plan).status, BURN_STATUS_INVALID_ARGUMENT, "artifact_dir");
+  plan.config.resume = false;
+  plan.config.learning_rate = (double)NAN;
+  check_refused(train(&plan).status, BURN_STATUS_INVALID_ARGUMENT, "learning_rate");
+  plan.config.learning_rate = 0.1;
+  plan.config.artifact_dir = "/dev/null/folder";
+  check_refused(train(&plan).status, BURN_STATUS_IO, "/dev/null");
+
+  BurnDevice *device = burn_device_open("ndarray");
+  Net net = net_make(device);
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  BurnLoader *loader = loader_of(points(ITEMS, 0), &plan);
+  Run run = {.plan = &plan};
+  const BurnTask task = {step, &run};
+  const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
+  check_refused(burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL),
+                BURN_STATUS_NO_AUTODIFF, "ndarray");
+  burn_loader_destroy(loader);
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+  burn_device_close(device);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(it_learns),
+      cmocka_unit_test(same_seed_same_numbers),
+      cmocka_unit_test(averages_are_over_items),
+      cmocka_unit_test(without_validation_its_numbers_are_nan),
+      cmocka_unit_test(accumulation_makes_bigger_batches),
+      cmocka_unit_test(evaluate_measures),
+      cmocka_unit_test(resumed_runs_are_bit_identical),
+      cmocka_unit_test(resume_without_checkpoint_starts),
+      cmocka_unit_test(killed_runs_resume),
+      cmocka_unit_test(incomplete_checkpoints_do_not_count),
+      cmocka_unit_test(broken_checkpoints_are_errors),
+      cmocka_unit_test(old_checkpoints_go),
+      cmocka_unit_test(metrics_are_logged),
+      cmocka_unit_test(failures_tell_where),
+      cmocka_unit_test(on_epoch_can_end_a_run),
+      cmocka_unit_test(failures_of_the_data_are_reported),
+      cmocka_unit_test(odd_steps_are_refused),
+      cmocka_unit_test(bad_arguments_are_refused),
+  };
+  program = argv[0];
+  if (argc == 6 && strcmp(argv[1], "--train") == 0) {
+    const Plan plan = {.config = {.epochs = strtoul(argv[3], NULL, 10), .artifact_dir = argv[2]},
+                       .kill_epoch = strtoul(argv[4], NULL, 10),
+                       .at_batch = strtoul(argv[5], NULL, 10)};
+    return train(&plan).status != BURN_OK;
+  }
+  return cmocka_run_group_tests_name("learner", tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* module_test.c - the walk over modules: paths, counts, maps, copies, devices, freezing, lists, printing. */
+#include "reflection_testing.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+/* -- visiting ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Paths {
+  char text[1024];
+  size_t left; /* visits until a failure */
+} Paths;
+
+static BurnStatus collect_path(void *context, const BurnModuleTensor *tensor) {
+  Paths *paths = context;
+  assert_true((tensor->param == NULL) != (tensor->buffer == NULL));
+  if (paths->left-- == 0) return burn_status_make(BURN_STATUS_CANCELLED, "enough");
+  size_t length = strlen(paths->text);
+  (void)snprintf(paths->text + length, sizeof paths->text - length, "%s%s\n", tensor->path, tensor->buffer ? " (buffer)" : "");
+  return BURN_OK;
+}
+
+static void test_visit_paths(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0);
+  Paths paths = {"", 1000};
+  assert_ok(burn_module_visit(burn_module(Net, &net), collect_path, &paths));
+  assert_string_equal(paths.text,
+                      "dense.weight\ndense.bias\n"
+                      "blocks.0.dense.weight\nblocks.0.dense.bias\nblocks.0.norm.gamma\nblocks.0.norm.running_mean (buffer)\n"
+                      "blocks.1.dense.weight\nblocks.1.dense.bias\nblocks.1.norm.gamma\nblocks.1.norm.running_mean (buffer)\n"
+                      "tail.weight\nlookup.table\n");
+  Paths few = {"", 2};
+  BurnStatus status = burn_module_visit(burn_module(Net, &net), collect_path, &few);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_CANCELLED);
+  assert_string_equal(few.text, "dense.weight\ndense.bias\n");
+  Net_release(&net);
+}
+
+static void test_num_params_counts_floats(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0);
+  assert_int_equal(burn_module_num_params(burn_module(Net, &net)), NET_FLOATS);
+  assert_int_equal(burn_module_num_params(burn_module(Drop, &net.drop)), 0);
+  assert_int_equal(burn_module_num_params(burn_module(Lookup, &net.lookup)), 0);
+  Net_release(&net);
+}
+
+static BurnTensor *double_floats(void *context, const char *path, BurnTensor *value) {
+  size_t *calls = context;
+  ++*calls;
+  return strstr(path, "table") ? value : burn_mul_scalar(value, 2);
+}
+
+static void test_map(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 1);
+  NetDump before = net_dump(&net), after;
+  size_t calls = 0;
+  burn_module_map(burn_module(Net, &net), double_floats, &calls);
+  assert_int_equal(calls, NET_TENSORS);
+  assert_ok(burn_module_status(burn_module(Net, &net)));
+  after = net_dump(&net);
+  assert_memory_equal(before.ids, after.ids, sizeof before.ids);
+  for (size_t i = 0; i + 4 < before.count; i++) assert_true(after.values[i] == 2 * before.values[i]);
+  for (size_t i = before.count - 4; i < before.count; i++) assert_true(after.values[i] == before.values[i]);
+  Net_release(&net);
+}
+
+static void test_status_names_the_failed_tensor(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0);
+  Block *block = burn_module_list_at(&net.blocks, 1);
+  burn_buffer_set(&block->norm.running_mean, burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "made to fail")));
+  BurnStatus status = burn_module_status(burn_module(Net, &net));
+  assert_int_equal(burn_status_code(status), BURN_STATUS_CANCELLED);
+  assert_string_equal(burn_status_message(status), "blocks.1.norm.running_mean: made to fail");
+  Net_release(&net);
+}
+
+/* -- parameters and buffers --------------------------------------------------------------------------------------------------- */
+
+static void test_param_tracking(void **state) {
+  Fixture *fixture = *state;
+  BurnParam param = burn_param(ramp(fixture->training, 0, BURN_SHAPE(3)));
+  BurnParam plain = burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)));
+  BurnParam absent = burn_param(NULL);
+  uint64_t id = param.id;
+  assert_true(burn_is_require_grad(param.value));
+  assert_false(burn_is_require_grad(plain.value));
+  assert_null(absent.value);
+  assert_null(burn_param_value(&absent));
+  assert_true(param.id != plain.id && plain.id != absent.id && param.id != 0);
+  burn_param_set(&param, ramp(fixture->training, 9, BURN_SHAPE(3)));
+  assert_true(burn_is_require_grad(param.value)); /* tracked again */
+  assert_true(param.id == id);
+  burn_param_set(&param, burn_mul_scalar(burn_param_value(&param), 2)); /* with history, which is dropped */
+  assert_ok(burn_tensor_status(param.value));
+  assert_true(burn_is_require_grad(param.value));
+  burn_drop(param.value);
+  burn_drop(plain.value);
+}
+
+#define CELL_FIELDS(X) X(BurnBuffer, cell, "one number")
+BURN_MODULE(Cell, CELL_FIELDS);
+
+static void test_buffer_is_shared_by_struct_copies(void **state) {
+  Fixture *fixture = *state;
+  Cell cell = {burn_buffer(ramp(fixture->plain, 1, BURN_SHAPE(1)))}, alias = cell;
+  double value = 0;
+  burn_buffer_set(&alias.cell, ramp(fixture->plain, 7, BURN_SHAPE(1)));
+  assert_ok(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
+  assert_true(value == 7);
+  Cell_release(&cell);
+  assert_null(cell.cell.cell);
+}
+
+static void test_buffer_keeps_no_history(void **state) {
+  Fixture *fixture = *state;
+  Cell cell = {burn_buffer(ramp(fixture->training, 1, BURN_SHAPE(2)))};
+  BurnTensor *x = burn_require_grad(ramp(fixture->training, 1, BURN_SHAPE(2)));
+  burn_buffer_set(&cell.cell, burn_mul_scalar(x, 2));
+  BurnTensor *value = burn_buffer_value(&cell.cell);
+  assert_ok(burn_tensor_status(value));
+  assert_false(burn_is_tracked(value));
+  burn_drop(value);
+  Cell_release(&cell);
+}
+
+static void *replace_often(void *context) {
+  Cell *cell = context;
+  for (int i = 0; i < 500; i++) {
+    BurnTensor *value = burn_buffer_value(&cell->cell);
+    burn_buffer_set(&cell->cell, burn_add_scalar(value, 1));
+  }
+  return NULL;
+}
+
+static void test_buffer_from_many_threads(void **state) {
+  Fixture *fixture = *state;
+  Cell cell = {burn_buffer(burn_zeros(fixture->plain, BURN_SHAPE(1), BURN_DTYPE_F32))};
+  pthread_t threads[4];
+  double value = 0;
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, replace_often, &cell), 0);
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  assert_ok(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
+  assert_true(value >= 500 && value <= 2000); /* reading and replacing is not one step, but never tears */
+  Cell_release(&cell);
+}
+
+/* -- copies, devices, freezing ------------------------------------------------------------------------------------------------ */
+
+static void test_clone_shares_nothing(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->training, 1);
+  Net copy = Net_clone(&net);
+  NetDump before = net_dump(&net), cloned = net_dump(&copy), after;
+  size_t calls = 0;
+  assert_true(same_values(&before, &cloned));
+  assert_memory_equal(before.ids, cloned.ids, sizeof before.ids);
+  assert_true(burn_is_require_grad(copy.dense.weight.value));
+  assert_ptr_not_equal(copy.blocks.data, net.blocks.data);
+  burn_module_map(burn_module(Net, &copy), double_floats, &calls);
+  after = net_dump(&net);
+  assert_true(same_values(&before, &after));
+  Net_release(&copy);
+  after = net_dump(&net);
+  assert_true(same_values(&before, &after));
+  Net_release(&net);
+}
+
+static void test_clone_is_another_leaf(void **state) {
+  Fixture *fixture = *state;
+  Dense dense = dense_make(fixture->training, 1, true), copy = Dense_clone(&dense);
+  BurnGradients *gradients = NULL;
+  assert_ok(burn_backward(burn_sum(burn_param_value(&dense.weight)), &gradients));
+  BurnTensor *own = burn_grad(dense.weight.value, gradients), *other = burn_grad(copy.weight.value, gradients);
+  assert_non_null(own);
+  assert_null(other);
+  burn_drop(own);
+  burn_gradients_drop(gradients);
+  Dense_release(&dense);
+  Dense_release(&copy);
+}
+
+static void test_valid_is_on_the_inner_device(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->training, 1);
+  Net valid = Net_valid(&net);
+  NetDump a = net_dump(&net), b = net_dump(&valid);
+  assert_true(same_values(&a, &b));
+  assert_memory_equal(a.ids, b.ids, sizeof a.ids);
+  assert_ptr_equal(burn_tensor_device(valid.tail.weight.value), burn_device_inner(fixture->training));
+  assert_false(burn_is_tracked(valid.tail.weight.value));
+  assert_null(valid.tail.bias.value);
+  Block *block = burn_module_list_at(&valid.blocks, 0);
+  BurnTensor *mean = burn_buffer_value(&block->norm.running_mean);
+  assert_ptr_equal(burn_tensor_device(mean), burn_device_inner(fixture->training));
+  burn_drop(mean);
+  Net_release(&net);
+  Net_release(&valid);
+}
+
+static void test_to_device(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 1);
+  NetDump before = net_dump(&net), after;
+  burn_module_to_device(burn_module(Net, &net), fixture->training);
+  assert_ok(burn_module_status(burn_module(Net, &net)));
+  assert_ptr_equal(burn_tensor_device(net.dense.weight.value), fixture->training);
+  assert_true(burn_is_require_grad(net.dense.weight.value));
+  assert_false(burn_is_require_grad(net.lookup.table.value)); /* integers */
+  after = net_dump(&net);
+  assert_true(same_values(&before, &after));
+  burn_module_to_device(burn_module(Net, &net), fixture->plain);
+  assert_ok(burn_module_status(burn_module(Net, &net)));
+  assert_ptr_equal(burn_tensor_device(net.dense.weight.value), fixture->plain);
+  after = net_dump(&net);
+  assert_true(same_values(&before, &after));
+  Net_release(&net);
+}
+
+static void test_frozen_stays_frozen_on_other_devices(void **state) {
+  Fixture *fixture = *state;
+  BurnDevice *other = burn_device_open_training("ndarray");
+  Dense dense = dense_make(fixture->training, 1, true);
+  burn_module_no_grad(burn_module(Dense, &dense));
+  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  assert_false(burn_is_require_grad(dense.weight.value));
+  assert_false(burn_is_tracked(dense.weight.value));
+  burn_module_to_device(burn_module(Dense, &dense), other);
+  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  assert_ptr_equal(burn_tensor_device(dense.weight.value), other);
+  assert_false(burn_is_require_grad(dense.weight.value));
+  Dense_release(&dense);
+  burn_device_close(other);
+}
+
+static void test_release_zeroes(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0), zero;
+  memset(&zero, 0, sizeof zero);
+  Net_release(&net);
+  assert_memory_equal(&net, &zero, sizeof net);
+  Net_release(&net); /* nothing there */
+}
+
+static void test_lists(void **state) {
+  (void)state;
+  BurnModuleList list = burn_module_list(Drop_type(), 3), none = burn_module_list(Drop_type(), 0);
+  assert_int_equal(list.count, 3);
+  assert_ptr_equal(burn_module_list_at(&list, 2), (Drop *)list.data + 2);
+  assert_null(burn_module_list_at(&list, 3));
+  assert_true(none.count == 0 && none.data == NULL);
+  BurnModuleList huge = burn_module_list(Drop_type(), SIZE_MAX / 4);
+  assert_true(huge.count == 0 && huge.data == NULL);
+  free(list.data);
+}
+
+/* -- text --------------------------------------------------------------------------------------------------------------------- */
+
+static void test_text(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0);
+  char *text = burn_module_text(burn_module(Net, &net));
+  assert_string_equal(text,
+                      "Net {\n"
+                      "  dense: Dense {weight: [2, 3], bias: [3], params: 9}\n"
+                      "  drop: Drop {prob: 0.5}\n"
+                      "  blocks: [\n"
+                      "    0: Block {\n"
+                      "      dense: Dense {weight: [2, 3], bias: [3], params: 9}\n"
+                      "      norm: TestNorm {gamma: [3], running_mean: [3], epsilon: 1e-05, params: 6}\n"
+                      "      params: 15\n"
+                      "    }\n"
+                      "    1: Block {\n"
+                      "      dense: Dense {weight: [2, 3], bias: [3], params: 9}\n"
+                      "      norm: TestNorm {gamma: [3], running_mean: [3], epsilon: 1e-05, params: 6}\n"
+                      "      params: 15\n"
+                      "    }\n"
+                      "  ]\n"
+                      "  stride: [2, 1]\n"
+                      "  rate: none\n"
+                      "  tail: Dense {weight: [2, 3], bias: none, params: 6}\n"
+                      "  lookup: Lookup {table: [4]}\n"
+                      "  params: 45\n"
+                      "}");
+  free(text);
+  Net_release(&net);
+}
+
+static int teardown(void **state) {
+  Fixture *fixture = *state;
+  burn_device_close(fixture->plain);
+  burn_device_close(fixture->training);
+  return rmdir(fixture->folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_visit_paths),
+      cmocka_unit_test(test_num_params_counts_floats),
+      cmocka_unit_test(test_map),
+      cmocka_unit_test(test_status_names_the_failed_tensor),
+      cmocka_unit_test(test_param_tracking),
+      cmocka_unit_test(test_buffer_is_shared_by_struct_copies),
+      cmocka_unit_test(test_buffer_keeps_no_history),
+      cmocka_unit_test(test_buffer_from_many_threads),
+      cmocka_unit_test(test_clone_shares_nothing),
+      cmocka_unit_test(test_clone_is_another_leaf),
+      cmocka_unit_test(test_valid_is_on_the_inner_device),
+      cmocka_unit_test(test_to_device),
+      cmocka_unit_test(test_frozen_stays_frozen_on_other_devices),
+      cmocka_unit_test(test_release_zeroes),
+      cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_text),
+  };
+  return cmocka_run_group_tests(tests, fixture_setup, teardown);
+}

@@ -1,0 +1,106 @@
+/* gradients_params.c - the gradients of a backward pass by parameter id, cut loose from the graph: what optimizers take and
+ * what is summed up when several batches make one step. */
+#include <stdlib.h>
+
+#include "optimizer_internal.h"
+#include "param_map.h"
+
+struct BurnGradientsParams {
+  BurnParamMap map; /* of BurnTensor *; NULL once taken */
+};
+
+typedef struct LinkContext {
+  BurnGradients *gradients;
+  BurnGradientsParams *linked;
+} LinkContext;
+
+static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
+  LinkContext *link = context;
+  BurnTensor *gradient, **entry;
+  if (!tensor->param || !burn_is_require_grad(tensor->param->value)) return BURN_OK;
+  gradient = burn_grad_remove(tensor->param->value, link->gradients);
+  if (!gradient) return BURN_OK;
+  entry = burn__param_map_add(&link->linked->map, tensor->param->id);
+  if (!entry) {
+    burn_drop(gradient);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory at %s", tensor->path);
+  }
+  burn_drop(*entry);
+  *entry = gradient;
+  return BURN_OK;
+}
+
+BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
+  LinkContext link = {gradients, calloc(1, sizeof *link.linked)};
+  if (link.linked) {
+    link.linked->map.value_bytes = sizeof(BurnTensor *);
+    if (gradients && burn_module_visit(module, link_one, &link) != BURN_OK) {
+      burn_gradients_params_drop(link.linked);
+      link.linked = NULL;
+    }
+  }
+  burn_gradients_drop(gradients);
+  return link.linked;
+}
+
+size_t burn_gradients_params_count(const BurnGradientsParams *gradients) {
+  size_t i, count = 0;
+  for (i = 0; gradients && i < gradients->map.count; i++) {
+    BurnTensor *const *entry = burn__param_map_at(&gradients->map, i);
+    count += *entry != NULL;
+  }
+  return count;
+}
+
+BurnTensor *burn_gradients_params_get(const BurnGradientsParams *gradients, uint64_t param_id) {
+  BurnTensor *const *entry = gradients ? burn__param_map_find(&gradients->map, param_id) : NULL;
+  return entry ? burn_clone(*entry) : NULL;
+}
+
+BurnTensor *burn__gradients_params_take(BurnGradientsParams *gradients, uint64_t param_id) {
+  BurnTensor **entry = burn__param_map_find(&gradients->map, param_id);
+  BurnTensor *gradient = entry ? *entry : NULL;
+  if (entry) *entry = NULL;
+  return gradient;
+}
+
+void burn_gradients_params_drop(BurnGradientsParams *gradients) {
+  size_t i;
+  if (!gradients) return;
+  for (i = 0; i < gradients->map.count; i++) {
+    BurnTensor **entry = burn__param_map_at(&gradients->map, i);
+    burn_drop(*entry);
+  }
+  burn__param_map_free(&gradients->map);
+  free(gradients);
+}
+
+/* Adds one gradient (taken) to the sum. */
+static BurnStatus accumulate_one(BurnGradientsParams *sum, uint64_t param_id, BurnTensor *gradient) {
+  BurnTensor **entry = burn__param_map_add(&sum->map, param_id);
+  char id[14];
+  if (!entry) {
+    burn_drop(gradient);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when adding them up");
+  }
+  *entry = *entry ? burn_add(*entry, gradient) : gradient;
+  burn_param_id_text(param_id, id);
+  return burn_status_annotate(burn_tensor_status(*entry), "gradient of parameter %s", id);
+}
+
+BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more) {
+  BurnStatus status = BURN_OK;
+  size_t i;
+  if (!more) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when they were linked");
+  if (!*sum) {
+    *sum = more;
+    return BURN_OK;
+  }
+  for (i = 0; i < more->map.count && status == BURN_OK; i++) {
+    BurnTensor **entry = burn__param_map_at(&more->map, i);
+    if (*entry) status = accumulate_one(*sum, more->map.ids[i], *entry);
+    *entry = NULL;
+  }
+  burn_gradients_params_drop(more);
+  return status;
+}

@@ -1,0 +1,384 @@
+/* loader.c - batches of a dataset, read ahead by worker threads.
+ *
+ * The batches of an epoch are numbered; which items are in a batch follows from seed and epoch alone. Workers draw the next
+ * number, read the items and put the tensors into a ring of `prefetch` slots, slot = number modulo prefetch; a number is drawn
+ * only when its slot is free. The consumer takes the slots in turn. So the order never depends on the workers, at most
+ * `prefetch` batches exist ahead, and a failure is met exactly where it lies in the order.
+ *
+ * The iteration keeps the tensors of the batch that it handed out and burn_batch_take gives clones of them: so it can drop
+ * untaken ones without touching the user's BurnBatch, which may be gone by then. */
+#include <burn/train/loader.h>
+
+#include "dataset_private.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_PREFETCH = 4, MOST_WORKERS = 1024, MOST_PREFETCH = 65536 };
+
+struct BurnLoader {
+  BurnDataset *dataset;
+  BurnLoaderConfig config;
+  size_t item_count;
+  size_t column_count;
+  size_t bytes[BURN_MAX_COLUMNS]; /* of one item */
+};
+
+/* The tensors of one batch, or why there are none. */
+typedef struct Made {
+  BurnStatus status;
+  BurnTensor *tensors[BURN_MAX_COLUMNS];
+} Made;
+
+typedef struct Slot {
+  bool ready;
+  Made made;
+} Slot;
+
+/* Host memory in which one thread gathers the items of a batch. */
+typedef struct Staging {
+  unsigned char *columns[BURN_MAX_COLUMNS];
+} Staging;
+
+struct BurnBatches {
+  const BurnLoader *loader;
+  BurnDevice *device;
+  size_t *order; /* items in the order of the epoch; NULL: as they are */
+  size_t next;   /* batch that the consumer takes next */
+  size_t batch_count;
+  bool ended;        /* nothing more will be handed out */
+  BurnStatus status; /* the first failure that the consumer met */
+  Made handed_out;
+  Staging staging; /* without workers */
+  size_t worker_count;
+  pthread_t *workers;
+  size_t slot_count;
+  /* the rest is shared with the workers, under the mutex */
+  pthread_mutex_t mutex;
+  pthread_cond_t slot_ready, slot_free;
+  bool stopping;
+  size_t drawn; /* batch that a worker draws next */
+  size_t freed; /* batches below this have left their slots */
+  Slot *slots;
+};
+
+/* -- the loader ------------------------------------------------------------------------------------------------------------ */
+
+/* Sizes that the loader will multiply, checked once. */
+static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfig *config) {
+  if (config->batch_size < 1)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: batch size 0, at least 1 expected");
+  if (config->workers > MOST_WORKERS || config->prefetch > MOST_PREFETCH)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: %zu workers and prefetch %zu, at most %d and %d expected",
+                            config->workers, config->prefetch, MOST_WORKERS, MOST_PREFETCH);
+  const size_t count = burn_dataset_count(dataset);
+  const size_t most = config->batch_size < count ? config->batch_size : count;
+  for (size_t i = 0; i < burn_dataset_column_count(dataset); i++) {
+    const size_t bytes = burn_dataset_column_bytes(dataset, i);
+    if (most > (size_t)PTRDIFF_MAX / bytes)
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: a batch of %zu items of %zu bytes is too large", most,
+                              bytes);
+  }
+  return BURN_OK;
+}
+
+BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config, BurnStatus *status) {
+  if (dataset == NULL) {
+    if (status != NULL && *status == BURN_OK) *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: no dataset");
+    return NULL;
+  }
+  BurnStatus result = loader_check(dataset, config);
+  BurnLoader *loader = result == BURN_OK ? calloc(1, sizeof *loader) : NULL;
+  if (result == BURN_OK && loader == NULL) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: out of memory");
+  burn__store_status(status, result);
+  if (result != BURN_OK) {
+    burn_dataset_drop(dataset);
+    return NULL;
+  }
+  loader->dataset = dataset;
+  loader->config = *config;
+  if (loader->config.prefetch == 0) loader->config.prefetch = DEFAULT_PREFETCH;
+  loader->item_count = burn_dataset_count(dataset);
+  loader->column_count = burn_dataset_column_count(dataset);
+  for (size_t i = 0; i < loader->column_count; i++) loader->bytes[i] = burn_dataset_column_bytes(dataset, i);
+  return loader;
+}
+
+void burn_loader_destroy(BurnLoader *loader) {
+  if (loader == NULL) return;
+  burn_dataset_drop(loader->dataset);
+  free(loader);
+}
+
+size_t burn_loader_batch_count(const BurnLoader *loader) {
+  return loader->item_count / loader->config.batch_size + (loader->item_count % loader->config.batch_size != 0);
+}
+
+size_t burn_loader_item_count(const BurnLoader *loader) { return loader->item_count; }
+
+/* Items in batch `index`: the last one may be short. */
+static size_t batch_item_count(const BurnLoader *loader, size_t index) {
+  const size_t left = loader->item_count - index * loader->config.batch_size;
+  return left < loader->config.batch_size ? left : loader->config.batch_size;
+}
+
+/* -- making one batch ------------------------------------------------------------------------------------------------------ */
+
+static void staging_release(Staging *staging) {
+  for (size_t i = 0; i < BURN_MAX_COLUMNS; i++) free(staging->columns[i]);
+}
+
+/* Room for a full batch; false when out of memory, with nothing kept. */
+static bool staging_init(Staging *staging, const BurnLoader *loader) {
+  memset(staging, 0, sizeof *staging);
+  const size_t items = loader->item_count > 0 ? batch_item_count(loader, 0) : 1;
+  for (size_t i = 0; i < loader->column_count; i++) {
+    staging->columns[i] = malloc(items * loader->bytes[i]);
+    if (staging->columns[i] == NULL) {
+      staging_release(staging);
+      return false;
+    }
+  }
+  return true;
+}
+
+static void made_release(Made *made) {
+  for (size_t i = 0; i < BURN_MAX_COLUMNS; i++) burn_drop(made->tensors[i]);
+  memset(made, 0, sizeof *made);
+}
+
+/* The shape of a batch of a column: [count, ...]. */
+static BurnShape batch_shape(const BurnColumn *column, size_t count) {
+  BurnShape shape = {column->shape.rank + 1, {(int64_t)count}};
+  for (uint32_t i = 0; i < column->shape.rank; i++) shape.dims[i + 1] = column->shape.dims[i];
+  return shape;
+}
+
+/* Reads the items of batch `index` into the staging memory. */
+static BurnStatus items_gather(const BurnBatches *batches, size_t index, const Staging *staging) {
+  const BurnLoader *loader = batches->loader;
+  const size_t first = index * loader->config.batch_size, count = batch_item_count(loader, index);
+  for (size_t i = 0; i < count; i++) {
+    void *columns[BURN_MAX_COLUMNS] = {NULL};
+    for (size_t j = 0; j < loader->column_count; j++) columns[j] = staging->columns[j] + i * loader->bytes[j];
+    const size_t item = batches->order != NULL ? batches->order[first + i] : first + i;
+    const BurnStatus status = burn_dataset_get(loader->dataset, item, columns);
+    if (status != BURN_OK) return burn_status_annotate(status, "loader: item %zu, in batch %zu", item, index);
+  }
+  return BURN_OK;
+}
+
+/* Makes batch `index`. A failure leaves no tensors. */
+static Made batch_make(const BurnBatches *batches, size_t index, const Staging *staging) {
+  const BurnLoader *loader = batches->loader;
+  Made made = {items_gather(batches, index, staging), {NULL}};
+  for (size_t i = 0; made.status == BURN_OK && i < loader->column_count; i++) {
+    const BurnColumn *column = burn_dataset_column(loader->dataset, i);
+    const BurnShape shape = batch_shape(column, batch_item_count(loader, index));
+    made.tensors[i] = burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape);
+    made.status = burn_tensor_status(made.tensors[i]);
+  }
+  if (made.status == BURN_OK) return made;
+  const BurnStatus status = made.status;
+  made_release(&made);
+  made.status = status;
+  return made;
+}
+
+/* -- workers --------------------------------------------------------------------------------------------------------------- */
+
+/* Draws the number of the next batch once its slot is free; false when there is no more to do. */
+static bool batch_draw(BurnBatches *batches, size_t *index) {
+  pthread_mutex_lock(&batches->mutex);
+  while (!batches->stopping && batches->drawn < batches->batch_count && batches->drawn - batches->freed >= batches->slot_count)
+    pthread_cond_wait(&batches->slot_free, &batches->mutex);
+  const bool any = !batches->stopping && batches->drawn < batches->batch_count;
+  if (any) *index = batches->drawn++;
+  pthread_mutex_unlock(&batches->mutex);
+  return any;
+}
+
+/* Puts a batch into its slot. After a failure no further batches are drawn: nobody would get them. */
+static void batch_deliver(BurnBatches *batches, size_t index, Made made) {
+  pthread_mutex_lock(&batches->mutex);
+  batches->slots[index % batches->slot_count] = (Slot){true, made};
+  if (made.status != BURN_OK) batches->stopping = true;
+  pthread_cond_broadcast(&batches->slot_ready);
+  if (batches->stopping) pthread_cond_broadcast(&batches->slot_free);
+  pthread_mutex_unlock(&batches->mutex);
+}
+
+static void *worker_run(void *argument) {
+  BurnBatches *batches = argument;
+  Staging staging;
+  const bool staged = staging_init(&staging, batches->loader);
+  for (size_t index = 0; batch_draw(batches, &index);) {
+    Made made = {BURN_OK, {NULL}};
+    if (staged) {
+      made = batch_make(batches, index, &staging);
+    } else {
+      made.status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for a batch of %zu items",
+                                     batch_item_count(batches->loader, index));
+    }
+    batch_deliver(batches, index, made);
+  }
+  if (staged) staging_release(&staging);
+  return NULL;
+}
+
+/* Waits for the slot of batches->next and empties it. Every drawn number is delivered, and numbers are drawn in order: so the
+ * batch waited for comes, or an earlier one has failed and has ended the iteration. */
+static Made batch_receive(BurnBatches *batches) {
+  pthread_mutex_lock(&batches->mutex);
+  Slot *slot = &batches->slots[batches->next % batches->slot_count];
+  while (!slot->ready) pthread_cond_wait(&batches->slot_ready, &batches->mutex);
+  const Made made = slot->made;
+  memset(slot, 0, sizeof *slot);
+  batches->freed = batches->next + 1;
+  pthread_cond_signal(&batches->slot_free);
+  pthread_mutex_unlock(&batches->mutex);
+  return made;
+}
+
+/* -- starting -------------------------------------------------------------------------------------------------------------- */
+
+/* Handed out when there is no memory even for an iteration. */
+static const BurnBatches nothing_started = {.ended = true};
+
+static BurnStatus order_create(BurnBatches *batches, size_t epoch) {
+  const BurnLoader *loader = batches->loader;
+  if (!loader->config.shuffle || loader->item_count == 0) return BURN_OK;
+  const bool fits = loader->item_count <= (size_t)PTRDIFF_MAX / sizeof(size_t);
+  batches->order = fits ? malloc(loader->item_count * sizeof(size_t)) : NULL;
+  if (batches->order == NULL)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to shuffle %zu items", loader->item_count);
+  uint32_t key[4];
+  burn_philox(loader->config.seed, (uint64_t)epoch, key);
+  burn__permutation((uint64_t)key[0] | (uint64_t)key[1] << 32, batches->order, loader->item_count);
+  return BURN_OK;
+}
+
+/* Starts the workers; those that run when one fails to are joined by burn_batches_stop. */
+static BurnStatus workers_start(BurnBatches *batches) {
+  const size_t left = batches->batch_count - batches->next;
+  const size_t wanted = batches->loader->config.workers < left ? batches->loader->config.workers : left;
+  batches->slot_count = batches->loader->config.prefetch < left ? batches->loader->config.prefetch : left;
+  batches->slots = calloc(batches->slot_count, sizeof *batches->slots);
+  batches->workers = calloc(wanted, sizeof *batches->workers);
+  if (batches->slots == NULL || batches->workers == NULL)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for %zu workers", wanted);
+  for (; batches->worker_count < wanted; batches->worker_count++) {
+    const int failure = pthread_create(&batches->workers[batches->worker_count], NULL, worker_run, batches);
+    if (failure != 0)
+      return burn_status_make(BURN_STATUS_INTERNAL, "loader: worker %zu of %zu could not be started: error %d",
+                              batches->worker_count + 1, wanted, failure);
+  }
+  return BURN_OK;
+}
+
+static BurnStatus batches_start(BurnBatches *batches, size_t epoch, size_t first_batch) {
+  const BurnStatus device = burn_device_status(batches->device);
+  if (device != BURN_OK) return device;
+  if (epoch < 1) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: epoch 0, epochs count from 1");
+  if (first_batch > batches->batch_count)
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "loader: first batch %zu asked for, the epoch has %zu", first_batch,
+                            batches->batch_count);
+  batches->next = batches->drawn = batches->freed = first_batch;
+  const BurnStatus status = order_create(batches, epoch);
+  if (status != BURN_OK || first_batch == batches->batch_count) return status;
+  if (batches->loader->config.workers > 0) return workers_start(batches);
+  if (!staging_init(&batches->staging, batches->loader))
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for a batch of %zu items",
+                            batch_item_count(batches->loader, 0));
+  return BURN_OK;
+}
+
+BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch, size_t first_batch) {
+  BurnBatches *batches = calloc(1, sizeof *batches);
+  if (batches == NULL) return (BurnBatches *)&nothing_started;
+  batches->loader = loader;
+  batches->device = device;
+  batches->batch_count = burn_loader_batch_count(loader);
+  pthread_mutex_init(&batches->mutex, NULL);
+  pthread_cond_init(&batches->slot_ready, NULL);
+  pthread_cond_init(&batches->slot_free, NULL);
+  batches->status = batches_start(batches, epoch, first_batch);
+  batches->ended = batches->status != BURN_OK;
+  return batches;
+}
+
+/* -- consuming ------------------------------------------------------------------------------------------------------------- */
+
+bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
+  memset(batch, 0, sizeof *batch);
+  if (batches == &nothing_started) return false;
+  made_release(&batches->handed_out);
+  if (batches->ended || batches->next == batches->batch_count) return false;
+  const Made made = batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next, &batches->staging);
+  if (made.status != BURN_OK) {
+    batches->status = made.status;
+    batches->ended = true;
+    return false;
+  }
+  batches->handed_out = made;
+  batch->index = batches->next++;
+  batch->item_count = batch_item_count(batches->loader, batch->index);
+  batch->column_count = batches->loader->column_count;
+  for (size_t i = 0; i < batch->column_count; i++) {
+    batch->names[i] = burn_dataset_column(batches->loader->dataset, i)->name;
+    batch->tensors[i] = made.tensors[i];
+  }
+  return true;
+}
+
+/* Tells the workers to end and waits for them. */
+static void workers_stop(BurnBatches *batches) {
+  pthread_mutex_lock(&batches->mutex);
+  batches->stopping = true;
+  pthread_cond_broadcast(&batches->slot_free);
+  pthread_mutex_unlock(&batches->mutex);
+  for (size_t i = 0; i < batches->worker_count; i++) pthread_join(batches->workers[i], NULL);
+}
+
+BurnStatus burn_batches_stop(BurnBatches *batches) {
+  if (batches == &nothing_started) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
+  workers_stop(batches);
+  const BurnStatus status = batches->status;
+  for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) made_release(&batches->slots[i].made);
+  made_release(&batches->handed_out);
+  staging_release(&batches->staging);
+  pthread_cond_destroy(&batches->slot_free);
+  pthread_cond_destroy(&batches->slot_ready);
+  pthread_mutex_destroy(&batches->mutex);
+  free(batches->workers);
+  free(batches->slots);
+  free(batches->order);
+  free(batches);
+  return status;
+}
+
+/* "a", "b": the columns of a batch, for messages; cut to the room there is. */
+static void names_list(const BurnBatch *batch, char *text, size_t bytes) {
+  text[0] = '\0';
+  for (size_t i = 0, used = 0; i < batch->column_count && used < bytes; i++) {
+    const int length = snprintf(text + used, bytes - used, "%s\"%s\"", i > 0 ? ", " : "", batch->names[i]);
+    if (length < 0) return;
+    used += (size_t)length;
+  }
+}
+
+BurnTensor *burn_batch_take(BurnBatch *batch, const char *column) {
+  for (size_t i = 0; i < batch->column_count; i++) {
+    if (strcmp(batch->names[i], column) != 0) continue;
+    const BurnTensor *tensor = batch->tensors[i];
+    batch->tensors[i] = NULL;
+    if (tensor != NULL) return burn_clone(tensor);
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_TENSOR_TAKEN, "batch: column \"%s\" was taken already", column));
+  }
+  char names[256];
+  names_list(batch, names, sizeof names);
+  return burn_tensor_failed(burn_status_make(BURN_STATUS_NOT_FOUND, "batch: no column \"%s\"; it has %s", column,
+                                             batch->column_count > 0 ? names : "none"));
+}
