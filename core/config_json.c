@@ -156,9 +156,8 @@ static BurnStatus write_variant(BurnTextBuilder *out, const Place *place, const 
   burn__text_indent(out, level + 1);
   write_text(out, variant->name, strlen(variant->name));
   burn__text_add(out, ": ");
-  BurnStatus status = variant->fields[0].name
-                          ? write_object(out, &here, variant->fields, variant->field_count, data, level + 1)
-                          : write_unnamed(out, &here, variant, data, level + 1);
+  BurnStatus status = variant->fields[0].name ? write_object(out, &here, variant->fields, variant->field_count, data, level + 1)
+                                              : write_unnamed(out, &here, variant, data, level + 1);
   burn__text_add(out, "\n");
   burn__text_indent(out, level);
   burn__text_add(out, "}");
@@ -168,16 +167,26 @@ static BurnStatus write_variant(BurnTextBuilder *out, const Place *place, const 
 static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data,
                               unsigned level) {
   switch (type->kind) {
-    case BURN_TYPE_SIZE: write_integer(out, false, *(const size_t *)data); return BURN_OK;
+    case BURN_TYPE_SIZE:
+      write_integer(out, false, *(const size_t *)data);
+      return BURN_OK;
     case BURN_TYPE_I64: {
       int64_t value = *(const int64_t *)data;
       write_integer(out, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
       return BURN_OK;
     }
-    case BURN_TYPE_F64: write_double(out, *(const double *)data); return BURN_OK;
-    case BURN_TYPE_BOOL: burn__text_add(out, *(const bool *)data ? "true" : "false"); return BURN_OK;
-    case BURN_TYPE_TEXT: write_text(out, data, strnlen(data, type->bytes)); return BURN_OK;
-    case BURN_TYPE_SIZES: write_sizes(out, data, type->count); return BURN_OK;
+    case BURN_TYPE_F64:
+      write_double(out, *(const double *)data);
+      return BURN_OK;
+    case BURN_TYPE_BOOL:
+      burn__text_add(out, *(const bool *)data ? "true" : "false");
+      return BURN_OK;
+    case BURN_TYPE_TEXT:
+      write_text(out, data, strnlen(data, type->bytes));
+      return BURN_OK;
+    case BURN_TYPE_SIZES:
+      write_sizes(out, data, type->count);
+      return BURN_OK;
     case BURN_TYPE_OPTION_F64: {
       const BurnOptionF64 *option = data;
       if (option->present) {
@@ -187,9 +196,12 @@ static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const Bu
       }
       return BURN_OK;
     }
-    case BURN_TYPE_VARIANT: return write_variant(out, place, type, data, level);
-    case BURN_TYPE_CONFIG: return write_object(out, place, type->fields, type->field_count, data, level);
-    default: return fail_at(place, "a %s cannot stand in a config", type->name);
+    case BURN_TYPE_VARIANT:
+      return write_variant(out, place, type, data, level);
+    case BURN_TYPE_CONFIG:
+      return write_object(out, place, type->fields, type->field_count, data, level);
+    default:
+      return fail_at(place, "a %s cannot stand in a config", type->name);
   }
 }
 
@@ -384,25 +396,32 @@ static BurnStatus read_variant(const Place *place, const cJSON *json, const Burn
 
 static BurnStatus read_value(const Place *place, const cJSON *json, const BurnType *type, void *out) {
   switch (type->kind) {
-    case BURN_TYPE_SIZE: return read_size(place, json, out);
-    case BURN_TYPE_I64: return read_i64(place, json, out);
-    case BURN_TYPE_F64: return read_double(place, json, out);
+    case BURN_TYPE_SIZE:
+      return read_size(place, json, out);
+    case BURN_TYPE_I64:
+      return read_i64(place, json, out);
+    case BURN_TYPE_F64:
+      return read_double(place, json, out);
     case BURN_TYPE_BOOL:
       if (!cJSON_IsBool(json)) return wrong_kind(place, "boolean", json);
       *(bool *)out = cJSON_IsTrue(json) != 0;
       return BURN_OK;
-    case BURN_TYPE_TEXT: return read_text(place, json, out);
-    case BURN_TYPE_SIZES: return read_sizes(place, json, type->count, out);
+    case BURN_TYPE_TEXT:
+      return read_text(place, json, out);
+    case BURN_TYPE_SIZES:
+      return read_sizes(place, json, type->count, out);
     case BURN_TYPE_OPTION_F64: {
       BurnOptionF64 *option = out;
       *option = (BurnOptionF64){!cJSON_IsNull(json), 0};
       return option->present ? read_double(place, json, &option->value) : BURN_OK;
     }
-    case BURN_TYPE_VARIANT: return read_variant(place, json, type, out);
+    case BURN_TYPE_VARIANT:
+      return read_variant(place, json, type, out);
     case BURN_TYPE_CONFIG:
       memcpy(out, type->defaults, type->bytes);
       return read_object(place, json, type->fields, type->field_count, false, out);
-    default: return fail_at(place, "a %s cannot stand in a config", type->name);
+    default:
+      return fail_at(place, "a %s cannot stand in a config", type->name);
   }
 }
 

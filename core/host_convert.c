@@ -68,10 +68,18 @@ static double load_float(const void *in, BurnDType dtype, size_t index) {
   float f32;
   uint16_t bits;
   switch (dtype) {
-    case BURN_DTYPE_F64: LOAD(double, in, index, &f64); return f64;
-    case BURN_DTYPE_F32: LOAD(float, in, index, &f32); return (double)f32;
-    case BURN_DTYPE_F16: LOAD(uint16_t, in, index, &bits); return burn__f16_to_double(bits);
-    default: LOAD(uint16_t, in, index, &bits); return burn__bf16_to_double(bits);
+    case BURN_DTYPE_F64:
+      LOAD(double, in, index, &f64);
+      return f64;
+    case BURN_DTYPE_F32:
+      LOAD(float, in, index, &f32);
+      return (double)f32;
+    case BURN_DTYPE_F16:
+      LOAD(uint16_t, in, index, &bits);
+      return burn__f16_to_double(bits);
+    default:
+      LOAD(uint16_t, in, index, &bits);
+      return burn__bf16_to_double(bits);
   }
 }
 
@@ -104,11 +112,21 @@ static int64_t load_int(const void *in, BurnDType dtype, size_t index) {
   int32_t i32;
   int64_t i64;
   switch (dtype) {
-    case BURN_DTYPE_U8: LOAD(uint8_t, in, index, &u8); return u8;
-    case BURN_DTYPE_I8: LOAD(int8_t, in, index, &i8); return i8;
-    case BURN_DTYPE_I16: LOAD(int16_t, in, index, &i16); return i16;
-    case BURN_DTYPE_I32: LOAD(int32_t, in, index, &i32); return i32;
-    default: LOAD(int64_t, in, index, &i64); return i64;
+    case BURN_DTYPE_U8:
+      LOAD(uint8_t, in, index, &u8);
+      return u8;
+    case BURN_DTYPE_I8:
+      LOAD(int8_t, in, index, &i8);
+      return i8;
+    case BURN_DTYPE_I16:
+      LOAD(int16_t, in, index, &i16);
+      return i16;
+    case BURN_DTYPE_I32:
+      LOAD(int32_t, in, index, &i32);
+      return i32;
+    default:
+      LOAD(int64_t, in, index, &i64);
+      return i64;
   }
 }
 
@@ -124,11 +142,21 @@ static int64_t load_int(const void *in, BurnDType dtype, size_t index) {
 
 static bool store_int(void *out, BurnDType dtype, size_t index, int64_t value) {
   switch (dtype) {
-    case BURN_DTYPE_U8: STORE_INT(uint8_t, 0, UINT8_MAX); return false;
-    case BURN_DTYPE_I8: STORE_INT(int8_t, INT8_MIN, INT8_MAX); return false;
-    case BURN_DTYPE_I16: STORE_INT(int16_t, INT16_MIN, INT16_MAX); return false;
-    case BURN_DTYPE_I32: STORE_INT(int32_t, INT32_MIN, INT32_MAX); return false;
-    default: STORE(int64_t, out, index, value); return true;
+    case BURN_DTYPE_U8:
+      STORE_INT(uint8_t, 0, UINT8_MAX);
+      return false;
+    case BURN_DTYPE_I8:
+      STORE_INT(int8_t, INT8_MIN, INT8_MAX);
+      return false;
+    case BURN_DTYPE_I16:
+      STORE_INT(int16_t, INT16_MIN, INT16_MAX);
+      return false;
+    case BURN_DTYPE_I32:
+      STORE_INT(int32_t, INT32_MIN, INT32_MAX);
+      return false;
+    default:
+      STORE(int64_t, out, index, value);
+      return true;
   }
 }
 

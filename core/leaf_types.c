@@ -1,10 +1,10 @@
 /* leaf_types.c - descriptors of the types that rows of configs and modules end in: numbers, texts, parameters, lists. */
 #include <burn/module.h>
 
-#define LEAF(Type, KIND, count)                                                                        \
-  const BurnType *Type##_type(void) {                                                                  \
+#define LEAF(Type, KIND, count)                                                                         \
+  const BurnType *Type##_type(void) {                                                                   \
     static const BurnType type = {BURN_TYPE_##KIND, #Type, sizeof(Type), 0, NULL, NULL, (count), NULL}; \
-    return &type;                                                                                      \
+    return &type;                                                                                       \
   }
 
 LEAF(BurnSize, SIZE, 0)

@@ -67,11 +67,20 @@ static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) 
     void *member = data + field->offset;
     size_t before = path_push(walker, field->name);
     switch (field_type->kind) {
-      case BURN_TYPE_PARAM: status = walk_tensor(walker, member, NULL); break;
-      case BURN_TYPE_BUFFER: status = walk_tensor(walker, NULL, member); break;
-      case BURN_TYPE_MODULE: status = walk_fields(walker, field_type, member); break;
-      case BURN_TYPE_MODULE_LIST: status = walk_list(walker, member); break;
-      default: break;
+      case BURN_TYPE_PARAM:
+        status = walk_tensor(walker, member, NULL);
+        break;
+      case BURN_TYPE_BUFFER:
+        status = walk_tensor(walker, NULL, member);
+        break;
+      case BURN_TYPE_MODULE:
+        status = walk_fields(walker, field_type, member);
+        break;
+      case BURN_TYPE_MODULE_LIST:
+        status = walk_list(walker, member);
+        break;
+      default:
+        break;
     }
     path_pop(walker, before);
   }
@@ -104,7 +113,7 @@ bool burn__type_has_tensors(const BurnType *type) {
 /* -- lists ---------------------------------------------------------------------------------------------------------------- */
 
 BurnModuleList burn_module_list(const BurnType *type, size_t count) {
-  void *data = count ? calloc(count, type->bytes) : NULL;
+  void *data = count && count <= PTRDIFF_MAX / type->bytes ? calloc(count, type->bytes) : NULL;
   return (BurnModuleList){type, data, data ? count : 0};
 }
 

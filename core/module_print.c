@@ -70,13 +70,27 @@ static void print_sizes(BurnTextBuilder *out, const size_t *values, uint32_t cou
 
 static void print_constant(BurnTextBuilder *out, const BurnType *type, const void *data) {
   switch (type->kind) {
-    case BURN_TYPE_SIZE: burn__text_addf(out, "%zu", *(const size_t *)data); break;
-    case BURN_TYPE_I64: burn__text_addf(out, "%" PRId64, *(const int64_t *)data); break;
-    case BURN_TYPE_F64: burn__text_number(out, *(const double *)data); break;
-    case BURN_TYPE_BOOL: burn__text_add(out, *(const bool *)data ? "true" : "false"); break;
-    case BURN_TYPE_TEXT: burn__text_addf(out, "\"%.*s\"", (int)sizeof(BurnText), (const char *)data); break;
-    case BURN_TYPE_SIZES: print_sizes(out, data, type->count); break;
-    case BURN_TYPE_VARIANT: print_variant(out, type, data); break;
+    case BURN_TYPE_SIZE:
+      burn__text_addf(out, "%zu", *(const size_t *)data);
+      break;
+    case BURN_TYPE_I64:
+      burn__text_addf(out, "%" PRId64, *(const int64_t *)data);
+      break;
+    case BURN_TYPE_F64:
+      burn__text_number(out, *(const double *)data);
+      break;
+    case BURN_TYPE_BOOL:
+      burn__text_add(out, *(const bool *)data ? "true" : "false");
+      break;
+    case BURN_TYPE_TEXT:
+      burn__text_addf(out, "\"%.*s\"", (int)sizeof(BurnText), (const char *)data);
+      break;
+    case BURN_TYPE_SIZES:
+      print_sizes(out, data, type->count);
+      break;
+    case BURN_TYPE_VARIANT:
+      print_variant(out, type, data);
+      break;
     case BURN_TYPE_OPTION_F64: {
       const BurnOptionF64 *option = data;
       if (option->present) {
@@ -86,7 +100,9 @@ static void print_constant(BurnTextBuilder *out, const BurnType *type, const voi
       }
       break;
     }
-    default: burn__text_add(out, "?"); break;
+    default:
+      burn__text_add(out, "?");
+      break;
   }
 }
 
@@ -106,12 +122,22 @@ static void print_list(BurnTextBuilder *out, const BurnModuleList *list, unsigne
 
 static void print_member(BurnTextBuilder *out, const BurnType *type, void *member, unsigned level) {
   switch (type->kind) {
-    case BURN_TYPE_PARAM: print_tensor(out, burn_param_value(member)); break;
-    case BURN_TYPE_BUFFER: print_tensor(out, burn_buffer_value(member)); break;
+    case BURN_TYPE_PARAM:
+      print_tensor(out, burn_param_value(member));
+      break;
+    case BURN_TYPE_BUFFER:
+      print_tensor(out, burn_buffer_value(member));
+      break;
     case BURN_TYPE_MODULE:
-    case BURN_TYPE_CONFIG: print_fields(out, type, member, level); break;
-    case BURN_TYPE_MODULE_LIST: print_list(out, member, level); break;
-    default: print_constant(out, type, member); break;
+    case BURN_TYPE_CONFIG:
+      print_fields(out, type, member, level);
+      break;
+    case BURN_TYPE_MODULE_LIST:
+      print_list(out, member, level);
+      break;
+    default:
+      print_constant(out, type, member);
+      break;
   }
 }
 

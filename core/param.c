@@ -86,9 +86,7 @@ void burn_param_set(BurnParam *param, BurnTensor *value) {
 /* -- buffers -------------------------------------------------------------------------------------------------------------- */
 
 /* State must not drag the graph of a step along. */
-static BurnTensor *without_history(BurnTensor *value) {
-  return value && burn_is_tracked(value) ? burn_detach(value) : value;
-}
+static BurnTensor *without_history(BurnTensor *value) { return value && burn_is_tracked(value) ? burn_detach(value) : value; }
 
 BurnBuffer burn_buffer(BurnTensor *value) {
   BurnBufferCell *cell = malloc(sizeof *cell);

@@ -91,7 +91,8 @@ BurnStatus burn__gzip_compress(const uint8_t *bytes, size_t count, uint8_t **out
 
 static BurnStatus expand_failure(const z_stream *stream, int result, size_t offset) {
   if (result == Z_MEM_ERROR) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gzip: no memory");
-  if (result == Z_BUF_ERROR) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: file ends at byte %zu, too early", offset);
+  if (result == Z_BUF_ERROR)
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: file ends at byte %zu, too early", offset);
   return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: byte %zu: %s", offset, stream->msg ? stream->msg : "bad data");
 }
 

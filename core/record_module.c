@@ -130,7 +130,11 @@ static BurnStatus list_to_value(const Step *step, const BurnModuleList *list, Bu
     (void)snprintf(name, sizeof name, "%zu", i);
     const Step here = {step, name};
     status = fields_to_value(&here, list->type, burn_module_list_at(list, i), &item);
-    if (status == BURN_OK) (void)burn_value_append(array, item);
+    if (status == BURN_OK) {
+      (void)burn_value_append(array, item);
+    } else {
+      burn_value_destroy(item);
+    }
   }
   *out = array;
   return status;
@@ -147,11 +151,17 @@ static BurnStatus field_to_value(const Step *step, const BurnType *type, void *m
   const BurnParam *param = member;
   const BurnBuffer *buffer = member;
   switch (type->kind) {
-    case BURN_TYPE_PARAM: return tensor_to_value(step, burn_param_value(param), param->id, out);
-    case BURN_TYPE_BUFFER: return tensor_to_value(step, burn_buffer_value(buffer), burn__buffer_id(buffer), out);
-    case BURN_TYPE_MODULE: return fields_to_value(step, type, member, out);
-    case BURN_TYPE_MODULE_LIST: return list_to_value(step, member, out);
-    default: *out = constant_to_value(type); return BURN_OK;
+    case BURN_TYPE_PARAM:
+      return tensor_to_value(step, burn_param_value(param), param->id, out);
+    case BURN_TYPE_BUFFER:
+      return tensor_to_value(step, burn_buffer_value(buffer), burn__buffer_id(buffer), out);
+    case BURN_TYPE_MODULE:
+      return fields_to_value(step, type, member, out);
+    case BURN_TYPE_MODULE_LIST:
+      return list_to_value(step, member, out);
+    default:
+      *out = constant_to_value(type);
+      return BURN_OK;
   }
 }
 
@@ -336,9 +346,12 @@ static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *t
       return load_tensor(loader, step, burn_param_value(member), (Pending){member, NULL, NULL, 0}, record);
     case BURN_TYPE_BUFFER:
       return load_tensor(loader, step, burn_buffer_value(member), (Pending){NULL, member, NULL, 0}, record);
-    case BURN_TYPE_MODULE: return load_fields(loader, step, type, member, record);
-    case BURN_TYPE_MODULE_LIST: return load_list(loader, step, member, record);
-    default: return refuse_tensors(step, record);
+    case BURN_TYPE_MODULE:
+      return load_fields(loader, step, type, member, record);
+    case BURN_TYPE_MODULE_LIST:
+      return load_list(loader, step, member, record);
+    default:
+      return refuse_tensors(step, record);
   }
 }
 

@@ -1,11 +1,11 @@
 /* record_read.c - record files as trees. Every byte is hostile.
  *
  * msgpack-c's own unpacker reserves memory for as many entries as a header claims; so the objects are walked here. A length is
- * compared with the bytes that are left before anything is made of it, nesting and the number of objects are bounded, lists grow
- * as entries are really read, and a tensor's shape must give exactly the bytes that stand there. Failures name the byte.
+ * compared with the bytes that are left before anything is made of it, nesting and the number of objects are bounded, lists
+ * grow as entries are really read, and a tensor's shape must give exactly the bytes that stand there. Failures name the byte.
  *
- * MessagePack has no checksum: a flipped bit inside the data of a tensor reads as another number. Everything else is noticed, or
- * harmless (a name that nobody looks for). Gzipped files are covered by their CRC. */
+ * MessagePack has no checksum: a flipped bit inside the data of a tensor reads as another number. Everything else is noticed,
+ * or harmless (a name that nobody looks for). Gzipped files are covered by their CRC. */
 #include "file_write.h"
 #include "host_convert.h"
 #include "record_internal.h"
@@ -42,6 +42,7 @@ typedef struct HeadRow {
   uint8_t kind, bytes, form; /* form of a number: 'u' unsigned, 'i' signed, 'f' float; 0xff kind: refused */
 } HeadRow;
 
+/* clang-format off */
 static const HeadRow head_rows[32] = {
     [0x00] = {BURN_VALUE_NIL, 0, 0},    [0x01] = {0xff, 0, 0},
     [0x02] = {BURN_VALUE_BOOL, 0, 0},   [0x03] = {BURN_VALUE_BOOL, 0, 0},
@@ -60,6 +61,7 @@ static const HeadRow head_rows[32] = {
     [0x1c] = {BURN_VALUE_ARRAY, 2, 0},  [0x1d] = {BURN_VALUE_ARRAY, 4, 0},
     [0x1e] = {BURN_VALUE_MAP, 2, 0},    [0x1f] = {BURN_VALUE_MAP, 4, 0},
 };
+/* clang-format on */
 
 /* `bits` as a two's complement number of `bytes` bytes. */
 static int64_t sign_extend(uint64_t bits, unsigned bytes) {
@@ -152,11 +154,11 @@ typedef struct FileDType {
 } FileDType;
 
 static const FileDType file_dtypes[] = {
-    {"F64", 8, BURN_DTYPE_F64, 0},    {"F32", 4, BURN_DTYPE_F32, 0},   {"Flex32", 4, BURN_DTYPE_F32, 0},
-    {"F16", 2, BURN_DTYPE_F16, 0},    {"BF16", 2, BURN_DTYPE_BF16, 0}, {"I64", 8, BURN_DTYPE_I64, 0},
-    {"I32", 4, BURN_DTYPE_I32, 0},    {"I16", 2, BURN_DTYPE_I16, 0},   {"I8", 1, BURN_DTYPE_I8, 0},
-    {"U64", 8, BURN_DTYPE_I64, 'u'},  {"U32", 4, BURN_DTYPE_I64, 'u'}, {"U16", 2, BURN_DTYPE_I32, 'u'},
-    {"U8", 1, BURN_DTYPE_U8, 0},      {"Bool", 1, BURN_DTYPE_BOOL, 'b'},
+    {"F64", 8, BURN_DTYPE_F64, 0},   {"F32", 4, BURN_DTYPE_F32, 0},     {"Flex32", 4, BURN_DTYPE_F32, 0},
+    {"F16", 2, BURN_DTYPE_F16, 0},   {"BF16", 2, BURN_DTYPE_BF16, 0},   {"I64", 8, BURN_DTYPE_I64, 0},
+    {"I32", 4, BURN_DTYPE_I32, 0},   {"I16", 2, BURN_DTYPE_I16, 0},     {"I8", 1, BURN_DTYPE_I8, 0},
+    {"U64", 8, BURN_DTYPE_I64, 'u'}, {"U32", 4, BURN_DTYPE_I64, 'u'},   {"U16", 2, BURN_DTYPE_I32, 'u'},
+    {"U8", 1, BURN_DTYPE_U8, 0},     {"Bool", 1, BURN_DTYPE_BOOL, 'b'},
 };
 static const FileDType bool_u32 = {"Bool U32", 4, BURN_DTYPE_BOOL, 'b'};
 
@@ -303,12 +305,22 @@ static BurnStatus fill_value(Reader *reader, const Head *head, size_t start, uns
   BurnValue *value = *out;
   BurnStatus status = BURN_OK;
   switch (head->kind) {
-    case BURN_VALUE_BOOL: value->as.boolean = head->length != 0; break;
-    case BURN_VALUE_INT: value->as.integer = head->integer; break;
-    case BURN_VALUE_FLOAT: value->as.number = head->number; break;
-    case BURN_VALUE_TEXT: status = read_text(reader, head, start, &value->as.text); break;
+    case BURN_VALUE_BOOL:
+      value->as.boolean = head->length != 0;
+      break;
+    case BURN_VALUE_INT:
+      value->as.integer = head->integer;
+      break;
+    case BURN_VALUE_FLOAT:
+      value->as.number = head->number;
+      break;
+    case BURN_VALUE_TEXT:
+      status = read_text(reader, head, start, &value->as.text);
+      break;
     case BURN_VALUE_ARRAY:
-    case BURN_VALUE_MAP: status = fill_list(reader, head, start, depth, out); break;
+    case BURN_VALUE_MAP:
+      status = fill_list(reader, head, start, depth, out);
+      break;
     case BURN__VALUE_BYTES:
       status = check_length(reader, start, head->length, 1);
       if (status != BURN_OK) break;
@@ -316,7 +328,8 @@ static BurnStatus fill_value(Reader *reader, const Head *head, size_t start, uns
       value->as.bytes.count = (size_t)head->length;
       reader->offset += (size_t)head->length;
       break;
-    default: break;
+    default:
+      break;
   }
   return status;
 }

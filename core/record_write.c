@@ -178,13 +178,25 @@ static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned dep
   }
   msgpack_packer *packer = &writer->packer;
   switch (value->kind) {
-    case BURN_VALUE_NIL: note(writer, msgpack_pack_nil(packer)); return BURN_OK;
-    case BURN_VALUE_BOOL: note(writer, value->as.boolean ? msgpack_pack_true(packer) : msgpack_pack_false(packer)); return BURN_OK;
-    case BURN_VALUE_INT: note(writer, msgpack_pack_int64(packer, value->as.integer)); return BURN_OK;
-    case BURN_VALUE_FLOAT: note(writer, msgpack_pack_double(packer, value->as.number)); return BURN_OK;
-    case BURN_VALUE_TEXT: put_text(writer, value->as.text); return BURN_OK;
-    case BURN_VALUE_TENSOR: return put_tensor(writer, value->as.tensor);
-    default: return put_list(writer, value, depth);
+    case BURN_VALUE_NIL:
+      note(writer, msgpack_pack_nil(packer));
+      return BURN_OK;
+    case BURN_VALUE_BOOL:
+      note(writer, value->as.boolean ? msgpack_pack_true(packer) : msgpack_pack_false(packer));
+      return BURN_OK;
+    case BURN_VALUE_INT:
+      note(writer, msgpack_pack_int64(packer, value->as.integer));
+      return BURN_OK;
+    case BURN_VALUE_FLOAT:
+      note(writer, msgpack_pack_double(packer, value->as.number));
+      return BURN_OK;
+    case BURN_VALUE_TEXT:
+      put_text(writer, value->as.text);
+      return BURN_OK;
+    case BURN_VALUE_TENSOR:
+      return put_tensor(writer, value->as.tensor);
+    default:
+      return put_list(writer, value, depth);
   }
 }
 

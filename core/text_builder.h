@@ -10,7 +10,8 @@ typedef struct BurnTextBuilder {
   size_t length, capacity;
   bool failed;
 } BurnTextBuilder;
-#define BURN_TEXT_BUILDER {NULL, 0, 0, false}
+#define BURN_TEXT_BUILDER \
+  { NULL, 0, 0, false }
 
 void burn__text_add_bytes(BurnTextBuilder *builder, const char *bytes, size_t count);
 void burn__text_add(BurnTextBuilder *builder, const char *text);

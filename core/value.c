@@ -245,8 +245,8 @@ const char *burn_value_as_text(const BurnValue *value, const char *fallback) {
 
 BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device) {
   if (burn_value_kind(value) != BURN_VALUE_TENSOR) {
-    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record value: no tensor (kind %u)",
-                                               burn_value_kind(value)));
+    return burn_tensor_failed(
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record value: no tensor (kind %u)", burn_value_kind(value)));
   }
   const BurnHostTensor *tensor = value->as.tensor;
   return burn_tensor_from(device, tensor->data, tensor->dtype, tensor->shape);

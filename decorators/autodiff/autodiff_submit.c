@@ -100,29 +100,38 @@ static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitiv
   return wrapped;
 }
 
+/* The primitives below the inputs of a call; NULL for absent ones. */
+static BurnStatus unwrap_inputs(const AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inputs) {
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    BurnPrimitive *x = call->inputs[i];
+    if (x && x->owner != layer->owner) return burn__autodiff_check_owner(layer, x, burn__autodiff_op_name(layer, call->op));
+    inputs[i] = x ? autodiff_tensor(x)->inner : NULL;
+  }
+  return BURN_OK;
+}
+
+/* Finds the rule to be recorded: none if nothing is tracked or no gradient flows. */
+static BurnStatus choose_rule(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow **row) {
+  *row = any_tracked(call) ? burn__gradient_row(call->op) : NULL;
+  if (*row || !any_tracked(call) || is_constant(layer, call->op)) return BURN_OK;
+  return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: there is no gradient rule; a tracked input needs the op's decomposition",
+                       burn__autodiff_op_name(layer, call->op));
+}
+
 BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call) {
   AutodiffLayer *layer = self;
-  const char *name = burn__autodiff_op_name(layer, call->op);
   if (call->output_count > BURN_MAX_OUTPUTS)
-    return AUTODIFF_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible", name, call->output_count,
-                         BURN_MAX_OUTPUTS);
-  const GradientRow *row = NULL;
-  if (any_tracked(call)) {
-    row = burn__gradient_row(call->op);
-    if (!row && !is_constant(layer, call->op))
-      return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: a tracked tensor needs its decomposition, or detach it", name);
-  }
+    return AUTODIFF_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
+                         burn__autodiff_op_name(layer, call->op), call->output_count, BURN_MAX_OUTPUTS);
   BurnPrimitive *on_stack[INPUTS_ON_STACK], **inputs = on_stack;
   const uint64_t bytes = call->input_count * sizeof *inputs;
   if (call->input_count > INPUTS_ON_STACK) inputs = (BurnPrimitive **)layer->host->allocate(bytes);
-  if (!inputs) return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs", name, call->input_count);
-  BurnStatus status = BURN_OK;
-  for (uint32_t i = 0; i < call->input_count && status == BURN_OK; i++) {
-    inputs[i] = NULL;
-    if (!call->inputs[i]) continue;
-    status = burn__autodiff_check_owner(layer, call->inputs[i], name);
-    inputs[i] = autodiff_tensor(call->inputs[i])->inner;
-  }
+  if (!inputs)
+    return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__autodiff_op_name(layer, call->op),
+                         call->input_count);
+  const GradientRow *row = NULL;
+  BurnStatus status = unwrap_inputs(layer, call, inputs);
+  if (status == BURN_OK) status = choose_rule(layer, call, &row);
   if (status == BURN_OK) status = run(layer, call, inputs, row);
   if (inputs != on_stack) layer->host->free(inputs, bytes);
   return status;

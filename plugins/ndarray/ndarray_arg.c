@@ -42,18 +42,12 @@ static const Finder *find_finder(BurnDType dtype) {
   static const Finder f32 = {run_f32, columns_f32}, f64 = {run_f64, columns_f64}, i32 = {run_i32, columns_i32};
   static const Finder i64 = {run_i64, columns_i64}, u8 = {run_u8, columns_u8};
   switch (dtype) {
-    case BURN_DTYPE_F32:
-      return &f32;
-    case BURN_DTYPE_F64:
-      return &f64;
-    case BURN_DTYPE_I32:
-      return &i32;
-    case BURN_DTYPE_I64:
-      return &i64;
-    case BURN_DTYPE_U8:
-      return &u8;
-    default:
-      return NULL;
+    case BURN_DTYPE_F32: return &f32;
+    case BURN_DTYPE_F64: return &f64;
+    case BURN_DTYPE_I32: return &i32;
+    case BURN_DTYPE_I64: return &i64;
+    case BURN_DTYPE_U8: return &u8;
+    default: return NULL;
   }
 }
 
@@ -93,8 +87,8 @@ static void BURN_CALL search_columns(void *context, int64_t begin, int64_t end) 
   NdTotals values;
   int64_t places[ND_COLUMNS] = {0};
   for (int64_t i = begin; i < end; i++) {
-    const int64_t o = i / groups, column = i % groups * ND_COLUMNS,
-                  width = nd_smaller(ND_COLUMNS, view->inner - column);
+    const int64_t o = i / groups, column = i % groups * ND_COLUMNS;
+    const int64_t width = nd_smaller(ND_COLUMNS, view->inner - column);
     const char *x = nd_axis_at(view, o, column);
     search->fold->columns(x, view->stride, view->count, width, &values);
     search->finder->in_columns(x, view->stride, view->count, width, &values, places);

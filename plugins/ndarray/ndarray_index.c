@@ -46,12 +46,9 @@ ND_CONVERT(u8, uint8_t)
 
 static bool convert_any(const Conversion *conversion, int64_t begin, int64_t end) {
   switch (conversion->dtype) {
-    case BURN_DTYPE_I32:
-      return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
-    case BURN_DTYPE_U8:
-      return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
-    default:
-      return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_I32: return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_U8: return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
+    default: return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
   }
 }
 
@@ -114,8 +111,7 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
 typedef void (*AddRow)(int64_t n, void *to, const void *values);
 typedef void (*AddAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
 
-/* The indexed tensor is [outer, size, inner]; the other side (results read or values added) is [outer, picks, inner].
- */
+/* The indexed tensor is [outer, size, inner]; the other side, results read or values added, is [outer, picks, inner]. */
 typedef struct Access {
   Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
   int64_t outer, size, inner, picks;
@@ -156,18 +152,10 @@ static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t bytes = access->inner * access->element_bytes;
   switch (bytes) {
-    case 1:
-      select_rows_1(access, bytes, begin, end);
-      return;
-    case 4:
-      select_rows_4(access, bytes, begin, end);
-      return;
-    case 8:
-      select_rows_8(access, bytes, begin, end);
-      return;
-    default:
-      select_rows_any(access, bytes, begin, end);
-      return;
+    case 1: select_rows_1(access, bytes, begin, end); return;
+    case 4: select_rows_4(access, bytes, begin, end); return;
+    case 8: select_rows_8(access, bytes, begin, end); return;
+    default: select_rows_any(access, bytes, begin, end); return;
   }
 }
 
@@ -226,18 +214,10 @@ ND_READ_AT(8)
 static void read_at(const Access *access, int64_t first, int64_t n, const int64_t *offsets) {
   char *to = access->to + first * access->element_bytes;
   switch (access->element_bytes) {
-    case 1:
-      read_at_1(n, to, access->from, offsets);
-      return;
-    case 2:
-      read_at_2(n, to, access->from, offsets);
-      return;
-    case 4:
-      read_at_4(n, to, access->from, offsets);
-      return;
-    default:
-      read_at_8(n, to, access->from, offsets);
-      return;
+    case 1: read_at_1(n, to, access->from, offsets); return;
+    case 2: read_at_2(n, to, access->from, offsets); return;
+    case 4: read_at_4(n, to, access->from, offsets); return;
+    default: read_at_8(n, to, access->from, offsets); return;
   }
 }
 
@@ -304,8 +284,7 @@ static bool choose_addition(Access *access, BurnDType dtype) {
     ND_CHOICE(I64, i64)
     ND_CHOICE(U8, u8)
 #undef ND_CHOICE
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -19,8 +19,7 @@ typedef struct Reduction {
   const NdFold *fold;
   NdAxisView view;
   char *out;
-  char *totals; /* of the blocks: [outer * inner, blocks] for runs, [outer, blocks, inner] for columns; NULL if blocks =
-                   1 */
+  char *totals; /* of blocks: [outer * inner, blocks] for runs, [outer, blocks, inner] for columns; NULL if uncut */
   int64_t out_bytes;     /* of a result element */
   int64_t blocks, block; /* the axis is cut into so many blocks of so many elements */
   int64_t divisor;
@@ -28,8 +27,8 @@ typedef struct Reduction {
 
 /* -- the view ------------------------------------------------------------------------------------------------------ */
 
-/* Merges axes begin .. end-1 into one of size *count and stride *stride; false if their strides do not fit. Without
- * elements all strides fit. */
+/* Merges axes begin .. end-1 into one of size *count and stride *stride; false if their strides do not fit. All fit
+ * where there are no elements. */
 static bool merge_axes(const NdTensor *x, uint32_t begin, uint32_t end, int64_t *count, int64_t *stride) {
   *count = 1;
   *stride = 1;
@@ -283,24 +282,15 @@ static BurnStatus run_reduce(Ndarray *nd, const BurnOpCall *call) {
 }
 
 const NdKernelRow nd_reduce_kernels[] = {
-    {BURN_OP_sum, run_reduce},
-    {BURN_OP_sum_dim, run_reduce},
-    {BURN_OP_mean, run_reduce},
-    {BURN_OP_mean_dim, run_reduce},
-    {BURN_OP_prod, run_reduce},
-    {BURN_OP_prod_dim, run_reduce},
-    {BURN_OP_max, run_reduce},
-    {BURN_OP_max_dim, run_reduce},
-    {BURN_OP_min, run_reduce},
-    {BURN_OP_min_dim, run_reduce},
-    {BURN_OP_any, run_reduce},
-    {BURN_OP_any_dim, run_reduce},
-    {BURN_OP_all, run_reduce},
-    {BURN_OP_all_dim, run_reduce},
-    {BURN_OP_argmax, nd_run_arg},
-    {BURN_OP_argmin, nd_run_arg},
-    {BURN_OP_softmax, nd_run_softmax},
-    {BURN_OP_log_softmax, nd_run_softmax},
+    {BURN_OP_sum, run_reduce},         {BURN_OP_sum_dim, run_reduce},
+    {BURN_OP_mean, run_reduce},        {BURN_OP_mean_dim, run_reduce},
+    {BURN_OP_prod, run_reduce},        {BURN_OP_prod_dim, run_reduce},
+    {BURN_OP_max, run_reduce},         {BURN_OP_max_dim, run_reduce},
+    {BURN_OP_min, run_reduce},         {BURN_OP_min_dim, run_reduce},
+    {BURN_OP_any, run_reduce},         {BURN_OP_any_dim, run_reduce},
+    {BURN_OP_all, run_reduce},         {BURN_OP_all_dim, run_reduce},
+    {BURN_OP_argmax, nd_run_arg},      {BURN_OP_argmin, nd_run_arg},
+    {BURN_OP_softmax, nd_run_softmax}, {BURN_OP_log_softmax, nd_run_softmax},
     {BURN_OP_layer_norm, nd_run_layer_norm},
     {BURN_OP_INVALID, NULL},
 };

@@ -78,8 +78,9 @@ static void softmax_strip(const Softmax *softmax, const char *x, char *out, int6
   const int64_t row_bytes = softmax->inner * softmax->element_bytes;
   NdTotals max, sums, factors;
   softmax->max->columns(x, softmax->inner, softmax->count, width, &max);
-  for (int64_t r = 0; r < softmax->count; r++)
+  for (int64_t r = 0; r < softmax->count; r++) {
     passes->exp_shift(width, out + r * row_bytes, x + r * row_bytes, &max, 1);
+  }
   softmax->sum->columns(out, softmax->inner, softmax->count, width, &sums);
   for (int64_t i = 0; i < width; i++) {
     const double factor = softmax->is_log ? log(sums.f64[i]) : 1.0 / sums.f64[i];

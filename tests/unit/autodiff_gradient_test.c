@@ -79,6 +79,14 @@ static BurnTensor *pool_with_indices(BurnTensor *x, BurnPool2dOptions options) {
   return result;
 }
 
+/* More inputs than the layer keeps on its stack, all the same tensor. */
+static BurnTensor *cat_of_many(BurnTensor *x) {
+  BurnTensor *tensors[20];
+  tensors[0] = x;
+  for (size_t i = 1; i < 20; i++) tensors[i] = burn_clone(x);
+  return burn_cat(tensors, 20, 1);
+}
+
 /* -- the cases -------------------------------------------------------------------------------------------------- */
 
 typedef struct CaseInput {

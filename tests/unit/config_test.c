@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* -- the types under test ---------------------------------------------------------------------------------------------------- */
+/* -- the types under test ----------------------------------------------------------------------------------------------------
+ */
 
 /* A variant with all four kinds of cases. */
 typedef struct Start {
@@ -93,7 +94,8 @@ static void assert_round_trip(NetConfig *config) {
   free(again);
 }
 
-/* -- tests -------------------------------------------------------------------------------------------------------------------- */
+/* -- tests --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_defaults(void **state) {
   (void)state;
@@ -134,8 +136,8 @@ static void test_round_trips(void **state) {
 
 static void test_doubles_survive_exactly(void **state) {
   (void)state;
-  const double values[] = {0.1 + 0.2, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 9007199254740993.0, (double)INFINITY,
-                           -(double)INFINITY};
+  const double values[] = {0.1 + 0.2,          1.0 / 3,          5e-324,           1.7976931348623157e308, -0.0,
+                           9007199254740993.0, (double)INFINITY, -(double)INFINITY};
   OptimizerConfig config = OptimizerConfig_defaults(), back = config;
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
     config.beta_1 = values[i];

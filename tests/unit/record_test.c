@@ -10,7 +10,8 @@
 static const BurnRecordConfig plain_full = {BURN_RECORD_MPK, BURN_PRECISION_FULL};
 static const BurnRecordConfig gzip_full = {BURN_RECORD_MPK_GZ, BURN_PRECISION_FULL};
 
-/* -- helpers ------------------------------------------------------------------------------------------------------------------ */
+/* -- helpers ------------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct Path {
   char text[128];
@@ -82,7 +83,8 @@ static void put_text(Bytes *bytes, const char *text) {
 static void put_front(Bytes *bytes, const char *float_name, const char *int_name, const char *recorder, const char *settings) {
   char format[160];
   (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>", recorder, settings);
-  const char *const texts[] = {"float", float_name, "int", int_name, "format", format, "version", "0.20.1", "settings", settings};
+  const char *const texts[] = {"float", float_name, "int",    int_name,   "format",
+                               format,  "version",  "0.20.1", "settings", settings};
   bytes->count = 0;
   put_byte(bytes, 0x83);
   put_text(bytes, "metadata");
@@ -91,9 +93,7 @@ static void put_front(Bytes *bytes, const char *float_name, const char *int_name
   put_text(bytes, "item");
 }
 
-static void put_full_front(Bytes *bytes) {
-  put_front(bytes, "f32", "i32", "NamedMpkFileRecorder", "FullPrecisionSettings");
-}
+static void put_full_front(Bytes *bytes) { put_front(bytes, "f32", "i32", "NamedMpkFileRecorder", "FullPrecisionSettings"); }
 
 static void put_back(Bytes *bytes) {
   put_text(bytes, "_b");
@@ -115,7 +115,8 @@ static void put_tensor(Bytes *bytes, unsigned byte_count, const void *data, unsi
   put_text(bytes, dtype);
 }
 
-/* -- exact bytes -------------------------------------------------------------------------------------------------------------- */
+/* -- exact bytes --------------------------------------------------------------------------------------------------------------
+ */
 
 /* clang-format off */
 #define SMALL_FIELDS(X)                    \
@@ -204,9 +205,9 @@ static void test_metadata_of_other_settings(void **state) {
   const struct {
     BurnRecordConfig config;
     const char *float_name, *int_name, *recorder, *settings;
-  } cases[] = {{{BURN_RECORD_MPK, BURN_PRECISION_HALF}, "half::binary16::f16", "i16", "NamedMpkFileRecorder",
-                "HalfPrecisionSettings"},
-               {{BURN_RECORD_MPK, BURN_PRECISION_DOUBLE}, "f64", "i64", "NamedMpkFileRecorder", "DoublePrecisionSettings"}};
+  } cases[] = {
+      {{BURN_RECORD_MPK, BURN_PRECISION_HALF}, "half::binary16::f16", "i16", "NamedMpkFileRecorder", "HalfPrecisionSettings"},
+      {{BURN_RECORD_MPK, BURN_PRECISION_DOUBLE}, "f64", "i64", "NamedMpkFileRecorder", "DoublePrecisionSettings"}};
   for (size_t i = 0; i < 2; i++) {
     Path path = path_in(fixture, "settings.mpk");
     BurnValue *nil = burn_value_nil();
@@ -223,7 +224,8 @@ static void test_metadata_of_other_settings(void **state) {
   }
 }
 
-/* -- round trips -------------------------------------------------------------------------------------------------------------- */
+/* -- round trips --------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_module_round_trips(void **state) {
   Fixture *fixture = *state;
@@ -334,7 +336,8 @@ static void test_values_that_do_not_fit_the_precision(void **state) {
   Net_release(&net);
 }
 
-/* -- refused files ------------------------------------------------------------------------------------------------------------ */
+/* -- refused files ------------------------------------------------------------------------------------------------------------
+ */
 
 static void assert_load_fails(Net *net, BurnValue *record, const char *message) {
   NetDump before = net_dump(net), after;
@@ -398,7 +401,8 @@ static void test_load_names_the_file(void **state) {
   status = burn_record_save(burn_module(Dense, &dense), fixture->folder, &(BurnRecordConfig){7, 0});
   assert_non_null(strstr(burn_status_message(status), "record format 7 is unknown"));
   Path nameless = path_in(fixture, "");
-  assert_non_null(strstr(burn_status_message(burn_record_save(burn_module(Dense, &dense), nameless.text, NULL)), "names no file"));
+  assert_non_null(
+      strstr(burn_status_message(burn_record_save(burn_module(Dense, &dense), nameless.text, NULL)), "names no file"));
   Dense_release(&wide);
   Dense_release(&dense);
 }
@@ -421,11 +425,11 @@ static void assert_item_refused(const Fixture *fixture, const Bytes *item, const
   assert_int_equal(unlink(path.text), 0);
 }
 
-#define ASSERT_RAW_REFUSED(fixture, literal, message)                                              \
-  do {                                                                                             \
-    Bytes raw = {{0}, 0};                                                                          \
-    put_raw(&raw, literal, sizeof(literal) - 1);                                                   \
-    assert_item_refused(fixture, &raw, message);                                                   \
+#define ASSERT_RAW_REFUSED(fixture, literal, message) \
+  do {                                                \
+    Bytes raw = {{0}, 0};                             \
+    put_raw(&raw, literal, sizeof(literal) - 1);      \
+    assert_item_refused(fixture, &raw, message);      \
   } while (0)
 
 static void test_hostile_items(void **state) {
@@ -470,9 +474,16 @@ static void test_hostile_tensors(void **state) {
     assert_item_refused(fixture, &item, cases[i].message);
   }
   /* A shape whose product wraps to 4 bytes: [2^62, 4, 1] of U8 and [0, 2^62, 8]. */
-  ASSERT_RAW_REFUSED(fixture, "\x83\xa5" "bytes\xc4\x00\xa5shape\x92\xcf\x40\0\0\0\0\0\0\0\x04\xa5" "dtype\xa2U8",
+  ASSERT_RAW_REFUSED(fixture,
+                     "\x83\xa5"
+                     "bytes\xc4\x00\xa5shape\x92\xcf\x40\0\0\0\0\0\0\0\x04\xa5"
+                     "dtype\xa2U8",
                      "tensor: 0 bytes do not make shape [4611686018427387904, 4] of U8");
-  ASSERT_RAW_REFUSED(fixture, "\x83\xa5" "bytes\xc4\x00\xa5shape\x93\x00\xcf\x40\0\0\0\0\0\0\0\x08\xa5" "dtype\xa3" "F32",
+  ASSERT_RAW_REFUSED(fixture,
+                     "\x83\xa5"
+                     "bytes\xc4\x00\xa5shape\x93\x00\xcf\x40\0\0\0\0\0\0\0\x08\xa5"
+                     "dtype\xa3"
+                     "F32",
                      "tensor: 0 bytes do not make shape [0, 4611686018427387904, 8] of F32");
   Bytes quantized = {{0}, 0};
   put_tensor(&quantized, 1, one, 1, one, "QFloat");
@@ -487,9 +498,12 @@ static void test_foreign_dtypes(void **state) {
     const char *data, *dtype; /* a tensor of shape [1] with the value 2 (bool: 1) */
     BurnDType expected;
     double value;
-  } cases[] = {{4, "\0\0\0\x40", "Flex32", BURN_DTYPE_F32, 2}, {8, "\2\0\0\0\0\0\0\0", "U64", BURN_DTYPE_I64, 2},
-               {4, "\xff\xff\xff\xff", "U32", BURN_DTYPE_I64, 4294967295.0}, {2, "\xff\xff", "U16", BURN_DTYPE_I32, 65535},
-               {1, "\xff", "U8", BURN_DTYPE_U8, 255}, {1, "\1", "Bool", BURN_DTYPE_BOOL, 1}};
+  } cases[] = {{4, "\0\0\0\x40", "Flex32", BURN_DTYPE_F32, 2},
+               {8, "\2\0\0\0\0\0\0\0", "U64", BURN_DTYPE_I64, 2},
+               {4, "\xff\xff\xff\xff", "U32", BURN_DTYPE_I64, 4294967295.0},
+               {2, "\xff\xff", "U16", BURN_DTYPE_I32, 65535},
+               {1, "\xff", "U8", BURN_DTYPE_U8, 255},
+               {1, "\1", "Bool", BURN_DTYPE_BOOL, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     Path path = path_in(fixture, "foreign.mpk");
     Bytes file;
@@ -512,7 +526,11 @@ static void test_foreign_dtypes(void **state) {
 static void test_bool_map_dtype(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "bool.mpk");
-  static const char item[] = "\x83\xa5" "bytes\xc4\x08\0\1\0\0\0\0\0\0\xa5shape\x91\x02\xa5" "dtype\x81\xa4" "Bool\xa3U32";
+  static const char item[] =
+      "\x83\xa5"
+      "bytes\xc4\x08\0\1\0\0\0\0\0\0\xa5shape\x91\x02\xa5"
+      "dtype\x81\xa4"
+      "Bool\xa3U32";
   Bytes file;
   BurnValue *value = NULL;
   double found[2] = {9, 9};
@@ -549,7 +567,8 @@ static void test_wrong_format(void **state) {
   assert_int_equal(unlink(packed.text), 0);
 }
 
-/* -- damaged files ------------------------------------------------------------------------------------------------------------ */
+/* -- damaged files ------------------------------------------------------------------------------------------------------------
+ */
 
 /* The file of a net and what it holds. */
 static Bytes saved_net(Fixture *fixture, const char *path, const BurnRecordConfig *config, NetDump *dump) {
@@ -619,7 +638,8 @@ static void test_flipped_bits(void **state) {
   assert_in_range(packed, 0, 200);
 }
 
-/* -- atomic writing ----------------------------------------------------------------------------------------------------------- */
+/* -- atomic writing -----------------------------------------------------------------------------------------------------------
+ */
 
 /* Writing stops after 100 bytes; this works for root too, who ignores the permissions of folders. */
 static void test_failing_write_keeps_the_old_file(void **state) {
@@ -683,6 +703,12 @@ static void test_failed_module_is_not_saved(void **state) {
   Dense dense = {burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no weights"))), {NULL, 0}};
   BurnStatus status = burn_record_save(burn_module(Dense, &dense), path.text, NULL);
   assert_string_equal(reason(status, path.text), "weight: no weights");
+  Net net = net_make(fixture->plain, 1); /* one in the middle of a list */
+  Block *block = burn_module_list_at(&net.blocks, 1);
+  burn_buffer_set(&block->norm.running_mean, burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no mean")));
+  status = burn_record_save(burn_module(Net, &net), path.text, NULL);
+  assert_string_equal(reason(status, path.text), "blocks.1.norm.running_mean: no mean");
+  Net_release(&net);
   assert_int_not_equal(access(path.text, F_OK), 0);
   Dense_release(&dense);
 }

@@ -1,0 +1,307 @@
+/* mnist.c - train the CNN of the Burn guide on digits, and use it.
+ *
+ *   mnist                        train on generated digits, save, load again, show some predictions
+ *   mnist --data FOLDER          the same on MNIST
+ *   mnist --resume               go on after the last checkpoint of the artifact folder
+ *   mnist infer                  predictions of a saved model */
+#define _POSIX_C_SOURCE 200809L
+#include "model.h"
+
+#include "../common/arguments.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct Options {
+  const char *data, *artifact, *backend;
+  size_t epochs, batch_size, seed, workers, train_items, test_items, show;
+  double learning_rate;
+  bool resume, json;
+} Options;
+
+static int fail(BurnStatus status) {
+  fprintf(stderr, "mnist: %s\n", burn_status_message(status));
+  return 1;
+}
+
+static char *path_in(const char *folder, const char *name) {
+  const size_t bytes = strlen(folder) + strlen(name) + 2;
+  char *path = malloc(bytes);
+  if (path) snprintf(path, bytes, "%s/%s", folder, name);
+  return path;
+}
+
+/* -- inference -------------------------------------------------------------------------------------------------------------- */
+
+static void draw(const float *image) {
+  static const char shades[] = " .:-=+*#%@";
+  for (int y = 2; y < 28; y += 2) { /* characters are twice as high as wide */
+    for (int x = 2; x < 26; x++) {
+      const float value = (image[y * 28 + x] * 0.3081f + 0.1307f) * 9.999f;
+      putchar(shades[value < 0 ? 0 : value > 9 ? 9 : (int)value]);
+    }
+    putchar('\n');
+  }
+}
+
+/* Shows the first `count` test digits with prediction and truth; counts the right ones. */
+static BurnStatus show_predictions(const Model *model, BurnDevice *device, BurnDataset *data, size_t count, bool quiet, size_t *right) {
+  BurnStatus status = BURN_OK;
+  *right = 0;
+  for (size_t i = 0; status == BURN_OK && i < count; i++) {
+    float image[28 * 28];
+    int64_t label = 0, prediction = 0;
+    status = burn_dataset_get(data, i, (void *const[]){image, &label});
+    if (status != BURN_OK) break;
+    BurnTensor *logits = model_forward(model, burn_tensor_f32(device, image, BURN_SHAPE(1, 1, 28, 28)));
+    status = burn_read_i64(burn_argmax(logits, 1), &prediction, 1);
+    *right += prediction == label;
+    if (status != BURN_OK || quiet) continue;
+    draw(image);
+    printf("predicted %lld, truth %lld%s\n\n", (long long)prediction, (long long)label, prediction == label ? "" : "   <- wrong");
+  }
+  return status;
+}
+
+/* Builds the model of config.json in the artifact folder and loads its weights. */
+static BurnStatus load_model(const char *artifact, BurnDevice *device, TrainingConfig *config, Model *model) {
+  char *config_path = path_in(artifact, "config.json"), *model_path = path_in(artifact, "model");
+  BurnStatus status = config_path && model_path ? burn_config_load(burn_config(TrainingConfig, config), config_path)
+                                                : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (status == BURN_OK) {
+    *model = model_init(&config->model, device);
+    status = burn_record_load(burn_module(Model, model), model_path, NULL);
+  }
+  free(config_path);
+  free(model_path);
+  return status;
+}
+
+static BurnStatus infer_on(const Options *options, BurnDevice *device) {
+  TrainingConfig config;
+  memset(&config, 0, sizeof config);
+  Model model;
+  memset(&model, 0, sizeof model);
+  BurnDataset *test = NULL;
+  BurnStatus status = load_model(options->artifact, device, &config, &model);
+  if (status == BURN_OK && options->data) snprintf(config.data.text, sizeof config.data.text, "%s", options->data);
+  if (status == BURN_OK) test = mnist_data(&config, BURN_MNIST_TEST, &status);
+  size_t right = 0;
+  const size_t count = test && burn_dataset_count(test) < options->show ? burn_dataset_count(test) : options->show;
+  if (status == BURN_OK) status = show_predictions(&model, device, test, count, options->json, &right);
+  if (status == BURN_OK) {
+    printf("result: {\"command\":\"infer\",\"backend\":\"%s\",\"artifact\":\"%s\",\"shown\":%zu,\"right\":%zu}\n",
+           burn_device_name(device), options->artifact, count, right);
+  }
+  burn_dataset_drop(test);
+  Model_release(&model);
+  return status;
+}
+
+static int infer(const Options *options) {
+  BurnDevice *device = burn_device_open(options->backend);
+  BurnStatus status = burn_device_status(device);
+  if (status == BURN_OK) status = infer_on(options, device);
+  burn_device_close(device);
+  return status == BURN_OK ? 0 : fail(status);
+}
+
+/* -- training --------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
+  const bool *json = context;
+  if (*json) {
+    printf("{\"epoch\":%zu,\"train_loss\":%.9g,\"train_accuracy\":%.6f,\"valid_loss\":%.9g,\"valid_accuracy\":%.6f,"
+           "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
+           result->epoch, result->train_loss, result->train_accuracy, result->valid_loss, result->valid_accuracy, result->seconds,
+           result->items_per_second);
+  } else {
+    printf("epoch %2zu   train: loss %.4f accuracy %.2f %%   test: loss %.4f accuracy %.2f %%   %.1f s, %.0f images/s\n", result->epoch,
+           result->train_loss, 100 * result->train_accuracy, result->valid_loss, 100 * result->valid_accuracy, result->seconds,
+           result->items_per_second);
+  }
+  fflush(stdout);
+  return BURN_OK;
+}
+
+/* The config of this run: from the options, or with --resume from the artifact folder (only --epochs may then differ). */
+static BurnStatus choose_config(const Options *options, TrainingConfig *config) {
+  *config = TrainingConfig_defaults(ModelConfig_defaults(10, 512), BurnAdamConfig_defaults());
+  config->num_epochs = options->epochs;
+  config->batch_size = options->batch_size;
+  config->seed = options->seed;
+  config->num_workers = options->workers;
+  config->train_items = options->train_items;
+  config->test_items = options->test_items;
+  config->learning_rate = options->learning_rate;
+  if (options->data && strlen(options->data) >= sizeof config->data.text) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--data: the path is longer than %zu bytes", sizeof config->data.text - 1);
+  }
+  if (options->data) snprintf(config->data.text, sizeof config->data.text, "%s", options->data);
+  char *path = path_in(options->artifact, "config.json");
+  struct stat info;
+  BurnStatus status = path ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (path && options->resume && stat(path, &info) == 0) {
+    status = burn_config_load(burn_config(TrainingConfig, config), path);
+    config->num_epochs = options->epochs;
+  }
+  free(path);
+  return status;
+}
+
+static BurnStatus make_folders(const char *path) {
+  char *copy = strdup(path);
+  if (!copy) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  for (char *at = copy + 1; *at; at++) {
+    if (*at != '/') continue;
+    *at = '\0';
+    mkdir(copy, 0777);
+    *at = '/';
+  }
+  mkdir(copy, 0777);
+  free(copy);
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_IO, "folder '%s' cannot be made", path);
+}
+
+static BurnLoader *make_loader(const TrainingConfig *config, uint32_t split, BurnStatus *status) {
+  BurnDataset *data = mnist_data(config, split, status);
+  if (!data) return NULL;
+  const bool train = split == BURN_MNIST_TRAIN;
+  return burn_loader_create(data, &(BurnLoaderConfig){.batch_size = config->batch_size,
+                                                      .shuffle = train,
+                                                      .seed = config->seed,
+                                                      .workers = config->num_workers},
+                            status);
+}
+
+/* Everything that a run holds. */
+typedef struct Run {
+  TrainingConfig config;
+  Model model;
+  BurnOptimizer *optimizer;
+  BurnLoader *train, *test;
+  BurnLearnerResult result;
+} Run;
+
+static BurnStatus save_run(const Options *options, const Run *run) {
+  char *config_path = path_in(options->artifact, "config.json");
+  BurnStatus status = config_path ? make_folders(options->artifact) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  TrainingConfig config = run->config;
+  if (status == BURN_OK) status = burn_config_save(burn_config(TrainingConfig, &config), config_path);
+  free(config_path);
+  return status;
+}
+
+static BurnStatus save_model(const Options *options, Run *run) {
+  char *path = path_in(options->artifact, "model");
+  const BurnStatus status = path ? burn_record_save(burn_module(Model, &run->model), path, NULL)
+                                 : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  free(path);
+  return status;
+}
+
+static BurnStatus train_run(const Options *options, BurnDevice *device, Run *run) {
+  BurnStatus status = choose_config(options, &run->config);
+  if (status == BURN_OK) run->train = make_loader(&run->config, BURN_MNIST_TRAIN, &status);
+  if (status == BURN_OK) run->test = make_loader(&run->config, BURN_MNIST_TEST, &status);
+  if (status == BURN_OK) status = save_run(options, run);
+  if (status != BURN_OK) return status;
+  burn_device_seed(device, run->config.seed);
+  run->model = model_init(&run->config.model, device);
+  run->optimizer = burn_adam_create(&run->config.optimizer);
+  const BurnModule module = burn_module(Model, &run->model);
+  status = burn_module_status(module);
+  if (status != BURN_OK) return status;
+  if (!options->json) {
+    burn_module_print(module);
+    printf("training on %s: %zu %s, batches of %zu, seed %zu\n", burn_device_name(device), burn_loader_item_count(run->train),
+           run->config.data.text[0] ? "MNIST images" : "generated digits", run->config.batch_size, run->config.seed);
+  }
+  bool json = options->json;
+  const BurnLearnerConfig learner = {.artifact_dir = options->artifact,
+                                     .epochs = run->config.num_epochs,
+                                     .learning_rate = run->config.learning_rate,
+                                     .resume = options->resume,
+                                     .quiet = options->json,
+                                     .on_epoch = print_epoch,
+                                     .context = &json};
+  const BurnTask task = {model_step, NULL};
+  status = burn_learner_fit(&learner, &task, device, module, run->optimizer, run->train, run->test, &run->result);
+  return status == BURN_OK ? save_model(options, run) : status;
+}
+
+/* Loads what was saved into a fresh model on the device below autodiff, as a program that only infers would. */
+static BurnStatus show_saved(const Options *options, BurnDevice *device) {
+  TrainingConfig config;
+  memset(&config, 0, sizeof config);
+  Model model;
+  memset(&model, 0, sizeof model);
+  size_t right = 0;
+  BurnStatus status = load_model(options->artifact, burn_device_inner(device), &config, &model);
+  BurnDataset *test = status == BURN_OK ? mnist_data(&config, BURN_MNIST_TEST, &status) : NULL;
+  if (status == BURN_OK && !options->json) printf("loaded %s/model.mpk; the first test digits:\n\n", options->artifact);
+  if (status == BURN_OK) status = show_predictions(&model, burn_device_inner(device), test, options->show, options->json, &right);
+  burn_dataset_drop(test);
+  Model_release(&model);
+  return status;
+}
+
+static void print_result(const Options *options, const BurnDevice *device, const Run *run) {
+  const BurnLearnerResult *r = &run->result;
+  printf("result: {\"command\":\"train\",\"backend\":\"%s\",\"data\":\"%s\",\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
+         "\"steps\":%llu,\"seconds_per_epoch\":%.3f,\"images_per_second\":%.1f,\"train_loss\":%.9g,\"test_accuracy\":%.6f,"
+         "\"test_loss\":%.9g,\"artifact\":\"%s\"}\n",
+         burn_device_name(device), run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done,
+         r->epochs_resumed, (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second, r->last.train_loss,
+         r->last.valid_accuracy, r->last.valid_loss, options->artifact);
+}
+
+static int train(const Options *options) {
+  BurnDevice *device = burn_device_open_training(options->backend);
+  Run run;
+  memset(&run, 0, sizeof run);
+  BurnStatus status = burn_device_status(device);
+  if (status == BURN_OK) status = train_run(options, device, &run);
+  if (status == BURN_OK) status = show_saved(options, device);
+  if (status == BURN_OK) print_result(options, device, &run);
+  Model_release(&run.model);
+  burn_optimizer_destroy(run.optimizer);
+  burn_loader_destroy(run.train);
+  burn_loader_destroy(run.test);
+  burn_device_close(device);
+  return status == BURN_OK ? 0 : fail(status);
+}
+
+int main(int argc, char **argv) {
+  Options options = {.artifact = "artifacts/mnist", .epochs = 4, .batch_size = 64, .seed = 42, .workers = 1,
+                     .train_items = 20000, .test_items = 4000, .show = 5, .learning_rate = 1e-4};
+  const Argument arguments[] = {
+      {"data", ARGUMENT_TEXT, &options.data, "DIR", "folder with the four MNIST files; without it digits are generated"},
+      {"epochs", ARGUMENT_SIZE, &options.epochs, "N", "passes over the training data"},
+      {"batch-size", ARGUMENT_SIZE, &options.batch_size, "N", "images per step"},
+      {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X", "learning rate of Adam"},
+      {"seed", ARGUMENT_SIZE, &options.seed, "N", "of weights, dropout, order and generated digits"},
+      {"artifact", ARGUMENT_TEXT, &options.artifact, "DIR", "where config, checkpoints, logs and the model go"},
+      {"backend", ARGUMENT_TEXT, &options.backend, "STACK", "such as ndarray or autodiff<ndarray>; default: BURN_BACKEND or the best"},
+      {"workers", ARGUMENT_SIZE, &options.workers, "N", "threads that prepare batches"},
+      {"train-items", ARGUMENT_SIZE, &options.train_items, "N", "generated digits to train on"},
+      {"test-items", ARGUMENT_SIZE, &options.test_items, "N", "generated digits to test on"},
+      {"show", ARGUMENT_SIZE, &options.show, "N", "predictions to show"},
+      {"resume", ARGUMENT_FLAG, &options.resume, NULL, "go on after the last checkpoint in the artifact folder"},
+      {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON object per epoch instead of text"},
+  };
+  const char *command = "train";
+  const int parsed = arguments_parse(argc, argv,
+                                     "usage: mnist [train] [options]   train the CNN of the Burn guide on digits\n"
+                                     "       mnist infer [options]     predictions of the model in the artifact folder",
+                                     arguments, sizeof arguments / sizeof arguments[0], &command, 1);
+  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+  if (strcmp(command, "infer") == 0) return infer(&options);
+  if (strcmp(command, "train") == 0) return train(&options);
+  fprintf(stderr, "mnist: unknown command '%s'; it is train or infer\n", command);
+  return 2;
+}
