@@ -1,0 +1,102 @@
+/* xor.c - the smallest network that learns something a line cannot: two inputs, four hidden units, one output.
+ *
+ * Everything by hand: tensors, gradients, the update. See regression.c for the same with layers and an optimizer. */
+#define _POSIX_C_SOURCE 200809L
+#include <burn/burn.h>
+
+#include "../common/arguments.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { HIDDEN = 8 };
+
+typedef struct Net {
+  BurnTensor *w1, *b1, *w2, *b2; /* [2, HIDDEN], [1, HIDDEN], [HIDDEN, 1], [1, 1]: leaves */
+} Net;
+
+static BurnTensor *leaf(BurnDevice *device, BurnShape shape) {
+  return burn_require_grad(burn_random_uniform(device, shape, BURN_DTYPE_DEFAULT, -1, 1));
+}
+
+static BurnTensor *forward(const Net *net, BurnTensor *x) { /* takes x [n, 2] -> [n, 1] */
+  x = burn_add(burn_matmul(x, burn_clone(net->w1)), burn_clone(net->b1));
+  x = burn_tanh(x);
+  x = burn_add(burn_matmul(x, burn_clone(net->w2)), burn_clone(net->b2));
+  return burn_sigmoid(x);
+}
+
+/* One leaf after a step of gradient descent: a new leaf, as the old one belongs to the graph that is gone. */
+static BurnTensor *descend(BurnTensor *x, BurnGradients *gradients, double rate) {
+  BurnDevice *device = burn_tensor_device(x);
+  BurnTensor *step = burn_mul_scalar(burn_grad(x, gradients), rate);
+  return burn_require_grad(burn_from_inner(burn_sub(burn_inner(x), step), device));
+}
+
+static BurnStatus train_step(Net *net, BurnTensor *x, BurnTensor *y, double rate, double *loss) { /* takes x and y */
+  BurnTensor *mean = burn_mean(burn_square(burn_sub(forward(net, x), y)));
+  BurnStatus status = burn_read_scalar(burn_clone(mean), loss);
+  BurnGradients *gradients = NULL;
+  const BurnStatus walked = burn_backward(mean, &gradients);
+  if (status == BURN_OK) status = walked;
+  if (status == BURN_OK) {
+    net->w1 = descend(net->w1, gradients, rate);
+    net->b1 = descend(net->b1, gradients, rate);
+    net->w2 = descend(net->w2, gradients, rate);
+    net->b2 = descend(net->b2, gradients, rate);
+  }
+  burn_gradients_drop(gradients);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  size_t steps = 2000, seed = 1;
+  double rate = 0.5;
+  const char *backend = NULL;
+  const Argument arguments[] = {
+      {"steps", ARGUMENT_SIZE, &steps, "N", "steps of gradient descent"},
+      {"lr", ARGUMENT_NUMBER, &rate, "X", "learning rate"},
+      {"seed", ARGUMENT_SIZE, &seed, "N", "of the first weights"},
+      {"backend", ARGUMENT_TEXT, &backend, "STACK", "such as ndarray; default: BURN_BACKEND or the best"},
+  };
+  const int parsed = arguments_parse(argc, argv, "usage: xor [options]   learn the exclusive or", arguments, 4, NULL, 0);
+  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+
+  BurnDevice *device = burn_device_open_training(backend);
+  burn_device_seed(device, seed);
+  BurnTensor *x = burn_tensor_f32(device, (float[]){0, 0, 0, 1, 1, 0, 1, 1}, BURN_SHAPE(4, 2));
+  BurnTensor *y = burn_tensor_f32(device, (float[]){0, 1, 1, 0}, BURN_SHAPE(4, 1));
+  Net net = {leaf(device, BURN_SHAPE(2, HIDDEN)), leaf(device, BURN_SHAPE(1, HIDDEN)), leaf(device, BURN_SHAPE(HIDDEN, 1)),
+             leaf(device, BURN_SHAPE(1, 1))};
+  double loss = 0;
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  BurnStatus status = burn_device_status(device);
+  for (size_t step = 1; status == BURN_OK && step <= steps; step++) {
+    status = train_step(&net, burn_clone(x), burn_clone(y), rate, &loss);
+    if (status == BURN_OK && (step % 500 == 0 || step == steps)) printf("step %zu: loss %.6f\n", step, loss);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  float answers[4] = {0};
+  if (status == BURN_OK) status = burn_read_f32(forward(&net, burn_clone(x)), answers, 4);
+  size_t right = 0;
+  for (int i = 0; status == BURN_OK && i < 4; i++) {
+    const int a = i >> 1, b = i & 1;
+    right += (answers[i] > 0.5f) == (a != b);
+    printf("%d xor %d = %.3f\n", a, b, (double)answers[i]);
+  }
+  const double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+  if (status == BURN_OK) {
+    printf("result: {\"backend\":\"%s\",\"seed\":%zu,\"steps\":%zu,\"seconds\":%.3f,\"loss\":%.9g,\"accuracy\":%.2f}\n",
+           burn_device_name(device), seed, steps, seconds, loss, (double)right / 4);
+  }
+  burn_drop(x);
+  burn_drop(y);
+  burn_drop(net.w1);
+  burn_drop(net.b1);
+  burn_drop(net.w2);
+  burn_drop(net.b2);
+  burn_device_close(device);
+  if (status != BURN_OK) fprintf(stderr, "xor: %s\n", burn_status_message(status));
+  return status != BURN_OK;
+}

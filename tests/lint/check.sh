@@ -1,0 +1,85 @@
+#!/bin/sh
+# check.sh - what ./dev check does. Every part prints one line; the first failure ends it.
+set -eu
+cd "$(dirname "$0")/../.."
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+say() { printf 'check: %s\n' "$*"; }
+die() { printf 'check: FAILED: %s\n' "$*" >&2; exit 1; }
+
+api_headers=$(find plugin-api/include -name '*.h' | sort)
+public_headers=$(find core/include nn/include train/include -name '*.h' | sort)
+includes="-Iplugin-api/include -Icore/include -Inn/include -Itrain/include"
+
+# 1. Both compilers, all warnings, as errors.
+for compiler in gcc clang; do
+  cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler -DBURN_WERROR=ON -DBURN_TESTS=ON >"/tmp/check-$$.log" 2>&1 &&
+    cmake --build "build-$compiler" -j "$jobs" >"/tmp/check-$$.log" 2>&1 || {
+    grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
+    rm -f "/tmp/check-$$.log"
+    die "$compiler has something to say"
+  }
+  rm -f "/tmp/check-$$.log"
+  say "$compiler: no warnings"
+done
+
+# 2. The plugin ABI as C99 and C++11, without padding that two compilers could lay out differently; public headers as C11 and C++17.
+for header in $api_headers; do
+  printf '#include <%s>\n' "${header#plugin-api/include/}" >"/tmp/check-$$.c"
+  gcc -std=c99 -Wall -Wextra -Wpedantic -Wpadded -Werror -Iplugin-api/include -fsyntax-only "/tmp/check-$$.c" || die "$header as C99"
+  g++ -std=c++11 -x c++ -Wall -Wextra -Wpadded -Werror -Iplugin-api/include -fsyntax-only "/tmp/check-$$.c" || die "$header as C++11"
+done
+for header in $public_headers; do
+  include=${header#*/include/}
+  printf '#include <%s>\n' "$include" >"/tmp/check-$$.c"
+  # shellcheck disable=SC2086
+  gcc -std=c11 -Wall -Wextra -Wpedantic -Werror $includes -fsyntax-only "/tmp/check-$$.c" || die "$header as C11"
+  # shellcheck disable=SC2086
+  g++ -std=c++17 -x c++ -Wall -Wextra -Werror $includes -fsyntax-only "/tmp/check-$$.c" || die "$header as C++17"
+done
+rm -f "/tmp/check-$$.c"
+say "headers: plugin-api as C99 and C++11, the others as C11 and C++17"
+
+# 3. Plugins export their entry symbol and nothing else; libraries export burn_ and Burn names only.
+for plugin in build-gcc/lib/burn/plugins/burn_*.so; do
+  symbols=$(nm -D --defined-only "$plugin" | awk '{print $3}' | sort | tr '\n' ' ')
+  [ "$symbols" = "burn_plugin_query_v0 " ] || die "$plugin exports: $symbols"
+done
+for library in build-gcc/lib/libburn*.so; do
+  foreign=$(nm -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(burn_|Burn)' | tr '\n' ' ' || true)
+  [ -z "$foreign" ] || die "$library exports foreign names: $foreign"
+  private=$(nm -D --defined-only "$library" | awk '{print $3}' | grep -E '^burn__' | tr '\n' ' ' || true)
+  [ -z "$private" ] || die "$library exports private names: $private"
+done
+say "symbols: one per plugin, burn_ names only in the libraries"
+
+# 4. Nothing in the libraries and plugins may end the process or print to stdout.
+for object in build-gcc/lib/libburn*.so build-gcc/lib/burn/plugins/burn_*.so; do
+  forbidden=$(nm -D --undefined-only "$object" | awk '{print $2}' | grep -E '^(exit|_exit|abort|__assert_fail|longjmp|signal|setlocale|chdir)(@|$)' | tr '\n' ' ' || true)
+  [ -z "$forbidden" ] || die "$object uses: $forbidden"
+done
+say "no library or plugin can end the process"
+
+# 5. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
+for source in sdk/examples/*/*.c nn/*.c train/*.c; do
+  # shellcheck disable=SC2086
+  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes \
+    -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \
+    -Werror "$source" -o /dev/null 2>&1) || die "$source
+$output"
+  [ -z "$output" ] || die "$source
+$output"
+done
+say "analyzer: no misuse of tensors in sdk, nn, train"
+
+# 6. Function length, include arrows.
+python=$(command -v python3 || true)
+if [ -n "$python" ]; then
+  "$python" tests/lint/check_source.py || die "source rules"
+else
+  say "source rules: skipped, no python3"
+fi
+if command -v shellcheck >/dev/null 2>&1; then
+  shellcheck dev tests/lint/check.sh tests/bench/run.sh .ci/run || die "shellcheck"
+  say "shellcheck: dev and the scripts of tests/"
+fi
+say "all passed"

@@ -1,0 +1,89 @@
+"""Rules that a compiler does not know: length of functions and files, include arrows, unique file names.
+
+Prints what breaks a rule, and a summary of function lengths; exits 1 if anything does.
+"""
+import pathlib
+import re
+import statistics
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ["plugin-api", "core", "plugins", "decorators", "nn", "train", "import", "sdk"]
+FUNCTION_CAP = 60   # lines from the opening line to the closing brace; tables and dispatch switches are exempt
+FILE_CAP = 600
+# Which public headers (by prefix) the sources of a folder may include with <burn/...>.
+ARROWS = {
+    "plugin-api": ["burn/plugin/"],
+    "plugins": ["burn/plugin/"],
+    "decorators": ["burn/plugin/"],
+    "core": ["burn/"],
+    "nn": ["burn/"],
+    "train": ["burn/"],
+    "import": ["burn/"],
+    "sdk": ["burn/"],
+}
+FORBIDDEN = {"core": ["burn/nn", "burn/train"], "nn": ["burn/train", "burn/plugin/plugin.h"], "train": ["burn/nn", "burn/plugin/plugin.h"]}
+
+
+def functions(lines):
+    """(name, first line, length) of every function body that starts at column 0."""
+    start, name = None, None
+    for number, line in enumerate(lines, 1):
+        if start is None and re.match(r"^[A-Za-z_].*\)\s*\{$", line) and not line.startswith(("#", "typedef", "struct")):
+            # A head may be broken over several lines: the name is the last word before the first parenthesis.
+            head = line
+            back = number - 2
+            while "(" not in head and back >= 0:
+                head = lines[back] + head
+                back -= 1
+            match = re.search(r"(\w+)\s*\(", head)
+            start, name = number, match.group(1) if match else "?"
+        elif start is not None and line.startswith("}"):
+            yield name, start, number - start + 1
+            start = None
+
+
+def is_table(lines, start, length):
+    body = lines[start:start + length]
+    cases = sum(1 for line in body if re.match(r"\s*(case\b|default:|[A-Z][A-Z0-9_]+\()", line))
+    return cases * 2 >= length
+
+
+def main():
+    problems, lengths, names = [], [], {}
+    sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".h", ".def", ".inc")]
+    for path in sorted(sources):
+        where = path.relative_to(ROOT)
+        lines = path.read_text().splitlines()
+        folder = where.parts[0]
+        if len(lines) > FILE_CAP:
+            problems.append(f"{where}: {len(lines)} lines, the cap is {FILE_CAP}")
+        if path.name in names and path.suffix == ".c":
+            problems.append(f"{where}: the name is also that of {names[path.name]}")
+        names[path.name] = where
+        for number, line in enumerate(lines, 1):
+            if len(line) > 140:
+                problems.append(f"{where}:{number}: {len(line)} columns")
+            include = re.match(r"#include <(burn/[^>]+)>", line)
+            if not include:
+                continue
+            target = include.group(1)
+            if not any(target.startswith(prefix) for prefix in ARROWS[folder]):
+                problems.append(f"{where}:{number}: {folder}/ may not include <{target}>")
+            if any(target.startswith(prefix) for prefix in FORBIDDEN.get(folder, [])):
+                problems.append(f"{where}:{number}: {folder}/ may not include <{target}>")
+        for name, start, length in functions(lines):
+            lengths.append(length)
+            if length > FUNCTION_CAP and not is_table(lines, start, length):
+                problems.append(f"{where}:{start}: {name} has {length} lines, the cap is {FUNCTION_CAP}")
+    for problem in problems:
+        print("check:", problem)
+    lengths.sort()
+    if lengths:
+        print(f"check: {len(lengths)} functions: median {statistics.median(lengths):.0f}, p90 {lengths[len(lengths) * 9 // 10]}, "
+              f"longest {lengths[-1]} lines; {len(sources)} files")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
