@@ -1,5 +1,6 @@
 /* convert.c - elements between dtypes in host memory, by the rules of the op cast: used where values leave (burn_read_f32,
- * print). Records use host_convert.h, which refuses what does not fit. Float to int truncates toward zero and saturates, NaN gives 0; to bool is x != 0. */
+ * print). Float to int truncates toward zero and saturates, NaN gives 0; to bool is x != 0. Records use host_convert.h instead,
+ * which refuses what does not fit. */
 #include "core_internal.h"
 #include "host_convert.h"
 

@@ -18,8 +18,9 @@ BurnTensor *burn_conv1d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, Bur
   if (burn_tensor_device(x) && burn_tensor_device(weight) && (burn_rank(x) != 3 || burn_rank(weight) != 3)) {
     const BurnShape from = burn_shape(x), kernel = burn_shape(weight);
     BurnShapeText l, r;
-    const BurnStatus status = BURN_FAIL(INVALID_SHAPE, "conv1d: x %s and weight %s; rank 3 expected", burn__shape_text(&l, from.rank, from.dims),
-                                        burn__shape_text(&r, kernel.rank, kernel.dims));
+    const BurnStatus status =
+        BURN_FAIL(INVALID_SHAPE, "conv1d: x %s and weight %s; rank 3 expected", burn__shape_text(&l, from.rank, from.dims),
+                  burn__shape_text(&r, kernel.rank, kernel.dims));
     burn_drop(x);
     burn_drop(weight);
     burn_drop(bias);

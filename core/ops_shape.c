@@ -125,7 +125,8 @@ BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
     if (shape.dims[i] == -1 && inferred < 0) {
       inferred = i;
     } else if (shape.dims[i] < 0) {
-      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: only one -1 and no other negative size is allowed", text.text, target.text));
+      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: only one -1 and no other negative size is allowed",
+                                          text.text, target.text));
     } else if (shape.dims[i] > 0 && known > INT64_MAX / shape.dims[i]) {
       return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: too many elements", text.text, target.text));
     } else {
@@ -135,8 +136,8 @@ BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
   if (inferred >= 0) {
     const int64_t count = burn_element_count(x);
     if (known == 0 || count % known != 0) {
-      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %lld elements cannot be divided by %lld", text.text, target.text,
-                                          (long long)count, (long long)known));
+      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %lld elements cannot be divided by %lld", text.text,
+                                          target.text, (long long)count, (long long)known));
     }
     shape.dims[inferred] = count / known;
   }
@@ -281,7 +282,9 @@ static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const Bu
   }
   for (uint32_t i = 0; i < shape.rank; i++) {
     const BurnRange range = i < count ? ranges[i] : BURN_RANGE_ALL;
-    if (range.step == 0 || range.step == INT64_MIN) return BURN_FAIL(INVALID_ARGUMENT, "%s: the step of range %u is %lld", user, i, (long long)range.step);
+    if (range.step == 0 || range.step == INT64_MIN) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: the step of range %u is %lld", user, i, (long long)range.step);
+    }
     const int64_t start = clamp_bound(range.start, shape.dims[i]), end = clamp_bound(range.end, shape.dims[i]);
     const int64_t width = end > start ? end - start : 0, stride = range.step < 0 ? -range.step : range.step;
     part->counts[i] = width / stride + (width % stride != 0);
@@ -360,8 +363,8 @@ static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axi
   const int64_t total = burn_dim(x, (int)axis);
   const size_t needed = total == 0 ? 1 : (size_t)((total - 1) / size + 1);
   *count = needed;
-  BurnStatus status = needed <= capacity ? BURN_OK
-                                         : BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);
+  BurnStatus status = BURN_OK;
+  if (needed > capacity) status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);
   for (size_t i = 0; status == BURN_OK && i < needed; i++) {
     const int64_t start = (int64_t)i * size, left = total - start;
     parts[i] = along(burn_clone(x), axis, start, left < size ? left : size);

@@ -235,7 +235,7 @@ static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32
     if (status != BURN_OK) return status;
     if (*device && *device != inputs[i]->device) {
       return BURN_FAIL(INVALID_ARGUMENT,
-                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device (or burn_inner, burn_from_inner)", op,
+                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device", op,
                        burn_device_name(*device), burn_device_name(inputs[i]->device));
     }
     *device = inputs[i]->device;
@@ -293,7 +293,8 @@ BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnD
   const BurnStatus failed = burn__device_status(device);
   if (failed != BURN_OK) return burn__tensor_failed(failed);
   if (shape.rank > BURN_MAX_RANK) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "%s: rank %u; at most %u is possible", burn__op_name(op), shape.rank, BURN_MAX_RANK));
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_SHAPE, "%s: rank %u; at most %u is possible", burn__op_name(op), shape.rank, BURN_MAX_RANK));
   }
   BurnAttr attrs[12];
   attrs[0] = burn_attr_i64s(shape.dims, shape.rank);
