@@ -25,7 +25,7 @@ static uint16_t narrow(double value, const SmallFloat *layout) {
   int exponent = (int)((bits >> 52) & 0x7ff) - 1023;
   uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
   if (exponent == 1024) { /* infinite or NaN; a NaN is made quiet */
-    uint16_t quiet = mantissa ? (uint16_t)(1u << (layout->mantissa - 1)) : 0;
+    unsigned quiet = mantissa ? 1u << (layout->mantissa - 1) : 0u;
     return (uint16_t)(sign | layout->infinity | quiet);
   }
   bool normal = exponent >= layout->smallest;

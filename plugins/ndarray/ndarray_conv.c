@@ -48,12 +48,15 @@ static int64_t count_running(const NdConvPlan *plan, int64_t rows, int64_t colum
 static int64_t make_vectors(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvVector *out) {
   const int64_t lanes = plan->loops->lanes, width = plan->row_width, columns = phase->columns;
   const int64_t out_row = plan->out_step_y * plan->out_width;
-  const bool running = plan->row_step == 1 && plan->column_phases == 1 && width >= lanes &&
-                       count_running(plan, rows, columns) < count_by_row(plan, rows, columns);
+  /* Running vectors cost stores in two pieces, and read beyond the last row. */
+  const bool running = !plan->direct && plan->row_step == 1 && plan->column_phases == 1 && width >= lanes &&
+                       count_running(plan, rows, columns) * 5 < count_by_row(plan, rows, columns) * 4;
   int64_t count = 0, row = 0, column = 0;
   while (row < rows) {
     NdConvVector *v = &out[count];
     memset(v, 0, sizeof *v);
+    /* The last vector of a row overlaps the one before: the same pixels come out twice, but all stores are whole. */
+    if (!running && columns >= lanes) column = least(column, columns - lanes);
     v->input = row * plan->row_step * width + column;
     v->output = row * out_row + column * plan->out_step_x;
     v->lanes = column < columns ? (int32_t)least(lanes, columns - column) : 0;

@@ -52,7 +52,7 @@ typedef struct NdConvShape {
   BurnDType dtype;
 } NdConvShape;
 
-/* Plans a conv2d. `weights` are those of the op, contiguous, and must outlive the plan; NULL for a plan without. False when
+/* Plans a conv2d. `weights` are those of the op, contiguous, and must outlive the plan; NULL plans the gradient of the weight. False when
  * out of memory. The output must not be empty. nd_conv_plan_close ends both kinds, failed ones too. */
 bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights);
 /* The same for conv_transpose2d; copies the weights [in, out/groups, kh, kw] in another order. */

@@ -73,7 +73,8 @@ bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shap
   plan->column_phases = step;
   plan->phase_width = plan->out_width + (kw - 1) * shape->dilation[1] / step;
   plan->row_width = step * plan->phase_width;
-  plan->direct = plain && plan->out_width % plan->loops->lanes == 0;
+  /* The forward loops read no pixel beyond a row that is at least a vector wide; those of the gradient read whole vectors. */
+  plan->direct = plain && (plan->out_width % plan->loops->lanes == 0 || (weights && plan->out_width >= plan->loops->lanes));
   if (plan->direct) plan->row_width = plan->width;
   plan_band(plan);
   if (plan->direct) plan->copy_plane = plan->height * plan->width;
