@@ -125,7 +125,12 @@ WHOLE(all)
 DECOMPOSE(mean_dim) {
   const int64_t dim = BURN_ATTRS(mean_dim, call)->dim.value.i64;
   BurnPrimitive *x = call->inputs[0];
-  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, burn_build_dim(builder, BURN_OP_sum_dim, x, dim), (double)x->shape[dim]);
+  const BurnDType dtype = x->dtype;
+  const bool narrow = burn_dtype_kind(dtype) == BURN_KIND_INT && dtype != BURN_DTYPE_I64;
+  if (narrow) x = burn_build_cast(builder, x, BURN_DTYPE_I64); /* the sum of a few u8 does not fit into one */
+  const double count = (double)call->inputs[0]->shape[dim];
+  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, burn_build_dim(builder, BURN_OP_sum_dim, x, dim), count);
+  if (narrow) out[0] = burn_build_cast(builder, out[0], dtype);
 }
 
 /* All are true if none is false. */

@@ -75,6 +75,12 @@ void burn__gradient_cast(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_cast(&c->builder, c->grad, c->input_descs[0].dtype));
 }
 
+/* The mask follows from seed and offset, so the gradient is the same op again and nothing is kept. */
+void burn__gradient_dropout(GradientContext *c) {
+  const uint32_t count = (uint32_t)(sizeof(BurnAttrs_dropout) / sizeof(BurnAttr));
+  burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_dropout, 1, &c->grad, count, c->attrs));
+}
+
 void burn__gradient_relu(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_relu_backward, c->grad, c->outputs[0]));
 }

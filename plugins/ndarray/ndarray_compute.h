@@ -1,15 +1,16 @@
 /* ndarray_compute.h - the inner loops of matrix product and convolution, once per instruction set.
  *
- * ndarray_compute_template.h is compiled by ndarray_compute_{baseline,avx2,avx512}.c, each with its own compiler flags and
- * each for f32 and f64; this header is what the drivers (gemm, matmul, conv) see of it. Every element of a result is one
- * chain of multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes it. */
+ * ndarray_compute_template.h is compiled by ndarray_compute_{baseline,avx2,avx512}.c, each with its own compiler flags
+ * and each for f32 and f64; this header is what the drivers (gemm, matmul, conv) see of it. Every element of a result
+ * is one chain of multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes
+ * it. */
 #ifndef BURN_NDARRAY_COMPUTE_H
 #define BURN_NDARRAY_COMPUTE_H
 
 #include "ndarray_internal.h"
 
-/* Up to `lanes` neighbouring pixels of an output: where the first one's window starts in the padded input, and where the
- * results go. The last lanes may belong to the following row of the output (`next_*`), or to nothing. */
+/* Up to `lanes` neighbouring pixels of an output: where the first one's window starts in the padded input, and where
+ * the results go. The last lanes may belong to the following row of the output (`next_*`), or to nothing. */
 typedef struct NdConvVector {
   int64_t input;
   int64_t output;
@@ -27,15 +28,15 @@ typedef struct NdConvTile {
   const void *bias;    /* [channels] or NULL */
   void *output;
   int64_t channels, taps;
-  int64_t plane; /* elements between output channels */
-  int64_t step;  /* elements between pixels of an output row */
+  int64_t plane;          /* elements between output channels */
+  int64_t step;           /* elements between pixels of an output row */
   const int64_t *offsets; /* [taps] */
   const NdConvVector *vectors;
   int64_t vector_count;
 } NdConvTile;
 
-/* sums[c][tap][lane] += over rows and columns: grad[c][row][column] * input[row][column + offsets[tap]]. Rows of grad are
- * readable, and zero, up to a whole number of vectors. */
+/* sums[c][tap][lane] += over rows and columns: grad[c][row][column] * input[row][column + offsets[tap]]. Rows of grad
+ * are readable, and zero, up to a whole number of vectors. */
 typedef struct NdConvCorrelation {
   const void *input, *grad;
   void *sums; /* [channels, taps, lanes] */

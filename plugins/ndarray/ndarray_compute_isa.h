@@ -1,6 +1,6 @@
-/* ndarray_compute_isa.h - body of ndarray_compute_{baseline,avx2,avx512}.c: the template for both dtypes, and the table.
- * The includer defines COMPUTE_TABLE, COMPUTE_VECTOR_BYTES and COMPUTE_TILE_ROWS (rows of a GEMM tile: with two vectors
- * each they have to fit into the registers). No include guard: this is text, not declarations. */
+/* ndarray_compute_isa.h - body of ndarray_compute_{baseline,avx2,avx512}.c: the template for both dtypes, and the
+ * table. The includer defines COMPUTE_TABLE, COMPUTE_VECTOR_BYTES and COMPUTE_TILE_ROWS (rows of a GEMM tile: with two
+ * vectors each they have to fit into the registers). No include guard: this is text, not declarations. */
 #include <string.h>
 
 #if defined(__GNUC__)

@@ -1,8 +1,8 @@
 /* ndarray_compute_template.h - GEMM and convolution loops for one dtype (REAL) and one vector width.
  *
- * All kernels keep a tile of sums in registers and stream over the long axis: vectors hold neighbouring columns or pixels,
- * the other operand is broadcast. Functions take the tile's size as a constant and are inlined, so that the arrays of
- * vectors become registers. Without vector types the same text works on single numbers. */
+ * All kernels keep a tile of sums in registers and stream over the long axis: vectors hold neighbouring columns or
+ * pixels, the other operand is broadcast. Functions take the tile's size as a constant and are inlined, so that the
+ * arrays of vectors become registers. Without vector types the same text works on single numbers. */
 
 #if defined(__GNUC__)
 typedef REAL NAME(Vector) __attribute__((vector_size(COMPUTE_VECTOR_BYTES)));
@@ -31,7 +31,8 @@ COMPUTE_INLINE VECTOR NAME(splat)(REAL value) {
   return zero + value;
 }
 
-/* -- matrix product ---------------------------------------------------------------------------------------------------- */
+/* -- matrix product
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* C[rows, columns] (+)= A[rows, depth] x panel[depth, PANEL]; element (r, p) of A is a[r * a_row + p * a_step]. */
 COMPUTE_INLINE void NAME(gemm_tile)(const int rows, int64_t depth, const REAL *a, int64_t a_row, int64_t a_step,
@@ -63,19 +64,22 @@ COMPUTE_INLINE void NAME(gemm_tile)(const int rows, int64_t depth, const REAL *a
 }
 
 /* The tile function for each number of rows left at the lower edge. */
-static void NAME(gemm_rows)(int64_t rows, int64_t depth, const REAL *a, int64_t a_row, int64_t a_step, const REAL *panel,
-                            REAL *c, int64_t ldc, int64_t columns, bool accumulate) {
-#define ROWS(count) \
-  case count: NAME(gemm_tile)(count, depth, a, a_row, a_step, panel, c, ldc, columns, accumulate); break;
+static void NAME(gemm_rows)(int64_t rows, int64_t depth, const REAL *a, int64_t a_row, int64_t a_step,
+                            const REAL *panel, REAL *c, int64_t ldc, int64_t columns, bool accumulate) {
+#define ROWS(count)                                                                      \
+  case count:                                                                            \
+    NAME(gemm_tile)(count, depth, a, a_row, a_step, panel, c, ldc, columns, accumulate); \
+    break;
   switch (rows) {
-    ROWS(1) ROWS(2) ROWS(3) ROWS(4)
+    ROWS(1)
+    ROWS(2) ROWS(3) ROWS(4)
 #if COMPUTE_TILE_ROWS >= 6
-    ROWS(5) ROWS(6)
+        ROWS(5) ROWS(6)
 #endif
 #if COMPUTE_TILE_ROWS >= 12
-    ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
+            ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
 #endif
-    default: break;
+                default : break;
   }
 #undef ROWS
 }
@@ -114,15 +118,17 @@ static void NAME(gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
         const int64_t width = columns - first < PANEL ? columns - first : PANEL;
         for (int64_t i = 0; i < m; i += COMPUTE_TILE_ROWS) {
           const int64_t rows = m - i < COMPUTE_TILE_ROWS ? m - i : COMPUTE_TILE_ROWS;
-          NAME(gemm_rows)(rows, depth, a + i * a_row + p * a_step, a_row, a_step, packed + first * depth,
-                          c + i * ldc + j + first, ldc, width, accumulate || p > 0);
+          NAME(gemm_rows)
+          (rows, depth, a + i * a_row + p * a_step, a_row, a_step, packed + first * depth, c + i * ldc + j + first, ldc,
+           width, accumulate || p > 0);
         }
       }
     }
   }
 }
 
-/* -- convolution ------------------------------------------------------------------------------------------------------- */
+/* -- convolution
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Writes one vector of results to where its pixels lie. */
 COMPUTE_INLINE void NAME(convolve_store)(const NdConvVector *v, REAL *plane, int64_t step, VECTOR x) {
@@ -169,10 +175,18 @@ COMPUTE_INLINE void NAME(convolve_rows)(const int rows, const NdConvTile *tile, 
 static void NAME(convolve)(const NdConvTile *tile) {
   for (int64_t channel = 0; channel < tile->channels; channel += COMPUTE_CHANNELS) {
     switch (tile->channels - channel) {
-      case 1: NAME(convolve_rows)(1, tile, channel); break;
-      case 2: NAME(convolve_rows)(2, tile, channel); break;
-      case 3: NAME(convolve_rows)(3, tile, channel); break;
-      default: NAME(convolve_rows)(4, tile, channel); break;
+      case 1:
+        NAME(convolve_rows)(1, tile, channel);
+        break;
+      case 2:
+        NAME(convolve_rows)(2, tile, channel);
+        break;
+      case 3:
+        NAME(convolve_rows)(3, tile, channel);
+        break;
+      default:
+        NAME(convolve_rows)(4, tile, channel);
+        break;
     }
   }
 }
@@ -222,10 +236,18 @@ static void NAME(correlate)(const NdConvCorrelation *c) {
   memcpy(&tail, lanes, sizeof tail);
   for (int64_t channel = 0; channel < c->channels; channel += COMPUTE_CHANNELS) {
     switch (c->channels - channel) {
-      case 1: NAME(correlate_rows)(1, c, channel, tail); break;
-      case 2: NAME(correlate_rows)(2, c, channel, tail); break;
-      case 3: NAME(correlate_rows)(3, c, channel, tail); break;
-      default: NAME(correlate_rows)(4, c, channel, tail); break;
+      case 1:
+        NAME(correlate_rows)(1, c, channel, tail);
+        break;
+      case 2:
+        NAME(correlate_rows)(2, c, channel, tail);
+        break;
+      case 3:
+        NAME(correlate_rows)(3, c, channel, tail);
+        break;
+      default:
+        NAME(correlate_rows)(4, c, channel, tail);
+        break;
     }
   }
 }

@@ -1,7 +1,8 @@
 /* ndarray_conv.c - conv2d and conv_transpose2d, as direct convolutions with a tile of sums in registers.
  *
- * The work is cut into items of one image, one group, a band of output rows and a share of the output channels; the cuts
- * depend on shapes alone, and no sum is cut. The layout stands in ndarray_conv.h, the loops in ndarray_compute_template.h. */
+ * The work is cut into items of one image, one group, a band of output rows and a share of the output channels; the
+ * cuts depend on shapes alone, and no sum is cut. The layout stands in ndarray_conv.h, the loops in
+ * ndarray_compute_template.h. */
 #include "ndarray_conv.h"
 
 #include <string.h>
@@ -104,8 +105,8 @@ static void scratch_prepare(const NdConvPlan *plan, Scratch *scratch, int64_t fi
 }
 
 /* All phases of one item. `image_group` counts groups through all images. */
-static void run_item(const Conv *work, const Scratch *scratch, const void *input, int64_t image_group, int64_t first_row,
-                     int64_t first_channel) {
+static void run_item(const Conv *work, const Scratch *scratch, const void *input, int64_t image_group,
+                     int64_t first_row, int64_t first_channel) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, group = image_group % plan->groups;
   const int64_t plane = plan->out_height * plan->out_width;
@@ -144,7 +145,8 @@ static void BURN_CALL conv_body(void *context, int64_t begin, int64_t end) {
     const int64_t rows = least(plan->band, plan->grid_rows - first_row);
     scratch_prepare(plan, &scratch, first_row, rows, first_row + rows == plan->grid_rows);
     if (band_number != copied)
-      input = nd_conv_input(plan, work->x + image_group * plane_bytes, plan->channels_in, first_row, rows, scratch.copy);
+      input =
+          nd_conv_input(plan, work->x + image_group * plane_bytes, plan->channels_in, first_row, rows, scratch.copy);
     copied = band_number;
     run_item(work, &scratch, input, image_group, first_row, item % work->shares * work->share);
   }
@@ -200,17 +202,17 @@ static BurnStatus conv_any(Ndarray *nd, const BurnOpCall *call, const NdConvShap
 
 static BurnStatus conv2d(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, call);
-  const NdConvShape shape = {call->inputs[0]->shape,     call->output_descs->shape,     call->inputs[1]->shape + 2,
-                             attrs->stride.value.i64s,   attrs->padding.value.i64s,     attrs->dilation.value.i64s,
-                             attrs->groups.value.i64,    call->output_descs->dtype};
+  const NdConvShape shape = {call->inputs[0]->shape,   call->output_descs->shape, call->inputs[1]->shape + 2,
+                             attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
+                             attrs->groups.value.i64,  call->output_descs->dtype};
   return conv_any(nd, call, &shape, false);
 }
 
 static BurnStatus conv_transpose2d(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, call);
-  const NdConvShape shape = {call->inputs[0]->shape,     call->output_descs->shape,     call->inputs[1]->shape + 2,
-                             attrs->stride.value.i64s,   attrs->padding.value.i64s,     attrs->dilation.value.i64s,
-                             attrs->groups.value.i64,    call->output_descs->dtype};
+  const NdConvShape shape = {call->inputs[0]->shape,   call->output_descs->shape, call->inputs[1]->shape + 2,
+                             attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
+                             attrs->groups.value.i64,  call->output_descs->dtype};
   return conv_any(nd, call, &shape, true);
 }
 

@@ -1,8 +1,8 @@
 /* ndarray_conv_backward.c - the gradient of conv2d with regard to its weight.
  *
  * Few weights: the batch is cut into at most 16 slices, each with sums of its own, added up in order at the end. Many
- * weights: shares of the input channels, each one matrix product per image, grad [out, pixels] x columns [taps, pixels]^T.
- * Slices and shares depend on shapes alone, so the bits do not depend on the number of threads. */
+ * weights: shares of the input channels, each one matrix product per image, grad [out, pixels] x columns [taps,
+ * pixels]^T. Slices and shares depend on shapes alone, so the bits do not depend on the number of threads. */
 #include "ndarray_conv.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ typedef struct WeightGradient {
   NdConvPlan plan;
   const char *x, *grad;
   char *out;
-  char *partial;  /* [slices][weights], first way */
-  int64_t slices; /* first way */
+  char *partial;         /* [slices][weights], first way */
+  int64_t slices;        /* first way */
   int64_t share, shares; /* second way: input channels of an item, items per group */
   int64_t weights;       /* of the whole result */
   atomic_bool out_of_memory;
@@ -92,15 +92,15 @@ static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
 }
 
 /* out = partial of slice 0 + slice 1 + ..., in that order. */
-#define ADD_SLICES(name, type)                                                                           \
-  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {                                \
-    const WeightGradient *work = (const WeightGradient *)context;                                        \
-    const type *partial = (const type *)(const void *)work->partial;                                     \
-    for (int64_t i = begin; i < end; i++) {                                                              \
-      type sum = partial[i];                                                                             \
+#define ADD_SLICES(name, type)                                                                          \
+  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {                               \
+    const WeightGradient *work = (const WeightGradient *)context;                                       \
+    const type *partial = (const type *)(const void *)work->partial;                                    \
+    for (int64_t i = begin; i < end; i++) {                                                             \
+      type sum = partial[i];                                                                            \
       for (int64_t slice = 1; slice < work->slices; slice++) sum += partial[slice * work->weights + i]; \
-      ((type *)(void *)work->out)[i] = sum;                                                              \
-    }                                                                                                    \
+      ((type *)(void *)work->out)[i] = sum;                                                             \
+    }                                                                                                   \
   }
 ADD_SLICES(add_slices_f32, float)
 ADD_SLICES(add_slices_f64, double)
@@ -108,15 +108,15 @@ ADD_SLICES(add_slices_f64, double)
 static bool run_slices(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes;
-  const double flops = 2 * (double)(plan->out_height * plan->out_width) * (double)(work->weights / plan->groups) *
-                       (double)plan->batch;
+  const double flops =
+      2 * (double)(plan->out_height * plan->out_width) * (double)(work->weights / plan->groups) * (double)plan->batch;
   uint64_t partial_bytes;
   work->slices = least(plan->batch, SLICES);
   partial_bytes = (uint64_t)(work->slices * work->weights * bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
-  nd_parallel_for(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)), slice_body,
-                  work);
+  nd_parallel_for(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)),
+                  slice_body, work);
   nd_parallel_for(plan->nd, work->weights, 4096, bytes == 4 ? add_slices_f32 : add_slices_f64, work);
   nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
@@ -133,7 +133,8 @@ static void make_columns(const NdConvPlan *plan, const char *input, int64_t taps
 }
 
 /* One item of the second way: all images of one group and some input channels. */
-static void multiply_share(const WeightGradient *work, int64_t group, int64_t first_channel, char *copy, char *columns) {
+static void multiply_share(const WeightGradient *work, int64_t group, int64_t first_channel, char *copy,
+                           char *columns) {
   const NdConvPlan *plan = &work->plan;
   const Ndarray *nd = plan->nd;
   const int64_t bytes = plan->element_bytes, plane = plan->out_height * plan->out_width, all = plan->phases->taps;
@@ -143,7 +144,8 @@ static void multiply_share(const WeightGradient *work, int64_t group, int64_t fi
   for (int64_t image = 0; image < plan->batch; image++)
     for (int64_t first = 0; first < plan->grid_rows; first += plan->band) {
       const int64_t rows = least(plan->band, plan->grid_rows - first), pixels = rows * plan->out_width;
-      const int64_t image_group = image * plan->groups + group, channel = image_group * plan->channels_in + first_channel;
+      const int64_t image_group = image * plan->groups + group,
+                    channel = image_group * plan->channels_in + first_channel;
       const char *x = work->x + channel * plan->height * plan->width * bytes;
       const void *grad = work->grad + (image_group * out * plane + first * plan->out_width) * bytes;
       const bool add = image > 0 || first > 0;
@@ -152,8 +154,8 @@ static void multiply_share(const WeightGradient *work, int64_t group, int64_t fi
         nd->gemm_f32(false, true, out, taps, pixels, (const float *)grad, plane, (const float *)(void *)columns, pixels,
                      (float *)c, all, add);
       else
-        nd->gemm_f64(false, true, out, taps, pixels, (const double *)grad, plane, (const double *)(void *)columns, pixels,
-                     (double *)c, all, add);
+        nd->gemm_f64(false, true, out, taps, pixels, (const double *)grad, plane, (const double *)(void *)columns,
+                     pixels, (double *)c, all, add);
     }
 }
 
@@ -186,8 +188,8 @@ static bool run_shares(WeightGradient *work) {
 /* x [n, in, h, w], grad [n, out, oh, ow] -> [out, in/groups, kh, kw]. */
 BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
-  const NdConvShape shape = {call->inputs[0]->shape,   call->inputs[1]->shape,     call->output_descs->shape + 2,
-                             attrs->stride.value.i64s, attrs->padding.value.i64s,  attrs->dilation.value.i64s,
+  const NdConvShape shape = {call->inputs[0]->shape,   call->inputs[1]->shape,    call->output_descs->shape + 2,
+                             attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
                              attrs->groups.value.i64,  call->output_descs->dtype};
   NdTensor *out = nd_new(nd, call->output_descs), *x, *grad;
   bool done = false;
@@ -207,7 +209,7 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
     work.grad = (const char *)nd_data(grad);
     work.out = (char *)nd_data(out);
     done = work.weights / plan->groups * plan->loops->lanes * plan->element_bytes <= SUMS_BYTES ? run_slices(&work)
-                                                                                               : run_shares(&work);
+                                                                                                : run_shares(&work);
     nd_conv_plan_close(&work.plan);
   }
   nd_release(nd, x);

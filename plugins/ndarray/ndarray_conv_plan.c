@@ -41,7 +41,9 @@ static bool plan_allocate(NdConvPlan *plan, int64_t phases, int64_t offsets) {
 }
 
 /* Rows of the copy for so many grid rows. */
-static int64_t copy_rows(const NdConvPlan *plan, int64_t grid_rows) { return (grid_rows - 1) * plan->row_step + plan->span; }
+static int64_t copy_rows(const NdConvPlan *plan, int64_t grid_rows) {
+  return (grid_rows - 1) * plan->row_step + plan->span;
+}
 
 /* The largest band whose copy is still small, and from it the size of a plane. */
 static void plan_band(NdConvPlan *plan) {
@@ -73,15 +75,20 @@ bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shap
   plan->column_phases = step;
   plan->phase_width = plan->out_width + (kw - 1) * shape->dilation[1] / step;
   plan->row_width = step * plan->phase_width;
-  /* The forward loops read no pixel beyond a row that is at least a vector wide; those of the gradient read whole vectors. */
-  plan->direct = plain && (plan->out_width % plan->loops->lanes == 0 || (weights && plan->out_width >= plan->loops->lanes));
+  /* The forward loops read no pixel beyond a row that is at least a vector wide; those of the gradient read whole
+   * vectors. */
+  plan->direct =
+      plain && (plan->out_width % plan->loops->lanes == 0 || (weights && plan->out_width >= plan->loops->lanes));
   if (plan->direct) plan->row_width = plan->width;
   plan_band(plan);
   if (plan->direct) plan->copy_plane = plan->height * plan->width;
   plan->phase_count = 1;
   phase = plan->phases;
-  *phase = (NdConvPhase){.taps = plan->channels_in * kh * kw, .offsets = plan->offsets, .weights = weights,
-                         .rows = plan->out_height, .columns = plan->out_width};
+  *phase = (NdConvPhase){.taps = plan->channels_in * kh * kw,
+                         .offsets = plan->offsets,
+                         .weights = weights,
+                         .rows = plan->out_height,
+                         .columns = plan->out_width};
   phase->weights_group = plan->channels_out * phase->taps;
   for (int64_t c = 0; c < plan->channels_in; c++)
     for (int64_t y = 0; y < kh; y++)
@@ -121,8 +128,9 @@ static void axis_range(const NdConvShape *shape, int axis, AxisTap *taps, int64_
 }
 
 /* Fills a phase: its offsets, and its weights [groups, out, in, ky, kx] from the op's [in, out, kh, kw]. */
-static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase, const AxisTap *ys,
-                            int64_t y_count, const AxisTap *xs, int64_t x_count, const char *weights) {
+static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase,
+                            const AxisTap *ys, int64_t y_count, const AxisTap *xs, int64_t x_count,
+                            const char *weights) {
   const int64_t kernel = shape->kernel[0] * shape->kernel[1];
   const uint32_t bytes = plan->element_bytes;
   char *to = (char *)plan->packed + ((const char *)phase->weights - (const char *)plan->packed);
@@ -130,8 +138,8 @@ static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, co
   for (int64_t c = 0; c < plan->channels_in; c++)
     for (int64_t y = 0; y < y_count; y++)
       for (int64_t x = 0; x < x_count; x++)
-        phase->offsets[next++] = c * plan->copy_plane + (ys[y].position + plan->pad_top) * plan->row_width +
-                                 xs[x].position + plan->pad_left;
+        phase->offsets[next++] =
+            c * plan->copy_plane + (ys[y].position + plan->pad_top) * plan->row_width + xs[x].position + plan->pad_left;
   for (int64_t group = 0; group < plan->groups; group++)
     for (int64_t out = 0; out < plan->channels_out; out++)
       for (int64_t c = 0; c < plan->channels_in; c++) {
@@ -139,8 +147,10 @@ static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, co
         for (int64_t y = 0; y < y_count; y++)
           for (int64_t x = 0; x < x_count; x++, to += bytes) {
             const char *weight = from + (ys[y].kernel * shape->kernel[1] + xs[x].kernel) * bytes;
-            if (bytes == 4) memcpy(to, weight, 4);
-            else memcpy(to, weight, 8);
+            if (bytes == 4)
+              memcpy(to, weight, 4);
+            else
+              memcpy(to, weight, 8);
           }
       }
 }
@@ -168,7 +178,8 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
   plan_begin(plan, nd, shape);
   plan->packed_bytes = (uint64_t)(plan->groups * plan->channels_out * plan->channels_in * kernel * plan->element_bytes);
   plan->packed = nd_pool_allocate(nd->pool, plan->packed_bytes + 1);
-  allocated = plan_allocate(plan, shape->stride[0] * shape->stride[1], plan->channels_in * kernel) && plan->packed && ys;
+  allocated =
+      plan_allocate(plan, shape->stride[0] * shape->stride[1], plan->channels_in * kernel) && plan->packed && ys;
   if (allocated) {
     xs = ys + shape->kernel[0];
     for (int axis = 0; axis < 2; axis++) axis_range(shape, axis, axis ? xs : ys, &low[axis], &high[axis]);
@@ -233,8 +244,10 @@ const void *nd_conv_input(const NdConvPlan *plan, const void *planes, int64_t ch
     char *to = (char *)copy + c * plan->copy_plane * bytes;
     for (int64_t r = 0; r < needed; r++, to += plan->row_width * bytes) {
       const int64_t row = first + r;
-      if (row < 0 || row >= plan->height) memset(to, 0, (size_t)(plan->row_width * bytes));
-      else copy_row(plan, plane + row * plan->width * bytes, to);
+      if (row < 0 || row >= plan->height)
+        memset(to, 0, (size_t)(plan->row_width * bytes));
+      else
+        copy_row(plan, plane + row * plan->width * bytes, to);
     }
   }
   return copy;

@@ -1,8 +1,8 @@
 /* ndarray_gemm.c - which matrix product a device uses: OpenBLAS, found at run time, or our own.
  *
- * OpenBLAS is told to use one thread, because we split the work ourselves. That setting belongs to the whole process: other
- * users of the same libopenblas in it (NumPy, say) are slowed down, not broken. The library stays loaded until the process
- * ends, since its worker threads cannot be stopped safely. */
+ * OpenBLAS is told to use one thread, because we split the work ourselves. That setting belongs to the whole process:
+ * other users of the same libopenblas in it (NumPy, say) are slowed down, not broken. The library stays loaded until
+ * the process ends, since its worker threads cannot be stopped safely. */
 #include "ndarray_compute.h"
 
 #include <string.h>
@@ -13,10 +13,10 @@
 
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANSPOSE = 111, CBLAS_TRANSPOSE = 112 };
 
-typedef void (*CblasSgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
-                           int lda, const float *b, int ldb, float beta, float *c, int ldc);
-typedef void (*CblasDgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha, const double *a,
-                           int lda, const double *b, int ldb, double beta, double *c, int ldc);
+typedef void (*CblasSgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                           const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*CblasDgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
+                           const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 typedef void (*OpenblasSetThreads)(int count);
 
 /* The loaded functions: written, always with the same values, before any device has them in its table. */
@@ -40,22 +40,23 @@ static bool fits_blas(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
 
 static int64_t at_least(int64_t value, int64_t least) { return value < least ? least : value; }
 
-/* BLAS refuses (and prints) leading dimensions below the width, also of matrices that have one row: those are widened here. */
-#define OPENBLAS_GEMM(type, name, function, fallback)                                                                   \
-  static void name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const type *a, int64_t lda,     \
-                   const type *b, int64_t ldb, type *c, int64_t ldc, bool accumulate) {                                 \
-    if (k <= 0 || !fits_blas(m, n, k, lda, ldb, ldc)) {                                                                 \
-      nd_compute_baseline.fallback(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);              \
-      return;                                                                                                           \
-    }                                                                                                                   \
-    lda = at_least(lda, transpose_a ? m : k);                                                                           \
-    ldb = at_least(ldb, transpose_b ? k : n);                                                                           \
-    ldc = at_least(ldc, n);                                                                                             \
-    if (m > 0 && n > 0)                                                                                                 \
-      atomic_load_explicit(&function, memory_order_relaxed)(                                                            \
-          CBLAS_ROW_MAJOR, transpose_a ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE,                                          \
-          transpose_b ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb,      \
-          accumulate ? 1 : 0, c, (int)ldc);                                                                             \
+/* BLAS refuses (and prints) leading dimensions below the width, also of matrices that have one row: those are widened
+ * here. */
+#define OPENBLAS_GEMM(type, name, function, fallback)                                                               \
+  static void name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const type *a, int64_t lda, \
+                   const type *b, int64_t ldb, type *c, int64_t ldc, bool accumulate) {                             \
+    if (k <= 0 || !fits_blas(m, n, k, lda, ldb, ldc)) {                                                             \
+      nd_compute_baseline.fallback(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);          \
+      return;                                                                                                       \
+    }                                                                                                               \
+    lda = at_least(lda, transpose_a ? m : k);                                                                       \
+    ldb = at_least(ldb, transpose_b ? k : n);                                                                       \
+    ldc = at_least(ldc, n);                                                                                         \
+    if (m > 0 && n > 0)                                                                                             \
+      atomic_load_explicit(&function, memory_order_relaxed)(                                                        \
+          CBLAS_ROW_MAJOR, transpose_a ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE,                                      \
+          transpose_b ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb,  \
+          accumulate ? 1 : 0, c, (int)ldc);                                                                         \
   }
 OPENBLAS_GEMM(float, openblas_gemm_f32, openblas_sgemm, gemm_f32)
 OPENBLAS_GEMM(double, openblas_gemm_f64, openblas_dgemm, gemm_f64)

@@ -111,7 +111,7 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
 typedef void (*AddRow)(int64_t n, void *to, const void *values);
 typedef void (*AddAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
 
-/* The indexed tensor is [outer, size, inner]; the other side, results read or values added, is [outer, picks, inner]. */
+/* The indexed tensor is [outer, size, inner]; the other side, results read or values added, [outer, picks, inner]. */
 typedef struct Access {
   Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
   int64_t outer, size, inner, picks;

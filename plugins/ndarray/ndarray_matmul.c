@@ -1,8 +1,8 @@
 /* ndarray_matmul.c - batched matrix product over strided inputs.
  *
- * The result is cut into tiles whose borders depend on the shapes alone, one GEMM call each, and never along k: so every
- * element has the same bits whatever the number of threads. Matrices whose rows or columns lie dense go to GEMM as they
- * are, others are packed first. */
+ * The result is cut into tiles whose borders depend on the shapes alone, one GEMM call each, and never along k: so
+ * every element has the same bits whatever the number of threads. Matrices whose rows or columns lie dense go to GEMM
+ * as they are, others are packed first. */
 #include "ndarray_internal.h"
 
 #include <string.h>
@@ -77,8 +77,10 @@ static void choose_tiles(Matmul *work) {
     const int64_t larger = m > n ? m : n;
     const bool split = (flops > 16.8e6 && larger > 256) || (tiles < 4 && flops > 2e6 && larger > 64);
     if (!split) break;
-    if (m > n) m = ceil_div(ceil_div(m, 2), 32) * 32;
-    else n = ceil_div(ceil_div(n, 2), 32) * 32;
+    if (m > n)
+      m = ceil_div(ceil_div(m, 2), 32) * 32;
+    else
+      n = ceil_div(ceil_div(n, 2), 32) * 32;
     tiles *= 2;
   }
   work->tile_m = m;
@@ -103,9 +105,9 @@ static void BURN_CALL matmul_float(void *context, int64_t begin, int64_t end) {
                          a->leading, (const float *)nd_data(b->tensor) + from_b, b->leading,
                          (float *)nd_data(work->out) + to, work->n, false);
     else
-      work->nd->gemm_f64(a->transpose, b->transpose, rows, columns, work->k, (const double *)nd_data(a->tensor) + from_a,
-                         a->leading, (const double *)nd_data(b->tensor) + from_b, b->leading,
-                         (double *)nd_data(work->out) + to, work->n, false);
+      work->nd->gemm_f64(
+          a->transpose, b->transpose, rows, columns, work->k, (const double *)nd_data(a->tensor) + from_a, a->leading,
+          (const double *)nd_data(b->tensor) + from_b, b->leading, (double *)nd_data(work->out) + to, work->n, false);
   }
 }
 
@@ -128,8 +130,8 @@ static void fold_batch(Matmul *work) {
 
 static BurnStatus run_float(Matmul *work, const BurnOpCall *call) {
   Ndarray *nd = work->nd;
-  const bool opened = operand_open(nd, nd_tensor(call->inputs[0]), &work->a) &&
-                      operand_open(nd, nd_tensor(call->inputs[1]), &work->b);
+  const bool opened =
+      operand_open(nd, nd_tensor(call->inputs[0]), &work->a) && operand_open(nd, nd_tensor(call->inputs[1]), &work->b);
   if (opened) {
     const int64_t count = burn_desc_count(call->output_descs);
     if (count > 0) {
@@ -147,23 +149,24 @@ static BurnStatus run_float(Matmul *work, const BurnOpCall *call) {
   return opened ? BURN_OK : nd_out_of_memory(nd, call);
 }
 
-/* Rows of the result, one by one; sums wrap. U is an unsigned type of at least 32 bits: narrower ones would become int. */
-#define MATMUL_INTEGER(name, T, U)                                                                                   \
-  static void name(const Matmul *work, int64_t from_a, int64_t from_b, int64_t to) {                                 \
-    const uint32_t rank = work->out->header.rank;                                                                    \
-    const int64_t a_step = work->lhs->strides[rank - 1];                                                             \
-    const int64_t b_row = work->rhs->strides[rank - 2], b_step = work->rhs->strides[rank - 1];                       \
-    const T *a = (const T *)nd_data(work->lhs) + from_a;                                                             \
-    const T *b = (const T *)nd_data(work->rhs) + from_b;                                                             \
-    T *c = (T *)nd_data(work->out) + to;                                                                             \
-    memset(c, 0, (size_t)work->n * sizeof(T));                                                                       \
-    for (int64_t p = 0; p < work->k; p++) {                                                                          \
-      const U x = (U)a[p * a_step];                                                                                  \
-      for (int64_t j = 0; j < work->n; j++) {                                                                        \
-        const U y = (U)b[p * b_row + j * b_step];                                                                    \
-        c[j] = (T)((U)c[j] + x * y);                                                                                 \
-      }                                                                                                              \
-    }                                                                                                                \
+/* Rows of the result, one by one; sums wrap. U is an unsigned type of at least 32 bits: narrower ones would become int.
+ */
+#define MATMUL_INTEGER(name, T, U)                                                             \
+  static void name(const Matmul *work, int64_t from_a, int64_t from_b, int64_t to) {           \
+    const uint32_t rank = work->out->header.rank;                                              \
+    const int64_t a_step = work->lhs->strides[rank - 1];                                       \
+    const int64_t b_row = work->rhs->strides[rank - 2], b_step = work->rhs->strides[rank - 1]; \
+    const T *a = (const T *)nd_data(work->lhs) + from_a;                                       \
+    const T *b = (const T *)nd_data(work->rhs) + from_b;                                       \
+    T *c = (T *)nd_data(work->out) + to;                                                       \
+    memset(c, 0, (size_t)work->n * sizeof(T));                                                 \
+    for (int64_t p = 0; p < work->k; p++) {                                                    \
+      const U x = (U)a[p * a_step];                                                            \
+      for (int64_t j = 0; j < work->n; j++) {                                                  \
+        const U y = (U)b[p * b_row + j * b_step];                                              \
+        c[j] = (T)((U)c[j] + x * y);                                                           \
+      }                                                                                        \
+    }                                                                                          \
   }
 MATMUL_INTEGER(row_i8, int8_t, uint32_t)
 MATMUL_INTEGER(row_i16, int16_t, uint32_t)
@@ -178,11 +181,21 @@ static void BURN_CALL matmul_integer(void *context, int64_t begin, int64_t end) 
     const int64_t batch = item / work->m, from_b = batch_offset(work, work->rhs, batch);
     const int64_t from_a = batch_offset(work, work->lhs, batch) + item % work->m * a_row;
     switch (work->out->header.dtype) {
-      case BURN_DTYPE_I8: row_i8(work, from_a, from_b, item * work->n); break;
-      case BURN_DTYPE_I16: row_i16(work, from_a, from_b, item * work->n); break;
-      case BURN_DTYPE_I32: row_i32(work, from_a, from_b, item * work->n); break;
-      case BURN_DTYPE_I64: row_i64(work, from_a, from_b, item * work->n); break;
-      default: row_u8(work, from_a, from_b, item * work->n); break;
+      case BURN_DTYPE_I8:
+        row_i8(work, from_a, from_b, item * work->n);
+        break;
+      case BURN_DTYPE_I16:
+        row_i16(work, from_a, from_b, item * work->n);
+        break;
+      case BURN_DTYPE_I32:
+        row_i32(work, from_a, from_b, item * work->n);
+        break;
+      case BURN_DTYPE_I64:
+        row_i64(work, from_a, from_b, item * work->n);
+        break;
+      default:
+        row_u8(work, from_a, from_b, item * work->n);
+        break;
     }
   }
 }
@@ -191,7 +204,8 @@ static BurnStatus run_integer(Matmul *work, const BurnOpCall *call) {
   const int64_t count = burn_desc_count(call->output_descs);
   work->lhs = nd_tensor(call->inputs[0]);
   work->rhs = nd_tensor(call->inputs[1]);
-  if (count > 0) nd_parallel_for(work->nd, count / work->n, 1 + 100000 / (work->n * (work->k + 1)), matmul_integer, work);
+  if (count > 0)
+    nd_parallel_for(work->nd, count / work->n, 1 + 100000 / (work->n * (work->k + 1)), matmul_integer, work);
   return BURN_OK;
 }
 

@@ -1,8 +1,8 @@
 /* ndarray_pooling.c - max, average and adaptive average pooling of [n, c, h, w], and their gradients.
  *
- * Planes are independent and are shared out among the threads. A window that lies in the padding entirely (ceil_mode can
- * make one) gives -infinity at position 0 for max, and 0 for avg. Windows of avg count what lies inside the padded input,
- * or inside the input without count_include_pad. */
+ * Planes are independent and are shared out among the threads. A window that lies in the padding entirely (ceil_mode
+ * can make one) gives -infinity at position 0 for max, and 0 for avg. Windows of avg count what lies inside the padded
+ * input, or inside the input without count_include_pad. */
 #include "ndarray_internal.h"
 
 #include <math.h>
@@ -59,21 +59,27 @@ static int64_t adaptive_end(const Axis *axis, int64_t i) { return ((i + 1) * axi
 
 static inline void put_index(BurnDType dtype, void *to, int64_t i, int64_t value) {
   switch (dtype) {
-#define INDEX_TYPE(NAME, type) \
-  case BURN_DTYPE_##NAME: ((type *)to)[i] = (type)value; break;
+#define INDEX_TYPE(NAME, type)     \
+  case BURN_DTYPE_##NAME:          \
+    ((type *)to)[i] = (type)value; \
+    break;
     INDEX_TYPES(INDEX_TYPE)
 #undef INDEX_TYPE
-    default: ((int64_t *)to)[i] = value; break;
+    default:
+      ((int64_t *)to)[i] = value;
+      break;
   }
 }
 
 static inline int64_t get_index(BurnDType dtype, const void *from, int64_t i) {
   switch (dtype) {
 #define INDEX_TYPE(NAME, type) \
-  case BURN_DTYPE_##NAME: return ((const type *)from)[i];
+  case BURN_DTYPE_##NAME:      \
+    return ((const type *)from)[i];
     INDEX_TYPES(INDEX_TYPE)
 #undef INDEX_TYPE
-    default: return ((const int64_t *)from)[i];
+    default:
+      return ((const int64_t *)from)[i];
   }
 }
 
@@ -94,30 +100,34 @@ static inline int64_t get_index(BurnDType dtype, const void *from, int64_t i) {
 #undef NAME
 
 /* Loop bodies over planes: FUNCTION runs for f32 or f64 with typed plane pointers `from` and `to`. */
-#define PLANE_BODY(body, function)                                                                            \
-  static void BURN_CALL body(void *context, int64_t begin, int64_t end) {                                     \
-    const Pool *pool = (const Pool *)context;                                                                 \
-    const int64_t bytes = burn_dtype_bytes(pool->dtype);                                                      \
-    const int64_t outputs = pool->y.out * pool->x.out * bytes;                                                \
-    for (int64_t plane = begin; plane < end; plane++) {                                                       \
-      const char *from = pool->from + plane * pool->y.in * pool->x.in * bytes;                                \
-      char *to = pool->to + plane * outputs;                                                                  \
-      if (bytes == 4) function##_f32(pool, (const float *)(const void *)from, (float *)(void *)to);           \
-      else function##_f64(pool, (const double *)(const void *)from, (double *)(void *)to);                    \
-    }                                                                                                         \
+#define PLANE_BODY(body, function)                                                      \
+  static void BURN_CALL body(void *context, int64_t begin, int64_t end) {               \
+    const Pool *pool = (const Pool *)context;                                           \
+    const int64_t bytes = burn_dtype_bytes(pool->dtype);                                \
+    const int64_t outputs = pool->y.out * pool->x.out * bytes;                          \
+    for (int64_t plane = begin; plane < end; plane++) {                                 \
+      const char *from = pool->from + plane * pool->y.in * pool->x.in * bytes;          \
+      char *to = pool->to + plane * outputs;                                            \
+      if (bytes == 4)                                                                   \
+        function##_f32(pool, (const float *)(const void *)from, (float *)(void *)to);   \
+      else                                                                              \
+        function##_f64(pool, (const double *)(const void *)from, (double *)(void *)to); \
+    }                                                                                   \
   }
-#define PLANE_BODY_BACKWARD(body, function)                                                                   \
-  static void BURN_CALL body(void *context, int64_t begin, int64_t end) {                                     \
-    const Pool *pool = (const Pool *)context;                                                                 \
-    const int64_t bytes = burn_dtype_bytes(pool->dtype);                                                      \
-    const int64_t inputs = pool->y.in * pool->x.in * bytes;                                                   \
-    for (int64_t plane = begin; plane < end; plane++) {                                                       \
-      const char *grad = pool->from + plane * pool->y.out * pool->x.out * bytes;                              \
-      char *to = pool->to + plane * inputs;                                                                   \
-      memset(to, 0, (size_t)inputs);                                                                          \
-      if (bytes == 4) function##_f32(pool, (const float *)(const void *)grad, (float *)(void *)to);           \
-      else function##_f64(pool, (const double *)(const void *)grad, (double *)(void *)to);                    \
-    }                                                                                                         \
+#define PLANE_BODY_BACKWARD(body, function)                                             \
+  static void BURN_CALL body(void *context, int64_t begin, int64_t end) {               \
+    const Pool *pool = (const Pool *)context;                                           \
+    const int64_t bytes = burn_dtype_bytes(pool->dtype);                                \
+    const int64_t inputs = pool->y.in * pool->x.in * bytes;                             \
+    for (int64_t plane = begin; plane < end; plane++) {                                 \
+      const char *grad = pool->from + plane * pool->y.out * pool->x.out * bytes;        \
+      char *to = pool->to + plane * inputs;                                             \
+      memset(to, 0, (size_t)inputs);                                                    \
+      if (bytes == 4)                                                                   \
+        function##_f32(pool, (const float *)(const void *)grad, (float *)(void *)to);   \
+      else                                                                              \
+        function##_f64(pool, (const double *)(const void *)grad, (double *)(void *)to); \
+    }                                                                                   \
   }
 PLANE_BODY(avg_body, avg_plane)
 PLANE_BODY(adaptive_body, adaptive_plane)
@@ -132,8 +142,10 @@ static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
     const void *from = pool->from + plane * inputs * bytes;
     void *to = pool->to + plane * outputs * bytes;
     void *positions = pool->positions ? (char *)pool->positions + plane * outputs * index_bytes : NULL;
-    if (bytes == 4) max_plane_f32(pool, (const float *)from, (float *)to, positions);
-    else max_plane_f64(pool, (const double *)from, (double *)to, positions);
+    if (bytes == 4)
+      max_plane_f32(pool, (const float *)from, (float *)to, positions);
+    else
+      max_plane_f64(pool, (const double *)from, (double *)to, positions);
   }
 }
 

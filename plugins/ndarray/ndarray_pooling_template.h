@@ -114,7 +114,8 @@ static void NAME(adaptive_plane_backward)(const Pool *pool, const REAL *grad, RE
 }
 
 /* dx[position] += grad; false, with the number of the output pixel, if a position lies outside the plane. */
-static bool NAME(max_plane_backward)(const Pool *pool, const REAL *grad, const void *positions, REAL *dx, int64_t *bad) {
+static bool NAME(max_plane_backward)(const Pool *pool, const REAL *grad, const void *positions, REAL *dx,
+                                     int64_t *bad) {
   const int64_t outputs = pool->y.out * pool->x.out, inputs = pool->y.in * pool->x.in;
   for (int64_t i = 0; i < outputs; i++) {
     const int64_t position = get_index(pool->index_dtype, positions, i);
