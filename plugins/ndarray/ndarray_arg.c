@@ -2,14 +2,15 @@
  * it stands. The fold gives NaN if there is one, so a place is right if it equals the value or is NaN itself. */
 #include "ndarray_reduce.h"
 
-#define ND_SCAN 64 /* elements looked at before asking whether one of them was it */
+#define ND_ROWS_AT_ONCE ((int64_t)1 << 30) /* places in a column are i32, which makes faster loops */
+#define ND_SCAN 64                         /* elements looked at before asking whether one of them was it */
 
 /* Finds places in elements of one dtype. */
 typedef struct Finder {
   /* The first place of *value among count elements in a row; it is there. */
   int64_t (*in_run)(const void *x, int64_t count, const void *value);
-  /* places[j] = the first row of column j where values[j] stands. */
-  void (*in_columns)(const void *x, int64_t stride, int64_t rows, int64_t width, const void *values, int64_t *places);
+  /* places[j] = the first row of column j where values[j] stands, if there is one. */
+  void (*in_columns)(const void *x, int64_t stride, int32_t rows, int64_t width, const void *values, int32_t *places);
 } Finder;
 
 #define ND_FINDER(t, T)                                                                                         \
@@ -24,10 +25,10 @@ typedef struct Finder {
     while (i + 1 < count && x[i] != wanted && x[i] == x[i]) i++;                                                \
     return i;                                                                                                   \
   }                                                                                                             \
-  static void columns_##t(const void *data, int64_t stride, int64_t rows, int64_t width, const void *values,    \
-                          int64_t *places) {                                                                    \
+  static void columns_##t(const void *data, int64_t stride, int32_t rows, int64_t width, const void *values,    \
+                          int32_t *places) {                                                                    \
     const T *wanted = (const T *)values;                                                                        \
-    for (int64_t r = rows; r-- > 0;) {                                                                          \
+    for (int32_t r = rows; r-- > 0;) {                                                                          \
       const T *x = (const T *)data + r * stride;                                                                \
       for (int64_t j = 0; j < width; j++) places[j] = ((x[j] == wanted[j]) | (x[j] != x[j])) ? r : places[j];   \
     }                                                                                                           \
@@ -79,19 +80,35 @@ static void BURN_CALL search_runs(void *context, int64_t begin, int64_t end) {
   }
 }
 
+/* The first row where each of the values stands, for columns of any length. */
+static void find_in_columns(const Search *search, const char *x, int64_t width, const NdTotals *values,
+                            int64_t *places) {
+  const NdAxisView *view = &search->view;
+  int32_t found[ND_COLUMNS];
+  for (int64_t j = 0; j < width; j++) places[j] = 0;
+  for (int64_t end = view->count; end > 0;) {
+    const int64_t rows = nd_smaller(ND_ROWS_AT_ONCE, end), begin = end - rows;
+    for (int64_t j = 0; j < width; j++) found[j] = -1;
+    search->finder->in_columns(x + begin * view->stride * view->element_bytes, view->stride, (int32_t)rows, width,
+                               values, found);
+    for (int64_t j = 0; j < width; j++) places[j] = found[j] < 0 ? places[j] : begin + found[j];
+    end = begin;
+  }
+}
+
 /* Items are (outer, group of ND_COLUMNS columns). */
 static void BURN_CALL search_columns(void *context, int64_t begin, int64_t end) {
   const Search *search = (const Search *)context;
   const NdAxisView *view = &search->view;
   const int64_t groups = (view->inner + ND_COLUMNS - 1) / ND_COLUMNS;
   NdTotals values;
-  int64_t places[ND_COLUMNS] = {0};
+  int64_t places[ND_COLUMNS];
   for (int64_t i = begin; i < end; i++) {
     const int64_t o = i / groups, column = i % groups * ND_COLUMNS;
     const int64_t width = nd_smaller(ND_COLUMNS, view->inner - column);
     const char *x = nd_axis_at(view, o, column);
     search->fold->columns(x, view->stride, view->count, width, &values);
-    search->finder->in_columns(x, view->stride, view->count, width, &values, places);
+    find_in_columns(search, x, width, &values, places);
     store(search, o * view->inner + column, width, places);
   }
 }

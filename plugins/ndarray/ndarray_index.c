@@ -192,6 +192,10 @@ static void find_offsets(const Access *access, int64_t first, int64_t n, int64_t
   const int64_t plane = access->picks * access->inner, step = access->size * access->inner;
   const int64_t *indices = access->indices.values + first;
   int64_t base = first / plane * step, left = plane - first % plane, k = first % access->inner;
+  if (left >= n && access->inner == 1) {
+    for (int64_t j = 0; j < n; j++) offsets[j] = base + indices[j];
+    return;
+  }
   for (int64_t j = 0; j < n; j++) {
     offsets[j] = base + indices[j] * access->inner + k;
     if (++k == access->inner) k = 0;

@@ -164,8 +164,10 @@ void *nd_pool_allocate(NdPool *pool, uint64_t bytes) {
   pool_lock(pool);
   NdFreeBlock *block = pool->lists[class];
   if (block) {
-    ND_UNPOISON(block, bytes);
+    ND_UNPOISON(block, sizeof *block); /* the link may be longer than what is asked for */
     pool->lists[class] = block->next;
+    ND_POISON(block, rounded);
+    ND_UNPOISON(block, bytes);
     pool->cached -= rounded;
     count_in_use(pool, rounded);
   }

@@ -96,14 +96,15 @@ static const char *run_at(const Reduction *reduction, int64_t r) {
 /* Results begin .. end-1, each a run of its own. */
 static void BURN_CALL run_results(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
-  const NdFold *fold = reduction->fold;
+  const NdAxisView *view = &reduction->view;
+  const int64_t stride = view->inner == 1 ? view->outer_stride : view->inner_stride;
   NdTotals totals;
-  for (int64_t first = begin; first < end; first += ND_BATCH) {
-    const int64_t width = nd_smaller(ND_BATCH, end - first);
-    for (int64_t i = 0; i < width; i++) {
-      fold->run(run_at(reduction, first + i), reduction->view.count, totals.u8 + i * fold->total_bytes);
-    }
-    fold->finish(&totals, width, reduction->divisor, reduction->out + first * reduction->out_bytes);
+  while (begin < end) {
+    int64_t width = nd_smaller(ND_BATCH, end - begin);
+    if (view->inner > 1) width = nd_smaller(width, view->inner - begin % view->inner);
+    reduction->fold->runs(run_at(reduction, begin), stride, width, view->count, &totals);
+    reduction->fold->finish(&totals, width, reduction->divisor, reduction->out + begin * reduction->out_bytes);
+    begin += width;
   }
 }
 

@@ -44,6 +44,8 @@ typedef struct NdFold {
   uint32_t total_bytes;
   /* The total of `count` elements in a row. */
   void (*run)(const void *x, int64_t count, void *total);
+  /* The same for `runs` rows that start `stride` elements apart. */
+  void (*runs)(const void *x, int64_t stride, int64_t runs, int64_t count, void *totals);
   /* The totals of `width` columns (at most ND_COLUMNS) over `rows` rows that lie `stride` elements apart. */
   void (*columns)(const void *x, int64_t stride, int64_t rows, int64_t width, void *totals);
   /* totals[i] joined with part[i]. */

@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-#define ND_PIECE ND_COLUMNS    /* elements of a row buffered at a time */
-#define ND_STRIP_ELEMENTS 8192 /* a strip of columns is about this large, unless its columns are longer */
+#define ND_PIECE ND_COLUMNS     /* elements of a row buffered at a time */
+#define ND_STRIP_ELEMENTS 32768 /* a strip of columns is about this large, unless that makes it too narrow */
+#define ND_STRIP_NARROWEST 128
 
 /* One call under way: x and out are row-major [outer, count, inner]. */
 typedef struct Softmax {
@@ -119,7 +120,7 @@ static void run_passes(Ndarray *nd, Softmax *softmax, int64_t outer) {
     return;
   }
   int64_t strip = ND_STRIP_ELEMENTS / softmax->count;
-  if (strip < 16) strip = 16;
+  if (strip < ND_STRIP_NARROWEST) strip = ND_STRIP_NARROWEST;
   if (strip > ND_COLUMNS) strip = ND_COLUMNS;
   softmax->strip = nd_smaller(strip, softmax->inner);
   if (softmax->strip == 0) return;

@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   BurnDevice *device = burn_device_open_training(options.backend);
   Mlp mlp;
   memset(&mlp, 0, sizeof mlp);
-  double error = NAN, seconds = 0;
+  double error = (double)NAN, seconds = 0;
   BurnStatus status = burn_device_status(device);
   if (status == BURN_OK) status = run(&options, device, &mlp, &error, &seconds);
   if (status == BURN_OK) {

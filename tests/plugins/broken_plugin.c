@@ -1,0 +1,97 @@
+/* broken_plugin.c - a plugin with one fault, chosen by FAULT_*: what the loader must refuse, with a reason, without harm.
+ * Nothing of it is ever opened. */
+#include <burn/plugin/plugin.h>
+
+#include <string.h>
+
+#if defined(FAULT_WRONG_MAJOR)
+#define MAJOR (BURN_ABI_MAJOR + 1u)
+#else
+#define MAJOR BURN_ABI_MAJOR
+#endif
+#if defined(FAULT_OLD_MINOR)
+#define MINOR (BURN_ABI_OLDEST_MINOR - 1u)
+#else
+#define MINOR BURN_ABI_MINOR
+#endif
+#if defined(FAULT_NEW_HOST)
+#define HOST_MINOR 99u
+#else
+#define HOST_MINOR 0u
+#endif
+#if defined(FAULT_SHORT_DESCRIPTOR)
+#define DESCRIPTOR_BYTES 16u
+#else
+#define DESCRIPTOR_BYTES ((uint32_t)sizeof(BurnPlugin))
+#endif
+#if defined(FAULT_UNKNOWN_KIND)
+#define KIND 7u
+#else
+#define KIND BURN_PLUGIN_BACKEND
+#endif
+#if defined(FAULT_SHORT_INTERFACE)
+#define INTERFACE_BYTES 8u
+#else
+#define INTERFACE_BYTES ((uint32_t)sizeof(BurnBackendInterface))
+#endif
+#if defined(FAULT_OTHER_NAME)
+#define NAME "somebody_else"
+#else
+#define NAME PLUGIN_NAME
+#endif
+#if defined(FAULT_NO_VERSION)
+#define VERSION NULL
+#else
+#define VERSION "1.0"
+#endif
+
+#if !defined(FAULT_NO_SYMBOL)
+
+static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
+  (void)host;
+  out->score = 1;
+}
+
+static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
+                                        BurnBackend *out) {
+  (void)index;
+  (void)options;
+  (void)owner;
+  (void)out;
+  return host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, PLUGIN_NAME ": a broken plugin was opened");
+}
+
+static const BurnBackendInterface backend = {INTERFACE_BYTES, 1, probe, open_device};
+
+static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+#if defined(FAULT_NO_INTERFACE)
+  (void)name;
+  (void)min_version;
+  return NULL;
+#else
+  return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend : NULL;
+#endif
+}
+
+static const BurnPlugin plugin = {.struct_size = DESCRIPTOR_BYTES,
+                                  .abi_major = MAJOR,
+                                  .abi_minor = MINOR,
+                                  .min_host_minor = HOST_MINOR,
+                                  .kind = KIND,
+                                  .name = NAME,
+                                  .version = VERSION,
+                                  .license = "MIT OR Apache-2.0",
+                                  .description = "wrong in one way",
+                                  .get_interface = get_interface};
+
+#if defined(FAULT_NULL_DESCRIPTOR)
+BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query);
+BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query) { return query ? NULL : &plugin; }
+#else
+BURN_PLUGIN_ENTRY(plugin)
+#endif
+
+#else
+BURN_EXPORT int burn_no_entry_symbol_here;
+int burn_no_entry_symbol_here = 1;
+#endif

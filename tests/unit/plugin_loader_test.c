@@ -1,0 +1,381 @@
+/* plugin_loader_test.c - discovery and refusal of plugins: every fault gets its reason and harms nobody else.
+ *
+ * Discovery happens once per process, so every test forks. The plugins come from tests/plugins. */
+#include "forked.h"
+
+#include <sys/stat.h>
+
+static const char broken_folder[] = BURN_BUILD_DIR "/tests/broken_plugins";
+static const char good_folder[] = BURN_BUILD_DIR "/lib/burn/plugins";
+
+/* The entry of a name; the first if there are several, or the one in a folder. */
+static const BurnPluginInfo *find(const char *name, const char *folder) {
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (strcmp(info->name, name) == 0 && (!folder || strncmp(info->path, folder, strlen(folder)) == 0)) return info;
+  }
+  return NULL;
+}
+
+static void search_in(const char *path, bool only) {
+  setenv("BURN_PLUGIN_PATH", path, 1);
+  setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+  if (only) setenv("BURN_PLUGIN_PATH_ONLY", "1", 1);
+}
+
+static void check_ndarray_works(void) {
+  BurnDevice *device = burn_device_open("ndarray");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  double value = 0;
+  const BurnStatus status = burn_read_scalar(burn_sum(burn_ones(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32)), &value);
+  CHECK(status == BURN_OK && value > 5.5 && value < 6.5, "%s, %g", burn_status_message(status), value);
+  burn_device_close(device);
+}
+
+/* -- faults ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Fault {
+  const char *name;   /* of the file, and of the entry */
+  const char *reason; /* a part of it */
+} Fault;
+
+static const Fault faults[] = {
+    {"no_symbol", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
+    {"wrong_major", "it is built for plugin ABI 1.1, this is 0.1: rebuild it"},
+    {"new_host", "it needs plugin ABI 0.99 or newer, this is 0.1: update Burn"},
+    {"old_minor", "it is built for plugin ABI 0.0, the oldest served is 0.1"},
+    {"short_descriptor", "its descriptor has 16 bytes, at least"},
+    {"unknown_kind", "its kind 7 is unknown"},
+    {"no_interface", "it says it is a backend but has no interface burn.backend"},
+    {"short_interface", "its interface burn.backend has 8 bytes, at least"},
+    {"other_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else.so"},
+    {"null_descriptor", "its entry function returned no descriptor"},
+    {"no_version", "its descriptor lacks a name, a version or get_interface"},
+};
+
+static void check_refused(const Fault *fault) {
+  const BurnPluginInfo *info = find(fault->name, NULL);
+  CHECK(info, "burn_%s.so was not found at all", fault->name);
+  CHECK(!info->usable, "%s is usable", fault->name);
+  CHECK(strcmp(info->kind, "") == 0 && strcmp(info->version, "") == 0 && info->score == 0 && info->device_count == 0,
+        "%s is described as %s %s", fault->name, info->kind, info->version);
+  check_contains(info->path, fault->name);
+  check_contains(info->reason, fault->reason);
+  BurnDevice *device = burn_device_open(fault->name);
+  const BurnStatus status = burn_device_status(device);
+  CHECK(burn_status_code(status) == BURN_STATUS_INCOMPATIBLE, "%s", burn_status_message(status));
+  check_contains(burn_status_message(status), fault->name);
+  check_contains(burn_status_message(status), "was refused: ");
+  check_contains(burn_status_message(status), fault->reason);
+  burn_device_close(device);
+}
+
+static void list_faults(void *context) {
+  (void)context;
+  search_in(broken_folder, false);
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) check_refused(&faults[i]);
+  check_ndarray_works();
+}
+
+static void test_every_fault_has_its_reason(void **state) {
+  (void)state;
+  forked(list_faults, NULL);
+}
+
+/* Opening by name must say the same when nothing was listed before. */
+static void open_one(void *context) {
+  const Fault *fault = context;
+  search_in(broken_folder, false);
+  BurnDevice *device = burn_device_open(fault->name);
+  check_contains(burn_status_message(burn_device_status(device)), fault->reason);
+  burn_device_close(device);
+  check_ndarray_works();
+}
+
+static void test_faults_one_by_one(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) forked(open_one, (void *)(uintptr_t)&faults[i]);
+}
+
+static void open_missing_function(void *context) {
+  (void)context;
+  search_in(broken_folder, false);
+  const BurnPluginInfo *info = find("missing_function", NULL);
+  CHECK(info && info->usable, "only opening it can show the fault");
+  BurnDevice *device = burn_device_open("missing_function");
+  const BurnStatus status = burn_device_status(device);
+  CHECK(burn_status_code(status) == BURN_STATUS_INCOMPATIBLE, "%s", burn_status_message(status));
+  check_contains(burn_status_message(status), "plugin 'missing_function' opened without the function 'release'");
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2), BURN_DTYPE_F32); /* carries the failure of its device */
+  check_contains(burn_status_message(burn_tensor_status(x)), "without the function 'release'");
+  burn_drop(x);
+  burn_device_close(device);
+  check_ndarray_works();
+}
+
+static void test_a_missing_function_is_found_by_opening(void **state) {
+  (void)state;
+  forked(open_missing_function, NULL);
+}
+
+/* -- files that are no plugins ------------------------------------------------------------------------------------------------ */
+
+static void list_files(void *context) {
+  search_in(context, false);
+  const BurnPluginInfo *info = find("text", NULL);
+  CHECK(info && !info->usable, "text");
+  check_contains(info->reason, "cannot be loaded: ");
+  info = find("empty", NULL);
+  CHECK(info && !info->usable, "empty");
+  check_contains(info->reason, "cannot be loaded: ");
+  info = find("writable", NULL);
+  CHECK(info && !info->usable, "writable");
+  check_contains(info->reason, "can be written by anybody (chmod o-w it)");
+  CHECK(!find("note", NULL) && !find("other", NULL), "names that do not fit burn_*.so must not be listed");
+  check_ndarray_works();
+}
+
+static void test_files_that_are_no_plugins(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  make_folder(folder);
+  write_file(folder, "burn_text.so", "this is a text\n");
+  write_file(folder, "burn_empty.so", "");
+  write_file(folder, "burn_note.txt", "not looked at\n");
+  write_file(folder, "libother.so", "not looked at\n");
+  snprintf(path, sizeof path, "%s/burn_mini.so", broken_folder);
+  copy_file(path, folder, "burn_writable.so");
+  snprintf(path, sizeof path, "%s/burn_writable.so", folder);
+  assert_int_equal(chmod(path, 0777), 0);
+  forked(list_files, folder);
+  static const char *const names[] = {"burn_text.so", "burn_empty.so", "burn_note.txt", "libother.so", "burn_writable.so"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove_file(folder, names[i]);
+  rmdir(folder);
+}
+
+static void open_in_writable_folder(void *context) {
+  search_in(context, true);
+  BurnDevice *device = burn_device_open("mini");
+  check_contains(burn_status_message(burn_device_status(device)), "folder '");
+  check_contains(burn_status_message(burn_device_status(device)), "can be written by anybody");
+  burn_device_close(device);
+}
+
+static void test_a_folder_that_anybody_can_write(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/burn_mini.so", broken_folder);
+  copy_file(path, folder, "burn_mini.so");
+  assert_int_equal(chmod(folder, 0777), 0);
+  forked(open_in_writable_folder, folder);
+  remove_file(folder, "burn_mini.so");
+  rmdir(folder);
+}
+
+/* -- order and names ------------------------------------------------------------------------------------------------------------ */
+
+static void list_duplicates(void *context) {
+  const char *first = context;
+  char path[512];
+  snprintf(path, sizeof path, "%s:%s", first, broken_folder);
+  search_in(path, false);
+  const BurnPluginInfo *used = find("mini", first), *hidden = find("mini", broken_folder);
+  CHECK(used && used->usable, "the first one must be usable");
+  CHECK(hidden && !hidden->usable, "the second one must be hidden");
+  check_contains(hidden->reason, "hidden by ");
+  check_contains(hidden->reason, first);
+  CHECK(strcmp(burn_plugin_search_path()[0], first) == 0, "%s", burn_plugin_search_path()[0]);
+  CHECK(strcmp(burn_plugin_search_path()[1], broken_folder) == 0, "%s", burn_plugin_search_path()[1]);
+}
+
+static void test_the_first_of_a_name_wins(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/burn_mini.so", broken_folder);
+  copy_file(path, folder, "burn_mini.so");
+  forked(list_duplicates, folder);
+  remove_file(folder, "burn_mini.so");
+  rmdir(folder);
+}
+
+static void check_order(void *context) {
+  (void)context;
+  search_in(broken_folder, false);
+  const size_t count = burn_plugin_count();
+  for (size_t i = 1; i < count; i++) {
+    const BurnPluginInfo *a = burn_plugin_info(i - 1), *b = burn_plugin_info(i);
+    CHECK(a->usable >= b->usable, "%s stands before %s", a->name, b->name);
+    CHECK(a->usable != b->usable || strcmp(a->name, b->name) <= 0, "%s stands before %s", a->name, b->name);
+  }
+  CHECK(!burn_plugin_info(count), "there is an entry after the last");
+  const BurnPluginInfo *ndarray = find("ndarray", NULL), *trace = find("trace", NULL);
+  CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1, "ndarray");
+  CHECK(trace && strcmp(trace->kind, "decorator") == 0 && trace->usable && trace->description[0], "trace");
+  check_contains(ndarray->path, good_folder);
+}
+
+static void test_the_list_is_sorted(void **state) {
+  (void)state;
+  forked(check_order, NULL);
+}
+
+static void relative_folder(void *context) {
+  (void)context;
+  search_in("some/relative/folder", true);
+  CHECK(burn_plugin_count() == 0 && !burn_plugin_search_path()[0], "a relative folder was searched");
+  BurnDevice *device = burn_device_open(NULL);
+  const BurnStatus status = burn_device_status(device);
+  CHECK(burn_status_code(status) == BURN_STATUS_NOT_FOUND, "%s", burn_status_message(status));
+  check_contains(burn_status_message(status), "There are: none");
+  burn_device_close(device);
+}
+
+static void test_relative_folders_are_ignored(void **state) {
+  (void)state;
+  forked(relative_folder, NULL);
+}
+
+static void add_by_path(void *context) {
+  (void)context;
+  search_in("/nonexistent", false);
+  char path[512];
+  BurnStatus status = burn_plugin_add("burn_mini.so");
+  CHECK(burn_status_code(status) == BURN_STATUS_INVALID_ARGUMENT, "relative: %s", burn_status_message(status));
+  snprintf(path, sizeof path, "%s/burn_mini.so", broken_folder);
+  status = burn_plugin_add(path);
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  BurnDevice *device = burn_device_open("mini");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  status = burn_plugin_add(path);
+  CHECK(burn_status_code(status) == BURN_STATUS_FAILED_PRECONDITION, "too late: %s", burn_status_message(status));
+  burn_device_close(device);
+}
+
+static void test_plugin_add(void **state) {
+  (void)state;
+  forked(add_by_path, NULL);
+}
+
+static void without_autodiff(void *context) {
+  search_in(context, true);
+  BurnDevice *device = burn_device_open_training("ndarray");
+  const BurnStatus status = burn_device_status(device);
+  CHECK(burn_status_code(status) == BURN_STATUS_NOT_FOUND, "%s", burn_status_message(status));
+  check_contains(burn_status_message(status), "there is no decorator 'autodiff'");
+  check_contains(burn_status_message(status), context);
+  burn_device_close(device);
+  device = burn_device_open("ndarray");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  BurnTensor *x = burn_require_grad(burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32));
+  CHECK(burn_status_code(burn_tensor_status(x)) == BURN_STATUS_NO_AUTODIFF, "%s", burn_status_message(burn_tensor_status(x)));
+  burn_drop(x);
+  burn_device_close(device);
+}
+
+static void test_training_without_the_autodiff_plugin(void **state) {
+  (void)state;
+  char folder[64], path[512];
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/burn_ndarray.so", good_folder);
+  copy_file(path, folder, "burn_ndarray.so");
+  forked(without_autodiff, folder);
+  remove_file(folder, "burn_ndarray.so");
+  rmdir(folder);
+}
+
+/* -- good plugins of a third party -------------------------------------------------------------------------------------------- */
+
+static void check_close(BurnTensor *x, const float *expected, size_t count, const char *what) {
+  float found[16];
+  const BurnStatus status = burn_read_f32(x, found, count);
+  CHECK(status == BURN_OK, "%s: %s", what, burn_status_message(status));
+  for (size_t i = 0; i < count; i++) {
+    const double difference = (double)found[i] - (double)expected[i];
+    CHECK(difference < 1e-5 && difference > -1e-5, "%s: element %zu is %g, expected %g", what, i, (double)found[i], (double)expected[i]);
+  }
+}
+
+/* Composite ops on a backend that has none of them. */
+static void check_decompositions(BurnDevice *device) {
+  const float values[] = {-1, 0, 2, 3, -4, 0.5f};
+  BurnTensor *x = burn_tensor_f32(device, values, BURN_SHAPE(2, 3));
+  BurnTensor *ones = burn_ones(device, BURN_SHAPE(3), BURN_DTYPE_F32);
+  check_close(burn_relu(burn_clone(x)), (float[]){0, 0, 2, 3, 0, 0.5f}, 6, "relu");
+  check_close(burn_sigmoid(burn_clone(x)), (float[]){0.26894143f, 0.5f, 0.8807971f, 0.95257413f, 0.01798621f, 0.62245935f}, 6,
+              "sigmoid");
+  check_close(burn_mean(burn_clone(x)), (float[]){0.0833333f}, 1, "mean");
+  check_close(burn_softmax(burn_clone(x), -1),
+              (float[]){0.04201007f, 0.11419519f, 0.8437947f, 0.9233921f, 0.000842024f, 0.07576583f}, 6, "softmax");
+  check_close(burn_layer_norm(burn_clone(x), ones, NULL, 1e-5),
+              (float[]){-1.0690416f, -0.2672604f, 1.336302f, 1.1000805f, -1.3200966f, 0.2200161f}, 6, "layer_norm");
+  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-9, 1, -9, -11.75f}, 4, "matmul");
+  BurnTensor *missing = burn_tanh(burn_clone(x));
+  check_contains(burn_status_message(burn_tensor_status(missing)), "tanh: backend '");
+  check_contains(burn_status_message(burn_tensor_status(missing)), "has no kernel for it, and it has no decomposition");
+  burn_drop(missing);
+  missing = burn_matmul(burn_unsqueeze(burn_clone(x), 3), burn_unsqueeze(x, 3));
+  CHECK(burn_tensor_status(missing) != BURN_OK, "shapes do not fit");
+  burn_drop(missing);
+  missing = burn_matmul(burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32), burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32));
+  check_contains(burn_status_message(burn_tensor_status(missing)), "only matrices, no batches");
+  burn_drop(missing);
+  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left", (long long)burn_device_memory(device).live_tensors);
+  CHECK(burn_device_memory(device).bytes_peak == -1, "the backend does not answer that query");
+}
+
+static void use_third_party(void *context) {
+  const char *name = context;
+  char stack[64];
+  search_in(broken_folder, false);
+  const BurnPluginInfo *info = find(name, NULL);
+  CHECK(info && info->usable, "%s", info ? info->reason : "not found");
+  CHECK(strcmp(info->version, "3.1.4") == 0 && info->device_count == 1 && strcmp(info->devices[0], "mini device") == 0, "%s", info->version);
+  BurnDevice *device = burn_device_open(name);
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  check_decompositions(device);
+  burn_device_close(device);
+  snprintf(stack, sizeof stack, "autodiff<%s>", name);
+  device = burn_device_open(stack);
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  check_decompositions(device);
+  BurnTensor *x = burn_require_grad(burn_tensor_f32(device, (float[]){1, -2, 3}, BURN_SHAPE(3)));
+  BurnGradients *gradients = NULL;
+  const BurnStatus status = burn_backward(burn_sum(burn_mul(burn_clone(x), burn_clone(x))), &gradients);
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  BurnTensor *gradient = burn_reshape(burn_grad(x, gradients), BURN_SHAPE(3));
+  check_close(gradient, (float[]){2, -4, 6}, 3, "gradient");
+  burn_gradients_drop(gradients);
+  burn_drop(x);
+  burn_device_close(device);
+  check_ndarray_works();
+}
+
+static void test_a_small_backend_carries_composite_ops(void **state) {
+  (void)state;
+  forked(use_third_party, (void *)(uintptr_t) "mini");
+}
+
+static void test_structs_with_a_longer_tail(void **state) {
+  (void)state;
+  forked(use_third_party, (void *)(uintptr_t) "long_tail");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_fault_has_its_reason),
+      cmocka_unit_test(test_faults_one_by_one),
+      cmocka_unit_test(test_a_missing_function_is_found_by_opening),
+      cmocka_unit_test(test_files_that_are_no_plugins),
+      cmocka_unit_test(test_a_folder_that_anybody_can_write),
+      cmocka_unit_test(test_the_first_of_a_name_wins),
+      cmocka_unit_test(test_the_list_is_sorted),
+      cmocka_unit_test(test_relative_folders_are_ignored),
+      cmocka_unit_test(test_plugin_add),
+      cmocka_unit_test(test_training_without_the_autodiff_plugin),
+      cmocka_unit_test(test_a_small_backend_carries_composite_ops),
+      cmocka_unit_test(test_structs_with_a_longer_tail),
+  };
+  return cmocka_run_group_tests_name("plugin loader", tests, NULL, NULL);
+}
