@@ -120,8 +120,9 @@ void burn__instance_release(BurnInstance *instance);
 /* The first instance from the top that has the interface, or NULL. */
 BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out);
 
-/* The text to open by the precedence of device.h, and whether it came from the automatic choice; malloc'd. */
-BurnStatus burn__settings_stack(const char *argument, char **out);
+/* The text to open by the precedence of device.h, malloc'd, and where it was found ("BURN_BACKEND", "burn.json"), for
+ * messages; NULL for the argument and the automatic choice. */
+BurnStatus burn__settings_stack(const char *argument, char **out, const char **source);
 /* Folders named by "plugin_path" in the user's and the system's burn.json; malloc'd entries, NULL-terminated, or NULL. */
 char **burn__settings_plugin_path(void);
 
@@ -175,6 +176,8 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
                         uint32_t attr_count);
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                          uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* Takes x; exactly this shape, where burn_reshape would read 0 and -1 as "keep" and "compute". */
+BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape);
 /* A creation op on a device. */
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);

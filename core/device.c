@@ -95,9 +95,13 @@ static BurnDevice *open_device(const char *argument, bool training) {
   if (!device) return &no_memory;
   char *text = NULL;
   BurnStackText stack = {0};
-  BurnStatus status = burn__settings_stack(argument, &text);
-  if (status == BURN_OK) status = burn__stack_parse(text, &stack);
-  if (status == BURN_OK) status = open_stack(device, &stack, training);
+  const char *source = NULL;
+  BurnStatus status = burn__settings_stack(argument, &text, &source);
+  if (status == BURN_OK) {
+    status = burn__stack_parse(text, &stack);
+    if (status == BURN_OK) status = open_stack(device, &stack, training);
+    if (source) status = burn_status_annotate(status, "%s", source);
+  }
   burn__stack_release(&stack);
   if (status != BURN_OK) {
     device->status = status;

@@ -107,7 +107,7 @@ BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lh
     }
     out->shape[i] = a == 1 ? b : a;
   }
-  return BURN_OK;
+  return burn__infer_count(info, out);
 }
 
 BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc) {

@@ -130,7 +130,6 @@ BURN_RULE(mask_where) {
   return burn__infer_broadcast(info, &joined, call->inputs[2], out);
 }
 
-/* The mask stretches, x does not. */
 BURN_RULE(mask_fill) {
   BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_BOOL, "bool"));
   BURN_TRY(burn__infer_broadcast(info, call->inputs[0], call->inputs[1], out));

@@ -145,7 +145,7 @@ BURN_RULE(select) {
   BURN_TRY(burn__infer_rank(info, call, 1, 1));
   *out = burn_primitive_desc(call->inputs[0]);
   out->shape[dim] = call->inputs[1]->shape[0];
-  return BURN_OK;
+  return burn__infer_count(info, out);
 }
 
 /* The shape of `values` equals `expected` but for dim, where it is that of `indices`. */

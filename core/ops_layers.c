@@ -73,11 +73,13 @@ BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta, 
 /* x is folded to two axes around the product, so that one matrix product serves every rank. */
 BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias) {
   BurnShape shape = burn_shape(x);
-  if (shape.rank != 0 && shape.rank != 2) x = burn_reshape(x, BURN_SHAPE(-1, shape.dims[shape.rank - 1]));
+  int64_t rows = 1;
+  for (uint32_t i = 0; i + 1 < shape.rank; i++) rows *= shape.dims[i];
+  if (shape.rank != 0 && shape.rank != 2) x = burn__reshape_to(x, BURN_SHAPE(rows, shape.dims[shape.rank - 1]));
   const int64_t outputs = burn_dim(weight, 1);
   x = burn_matmul(x, weight);
   if (bias) x = burn_add(x, burn_unsqueeze(bias, 2));
   if (shape.rank == 0 || shape.rank == 2 || outputs < 0) return x;
   shape.dims[shape.rank - 1] = outputs;
-  return burn_reshape(x, shape);
+  return burn__reshape_to(x, shape);
 }

@@ -112,6 +112,8 @@ static BurnTensor *view(uint32_t op, BurnTensor *x, const int64_t *values, uint3
   return burn__apply(op, &x, 1, &attr, 1);
 }
 
+BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape) { return view(BURN_OP_reshape, x, shape.dims, shape.rank); }
+
 BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
   const BurnStatus status = burn__tensor_check(x, "reshape");
   if (status != BURN_OK) return fail(x, "reshape", status);

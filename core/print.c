@@ -8,18 +8,23 @@ enum { SUMMARY_THRESHOLD = 1000, EDGE_ITEMS = 3 };
 
 typedef struct Printer {
   FILE *file;
-  const double *values;
+  const double *values;     /* of float and bool tensors */
+  const int64_t *integers;  /* of int tensors */
   BurnShape shape;
   BurnDType dtype;
   bool summary;
 } Printer;
 
-static void print_value(const Printer *p, double value) {
-  const uint32_t kind = burn_dtype_kind(p->dtype);
-  if (kind == BURN_KIND_BOOL) {
+static void print_value(const Printer *p, int64_t index) {
+  if (p->integers) {
+    fprintf(p->file, "%lld", (long long)p->integers[index]);
+    return;
+  }
+  const double value = p->values[index];
+  if (burn_dtype_kind(p->dtype) == BURN_KIND_BOOL) {
     fputs(value != 0 ? "true" : "false", p->file);
-  } else if (kind == BURN_KIND_INT) {
-    fprintf(p->file, "%.0f", value);
+  } else if (isnan(value)) {
+    fputs("NaN", p->file); /* without the sign that some platforms print */
   } else if (isfinite(value) && value == floor(value) && fabs(value) < 1e6) {
     fprintf(p->file, "%.1f", value);
   } else {
@@ -42,7 +47,7 @@ static void print_axis(const Printer *p, uint32_t axis, int64_t offset) {
       continue;
     }
     if (last) {
-      print_value(p, p->values[offset + i]);
+      print_value(p, offset + i);
     } else {
       print_axis(p, axis + 1, offset + i * step);
     }
@@ -59,11 +64,17 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
   const BurnStatus failed = burn__tensor_check(x, "print");
   if (failed != BURN_OK) return failed;
   const size_t count = (size_t)burn_element_count(x);
-  double *values = malloc((count ? count : 1) * sizeof *values);
+  const bool is_int = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
+  void *values = malloc((count ? count : 1) * 8); /* int64_t or double */
   if (!values) return BURN_FAIL(OUT_OF_MEMORY, "print: no memory for %zu values", count);
-  const BurnStatus status = burn_read_f64(burn_clone(x), values, count);
+  const BurnStatus status = is_int ? burn_read_i64(burn_clone(x), values, count) : burn_read_f64(burn_clone(x), values, count);
   if (status == BURN_OK) {
-    const Printer printer = {file, values, burn_shape(x), burn_dtype(x), count > SUMMARY_THRESHOLD};
+    const Printer printer = {.file = file,
+                             .values = is_int ? NULL : values,
+                             .integers = is_int ? values : NULL,
+                             .shape = burn_shape(x),
+                             .dtype = burn_dtype(x),
+                             .summary = count > SUMMARY_THRESHOLD};
     BurnShapeText text;
     fputs("Tensor {\n  data:\n ", file);
     print_axis(&printer, 0, 0);

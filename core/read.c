@@ -62,6 +62,7 @@ BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes) {
     return BURN_FAIL(INVALID_ARGUMENT, "write: %zu bytes given, the tensor has %zu", bytes, bytes_of(*x));
   }
   BurnTensor *fresh = burn_tensor_from((*x)->device, data, (*x)->primitive->dtype, burn_shape(*x));
+  if (burn_is_require_grad(*x)) fresh = burn_require_grad(fresh);
   status = burn__tensor_check(fresh, "write");
   if (status != BURN_OK) {
     burn__tensor_take(fresh, "write");

@@ -53,27 +53,35 @@ static BurnStatus backend_in(const char *path, char **out) {
   return status;
 }
 
-static BurnStatus backend_in_files(char **out) {
+static BurnStatus backend_in_files(char **out, const char **source) {
+  *source = "burn.json";
   BurnStatus status = backend_in("burn.json", out);
   if (status == BURN_OK && !*out && !burn__process_is_privileged()) {
     char *user = user_settings_path();
+    *source = "burn.json of the user";
     status = backend_in(user, out);
     free(user);
   }
-  if (status == BURN_OK && !*out) status = backend_in(SYSTEM_SETTINGS, out);
-  return status;
+  if (status != BURN_OK || *out) return status;
+  *source = SYSTEM_SETTINGS;
+  return backend_in(SYSTEM_SETTINGS, out);
 }
 
-BurnStatus burn__settings_stack(const char *argument, char **out) {
+BurnStatus burn__settings_stack(const char *argument, char **out, const char **source) {
   *out = NULL;
+  *source = NULL;
   const char *text = argument && *argument ? argument : NULL;
-  if (!text && !burn__process_is_privileged()) text = getenv("BURN_BACKEND");
+  if (!text && !burn__process_is_privileged()) {
+    text = getenv("BURN_BACKEND");
+    *source = "BURN_BACKEND";
+  }
   if (text && *text) {
     *out = burn__text_copy(text);
     return *out ? BURN_OK : BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", text);
   }
-  BurnStatus status = backend_in_files(out);
+  BurnStatus status = backend_in_files(out, source);
   if (status != BURN_OK || *out) return status;
+  *source = NULL;
   const char *best = NULL;
   status = burn__plugin_best_backend(&best);
   if (status != BURN_OK) return status;

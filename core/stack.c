@@ -83,6 +83,9 @@ static BurnStatus open_part(const BurnStackPart *part, BurnInstance *next, BurnI
   const BurnPlugin *plugin = NULL;
   BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_LAYER : BURN_PLUGIN_BACKEND, &plugin);
   if (status != BURN_OK) return status;
+  if (next && part->has_index) {
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s:%u': a decorator has no device number; write it after the backend", part->name, part->index);
+  }
   BurnInstance *instance = calloc(1, sizeof *instance);
   if (!instance) return BURN_FAIL(OUT_OF_MEMORY, "no memory to open '%s'", part->name);
   instance->plugin = plugin;

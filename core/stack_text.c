@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
@@ -20,6 +21,11 @@ static BurnStatus add_option(BurnStackPart *part, const char *text, size_t lengt
   const char *equals = memchr(text, '=', length);
   if (!equals || equals == text) {
     return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device number nor key=value", whole, (int)length, text);
+  }
+  for (size_t i = 0; i < part->options.count; i++) {
+    const char *key = part->options.options[i].key;
+    if (strlen(key) != (size_t)(equals - text) || strncasecmp(key, text, strlen(key)) != 0) continue;
+    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': option '%s' is given twice", whole, key);
   }
   BurnOption *options = realloc(part->options.options, (part->options.count + 1) * sizeof *options);
   if (!options) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);

@@ -135,6 +135,13 @@ void burn_drop(BurnTensor *x) {
 
 /* -- from host memory ------------------------------------------------------------------------------------------------------- */
 
+/* The backend can hold tensors of this dtype. */
+static BurnStatus check_storable(const BurnDevice *device, BurnDType dtype, const char *user) {
+  const BurnBackend *backend = &device->top->backend;
+  if (backend->dtype_usage(backend->self, dtype) & BURN_USAGE_STORE) return BURN_OK;
+  return BURN_FAIL(INVALID_DTYPE, "%s: backend '%s' has no %s tensors", user, backend->name, burn_dtype_name(dtype));
+}
+
 static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
   BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
@@ -153,11 +160,10 @@ static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dty
     desc.shape[i] = shape.dims[i];
     count *= shape.dims[i] ? shape.dims[i] : 1;
   }
-  const BurnBackend *backend = &device->top->backend;
-  if (!(backend->dtype_usage(backend->self, dtype) & BURN_USAGE_STORE)) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: backend '%s' has no %s", backend->name, burn_dtype_name(dtype)));
-  }
+  status = check_storable(device, dtype, "tensor");
+  if (status != BURN_OK) return burn__tensor_failed(status);
   if (!data && burn_desc_count(&desc) > 0) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
+  const BurnBackend *backend = &device->top->backend;
   BurnPrimitive *primitive = NULL;
   status = backend->create(backend->self, &desc, data, &primitive);
   return status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
@@ -236,6 +242,9 @@ static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32
                        burn_device_name(*device), burn_device_name(inputs[i]->device));
     }
     *device = inputs[i]->device;
+    for (uint32_t j = 0; j < i && count <= FEW_INPUTS; j++) {
+      if (inputs[j] == inputs[i]) return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", op);
+    }
   }
   return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", op);
 }
@@ -259,6 +268,10 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
                            .output_descs = descs,
                            .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
   BurnStatus status = burn__infer(&call, descs);
+  for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
+    const bool known = input_count > 0 && inputs[0] && descs[i].dtype == inputs[0]->primitive->dtype;
+    if (!known) status = check_storable(device, descs[i].dtype, burn__op_name(op));
+  }
   if (status == BURN_OK) status = burn__invoke(&device->top->backend, &call);
   if (primitives != few) free(primitives);
   return status;
@@ -276,7 +289,11 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
   } else {
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   }
-  for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], name);
+  for (uint32_t i = 0; i < input_count; i++) {
+    bool again = false; /* a handle given twice is still taken once */
+    for (uint32_t j = 0; j < i && input_count <= FEW_INPUTS; j++) again = again || inputs[j] == inputs[i];
+    if (!again) burn__tensor_take(inputs[i], name);
+  }
 }
 
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {

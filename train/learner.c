@@ -204,8 +204,10 @@ static BurnStatus check_arguments(const Learner *learner) {
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
   }
   if (!learner->train) return invalid("no loader of training data");
+  if (burn_loader_batch_count(learner->train) == 0) return invalid("the loader of training data has no items");
   if (config->epochs == 0) return invalid("epochs is 0, at least 1 expected");
   if (!isfinite(config->learning_rate)) return invalid("learning_rate is not finite");
+  if (config->artifact_dir && !config->artifact_dir[0]) return invalid("artifact_dir is empty");
   if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
   return burn_module_status(learner->run.module);
 }

@@ -128,6 +128,7 @@ static size_t batch_item_count(const BurnLoader *loader, size_t index) {
 
 static void staging_release(Staging *staging) {
   for (size_t i = 0; i < BURN_MAX_COLUMNS; i++) free(staging->columns[i]);
+  memset(staging, 0, sizeof *staging);
 }
 
 /* Room for a full batch; false when out of memory, with nothing kept. */

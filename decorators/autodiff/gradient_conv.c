@@ -53,12 +53,29 @@ void burn__gradient_conv2d(GradientContext *c) {
   gradient_bias(c);
 }
 
-/* The convolution of g can be longer than x when padding_out is not smaller than the stride: the first rows count. */
-static BurnPrimitive *first_rows(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc) {
+/* The first rows and columns of planes [n, c, h, w]; x itself if it has no more. */
+static BurnPrimitive *first_rows(GradientContext *c, BurnPrimitive *x, const int64_t *rows_columns) {
   static const int64_t zeros[4] = {0, 0, 0, 0}, ones[4] = {1, 1, 1, 1};
-  if (!x || (x->shape[2] == desc->shape[2] && x->shape[3] == desc->shape[3])) return x;
-  const BurnAttr attrs[3] = {burn_attr_i64s(zeros, 4), burn_attr_i64s(desc->shape, 4), burn_attr_i64s(ones, 4)};
+  if (!x || (x->shape[2] == rows_columns[0] && x->shape[3] == rows_columns[1])) return x;
+  const int64_t counts[4] = {x->shape[0], x->shape[1], rows_columns[0], rows_columns[1]};
+  const BurnAttr attrs[3] = {burn_attr_i64s(zeros, 4), burn_attr_i64s(counts, 4), burn_attr_i64s(ones, 4)};
   return burn_build(&c->builder, BURN_OP_slice, 1, &x, 3, attrs);
+}
+
+/* x with zeros after its rows and columns, as many as the convolution of g has: where padding_out is not smaller than the stride
+ * that is more than x has. Zeros add nothing to the gradient of the weight. */
+static BurnPrimitive *with_last_rows(GradientContext *c, BurnPrimitive *x, const ConvAttrs *conv) {
+  static const int64_t zeros[4] = {0, 0, 0, 0}, ones[4] = {1, 1, 1, 1};
+  const int64_t *from = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
+  int64_t shape[4] = {from[0], from[1], 0, 0};
+  for (uint32_t i = 2; i < 4; i++) {
+    const int64_t room = y[i] + 2 * conv->padding.value.i64s[i - 2] - conv->dilation.value.i64s[i - 2] * (weight[i] - 1) - 1;
+    shape[i] = room / conv->stride.value.i64s[i - 2] + 1;
+  }
+  if (shape[2] == from[2] && shape[3] == from[3]) return x;
+  BurnPrimitive *inputs[2] = {burn_build_full(&c->builder, shape, 4, c->input_descs[0].dtype, 0), x};
+  const BurnAttr attrs[2] = {burn_attr_i64s(zeros, 4), burn_attr_i64s(ones, 4)};
+  return burn_build(&c->builder, BURN_OP_slice_assign, 2, inputs, 2, attrs);
 }
 
 /* inputs x, weight, bias */
@@ -69,9 +86,12 @@ void burn__gradient_conv_transpose2d(GradientContext *c) {
     BurnPrimitive *inputs[3] = {c->grad, c->inputs[1], NULL};
     const BurnAttr plain[4] = {conv.stride, conv.padding, conv.dilation, conv.groups};
     BurnPrimitive *grad = burn_build(&c->builder, BURN_OP_conv2d, 3, inputs, 4, plain);
-    burn__gradient_set(c, 0, first_rows(c, grad, &c->input_descs[0]));
+    /* It can be longer than x when padding_out is not smaller than the stride: the first rows count. */
+    burn__gradient_set(c, 0, first_rows(c, grad, &c->input_descs[0].shape[2]));
   }
-  if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, gradient_weight(c, c->grad, c->inputs[0], &conv));
+  if (burn__gradient_needs(c, 1)) {
+    burn__gradient_set(c, 1, gradient_weight(c, c->grad, with_last_rows(c, c->inputs[0], &conv), &conv));
+  }
   gradient_bias(c);
 }
 

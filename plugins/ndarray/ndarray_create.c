@@ -156,10 +156,11 @@ static BurnStatus run_random(Ndarray *nd, const BurnOpCall *call, NdRandom *rand
 
 static void uniform_f32(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
   float *out = (float *)c->out + first;
-  const float low = (float)c->low, width = (float)c->high - low;
+  const float low = (float)c->low, high = (float)c->high, width = high - low;
   for (int64_t i = 0; i < n; i++) {
     const float scaled = burn_random_unit_f32(words[i]) * width;
-    out[i] = low + scaled;
+    const float sum = low + scaled;
+    out[i] = sum < high ? sum : low;
   }
 }
 
@@ -168,7 +169,8 @@ static void uniform_f64(const NdCreate *c, int64_t first, int64_t n, const uint3
   const double width = c->high - c->low;
   for (int64_t i = 0; i < n; i++) {
     const double scaled = burn_random_unit_f64(words[i]) * width;
-    out[i] = c->low + scaled;
+    const double sum = c->low + scaled;
+    out[i] = sum < c->high ? sum : c->low;
   }
 }
 

@@ -220,9 +220,12 @@ BurnStatus nd_run_triangle(Ndarray *nd, const BurnOpCall *call) {
   const int64_t limit = triangle.rows + triangle.columns; /* further out nothing changes; keeps sums in range */
   if (triangle.diagonal > limit) triangle.diagonal = limit;
   if (triangle.diagonal < -limit) triangle.diagonal = -limit;
-  NdTensor *x = nd_contiguous(nd, input);
-  NdTensor *out = x ? nd_output(nd, call, 0) : NULL;
-  if (out) {
+  NdTensor *out = nd_output(nd, call, 0); /* first: the packed input is another holder */
+  NdTensor *x = out ? nd_contiguous(nd, input) : NULL;
+  if (!x) {
+    nd_release(nd, out);
+    out = NULL;
+  } else {
     const int64_t count = burn_primitive_count(&input->header);
     triangle.from = (const char *)nd_data(x);
     triangle.to = (char *)nd_data(out);

@@ -71,21 +71,6 @@ static uint32_t BURN_CALL ndarray_op_support(void *self, uint32_t op) {
   return op < BURN_OP_LIMIT && nd->kernels[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
 }
 
-static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
-  Ndarray *nd = self;
-  const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
-  if (!kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
-  for (uint32_t i = 0; i < call->input_count; i++) {
-    if (call->inputs[i] && call->inputs[i]->owner != nd->owner) {
-      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i,
-                     call->inputs[i]->owner, nd->owner);
-    }
-  }
-  return kernel(nd, call);
-}
-
-/* -- tensors ------------------------------------------------------------------------------------------------------- */
-
 static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
   (void)self;
   switch (dtype) {
@@ -100,6 +85,27 @@ static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
       return 0;
   }
 }
+
+static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
+  Ndarray *nd = self;
+  const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
+  if (!kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (call->inputs[i] && call->inputs[i]->owner != nd->owner) {
+      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i,
+                     call->inputs[i]->owner, nd->owner);
+    }
+  }
+  for (uint32_t i = 0; i < call->output_count; i++) { /* loops write elements of the size they know */
+    const BurnDType dtype = call->output_descs[i].dtype;
+    if (ndarray_dtype_usage(nd, dtype) != 0) continue;
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
+                   burn_dtype_name(dtype));
+  }
+  return kernel(nd, call);
+}
+
+/* -- tensors ------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *desc, const void *data,
                                            BurnPrimitive **out) {

@@ -144,15 +144,16 @@ BurnStatus nd_run_softmax(Ndarray *nd, const BurnOpCall *call) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }
-  NdTensor *x = nd_contiguous(nd, input);
-  if (!x) return nd_out_of_memory(nd, call);
   const bool reads_again = softmax.is_log && softmax.inner > 1;
   NdTensor *out = reads_again ? nd_new(nd, &call->output_descs[0]) : nd_output(nd, call, 0);
-  if (out) {
-    softmax.x = (const char *)nd_data(x);
-    softmax.out = (char *)nd_data(out);
-    run_passes(nd, &softmax, nd_axes_count(input, 0, dim));
+  NdTensor *x = out ? nd_contiguous(nd, input) : NULL; /* after nd_output, which looks whether input has other holders */
+  if (!x) {
+    nd_release(nd, out);
+    return nd_out_of_memory(nd, call);
   }
+  softmax.x = (const char *)nd_data(x);
+  softmax.out = (char *)nd_data(out);
+  run_passes(nd, &softmax, nd_axes_count(input, 0, dim));
   nd_release(nd, x);
   return nd_finish(nd, call, out);
 }
@@ -217,10 +218,17 @@ BurnStatus nd_run_layer_norm(Ndarray *nd, const BurnOpCall *call) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "layer_norm: no kernel for %s", burn_dtype_name(dtype));
   }
   BurnPrimitive *shift = call->input_count > 2 ? call->inputs[2] : NULL;
+  /* Only x may be overwritten (gamma and beta are read for every row), and this is decided before x is held once more. */
+  const bool in_place = nd_may_overwrite(call, 0) && nd_is_contiguous(input);
+  NdTensor *out = in_place ? nd_output(nd, call, 0) : nd_new(nd, &call->output_descs[0]);
   NdTensor *x = nd_contiguous(nd, input), *gamma = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   NdTensor *beta = shift ? nd_contiguous(nd, nd_tensor(shift)) : NULL;
-  NdTensor *out = x && gamma && (beta || !shift) ? nd_output(nd, call, 0) : NULL;
-  if (out) run_layer_norm(nd, &norm, nd_axes_count(input, 0, last), x, gamma, beta, out);
+  if (out && x && gamma && (beta || !shift)) {
+    run_layer_norm(nd, &norm, nd_axes_count(input, 0, last), x, gamma, beta, out);
+  } else {
+    nd_release(nd, out);
+    out = NULL;
+  }
   nd_release(nd, x);
   nd_release(nd, gamma);
   nd_release(nd, beta);

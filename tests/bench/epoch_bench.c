@@ -1,15 +1,16 @@
 /* epoch_bench.c - seconds per training epoch of the guide's CNN, beside PyTorch doing the same work in the same minutes.
  *
- * The network is that of sdk/examples/mnist (its model.c is linked in): batch 64, Adam 1e-4, dropout in three places. A step is:
- * next shuffled batch, forward, loss, backward, Adam, loss read. Both sides do exactly that and start from the same bytes: the
- * images are written to a temporary file that mnist_torch.py reads. The peer runs as a child process that waits on a pipe, so
- * that rounds alternate: ours, torch, ours, torch. One sleeps while the other works.
+ * The network is that of sdk/examples/mnist (its model.c is linked in): batch 64, Adam 1e-4, dropout in three places. A step
+ * is: next shuffled batch, forward, loss, backward, Adam, loss read. Both sides do exactly that and start from the same bytes:
+ * the images are written to a temporary file that mnist_torch.py reads. The peer runs as a child process that waits on a pipe,
+ * so that rounds alternate: ours, torch, ours, torch. One sleeps while the other works.
  *
  *   epoch_bench [--data DIR] [--steps N] [--rounds N] [--full] [--python PROGRAM --script FILE] [--backend STACK] [--json] */
 #include "../../sdk/examples/mnist/model.h"
 
 #include "../../sdk/examples/common/arguments.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static double seconds_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* -- data ------------------------------------------------------------------------------------------------------------------- */
+/* -- data ------------------------------------------------------------------------------------------------------------------ */
 
 /* Columns "image" u8 and "label" u8: MNIST, or digits drawn once and kept. */
 static BurnDataset *raw_data(const Options *options, BurnStatus *status) {
@@ -63,7 +64,7 @@ static BurnStatus write_items(const BurnDataset *data, FILE *file) {
   return status;
 }
 
-/* -- ours ------------------------------------------------------------------------------------------------------------------- */
+/* -- ours ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct Ours {
   BurnDevice *device;
@@ -141,7 +142,7 @@ static void ours_close(Ours *ours) {
   burn_device_close(ours->device);
 }
 
-/* -- the peer --------------------------------------------------------------------------------------------------------------- */
+/* -- the peer -------------------------------------------------------------------------------------------------------------- */
 
 /* A child that gets "N\n", trains N steps and answers "SECONDS LOSS\n". It ends when its input ends. */
 typedef struct Peer {
@@ -150,16 +151,14 @@ typedef struct Peer {
   char version[64];
 } Peer;
 
-static void child_exec(const Options *options, const char *path, const int *to, const int *from) {
-  char batch[32], threads[32];
-  snprintf(batch, sizeof batch, "%zu", options->batch_size);
-  snprintf(threads, sizeof threads, "%u", burn_threads());
+/* The child's part: pipes for input and output, then the program. */
+static void child_exec(char *const *arguments, const int *to, const int *from) {
   if (dup2(to[0], STDIN_FILENO) < 0 || dup2(from[1], STDOUT_FILENO) < 0) _exit(127);
   close(to[0]);
   close(to[1]);
   close(from[0]);
   close(from[1]);
-  execlp(options->python, options->python, options->script, path, batch, threads, (char *)NULL);
+  execvp(arguments[0], arguments);
   _exit(127);
 }
 
@@ -169,10 +168,17 @@ static BurnStatus peer_failed(const char *what) {
 
 /* Starts the peer; its first line is its version. */
 static BurnStatus peer_open(Peer *peer, const Options *options, const char *path) {
+  char batch[32], threads[32], program[4096], script[4096], file[64];
+  char *const arguments[] = {program, script, file, batch, threads, NULL};
+  snprintf(program, sizeof program, "%s", options->python);
+  snprintf(script, sizeof script, "%s", options->script);
+  snprintf(file, sizeof file, "%s", path);
+  snprintf(batch, sizeof batch, "%zu", options->batch_size);
+  snprintf(threads, sizeof threads, "%u", burn_threads());
   int to[2], from[2];
   if (pipe(to) != 0 || pipe(from) != 0) return burn_status_make(BURN_STATUS_IO, "a pipe cannot be made");
   peer->process = fork();
-  if (peer->process == 0) child_exec(options, path, to, from);
+  if (peer->process == 0) child_exec(arguments, to, from);
   close(to[0]);
   close(from[1]);
   peer->to = fdopen(to[1], "w");
@@ -199,7 +205,7 @@ static void peer_close(Peer *peer) {
   if (peer->process > 0) waitpid(peer->process, NULL, 0);
 }
 
-/* -- rounds ----------------------------------------------------------------------------------------------------------------- */
+/* -- rounds ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct Bench {
   Options options;
@@ -271,7 +277,7 @@ static void show(Bench *bench) {
     show_side(bench->peer.version, &bench->other, bench);
     printf("ratio ours/torch: %.2f (below 1: ours is faster), %u threads on both sides\n", own / other, burn_threads());
   } else {
-    printf("PyTorch was not found, so there is no ratio; set BURN_BENCH_PYTHON to a python that has torch\n");
+    printf("without PyTorch: only ours was measured; set BURN_BENCH_PYTHON to a python that has torch\n");
   }
 }
 
@@ -293,9 +299,10 @@ static BurnStatus run(Bench *bench) {
   BurnStatus status = BURN_OK;
   BurnDataset *raw = raw_data(options, &status);
   if (raw) {
-    status = ours_open(&bench->ours, options, raw);
     bench->batches = (burn_dataset_count(raw) + options->batch_size - 1) / options->batch_size;
-    if (status == BURN_OK && options->python && options->script) status = start_peer(bench, raw);
+    /* The peer first: OpenBLAS stops its threads when a process forks. */
+    if (options->python && options->script) status = start_peer(bench, raw);
+    if (status == BURN_OK) status = ours_open(&bench->ours, options, raw);
   }
   burn_dataset_drop(raw);
   if (status == BURN_OK) status = measure(bench);
@@ -324,13 +331,15 @@ int main(int argc, char **argv) {
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "mnist_torch.py"},
       {"json", ARGUMENT_FLAG, &options->json, NULL, "one JSON object"},
   };
-  const int parsed = arguments_parse(argc, argv, "usage: epoch_bench [options]   seconds per epoch of the guide's CNN", arguments,
-                                     sizeof arguments / sizeof arguments[0], NULL, 0);
+  const int parsed = arguments_parse(argc, argv, "usage: epoch_bench [options]   seconds per epoch of the guide's CNN",
+                                     arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (options->rounds < 1 || options->rounds > MOST_ROUNDS || options->steps < 1 || options->items < 1 || options->batch_size < 1) {
+  if (options->rounds < 1 || options->rounds > MOST_ROUNDS || options->steps < 1 || options->items < 1 ||
+      options->batch_size < 1) {
     fprintf(stderr, "epoch_bench: --rounds is 1..%d; --steps, --items and --batch-size are at least 1\n", MOST_ROUNDS);
     return 2;
   }
+  signal(SIGPIPE, SIG_IGN); /* a peer that died is a message, not our end */
   const BurnStatus status = run(&bench);
   if (status == BURN_OK) return 0;
   fprintf(stderr, "epoch_bench: %s\n", burn_status_message(status));

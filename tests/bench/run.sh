@@ -32,9 +32,9 @@ find_python() {
 }
 
 find_data() {
-  for folder in "${BURN_DATA_DIR:-}/mnist" "$here/../../../shared/data/mnist"; do
-    if ls "$folder"/train-images-idx3-ubyte* >/dev/null 2>&1; then
-      echo "$folder"
+  for folder in "${BURN_DATA_DIR:+$BURN_DATA_DIR/mnist}" "$here/../../../shared/data/mnist"; do
+    if [ -n "$folder" ] && ls "$folder"/train-images-idx3-ubyte* >/dev/null 2>&1; then
+      (cd "$folder" && pwd)
       return
     fi
   done

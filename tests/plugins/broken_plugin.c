@@ -34,6 +34,11 @@
 #else
 #define INTERFACE_BYTES ((uint32_t)sizeof(BurnBackendInterface))
 #endif
+#if defined(FAULT_NO_INTERFACE)
+#define INTERFACE_NAME "burn.something_else"
+#else
+#define INTERFACE_NAME "burn.backend"
+#endif
 #if defined(FAULT_OTHER_NAME)
 #define NAME "somebody_else"
 #else
@@ -64,13 +69,7 @@ static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, co
 static const BurnBackendInterface backend = {INTERFACE_BYTES, 1, probe, open_device};
 
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
-#if defined(FAULT_NO_INTERFACE)
-  (void)name;
-  (void)min_version;
-  return NULL;
-#else
-  return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend : NULL;
-#endif
+  return strcmp(name, INTERFACE_NAME) == 0 && min_version <= 1 ? &backend : NULL;
 }
 
 static const BurnPlugin plugin = {.struct_size = DESCRIPTOR_BYTES,

@@ -1,7 +1,7 @@
 /* ops_case.c - see ops_case.h. Read run_golden at the end of the runs first. */
 #include "ops_case.h"
 
-#include <burn/plugin/pass_through.h>
+#include "lend.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,53 +47,6 @@ static const OpsFamily *family;
 
 /* Where a failure is; static, so that it lives when a failed assertion jumps out. */
 static char place[512];
-
-/* -- a decorator linked into the test, which lends the host and the backend below it ----------------------------------------- */
-
-static const BurnHost *lent_host;
-static const BurnBackend *lent_backend;
-
-static void BURN_CALL lend_close(void *self) { free(self); }
-
-static BurnStatus BURN_CALL lend_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                      BurnBackend *out) {
-  (void)options;
-  (void)owner;
-  BurnLayer *layer = malloc(sizeof *layer);
-  if (!layer) return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "lend: no memory");
-  *layer = (BurnLayer){host, next};
-  burn_layer_forward(out, layer);
-  out->name = "lend";
-  out->close = lend_close;
-  lent_host = host;
-  lent_backend = next;
-  return BURN_OK;
-}
-
-static const BurnLayerInterface lend_layer = {sizeof(BurnLayerInterface), 1, 0, 0, lend_open};
-
-static const void *BURN_CALL lend_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.layer") == 0 && min_version <= 1 ? &lend_layer : NULL;
-}
-
-static const BurnPlugin lend_plugin = {.struct_size = sizeof(BurnPlugin),
-                                       .abi_major = BURN_ABI_MAJOR,
-                                       .abi_minor = BURN_ABI_MINOR,
-                                       .kind = BURN_PLUGIN_LAYER,
-                                       .name = "lend",
-                                       .version = "1",
-                                       .license = "MIT OR Apache-2.0",
-                                       .description = "lends the test the host and the backend below",
-                                       .get_interface = lend_interface};
-
-static const BurnPlugin *BURN_CALL lend_query(const BurnQuery *query) {
-  (void)query;
-  return &lend_plugin;
-}
-
-/* The list of plugins linked into a program, which libburn looks for. */
-extern const BurnPluginQuery burn_static_plugins[];
-BURN_EXPORT const BurnPluginQuery burn_static_plugins[] = {lend_query, NULL};
 
 /* -- texts to values ------------------------------------------------------------------------------------------------------------ */
 

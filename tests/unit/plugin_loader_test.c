@@ -307,10 +307,10 @@ static void check_decompositions(BurnDevice *device) {
               "sigmoid");
   check_close(burn_mean(burn_clone(x)), (float[]){0.0833333f}, 1, "mean");
   check_close(burn_softmax(burn_clone(x), -1),
-              (float[]){0.04201007f, 0.11419519f, 0.8437947f, 0.9233921f, 0.000842024f, 0.07576583f}, 6, "softmax");
+              (float[]){0.04201007f, 0.11419519f, 0.8437947f, 0.9233637f, 0.000841999f, 0.0757943f}, 6, "softmax");
   check_close(burn_layer_norm(burn_clone(x), ones, NULL, 1e-5),
-              (float[]){-1.0690416f, -0.2672604f, 1.336302f, 1.1000805f, -1.3200966f, 0.2200161f}, 6, "layer_norm");
-  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-9, 1, -9, -11.75f}, 4, "matmul");
+              (float[]){-1.0690416f, -0.2672604f, 1.336302f, 1.0933265f, -1.3235005f, 0.230174f}, 6, "layer_norm");
+  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-7, 1, -13, -11.75f}, 4, "matmul");
   BurnTensor *missing = burn_tanh(burn_clone(x));
   check_contains(burn_status_message(burn_tensor_status(missing)), "tanh: backend '");
   check_contains(burn_status_message(burn_tensor_status(missing)), "has no kernel for it, and it has no decomposition");
@@ -342,10 +342,9 @@ static void use_third_party(void *context) {
   check_decompositions(device);
   BurnTensor *x = burn_require_grad(burn_tensor_f32(device, (float[]){1, -2, 3}, BURN_SHAPE(3)));
   BurnGradients *gradients = NULL;
-  const BurnStatus status = burn_backward(burn_sum(burn_mul(burn_clone(x), burn_clone(x))), &gradients);
+  const BurnStatus status = burn_backward(burn_mul(burn_clone(x), burn_clone(x)), &gradients);
   CHECK(status == BURN_OK, "%s", burn_status_message(status));
-  BurnTensor *gradient = burn_reshape(burn_grad(x, gradients), BURN_SHAPE(3));
-  check_close(gradient, (float[]){2, -4, 6}, 3, "gradient");
+  check_close(burn_grad(x, gradients), (float[]){2, -4, 6}, 3, "gradient");
   burn_gradients_drop(gradients);
   burn_drop(x);
   burn_device_close(device);

@@ -52,7 +52,7 @@ BURN_API BurnDType burn_device_int_dtype(const BurnDevice *device);
 /* Waits for all submitted work; reports its first failure. */
 BURN_API BURN_USE_RESULT BurnStatus burn_device_sync(BurnDevice *device);
 
-/* Bytes of live tensors, bytes held with caches, highest bytes so far, and handles alive; -1 where unknown. */
+/* Bytes of live tensors, bytes held with caches, highest bytes so far, and tensors of the backend alive; -1 where unknown. */
 typedef struct BurnMemoryStats {
   int64_t bytes_in_use;
   int64_t bytes_reserved;

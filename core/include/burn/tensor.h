@@ -74,7 +74,7 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, i
 /* The value of a tensor of one element. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
-/* Replaces the values of *x by host data of its dtype and shape. A failure leaves *x as it was. */
+/* Replaces the values of *x by host data of its dtype and shape; a tracked leaf stays one. A failure leaves *x as it was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
 
 /* Prints values, shape, device, kind and dtype as Burn does; a failed tensor prints its message. Big tensors are shortened

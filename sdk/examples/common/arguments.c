@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "arguments.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -48,7 +49,7 @@ static bool store(const Argument *argument, const char *text) {
   }
   if (argument->kind == ARGUMENT_SIZE) {
     const unsigned long long value = strtoull(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-') return false;
+    if (errno || *end || !isdigit((unsigned char)text[0])) return false; /* strtoull would take a minus sign */
     *(size_t *)argument->target = (size_t)value;
     return true;
   }

@@ -9,6 +9,8 @@
 
 #include "../common/arguments.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,17 @@ static char *path_in(const char *folder, const char *name) {
   return path;
 }
 
+/* A number as JSON, in a buffer of the caller: NaN and infinities, which JSON has not, become null. */
+typedef struct Number {
+  char text[32];
+} Number;
+
+static Number number(double value) {
+  Number result = {"null"};
+  if (isfinite(value)) snprintf(result.text, sizeof result.text, "%.9g", value);
+  return result;
+}
+
 /* -- inference -------------------------------------------------------------------------------------------------------------- */
 
 static void draw(const float *image) {
@@ -50,6 +63,7 @@ static void draw(const float *image) {
 static BurnStatus show_predictions(const Model *model, BurnDevice *device, BurnDataset *data, size_t count, bool quiet, size_t *right) {
   BurnStatus status = BURN_OK;
   *right = 0;
+  if (count > burn_dataset_count(data)) count = burn_dataset_count(data);
   for (size_t i = 0; status == BURN_OK && i < count; i++) {
     float image[28 * 28];
     int64_t label = 0, prediction = 0;
@@ -89,11 +103,11 @@ static BurnStatus infer_on(const Options *options, BurnDevice *device) {
   if (status == BURN_OK && options->data) snprintf(config.data.text, sizeof config.data.text, "%s", options->data);
   if (status == BURN_OK) test = mnist_data(&config, BURN_MNIST_TEST, &status);
   size_t right = 0;
-  const size_t count = test && burn_dataset_count(test) < options->show ? burn_dataset_count(test) : options->show;
-  if (status == BURN_OK) status = show_predictions(&model, device, test, count, options->json, &right);
+  if (status == BURN_OK) status = show_predictions(&model, device, test, options->show, options->json, &right);
   if (status == BURN_OK) {
     printf("result: {\"command\":\"infer\",\"backend\":\"%s\",\"artifact\":\"%s\",\"shown\":%zu,\"right\":%zu}\n",
-           burn_device_name(device), options->artifact, count, right);
+           burn_device_name(device), options->artifact,
+           burn_dataset_count(test) < options->show ? burn_dataset_count(test) : options->show, right);
   }
   burn_dataset_drop(test);
   Model_release(&model);
@@ -113,10 +127,10 @@ static int infer(const Options *options) {
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
   const bool *json = context;
   if (*json) {
-    printf("{\"epoch\":%zu,\"train_loss\":%.9g,\"train_accuracy\":%.6f,\"valid_loss\":%.9g,\"valid_accuracy\":%.6f,"
-           "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
-           result->epoch, result->train_loss, result->train_accuracy, result->valid_loss, result->valid_accuracy, result->seconds,
-           result->items_per_second);
+    printf("{\"epoch\":%zu,\"train_loss\":%s,\"train_accuracy\":%s,\"valid_loss\":%s,\"valid_accuracy\":%s,\"seconds\":%.3f,"
+           "\"items_per_second\":%.1f}\n",
+           result->epoch, number(result->train_loss).text, number(result->train_accuracy).text, number(result->valid_loss).text,
+           number(result->valid_accuracy).text, result->seconds, result->items_per_second);
   } else {
     printf("epoch %2zu   train: loss %.4f accuracy %.2f %%   test: loss %.4f accuracy %.2f %%   %.1f s, %.0f images/s\n", result->epoch,
            result->train_loss, 100 * result->train_accuracy, result->valid_loss, 100 * result->valid_accuracy, result->seconds,
@@ -146,6 +160,7 @@ static BurnStatus choose_config(const Options *options, TrainingConfig *config) 
   if (path && options->resume && stat(path, &info) == 0) {
     status = burn_config_load(burn_config(TrainingConfig, config), path);
     config->num_epochs = options->epochs;
+    if (status == BURN_OK && !options->json) printf("resuming with the settings of %s; of the options only --epochs counts\n", path);
   }
   free(path);
   return status;
@@ -160,11 +175,11 @@ static BurnStatus make_folders(const char *path) {
     mkdir(copy, 0777);
     *at = '/';
   }
-  mkdir(copy, 0777);
+  const int reason = mkdir(copy, 0777) == 0 ? 0 : errno;
   free(copy);
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return BURN_OK;
-  return burn_status_make(BURN_STATUS_IO, "folder '%s' cannot be made", path);
+  return burn_status_make(BURN_STATUS_IO, "folder '%s' cannot be made: %s", path, strerror(reason ? reason : ENOTDIR));
 }
 
 static BurnLoader *make_loader(const TrainingConfig *config, uint32_t split, BurnStatus *status) {
@@ -253,11 +268,11 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
 static void print_result(const Options *options, const BurnDevice *device, const Run *run) {
   const BurnLearnerResult *r = &run->result;
   printf("result: {\"command\":\"train\",\"backend\":\"%s\",\"data\":\"%s\",\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
-         "\"steps\":%llu,\"seconds_per_epoch\":%.3f,\"images_per_second\":%.1f,\"train_loss\":%.9g,\"test_accuracy\":%.6f,"
-         "\"test_loss\":%.9g,\"artifact\":\"%s\"}\n",
+         "\"steps\":%llu,\"seconds_per_epoch\":%.3f,\"images_per_second\":%.1f,\"train_loss\":%s,\"test_accuracy\":%s,"
+         "\"test_loss\":%s,\"artifact\":\"%s\"}\n",
          burn_device_name(device), run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done,
-         r->epochs_resumed, (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second, r->last.train_loss,
-         r->last.valid_accuracy, r->last.valid_loss, options->artifact);
+         r->epochs_resumed, (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second,
+         number(r->last.train_loss).text, number(r->last.valid_accuracy).text, number(r->last.valid_loss).text, options->artifact);
 }
 
 static int train(const Options *options) {
@@ -300,6 +315,10 @@ int main(int argc, char **argv) {
                                      "       mnist infer [options]     predictions of the model in the artifact folder",
                                      arguments, sizeof arguments / sizeof arguments[0], &command, 1);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+  if (!options.artifact[0]) {
+    fprintf(stderr, "mnist: --artifact needs a folder\n");
+    return 2;
+  }
   if (strcmp(command, "infer") == 0) return infer(&options);
   if (strcmp(command, "train") == 0) return train(&options);
   fprintf(stderr, "mnist: unknown command '%s'; it is train or infer\n", command);

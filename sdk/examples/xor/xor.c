@@ -1,4 +1,4 @@
-/* xor.c - the smallest network that learns something a line cannot: two inputs, four hidden units, one output.
+/* xor.c - the smallest network that learns something a line cannot: two inputs, a few hidden units, one output.
  *
  * Everything by hand: tensors, gradients, the update. See regression.c for the same with layers and an optimizer. */
 #define _POSIX_C_SOURCE 200809L

@@ -8,6 +8,7 @@
  *
  *   uniform, f32       u = (word >> 8) * 2^-24, in [0, 1); result = low + u * (high - low), in f32, one rounding per step
  *   uniform, f64       u = (word + 0.5) * 2^-32; result = low + u * (high - low) in f64
+ *   both floats        a sum that rounds up to high becomes low, so that high is never a result (unless it equals low)
  *   uniform, integer   low + ((uint64) word * (uint64)(high - low) >> 32); the range is at most 2^32
  *   bernoulli          word < round(prob * 2^32): 1, else 0
  *   normal             Box-Muller in f64 from the words (a, b) of an even/odd pair: r = sqrt(-2 ln((a + 1) * 2^-32)),

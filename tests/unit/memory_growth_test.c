@@ -1,0 +1,215 @@
+/* memory_growth_test.c - training the CNN of the mnist example does not grow: after 20 steps, further ones add no byte to what
+ * the device holds nor to the heap of the process.
+ *
+ *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 2000, in sanitized and guarded builds 20
+ *
+ * Measured is only while no iteration of the loader runs, since batches that are read ahead come and go with the timing. The
+ * epoch divides into full batches: a first short batch would rightly add blocks of new sizes to the caches. With one thread the
+ * sum is exact. With several, kernels draw scratch memory per thread that takes part: on a busy machine a thread may come late
+ * to a kernel for the first time after the warm-up, so its scratch is allowed for in what is held in reserve (never in what is
+ * in use). Each case is a process of its own, since the number of threads is set once. */
+#define _GNU_SOURCE /* mallinfo2 */
+#include "../../sdk/examples/mnist/model.c"
+
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* Sanitizers have a heap of their own, and guards keep taken handles for a while: then only the device's numbers count. */
+#if defined(SANITIZED) || (defined(BURN_GUARDS) && BURN_GUARDS)
+enum { HEAP_COUNTS = 0, DEFAULT_STEPS = 20 };
+#else
+enum { HEAP_COUNTS = 1, DEFAULT_STEPS = 300 };
+#endif
+enum { WARMUP_STEPS = 20, LONG_STEPS = 2000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
+enum { SCRATCH_PER_THREAD = 64 * 1024 };
+
+static size_t further_steps = DEFAULT_STEPS;
+
+typedef struct Training {
+  BurnDevice *device;
+  Model model;
+  BurnOptimizer *optimizer;
+  BurnLoader *loader;
+  size_t epoch;
+} Training;
+
+typedef struct Sizes {
+  BurnMemoryStats device;
+  int64_t heap; /* bytes in blocks that malloc has handed out, mapped ones included */
+  int64_t resident;
+} Sizes;
+
+/* This is not the process that cmocka watches: a failure is a line on stderr and a nonzero exit. */
+static void check(BurnStatus status) {
+  if (status == BURN_OK) return;
+  fprintf(stderr, "%s\n", burn_status_message(status));
+  exit(1);
+}
+
+static void require(bool holds, const char *what) {
+  if (holds) return;
+  fprintf(stderr, "not so: %s\n", what);
+  exit(1);
+}
+
+static int64_t resident_bytes(void) {
+  FILE *file = fopen("/proc/self/statm", "r");
+  long total = 0, resident = 0;
+  if (!file) return 0;
+  const int read = fscanf(file, "%ld %ld", &total, &resident);
+  fclose(file);
+  return read == 2 ? (int64_t)resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+static Sizes sizes_now(const Training *training) {
+  const int64_t resident = resident_bytes(); /* first: it opens a file, which takes memory for a moment */
+  const struct mallinfo2 heap = mallinfo2();
+  return (Sizes){burn_device_memory(training->device), (int64_t)heap.uordblks + (int64_t)heap.hblkhd, resident};
+}
+
+static void training_begin(Training *training, size_t workers) {
+  memset(training, 0, sizeof *training);
+  BurnStatus status = BURN_OK;
+  BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){BATCH * EPOCH_BATCHES, 7}, &status);
+  check(status);
+  BurnDataset *data = burn_dataset_mnist_normalize(digits, &status);
+  check(status);
+  const BurnLoaderConfig loader = {.batch_size = BATCH, .shuffle = true, .seed = 7, .workers = workers};
+  training->loader = burn_loader_create(data, &loader, &status);
+  check(status);
+  training->device = burn_device_open_training("ndarray");
+  check(burn_device_status(training->device));
+  burn_device_seed(training->device, 7);
+  const ModelConfig config = ModelConfig_defaults(10, 512);
+  training->model = model_init(&config, training->device);
+  check(burn_module_status(burn_module(Model, &training->model)));
+  training->optimizer = burn_adam_create(NULL);
+  require(training->optimizer != NULL, "an optimizer is made");
+}
+
+static void training_end(Training *training) {
+  Model_release(&training->model);
+  burn_optimizer_destroy(training->optimizer);
+  burn_loader_destroy(training->loader);
+  burn_device_close(training->device);
+}
+
+/* One step as a learner does it, loss and accuracy read. `pause`: the loader gets time to fill its places. */
+static void step(Training *training, BurnBatch *batch, bool pause) {
+  BurnStepOutput output = model_step(NULL, &training->model, batch);
+  double loss = 0, right = 0;
+  BurnTensor *hits = burn_equal(burn_argmax(output.output, 1), burn_reshape(output.targets, BURN_SHAPE(BATCH, 1)));
+  check(burn_read_scalar(burn_sum(burn_cast(hits, BURN_DTYPE_I64)), &right));
+  check(burn_read_scalar(burn_clone(output.loss), &loss));
+  require(loss > 0 && loss < 100, "the loss is between 0 and 100");
+  if (pause) nanosleep(&(struct timespec){0, 20000000}, NULL);
+  check(burn_train_step(training->optimizer, burn_module(Model, &training->model), output.loss, 1e-4));
+}
+
+/* Epoch after epoch; the last one ends early when the steps are done. */
+static void train(Training *training, size_t steps, bool pause) {
+  while (steps > 0) {
+    BurnBatches *batches = burn_loader_start(training->loader, training->device, ++training->epoch, 0);
+    for (BurnBatch batch; steps > 0 && burn_batches_next(batches, &batch); steps--) step(training, &batch, pause);
+    check(burn_batches_stop(batches));
+  }
+}
+
+static void print_line(const char *what, int64_t value, int64_t growth, const char *remark) {
+  printf("  %-15s %10lld (%+lld%s)\n", what, (long long)value, (long long)growth, remark);
+}
+
+/* Trains with `threads` threads (0: as many as there are CPUs) in this process and ends it. */
+static void measure(unsigned threads, size_t workers, size_t steps) {
+  if (threads > 0) check(burn_set_threads(threads));
+  Training training;
+  training_begin(&training, workers);
+  train(&training, WARMUP_STEPS, workers > 0);
+  (void)sizes_now(&training);
+  const Sizes before = sizes_now(&training);
+  train(&training, steps, false);
+  const Sizes after = sizes_now(&training);
+  const int64_t in_use = after.device.bytes_in_use - before.device.bytes_in_use;
+  const int64_t reserved = after.device.bytes_reserved - before.device.bytes_reserved;
+  const int64_t live = after.device.live_tensors - before.device.live_tensors;
+  const int64_t heap = after.heap - before.heap;
+  const int64_t allowed = (int64_t)(burn_threads() - 1) * SCRATCH_PER_THREAD;
+  printf("%zu steps after %d; threads %u, loader workers %zu\n", steps, WARMUP_STEPS, burn_threads(), workers);
+  print_line("bytes in use", after.device.bytes_in_use, in_use, "");
+  print_line("bytes reserved", after.device.bytes_reserved, reserved, "");
+  print_line("live tensors", after.device.live_tensors, live, "");
+  print_line("heap", after.heap, heap, HEAP_COUNTS ? "" : ", not judged in this build");
+  print_line("resident", after.resident, after.resident - before.resident, ", not judged");
+  fflush(stdout);
+  training_end(&training);
+  require(before.device.bytes_in_use > PARAMETERS * 4, "the bytes in use hold at least the parameters");
+  require(in_use == 0, "no more bytes are in use");
+  require(live == 0, "no more tensors are alive");
+  require(reserved >= 0 && reserved <= allowed, "no more bytes are held in reserve, but for scratch of late threads");
+  require(!HEAP_COUNTS || heap <= allowed + (allowed > 0 ? 1024 : 0), "the heap has not grown, but for the same");
+  exit(0);
+}
+
+static void check_growth(unsigned threads, size_t workers, size_t steps) {
+  fflush(stdout);
+  const pid_t process = fork();
+  if (process == 0) measure(threads, workers, steps);
+  int result = 0;
+  assert_true(process > 0);
+  assert_int_equal(waitpid(process, &result, 0), process);
+  assert_true(WIFEXITED(result));
+  assert_int_equal(WEXITSTATUS(result), 0);
+}
+
+static void training_on_one_thread_does_not_grow(void **state) {
+  (void)state;
+  check_growth(1, 0, further_steps / 4 + 1);
+}
+
+static void training_on_one_thread_with_a_loader_worker_does_not_grow(void **state) {
+  (void)state;
+  check_growth(1, 1, further_steps / 4 + 1);
+}
+
+static void training_on_all_threads_does_not_grow(void **state) {
+  (void)state;
+  check_growth(0, 1, further_steps);
+}
+
+int main(int argc, char **argv) {
+  /* malloc's per-thread caches count as handed out; without them the heap is exact. They can only be set before the start. */
+  if (HEAP_COUNTS && !getenv("GLIBC_TUNABLES")) {
+    setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
+    execv("/proc/self/exe", argv);
+    fprintf(stderr, "memory_growth_test: /proc/self/exe cannot be started again\n");
+    return 1;
+  }
+  const char *wants_long = getenv("BURN_LONG");
+  if (wants_long && strcmp(wants_long, "1") == 0) further_steps = LONG_STEPS;
+  if (argc > 1) further_steps = (size_t)strtoull(argv[1], NULL, 10);
+  if (further_steps < 1) further_steps = 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(training_on_one_thread_does_not_grow),
+      cmocka_unit_test(training_on_one_thread_with_a_loader_worker_does_not_grow),
+      cmocka_unit_test(training_on_all_threads_does_not_grow),
+  };
+  return cmocka_run_group_tests_name("memory_growth", tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* op_coverage_test.c - no op without a test: every function of ops.h and optimizer_ops.h and every op of ops.def must be
+ * named by one of the files of op tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/plugin/op.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_file(const char *path) {
+  char full[512];
+  snprintf(full, sizeof full, "%s/%s", BURN_SOURCE_DIR, path);
+  FILE *file = fopen(full, "rb");
+  if (!file) fail_msg("cannot read %s", full);
+  enum { MOST = 1 << 20 };
+  char *text = calloc(1, MOST);
+  assert_non_null(text);
+  assert_in_range(fread(text, 1, MOST - 1, file), 1, MOST - 2);
+  fclose(file);
+  return text;
+}
+
+static const char *const test_files[] = {
+    "tests/unit/ops_elementwise_test.c", "tests/unit/ops_reduce_test.c", "tests/unit/ops_shape_test.c",
+    "tests/unit/ops_index_test.c",       "tests/unit/ops_layers_test.c", "tests/unit/random_test.c",
+};
+enum { FILE_COUNT = sizeof test_files / sizeof test_files[0] };
+static char *texts[FILE_COUNT];
+
+/* True if a text has `name` between characters that cannot belong to a name. */
+static int has_word(const char *text, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = text; (at = strstr(at, name)) != NULL; at += length) {
+    const char before = at == text ? ' ' : at[-1], after = at[length];
+    if (!isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) && after != '_') return 1;
+  }
+  return 0;
+}
+
+static int is_named(const char *name) {
+  for (size_t i = 0; i < FILE_COUNT; i++) {
+    if (has_word(texts[i], name)) return 1;
+  }
+  return 0;
+}
+
+/* "burn_add" is called as such, or made from "add" by a row macro. */
+static void check_functions_of(const char *path, size_t least) {
+  char *header = read_file(path);
+  size_t count = 0;
+  for (const char *at = header; (at = strstr(at, "burn_")) != NULL; at += 5) {
+    char name[64];
+    size_t length = 0;
+    while (length < sizeof name - 1 && (isalnum((unsigned char)at[length]) || at[length] == '_')) length++;
+    if (at[length] != '(' || at[-1] == '"' || (at[-1] != '*' && at[-1] != ' ')) continue;
+    memcpy(name, at, length);
+    name[length] = '\0';
+    if (strcmp(name, "burn_clone") == 0) continue;
+    count++;
+    if (!is_named(name) && !is_named(name + 5)) fail_msg("%s of %s is not tested", name, path);
+  }
+  if (count < least) fail_msg("only %zu functions were found in %s", count, path);
+  free(header);
+}
+
+static void test_public_functions(void **state) {
+  (void)state;
+  check_functions_of("core/include/burn/ops.h", 100);
+  check_functions_of("core/include/burn/optimizer_ops.h", 1);
+}
+
+static void test_ops_of_the_table(void **state) {
+  (void)state;
+  static const char *const names[] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) #name,
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char function[80];
+    snprintf(function, sizeof function, "burn_%s", names[i]);
+    if (!is_named(names[i]) && !is_named(function)) fail_msg("op %s is not tested", names[i]);
+  }
+}
+
+static int read_tests(void **state) {
+  (void)state;
+  for (size_t i = 0; i < FILE_COUNT; i++) texts[i] = read_file(test_files[i]);
+  return 0;
+}
+
+static int free_tests(void **state) {
+  (void)state;
+  for (size_t i = 0; i < FILE_COUNT; i++) free(texts[i]);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_public_functions),
+      cmocka_unit_test(test_ops_of_the_table),
+  };
+  return cmocka_run_group_tests_name("coverage of ops", tests, read_tests, free_tests);
+}

@@ -1,0 +1,242 @@
+/* parallel_test.c - host->parallel_for: every item once, nested, from several threads; results that do not depend on the
+ * number of threads. */
+#include "forked.h"
+#include "lend.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* -- coverage ----------------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_ITEMS = 100001 };
+
+typedef struct Loop {
+  atomic_uchar *marks; /* [count]: how often each item was done */
+  atomic_llong done, chunks, bad;
+  int64_t count, grain, inner;
+} Loop;
+
+static void BURN_CALL mark(void *context, int64_t begin, int64_t end) {
+  Loop *loop = context;
+  if (begin < 0 || end > loop->count || begin >= end) atomic_fetch_add(&loop->bad, 1);
+  if (end - begin < loop->grain && end != loop->count) atomic_fetch_add(&loop->bad, 1); /* only the last may be short */
+  for (int64_t i = begin; i < end; i++) atomic_fetch_add(&loop->marks[i], 1);
+  atomic_fetch_add(&loop->done, end - begin);
+  atomic_fetch_add(&loop->chunks, 1);
+}
+
+static void run_loop(int64_t count, int64_t grain) {
+  Loop loop = {.marks = calloc((size_t)count + 1, 1), .count = count, .grain = grain};
+  assert_non_null(loop.marks);
+  lent_host->parallel_for(count, grain, mark, &loop);
+  assert_int_equal(atomic_load(&loop.done), count);
+  assert_int_equal(atomic_load(&loop.bad), 0);
+  if (count == 0) assert_int_equal(atomic_load(&loop.chunks), 0);
+  for (int64_t i = 0; i < count; i++) assert_int_equal(atomic_load(&loop.marks[i]), 1);
+  free(loop.marks);
+}
+
+static void test_every_item_once(void **state) {
+  (void)state;
+  static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 64, 100, 4097, MOST_ITEMS}, grains[] = {1, 3, 16, 1000, 1000000};
+  for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    for (size_t g = 0; g < sizeof grains / sizeof grains[0]; g++) run_loop(counts[c], grains[g]);
+  }
+  for (int i = 0; i < 2000; i++) run_loop(17, 1); /* many short jobs in a row: workers join late */
+}
+
+/* -- nested --------------------------------------------------------------------------------------------------------------------- */
+
+static void BURN_CALL add_up(void *context, int64_t begin, int64_t end) { atomic_fetch_add((atomic_llong *)context, end - begin); }
+
+static void BURN_CALL nest(void *context, int64_t begin, int64_t end) {
+  Loop *loop = context;
+  for (int64_t i = begin; i < end; i++) {
+    atomic_llong inner = 0;
+    lent_host->parallel_for(loop->inner, 1, add_up, &inner);
+    if (atomic_load(&inner) != loop->inner) atomic_fetch_add(&loop->bad, 1);
+    atomic_fetch_add(&loop->done, 1);
+  }
+}
+
+static void test_nested(void **state) {
+  (void)state;
+  Loop loop = {.count = 50, .inner = 333};
+  lent_host->parallel_for(loop.count, 1, nest, &loop);
+  assert_int_equal(atomic_load(&loop.done), 50);
+  assert_int_equal(atomic_load(&loop.bad), 0);
+}
+
+/* -- several callers ---------------------------------------------------------------------------------------------------------------- */
+
+static void *call_many(void *context) {
+  atomic_llong *bad = context;
+  for (int i = 0; i < 300; i++) {
+    atomic_llong sum = 0;
+    lent_host->parallel_for(1000 + i, 10, add_up, &sum);
+    if (atomic_load(&sum) != 1000 + i) atomic_fetch_add(bad, 1);
+  }
+  return NULL;
+}
+
+static void test_concurrent_callers(void **state) {
+  (void)state;
+  enum { CALLERS = 4 };
+  pthread_t threads[CALLERS];
+  atomic_llong bad = 0;
+  for (int i = 0; i < CALLERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_many, &bad), 0);
+  for (int i = 0; i < CALLERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  assert_int_equal(atomic_load(&bad), 0);
+}
+
+static void test_thread_count(void **state) {
+  (void)state;
+  assert_int_equal(lent_host->thread_count(), burn_threads());
+  assert_in_range(burn_threads(), 1, 256);
+}
+
+/* -- the number of threads ------------------------------------------------------------------------------------------------------- */
+
+static void check_code(BurnStatus status, uint32_t code, const char *part) {
+  CHECK(burn_status_code(status) == code, "%s, expected code %u", burn_status_message(status), code);
+  if (part) check_contains(burn_status_message(status), part);
+}
+
+static void set_threads(void *context) {
+  (void)context;
+  check_code(burn_set_threads(0), BURN_STATUS_INVALID_ARGUMENT, "set_threads: 0 is not in 1..256");
+  check_code(burn_set_threads(257), BURN_STATUS_INVALID_ARGUMENT, "set_threads: 257 is not in 1..256");
+  check_code(burn_set_threads(2), 0, NULL);
+  check_code(burn_set_threads(3), 0, NULL); /* nothing has started yet */
+  CHECK(burn_threads() == 3, "%u threads", burn_threads());
+  check_code(burn_set_threads(3), 0, NULL);
+  check_code(burn_set_threads(2), BURN_STATUS_FAILED_PRECONDITION, "set_threads: 3 threads are running already");
+}
+
+static void threads_of_environment(void *context) {
+  (void)context;
+  setenv("BURN_THREADS", "5", 1);
+  CHECK(burn_threads() == 5, "%u threads", burn_threads());
+}
+
+static void wrong_environment(void *context) {
+  (void)context;
+  setenv("BURN_THREADS", "many", 1);
+  CHECK(burn_threads() >= 1 && burn_threads() <= 256, "%u threads", burn_threads());
+}
+
+static void test_choosing_threads(void **state) {
+  (void)state;
+  forked(set_threads, NULL);
+  forked(threads_of_environment, NULL);
+  forked(wrong_environment, NULL);
+}
+
+/* -- results do not depend on the threads ------------------------------------------------------------------------------------------- */
+
+enum { RESULT_COUNT = 14 };
+
+/* Hashes of results, written by children into shared memory. */
+typedef struct Results {
+  const char *threads, *stack;
+  uint64_t hashes[RESULT_COUNT];
+} Results;
+
+static uint64_t hash_of(BurnTensor *x) {
+  const size_t bytes = (size_t)burn_element_count(x) * burn_dtype_bytes(burn_dtype(x));
+  unsigned char *data = malloc(bytes + 1);
+  const BurnStatus status = data ? burn_read(x, data, bytes) : BURN_OK;
+  CHECK(data && status == BURN_OK, "%s", burn_status_message(status));
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < bytes; i++) hash = (hash ^ data[i]) * 0x100000001b3u;
+  free(data);
+  return hash;
+}
+
+static BurnTensor *numbers(BurnDevice *device, BurnShape shape) {
+  return burn_random_normal(device, shape, BURN_DTYPE_F32, 0, 1);
+}
+
+static void compute(void *context) {
+  Results *results = context;
+  uint64_t *hash = results->hashes;
+  setenv("BURN_THREADS", results->threads, 1);
+  BurnDevice *device = burn_device_open(results->stack);
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  BurnTensor *wide = numbers(device, BURN_SHAPE(301, 2003)), *image = numbers(device, BURN_SHAPE(5, 8, 33, 31));
+  BurnConv2dOptions conv = BURN_CONV2D_OPTIONS;
+  conv.padding[0] = conv.padding[1] = 1;
+  *hash++ = hash_of(burn_sum(burn_clone(wide)));
+  *hash++ = hash_of(burn_mean(burn_clone(wide)));
+  *hash++ = hash_of(burn_sum_dim(burn_clone(wide), 0));
+  *hash++ = hash_of(burn_sum_dim(burn_clone(wide), 1));
+  *hash++ = hash_of(burn_var(burn_clone(wide), 0));
+  *hash++ = hash_of(burn_softmax(burn_clone(wide), 1));
+  *hash++ = hash_of(burn_log_softmax(burn_transpose(burn_clone(wide)), 0));
+  *hash++ = hash_of(burn_matmul(burn_clone(wide), numbers(device, BURN_SHAPE(2003, 77))));
+  *hash++ = hash_of(burn_matmul(numbers(device, BURN_SHAPE(9, 40, 50)), numbers(device, BURN_SHAPE(9, 50, 30))));
+  *hash++ = hash_of(burn_conv2d(burn_clone(image), numbers(device, BURN_SHAPE(16, 8, 3, 3)), numbers(device, BURN_SHAPE(16)), conv));
+  *hash++ = hash_of(burn_avg_pool2d(image, BURN_POOL2D_OPTIONS(2, 2)));
+  *hash++ = hash_of(burn_layer_norm(burn_clone(wide), burn_ones(device, BURN_SHAPE(2003), BURN_DTYPE_F32), NULL, 1e-5));
+  *hash++ = hash_of(burn_exp(burn_clone(wide)));
+  *hash++ = hash_of(burn_scatter_add(burn_zeros(device, BURN_SHAPE(301, 7), BURN_DTYPE_F32), 1,
+                                     burn_random_uniform(device, BURN_SHAPE(301, 2003), BURN_DTYPE_I64, 0, 7), wide));
+  burn_device_close(device);
+}
+
+static void test_results_do_not_depend_on_threads(void **state) {
+  (void)state;
+  static const char *const what[RESULT_COUNT] = {"sum", "mean", "sum_dim 0", "sum_dim 1", "var", "softmax", "log_softmax", "matmul",
+                                                 "batched matmul", "conv2d", "avg_pool2d", "layer_norm", "exp", "scatter_add"};
+  static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
+  static const char *const threads[] = {"1", "2", "5"};
+  FILE *file = tmpfile(); /* its pages are shared with the children */
+  assert_non_null(file);
+  assert_int_equal(ftruncate(fileno(file), 3 * sizeof(Results)), 0);
+  Results *results = mmap(NULL, 3 * sizeof *results, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+  assert_true(results != MAP_FAILED);
+  for (size_t s = 0; s < 3; s++) {
+    for (size_t t = 0; t < 3; t++) {
+      memset(&results[t], 0, sizeof results[t]);
+      results[t].threads = threads[t];
+      results[t].stack = stacks[s];
+      forked(compute, &results[t]);
+    }
+    for (size_t t = 1; t < 3; t++) {
+      for (size_t i = 0; i < RESULT_COUNT; i++) {
+        if (results[t].hashes[i] == results[0].hashes[i] && results[0].hashes[i] != 0) continue;
+        fail_msg("%s on %s: %s threads give other bits than 1", what[i], stacks[s], threads[t]);
+      }
+    }
+  }
+  munmap(results, 3 * sizeof *results);
+  fclose(file);
+}
+
+/* Opens the device that lends the host; after the tests that fork, whose children choose their own number of threads. */
+static int open_lender(void **state) {
+  *state = burn_device_open("lend<ndarray>");
+  return burn_device_status(*state) == BURN_OK && burn_threads() > 0 ? 0 : -1;
+}
+static int close_lender(void **state) {
+  burn_device_close(*state);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest alone[] = {
+      cmocka_unit_test(test_choosing_threads),
+      cmocka_unit_test(test_results_do_not_depend_on_threads),
+  };
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_item_once),
+      cmocka_unit_test(test_nested),
+      cmocka_unit_test(test_concurrent_callers),
+      cmocka_unit_test(test_thread_count),
+  };
+  unsetenv("BURN_THREADS");
+  const int failed = cmocka_run_group_tests_name("threads of a process", alone, NULL, NULL);
+  setenv("BURN_THREADS", "4", 1); /* more than the machine may have, so that there is something to interleave */
+  return failed + cmocka_run_group_tests_name("parallel_for", tests, open_lender, close_lender);
+}
