@@ -377,6 +377,7 @@ static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axi
 
 BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
+  *count = 0;
   BurnStatus status = resolve_dim(x, "split", dim, burn_rank(x), &axis);
   if (status == BURN_OK && size < 1) status = BURN_FAIL(INVALID_ARGUMENT, "split: pieces of size %lld are not possible", (long long)size);
   if (status == BURN_OK) return cut(x, "split", size, axis, parts, capacity, count);
@@ -386,6 +387,7 @@ BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, 
 
 BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
+  *count = 0;
   BurnStatus status = resolve_dim(x, "chunk", dim, burn_rank(x), &axis);
   if (status == BURN_OK && chunks < 1) status = BURN_FAIL(INVALID_ARGUMENT, "chunk: %lld chunks are not possible", (long long)chunks);
   if (status != BURN_OK) {

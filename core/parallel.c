@@ -15,17 +15,8 @@
 #if defined(__SSE2__)
 #include <immintrin.h>
 #define CPU_RELAX() _mm_pause()
-/* Denormals flushed to zero for the time of a kernel: they make convolutions tens of times slower. */
-static unsigned flush_denormals(void) {
-  const unsigned old = _mm_getcsr();
-  _mm_setcsr(old | 0x8040u);
-  return old;
-}
-static void restore_denormals(unsigned old) { _mm_setcsr(old); }
 #else
 #define CPU_RELAX() ((void)0)
-static unsigned flush_denormals(void) { return 0; }
-static void restore_denormals(unsigned old) { (void)old; }
 #endif
 
 enum { MAX_THREADS = 256, CHUNKS_PER_THREAD = 4, SPIN_NS = 50000 };
@@ -92,7 +83,6 @@ static unsigned wait_for_job(unsigned seen) {
 
 static void *worker(void *argument) {
   (void)argument;
-  flush_denormals();
   unsigned seen = 0;
   for (;;) {
     seen = wait_for_job(seen);
@@ -154,12 +144,6 @@ BurnStatus burn_set_threads(unsigned threads) {
   return BURN_OK;
 }
 
-static void run_alone(int64_t count, BurnLoopBody body, void *context) {
-  const unsigned old = flush_denormals();
-  body(context, 0, count);
-  restore_denormals(old);
-}
-
 /* Spins; gives way when the worker seems to need this very CPU. */
 static void wait_for_workers(void) {
   for (unsigned spins = 1; atomic_load(&pool.active) != 0; spins++) {
@@ -176,7 +160,7 @@ void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *c
   if (grain < 1) grain = 1;
   const unsigned threads = burn_threads();
   if (count <= grain || threads == 1 || inside_body || pthread_mutex_trylock(&pool.busy) != 0) {
-    run_alone(count, body, context);
+    body(context, 0, count);
     return;
   }
   const int64_t pieces = (int64_t)threads * CHUNKS_PER_THREAD;
@@ -193,9 +177,7 @@ void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *c
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.mutex);
   }
-  const unsigned old = flush_denormals();
   run_chunks();
-  restore_denormals(old);
   atomic_store(&pool.open, 0); /* whoever still sleeps is not waited for */
   wait_for_workers();
   pthread_mutex_unlock(&pool.busy);

@@ -137,11 +137,10 @@ static BurnStatus reader_read(Reader *reader, unsigned char *out, size_t wanted,
 static BurnStatus reader_end(Reader *reader) {
   unsigned char extra = 0;
   size_t got = 0;
-  const uint64_t end = reader->offset;
   BurnStatus status = reader_read_some(reader, &extra, 1, &got);
   if (status == BURN_OK && got > 0)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: more data after the last item, at offset %llu of the data",
-                            reader->path, (unsigned long long)end);
+                            reader->path, (unsigned long long)(reader->offset - got));
   if (status != BURN_OK || !reader->compressed) return status;
   if (!reader->stream_ended)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: gzip stream truncated in its checksum", reader->path);

@@ -33,24 +33,27 @@ void *burn__param_map_find(const BurnParamMap *map, uint64_t id) {
 
 /* Room for twice as many entries; false when out of memory, and then nothing has changed. */
 static bool grow(BurnParamMap *map) {
-  BurnParamMap more = *map;
-  size_t entry;
-  more.capacity = map->capacity ? 2 * map->capacity : 16;
-  if (more.capacity > SIZE_MAX / 2 / map->value_bytes) return false;
-  more.ids = calloc(more.capacity, sizeof *more.ids);
-  more.values = calloc(more.capacity, more.value_bytes);
-  more.slots = calloc(2 * more.capacity, sizeof *more.slots);
-  if (!more.ids || !more.values || !more.slots) {
-    burn__param_map_free(&more);
+  const size_t capacity = map->capacity ? 2 * map->capacity : 16;
+  if (capacity > SIZE_MAX / 2 / map->value_bytes) return false;
+  uint64_t *ids = calloc(capacity, sizeof *ids);
+  void *values = calloc(capacity, map->value_bytes);
+  size_t *slots = calloc(2 * capacity, sizeof *slots);
+  if (!ids || !values || !slots) {
+    free(ids);
+    free(values);
+    free(slots);
     return false;
   }
-  if (map->count) {
-    memcpy(more.ids, map->ids, map->count * sizeof *more.ids);
-    memcpy(more.values, map->values, map->count * map->value_bytes);
-  }
-  for (entry = 0; entry < map->count; entry++) more.slots[slot_of(&more, more.ids[entry])] = entry + 1;
-  burn__param_map_free(map);
-  *map = more;
+  for (size_t entry = 0; entry < map->count; entry++) ids[entry] = map->ids[entry];
+  if (map->values) memcpy(values, map->values, map->count * map->value_bytes);
+  free(map->ids);
+  free(map->values);
+  free(map->slots);
+  map->ids = ids;
+  map->values = values;
+  map->slots = slots;
+  map->capacity = capacity;
+  for (size_t entry = 0; entry < map->count; entry++) slots[slot_of(map, ids[entry])] = entry + 1;
   return true;
 }
 

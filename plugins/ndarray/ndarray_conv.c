@@ -169,7 +169,7 @@ static bool conv_run(Conv *work) {
   work->shares = ceil_div(plan->channels_out, work->share);
   atomic_init(&work->out_of_memory, false);
   flops /= (double)work->shares;
-  nd_parallel_for(plan->nd, items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  nd_parallel_for_flushed(plan->nd, items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 

@@ -115,9 +115,9 @@ static bool run_slices(WeightGradient *work) {
   partial_bytes = (uint64_t)(work->slices * work->weights * bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
-  nd_parallel_for(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)),
+  nd_parallel_for_flushed(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)),
                   slice_body, work);
-  nd_parallel_for(plan->nd, work->weights, 4096, bytes == 4 ? add_slices_f32 : add_slices_f64, work);
+  nd_parallel_for_flushed(plan->nd, work->weights, 4096, bytes == 4 ? add_slices_f32 : add_slices_f64, work);
   nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
@@ -181,7 +181,7 @@ static bool run_shares(WeightGradient *work) {
   const int64_t kernel = plan->phases->taps / plan->channels_in;
   work->share = least(plan->channels_in, ceil_div(least(512, ceil_div(plan->phases->taps * plan->groups, 16)), kernel));
   work->shares = ceil_div(plan->channels_in, work->share);
-  nd_parallel_for(plan->nd, plan->groups * work->shares, 1, share_body, work);
+  nd_parallel_for_flushed(plan->nd, plan->groups * work->shares, 1, share_body, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 

@@ -108,6 +108,10 @@ static inline void nd_parallel_for(const Ndarray *nd, int64_t count, int64_t gra
   nd->host->parallel_for(count, grain, body, context);
 }
 
+/* The same with subnormal numbers read and written as 0 while the body runs, whatever the size of the loop: for sums of products
+ * and for decaying moments, which subnormals slow down tens of times. Elementwise ops keep them. ndarray_parallel.c */
+void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context);
+
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
 

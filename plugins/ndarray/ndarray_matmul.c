@@ -141,7 +141,7 @@ static BurnStatus run_float(Matmul *work, const BurnOpCall *call) {
       choose_tiles(work);
       items = count / (work->m * work->n) * work->tiles_m * work->tiles_n;
       flops = 2 * (double)work->tile_m * (double)work->tile_n * (double)work->k;
-      nd_parallel_for(nd, items, flops > 5e5 ? 1 : 1 + (int64_t)(5e5 / (flops + 1)), matmul_float, work);
+      nd_parallel_for_flushed(nd, items, flops > 5e5 ? 1 : 1 + (int64_t)(5e5 / (flops + 1)), matmul_float, work);
     }
   }
   nd_release(nd, work->a.tensor);

@@ -76,7 +76,7 @@ static BurnStatus run_adam_step(Ndarray *nd, const BurnOpCall *call) {
     step.copying = is_f64 ? rows->adam_copy_f64 : rows->adam_copy_f32;
     for (int i = 0; i < 4; i++) step.in[i] = (const char *)nd_data(in[i]);
     for (int i = 0; i < 3; i++) step.out[i] = (char *)nd_data(out[i]);
-    nd_parallel_for(nd, burn_primitive_count(call->inputs[0]), ND_ADAM_GRAIN, step_elements, &step);
+    nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), ND_ADAM_GRAIN, step_elements, &step);
   }
   for (int i = 0; i < 4; i++) nd_release(nd, in[i]);
   if (!complete) {

@@ -47,8 +47,29 @@ static int64_t axis_extent(const Axis *axis, int64_t i, bool count_include_pad) 
   return end > begin ? end - begin : 0;
 }
 
-static int64_t adaptive_begin(const Axis *axis, int64_t i) { return i * axis->in / axis->out; }
-static int64_t adaptive_end(const Axis *axis, int64_t i) { return ((i + 1) * axis->in + axis->out - 1) / axis->out; }
+/* Window i of adaptive pooling: floor(i * in / out) up to ceil((i + 1) * in / out), stepped without divisions. */
+typedef struct Span {
+  int64_t begin, end;
+  int64_t next, next_rest;      /* (i + 1) * in divided by out */
+  int64_t step, step_rest, out; /* in divided by out */
+} Span;
+
+static void span_next(Span *span) {
+  span->begin = span->next;
+  span->next += span->step;
+  span->next_rest += span->step_rest;
+  if (span->next_rest >= span->out) {
+    span->next_rest -= span->out;
+    span->next++;
+  }
+  span->end = span->next + (span->next_rest != 0);
+}
+
+static Span span_first(const Axis *axis) {
+  Span span = {.step = axis->in / axis->out, .step_rest = axis->in % axis->out, .out = axis->out};
+  span_next(&span);
+  return span;
+}
 
 /* Integer dtypes that positions can have: INDEX(NAME, type). */
 #define INDEX_TYPES(INDEX_TYPE) \

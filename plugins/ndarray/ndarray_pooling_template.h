@@ -91,26 +91,31 @@ static void NAME(avg_plane_backward)(const Pool *pool, const REAL *grad, REAL *d
 }
 
 static void NAME(adaptive_plane)(const Pool *pool, const REAL *x, REAL *out) {
-  for (int64_t oy = 0; oy < pool->y.out; oy++)
-    for (int64_t ox = 0; ox < pool->x.out; ox++) {
-      const int64_t top = adaptive_begin(&pool->y, oy), bottom = adaptive_end(&pool->y, oy);
-      const int64_t left = adaptive_begin(&pool->x, ox), right = adaptive_end(&pool->x, ox);
+  const Span first_column = span_first(&pool->x);
+  Span row = span_first(&pool->y);
+  for (int64_t oy = 0; oy < pool->y.out; oy++, span_next(&row)) {
+    Span column = first_column;
+    for (int64_t ox = 0; ox < pool->x.out; ox++, span_next(&column)) {
       REAL sum = 0;
-      for (int64_t iy = top; iy < bottom; iy++)
-        for (int64_t ix = left; ix < right; ix++) sum += x[iy * pool->x.in + ix];
-      out[oy * pool->x.out + ox] = sum / (REAL)((bottom - top) * (right - left));
+      for (int64_t iy = row.begin; iy < row.end; iy++)
+        for (int64_t ix = column.begin; ix < column.end; ix++) sum += x[iy * pool->x.in + ix];
+      *out++ = sum / (REAL)((row.end - row.begin) * (column.end - column.begin));
     }
+  }
 }
 
+/* Neighbouring windows may share pixels, so shares are added. */
 static void NAME(adaptive_plane_backward)(const Pool *pool, const REAL *grad, REAL *dx) {
-  for (int64_t oy = 0; oy < pool->y.out; oy++)
-    for (int64_t ox = 0; ox < pool->x.out; ox++) {
-      const int64_t top = adaptive_begin(&pool->y, oy), bottom = adaptive_end(&pool->y, oy);
-      const int64_t left = adaptive_begin(&pool->x, ox), right = adaptive_end(&pool->x, ox);
-      const REAL share = grad[oy * pool->x.out + ox] / (REAL)((bottom - top) * (right - left));
-      for (int64_t iy = top; iy < bottom; iy++)
-        for (int64_t ix = left; ix < right; ix++) dx[iy * pool->x.in + ix] += share;
+  const Span first_column = span_first(&pool->x);
+  Span row = span_first(&pool->y);
+  for (int64_t oy = 0; oy < pool->y.out; oy++, span_next(&row)) {
+    Span column = first_column;
+    for (int64_t ox = 0; ox < pool->x.out; ox++, span_next(&column)) {
+      const REAL share = *grad++ / (REAL)((row.end - row.begin) * (column.end - column.begin));
+      for (int64_t iy = row.begin; iy < row.end; iy++)
+        for (int64_t ix = column.begin; ix < column.end; ix++) dx[iy * pool->x.in + ix] += share;
     }
+  }
 }
 
 /* dx[position] += grad; false, with the number of the output pixel, if a position lies outside the plane. */

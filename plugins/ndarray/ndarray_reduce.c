@@ -71,7 +71,9 @@ bool nd_axis_view(Ndarray *nd, NdTensor *x, uint32_t dim, NdAxisView *view) {
   if (try_axis_view(x, dim, view)) return true;
   NdTensor *packed = nd_contiguous(nd, x);
   nd_release(nd, x);
-  return packed && try_axis_view(packed, dim, view);
+  if (packed && try_axis_view(packed, dim, view)) return true;
+  nd_release(nd, packed);
+  return false;
 }
 
 /* The whole tensor as one axis. */

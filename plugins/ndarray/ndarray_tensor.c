@@ -137,6 +137,8 @@ NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *sha
   memset(x->strides, 0, sizeof x->strides);
   memcpy(x->shape, shape, rank * sizeof *shape);
   memcpy(x->strides, strides, rank * sizeof *strides);
+  /* Without elements any strides would do; these count as packed, which is what packing would have to give. */
+  if (burn_primitive_count(&x->header) == 0) row_major_strides(rank, x->shape, x->strides);
   return x;
 }
 

@@ -7,9 +7,6 @@ OPS_TEXT("f32[2,1,4] -1.08 -1.76 -0.28 -0.68 -1.64 -0.16 -0.56 -1.24")
 OPS_TEXT("f32[2,3,1] -1.48 -1.08 -1.76 -1.36 -0.56 -1.64")
 OPS_TEXT("f64[1,2,5] 1.96 0.72 0.88 1 1.12 1.28 1.4 1.52 1.68 1.8")
 OPS_TEXT("f64[1,2,5] -0.76 -1.96 -1.84 -1.68 -1.56 -1.44 -1.28 -1.16 -1.04 -0.88")
-OPS_TEXT("f64[3,1,5] 1.96 -0.6 0.88 1.68 -0.2 0.6 1.4 -0.48 1 1.8 -0.76 0.72 1.52 -0.36 1.12")
-OPS_TEXT("f64[3,1,5] 1.28 -1.28 0.2 -1.68 -0.88 -0.08 -1.96 -1.16 0.32 -1.56 -1.44 0.04 -1.84 -1.04 0.44")
-OPS_TEXT("bool[3,1,5] 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1")
 OPS_TEXT("f64[3,2,1] -1.68 -1.28 -1.96 -1.16 -1.84 -1.44")
 OPS_TEXT("f32[2,3,4] nan 1 2 3 4 inf -inf 5 2 7 7 -1 0 -0 0 -0 -inf -inf 1 1 inf 3 inf 3")
 OPS_TEXT("f32[1,3,4] nan 1 2 3 4 inf 1 5 inf 7 inf 3")
@@ -222,28 +219,18 @@ OPS_GOLDEN("prod_dim",
     "1",
     "f64[3,1,5] 2.5088 0.768 0.176 -2.8224 0.176 -0.048 -2.744 0.5568 0.32 -2.808 1.0944 0.0288 -2.7968 0.3744 0.4928",
     1e-14, 1e-14)
-OPS_GOLDEN("max_dim", "f64 dim 1", "f64[3,2,5] @9", "1", "$8", 0, 0)
-OPS_GOLDEN("min_dim", "f64 dim 1", "f64[3,2,5] @9", "1", "$9", 0, 0)
-OPS_GOLDEN("any_dim", "f64 dim 1", "f64[3,2,5] @9", "1", "$10", 0, 0)
-OPS_GOLDEN("all_dim", "f64 dim 1", "f64[3,2,5] @9", "1", "$10", 0, 0)
-OPS_GOLDEN("argmax", "f64 dim 1", "f64[3,2,5] @9", "1", "i64[3,1,5] 0 0 0 1 0 0 1 0 0 1 0 0 1 0 0", 0, 0)
-OPS_GOLDEN("argmin", "f64 dim 1", "f64[3,2,5] @9", "1", "i64[3,1,5] 1 1 1 0 1 1 0 1 1 0 1 1 0 1 1", 0, 0)
-OPS_GOLDEN("max_dim_with_indices", "f64 dim 1", "f64[3,2,5] @9", "1", "$8;i64[3,1,5] 0 0 0 1 0 0 1 0 0 1 0 0 1 0 0", 0, 0)
-OPS_GOLDEN("min_dim_with_indices", "f64 dim 1", "f64[3,2,5] @9", "1", "$9;i64[3,1,5] 1 1 1 0 1 1 0 1 1 0 1 1 0 1 1", 0, 0)
-OPS_GOLDEN("var",
+OPS_GOLDEN("max_dim",
     "f64 dim 1",
     "f64[3,2,5] @9",
     "1",
-    "f64[3,1,5] 0.2312 0.2312 0.2312 5.6448 0.2312 0.2312 5.6448 0.2312 0.2312 5.6448 0.2312 0.2312 5.6448 0.2312 "
-    "0.2312",
-    1e-05, 1e-06)
-OPS_GOLDEN("var_bias",
+    "f64[3,1,5] 1.96 -0.6 0.88 1.68 -0.2 0.6 1.4 -0.48 1 1.8 -0.76 0.72 1.52 -0.36 1.12",
+    0, 0)
+OPS_GOLDEN("min_dim",
     "f64 dim 1",
     "f64[3,2,5] @9",
     "1",
-    "f64[3,1,5] 0.1156 0.1156 0.1156 2.8224 0.1156 0.1156 2.8224 0.1156 0.1156 2.8224 0.1156 0.1156 2.8224 0.1156 "
-    "0.1156",
-    1e-05, 1e-06)
+    "f64[3,1,5] 1.28 -1.28 0.2 -1.68 -0.88 -0.08 -1.96 -1.16 0.32 -1.56 -1.44 0.04 -1.84 -1.04 0.44",
+    0, 0)
 OPS_GOLDEN("sum_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "f64[3,2,1] 0.36 1 -2.4 2.28 -1.12 -0.48", 1e-14, 1e-14)
 OPS_GOLDEN("mean_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "f64[3,2,1] 0.072 0.2 -0.48 0.456 -0.224 -0.096", 1e-14, 1e-14)
 OPS_GOLDEN("prod_dim",
@@ -253,7 +240,7 @@ OPS_GOLDEN("prod_dim",
     "f64[3,2,1] -0.34771968 0.484442112 -0.8805888 0.07483392 -0.4059611136 0.0400637952",
     1e-14, 1e-14)
 OPS_GOLDEN("max_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "f64[3,2,1] 1.96 1.68 1 1.8 1.12 1.52", 0, 0)
-OPS_GOLDEN("min_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "$11", 0, 0)
+OPS_GOLDEN("min_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "$8", 0, 0)
 OPS_GOLDEN("any_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "bool[3,2,1] 1 1 1 1 1 1", 0, 0)
 OPS_GOLDEN("all_dim", "f64 dim -1", "f64[3,2,5] @9", "-1", "bool[3,2,1] 1 1 1 1 1 1", 0, 0)
 OPS_GOLDEN("argmax", "f64 dim -1", "f64[3,2,5] @9", "-1", "i64[3,2,1] 0 3 3 4 4 2", 0, 0)
@@ -264,7 +251,7 @@ OPS_GOLDEN("max_dim_with_indices",
     "-1",
     "f64[3,2,1] 1.96 1.68 1 1.8 1.12 1.52;i64[3,2,1] 0 3 3 4 4 2",
     0, 0)
-OPS_GOLDEN("min_dim_with_indices", "f64 dim -1", "f64[3,2,5] @9", "-1", "$11;i64[3,2,1] 3 1 1 2 2 0", 0, 0)
+OPS_GOLDEN("min_dim_with_indices", "f64 dim -1", "f64[3,2,5] @9", "-1", "$8;i64[3,2,1] 3 1 1 2 2 0", 0, 0)
 OPS_GOLDEN("var",
     "f64 dim -1",
     "f64[3,2,5] @9",
@@ -277,68 +264,68 @@ OPS_GOLDEN("var_bias",
     "-1",
     "f64[3,2,1] 1.562496 1.34272 1.34272 1.122944 1.122944 1.122944",
     1e-05, 1e-06)
-OPS_GOLDEN("sum", "f32 special", "$12", "", "f32[1] nan", 2e-06, 1e-06)
-OPS_GOLDEN("mean", "f32 special", "$12", "", "f32[1] nan", 2e-06, 1e-06)
-OPS_GOLDEN("prod", "f32 special", "$12", "", "f32[1] nan", 1e-05, 1e-06)
-OPS_GOLDEN("max", "f32 special", "$12", "", "f32[1] nan", 0, 0)
-OPS_GOLDEN("min", "f32 special", "$12", "", "f32[1] nan", 0, 0)
-OPS_GOLDEN("any", "f32 special", "$12", "", "bool[1] 1", 0, 0)
-OPS_GOLDEN("all", "f32 special", "$12", "", "bool[1] 0", 0, 0)
-OPS_GOLDEN("sum_dim", "f32 special dim 0", "$12", "0", "f32[1,3,4] nan 1 2 3 -inf nan -inf 6 inf 10 inf 2", 2e-06, 1e-06)
-OPS_GOLDEN("mean_dim", "f32 special dim 0", "$12", "0", "f32[1,3,4] nan 0.5 1 1.5 -inf nan -inf 3 inf 5 inf 1", 2e-06, 1e-06)
-OPS_GOLDEN("prod_dim", "f32 special dim 0", "$12", "0", "f32[1,3,4] nan -0 0 -0 -inf -inf -inf 5 inf 21 inf -3", 2e-06, 1e-06)
-OPS_GOLDEN("max_dim", "f32 special dim 0", "$12", "0", "$13", 0, 0)
-OPS_GOLDEN("min_dim", "f32 special dim 0", "$12", "0", "$14", 0, 0)
-OPS_GOLDEN("any_dim", "f32 special dim 0", "$12", "0", "bool[1,3,4] 1 1 1 1 1 1 1 1 1 1 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "f32 special dim 0", "$12", "0", "bool[1,3,4] 0 0 0 0 1 1 1 1 1 1 1 1", 0, 0)
-OPS_GOLDEN("argmax", "f32 special dim 0", "$12", "0", "i64[1,3,4] 0 0 0 0 0 0 1 0 1 0 1 1", 0, 0)
-OPS_GOLDEN("argmin", "f32 special dim 0", "$12", "0", "i64[1,3,4] 0 1 1 1 1 1 0 1 0 1 0 0", 0, 0)
-OPS_GOLDEN("max_dim_with_indices", "f32 special dim 0", "$12", "0", "$13;i64[1,3,4] 0 0 0 0 0 0 1 0 1 0 1 1", 0, 0)
-OPS_GOLDEN("min_dim_with_indices", "f32 special dim 0", "$12", "0", "$14;i64[1,3,4] 0 1 1 1 1 1 0 1 0 1 0 0", 0, 0)
-OPS_GOLDEN("sum_dim", "f32 special dim 1", "$12", "1", "f32[2,1,4] nan inf -inf 7 nan -inf inf 4", 2e-06, 1e-06)
+OPS_GOLDEN("sum", "f32 special", "$9", "", "f32[1] nan", 2e-06, 1e-06)
+OPS_GOLDEN("mean", "f32 special", "$9", "", "f32[1] nan", 2e-06, 1e-06)
+OPS_GOLDEN("prod", "f32 special", "$9", "", "f32[1] nan", 1e-05, 1e-06)
+OPS_GOLDEN("max", "f32 special", "$9", "", "f32[1] nan", 0, 0)
+OPS_GOLDEN("min", "f32 special", "$9", "", "f32[1] nan", 0, 0)
+OPS_GOLDEN("any", "f32 special", "$9", "", "bool[1] 1", 0, 0)
+OPS_GOLDEN("all", "f32 special", "$9", "", "bool[1] 0", 0, 0)
+OPS_GOLDEN("sum_dim", "f32 special dim 0", "$9", "0", "f32[1,3,4] nan 1 2 3 -inf nan -inf 6 inf 10 inf 2", 2e-06, 1e-06)
+OPS_GOLDEN("mean_dim", "f32 special dim 0", "$9", "0", "f32[1,3,4] nan 0.5 1 1.5 -inf nan -inf 3 inf 5 inf 1", 2e-06, 1e-06)
+OPS_GOLDEN("prod_dim", "f32 special dim 0", "$9", "0", "f32[1,3,4] nan -0 0 -0 -inf -inf -inf 5 inf 21 inf -3", 2e-06, 1e-06)
+OPS_GOLDEN("max_dim", "f32 special dim 0", "$9", "0", "$10", 0, 0)
+OPS_GOLDEN("min_dim", "f32 special dim 0", "$9", "0", "$11", 0, 0)
+OPS_GOLDEN("any_dim", "f32 special dim 0", "$9", "0", "bool[1,3,4] 1 1 1 1 1 1 1 1 1 1 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "f32 special dim 0", "$9", "0", "bool[1,3,4] 0 0 0 0 1 1 1 1 1 1 1 1", 0, 0)
+OPS_GOLDEN("argmax", "f32 special dim 0", "$9", "0", "i64[1,3,4] 0 0 0 0 0 0 1 0 1 0 1 1", 0, 0)
+OPS_GOLDEN("argmin", "f32 special dim 0", "$9", "0", "i64[1,3,4] 0 1 1 1 1 1 0 1 0 1 0 0", 0, 0)
+OPS_GOLDEN("max_dim_with_indices", "f32 special dim 0", "$9", "0", "$10;i64[1,3,4] 0 0 0 0 0 0 1 0 1 0 1 1", 0, 0)
+OPS_GOLDEN("min_dim_with_indices", "f32 special dim 0", "$9", "0", "$11;i64[1,3,4] 0 1 1 1 1 1 0 1 0 1 0 0", 0, 0)
+OPS_GOLDEN("sum_dim", "f32 special dim 1", "$9", "1", "f32[2,1,4] nan inf -inf 7 nan -inf inf 4", 2e-06, 1e-06)
 OPS_GOLDEN("mean_dim",
     "f32 special dim 1",
-    "$12",
+    "$9",
     "1",
     "f32[2,1,4] nan inf -inf 2.3333333 nan -inf inf 1.3333334",
     2e-06, 1e-06)
-OPS_GOLDEN("prod_dim", "f32 special dim 1", "$12", "1", "f32[2,1,4] nan inf -inf -15 nan nan nan -0", 2e-06, 1e-06)
-OPS_GOLDEN("max_dim", "f32 special dim 1", "$12", "1", "f32[2,1,4] nan inf 7 5 inf 3 inf 3", 0, 0)
-OPS_GOLDEN("min_dim", "f32 special dim 1", "$12", "1", "f32[2,1,4] nan 1 -inf -1 -inf -inf 0 -0", 0, 0)
-OPS_GOLDEN("any_dim", "f32 special dim 1", "$12", "1", "bool[2,1,4] 1 1 1 1 1 1 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "f32 special dim 1", "$12", "1", "bool[2,1,4] 1 1 1 1 0 0 0 0", 0, 0)
-OPS_GOLDEN("argmax", "f32 special dim 1", "$12", "1", "i64[2,1,4] 0 1 2 1 2 2 2 2", 0, 0)
-OPS_GOLDEN("argmin", "f32 special dim 1", "$12", "1", "i64[2,1,4] 0 0 1 2 1 1 0 0", 0, 0)
+OPS_GOLDEN("prod_dim", "f32 special dim 1", "$9", "1", "f32[2,1,4] nan inf -inf -15 nan nan nan -0", 2e-06, 1e-06)
+OPS_GOLDEN("max_dim", "f32 special dim 1", "$9", "1", "f32[2,1,4] nan inf 7 5 inf 3 inf 3", 0, 0)
+OPS_GOLDEN("min_dim", "f32 special dim 1", "$9", "1", "f32[2,1,4] nan 1 -inf -1 -inf -inf 0 -0", 0, 0)
+OPS_GOLDEN("any_dim", "f32 special dim 1", "$9", "1", "bool[2,1,4] 1 1 1 1 1 1 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "f32 special dim 1", "$9", "1", "bool[2,1,4] 1 1 1 1 0 0 0 0", 0, 0)
+OPS_GOLDEN("argmax", "f32 special dim 1", "$9", "1", "i64[2,1,4] 0 1 2 1 2 2 2 2", 0, 0)
+OPS_GOLDEN("argmin", "f32 special dim 1", "$9", "1", "i64[2,1,4] 0 0 1 2 1 1 0 0", 0, 0)
 OPS_GOLDEN("max_dim_with_indices",
     "f32 special dim 1",
-    "$12",
+    "$9",
     "1",
     "f32[2,1,4] nan inf 7 5 inf 3 inf 3;i64[2,1,4] 0 1 2 1 2 2 2 2",
     0, 0)
 OPS_GOLDEN("min_dim_with_indices",
     "f32 special dim 1",
-    "$12",
+    "$9",
     "1",
     "f32[2,1,4] nan 1 -inf -1 -inf -inf 0 -0;i64[2,1,4] 0 0 1 2 1 1 0 0",
     0, 0)
-OPS_GOLDEN("sum_dim", "f32 special dim -1", "$12", "-1", "f32[2,3,1] nan nan 15 0 -inf inf", 2e-06, 1e-06)
-OPS_GOLDEN("mean_dim", "f32 special dim -1", "$12", "-1", "f32[2,3,1] nan nan 3.75 0 -inf inf", 2e-06, 1e-06)
-OPS_GOLDEN("prod_dim", "f32 special dim -1", "$12", "-1", "f32[2,3,1] nan -inf -98 0 inf inf", 2e-06, 1e-06)
-OPS_GOLDEN("max_dim", "f32 special dim -1", "$12", "-1", "f32[2,3,1] nan inf 7 0 1 inf", 0, 0)
-OPS_GOLDEN("min_dim", "f32 special dim -1", "$12", "-1", "f32[2,3,1] nan -inf -1 0 -inf 3", 0, 0)
-OPS_GOLDEN("any_dim", "f32 special dim -1", "$12", "-1", "bool[2,3,1] 1 1 1 0 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "f32 special dim -1", "$12", "-1", "bool[2,3,1] 1 1 1 0 1 1", 0, 0)
-OPS_GOLDEN("argmax", "f32 special dim -1", "$12", "-1", "i64[2,3,1] 0 1 1 0 2 0", 0, 0)
-OPS_GOLDEN("argmin", "f32 special dim -1", "$12", "-1", "i64[2,3,1] 0 2 3 0 0 1", 0, 0)
+OPS_GOLDEN("sum_dim", "f32 special dim -1", "$9", "-1", "f32[2,3,1] nan nan 15 0 -inf inf", 2e-06, 1e-06)
+OPS_GOLDEN("mean_dim", "f32 special dim -1", "$9", "-1", "f32[2,3,1] nan nan 3.75 0 -inf inf", 2e-06, 1e-06)
+OPS_GOLDEN("prod_dim", "f32 special dim -1", "$9", "-1", "f32[2,3,1] nan -inf -98 0 inf inf", 2e-06, 1e-06)
+OPS_GOLDEN("max_dim", "f32 special dim -1", "$9", "-1", "f32[2,3,1] nan inf 7 0 1 inf", 0, 0)
+OPS_GOLDEN("min_dim", "f32 special dim -1", "$9", "-1", "f32[2,3,1] nan -inf -1 0 -inf 3", 0, 0)
+OPS_GOLDEN("any_dim", "f32 special dim -1", "$9", "-1", "bool[2,3,1] 1 1 1 0 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "f32 special dim -1", "$9", "-1", "bool[2,3,1] 1 1 1 0 1 1", 0, 0)
+OPS_GOLDEN("argmax", "f32 special dim -1", "$9", "-1", "i64[2,3,1] 0 1 1 0 2 0", 0, 0)
+OPS_GOLDEN("argmin", "f32 special dim -1", "$9", "-1", "i64[2,3,1] 0 2 3 0 0 1", 0, 0)
 OPS_GOLDEN("max_dim_with_indices",
     "f32 special dim -1",
-    "$12",
+    "$9",
     "-1",
     "f32[2,3,1] nan inf 7 0 1 inf;i64[2,3,1] 0 1 1 0 2 0",
     0, 0)
 OPS_GOLDEN("min_dim_with_indices",
     "f32 special dim -1",
-    "$12",
+    "$9",
     "-1",
     "f32[2,3,1] nan -inf -1 0 -inf 3;i64[2,3,1] 0 2 3 0 0 1",
     0, 0)
@@ -519,39 +506,39 @@ OPS_GOLDEN("mean_dim",
 OPS_GOLDEN("max_dim", "f32 3x40000 dim 1", "f32[3,40000] @5", "1", "f32[3,1] ~6 -2.375", 1e-06, 0.0001)
 OPS_GOLDEN("argmin", "f32 3x40000 dim 1", "f32[3,40000] @5", "1", "i64[3,1] ~90 -40.4583333333333", 1e-12, 1e-06)
 OPS_GOLDEN("argmax", "f32 3x40000 dim 1", "f32[3,40000] @5", "1", "i64[3,1] ~180 -76.0833333333333", 1e-12, 1e-06)
-OPS_GOLDEN("any", "i32", "$15", "", "bool[1] 1", 0, 0)
-OPS_GOLDEN("all", "i32", "$15", "", "bool[1] 1", 0, 0)
-OPS_GOLDEN("any_dim", "i32 dim 0", "$15", "0", "bool[1,3] 1 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "i32 dim 0", "$15", "0", "bool[1,3] 1 1 1", 0, 0)
-OPS_GOLDEN("any_dim", "i32 dim 1", "$15", "1", "bool[2,1] 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "i32 dim 1", "$15", "1", "bool[2,1] 1 1", 0, 0)
-OPS_GOLDEN("any_dim", "i32 dim -1", "$15", "-1", "bool[2,1] 1 1", 0, 0)
-OPS_GOLDEN("all_dim", "i32 dim -1", "$15", "-1", "bool[2,1] 1 1", 0, 0)
-OPS_GOLDEN("sum", "i32 wraps", "$15", "", "i32[1] -6", 0, 0)
-OPS_GOLDEN("prod", "i32 wraps", "$15", "", "i32[1] 0", 0, 0)
-OPS_GOLDEN("max", "i32", "$15", "", "i32[1] 2147483647", 0, 0)
-OPS_GOLDEN("min", "i32", "$15", "", "i32[1] -2147483648", 0, 0)
-OPS_GOLDEN("sum_dim", "i32 dim 0", "$15", "0", "i32[1,3] -1 0 -5", 0, 0)
-OPS_GOLDEN("prod_dim", "i32 dim 0", "$15", "0", "i32[1,3] -2147483648 -1 -14", 0, 0)
-OPS_GOLDEN("max_dim", "i32 dim 0", "$15", "0", "i32[1,3] 2147483647 1 2", 0, 0)
-OPS_GOLDEN("min_dim", "i32 dim 0", "$15", "0", "i32[1,3] -2147483648 -1 -7", 0, 0)
-OPS_GOLDEN("argmax", "i32 dim 0", "$15", "0", "i64[1,3] 0 0 1", 0, 0)
-OPS_GOLDEN("argmin", "i32 dim 0", "$15", "0", "i64[1,3] 1 1 0", 0, 0)
-OPS_GOLDEN("max_dim_with_indices", "i32 dim 0", "$15", "0", "i32[1,3] 2147483647 1 2;i64[1,3] 0 0 1", 0, 0)
-OPS_GOLDEN("sum_dim", "i32 dim 1", "$15", "1", "i32[2,1] 2147483641 -2147483647", 0, 0)
-OPS_GOLDEN("prod_dim", "i32 dim 1", "$15", "1", "i32[2,1] -2147483641 0", 0, 0)
-OPS_GOLDEN("max_dim", "i32 dim 1", "$15", "1", "i32[2,1] 2147483647 2", 0, 0)
-OPS_GOLDEN("min_dim", "i32 dim 1", "$15", "1", "i32[2,1] -7 -2147483648", 0, 0)
-OPS_GOLDEN("argmax", "i32 dim 1", "$15", "1", "i64[2,1] 0 2", 0, 0)
-OPS_GOLDEN("argmin", "i32 dim 1", "$15", "1", "i64[2,1] 2 0", 0, 0)
-OPS_GOLDEN("max_dim_with_indices", "i32 dim 1", "$15", "1", "i32[2,1] 2147483647 2;i64[2,1] 0 2", 0, 0)
-OPS_GOLDEN("sum_dim", "i32 dim -1", "$15", "-1", "i32[2,1] 2147483641 -2147483647", 0, 0)
-OPS_GOLDEN("prod_dim", "i32 dim -1", "$15", "-1", "i32[2,1] -2147483641 0", 0, 0)
-OPS_GOLDEN("max_dim", "i32 dim -1", "$15", "-1", "i32[2,1] 2147483647 2", 0, 0)
-OPS_GOLDEN("min_dim", "i32 dim -1", "$15", "-1", "i32[2,1] -7 -2147483648", 0, 0)
-OPS_GOLDEN("argmax", "i32 dim -1", "$15", "-1", "i64[2,1] 0 2", 0, 0)
-OPS_GOLDEN("argmin", "i32 dim -1", "$15", "-1", "i64[2,1] 2 0", 0, 0)
-OPS_GOLDEN("max_dim_with_indices", "i32 dim -1", "$15", "-1", "i32[2,1] 2147483647 2;i64[2,1] 0 2", 0, 0)
+OPS_GOLDEN("any", "i32", "$12", "", "bool[1] 1", 0, 0)
+OPS_GOLDEN("all", "i32", "$12", "", "bool[1] 1", 0, 0)
+OPS_GOLDEN("any_dim", "i32 dim 0", "$12", "0", "bool[1,3] 1 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "i32 dim 0", "$12", "0", "bool[1,3] 1 1 1", 0, 0)
+OPS_GOLDEN("any_dim", "i32 dim 1", "$12", "1", "bool[2,1] 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "i32 dim 1", "$12", "1", "bool[2,1] 1 1", 0, 0)
+OPS_GOLDEN("any_dim", "i32 dim -1", "$12", "-1", "bool[2,1] 1 1", 0, 0)
+OPS_GOLDEN("all_dim", "i32 dim -1", "$12", "-1", "bool[2,1] 1 1", 0, 0)
+OPS_GOLDEN("sum", "i32 wraps", "$12", "", "i32[1] -6", 0, 0)
+OPS_GOLDEN("prod", "i32 wraps", "$12", "", "i32[1] 0", 0, 0)
+OPS_GOLDEN("max", "i32", "$12", "", "i32[1] 2147483647", 0, 0)
+OPS_GOLDEN("min", "i32", "$12", "", "i32[1] -2147483648", 0, 0)
+OPS_GOLDEN("sum_dim", "i32 dim 0", "$12", "0", "i32[1,3] -1 0 -5", 0, 0)
+OPS_GOLDEN("prod_dim", "i32 dim 0", "$12", "0", "i32[1,3] -2147483648 -1 -14", 0, 0)
+OPS_GOLDEN("max_dim", "i32 dim 0", "$12", "0", "i32[1,3] 2147483647 1 2", 0, 0)
+OPS_GOLDEN("min_dim", "i32 dim 0", "$12", "0", "i32[1,3] -2147483648 -1 -7", 0, 0)
+OPS_GOLDEN("argmax", "i32 dim 0", "$12", "0", "i64[1,3] 0 0 1", 0, 0)
+OPS_GOLDEN("argmin", "i32 dim 0", "$12", "0", "i64[1,3] 1 1 0", 0, 0)
+OPS_GOLDEN("max_dim_with_indices", "i32 dim 0", "$12", "0", "i32[1,3] 2147483647 1 2;i64[1,3] 0 0 1", 0, 0)
+OPS_GOLDEN("sum_dim", "i32 dim 1", "$12", "1", "i32[2,1] 2147483641 -2147483647", 0, 0)
+OPS_GOLDEN("prod_dim", "i32 dim 1", "$12", "1", "i32[2,1] -2147483641 0", 0, 0)
+OPS_GOLDEN("max_dim", "i32 dim 1", "$12", "1", "i32[2,1] 2147483647 2", 0, 0)
+OPS_GOLDEN("min_dim", "i32 dim 1", "$12", "1", "i32[2,1] -7 -2147483648", 0, 0)
+OPS_GOLDEN("argmax", "i32 dim 1", "$12", "1", "i64[2,1] 0 2", 0, 0)
+OPS_GOLDEN("argmin", "i32 dim 1", "$12", "1", "i64[2,1] 2 0", 0, 0)
+OPS_GOLDEN("max_dim_with_indices", "i32 dim 1", "$12", "1", "i32[2,1] 2147483647 2;i64[2,1] 0 2", 0, 0)
+OPS_GOLDEN("sum_dim", "i32 dim -1", "$12", "-1", "i32[2,1] 2147483641 -2147483647", 0, 0)
+OPS_GOLDEN("prod_dim", "i32 dim -1", "$12", "-1", "i32[2,1] -2147483641 0", 0, 0)
+OPS_GOLDEN("max_dim", "i32 dim -1", "$12", "-1", "i32[2,1] 2147483647 2", 0, 0)
+OPS_GOLDEN("min_dim", "i32 dim -1", "$12", "-1", "i32[2,1] -7 -2147483648", 0, 0)
+OPS_GOLDEN("argmax", "i32 dim -1", "$12", "-1", "i64[2,1] 0 2", 0, 0)
+OPS_GOLDEN("argmin", "i32 dim -1", "$12", "-1", "i64[2,1] 2 0", 0, 0)
+OPS_GOLDEN("max_dim_with_indices", "i32 dim -1", "$12", "-1", "i32[2,1] 2147483647 2;i64[2,1] 0 2", 0, 0)
 OPS_GOLDEN("any", "u8", "u8[2,3] 200 100 3 7 7 0", "", "bool[1] 1", 0, 0)
 OPS_GOLDEN("all", "u8", "u8[2,3] 200 100 3 7 7 0", "", "bool[1] 0", 0, 0)
 OPS_GOLDEN("any_dim", "u8 dim 0", "u8[2,3] 200 100 3 7 7 0", "0", "bool[1,3] 1 1 1", 0, 0)
@@ -694,7 +681,7 @@ OPS_GOLDEN("min_dim", "i64 empty result", "i64[2,0]", "0", "i64[1,0]", 0, 0)
 OPS_GOLDEN("min_dim", "i64 both empty", "i64[0,0]", "1", "i64[0,1]", 0, 0)
 OPS_GOLDEN("argmax", "i64 empty result", "i64[2,0]", "0", "i64[1,0]", 0, 0)
 OPS_GOLDEN("argmin", "i64 empty result", "i64[2,0]", "0", "i64[1,0]", 0, 0)
-OPS_GOLDEN("argmax", "ties dim 0", "$16", "0", "i64[1,4] 2 2 2 2", 0, 0)
-OPS_GOLDEN("argmin", "ties dim 0", "$16", "0", "i64[1,4] 2 3 2 3", 0, 0)
-OPS_GOLDEN("argmax", "ties dim 1", "$16", "1", "i64[4,1] 1 0 0 0", 0, 0)
-OPS_GOLDEN("argmin", "ties dim 1", "$16", "1", "i64[4,1] 0 0 0 0", 0, 0)
+OPS_GOLDEN("argmax", "ties dim 0", "$13", "0", "i64[1,4] 2 2 2 2", 0, 0)
+OPS_GOLDEN("argmin", "ties dim 0", "$13", "0", "i64[1,4] 2 3 2 3", 0, 0)
+OPS_GOLDEN("argmax", "ties dim 1", "$13", "1", "i64[4,1] 1 0 0 0", 0, 0)
+OPS_GOLDEN("argmin", "ties dim 1", "$13", "1", "i64[4,1] 0 0 0 0", 0, 0)

@@ -90,21 +90,36 @@ static void store(BurnPrimitive *x, int64_t i, double value) {
 /* One element of an op that works element by element; `number` is the scalar, if there is one. */
 static double element(uint32_t op, double a, double b, double number) {
   switch (op) {
-    case BURN_OP_full: return number;
-    case BURN_OP_neg: return -a;
-    case BURN_OP_exp: return exp(a);
-    case BURN_OP_log: return log(a);
-    case BURN_OP_sqrt: return sqrt(a);
-    case BURN_OP_recip: return 1 / a;
-    case BURN_OP_add: return a + b;
-    case BURN_OP_sub: return a - b;
-    case BURN_OP_mul: return a * b;
-    case BURN_OP_div: return a / b;
-    case BURN_OP_add_scalar: return a + number;
-    case BURN_OP_mul_scalar: return a * number;
-    case BURN_OP_div_scalar: return a / number;
-    case BURN_OP_clamp_min: return a < number ? number : a;
-    default: return a; /* reshape: row-major elements as they are */
+    case BURN_OP_full:
+      return number;
+    case BURN_OP_neg:
+      return -a;
+    case BURN_OP_exp:
+      return exp(a);
+    case BURN_OP_log:
+      return log(a);
+    case BURN_OP_sqrt:
+      return sqrt(a);
+    case BURN_OP_recip:
+      return 1 / a;
+    case BURN_OP_add:
+      return a + b;
+    case BURN_OP_sub:
+      return a - b;
+    case BURN_OP_mul:
+      return a * b;
+    case BURN_OP_div:
+      return a / b;
+    case BURN_OP_add_scalar:
+      return a + number;
+    case BURN_OP_mul_scalar:
+      return a * number;
+    case BURN_OP_div_scalar:
+      return a / number;
+    case BURN_OP_clamp_min:
+      return a < number ? number : a;
+    default:
+      return a; /* reshape: row-major elements as they are */
   }
 }
 
@@ -154,13 +169,14 @@ static void run_matmul(const BurnOpCall *call, BurnPrimitive *out) {
   }
 }
 
-/* -- the table -------------------------------------------------------------------------------------------------------------- */
+/* -- the table --------------------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t BURN_CALL mini_op_support(void *self, uint32_t op) {
-  static const uint32_t kernels[] = {BURN_OP_full,       BURN_OP_neg,        BURN_OP_exp,        BURN_OP_log,       BURN_OP_sqrt,
-                                     BURN_OP_recip,      BURN_OP_add,        BURN_OP_sub,        BURN_OP_mul,       BURN_OP_div,
-                                     BURN_OP_add_scalar, BURN_OP_mul_scalar, BURN_OP_div_scalar, BURN_OP_clamp_min, BURN_OP_sum_dim,
-                                     BURN_OP_max_dim,    BURN_OP_reshape};
+  static const uint32_t kernels[] = {
+      BURN_OP_full,       BURN_OP_neg,       BURN_OP_exp,     BURN_OP_log,     BURN_OP_sqrt,       BURN_OP_recip,
+      BURN_OP_add,        BURN_OP_sub,       BURN_OP_mul,     BURN_OP_div,     BURN_OP_add_scalar, BURN_OP_mul_scalar,
+      BURN_OP_div_scalar, BURN_OP_clamp_min, BURN_OP_sum_dim, BURN_OP_max_dim, BURN_OP_reshape};
   (void)self;
   if (op == BURN_OP_matmul) return BURN_SUPPORT_ASK;
   for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

@@ -32,9 +32,9 @@ BURN_UNUSED BURN_PRINTF(3, 4) static void forked_fail(const char *file, int line
 }
 
 /* In a child: ends it with a message unless the condition holds. */
-#define CHECK(condition, ...)                                         \
-  do {                                                                \
-    if (!(condition)) forked_fail(__FILE__, __LINE__, __VA_ARGS__);   \
+#define CHECK(condition, ...)                                       \
+  do {                                                              \
+    if (!(condition)) forked_fail(__FILE__, __LINE__, __VA_ARGS__); \
   } while (0)
 
 /* In a child: `text` must contain `part`. */
@@ -57,7 +57,8 @@ BURN_UNUSED static void forked(void (*body)(void *context), void *context) {
   close(ends[1]);
   char text[2048];
   size_t used = 0;
-  for (ssize_t got; used + 1 < sizeof text && (got = read(ends[0], text + used, sizeof text - 1 - used)) > 0;) used += (size_t)got;
+  for (ssize_t got; used + 1 < sizeof text && (got = read(ends[0], text + used, sizeof text - 1 - used)) > 0;)
+    used += (size_t)got;
   text[used] = '\0';
   close(ends[0]);
   int status = 0;

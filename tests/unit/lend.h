@@ -21,7 +21,8 @@ static BurnStatus BURN_CALL lend_open(const BurnHost *host, const BurnBackend *n
   (void)options;
   (void)owner;
   BurnLayer *layer = malloc(sizeof *layer);
-  if (!layer) return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "lend: no memory"); /* fail is a macro of cmocka */
+  if (!layer)
+    return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "lend: no memory"); /* fail is a macro of cmocka */
   *layer = (BurnLayer){host, next};
   burn_layer_forward(out, layer);
   out->name = "lend";

@@ -1,5 +1,5 @@
 /* ops_case.c - see ops_case.h. Read run_golden at the end of the runs first. */
-#include "ops_case.h"
+#include "ops_value.h"
 
 #include "lend.h"
 
@@ -9,22 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements in host memory. */
-typedef struct Value {
-  bool absent;
-  BurnDType dtype;
-  BurnShape shape;
-  int64_t count;
-  size_t bytes; /* of one element */
-  char *data;
-  bool digest; /* data is two doubles: weighted sums of what is expected */
-} Value;
-
-/* How an input lies in memory. */
-enum { LAYOUT_PLAIN = 0, LAYOUT_TRANSPOSED, LAYOUT_BACKWARDS, LAYOUT_EXPANDED, LAYOUT_COUNT };
 /* Who else holds the inputs. */
 enum { SHARING_OWNED = 0, SHARING_CLONED, SHARING_VIEWED, SHARING_COUNT };
-static const char *const layout_names[] = {"plain", "transposed", "backwards", "expanded"};
 static const char *const sharing_names[] = {"owned", "cloned", "viewed"};
 
 typedef struct Stack {
@@ -45,96 +31,6 @@ enum { STACK_COUNT = sizeof stacks / sizeof stacks[0] };
 
 static const OpsFamily *family;
 
-/* Where a failure is; static, so that it lives when a failed assertion jumps out. */
-static char place[512];
-
-/* -- texts to values ------------------------------------------------------------------------------------------------------------ */
-
-static BurnDType dtype_of(const char *text, size_t length) {
-  for (BurnDType dtype = 1; dtype < BURN_DTYPE_LIMIT; dtype++) {
-    if (strlen(burn_dtype_name(dtype)) == length && memcmp(burn_dtype_name(dtype), text, length) == 0) return dtype;
-  }
-  fail_msg("%s: unknown dtype in '%.20s'", place, text);
-  return 0;
-}
-
-/* Number k of the test input "@k" as make_ops_golden.py makes it. */
-static int64_t pattern(int64_t i, int64_t k) { return (i * 37 + k * 11) % 101; }
-
-static void store(Value *value, int64_t i, double number, int64_t whole) {
-  char *at = value->data + (size_t)i * value->bytes;
-  const float single = (float)number;
-  const int32_t int32 = (int32_t)whole;
-  switch (value->dtype) {
-    case BURN_DTYPE_F32: memcpy(at, &single, sizeof single); break;
-    case BURN_DTYPE_F64: memcpy(at, &number, sizeof number); break;
-    case BURN_DTYPE_I32: memcpy(at, &int32, sizeof int32); break;
-    case BURN_DTYPE_I64: memcpy(at, &whole, sizeof whole); break;
-    default: *at = (char)(unsigned char)whole; break;
-  }
-}
-
-static void store_pattern(Value *value, int64_t k) {
-  for (int64_t i = 0; i < value->count; i++) {
-    const int64_t number = pattern(i, k);
-    const bool is_byte = value->dtype == BURN_DTYPE_U8;
-    const int64_t whole = value->dtype == BURN_DTYPE_BOOL ? number % 2 == 0 : is_byte ? number : number - 50;
-    store(value, i, (double)(number - 50) / 25, whole);
-  }
-}
-
-static void parse_shape(Value *value, const char **text) {
-  char *at = (char *)(uintptr_t)(strchr(*text, '[') + 1);
-  value->count = 1;
-  while (*at != ']') {
-    value->shape.dims[value->shape.rank] = strtoll(at, &at, 10);
-    value->count *= value->shape.dims[value->shape.rank++];
-    if (*at == ',') at++;
-  }
-  *text = at + 1;
-}
-
-/* One tensor text; ends at ';' or the end. */
-static Value parse(const char *text) {
-  Value value = {.absent = *text == '-'};
-  if (value.absent) return value;
-  value.dtype = dtype_of(text, strcspn(text, "["));
-  value.bytes = burn_dtype_bytes(value.dtype);
-  parse_shape(&value, &text);
-  value.data = calloc((size_t)value.count + 2, 8);
-  assert_non_null(value.data);
-  text += strspn(text, " ");
-  if (*text == '@') {
-    store_pattern(&value, strtoll(text + 1, NULL, 10));
-  } else if (*text == '~') {
-    value.digest = true;
-    char *end = NULL;
-    const double sums[2] = {strtod(text + 1, &end), strtod(end, NULL)};
-    memcpy(value.data, sums, sizeof sums);
-  } else {
-    char *at = (char *)(uintptr_t)text;
-    for (int64_t i = 0; i < value.count; i++) {
-      const char *start = at;
-      const double number = strtod(start, &at);
-      if (at == start) fail_msg("%s: %" PRId64 " elements in '%.40s', %" PRId64 " expected", place, i, text, value.count);
-      store(&value, i, number, burn_dtype_kind(value.dtype) == BURN_KIND_FLOAT ? 0 : strtoll(start, NULL, 10));
-    }
-  }
-  return value;
-}
-
-/* The tensors of a text with ';' between them. */
-static size_t parse_list(const char *text, Value values[OPS_MOST_TENSORS]) {
-  size_t count = 0;
-  while (text) {
-    assert_true(count < OPS_MOST_TENSORS);
-    values[count++] = parse(*text == '$' ? family->texts[strtoul(text + 1, NULL, 10)] : text);
-    text = strchr(text, ';');
-    if (text) text++;
-  }
-  return count;
-}
-
 static void parse_numbers(const char *text, OpsRun *run) {
   run->number_count = 0;
   for (char *at = (char *)(uintptr_t)text; *at;) {
@@ -150,121 +46,13 @@ static void parse_numbers(const char *text, OpsRun *run) {
   }
 }
 
-static void free_values(Value *values, size_t count) {
-  for (size_t i = 0; i < count; i++) free(values[i].data);
+static BurnTensor *make_input(const Stack *stack, const OpsValue *value, int layout) {
+  BurnTensor *x = value->absent ? NULL : ops_value_tensor(stack->device, value, layout);
+  const bool track = x && stack->track && burn_dtype_kind(value->dtype) == BURN_KIND_FLOAT;
+  return track ? burn_require_grad(x) : x;
 }
 
-/* -- inputs in their layouts ------------------------------------------------------------------------------------------------------- */
-
-static void next_index(const BurnShape *shape, int64_t *index) {
-  for (uint32_t axis = shape->rank; axis-- > 0;) {
-    if (++index[axis] < shape->dims[axis]) return;
-    index[axis] = 0;
-  }
-}
-
-/* Copies the elements of value into a larger memory: element `index` goes to sum(base + index * step) along its axes. */
-static BurnTensor *place_elements(BurnDevice *device, const Value *value, BurnShape memory, const int64_t *base, const int64_t *step) {
-  int64_t index[BURN_MAX_RANK] = {0}, count = 1;
-  for (uint32_t i = 0; i < memory.rank; i++) count *= memory.dims[i];
-  char *data = malloc((size_t)count * value->bytes + 1);
-  assert_non_null(data);
-  memset(data, 0xff, (size_t)count * value->bytes); /* NaN, or -1: what a wrong stride would read */
-  for (int64_t i = 0; i < value->count; i++) {
-    int64_t at = 0;
-    for (uint32_t axis = 0; axis < value->shape.rank; axis++) at += base[axis] + index[axis] * step[axis];
-    memcpy(data + (size_t)at * value->bytes, value->data + (size_t)i * value->bytes, value->bytes);
-    next_index(&value->shape, index);
-  }
-  BurnTensor *x = burn_tensor_from(device, data, value->dtype, memory);
-  free(data);
-  return x;
-}
-
-static BurnTensor *make_transposed(BurnDevice *device, const Value *value) {
-  const uint32_t rank = value->shape.rank;
-  BurnShape memory = {.rank = rank, .dims = {0}};
-  int64_t base[BURN_MAX_RANK] = {0}, step[BURN_MAX_RANK] = {0}, size = 1;
-  int axes[BURN_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < rank; i++) {
-    step[i] = size;
-    size *= value->shape.dims[i];
-    memory.dims[rank - 1 - i] = value->shape.dims[i];
-    axes[i] = (int)(rank - 1 - i);
-  }
-  return burn_permute(place_elements(device, value, memory, base, step), axes);
-}
-
-/* Every second element, from the end. */
-static BurnTensor *make_backwards(BurnDevice *device, const Value *value) {
-  const uint32_t rank = value->shape.rank;
-  BurnShape memory = {.rank = rank, .dims = {0}};
-  BurnRange ranges[BURN_MAX_RANK];
-  int64_t base[BURN_MAX_RANK] = {0}, step[BURN_MAX_RANK] = {0}, size = 1;
-  for (uint32_t i = rank; i-- > 0;) {
-    memory.dims[i] = value->shape.dims[i] * 2;
-    ranges[i] = BURN_RANGE_STEP(0, BURN_END, -2);
-    base[i] = (memory.dims[i] - 1) * size;
-    step[i] = -2 * size;
-    size *= memory.dims[i];
-  }
-  return burn_slice(place_elements(device, value, memory, base, step), ranges, rank);
-}
-
-/* True if all elements along the axis are equal. */
-static bool is_constant(const Value *value, uint32_t axis) {
-  int64_t index[BURN_MAX_RANK] = {0}, inner = 1;
-  for (uint32_t i = axis + 1; i < value->shape.rank; i++) inner *= value->shape.dims[i];
-  for (int64_t i = 0; i < value->count; i++) {
-    const char *at = value->data + (size_t)i * value->bytes;
-    if (index[axis] > 0 && memcmp(at, at - (size_t)inner * value->bytes, value->bytes) != 0) return false;
-    next_index(&value->shape, index);
-  }
-  return value->shape.dims[axis] > 1;
-}
-
-/* Axes along which all is equal get a stride of 0; NULL if there are none. */
-static BurnTensor *make_expanded(BurnDevice *device, const Value *value) {
-  BurnShape memory = value->shape;
-  int64_t base[BURN_MAX_RANK] = {0}, step[BURN_MAX_RANK] = {0}, size = 1;
-  bool any = false;
-  for (uint32_t i = value->shape.rank; value->count > 0 && i-- > 0;) {
-    const bool constant = is_constant(value, i);
-    if (constant) memory.dims[i] = 1;
-    any = any || constant;
-    step[i] = constant ? 0 : size;
-    size *= memory.dims[i];
-  }
-  return any ? burn_expand(place_elements(device, value, memory, base, step), value->shape) : NULL;
-}
-
-/* True if the layout means something for the values. */
-static bool layout_applies(BurnDevice *device, int layout, const Value *values, size_t count) {
-  if (layout == LAYOUT_PLAIN) return true;
-  for (size_t i = 0; i < count; i++) {
-    if (values[i].absent) continue;
-    if (layout == LAYOUT_TRANSPOSED && values[i].shape.rank > 1) return true;
-    if (layout == LAYOUT_BACKWARDS) return true;
-    BurnTensor *x = layout == LAYOUT_EXPANDED ? make_expanded(device, &values[i]) : NULL;
-    burn_drop(x);
-    if (x) return true;
-  }
-  return false;
-}
-
-static BurnTensor *make_input(const Stack *stack, const Value *value, int layout) {
-  BurnDevice *device = stack->device;
-  if (value->absent) return NULL;
-  BurnTensor *x = layout == LAYOUT_TRANSPOSED && value->shape.rank > 1 ? make_transposed(device, value)
-                  : layout == LAYOUT_BACKWARDS                         ? make_backwards(device, value)
-                  : layout == LAYOUT_EXPANDED                          ? make_expanded(device, value)
-                                                                       : NULL;
-  if (!x) x = burn_tensor_from(device, value->data, value->dtype, value->shape);
-  if (stack->track && burn_dtype_kind(value->dtype) == BURN_KIND_FLOAT) x = burn_require_grad(x);
-  return x;
-}
-
-/* -- for OPS lines -------------------------------------------------------------------------------------------------------------------- */
+/* -- for OPS lines -------------------------------------------------------------------------------------------------------- */
 
 BurnTensor *ops_input(OpsRun *run, size_t i) {
   BurnTensor *x = i < run->input_count ? run->inputs[i] : NULL;
@@ -274,12 +62,12 @@ BurnTensor *ops_input(OpsRun *run, size_t i) {
 }
 
 double ops_number(const OpsRun *run, size_t i) {
-  if (i >= run->number_count) fail_msg("%s: number %zu is missing", place, i);
+  if (i >= run->number_count) fail_msg("%s: number %zu is missing", ops_place, i);
   return run->numbers[i];
 }
 
 int64_t ops_whole(const OpsRun *run, size_t i) {
-  if (i >= run->number_count) fail_msg("%s: number %zu is missing", place, i);
+  if (i >= run->number_count) fail_msg("%s: number %zu is missing", ops_place, i);
   return run->wholes[i];
 }
 
@@ -320,7 +108,8 @@ static BurnTensor *to_tensor(const OpsRun *run, BurnPrimitive *x) {
   return status == BURN_OK ? burn_tensor_from(run->device, data, x->dtype, shape) : burn_tensor_failed(status);
 }
 
-BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs, uint32_t attr_count) {
+BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs,
+                    uint32_t attr_count) {
   BurnPrimitive *primitives[OPS_MOST_TENSORS] = {NULL}, *output = NULL;
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < count && status == BURN_OK; i++) status = to_primitive(run, inputs[i], &primitives[i]);
@@ -340,23 +129,7 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
   return result;
 }
 
-/* -- comparison ------------------------------------------------------------------------------------------------------------------------- */
-
-static double load(const Value *value, int64_t i, int64_t *whole) {
-  const char *at = value->data + (size_t)i * value->bytes;
-  float single = 0;
-  double number = 0;
-  int32_t int32 = 0;
-  *whole = 0;
-  switch (value->dtype) {
-    case BURN_DTYPE_F32: memcpy(&single, at, sizeof single); return (double)single;
-    case BURN_DTYPE_F64: memcpy(&number, at, sizeof number); return number;
-    case BURN_DTYPE_I32: memcpy(&int32, at, sizeof int32); *whole = int32; break;
-    case BURN_DTYPE_I64: memcpy(whole, at, sizeof *whole); break;
-    default: *whole = (unsigned char)*at; break;
-  }
-  return (double)*whole;
-}
+/* -- comparison ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_close(double found, double expected, const OpsGolden *golden) {
   if (isnan(expected)) return isnan(found);
@@ -365,53 +138,55 @@ static bool is_close(double found, double expected, const OpsGolden *golden) {
   return found == expected || fabs(found - expected) <= golden->relative * fabs(expected) + golden->absolute;
 }
 
-static void check_digest(const Value *found, const Value *expected, const OpsGolden *golden, size_t output) {
+static void check_digest(const OpsValue *found, const OpsValue *expected, const OpsGolden *golden, size_t output) {
   double sums[2] = {0, 0}, wanted[2];
   memcpy(wanted, expected->data, sizeof wanted);
   for (int64_t i = 0; i < found->count; i++) {
     int64_t whole;
-    const double number = load(found, i, &whole);
+    const double number = ops_value_load(found, i, &whole);
     sums[0] += number;
     sums[1] += number * (double)(i * 29 % 97 - 48) / 48;
   }
   for (int k = 0; k < 2; k++) {
     if (is_close(sums[k], wanted[k], golden)) continue;
-    fail_msg("%s: result %zu: weighted sum %d is %.10g, expected %.10g", place, output, k, sums[k], wanted[k]);
+    fail_msg("%s: result %zu: weighted sum %d is %.10g, expected %.10g", ops_place, output, k, sums[k], wanted[k]);
   }
 }
 
-static void check_elements(const Value *found, const Value *expected, const OpsGolden *golden, size_t output) {
+static void check_elements(const OpsValue *found, const OpsValue *expected, const OpsGolden *golden, size_t output) {
   for (int64_t i = 0; i < expected->count; i++) {
     int64_t found_whole, expected_whole;
-    const double a = load(found, i, &found_whole), b = load(expected, i, &expected_whole);
+    const double a = ops_value_load(found, i, &found_whole), b = ops_value_load(expected, i, &expected_whole);
     if (found_whole == expected_whole && is_close(a, b, golden)) continue;
     if (burn_dtype_kind(expected->dtype) == BURN_KIND_FLOAT) {
-      fail_msg("%s: result %zu: element %" PRId64 " is %.10g, expected %.10g", place, output, i, a, b);
+      fail_msg("%s: result %zu: element %" PRId64 " is %.10g, expected %.10g", ops_place, output, i, a, b);
     }
-    fail_msg("%s: result %zu: element %" PRId64 " is %" PRId64 ", expected %" PRId64, place, output, i, found_whole, expected_whole);
+    fail_msg("%s: result %zu: element %" PRId64 " is %" PRId64 ", expected %" PRId64, ops_place, output, i, found_whole,
+             expected_whole);
   }
 }
 
 /* Takes x. */
-static void check_output(BurnTensor *x, const Value *expected, const OpsGolden *golden, size_t output) {
+static void check_output(BurnTensor *x, const OpsValue *expected, const OpsGolden *golden, size_t output) {
   BurnStatus status = x ? burn_tensor_status(x) : BURN_OK;
-  if (!x) fail_msg("%s: result %zu is missing", place, output);
-  if (status != BURN_OK) fail_msg("%s: result %zu failed: %s", place, output, burn_status_message(status));
-  Value found = {.dtype = burn_dtype(x), .shape = burn_shape(x), .count = burn_element_count(x)};
+  if (!x) fail_msg("%s: result %zu is missing", ops_place, output);
+  if (status != BURN_OK) fail_msg("%s: result %zu failed: %s", ops_place, output, burn_status_message(status));
+  OpsValue found = {.dtype = burn_dtype(x), .shape = burn_shape(x), .count = burn_element_count(x)};
   found.bytes = burn_dtype_bytes(found.dtype);
   if (found.dtype != expected->dtype) {
-    fail_msg("%s: result %zu is %s, expected %s", place, output, burn_dtype_name(found.dtype), burn_dtype_name(expected->dtype));
+    fail_msg("%s: result %zu is %s, expected %s", ops_place, output, burn_dtype_name(found.dtype),
+             burn_dtype_name(expected->dtype));
   }
   bool equal = found.shape.rank == expected->shape.rank;
   for (uint32_t i = 0; equal && i < found.shape.rank; i++) equal = found.shape.dims[i] == expected->shape.dims[i];
   if (!equal) {
-    fail_msg("%s: result %zu has rank %u and %" PRId64 " elements, expected rank %u and %" PRId64 " (or axes differ)", place, output,
-             found.shape.rank, found.count, expected->shape.rank, expected->count);
+    fail_msg("%s: result %zu has rank %u and %" PRId64 " elements, expected rank %u and %" PRId64 " (or axes differ)",
+             ops_place, output, found.shape.rank, found.count, expected->shape.rank, expected->count);
   }
   found.data = malloc((size_t)found.count * found.bytes + 1);
   assert_non_null(found.data);
   status = burn_read(x, found.data, (size_t)found.count * found.bytes);
-  if (status != BURN_OK) fail_msg("%s: result %zu cannot be read: %s", place, output, burn_status_message(status));
+  if (status != BURN_OK) fail_msg("%s: result %zu cannot be read: %s", ops_place, output, burn_status_message(status));
   if (expected->digest) {
     check_digest(&found, expected, golden, output);
   } else {
@@ -421,18 +196,19 @@ static void check_output(BurnTensor *x, const Value *expected, const OpsGolden *
 }
 
 /* Takes `kept`: whoever shared an input must still see the values that it had. */
-static void check_kept(BurnTensor *kept, const Value *value, size_t input) {
+static void check_kept(BurnTensor *kept, const OpsValue *value, size_t input) {
   if (!kept) return;
   const size_t bytes = (size_t)value->count * value->bytes;
   char *data = malloc(bytes + 1);
   assert_non_null(data);
   const BurnStatus status = burn_read(kept, data, bytes);
-  if (status != BURN_OK) fail_msg("%s: input %zu cannot be read afterwards: %s", place, input, burn_status_message(status));
-  if (memcmp(data, value->data, bytes) != 0) fail_msg("%s: the op changed input %zu, which somebody else holds", place, input);
+  if (status != BURN_OK) fail_msg("%s: input %zu cannot be read afterwards: %s", ops_place, input, burn_status_message(status));
+  if (memcmp(data, value->data, bytes) != 0)
+    fail_msg("%s: the op changed input %zu, which somebody else holds", ops_place, input);
   free(data);
 }
 
-/* -- runs ---------------------------------------------------------------------------------------------------------------------------------- */
+/* -- runs ----------------------------------------------------------------------------------------------------------------- */
 
 static BurnTensor *another_view(const BurnTensor *x) {
   if (!x) return NULL;
@@ -440,14 +216,14 @@ static BurnTensor *another_view(const BurnTensor *x) {
   return burn_slice(burn_clone(x), NULL, 0);
 }
 
-static void run_once(const OpsRow *row, const OpsGolden *golden, const Stack *stack, const Value *inputs, size_t input_count,
-                     const Value *expected, size_t expected_count, int layout, int sharing) {
+static void run_once(const OpsRow *row, const OpsGolden *golden, const Stack *stack, const OpsValue *inputs, size_t input_count,
+                     const OpsValue *expected, size_t expected_count, int layout, int sharing) {
   OpsRun run = {.device = stack->device, .host = stack->host, .backend = stack->backend, .input_count = input_count};
   BurnTensor *kept[OPS_MOST_TENSORS] = {NULL};
   const int64_t live = burn_device_memory(stack->device).live_tensors;
   const int64_t raw_live = burn_device_memory(stack->raw_device).live_tensors;
-  snprintf(place, sizeof place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name, stack->text,
-           stack->track ? " (tracked)" : "", layout_names[layout], sharing_names[sharing]);
+  snprintf(ops_place, sizeof ops_place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name, stack->text,
+           stack->track ? " (tracked)" : "", ops_layout_names[layout], sharing_names[sharing]);
   parse_numbers(golden->numbers, &run);
   for (size_t i = 0; i < input_count; i++) run.inputs[i] = make_input(stack, &inputs[i], layout);
   run.shared = sharing == SHARING_CLONED;
@@ -455,32 +231,34 @@ static void run_once(const OpsRow *row, const OpsGolden *golden, const Stack *st
   row->run(&run);
   for (size_t i = 0; i < expected_count; i++) check_output(run.outputs[i], &expected[i], golden, i);
   for (size_t i = expected_count; i < OPS_MOST_TENSORS; i++) {
-    if (run.outputs[i]) fail_msg("%s: there is a result %zu, %zu expected", place, i, expected_count);
+    if (run.outputs[i]) fail_msg("%s: there is a result %zu, %zu expected", ops_place, i, expected_count);
   }
   for (size_t i = 0; i < input_count; i++) {
     check_kept(run.inputs[i], &inputs[i], i); /* NULL where the op took it */
     check_kept(kept[i], &inputs[i], i);
   }
-  if (burn_device_memory(stack->device).live_tensors != live || burn_device_memory(stack->raw_device).live_tensors != raw_live) {
-    fail_msg("%s: %" PRId64 " tensors are left over", place, burn_device_memory(stack->device).live_tensors - live);
+  if (burn_device_memory(stack->device).live_tensors != live ||
+      burn_device_memory(stack->raw_device).live_tensors != raw_live) {
+    fail_msg("%s: %" PRId64 " tensors are left over", ops_place, burn_device_memory(stack->device).live_tensors - live);
   }
 }
 
 static void run_golden(const OpsRow *row, const OpsGolden *golden) {
-  Value inputs[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
-  snprintf(place, sizeof place, "%s, %s", golden->op, golden->name);
-  const size_t input_count = parse_list(golden->inputs, inputs), expected_count = parse_list(golden->outputs, expected);
+  OpsValue inputs[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
+  snprintf(ops_place, sizeof ops_place, "%s, %s", golden->op, golden->name);
+  const size_t input_count = ops_values_parse(golden->inputs, family->texts, inputs),
+               expected_count = ops_values_parse(golden->outputs, family->texts, expected);
   for (size_t s = 0; s < STACK_COUNT; s++) {
     if (!stacks[s].device) continue;
-    for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
-      if (!layout_applies(stacks[s].device, layout, inputs, input_count)) continue;
+    for (int layout = 0; layout < OPS_LAYOUT_COUNT; layout++) {
+      if (!ops_layout_applies(stacks[s].device, layout, inputs, input_count)) continue;
       for (int sharing = 0; sharing < SHARING_COUNT; sharing++) {
         run_once(row, golden, &stacks[s], inputs, input_count, expected, expected_count, layout, sharing);
       }
     }
   }
-  free_values(inputs, input_count);
-  free_values(expected, expected_count);
+  ops_values_free(inputs, input_count);
+  ops_values_free(expected, expected_count);
 }
 
 static void test_row(void **state) {

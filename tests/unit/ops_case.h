@@ -66,10 +66,11 @@ int ops_run_family(const OpsFamily *family);
 BurnTensor *ops_input(OpsRun *run, size_t i);
 double ops_number(const OpsRun *run, size_t i);
 int64_t ops_whole(const OpsRun *run, size_t i);
-BurnShape ops_shape(const OpsRun *run, size_t first);                  /* from the numbers from `first` on */
+BurnShape ops_shape(const OpsRun *run, size_t first);                    /* from the numbers from `first` on */
 uint32_t ops_ranges(const OpsRun *run, BurnRange ranges[BURN_MAX_RANK]); /* triples start, end, step */
 /* An op of ops.def by number, through host->invoke, for those that no public function reaches. Takes the inputs. */
-BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs, uint32_t attr_count);
+BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs,
+                    uint32_t attr_count);
 
 #define IN(i) ops_input(run, i)
 #define OUT(i) run->outputs[i]
@@ -82,13 +83,13 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
 #define OPS_TABLE(name, ...) {#name, #__VA_ARGS__, run_##name},
 
 /* Defines main for a table of OPS lines and a golden file's arrays. */
-#define OPS_MAIN(family_name, ROWS)                                                                       \
-  ROWS(OPS_FUNCTION)                                                                                      \
-  static const OpsRow rows[] = {ROWS(OPS_TABLE)};                                                         \
-  int main(void) {                                                                                        \
-    const OpsFamily family = {family_name, rows, sizeof rows / sizeof rows[0], goldens,                   \
-                              sizeof goldens / sizeof goldens[0], texts};                                 \
-    return ops_run_family(&family);                                                                       \
+#define OPS_MAIN(family_name, ROWS)                                                                                         \
+  ROWS(OPS_FUNCTION)                                                                                                        \
+  static const OpsRow rows[] = {ROWS(OPS_TABLE)};                                                                           \
+  int main(void) {                                                                                                          \
+    const OpsFamily family = {family_name, rows, sizeof rows / sizeof rows[0], goldens, sizeof goldens / sizeof goldens[0], \
+                              texts};                                                                                       \
+    return ops_run_family(&family);                                                                                         \
   }
 
 #endif

@@ -11,19 +11,20 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define OPS_TEXT(text)
-#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_index_golden.h"
 #undef OPS_TEXT
 #undef OPS_GOLDEN
 };
 
-#define ROWS(OPS)                                                                 \
-  OPS(select, OUT(0) = burn_select(IN(0), DIM(0), IN(1)))                         \
-  OPS(select_add, OUT(0) = burn_select_add(IN(0), DIM(0), IN(1), IN(2)))          \
-  OPS(gather, OUT(0) = burn_gather(IN(0), DIM(0), IN(1)))                         \
-  OPS(scatter_add, OUT(0) = burn_scatter_add(IN(0), DIM(0), IN(1), IN(2)))        \
-  OPS(mask_where, OUT(0) = burn_mask_where(IN(0), IN(1), IN(2)))                  \
-  OPS(mask_fill, OUT(0) = burn_mask_fill(IN(0), IN(1), NUMBER(0)))                \
+#define ROWS(OPS)                                                          \
+  OPS(select, OUT(0) = burn_select(IN(0), DIM(0), IN(1)))                  \
+  OPS(select_add, OUT(0) = burn_select_add(IN(0), DIM(0), IN(1), IN(2)))   \
+  OPS(gather, OUT(0) = burn_gather(IN(0), DIM(0), IN(1)))                  \
+  OPS(scatter_add, OUT(0) = burn_scatter_add(IN(0), DIM(0), IN(1), IN(2))) \
+  OPS(mask_where, OUT(0) = burn_mask_where(IN(0), IN(1), IN(2)))           \
+  OPS(mask_fill, OUT(0) = burn_mask_fill(IN(0), IN(1), NUMBER(0)))         \
   OPS(embedding, OUT(0) = burn_embedding(IN(0), IN(1)))
 
 OPS_MAIN("index and mask", ROWS)

@@ -11,7 +11,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define OPS_TEXT(text)
-#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_shape_golden.h"
 #undef OPS_TEXT
 #undef OPS_GOLDEN
@@ -68,36 +69,36 @@ static BurnTensor *assign_by_numbers(OpsRun *run) {
 
 #define DTYPE(i) ((BurnDType)WHOLE(i))
 
-#define ROWS(OPS)                                                                                  \
-  OPS(zeros, OUT(0) = burn_zeros(run->device, ops_shape(run, 1), DTYPE(0)))                        \
-  OPS(ones, OUT(0) = burn_ones(run->device, ops_shape(run, 1), DTYPE(0)))                          \
-  OPS(full, OUT(0) = burn_full(run->device, ops_shape(run, 2), DTYPE(0), NUMBER(1)))               \
-  OPS(zeros_like, OUT(0) = burn_zeros_like(IN(0)))                                                 \
-  OPS(ones_like, OUT(0) = burn_ones_like(IN(0)))                                                   \
-  OPS(full_like, OUT(0) = burn_full_like(IN(0), NUMBER(0)))                                        \
-  OPS(arange, OUT(0) = burn_arange(run->device, WHOLE(0), WHOLE(1), WHOLE(2)))                     \
-  OPS(eye, OUT(0) = burn_eye(run->device, WHOLE(1)       , DTYPE(0)))          \
-  OPS(reshape, OUT(0) = burn_reshape(IN(0), ops_shape(run, 0)))                                    \
-  OPS(flatten, OUT(0) = burn_flatten(IN(0), DIM(0), DIM(1)))                                       \
-  OPS(squeeze, OUT(0) = burn_squeeze(IN(0)))                                                       \
-  OPS(squeeze_dim, OUT(0) = burn_squeeze_dim(IN(0), DIM(0)))                                       \
-  OPS(unsqueeze, OUT(0) = burn_unsqueeze(IN(0), (uint32_t)WHOLE(0)))                               \
-  OPS(unsqueeze_dim, OUT(0) = burn_unsqueeze_dim(IN(0), DIM(0)))                                   \
-  OPS(transpose, OUT(0) = burn_transpose(IN(0)))                                                   \
-  OPS(swap_dims, OUT(0) = burn_swap_dims(IN(0), DIM(0), DIM(1)))                                   \
-  OPS(permute, OUT(0) = permute_by_numbers(run))                                                   \
-  OPS(expand, OUT(0) = burn_expand(IN(0), ops_shape(run, 0)))                                      \
-  OPS(slice, OUT(0) = slice_by_numbers(run))                                                       \
-  OPS(slice_assign, OUT(0) = assign_by_numbers(run))                                               \
-  OPS(narrow, OUT(0) = burn_narrow(IN(0), DIM(0), WHOLE(1), WHOLE(2)))                             \
-  OPS(select_dim, OUT(0) = burn_select_dim(IN(0), DIM(0), WHOLE(1)))                               \
-  OPS(split, cut_all(run, burn_split))                                                             \
-  OPS(chunk, cut_all(run, burn_chunk))                                                             \
-  OPS(cat, OUT(0) = cat_all(run))                                                                  \
-  OPS(stack, OUT(0) = stack_all(run))                                                              \
-  OPS(repeat_dim, OUT(0) = burn_repeat_dim(IN(0), DIM(0), WHOLE(1)))                               \
-  OPS(repeat, OUT(0) = burn_repeat(IN(0), run->wholes))                                            \
-  OPS(triu, OUT(0) = burn_triu(IN(0), WHOLE(0)))                                                   \
+#define ROWS(OPS)                                                                    \
+  OPS(zeros, OUT(0) = burn_zeros(run->device, ops_shape(run, 1), DTYPE(0)))          \
+  OPS(ones, OUT(0) = burn_ones(run->device, ops_shape(run, 1), DTYPE(0)))            \
+  OPS(full, OUT(0) = burn_full(run->device, ops_shape(run, 2), DTYPE(0), NUMBER(1))) \
+  OPS(zeros_like, OUT(0) = burn_zeros_like(IN(0)))                                   \
+  OPS(ones_like, OUT(0) = burn_ones_like(IN(0)))                                     \
+  OPS(full_like, OUT(0) = burn_full_like(IN(0), NUMBER(0)))                          \
+  OPS(arange, OUT(0) = burn_arange(run->device, WHOLE(0), WHOLE(1), WHOLE(2)))       \
+  OPS(eye, OUT(0) = burn_eye(run->device, WHOLE(1), DTYPE(0)))                       \
+  OPS(reshape, OUT(0) = burn_reshape(IN(0), ops_shape(run, 0)))                      \
+  OPS(flatten, OUT(0) = burn_flatten(IN(0), DIM(0), DIM(1)))                         \
+  OPS(squeeze, OUT(0) = burn_squeeze(IN(0)))                                         \
+  OPS(squeeze_dim, OUT(0) = burn_squeeze_dim(IN(0), DIM(0)))                         \
+  OPS(unsqueeze, OUT(0) = burn_unsqueeze(IN(0), (uint32_t)WHOLE(0)))                 \
+  OPS(unsqueeze_dim, OUT(0) = burn_unsqueeze_dim(IN(0), DIM(0)))                     \
+  OPS(transpose, OUT(0) = burn_transpose(IN(0)))                                     \
+  OPS(swap_dims, OUT(0) = burn_swap_dims(IN(0), DIM(0), DIM(1)))                     \
+  OPS(permute, OUT(0) = permute_by_numbers(run))                                     \
+  OPS(expand, OUT(0) = burn_expand(IN(0), ops_shape(run, 0)))                        \
+  OPS(slice, OUT(0) = slice_by_numbers(run))                                         \
+  OPS(slice_assign, OUT(0) = assign_by_numbers(run))                                 \
+  OPS(narrow, OUT(0) = burn_narrow(IN(0), DIM(0), WHOLE(1), WHOLE(2)))               \
+  OPS(select_dim, OUT(0) = burn_select_dim(IN(0), DIM(0), WHOLE(1)))                 \
+  OPS(split, cut_all(run, burn_split))                                               \
+  OPS(chunk, cut_all(run, burn_chunk))                                               \
+  OPS(cat, OUT(0) = cat_all(run))                                                    \
+  OPS(stack, OUT(0) = stack_all(run))                                                \
+  OPS(repeat_dim, OUT(0) = burn_repeat_dim(IN(0), DIM(0), WHOLE(1)))                 \
+  OPS(repeat, OUT(0) = burn_repeat(IN(0), run->wholes))                              \
+  OPS(triu, OUT(0) = burn_triu(IN(0), WHOLE(0)))                                     \
   OPS(tril, OUT(0) = burn_tril(IN(0), WHOLE(0)))
 
 OPS_MAIN("creation and shape", ROWS)

@@ -49,7 +49,8 @@ static int close_device(void **state) {
   return left == 0 ? 0 : -1;
 }
 
-/* -- use after take ----------------------------------------------------------------------------------------------------------- */
+/* -- use after take -----------------------------------------------------------------------------------------------------------
+ */
 
 /* burn_add(burn_relu(x), burn_clone(x)) where the compiler runs relu first. */
 static void test_the_clone_comes_too_late(void **state) {
@@ -120,7 +121,7 @@ static void test_failed_tensors_are_taken(void **state) {
   check_taken(burn_clone(x), "clone: tensor already taken by relu");
 }
 
-/* -- what is written to stderr ---------------------------------------------------------------------------------------------------- */
+/* -- what is written to stderr -------------------------------------------------------------------------------------------- */
 
 /* Runs body and returns what it wrote to stderr; the caller frees it. */
 static char *stderr_of(void (*body)(void)) {

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-/* -- coverage ----------------------------------------------------------------------------------------------------------------- */
+/* -- coverage -----------------------------------------------------------------------------------------------------------------
+ */
 
 enum { MOST_ITEMS = 100001 };
 
@@ -46,9 +47,11 @@ static void test_every_item_once(void **state) {
   for (int i = 0; i < 2000; i++) run_loop(17, 1); /* many short jobs in a row: workers join late */
 }
 
-/* -- nested --------------------------------------------------------------------------------------------------------------------- */
+/* -- nested --------------------------------------------------------------------------------------------------------------- */
 
-static void BURN_CALL add_up(void *context, int64_t begin, int64_t end) { atomic_fetch_add((atomic_llong *)context, end - begin); }
+static void BURN_CALL add_up(void *context, int64_t begin, int64_t end) {
+  atomic_fetch_add((atomic_llong *)context, end - begin);
+}
 
 static void BURN_CALL nest(void *context, int64_t begin, int64_t end) {
   Loop *loop = context;
@@ -68,7 +71,7 @@ static void test_nested(void **state) {
   assert_int_equal(atomic_load(&loop.bad), 0);
 }
 
-/* -- several callers ---------------------------------------------------------------------------------------------------------------- */
+/* -- several callers ------------------------------------------------------------------------------------------------------ */
 
 static void *call_many(void *context) {
   atomic_llong *bad = context;
@@ -96,7 +99,7 @@ static void test_thread_count(void **state) {
   assert_in_range(burn_threads(), 1, 256);
 }
 
-/* -- the number of threads ------------------------------------------------------------------------------------------------------- */
+/* -- the number of threads ------------------------------------------------------------------------------------------------ */
 
 static void check_code(BurnStatus status, uint32_t code, const char *part) {
   CHECK(burn_status_code(status) == code, "%s, expected code %u", burn_status_message(status), code);
@@ -133,7 +136,7 @@ static void test_choosing_threads(void **state) {
   forked(wrong_environment, NULL);
 }
 
-/* -- results do not depend on the threads ------------------------------------------------------------------------------------------- */
+/* -- results do not depend on the threads --------------------------------------------------------------------------------- */
 
 enum { RESULT_COUNT = 14 };
 
@@ -176,7 +179,8 @@ static void compute(void *context) {
   *hash++ = hash_of(burn_log_softmax(burn_transpose(burn_clone(wide)), 0));
   *hash++ = hash_of(burn_matmul(burn_clone(wide), numbers(device, BURN_SHAPE(2003, 77))));
   *hash++ = hash_of(burn_matmul(numbers(device, BURN_SHAPE(9, 40, 50)), numbers(device, BURN_SHAPE(9, 50, 30))));
-  *hash++ = hash_of(burn_conv2d(burn_clone(image), numbers(device, BURN_SHAPE(16, 8, 3, 3)), numbers(device, BURN_SHAPE(16)), conv));
+  *hash++ =
+      hash_of(burn_conv2d(burn_clone(image), numbers(device, BURN_SHAPE(16, 8, 3, 3)), numbers(device, BURN_SHAPE(16)), conv));
   *hash++ = hash_of(burn_avg_pool2d(image, BURN_POOL2D_OPTIONS(2, 2)));
   *hash++ = hash_of(burn_layer_norm(burn_clone(wide), burn_ones(device, BURN_SHAPE(2003), BURN_DTYPE_F32), NULL, 1e-5));
   *hash++ = hash_of(burn_exp(burn_clone(wide)));
@@ -187,8 +191,9 @@ static void compute(void *context) {
 
 static void test_results_do_not_depend_on_threads(void **state) {
   (void)state;
-  static const char *const what[RESULT_COUNT] = {"sum", "mean", "sum_dim 0", "sum_dim 1", "var", "softmax", "log_softmax", "matmul",
-                                                 "batched matmul", "conv2d", "avg_pool2d", "layer_norm", "exp", "scatter_add"};
+  static const char *const what[RESULT_COUNT] = {"sum",        "mean",        "sum_dim 0", "sum_dim 1",      "var",
+                                                 "softmax",    "log_softmax", "matmul",    "batched matmul", "conv2d",
+                                                 "avg_pool2d", "layer_norm",  "exp",       "scatter_add"};
   static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
   static const char *const threads[] = {"1", "2", "5"};
   FILE *file = tmpfile(); /* its pages are shared with the children */

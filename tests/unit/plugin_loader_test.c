@@ -32,7 +32,8 @@ static void check_ndarray_works(void) {
   burn_device_close(device);
 }
 
-/* -- faults ----------------------------------------------------------------------------------------------------------------- */
+/* -- faults -----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct Fault {
   const char *name;   /* of the file, and of the entry */
@@ -118,7 +119,8 @@ static void test_a_missing_function_is_found_by_opening(void **state) {
   forked(open_missing_function, NULL);
 }
 
-/* -- files that are no plugins ------------------------------------------------------------------------------------------------ */
+/* -- files that are no plugins ------------------------------------------------------------------------------------------------
+ */
 
 static void list_files(void *context) {
   search_in(context, false);
@@ -173,7 +175,7 @@ static void test_a_folder_that_anybody_can_write(void **state) {
   rmdir(folder);
 }
 
-/* -- order and names ------------------------------------------------------------------------------------------------------------ */
+/* -- order and names ------------------------------------------------------------------------------------------------------ */
 
 static void list_duplicates(void *context) {
   const char *first = context;
@@ -285,7 +287,8 @@ static void test_training_without_the_autodiff_plugin(void **state) {
   rmdir(folder);
 }
 
-/* -- good plugins of a third party -------------------------------------------------------------------------------------------- */
+/* -- good plugins of a third party --------------------------------------------------------------------------------------------
+ */
 
 static void check_close(BurnTensor *x, const float *expected, size_t count, const char *what) {
   float found[16];
@@ -293,7 +296,8 @@ static void check_close(BurnTensor *x, const float *expected, size_t count, cons
   CHECK(status == BURN_OK, "%s: %s", what, burn_status_message(status));
   for (size_t i = 0; i < count; i++) {
     const double difference = (double)found[i] - (double)expected[i];
-    CHECK(difference < 1e-5 && difference > -1e-5, "%s: element %zu is %g, expected %g", what, i, (double)found[i], (double)expected[i]);
+    CHECK(difference < 1e-5 && difference > -1e-5, "%s: element %zu is %g, expected %g", what, i, (double)found[i],
+          (double)expected[i]);
   }
 }
 
@@ -310,7 +314,8 @@ static void check_decompositions(BurnDevice *device) {
               (float[]){0.04201007f, 0.11419519f, 0.8437947f, 0.9233637f, 0.000841999f, 0.0757943f}, 6, "softmax");
   check_close(burn_layer_norm(burn_clone(x), ones, NULL, 1e-5),
               (float[]){-1.0690416f, -0.2672604f, 1.336302f, 1.0933265f, -1.3235005f, 0.230174f}, 6, "layer_norm");
-  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-7, 1, -13, -11.75f}, 4, "matmul");
+  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-7, 1, -13, -11.75f}, 4,
+              "matmul");
   BurnTensor *missing = burn_tanh(burn_clone(x));
   check_contains(burn_status_message(burn_tensor_status(missing)), "tanh: backend '");
   check_contains(burn_status_message(burn_tensor_status(missing)), "has no kernel for it, and it has no decomposition");
@@ -318,10 +323,12 @@ static void check_decompositions(BurnDevice *device) {
   missing = burn_matmul(burn_unsqueeze(burn_clone(x), 3), burn_unsqueeze(x, 3));
   CHECK(burn_tensor_status(missing) != BURN_OK, "shapes do not fit");
   burn_drop(missing);
-  missing = burn_matmul(burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32), burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32));
+  missing = burn_matmul(burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32),
+                        burn_ones(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_F32));
   check_contains(burn_status_message(burn_tensor_status(missing)), "only matrices, no batches");
   burn_drop(missing);
-  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left", (long long)burn_device_memory(device).live_tensors);
+  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left",
+        (long long)burn_device_memory(device).live_tensors);
   CHECK(burn_device_memory(device).bytes_peak == -1, "the backend does not answer that query");
 }
 
@@ -331,7 +338,8 @@ static void use_third_party(void *context) {
   search_in(broken_folder, false);
   const BurnPluginInfo *info = find(name, NULL);
   CHECK(info && info->usable, "%s", info ? info->reason : "not found");
-  CHECK(strcmp(info->version, "3.1.4") == 0 && info->device_count == 1 && strcmp(info->devices[0], "mini device") == 0, "%s", info->version);
+  CHECK(strcmp(info->version, "3.1.4") == 0 && info->device_count == 1 && strcmp(info->devices[0], "mini device") == 0, "%s",
+        info->version);
   BurnDevice *device = burn_device_open(name);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
   check_decompositions(device);

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the generator ------------------------------------------------------------------------------------------------------------ */
+/* -- the generator ------------------------------------------------------------------------------------------------------------
+ */
 
 /* Philox 4x32-10 as the paper writes it, with all four counter words. */
 static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
@@ -60,8 +61,8 @@ static void test_burn_philox_is_philox(void **state) {
   uint64_t seed = 0x9E3779B97F4A7C15u, block = 0xDEADBEEFCAFEF00Du;
   for (int i = 0; i < 1000; i++) {
     uint32_t ours[4], expected[4];
-    philox((const uint32_t[]){(uint32_t)block, (uint32_t)(block >> 32), 0, 0}, (const uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)},
-           expected);
+    philox((const uint32_t[]){(uint32_t)block, (uint32_t)(block >> 32), 0, 0},
+           (const uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)}, expected);
     burn_philox(seed, block, ours);
     assert_memory_equal(ours, expected, sizeof ours);
     for (uint64_t e = 0; e < 4; e++) assert_int_equal(burn_random_word(seed, block - 3, 12 + e), expected[e]);
@@ -70,7 +71,7 @@ static void test_burn_philox_is_philox(void **state) {
   }
 }
 
-/* -- ops against the definition ------------------------------------------------------------------------------------------------- */
+/* -- ops against the definition ------------------------------------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>"};
 enum { STACK_COUNT = 3, MOST = 70001 };
@@ -142,7 +143,8 @@ static void one_uniform_f32(BurnDevice *device, BurnRandomState state, int64_t c
   for (int64_t i = 0; i < count; i++) {
     const float expected = uniform_f32(state, i, -1.5f, 3.25f);
     if (memcmp(&found_f32[i], &expected, sizeof expected) != 0) {
-      fail_msg("seed %" PRIx64 ": element %" PRId64 " is %.9g, expected %.9g", state.seed, i, (double)found_f32[i], (double)expected);
+      fail_msg("seed %" PRIx64 ": element %" PRId64 " is %.9g, expected %.9g", state.seed, i, (double)found_f32[i],
+               (double)expected);
     }
   }
 }
@@ -164,11 +166,13 @@ static void one_uniform_int(BurnDevice *device, BurnRandomState state, int64_t c
   } ranges[] = {{BURN_DTYPE_I32, -7, 100}, {BURN_DTYPE_I64, -5000000000, -705032704}, {BURN_DTYPE_U8, 3, 256}};
   for (size_t r = 0; r < 3; r++) {
     burn_device_set_random_state(device, state);
-    read_i64(burn_random_uniform(device, BURN_SHAPE(count), ranges[r].dtype, (double)ranges[r].low, (double)ranges[r].high), count);
+    read_i64(burn_random_uniform(device, BURN_SHAPE(count), ranges[r].dtype, (double)ranges[r].low, (double)ranges[r].high),
+             count);
     for (int64_t i = 0; i < count; i++) {
       const int64_t expected = uniform_int(state, i, ranges[r].low, ranges[r].high);
       if (found_i64[i] != expected) {
-        fail_msg("%s: element %" PRId64 " is %" PRId64 ", expected %" PRId64, burn_dtype_name(ranges[r].dtype), i, found_i64[i], expected);
+        fail_msg("%s: element %" PRId64 " is %" PRId64 ", expected %" PRId64, burn_dtype_name(ranges[r].dtype), i, found_i64[i],
+                 expected);
       }
     }
   }
@@ -217,7 +221,7 @@ static void test_bernoulli(void **state) { (void)state, for_all(one_bernoulli); 
 static void test_normal(void **state) { (void)state, for_all(one_normal); }
 static void test_dropout(void **state) { (void)state, for_all(one_dropout); }
 
-/* -- seed and offset ---------------------------------------------------------------------------------------------------------------- */
+/* -- seed and offset ------------------------------------------------------------------------------------------------------ */
 
 static void test_seed_and_offset(void **state) {
   (void)state;
@@ -256,7 +260,7 @@ static void test_limits(void **state) {
   burn_device_close(device);
 }
 
-/* -- moments -------------------------------------------------------------------------------------------------------------------------- */
+/* -- moments -------------------------------------------------------------------------------------------------------------- */
 
 /* Mean and variance of found_f64, and the share of equal neighbours' signs as a coarse test of independence. */
 static void check_moments(double mean, double variance, double tolerance) {
@@ -290,10 +294,17 @@ static void test_moments(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_philox_known_answers), cmocka_unit_test(test_burn_philox_is_philox), cmocka_unit_test(test_uniform_f32),
-      cmocka_unit_test(test_uniform_f64),          cmocka_unit_test(test_uniform_int),           cmocka_unit_test(test_bernoulli),
-      cmocka_unit_test(test_normal),               cmocka_unit_test(test_dropout),               cmocka_unit_test(test_seed_and_offset),
-      cmocka_unit_test(test_limits),               cmocka_unit_test(test_moments),
+      cmocka_unit_test(test_philox_known_answers),
+      cmocka_unit_test(test_burn_philox_is_philox),
+      cmocka_unit_test(test_uniform_f32),
+      cmocka_unit_test(test_uniform_f64),
+      cmocka_unit_test(test_uniform_int),
+      cmocka_unit_test(test_bernoulli),
+      cmocka_unit_test(test_normal),
+      cmocka_unit_test(test_dropout),
+      cmocka_unit_test(test_seed_and_offset),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_moments),
   };
   return cmocka_run_group_tests_name("random numbers", tests, NULL, NULL);
 }

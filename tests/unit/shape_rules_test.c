@@ -17,7 +17,8 @@
 
 static BurnDevice *device; /* of the stack that is tested */
 
-/* -- short makers ------------------------------------------------------------------------------------------------------------ */
+/* -- short makers ------------------------------------------------------------------------------------------------------------
+ */
 
 #define F(...) burn_ones(device, BURN_SHAPE(__VA_ARGS__), BURN_DTYPE_F32)
 #define D(...) burn_ones(device, BURN_SHAPE(__VA_ARGS__), BURN_DTYPE_F64)
@@ -88,162 +89,191 @@ static BurnTensor *write_status(BurnTensor *x, size_t bytes) {
 static BurnShape rank_0(void) { return (BurnShape){0, {0}}; }
 static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}}; }
 
-/* -- the mistakes: call, code, message -------------------------------------------------------------------------------------------- */
+/* -- the mistakes: call, code, message ------------------------------------------------------------------------------------ */
 
-#define MISTAKES(ROW)                                                                                                               \
-  ROW(burn_matmul(F(3, 4), F(5, 6)), INVALID_SHAPE, "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ")                          \
-  ROW(burn_matmul(F(4), F(4)), INVALID_SHAPE, "matmul: [4] x [4]: equal ranks of 2 or more are needed")                                 \
-  ROW(burn_matmul(F(2, 3, 4), F(4, 5)), INVALID_SHAPE, "matmul: [2,3,4] x [4,5]: equal ranks of 2 or more are needed")                  \
-  ROW(burn_matmul(F(2, 3, 4), F(3, 4, 5)), INVALID_SHAPE, "matmul: [2,3,4] x [3,4,5]: batch axis 0 is 2 and 3")                         \
-  ROW(burn_matmul(F(2, 2), D(2, 2)), INVALID_DTYPE, "matmul: lhs is f32 and rhs is f64; convert one with burn_cast")                    \
-  ROW(burn_matmul(B(2, 2), B(2, 2)), INVALID_DTYPE, "matmul: not defined for bool; it takes float int tensors")                         \
-  ROW(burn_add(F(2, 3), F(2, 4)), INVALID_SHAPE, "add: [2,3] and [2,4] do not broadcast: axis 1 is 3 and 4")                            \
-  ROW(burn_add(F(2, 3), F(3)), INVALID_SHAPE, "add: [2,3] and [3] have different ranks; add axes with burn_unsqueeze")                  \
-  ROW(burn_add(F(2), I(2)), INVALID_DTYPE, "add: lhs is f32 and rhs is i64; convert one with burn_cast")                                \
-  ROW(burn_add(B(2), B(2)), INVALID_DTYPE, "add: not defined for bool; it takes float int tensors")                                     \
-  ROW(burn_equal(F(0, 3), F(2, 3)), INVALID_SHAPE, "equal: [0,3] and [2,3] do not broadcast: axis 0 is 0 and 2")                        \
-  ROW(burn_greater(B(2), B(2)), INVALID_DTYPE, "greater: not defined for bool; it takes float int tensors")                             \
-  ROW(burn_exp(I(2)), INVALID_DTYPE, "exp: not defined for i64; it takes float tensors")                                                \
-  ROW(burn_bool_not(F(2)), INVALID_DTYPE, "bool_not: not defined for f32; it takes bool tensors")                                       \
-  ROW(burn_bool_and(B(2), B(3)), INVALID_SHAPE, "bool_and: [2] and [3] do not broadcast: axis 0 is 2 and 3")                            \
-  ROW(burn_powf(I(2), I(2)), INVALID_DTYPE, "powf: not defined for i64; it takes float tensors")                                        \
-  ROW(burn_cast(F(2), 77), INVALID_DTYPE, "cast: there is no dtype number 77")                                                          \
-  ROW(burn_sum_dim(F(2, 3), 2), OUT_OF_RANGE, "sum_dim: dim 2 is outside -2..1 of shape [2,3]")                                         \
-  ROW(burn_sum_dim(F(2, 3), -3), OUT_OF_RANGE, "sum_dim: dim -3 is outside -2..1 of shape [2,3]")                                       \
-  ROW(burn_sum(B(2)), INVALID_DTYPE, "sum: not defined for bool; it takes float int tensors")                                           \
-  ROW(burn_max(F(0)), INVALID_SHAPE, "max: the tensor of shape [0] has no elements")                                                    \
-  ROW(burn_min(F(2, 0)), INVALID_SHAPE, "min: the tensor of shape [2,0] has no elements")                                               \
-  ROW(burn_max_dim(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                                     \
-  ROW(burn_argmin(F(2, 0), 1), INVALID_SHAPE, "argmin: axis 1 of [2,0] is empty")                                                       \
-  ROW(burn_argmax(F(2), 1), OUT_OF_RANGE, "argmax: dim 1 is outside -1..0 of shape [2]")                                                \
-  ROW(max_indices(F(2), 4), OUT_OF_RANGE, "argmax: dim 4 is outside -1..0 of shape [2]")                                                \
-  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "mean_dim: dim 4 is outside -1..0 of shape [2]")                                                 \
-  ROW(burn_softmax(F(2), 1), OUT_OF_RANGE, "softmax: dim 1 is outside -1..0 of shape [2]")                                              \
-  ROW(burn_log_softmax(I(2), 0), INVALID_DTYPE, "log_softmax: not defined for i64; it takes float tensors")                             \
-  ROW(burn_reshape(F(2, 3), BURN_SHAPE(4, 2)), INVALID_SHAPE, "reshape: [2,3] has 6 elements, [4,2] has 8")                             \
-  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-1, 4)), INVALID_SHAPE, "reshape: [2,3] to [-1,4]: 6 elements cannot be divided by 4")           \
-  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-1, -1)), INVALID_SHAPE, "reshape: [2,3] to [-1,-1]: only one -1 and no other negative size is allowed") \
-  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-2, 3)), INVALID_SHAPE, "reshape: [2,3] to [-2,3]: only one -1 and no other negative size is allowed")   \
-  ROW(burn_reshape(F(2, 3), rank_0()), INVALID_SHAPE, "reshape: [2,3] to rank 0; tensors have rank 1 or more")                          \
-  ROW(burn_reshape(F(1), rank_9()), INVALID_ARGUMENT, "reshape: attribute 'shape' has 9 entries, at most 8 are possible")               \
-  ROW(burn_flatten(F(2, 3), 1, 0), INVALID_ARGUMENT, "flatten: start 1 is after end 0")                                                 \
-  ROW(burn_flatten(F(2, 3), 0, 2), OUT_OF_RANGE, "flatten: dim 2 is outside -2..1 of shape [2,3]")                                      \
-  ROW(burn_squeeze_dim(F(2, 3), 0), INVALID_SHAPE, "squeeze_dim: axis 0 of [2,3] cannot be dropped: its size is not 1")                 \
-  ROW(burn_squeeze_dim(F(1), 0), INVALID_SHAPE, "squeeze_dim: axis 0 of [1] cannot be dropped: there is no rank 0")                     \
-  ROW(burn_unsqueeze(F(2, 3), 1), INVALID_ARGUMENT, "unsqueeze: rank 1 is not in 2..8")                                                 \
-  ROW(burn_unsqueeze(F(2, 3), 9), INVALID_ARGUMENT, "unsqueeze: rank 9 is not in 2..8")                                                 \
-  ROW(burn_unsqueeze_dim(F(2, 3), 3), OUT_OF_RANGE, "unsqueeze_dim: dim 3 is outside -3..2 of shape [2,3]")                             \
-  ROW(burn_unsqueeze_dim(F(1, 1, 1, 1, 1, 1, 1, 1), 0), INVALID_SHAPE, "unsqueeze_dim: the tensor has rank 8 already, the most there is") \
-  ROW(burn_transpose(F(3)), OUT_OF_RANGE, "swap_dims: dim -2 is outside -1..0 of shape [3]")                                            \
-  ROW(burn_swap_dims(F(3, 2), 0, 2), OUT_OF_RANGE, "swap_dims: dim 2 is outside -2..1 of shape [3,2]")                                  \
-  ROW(burn_permute(F(3, 2), (const int[]){0, 0}), INVALID_ARGUMENT, "permute: axes [0,0] do not name every axis of [3,2] once")         \
-  ROW(burn_permute(F(3, 2), (const int[]){0, 5}), OUT_OF_RANGE, "permute: dim 5 is outside -2..1 of shape [3,2]")                       \
-  ROW(burn_expand(F(2, 3), BURN_SHAPE(4, 3)), INVALID_SHAPE, "expand: [2,3] cannot be stretched to [4,3]; only axes of size 1 stretch") \
-  ROW(burn_expand(F(2, 3), BURN_SHAPE(3)), INVALID_SHAPE, "expand: [2,3] cannot be stretched to [3]; only axes of size 1 stretch")      \
-  ROW(burn_expand(F(3), BURN_SHAPE(-1, 3)), INVALID_SHAPE, "expand: a tensor of shape [-1,3] is not possible")                          \
-  ROW(burn_slice(F(2), RANGES(BURN_RANGE_ALL, BURN_RANGE_ALL)), INVALID_ARGUMENT, "slice: 2 ranges for shape [2]")                      \
-  ROW(burn_slice(F(2), RANGES(BURN_RANGE_STEP(0, 2, 0))), INVALID_ARGUMENT, "slice: the step of range 0 is 0")                          \
-  ROW(burn_slice_assign(F(4), RANGES(BURN_RANGE(1, 3)), F(3)), INVALID_SHAPE, "slice_assign: the ranges cover [2], values have shape [3]") \
-  ROW(burn_slice_assign(F(4), RANGES(BURN_RANGE(1, 3)), I(2)), INVALID_DTYPE, "slice_assign: x is f32 and values is i64; convert one with burn_cast") \
-  ROW(burn_narrow(F(2, 5), 1, 3, 3), OUT_OF_RANGE, "narrow: 3 elements from 3 are not within axis 1 of size 5")                         \
-  ROW(burn_narrow(F(2, 5), 1, 3, 0), OUT_OF_RANGE, "narrow: 0 elements from 3 are not within axis 1 of size 5")                         \
-  ROW(burn_narrow(F(2, 5), -1, -1, 1), OUT_OF_RANGE, "narrow: 1 elements from -1 are not within axis 1 of size 5")                      \
-  ROW(burn_select_dim(F(2, 5), 1, 5), OUT_OF_RANGE, "select_dim: index 5 is outside axis 1 of size 5")                                  \
-  ROW(burn_select_dim(F(2, 5), 1, -6), OUT_OF_RANGE, "select_dim: index -6 is outside axis 1 of size 5")                                \
-  ROW(split_status(F(5), 2, 0, 2), INVALID_ARGUMENT, "split: 3 parts come out, there is room for 2")                                    \
-  ROW(split_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "split: pieces of size 0 are not possible")                                        \
-  ROW(split_status(F(5), 1, 1, 2), OUT_OF_RANGE, "split: dim 1 is outside -1..0 of shape [5]")                                          \
-  ROW(chunk_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "chunk: 0 chunks are not possible")                                                \
-  ROW(chunk_status(F(5), 5, 0, 4), INVALID_ARGUMENT, "chunk: 5 parts come out, there is room for 4")                                    \
-  ROW(cat2(F(2, 3), F(3, 3), 1), INVALID_SHAPE, "cat: tensor 0 is [2,3] and tensor 1 is [3,3]; axes other than 1 must be equal")        \
-  ROW(cat2(F(2, 3), F(2), 0), INVALID_SHAPE, "cat: tensor 0 is [2,3] and tensor 1 is [2]; axes other than 0 must be equal")             \
-  ROW(cat2(F(2), I(2), 0), INVALID_DTYPE, "cat: tensor 0 is f32 and tensor 1 is i64")                                                   \
-  ROW(cat2(F(2), F(2), 1), OUT_OF_RANGE, "cat: dim 1 is outside -1..0 of shape [2]")                                                    \
-  ROW(cat2(F(2), NULL, 0), INVALID_ARGUMENT, "cat: a tensor is NULL")                                                                   \
-  ROW(burn_cat(NULL, 0, 0), INVALID_ARGUMENT, "cat: 0 tensors given")                                                                   \
-  ROW(stack2(F(2), F(3), 0), INVALID_SHAPE, "cat: tensor 0 is [1,2] and tensor 1 is [1,3]; axes other than 0 must be equal")            \
-  ROW(burn_stack(NULL, 0, 0), INVALID_ARGUMENT, "stack: no tensors given")                                                              \
-  ROW(burn_repeat_dim(F(2), 0, -1), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                                           \
-  ROW(burn_repeat_dim(F(2), 1, 2), OUT_OF_RANGE, "repeat_dim: dim 1 is outside -1..0 of shape [2]")                                     \
-  ROW(burn_repeat(F(2, 2), (const int64_t[]){2, -1}), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                         \
-  ROW(burn_select(F(5, 2), 0, INDICES(0, 5)), OUT_OF_RANGE, "select: index 5 at position 1 is outside 0..4 (axis 0)")                   \
-  ROW(burn_select(F(5, 2), 1, INDICES(-1)), OUT_OF_RANGE, "select: index -1 at position 0 is outside 0..1 (axis 1)")                    \
-  ROW(burn_select(F(5), 0, F(2)), INVALID_DTYPE, "select: indices must be an int tensor, not f32")                                      \
-  ROW(burn_select(F(5), 0, I(2, 2)), INVALID_SHAPE, "select: indices has shape [2,2], rank 1 expected")                                 \
-  ROW(burn_select(F(5), 1, INDICES(0)), OUT_OF_RANGE, "select: dim 1 is outside -1..0 of shape [5]")                                    \
-  ROW(burn_select_add(F(5), 0, INDICES(1, 2), F(3)), INVALID_SHAPE, "select_add: values have shape [3], [2] expected")                  \
-  ROW(burn_select_add(F(5), 0, INDICES(1, 7), F(2)), OUT_OF_RANGE, "select_add: index 7 at position 1 is outside 0..4 (axis 0)")        \
-  ROW(burn_select_add(F(5), 0, INDICES(1), I(1)), INVALID_DTYPE, "select_add: x is f32 and values is i64; convert one with burn_cast")  \
-  ROW(burn_select_add(B(5), 0, INDICES(1), B(1)), INVALID_DTYPE, "select_add: not defined for bool; it takes float int tensors")        \
-  ROW(burn_gather(F(5), 0, INDICES(0, 1, 2, 7)), OUT_OF_RANGE, "gather: index 7 at position 3 is outside 0..4 (axis 0)")                \
-  ROW(burn_gather(F(2, 3), 1, I(3, 1)), INVALID_SHAPE, "gather: x is [2,3] and indices are [3,1]; axes other than 1 must be equal")     \
-  ROW(burn_gather(F(2, 3), 1, I(2)), INVALID_SHAPE, "gather: x is [2,3] and indices are [2]; axes other than 1 must be equal")          \
-  ROW(burn_gather(F(2, 0), 1, I(2, 1)), OUT_OF_RANGE, "gather: index 1 at position 0, but axis 1 is empty")                             \
-  ROW(burn_scatter_add(F(5), 0, INDICES(1), F(2)), INVALID_SHAPE, "scatter_add: values have shape [2], [1] expected")                   \
-  ROW(burn_scatter_add(F(5), 0, INDICES(-2), F(1)), OUT_OF_RANGE, "scatter_add: index -2 at position 0 is outside 0..4 (axis 0)")       \
-  ROW(burn_mask_where(F(2), F(2), F(2)), INVALID_DTYPE, "mask_where: mask must be bool, not f32")                                       \
-  ROW(burn_mask_where(F(2), B(2), I(2)), INVALID_DTYPE, "mask_where: x is f32 and value is i64; convert one with burn_cast")            \
-  ROW(burn_mask_where(F(2), B(3), F(2)), INVALID_SHAPE, "mask_where: [2] and [3] do not broadcast: axis 0 is 2 and 3")                  \
-  ROW(burn_mask_fill(F(2), I(2), 0), INVALID_DTYPE, "mask_fill: mask must be bool, not i64")                                            \
-  ROW(burn_mask_fill(F(2), B(3), 0), INVALID_SHAPE, "mask_fill: [2] and [3] do not broadcast: axis 0 is 2 and 3")                       \
-  ROW(burn_triu(F(3), 0), INVALID_SHAPE, "triu: shape [3]; rank 2 or more expected")                                                    \
-  ROW(burn_embedding(F(5), I(2, 2)), INVALID_SHAPE, "embedding: weight has shape [5], rank 2 expected")                                 \
-  ROW(burn_embedding(F(5, 2), I(2)), INVALID_SHAPE, "embedding: indices has shape [2], rank 2 expected")                                \
-  ROW(burn_embedding(F(5, 2), F(2, 2)), INVALID_DTYPE, "embedding: indices must be an int tensor, not f32")                             \
-  ROW(burn_linear(F(2, 3), F(4, 5), F(5)), INVALID_SHAPE, "matmul: [2,3] x [4,5]: inner dimensions 3 and 4 differ")                     \
-  ROW(burn_linear(F(2, 3), F(3, 5), F(4)), INVALID_SHAPE, "add: [2,5] and [1,4] do not broadcast: axis 1 is 5 and 4")                   \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 4, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                                 \
-      "conv2d: x [1,3,4,4] and weight [2,4,3,3]: the weight takes 4 channels per group, x has 3")                                      \
-  ROW(burn_conv2d(F(3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE, "conv2d: x has shape [3,4,4], rank 4 expected")    \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), F(3), conv(1, 0, 1, 1)), INVALID_SHAPE,                                                 \
-      "conv2d: bias has 3 entries, one per output channel (2) expected")                                                               \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 5, 5), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                                 \
-      "conv2d: the kernel of weight [2,3,5,5] does not fit into x [1,3,4,4] with padding [0,0]")                                       \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(0, 0, 1, 1)), INVALID_ARGUMENT, "conv2d: stride [0,0]; 1 or more expected")  \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, -1, 1, 1)), INVALID_ARGUMENT, "conv2d: padding [-1,-1]; 0 or more expected") \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 0, 1)), INVALID_ARGUMENT, "conv2d: dilation [0,0]; 1 or more expected") \
-  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 2)), INVALID_ARGUMENT, "conv2d: groups 2 does not divide the 3 input channels") \
-  ROW(burn_conv2d(F(1, 4, 4, 4), F(3, 2, 3, 3), NULL, conv(1, 0, 1, 2)), INVALID_ARGUMENT, "conv2d: groups 2 does not divide the 3 output channels") \
-  ROW(burn_conv2d(F(1, 3, 4, 4), D(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_DTYPE, "conv2d: x is f32 and weight is f64; convert one with burn_cast") \
-  ROW(burn_conv1d(F(1, 3, 4, 4), F(2, 3, 3), NULL, BURN_CONV1D_OPTIONS), INVALID_SHAPE, "conv1d: x [1,3,4,4] and weight [2,3,3]; rank 3 expected") \
-  ROW(burn_conv_transpose2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                       \
-      "conv_transpose2d: x [1,3,4,4] and weight [2,3,3,3]: the weight takes 2 channels, x has 3")                                      \
-  ROW(burn_conv_transpose2d(F(1, 2, 1, 1), F(2, 3, 3, 3), NULL, conv(1, 2, 1, 1)), INVALID_SHAPE,                                       \
-      "conv_transpose2d: x [1,2,1,1] and weight [2,3,3,3] give an empty result")                                                       \
-  ROW(burn_max_pool2d(F(2, 3, 4), pool(2, 2, 1)), INVALID_SHAPE, "max_pool2d: x has shape [2,3,4], rank 4 expected")                    \
-  ROW(burn_max_pool2d(F(1, 1, 2, 2), pool(3, 1, 1)), INVALID_SHAPE, "max_pool2d: a window of [3,3] does not fit into [1,1,2,2]")         \
-  ROW(pool_indices(F(1, 1, 2, 2), pool(0, 1, 1)), INVALID_ARGUMENT, "max_pool2d_with_indices: kernel_size [0,0]; 1 or more expected")   \
-  ROW(burn_avg_pool2d(F(1, 1, 4, 4), pool(2, 0, 1)), INVALID_ARGUMENT, "avg_pool2d: stride [0,0]; 1 or more expected")                  \
-  ROW(burn_avg_pool2d(F(1, 1, 4, 4), pool(2, 1, 2)), INVALID_ARGUMENT, "avg_pool2d: dilation [2,2] must be [1,1]")                      \
-  ROW(burn_adaptive_avg_pool2d(F(1, 1, 4, 4), (const int64_t[]){0, 1}), INVALID_ARGUMENT, "adaptive_avg_pool2d: output_size [0,1]; 1 or more expected") \
-  ROW(burn_adaptive_avg_pool2d(F(1, 1, 0, 4), (const int64_t[]){1, 1}), INVALID_SHAPE, "adaptive_avg_pool2d: [1,1,0,4] has nothing to average") \
-  ROW(burn_layer_norm(F(2, 3), F(4), NULL, 1e-5), INVALID_SHAPE, "layer_norm: gamma has 4 entries, the last axis of [2,3] has 3")       \
-  ROW(burn_layer_norm(F(2, 3), F(3), F(1, 3), 1e-5), INVALID_SHAPE, "layer_norm: beta has shape [1,3], rank 1 expected")                \
-  ROW(burn_cross_entropy(F(2, 3), I(3)), INVALID_SHAPE, "cross_entropy: logits [2,3] need 2 targets, 3 given")                          \
-  ROW(burn_cross_entropy(F(2, 3), F(2)), INVALID_DTYPE, "cross_entropy: targets must be an int tensor, not f32")                        \
-  ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")                            \
-  ROW(adam(F(2), F(3), F(2), F(2)), INVALID_SHAPE, "adam_step: shapes [2] and [3] differ")                                              \
-  ROW(adam(F(2), F(2), D(2), F(2)), INVALID_DTYPE, "adam_step: param is f32 and moment_1 is f64; convert one with burn_cast")           \
-  ROW(burn_dropout(F(2), 1.5), INVALID_ARGUMENT, "dropout: prob 1.5 is not in 0..1")                                                    \
-  ROW(burn_arange(device, 0, 3, 0), INVALID_ARGUMENT, "arange: step 0 is not positive")                                                 \
-  ROW(burn_eye(device, -1, 0), INVALID_SHAPE, "eye: a tensor of shape [-1,-1] is not possible")                                         \
-  ROW(burn_zeros(device, rank_0(), 0), INVALID_SHAPE, "full: rank 0; tensors have rank 1 to 8")                                         \
-  ROW(burn_zeros(device, rank_9(), 0), INVALID_SHAPE, "full: rank 9; at most 8 is possible")                                            \
-  ROW(burn_zeros(device, BURN_SHAPE(2, -1), 0), INVALID_SHAPE, "full: a tensor of shape [2,-1] is not possible")                        \
-  ROW(burn_zeros(device, BURN_SHAPE(INT64_MAX, 4), 0), INVALID_SHAPE, "full: a tensor of shape [9223372036854775807,4] is not possible") \
-  ROW(burn_zeros(device, BURN_SHAPE(2), 99), INVALID_DTYPE, "full: there is no dtype number 99")                                        \
-  ROW(burn_random_uniform(device, BURN_SHAPE(2), 0, 2, 1), INVALID_ARGUMENT, "random_uniform: low 2 is above high 1")                   \
-  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1e10), INVALID_ARGUMENT,                                            \
-      "random_uniform: the range 0 .. 1e+10 is wider than 2^32")                                                                       \
-  ROW(burn_random_normal(device, BURN_SHAPE(2), 0, 0, -1), INVALID_ARGUMENT, "random_normal: std -1 is negative")                       \
-  ROW(burn_random_normal(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1), INVALID_DTYPE, "random_normal: not defined for i64; it takes float tensors") \
-  ROW(burn_random_bernoulli(device, BURN_SHAPE(2), 0, 2), INVALID_ARGUMENT, "random_bernoulli: prob 2 is not in 0..1")                  \
-  ROW(burn_tensor_from(device, NULL, BURN_DTYPE_F32, BURN_SHAPE(2)), INVALID_ARGUMENT, "tensor: the data is NULL")                      \
-  ROW(burn_tensor_from(device, "", 99, BURN_SHAPE(2)), INVALID_DTYPE, "tensor: there is no dtype number 99")                            \
-  ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, rank_0()), INVALID_SHAPE, "tensor: rank 0 is not in 1..8")                           \
-  ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, BURN_SHAPE(2, -2)), INVALID_SHAPE, "tensor: shape [2,-2] is not possible")           \
-  ROW(read_status(F(2, 3), 4), INVALID_ARGUMENT, "read: room for 4 elements given, a tensor of shape [2,3] has 6")                      \
-  ROW(scalar_status(F(2)), INVALID_ARGUMENT, "read: room for 1 elements given, a tensor of shape [2] has 2")                            \
+#define MISTAKES(ROW)                                                                                                          \
+  ROW(burn_matmul(F(3, 4), F(5, 6)), INVALID_SHAPE, "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ")                  \
+  ROW(burn_matmul(F(4), F(4)), INVALID_SHAPE, "matmul: [4] x [4]: equal ranks of 2 or more are needed")                        \
+  ROW(burn_matmul(F(2, 3, 4), F(4, 5)), INVALID_SHAPE, "matmul: [2,3,4] x [4,5]: equal ranks of 2 or more are needed")         \
+  ROW(burn_matmul(F(2, 3, 4), F(3, 4, 5)), INVALID_SHAPE, "matmul: [2,3,4] x [3,4,5]: batch axis 0 is 2 and 3")                \
+  ROW(burn_matmul(F(2, 2), D(2, 2)), INVALID_DTYPE, "matmul: lhs is f32 and rhs is f64; convert one with burn_cast")           \
+  ROW(burn_matmul(B(2, 2), B(2, 2)), INVALID_DTYPE, "matmul: not defined for bool; it takes float int tensors")                \
+  ROW(burn_add(F(2, 3), F(2, 4)), INVALID_SHAPE, "add: [2,3] and [2,4] do not broadcast: axis 1 is 3 and 4")                   \
+  ROW(burn_add(F(2, 3), F(3)), INVALID_SHAPE, "add: [2,3] and [3] have different ranks; add axes with burn_unsqueeze")         \
+  ROW(burn_add(F(2), I(2)), INVALID_DTYPE, "add: lhs is f32 and rhs is i64; convert one with burn_cast")                       \
+  ROW(burn_add(B(2), B(2)), INVALID_DTYPE, "add: not defined for bool; it takes float int tensors")                            \
+  ROW(burn_equal(F(0, 3), F(2, 3)), INVALID_SHAPE, "equal: [0,3] and [2,3] do not broadcast: axis 0 is 0 and 2")               \
+  ROW(burn_greater(B(2), B(2)), INVALID_DTYPE, "greater: not defined for bool; it takes float int tensors")                    \
+  ROW(burn_exp(I(2)), INVALID_DTYPE, "exp: not defined for i64; it takes float tensors")                                       \
+  ROW(burn_bool_not(F(2)), INVALID_DTYPE, "bool_not: not defined for f32; it takes bool tensors")                              \
+  ROW(burn_bool_and(B(2), B(3)), INVALID_SHAPE, "bool_and: [2] and [3] do not broadcast: axis 0 is 2 and 3")                   \
+  ROW(burn_powf(I(2), I(2)), INVALID_DTYPE, "powf: not defined for i64; it takes float tensors")                               \
+  ROW(burn_cast(F(2), 77), INVALID_DTYPE, "cast: there is no dtype number 77")                                                 \
+  ROW(burn_sum_dim(F(2, 3), 2), OUT_OF_RANGE, "sum_dim: dim 2 is outside -2..1 of shape [2,3]")                                \
+  ROW(burn_sum_dim(F(2, 3), -3), OUT_OF_RANGE, "sum_dim: dim -3 is outside -2..1 of shape [2,3]")                              \
+  ROW(burn_sum(B(2)), INVALID_DTYPE, "sum: not defined for bool; it takes float int tensors")                                  \
+  ROW(burn_max(F(0)), INVALID_SHAPE, "max: the tensor of shape [0] has no elements")                                           \
+  ROW(burn_min(F(2, 0)), INVALID_SHAPE, "min: the tensor of shape [2,0] has no elements")                                      \
+  ROW(burn_max_dim(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                            \
+  ROW(burn_argmin(F(2, 0), 1), INVALID_SHAPE, "argmin: axis 1 of [2,0] is empty")                                              \
+  ROW(burn_argmax(F(2), 1), OUT_OF_RANGE, "argmax: dim 1 is outside -1..0 of shape [2]")                                       \
+  ROW(max_indices(F(2), 4), OUT_OF_RANGE, "argmax: dim 4 is outside -1..0 of shape [2]")                                       \
+  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "mean_dim: dim 4 is outside -1..0 of shape [2]")                                        \
+  ROW(burn_softmax(F(2), 1), OUT_OF_RANGE, "softmax: dim 1 is outside -1..0 of shape [2]")                                     \
+  ROW(burn_log_softmax(I(2), 0), INVALID_DTYPE, "log_softmax: not defined for i64; it takes float tensors")                    \
+  ROW(burn_reshape(F(2, 3), BURN_SHAPE(4, 2)), INVALID_SHAPE, "reshape: [2,3] has 6 elements, [4,2] has 8")                    \
+  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-1, 4)), INVALID_SHAPE, "reshape: [2,3] to [-1,4]: 6 elements cannot be divided by 4")  \
+  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-1, -1)), INVALID_SHAPE,                                                                \
+      "reshape: [2,3] to [-1,-1]: only one -1 and no other negative size is allowed")                                          \
+  ROW(burn_reshape(F(2, 3), BURN_SHAPE(-2, 3)), INVALID_SHAPE,                                                                 \
+      "reshape: [2,3] to [-2,3]: only one -1 and no other negative size is allowed")                                           \
+  ROW(burn_reshape(F(2, 3), rank_0()), INVALID_SHAPE, "reshape: [2,3] to rank 0; tensors have rank 1 or more")                 \
+  ROW(burn_reshape(F(1), rank_9()), INVALID_ARGUMENT, "reshape: attribute 'shape' has 9 entries, at most 8 are possible")      \
+  ROW(burn_flatten(F(2, 3), 1, 0), INVALID_ARGUMENT, "flatten: start 1 is after end 0")                                        \
+  ROW(burn_flatten(F(2, 3), 0, 2), OUT_OF_RANGE, "flatten: dim 2 is outside -2..1 of shape [2,3]")                             \
+  ROW(burn_squeeze_dim(F(2, 3), 0), INVALID_SHAPE, "squeeze_dim: axis 0 of [2,3] cannot be dropped: its size is not 1")        \
+  ROW(burn_squeeze_dim(F(1), 0), INVALID_SHAPE, "squeeze_dim: axis 0 of [1] cannot be dropped: there is no rank 0")            \
+  ROW(burn_unsqueeze(F(2, 3), 1), INVALID_ARGUMENT, "unsqueeze: rank 1 is not in 2..8")                                        \
+  ROW(burn_unsqueeze(F(2, 3), 9), INVALID_ARGUMENT, "unsqueeze: rank 9 is not in 2..8")                                        \
+  ROW(burn_unsqueeze_dim(F(2, 3), 3), OUT_OF_RANGE, "unsqueeze_dim: dim 3 is outside -3..2 of shape [2,3]")                    \
+  ROW(burn_unsqueeze_dim(F(1, 1, 1, 1, 1, 1, 1, 1), 0), INVALID_SHAPE,                                                         \
+      "unsqueeze_dim: the tensor has rank 8 already, the most there is")                                                       \
+  ROW(burn_transpose(F(3)), OUT_OF_RANGE, "swap_dims: dim -2 is outside -1..0 of shape [3]")                                   \
+  ROW(burn_swap_dims(F(3, 2), 0, 2), OUT_OF_RANGE, "swap_dims: dim 2 is outside -2..1 of shape [3,2]")                         \
+  ROW(burn_permute(F(3, 2), (const int[]){0, 0}), INVALID_ARGUMENT,                                                            \
+      "permute: axes [0,0] do not name every axis of [3,2] once")                                                              \
+  ROW(burn_permute(F(3, 2), (const int[]){0, 5}), OUT_OF_RANGE, "permute: dim 5 is outside -2..1 of shape [3,2]")              \
+  ROW(burn_expand(F(2, 3), BURN_SHAPE(4, 3)), INVALID_SHAPE,                                                                   \
+      "expand: [2,3] cannot be stretched to [4,3]; only axes of size 1 stretch")                                               \
+  ROW(burn_expand(F(2, 3), BURN_SHAPE(3)), INVALID_SHAPE,                                                                      \
+      "expand: [2,3] cannot be stretched to [3]; only axes of size 1 stretch")                                                 \
+  ROW(burn_expand(F(3), BURN_SHAPE(-1, 3)), INVALID_SHAPE, "expand: a tensor of shape [-1,3] is not possible")                 \
+  ROW(burn_slice(F(2), RANGES(BURN_RANGE_ALL, BURN_RANGE_ALL)), INVALID_ARGUMENT, "slice: 2 ranges for shape [2]")             \
+  ROW(burn_slice(F(2), RANGES(BURN_RANGE_STEP(0, 2, 0))), INVALID_ARGUMENT, "slice: the step of range 0 is 0")                 \
+  ROW(burn_slice_assign(F(4), RANGES(BURN_RANGE(1, 3)), F(3)), INVALID_SHAPE,                                                  \
+      "slice_assign: the ranges cover [2], values have shape [3]")                                                             \
+  ROW(burn_slice_assign(F(4), RANGES(BURN_RANGE(1, 3)), I(2)), INVALID_DTYPE,                                                  \
+      "slice_assign: x is f32 and values is i64; convert one with burn_cast")                                                  \
+  ROW(burn_narrow(F(2, 5), 1, 3, 3), OUT_OF_RANGE, "narrow: 3 elements from 3 are not within axis 1 of size 5")                \
+  ROW(burn_narrow(F(2, 5), 1, 3, 0), OUT_OF_RANGE, "narrow: 0 elements from 3 are not within axis 1 of size 5")                \
+  ROW(burn_narrow(F(2, 5), -1, -1, 1), OUT_OF_RANGE, "narrow: 1 elements from -1 are not within axis 1 of size 5")             \
+  ROW(burn_select_dim(F(2, 5), 1, 5), OUT_OF_RANGE, "select_dim: index 5 is outside axis 1 of size 5")                         \
+  ROW(burn_select_dim(F(2, 5), 1, -6), OUT_OF_RANGE, "select_dim: index -6 is outside axis 1 of size 5")                       \
+  ROW(split_status(F(5), 2, 0, 2), INVALID_ARGUMENT, "split: 3 parts come out, there is room for 2")                           \
+  ROW(split_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "split: pieces of size 0 are not possible")                               \
+  ROW(split_status(F(5), 1, 1, 2), OUT_OF_RANGE, "split: dim 1 is outside -1..0 of shape [5]")                                 \
+  ROW(chunk_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "chunk: 0 chunks are not possible")                                       \
+  ROW(chunk_status(F(5), 5, 0, 4), INVALID_ARGUMENT, "chunk: 5 parts come out, there is room for 4")                           \
+  ROW(cat2(F(2, 3), F(3, 3), 1), INVALID_SHAPE,                                                                                \
+      "cat: tensor 0 is [2,3] and tensor 1 is [3,3]; axes other than 1 must be equal")                                         \
+  ROW(cat2(F(2, 3), F(2), 0), INVALID_SHAPE, "cat: tensor 0 is [2,3] and tensor 1 is [2]; axes other than 0 must be equal")    \
+  ROW(cat2(F(2), I(2), 0), INVALID_DTYPE, "cat: tensor 0 is f32 and tensor 1 is i64")                                          \
+  ROW(cat2(F(2), F(2), 1), OUT_OF_RANGE, "cat: dim 1 is outside -1..0 of shape [2]")                                           \
+  ROW(cat2(F(2), NULL, 0), INVALID_ARGUMENT, "cat: a tensor is NULL")                                                          \
+  ROW(burn_cat(NULL, 0, 0), INVALID_ARGUMENT, "cat: 0 tensors given")                                                          \
+  ROW(stack2(F(2), F(3), 0), INVALID_SHAPE, "cat: tensor 0 is [1,2] and tensor 1 is [1,3]; axes other than 0 must be equal")   \
+  ROW(burn_stack(NULL, 0, 0), INVALID_ARGUMENT, "stack: no tensors given")                                                     \
+  ROW(burn_repeat_dim(F(2), 0, -1), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                                  \
+  ROW(burn_repeat_dim(F(2), 1, 2), OUT_OF_RANGE, "repeat_dim: dim 1 is outside -1..0 of shape [2]")                            \
+  ROW(burn_repeat(F(2, 2), (const int64_t[]){2, -1}), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                \
+  ROW(burn_select(F(5, 2), 0, INDICES(0, 5)), OUT_OF_RANGE, "select: index 5 at position 1 is outside 0..4 (axis 0)")          \
+  ROW(burn_select(F(5, 2), 1, INDICES(-1)), OUT_OF_RANGE, "select: index -1 at position 0 is outside 0..1 (axis 1)")           \
+  ROW(burn_select(F(5), 0, F(2)), INVALID_DTYPE, "select: indices must be an int tensor, not f32")                             \
+  ROW(burn_select(F(5), 0, I(2, 2)), INVALID_SHAPE, "select: indices has shape [2,2], rank 1 expected")                        \
+  ROW(burn_select(F(5), 1, INDICES(0)), OUT_OF_RANGE, "select: dim 1 is outside -1..0 of shape [5]")                           \
+  ROW(burn_select_add(F(5), 0, INDICES(1, 2), F(3)), INVALID_SHAPE, "select_add: values have shape [3], [2] expected")         \
+  ROW(burn_select_add(F(5), 0, INDICES(1, 7), F(2)), OUT_OF_RANGE,                                                             \
+      "select_add: index 7 at position 1 is outside 0..4 (axis 0)")                                                            \
+  ROW(burn_select_add(F(5), 0, INDICES(1), I(1)), INVALID_DTYPE,                                                               \
+      "select_add: x is f32 and values is i64; convert one with burn_cast")                                                    \
+  ROW(burn_select_add(B(5), 0, INDICES(1), B(1)), INVALID_DTYPE,                                                               \
+      "select_add: not defined for bool; it takes float int tensors")                                                          \
+  ROW(burn_gather(F(5), 0, INDICES(0, 1, 2, 7)), OUT_OF_RANGE, "gather: index 7 at position 3 is outside 0..4 (axis 0)")       \
+  ROW(burn_gather(F(2, 3), 1, I(3, 1)), INVALID_SHAPE,                                                                         \
+      "gather: x is [2,3] and indices are [3,1]; axes other than 1 must be equal")                                             \
+  ROW(burn_gather(F(2, 3), 1, I(2)), INVALID_SHAPE, "gather: x is [2,3] and indices are [2]; axes other than 1 must be equal") \
+  ROW(burn_gather(F(2, 0), 1, I(2, 1)), OUT_OF_RANGE, "gather: index 1 at position 0, but axis 1 is empty")                    \
+  ROW(burn_scatter_add(F(5), 0, INDICES(1), F(2)), INVALID_SHAPE, "scatter_add: values have shape [2], [1] expected")          \
+  ROW(burn_scatter_add(F(5), 0, INDICES(-2), F(1)), OUT_OF_RANGE,                                                              \
+      "scatter_add: index -2 at position 0 is outside 0..4 (axis 0)")                                                          \
+  ROW(burn_mask_where(F(2), F(2), F(2)), INVALID_DTYPE, "mask_where: mask must be bool, not f32")                              \
+  ROW(burn_mask_where(F(2), B(2), I(2)), INVALID_DTYPE, "mask_where: x is f32 and value is i64; convert one with burn_cast")   \
+  ROW(burn_mask_where(F(2), B(3), F(2)), INVALID_SHAPE, "mask_where: [2] and [3] do not broadcast: axis 0 is 2 and 3")         \
+  ROW(burn_mask_fill(F(2), I(2), 0), INVALID_DTYPE, "mask_fill: mask must be bool, not i64")                                   \
+  ROW(burn_mask_fill(F(2), B(3), 0), INVALID_SHAPE, "mask_fill: [2] and [3] do not broadcast: axis 0 is 2 and 3")              \
+  ROW(burn_triu(F(3), 0), INVALID_SHAPE, "triu: shape [3]; rank 2 or more expected")                                           \
+  ROW(burn_embedding(F(5), I(2, 2)), INVALID_SHAPE, "embedding: weight has shape [5], rank 2 expected")                        \
+  ROW(burn_embedding(F(5, 2), I(2)), INVALID_SHAPE, "embedding: indices has shape [2], rank 2 expected")                       \
+  ROW(burn_embedding(F(5, 2), F(2, 2)), INVALID_DTYPE, "embedding: indices must be an int tensor, not f32")                    \
+  ROW(burn_linear(F(2, 3), F(4, 5), F(5)), INVALID_SHAPE, "matmul: [2,3] x [4,5]: inner dimensions 3 and 4 differ")            \
+  ROW(burn_linear(F(2, 3), F(3, 5), F(4)), INVALID_SHAPE, "add: [2,5] and [1,4] do not broadcast: axis 1 is 5 and 4")          \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 4, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                        \
+      "conv2d: x [1,3,4,4] and weight [2,4,3,3]: the weight takes 4 channels per group, x has 3")                              \
+  ROW(burn_conv2d(F(3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                           \
+      "conv2d: x has shape [3,4,4], rank 4 expected")                                                                          \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), F(3), conv(1, 0, 1, 1)), INVALID_SHAPE,                                        \
+      "conv2d: bias has 3 entries, one per output channel (2) expected")                                                       \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 5, 5), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                        \
+      "conv2d: the kernel of weight [2,3,5,5] does not fit into x [1,3,4,4] with padding [0,0]")                               \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(0, 0, 1, 1)), INVALID_ARGUMENT,                                     \
+      "conv2d: stride [0,0]; 1 or more expected")                                                                              \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, -1, 1, 1)), INVALID_ARGUMENT,                                    \
+      "conv2d: padding [-1,-1]; 0 or more expected")                                                                           \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 0, 1)), INVALID_ARGUMENT,                                     \
+      "conv2d: dilation [0,0]; 1 or more expected")                                                                            \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 2)), INVALID_ARGUMENT,                                     \
+      "conv2d: groups 2 does not divide the 3 input channels")                                                                 \
+  ROW(burn_conv2d(F(1, 4, 4, 4), F(3, 2, 3, 3), NULL, conv(1, 0, 1, 2)), INVALID_ARGUMENT,                                     \
+      "conv2d: groups 2 does not divide the 3 output channels")                                                                \
+  ROW(burn_conv2d(F(1, 3, 4, 4), D(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_DTYPE,                                        \
+      "conv2d: x is f32 and weight is f64; convert one with burn_cast")                                                        \
+  ROW(burn_conv1d(F(1, 3, 4, 4), F(2, 3, 3), NULL, BURN_CONV1D_OPTIONS), INVALID_SHAPE,                                        \
+      "conv1d: x [1,3,4,4] and weight [2,3,3]; rank 3 expected")                                                               \
+  ROW(burn_conv_transpose2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                              \
+      "conv_transpose2d: x [1,3,4,4] and weight [2,3,3,3]: the weight takes 2 channels, x has 3")                              \
+  ROW(burn_conv_transpose2d(F(1, 2, 1, 1), F(2, 3, 3, 3), NULL, conv(1, 2, 1, 1)), INVALID_SHAPE,                              \
+      "conv_transpose2d: x [1,2,1,1] and weight [2,3,3,3] give an empty result")                                               \
+  ROW(burn_max_pool2d(F(2, 3, 4), pool(2, 2, 1)), INVALID_SHAPE, "max_pool2d: x has shape [2,3,4], rank 4 expected")           \
+  ROW(burn_max_pool2d(F(1, 1, 2, 2), pool(3, 1, 1)), INVALID_SHAPE,                                                            \
+      "max_pool2d: a window of [3,3] does not fit into [1,1,2,2]")                                                             \
+  ROW(pool_indices(F(1, 1, 2, 2), pool(0, 1, 1)), INVALID_ARGUMENT,                                                            \
+      "max_pool2d_with_indices: kernel_size [0,0]; 1 or more expected")                                                        \
+  ROW(burn_avg_pool2d(F(1, 1, 4, 4), pool(2, 0, 1)), INVALID_ARGUMENT, "avg_pool2d: stride [0,0]; 1 or more expected")         \
+  ROW(burn_avg_pool2d(F(1, 1, 4, 4), pool(2, 1, 2)), INVALID_ARGUMENT, "avg_pool2d: dilation [2,2] must be [1,1]")             \
+  ROW(burn_adaptive_avg_pool2d(F(1, 1, 4, 4), (const int64_t[]){0, 1}), INVALID_ARGUMENT,                                      \
+      "adaptive_avg_pool2d: output_size [0,1]; 1 or more expected")                                                            \
+  ROW(burn_adaptive_avg_pool2d(F(1, 1, 0, 4), (const int64_t[]){1, 1}), INVALID_SHAPE,                                         \
+      "adaptive_avg_pool2d: [1,1,0,4] has nothing to average")                                                                 \
+  ROW(burn_layer_norm(F(2, 3), F(4), NULL, 1e-5), INVALID_SHAPE,                                                               \
+      "layer_norm: gamma has 4 entries, the last axis of [2,3] has 3")                                                         \
+  ROW(burn_layer_norm(F(2, 3), F(3), F(1, 3), 1e-5), INVALID_SHAPE, "layer_norm: beta has shape [1,3], rank 1 expected")       \
+  ROW(burn_cross_entropy(F(2, 3), I(3)), INVALID_SHAPE, "cross_entropy: logits [2,3] need 2 targets, 3 given")                 \
+  ROW(burn_cross_entropy(F(2, 3), F(2)), INVALID_DTYPE, "cross_entropy: targets must be an int tensor, not f32")               \
+  ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")                   \
+  ROW(adam(F(2), F(3), F(2), F(2)), INVALID_SHAPE, "adam_step: shapes [2] and [3] differ")                                     \
+  ROW(adam(F(2), F(2), D(2), F(2)), INVALID_DTYPE, "adam_step: param is f32 and moment_1 is f64; convert one with burn_cast")  \
+  ROW(burn_dropout(F(2), 1.5), INVALID_ARGUMENT, "dropout: prob 1.5 is not in 0..1")                                           \
+  ROW(burn_arange(device, 0, 3, 0), INVALID_ARGUMENT, "arange: step 0 is not positive")                                        \
+  ROW(burn_eye(device, -1, 0), INVALID_SHAPE, "eye: a tensor of shape [-1,-1] is not possible")                                \
+  ROW(burn_zeros(device, rank_0(), 0), INVALID_SHAPE, "full: rank 0; tensors have rank 1 to 8")                                \
+  ROW(burn_zeros(device, rank_9(), 0), INVALID_SHAPE, "full: rank 9; at most 8 is possible")                                   \
+  ROW(burn_zeros(device, BURN_SHAPE(2, -1), 0), INVALID_SHAPE, "full: a tensor of shape [2,-1] is not possible")               \
+  ROW(burn_zeros(device, BURN_SHAPE(INT64_MAX, 4), 0), INVALID_SHAPE,                                                          \
+      "full: a tensor of shape [9223372036854775807,4] is not possible")                                                       \
+  ROW(burn_zeros(device, BURN_SHAPE(2), 99), INVALID_DTYPE, "full: there is no dtype number 99")                               \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), 0, 2, 1), INVALID_ARGUMENT, "random_uniform: low 2 is above high 1")          \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1e10), INVALID_ARGUMENT,                                   \
+      "random_uniform: the range 0 .. 1e+10 is wider than 2^32")                                                               \
+  ROW(burn_random_normal(device, BURN_SHAPE(2), 0, 0, -1), INVALID_ARGUMENT, "random_normal: std -1 is negative")              \
+  ROW(burn_random_normal(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1), INVALID_DTYPE,                                          \
+      "random_normal: not defined for i64; it takes float tensors")                                                            \
+  ROW(burn_random_bernoulli(device, BURN_SHAPE(2), 0, 2), INVALID_ARGUMENT, "random_bernoulli: prob 2 is not in 0..1")         \
+  ROW(burn_tensor_from(device, NULL, BURN_DTYPE_F32, BURN_SHAPE(2)), INVALID_ARGUMENT, "tensor: the data is NULL")             \
+  ROW(burn_tensor_from(device, "", 99, BURN_SHAPE(2)), INVALID_DTYPE, "tensor: there is no dtype number 99")                   \
+  ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, rank_0()), INVALID_SHAPE, "tensor: rank 0 is not in 1..8")                  \
+  ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, BURN_SHAPE(2, -2)), INVALID_SHAPE, "tensor: shape [2,-2] is not possible")  \
+  ROW(read_status(F(2, 3), 4), INVALID_ARGUMENT, "read: room for 4 elements given, a tensor of shape [2,3] has 6")             \
+  ROW(scalar_status(F(2)), INVALID_ARGUMENT, "read: room for 1 elements given, a tensor of shape [2] has 2")                   \
   ROW(write_status(F(2), 4), INVALID_ARGUMENT, "write: 4 bytes given, the tensor has 8")
 
 typedef struct Mistake {
@@ -314,7 +344,7 @@ static void test_indices_inside_decompositions(void **state) {
   }
 }
 
-/* -- failures travel ------------------------------------------------------------------------------------------------------------- */
+/* -- failures travel ------------------------------------------------------------------------------------------------------ */
 
 static const char first_message[] = "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ";
 
@@ -333,7 +363,8 @@ static void test_the_first_message_travels(void **state) {
   check_failed(burn_reshape(broken(), BURN_SHAPE(1)), BURN_STATUS_INVALID_SHAPE, first_message, "reshape");
   check_failed(burn_slice(broken(), NULL, 0), BURN_STATUS_INVALID_SHAPE, first_message, "slice");
   check_failed(burn_linear(F(2, 2), broken(), F(2)), BURN_STATUS_INVALID_SHAPE, first_message, "linear");
-  check_failed(burn_conv1d(F(2, 2, 2), broken(), NULL, BURN_CONV1D_OPTIONS), BURN_STATUS_INVALID_SHAPE, first_message, "conv1d");
+  check_failed(burn_conv1d(F(2, 2, 2), broken(), NULL, BURN_CONV1D_OPTIONS), BURN_STATUS_INVALID_SHAPE, first_message,
+               "conv1d");
   check_failed(burn_var(broken(), 0), BURN_STATUS_INVALID_SHAPE, first_message, "var");
   check_failed(burn_square(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "square");
   check_failed(burn_int(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "int");
@@ -343,11 +374,13 @@ static void test_the_first_message_travels(void **state) {
   check_failed(cat2(F(1), broken(), 0), BURN_STATUS_INVALID_SHAPE, first_message, "cat");
   check_failed(stack2(broken(), F(1), 0), BURN_STATUS_INVALID_SHAPE, first_message, "stack");
   check_failed(burn_layer_norm(F(1), F(1), broken(), 1), BURN_STATUS_INVALID_SHAPE, first_message, "an optional input");
-  check_failed(burn_max_dim_with_indices(broken(), 0, &where), BURN_STATUS_INVALID_SHAPE, first_message, "max_dim_with_indices");
+  check_failed(burn_max_dim_with_indices(broken(), 0, &where), BURN_STATUS_INVALID_SHAPE, first_message,
+               "max_dim_with_indices");
   check_failed(where, BURN_STATUS_INVALID_SHAPE, first_message, "its indices");
   burn_adam_step(F(1), broken(), F(1), F(1), 1, 1, 1, 1, 1, 1, out);
   for (size_t i = 0; i < 3; i++) check_failed(out[i], BURN_STATUS_INVALID_SHAPE, first_message, "adam_step");
-  check_failed(burn_tensor_failed(burn_split(broken(), 1, 0, parts, 4, &count)), BURN_STATUS_INVALID_SHAPE, first_message, "split");
+  check_failed(burn_tensor_failed(burn_split(broken(), 1, 0, parts, 4, &count)), BURN_STATUS_INVALID_SHAPE, first_message,
+               "split");
   check_failed(burn_require_grad(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "require_grad");
   check_failed(burn_detach(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "detach");
   check_failed(burn_inner(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "inner");
@@ -393,7 +426,7 @@ static void test_an_old_failure_keeps_its_message(void **state) {
   burn_device_close(device);
 }
 
-/* -- NULL and devices --------------------------------------------------------------------------------------------------------------- */
+/* -- NULL and devices ----------------------------------------------------------------------------------------------------- */
 
 static void test_null(void **state) {
   (void)state;
@@ -419,10 +452,12 @@ static void test_null(void **state) {
   assert_int_equal(burn_rank(NULL), 0);
   assert_int_equal(burn_dtype(NULL), BURN_DTYPE_DEFAULT);
   check_failed(burn_zeros(NULL, BURN_SHAPE(1), 0), BURN_STATUS_INVALID_ARGUMENT, "the device is NULL", "no device");
-  check_failed(burn_random_normal(NULL, BURN_SHAPE(1), 0, 0, 1), BURN_STATUS_INVALID_ARGUMENT, "the device is NULL", "no device");
+  check_failed(burn_random_normal(NULL, BURN_SHAPE(1), 0, 0, 1), BURN_STATUS_INVALID_ARGUMENT, "the device is NULL",
+               "no device");
   check_failed(burn_arange(NULL, 0, 2, 1), BURN_STATUS_INVALID_ARGUMENT, "the device is NULL", "no device");
   check_failed(burn_to_device(F(1), NULL), BURN_STATUS_INVALID_ARGUMENT, "the device is NULL", "no device");
-  check_failed(burn_tensor_failed(BURN_OK), BURN_STATUS_INTERNAL, "a failed tensor was asked for without a failure", "tensor_failed");
+  check_failed(burn_tensor_failed(BURN_OK), BURN_STATUS_INTERNAL, "a failed tensor was asked for without a failure",
+               "tensor_failed");
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
   burn_device_close(device);
   burn_device_close(NULL);
@@ -442,9 +477,10 @@ static void test_different_devices(void **state) {
   assert_string_equal(burn_status_message(burn_tensor_status(sum)), "ok");
   assert_ptr_equal(burn_tensor_device(sum), other);
   burn_drop(sum);
-  check_failed(burn_require_grad(burn_ones(device, BURN_SHAPE(1), 0)), BURN_STATUS_NO_AUTODIFF,
-               "require_grad: the stack 'ndarray' has no autodiff; open it with burn_device_open_training or as 'autodiff<ndarray>'",
-               "require_grad");
+  check_failed(
+      burn_require_grad(burn_ones(device, BURN_SHAPE(1), 0)), BURN_STATUS_NO_AUTODIFF,
+      "require_grad: the stack 'ndarray' has no autodiff; open it with burn_device_open_training or as 'autodiff<ndarray>'",
+      "require_grad");
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
   assert_int_equal(burn_device_memory(other).live_tensors, 0);
   burn_device_close(other);

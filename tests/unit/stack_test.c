@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* -- texts that open: text, name of the device ---------------------------------------------------------------------------------- */
+/* -- texts that open: text, name of the device ---------------------------------------------------------------------------- */
 
 static const struct {
   const char *text, *name;
@@ -43,7 +43,7 @@ static void test_texts_that_open(void **state) {
   }
 }
 
-/* -- texts that do not: text, code, message ---------------------------------------------------------------------------------------- */
+/* -- texts that do not: text, code, message ------------------------------------------------------------------------------- */
 
 #define INVALID BURN_STATUS_INVALID_ARGUMENT
 static const struct {
@@ -132,7 +132,7 @@ static void test_default_dtypes(void **state) {
   burn_device_close(device);
 }
 
-/* -- training and inner devices ------------------------------------------------------------------------------------------------------- */
+/* -- training and inner devices ------------------------------------------------------------------------------------------- */
 
 static void test_open_training(void **state) {
   (void)state;
@@ -154,7 +154,8 @@ static void test_open_training(void **state) {
 
 static void test_inner_device(void **state) {
   (void)state;
-  BurnDevice *device = burn_device_open("autodiff<trace:format=count,file=/dev/null<ndarray>>"), *inner = burn_device_inner(device);
+  BurnDevice *device = burn_device_open("autodiff<trace:format=count,file=/dev/null<ndarray>>"),
+             *inner = burn_device_inner(device);
   assert_string_equal(burn_device_name(inner), "trace<ndarray>");
   assert_ptr_equal(burn_device_inner(inner), inner);
   BurnTensor *x = burn_require_grad(burn_ones(device, BURN_SHAPE(2), 0));
@@ -187,7 +188,7 @@ static void test_tensors_outlive_the_handle_of_their_device(void **state) {
   assert_true(value > 7.5 && value < 8.5);
 }
 
-/* -- where a text comes from -------------------------------------------------------------------------------------------------------------- */
+/* -- where a text comes from ---------------------------------------------------------------------------------------------- */
 
 /* Folders of one test: the working directory, and $XDG_CONFIG_HOME with burn/ in it. */
 typedef struct Places {
@@ -217,8 +218,9 @@ static void enter(const Places *places) {
 static void check_opens(const char *text, BurnDType float_dtype, BurnDType int_dtype) {
   BurnDevice *device = burn_device_open(text);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
-  CHECK(burn_device_float_dtype(device) == float_dtype && burn_device_int_dtype(device) == int_dtype, "%s has other dtypes: %s, %s",
-        burn_device_name(device), burn_dtype_name(burn_device_float_dtype(device)), burn_dtype_name(burn_device_int_dtype(device)));
+  CHECK(burn_device_float_dtype(device) == float_dtype && burn_device_int_dtype(device) == int_dtype,
+        "%s has other dtypes: %s, %s", burn_device_name(device), burn_dtype_name(burn_device_float_dtype(device)),
+        burn_dtype_name(burn_device_int_dtype(device)));
   burn_device_close(device);
 }
 
@@ -338,7 +340,7 @@ static void test_plugin_path_in_settings(void **state) {
   remove_places(&places);
 }
 
-/* -- the stack law -------------------------------------------------------------------------------------------------------------------------- */
+/* -- the stack law -------------------------------------------------------------------------------------------------------- */
 
 enum { WEIGHT_COUNT = 5 * 7 + 7 + 7 * 3 + 3, STEPS = 15 };
 
@@ -406,7 +408,7 @@ static void test_decorators_change_no_number(void **state) {
   assert_true(first.losses[STEPS - 1] < first.losses[0]); /* and they are those of a training */
 }
 
-/* -- trace ---------------------------------------------------------------------------------------------------------------------------------- */
+/* -- trace ---------------------------------------------------------------------------------------------------------------- */
 
 static void test_chrome_trace_is_json(void **state) {
   (void)state;

@@ -91,7 +91,8 @@ static void test_long_messages(void **state) {
   assert_string_equal(burn_status_message(status), "100% of it: short");
 }
 
-/* -- the hook --------------------------------------------------------------------------------------------------------------- */
+/* -- the hook ---------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct Seen {
   int count;
@@ -132,7 +133,8 @@ static void test_hook(void **state) {
   burn_device_close(device);
 }
 
-/* -- threads ------------------------------------------------------------------------------------------------------------------ */
+/* -- threads ------------------------------------------------------------------------------------------------------------------
+ */
 
 enum { THREADS = 4, EACH = 200 }; /* fewer than the ring holds, so that every message must be whole */
 
@@ -143,7 +145,8 @@ typedef struct Maker {
 
 static void *make_many(void *context) {
   Maker *maker = context;
-  for (int i = 0; i < EACH; i++) maker->statuses[i] = burn_status_make(BURN_STATUS_IO, "thread %d, failure %d", maker->number, i);
+  for (int i = 0; i < EACH; i++)
+    maker->statuses[i] = burn_status_make(BURN_STATUS_IO, "thread %d, failure %d", maker->number, i);
   return NULL;
 }
 
@@ -167,9 +170,9 @@ static void test_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ok),        cmocka_unit_test(test_make),          cmocka_unit_test(test_every_code_has_a_text),
-      cmocka_unit_test(test_annotate),  cmocka_unit_test(test_long_messages), cmocka_unit_test(test_the_ring_keeps_the_newest),
-      cmocka_unit_test(test_hook),      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_ok),       cmocka_unit_test(test_make),          cmocka_unit_test(test_every_code_has_a_text),
+      cmocka_unit_test(test_annotate), cmocka_unit_test(test_long_messages), cmocka_unit_test(test_the_ring_keeps_the_newest),
+      cmocka_unit_test(test_hook),     cmocka_unit_test(test_threads),
   };
   return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }

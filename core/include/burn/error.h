@@ -44,6 +44,12 @@ BURN_API const char *burn_status_text(BurnStatus status);
  * your own. */
 BURN_API BurnStatus burn_status_make(uint32_t code, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 
+#if defined(__clang_analyzer__) && !defined(BURN_VERSION)
+/* The analyzer cannot see that the function never gives BURN_OK. */
+void burn_status_arguments(const char *format, ...);
+#define burn_status_make(code, ...) (burn_status_arguments(__VA_ARGS__), (BurnStatus)(code))
+#endif
+
 /* "prefix: " put before the message of a failed status; BURN_OK stays BURN_OK. */
 BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 

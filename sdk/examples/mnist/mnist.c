@@ -69,7 +69,8 @@ static BurnStatus show_predictions(const Model *model, BurnDevice *device, BurnD
     int64_t label = 0, prediction = 0;
     status = burn_dataset_get(data, i, (void *const[]){image, &label});
     if (status != BURN_OK) break;
-    BurnTensor *logits = model_forward(model, burn_tensor_f32(device, image, BURN_SHAPE(1, 1, 28, 28)));
+    BurnTensor *pixels = burn_float(burn_tensor_f32(device, image, BURN_SHAPE(1, 1, 28, 28)));
+    BurnTensor *logits = model_forward(model, pixels);
     status = burn_read_i64(burn_argmax(logits, 1), &prediction, 1);
     *right += prediction == label;
     if (status != BURN_OK || quiet) continue;
@@ -175,7 +176,8 @@ static BurnStatus make_folders(const char *path) {
     mkdir(copy, 0777);
     *at = '/';
   }
-  const int reason = mkdir(copy, 0777) == 0 ? 0 : errno;
+  int reason = 0;
+  if (mkdir(copy, 0777) != 0) reason = errno;
   free(copy);
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return BURN_OK;

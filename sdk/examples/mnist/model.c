@@ -35,7 +35,7 @@ BurnTensor *model_forward(const Model *m, BurnTensor *images) {
 BurnStepOutput model_step(void *context, const void *model, BurnBatch *batch) {
   (void)context;
   BurnTensor *targets = burn_batch_take(batch, "label");
-  BurnTensor *output = model_forward(model, burn_batch_take(batch, "image"));
+  BurnTensor *output = model_forward(model, burn_float(burn_batch_take(batch, "image")));
   BurnTensor *loss = burn_cross_entropy(burn_clone(output), burn_clone(targets));
   return (BurnStepOutput){loss, output, targets};
 }

@@ -37,8 +37,9 @@ static BurnTensor *mlp_forward(const Mlp *m, BurnTensor *x) { /* takes x [n, 1] 
 
 static BurnTensor *mlp_loss(const Mlp *m, BurnBatch *batch) {
   const BurnMseLoss mse = burn_mse_loss_init();
-  BurnTensor *truth = burn_batch_take(batch, "y");
-  return burn_mse_loss_forward(&mse, mlp_forward(m, burn_batch_take(batch, "x")), truth, BURN_REDUCTION_MEAN);
+  BurnTensor *truth = burn_float(burn_batch_take(batch, "y")); /* the device's default may be f64 */
+  BurnTensor *guess = mlp_forward(m, burn_float(burn_batch_take(batch, "x")));
+  return burn_mse_loss_forward(&mse, guess, truth, BURN_REDUCTION_MEAN);
 }
 
 /* `count` points with x in -2..2, spread evenly, and noise from a fixed generator. */

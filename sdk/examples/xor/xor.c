@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
 
   BurnDevice *device = burn_device_open_training(backend);
   burn_device_seed(device, seed);
-  BurnTensor *x = burn_tensor_f32(device, (float[]){0, 0, 0, 1, 1, 0, 1, 1}, BURN_SHAPE(4, 2));
-  BurnTensor *y = burn_tensor_f32(device, (float[]){0, 1, 1, 0}, BURN_SHAPE(4, 1));
+  BurnTensor *x = burn_float(burn_tensor_f32(device, (float[]){0, 0, 0, 1, 1, 0, 1, 1}, BURN_SHAPE(4, 2)));
+  BurnTensor *y = burn_float(burn_tensor_f32(device, (float[]){0, 1, 1, 0}, BURN_SHAPE(4, 1)));
   Net net = {leaf(device, BURN_SHAPE(2, HIDDEN)), leaf(device, BURN_SHAPE(1, HIDDEN)), leaf(device, BURN_SHAPE(HIDDEN, 1)),
              leaf(device, BURN_SHAPE(1, 1))};
   double loss = 0;

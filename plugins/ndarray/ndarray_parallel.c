@@ -1,0 +1,31 @@
+/* ndarray_parallel.c - loops with subnormal numbers flushed to zero. The mode belongs to a thread, so every chunk sets it for
+ * itself and puts back what was there. On CPUs without such a mode the loop is an ordinary one. */
+#include "ndarray_internal.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+
+enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
+
+typedef struct Flushed {
+  BurnLoopBody body;
+  void *context;
+} Flushed;
+
+static void BURN_CALL run_flushed(void *context, int64_t begin, int64_t end) {
+  const Flushed *flushed = context;
+  const unsigned old = _mm_getcsr();
+  _mm_setcsr(old | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+  flushed->body(flushed->context, begin, end);
+  _mm_setcsr(old);
+}
+
+void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+  Flushed flushed = {body, context};
+  nd_parallel_for(nd, count, grain, run_flushed, &flushed);
+}
+#else
+void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+  nd_parallel_for(nd, count, grain, body, context);
+}
+#endif
