@@ -171,6 +171,9 @@ BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);
 /* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed. */
 void burn__tensor_take(BurnTensor *x, const char *user);
 
+/* The same for several; one that stands there twice is taken once. */
+void burn__tensor_take_all(BurnTensor *const *tensors, size_t count, const char *user);
+
 /* Runs an op on handles: takes all inputs (NULL entries are absent), returns the result. Several outputs: out[0 ..]. */
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                         uint32_t attr_count);

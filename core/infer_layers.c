@@ -40,6 +40,16 @@ static BurnStatus check_pair(const BurnOpInfo *info, const BurnAttr *pair, const
                    (long long)v[1], (long long)least);
 }
 
+/* [n, c, h, w] whose planes are small enough for the arithmetic below. */
+static BurnStatus check_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input) {
+  BURN_TRY(burn__infer_rank(info, call, input, 4));
+  const BurnPrimitive *x = call->inputs[input];
+  if (x->shape[2] <= INT32_MAX && x->shape[3] <= INT32_MAX) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: %s has planes of shape %s, too large", info->name, info->input_names[input],
+                   burn__shape_text(&text, 4, x->shape));
+}
+
 /* Size of a convolution's or pool's output along one axis; below 1 when the window does not fit. */
 static int64_t window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride, bool ceil_mode) {
   const int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1;
@@ -66,8 +76,8 @@ BURN_RULE(conv2d) {
   const BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
-  BURN_TRY(burn__infer_rank(info, call, 1, 4));
+  BURN_TRY(check_planes(info, call, 0));
+  BURN_TRY(check_planes(info, call, 1));
   BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
   BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
   BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
@@ -98,8 +108,8 @@ BURN_RULE(conv2d) {
 BURN_RULE(conv2d_weight_backward) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
-  BURN_TRY(burn__infer_rank(info, call, 1, 4));
+  BURN_TRY(check_planes(info, call, 0));
+  BURN_TRY(check_planes(info, call, 1));
   BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
   BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
   BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
@@ -128,8 +138,8 @@ BURN_RULE(conv_transpose2d) {
   const BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
-  BURN_TRY(burn__infer_rank(info, call, 1, 4));
+  BURN_TRY(check_planes(info, call, 0));
+  BURN_TRY(check_planes(info, call, 1));
   BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
   BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
   BURN_TRY(check_pair(info, &attrs->padding_out, "padding_out", 0));
@@ -161,7 +171,7 @@ BURN_RULE(conv_transpose2d) {
 BURN_RULE(pool2d) {
   const BurnPrimitive *x = call->inputs[0];
   const BurnAttrs_max_pool2d *attrs = BURN_ATTRS(max_pool2d, call);
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
+  BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_pair(info, &attrs->kernel_size, "kernel_size", 1));
   BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
   BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
@@ -196,10 +206,10 @@ BURN_RULE(max_pool2d_with_indices) {
 BURN_RULE(pool2d_backward) {
   const BurnPrimitive *grad = call->inputs[0];
   const BurnAttr *shape = &call->attrs[0]; /* input_shape comes first in all of them */
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
+  BURN_TRY(check_planes(info, call, 0));
   if (call->op == BURN_OP_max_pool2d_backward) {
     BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_INT, "an int tensor"));
-    BURN_TRY(burn__infer_rank(info, call, 1, 4));
+    BURN_TRY(check_planes(info, call, 1));
     for (uint32_t i = 0; i < 4; i++) {
       if (grad->shape[i] == call->inputs[1]->shape[i]) continue;
       return BURN_FAIL(INVALID_SHAPE, "%s: grad and indices differ in axis %u: %lld and %lld", info->name, i,
@@ -219,7 +229,7 @@ BURN_RULE(pool2d_backward) {
 
 BURN_RULE(adaptive_avg_pool2d) {
   const BurnAttr *size = &call->attrs[0];
-  BURN_TRY(burn__infer_rank(info, call, 0, 4));
+  BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_pair(info, size, "output_size", 1));
   const BurnPrimitive *x = call->inputs[0];
   *out = burn_primitive_desc(x);

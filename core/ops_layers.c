@@ -21,9 +21,7 @@ BurnTensor *burn_conv1d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, Bur
     const BurnStatus status =
         BURN_FAIL(INVALID_SHAPE, "conv1d: x %s and weight %s; rank 3 expected", burn__shape_text(&l, from.rank, from.dims),
                   burn__shape_text(&r, kernel.rank, kernel.dims));
-    burn_drop(x);
-    burn_drop(weight);
-    burn_drop(bias);
+    burn__tensor_take_all((BurnTensor *const[]){x, weight, bias}, 3, "conv1d");
     return burn__tensor_failed(status);
   }
   const BurnConv2dOptions wide = {{1, options.stride}, {0, options.padding}, {1, options.dilation}, options.groups, {0, 0}};

@@ -88,8 +88,8 @@ static BurnTensor *indexed(uint32_t op, int dim, BurnTensor *const *inputs, uint
     const BurnAttr attr = burn_attr_i64(axis);
     return burn__apply(op, inputs, input_count, &attr, 1);
   }
-  for (uint32_t i = 1; i < input_count; i++) burn__tensor_take(inputs[i], name);
-  return fail(inputs[0], name, status);
+  burn__tensor_take_all(inputs, input_count, name);
+  return burn__tensor_failed(status);
 }
 
 BurnTensor *burn_select(BurnTensor *x, int dim, BurnTensor *indices) {
@@ -322,8 +322,8 @@ BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges, uint32_t c
   BurnStatus status = resolve_ranges(x, "slice_assign", ranges, count, &part);
   if (status == BURN_OK) status = check_part_shape(x, &part, values);
   if (status != BURN_OK) {
-    burn__tensor_take(values, "slice_assign");
-    return fail(x, "slice_assign", status);
+    burn__tensor_take_all((BurnTensor *const[]){x, values}, 2, "slice_assign");
+    return burn__tensor_failed(status);
   }
   const uint32_t rank = burn_rank(x);
   const BurnAttr attrs[] = {burn_attr_i64s(part.starts, rank), burn_attr_i64s(part.steps, rank)};
@@ -402,7 +402,7 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
 
 /* Takes all of them. */
 static BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, const char *user, BurnStatus status) {
-  for (size_t i = 0; i < count; i++) burn__tensor_take(tensors[i], user);
+  burn__tensor_take_all(tensors, count, user);
   return burn__tensor_failed(status);
 }
 

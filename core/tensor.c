@@ -114,6 +114,14 @@ void burn__tensor_take(BurnTensor *x, const char *user) {
   burn__device_release(device);
 }
 
+void burn__tensor_take_all(BurnTensor *const *tensors, size_t count, const char *user) {
+  for (size_t i = 0; i < count; i++) {
+    bool again = false;
+    for (size_t j = 0; j < i && !again; j++) again = tensors[j] == tensors[i];
+    if (!again) burn__tensor_take(tensors[i], user);
+  }
+}
+
 BurnTensor *burn_clone(const BurnTensor *x) {
   if (!x) return NULL;
   const BurnStatus status = burn__tensor_check(x, "clone");
@@ -242,7 +250,7 @@ static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32
                        burn_device_name(*device), burn_device_name(inputs[i]->device));
     }
     *device = inputs[i]->device;
-    for (uint32_t j = 0; j < i && count <= FEW_INPUTS; j++) {
+    for (uint32_t j = 0; j < i; j++) {
       if (inputs[j] == inputs[i]) return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", op);
     }
   }
@@ -289,11 +297,7 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
   } else {
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   }
-  for (uint32_t i = 0; i < input_count; i++) {
-    bool again = false; /* a handle given twice is still taken once */
-    for (uint32_t j = 0; j < i && input_count <= FEW_INPUTS; j++) again = again || inputs[j] == inputs[i];
-    if (!again) burn__tensor_take(inputs[i], name);
-  }
+  burn__tensor_take_all(inputs, input_count, name);
 }
 
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {

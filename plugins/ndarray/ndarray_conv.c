@@ -79,13 +79,26 @@ static int64_t make_vectors(const NdConvPlan *plan, const NdConvPhase *phase, in
   return count;
 }
 
-static bool scratch_open(const NdConvPlan *plan, Scratch *scratch) {
+/* Fills in capacity and bytes. */
+static void scratch_measure(const NdConvPlan *plan, Scratch *scratch, uint64_t *copy_bytes, uint64_t *vector_bytes) {
   const int64_t per_row = ceil_div(plan->phases[0].columns, plan->loops->lanes) + 1;
   const int64_t copy = plan->direct ? 0 : nd_conv_copy_elements(plan, plan->channels_in) * plan->element_bytes;
-  const uint64_t copy_bytes = ((uint64_t)copy + 63u) / 64u * 64u;
+  *copy_bytes = ((uint64_t)copy + 63u) / 64u * 64u;
   scratch->capacity = plan->band * per_row + 1;
-  const uint64_t vector_bytes = (uint64_t)(plan->phase_count * scratch->capacity) * sizeof(NdConvVector);
-  scratch->bytes = copy_bytes + vector_bytes + (uint64_t)plan->phase_count * sizeof(int64_t);
+  *vector_bytes = (uint64_t)(plan->phase_count * scratch->capacity) * sizeof(NdConvVector);
+  scratch->bytes = *copy_bytes + *vector_bytes + (uint64_t)plan->phase_count * sizeof(int64_t);
+}
+
+static void scratch_reserve(const NdConvPlan *plan) {
+  Scratch scratch;
+  uint64_t copy_bytes, vector_bytes;
+  scratch_measure(plan, &scratch, &copy_bytes, &vector_bytes);
+  nd_pool_reserve(plan->nd->pool, scratch.bytes, plan->nd->host->thread_count());
+}
+
+static bool scratch_open(const NdConvPlan *plan, Scratch *scratch) {
+  uint64_t copy_bytes, vector_bytes;
+  scratch_measure(plan, scratch, &copy_bytes, &vector_bytes);
   scratch->copy = nd_pool_allocate(plan->nd->pool, scratch->bytes);
   if (!scratch->copy) return false;
   scratch->vectors = (NdConvVector *)(void *)((char *)scratch->copy + copy_bytes);
@@ -169,6 +182,7 @@ static bool conv_run(Conv *work) {
   work->shares = ceil_div(plan->channels_out, work->share);
   atomic_init(&work->out_of_memory, false);
   flops /= (double)work->shares;
+  scratch_reserve(plan);
   nd_parallel_for_flushed(plan->nd, items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }

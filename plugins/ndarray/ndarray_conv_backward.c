@@ -65,15 +65,23 @@ static void correlate_image(const WeightGradient *work, int64_t image_group, voi
   }
 }
 
+/* Bytes of scratch of slice_body: the copy of x, at grad_at the gradient's rows, at sums_at the sums. */
+static uint64_t slice_scratch(const WeightGradient *work, uint64_t *grad_at, uint64_t *sums_at) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes;
+  *grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes);
+  *sums_at = *grad_at + round_64(plan->channels_out * plan->band * padded_width(plan) * bytes);
+  return *sums_at + (uint64_t)(work->weights / plan->groups * plan->loops->lanes * bytes);
+}
+
 /* Items are pairs of slice and group. */
 static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, group_weights = work->weights / plan->groups;
   const int64_t sums_bytes = group_weights * plan->loops->lanes * bytes;
-  const uint64_t grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes);
-  const uint64_t sums_at = grad_at + round_64(plan->channels_out * plan->band * padded_width(plan) * bytes);
-  const uint64_t scratch_bytes = sums_at + (uint64_t)sums_bytes;
+  uint64_t grad_at, sums_at;
+  const uint64_t scratch_bytes = slice_scratch(work, &grad_at, &sums_at);
   char *scratch = (char *)nd_pool_allocate(plan->nd->pool, scratch_bytes);
   if (!scratch) {
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
@@ -115,6 +123,8 @@ static bool run_slices(WeightGradient *work) {
   partial_bytes = (uint64_t)(work->slices * work->weights * bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
+  uint64_t grad_at, sums_at;
+  nd_pool_reserve(plan->nd->pool, slice_scratch(work, &grad_at, &sums_at), plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)),
                   slice_body, work);
   nd_parallel_for_flushed(plan->nd, work->weights, 4096, bytes == 4 ? add_slices_f32 : add_slices_f64, work);
@@ -159,13 +169,20 @@ static void multiply_share(const WeightGradient *work, int64_t group, int64_t fi
     }
 }
 
+/* Bytes of scratch of share_body: the copy of x, at columns_at its columns. */
+static uint64_t share_scratch(const WeightGradient *work, uint64_t *columns_at) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, kernel = plan->phases->taps / plan->channels_in;
+  *columns_at = round_64(nd_conv_copy_elements(plan, work->share) * bytes);
+  return *columns_at + (uint64_t)(work->share * kernel * plan->band * plan->out_width * bytes);
+}
+
 /* Items are pairs of group and share. */
 static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, kernel = plan->phases->taps / plan->channels_in;
-  const uint64_t columns_at = round_64(nd_conv_copy_elements(plan, work->share) * bytes);
-  const uint64_t scratch_bytes = columns_at + (uint64_t)(work->share * kernel * plan->band * plan->out_width * bytes);
+  uint64_t columns_at;
+  const uint64_t scratch_bytes = share_scratch(work, &columns_at);
   char *scratch = (char *)nd_pool_allocate(plan->nd->pool, scratch_bytes);
   if (!scratch) {
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
@@ -181,6 +198,8 @@ static bool run_shares(WeightGradient *work) {
   const int64_t kernel = plan->phases->taps / plan->channels_in;
   work->share = least(plan->channels_in, ceil_div(least(512, ceil_div(plan->phases->taps * plan->groups, 16)), kernel));
   work->shares = ceil_div(plan->channels_in, work->share);
+  uint64_t columns_at;
+  nd_pool_reserve(plan->nd->pool, share_scratch(work, &columns_at), plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, plan->groups * work->shares, 1, share_body, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }

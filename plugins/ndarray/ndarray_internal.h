@@ -132,6 +132,9 @@ NdPool *nd_pool_create(const BurnHost *host);
 void nd_pool_destroy(NdPool *pool);
 void *nd_pool_allocate(NdPool *pool, uint64_t bytes); /* 64-byte aligned; NULL when out of memory even after a trim */
 void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes);
+/* Makes sure that `count` blocks of this size can be had from the cache: for scratch of loop bodies, so that how many blocks there
+ * are does not depend on how many threads happened to meet. Without memory it does less. */
+void nd_pool_reserve(NdPool *pool, uint64_t bytes, uint32_t count);
 void nd_pool_trim(NdPool *pool);
 uint64_t nd_pool_reserved(NdPool *pool); /* bytes in use and cached */
 

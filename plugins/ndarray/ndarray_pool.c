@@ -120,6 +120,14 @@ static void free_lists(NdPool *pool, NdFreeBlock **lists) {
   }
 }
 
+void nd_pool_reserve(NdPool *pool, uint64_t bytes, uint32_t count) {
+  void *blocks[64];
+  uint32_t taken = 0;
+  if (count > sizeof blocks / sizeof blocks[0]) count = sizeof blocks / sizeof blocks[0];
+  while (taken < count && (blocks[taken] = nd_pool_allocate(pool, bytes)) != NULL) taken++;
+  while (taken > 0) nd_pool_free(pool, blocks[--taken], bytes);
+}
+
 void nd_pool_trim(NdPool *pool) {
   NdFreeBlock *lists[ND_POOL_CLASSES];
   pool_lock(pool);

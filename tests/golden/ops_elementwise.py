@@ -235,7 +235,26 @@ def fractional():
         case(op, "i64 2^63", array([0, 9223372036854775807, -9223372036854775808], i64), function(array([0, 1, -1], f64), 2), (9223372036854775808,))
 
 
+def subnormals():
+    """Numbers below the smallest normal one are kept, not flushed to 0."""
+    x = array([1e-40, -1e-40, 1e-45, -1.1e-38, 0])
+    case("neg", "f32 subnormal", x, -x)
+    case("abs", "f32 subnormal", x, np.abs(x))
+    case("sign", "f32 subnormal", x, np.sign(x))
+    case("add", "f32 subnormal", [x, x], x + x)
+    case("mul", "f32 subnormal", [x, np.full_like(x, 0.5)], x * f32(0.5))
+    case("mul_scalar", "f32 subnormal", x, x * f32(3), (3,))
+    case("clamp_max", "f32 subnormal", x, np.minimum(x, f32(0)), (0,))
+    case("equal_scalar", "f32 subnormal is not 0", x, x == 0, (0,))
+    case("greater_scalar", "f32 subnormal", x, x > 0, (0,))
+    case("cast", "f32 subnormal to f64", x, x.astype(f64), (10,))
+    case("cast", "f32 subnormal to bool", x, x != 0, (1,))
+    y = array([-100, -95.5])
+    case("exp", "f32 subnormal results", y, np.exp(y.astype(f64)).astype(f32), tolerance=(1e-3, 3e-45))
+
+
 def elementwise():
+    subnormals()
     fractional()
     expanded()
     unary()

@@ -100,7 +100,7 @@ def big_case(op, name, inputs, outputs, numbers=(), tolerance=EXACT):
 
 
 def share(family):
-    """Long texts that several rows have become OPS_TEXT rows, and "$k" where they stood."""
+    """Long texts that several rows have become TEXT rows, and "$k" where they stood."""
     uses = collections.Counter(text for row in rows for field in (0, 2) for text in row[2][field].split(";"))
     shared = [text for text, count in uses.items() if count > 1 and len(text) > 40]
     names = {text: f"${k}" for k, text in enumerate(shared)}
@@ -113,12 +113,12 @@ def share(family):
 def write(family):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"ops_{family}_golden.h")
     with open(path, "w") as file:
-        file.write("/* Written by make_ops_golden.py; do not edit. Rows of OPS_TEXT and OPS_GOLDEN, see tests/unit/ops_case.h. */\n")
+        file.write("/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */\n")
         for text in share(family):
-            file.write(f"OPS_TEXT({literal(text)})\n")
+            file.write(f"TEXT({literal(text)})\n")
         for op, name, fields, tolerance in rows:
             body = ", ".join(literal(field) for field in fields)
-            row = f'OPS_GOLDEN("{op}", "{name}", {body}, {tolerance[0]:g}, {tolerance[1]:g})\n'
+            row = f'CASE("{op}", "{name}", {body}, {tolerance[0]:g}, {tolerance[1]:g})\n'
             file.write(row if len(row) < 128 else row.replace('", ', '",\n    '))
     print(f"{path}: {len(rows)} cases, {os.path.getsize(path)} bytes")
     rows.clear()

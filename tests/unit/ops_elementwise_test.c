@@ -2,20 +2,19 @@
 #include "ops_case.h"
 
 static const char *const texts[] = {
-#define OPS_TEXT(text) text,
-#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute)
+#define TEXT(text) text,
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
 #include "../golden/ops_elementwise_golden.h"
-#undef OPS_TEXT
-#undef OPS_GOLDEN
+#undef TEXT
+#undef CASE
 };
 
 static const OpsGolden goldens[] = {
-#define OPS_TEXT(text)
-#define OPS_GOLDEN(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
+#define TEXT(text)
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_elementwise_golden.h"
-#undef OPS_TEXT
-#undef OPS_GOLDEN
+#undef TEXT
+#undef CASE
 };
 
 #define UNARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0)))

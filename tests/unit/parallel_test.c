@@ -219,6 +219,18 @@ static void test_results_do_not_depend_on_threads(void **state) {
   fclose(file);
 }
 
+/* Whether an op runs on one thread or on many, inside a chunk or alone, subnormal numbers stay what they are. */
+static void test_subnormals_at_every_size(void **state) {
+  static const int64_t counts[] = {1, 100, 70001};
+  static float found[70001];
+  for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    BurnTensor *x = burn_mul_scalar(burn_full(*state, BURN_SHAPE(counts[c]), BURN_DTYPE_F32, 0x1p-130), 0.5);
+    assert_string_equal(burn_status_message(burn_read_f32(x, found, (size_t)counts[c])), "ok");
+    const float expected = 0x1p-131f;
+    for (int64_t i = 0; i < counts[c]; i++) assert_memory_equal(&found[i], &expected, sizeof expected);
+  }
+}
+
 /* Opens the device that lends the host; after the tests that fork, whose children choose their own number of threads. */
 static int open_lender(void **state) {
   *state = burn_device_open("lend<ndarray>");
@@ -235,10 +247,9 @@ int main(void) {
       cmocka_unit_test(test_results_do_not_depend_on_threads),
   };
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_item_once),
-      cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_concurrent_callers),
-      cmocka_unit_test(test_thread_count),
+      cmocka_unit_test(test_every_item_once),          cmocka_unit_test(test_nested),
+      cmocka_unit_test(test_concurrent_callers),       cmocka_unit_test(test_thread_count),
+      cmocka_unit_test(test_subnormals_at_every_size),
   };
   unsetenv("BURN_THREADS");
   const int failed = cmocka_run_group_tests_name("threads of a process", alone, NULL, NULL);

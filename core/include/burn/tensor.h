@@ -22,6 +22,17 @@ typedef struct BurnShape {
   int64_t dims[BURN_MAX_RANK];
 } BurnShape;
 #ifdef __cplusplus
+}
+#include <initializer_list>
+extern "C" {
+static inline BurnShape burn_shape_of(std::initializer_list<int64_t> dims) {
+  BurnShape shape = {0, {0}};
+  for (int64_t dim : dims) {
+    if (shape.rank < BURN_MAX_RANK) shape.dims[shape.rank] = dim;
+    shape.rank++; /* too many are refused where the shape is used */
+  }
+  return shape;
+}
 #define BURN_SHAPE(...) burn_shape_of({__VA_ARGS__})
 #else
 #define BURN_SHAPE(...) \

@@ -1,0 +1,265 @@
+/* tensor_test.c - making, inspecting, reading, writing, printing and moving tensors; memory queries; handles on threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/burn.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static BurnDevice *device;
+
+static int open_device(void **state) {
+  (void)state;
+  device = burn_device_open("ndarray");
+  return burn_device_status(device) == BURN_OK ? 0 : -1;
+}
+
+static int close_device(void **state) {
+  (void)state;
+  const int64_t left = burn_device_memory(device).live_tensors;
+  burn_device_close(device);
+  return left == 0 ? 0 : -1;
+}
+
+static void must(BurnStatus status) {
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+}
+
+/* -- make and read ------------------------------------------------------------------------------------------------- */
+
+static void test_from_host_and_back(void **state) {
+  (void)state;
+  const float f32[] = {1.5f, -2};
+  const double f64[] = {1e300, -0.0};
+  const int32_t i32[] = {INT32_MIN, 7};
+  const int64_t i64[] = {INT64_MIN, INT64_MAX};
+  const uint8_t u8[] = {0, 255};
+  const bool flags[] = {true, false};
+  unsigned char out[16];
+  must(burn_read(burn_tensor_f32(device, f32, BURN_SHAPE(2)), out, sizeof f32));
+  assert_memory_equal(out, f32, sizeof f32);
+  must(burn_read(burn_tensor_f64(device, f64, BURN_SHAPE(1, 2)), out, sizeof f64));
+  assert_memory_equal(out, f64, sizeof f64);
+  must(burn_read(burn_tensor_i32(device, i32, BURN_SHAPE(2, 1)), out, sizeof i32));
+  assert_memory_equal(out, i32, sizeof i32);
+  must(burn_read(burn_tensor_i64(device, i64, BURN_SHAPE(2)), out, sizeof i64));
+  assert_memory_equal(out, i64, sizeof i64);
+  must(burn_read(burn_tensor_u8(device, u8, BURN_SHAPE(2)), out, sizeof u8));
+  assert_memory_equal(out, u8, sizeof u8);
+  must(burn_read(burn_tensor_bool(device, flags, BURN_SHAPE(2)), out, sizeof flags));
+  assert_memory_equal(out, flags, sizeof flags);
+  must(burn_read(burn_tensor_from(device, "\x02\x00\xff", BURN_DTYPE_BOOL, BURN_SHAPE(3)), out, 3));
+  assert_memory_equal(out, "\x01\x00\x01", 3);                              /* bool is 0 or 1, whatever came in */
+  must(burn_read(burn_tensor_f32(device, NULL, BURN_SHAPE(0, 3)), out, 0)); /* nothing needs no data */
+}
+
+static void test_reading_converts(void **state) {
+  (void)state;
+  const double values[] = {1.9, -1.9, 1e30, NAN};
+  float single[4];
+  int64_t whole[4];
+  must(burn_read_f32(burn_tensor_f64(device, values, BURN_SHAPE(4)), single, 4));
+  assert_true(fabs((double)single[0] - 1.9) < 1e-6 && isnan(single[3]));
+  must(burn_read_i64(burn_tensor_f64(device, values, BURN_SHAPE(4)), whole, 4));
+  assert_true(whole[0] == 1 && whole[1] == -1 && whole[2] == INT64_MAX && whole[3] == 0);
+  double scalar = 0;
+  must(burn_read_scalar(burn_tensor_bool(device, (bool[]){true}, BURN_SHAPE(1, 1)), &scalar));
+  assert_true(scalar > 0.5 && scalar < 1.5);
+}
+
+static void test_the_data_is_copied(void **state) {
+  (void)state;
+  float values[] = {1, 2, 3};
+  BurnTensor *x = burn_tensor_f32(device, values, BURN_SHAPE(3));
+  values[0] = 99;
+  double total = 0;
+  must(burn_read_scalar(burn_sum(x), &total));
+  assert_true(total > 5.5 && total < 6.5);
+}
+
+static void test_inspection(void **state) {
+  (void)state;
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 3, 5), BURN_DTYPE_I32);
+  const BurnShape shape = burn_shape(x);
+  assert_int_equal(shape.rank, 3);
+  assert_true(shape.dims[0] == 2 && shape.dims[1] == 3 && shape.dims[2] == 5 && shape.dims[3] == 0);
+  assert_int_equal(burn_rank(x), 3);
+  assert_int_equal(burn_dim(x, 1), 3);
+  assert_int_equal(burn_dim(x, -1), 5);
+  assert_int_equal(burn_dim(x, 3), -1);
+  assert_int_equal(burn_dim(x, -4), -1);
+  assert_int_equal(burn_element_count(x), 30);
+  assert_int_equal(burn_dtype(x), BURN_DTYPE_I32);
+  assert_ptr_equal(burn_tensor_device(x), device);
+  assert_true(burn_tensor_status(x) == BURN_OK);
+  assert_false(burn_is_tracked(x));
+  burn_drop(x);
+}
+
+static void test_write(void **state) {
+  (void)state;
+  const float fresh[] = {7, 8};
+  float found[2];
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2), BURN_DTYPE_F32), *kept = burn_clone(x), *before = x;
+  must(burn_write(&x, fresh, sizeof fresh));
+  must(burn_read_f32(kept, found, 2)); /* a clone keeps the old values */
+  assert_true(fabsf(found[0]) + fabsf(found[1]) < 1e-9f);
+  before = x;
+  const BurnStatus status = burn_write(&x, fresh, 3);
+  assert_string_equal(burn_status_message(status), "write: 3 bytes given, the tensor has 8");
+  assert_ptr_equal(x, before);
+  must(burn_read_f32(x, found, 2)); /* and a failure leaves it as it was */
+  assert_memory_equal(found, fresh, sizeof fresh);
+}
+
+/* -- print ------------------------------------------------------------------------------------------------------------ */
+
+/* Takes x: what burn_print_to writes; the caller frees it. */
+static char *printed(BurnTensor *x) {
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  burn_print_to(file, x);
+  char *text = calloc(1, 1 << 16);
+  assert_non_null(text);
+  rewind(file);
+  const size_t bytes = fread(text, 1, (1 << 16) - 1, file);
+  text[bytes] = '\0';
+  fclose(file);
+  return text;
+}
+
+static void check_printed(BurnTensor *x, const char *expected) {
+  char *text = printed(x);
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static void test_print(void **state) {
+  (void)state;
+  const float values[] = {1, -2.5f, NAN, INFINITY};
+  check_printed(
+      burn_tensor_f32(device, values, BURN_SHAPE(2, 2)),
+      "Tensor {\n  data:\n [[1.0, -2.5],\n  [NaN, inf]],\n  shape:  [2,2],\n  device:  ndarray,\n  kind:  \"Float\",\n"
+      "  dtype:  \"f32\",\n}\n");
+  check_printed(burn_tensor_i64(device, (int64_t[]){INT64_MAX, -1}, BURN_SHAPE(2)),
+                "Tensor {\n  data:\n [9223372036854775807, -1],\n  shape:  [2],\n  device:  ndarray,\n  kind:  \"Int\",\n"
+                "  dtype:  \"i64\",\n}\n");
+  check_printed(
+      burn_tensor_bool(device, (bool[]){true, false}, BURN_SHAPE(2)),
+      "Tensor {\n  data:\n [true, false],\n  shape:  [2],\n  device:  ndarray,\n  kind:  \"Bool\",\n  dtype:  \"bool\",\n}\n");
+  char *text = printed(burn_exp(burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64)));
+  assert_non_null(strstr(text, "exp: not defined for i64; it takes float tensors"));
+  free(text);
+  text = printed(burn_arange(device, 0, 2000, 1)); /* big ones are shortened */
+  assert_non_null(strstr(text, "[0, 1, 2, ..., 1997, 1998, 1999]"));
+  free(text);
+}
+
+/* -- devices ---------------------------------------------------------------------------------------------------------- */
+
+static void test_to_device(void **state) {
+  (void)state;
+  BurnDevice *other = burn_device_open("ndarray:gemm=builtin");
+  BurnTensor *x = burn_arange(device, 0, 6, 1);
+  BurnTensor *same = burn_to_device(x, device);
+  assert_ptr_equal(same, x);
+  BurnTensor *moved = burn_to_device(burn_transpose(burn_reshape(same, BURN_SHAPE(2, 3))), other);
+  assert_ptr_equal(burn_tensor_device(moved), other);
+  int64_t found[6];
+  must(burn_read_i64(moved, found, 6));
+  assert_memory_equal(found, ((int64_t[]){0, 3, 1, 4, 2, 5}), sizeof found);
+  burn_device_close(other);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  const BurnMemoryStats before = burn_device_memory(device);
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(1000, 1000), BURN_DTYPE_F32);
+  const BurnMemoryStats during = burn_device_memory(device);
+  assert_int_equal(during.live_tensors, before.live_tensors + 1);
+  assert_true(during.bytes_in_use >= before.bytes_in_use + 4000000);
+  assert_true(during.bytes_reserved >= during.bytes_in_use && during.bytes_peak >= during.bytes_in_use);
+  BurnTensor *view = burn_transpose(burn_clone(x)); /* a view costs no memory */
+  assert_true(burn_device_memory(device).bytes_in_use < during.bytes_in_use + 100000);
+  burn_drop(x);
+  burn_drop(view);
+  must(burn_device_sync(device));
+  burn_device_trim(device);
+  const BurnMemoryStats after = burn_device_memory(device);
+  assert_int_equal(after.live_tensors, before.live_tensors);
+  assert_int_equal(after.bytes_in_use, before.bytes_in_use);
+  assert_true(after.bytes_reserved < 4000000 && after.bytes_peak >= during.bytes_in_use);
+}
+
+/* -- threads ---------------------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 60 };
+
+typedef struct Worker {
+  BurnTensor *x, *y; /* clones of its own of tensors that all threads share */
+  double result;
+} Worker;
+
+/* Chains whose ops could work in place if nobody else held the values. */
+static void *work(void *context) {
+  Worker *worker = context;
+  for (int i = 0; i < ROUNDS; i++) {
+    BurnTensor *product = burn_matmul(burn_clone(worker->x), burn_clone(worker->y));
+    BurnTensor *sum = burn_add(burn_relu(burn_clone(worker->x)), burn_neg(burn_clone(worker->y)));
+    if (burn_read_scalar(burn_sum(burn_add(product, burn_mul_scalar(sum, 0.5))), &worker->result) != BURN_OK) break;
+  }
+  burn_drop(worker->x);
+  burn_drop(worker->y);
+  return NULL;
+}
+
+static void test_tensors_are_shared_by_threads(void **state) {
+  (void)state;
+  BurnTensor *x = burn_random_normal(device, BURN_SHAPE(40, 40), BURN_DTYPE_F32, 0, 1);
+  BurnTensor *y = burn_random_normal(device, BURN_SHAPE(40, 40), BURN_DTYPE_F32, 0, 1);
+  float before[1600], after[1600];
+  must(burn_read_f32(burn_clone(x), before, 1600));
+  Worker workers[THREADS];
+  pthread_t threads[THREADS];
+  for (int i = 0; i < THREADS; i++) workers[i] = (Worker){burn_clone(x), burn_clone(y), NAN};
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  for (int i = 0; i < THREADS; i++) {
+    assert_memory_equal(&workers[i].result, &workers[0].result, sizeof workers[0].result);
+    assert_true(isfinite(workers[i].result));
+  }
+  must(burn_read_f32(x, after, 1600));
+  assert_memory_equal(before, after, sizeof before);
+  burn_drop(y);
+}
+
+static void test_version(void **state) {
+  (void)state;
+  int major = -1, minor = -1, patch = -1;
+  assert_int_equal(sscanf(burn_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+  assert_true(major >= 0 && minor >= 0 && patch >= 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_from_host_and_back, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_reading_converts, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_the_data_is_copied, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_inspection, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_write, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_print, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_to_device, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_memory, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_tensors_are_shared_by_threads, open_device, close_device),
+      cmocka_unit_test(test_version),
+  };
+  return cmocka_run_group_tests_name("tensors", tests, NULL, NULL);
+}
