@@ -422,6 +422,13 @@ BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
     return fail_all(tensors, count, "stack", count ? BURN_FAIL(OUT_OF_MEMORY, "stack: no memory for %zu tensors", count)
                                                    : BURN_FAIL(INVALID_ARGUMENT, "stack: no tensors given"));
   }
+  for (size_t i = 1; i < count; i++) {
+    for (size_t j = 0; j < i; j++) {
+      if (tensors[j] != tensors[i]) continue;
+      free(wide);
+      return fail_all(tensors, count, "stack", BURN_FAIL(TENSOR_TAKEN, "stack: the same tensor is given twice; give a burn_clone of it"));
+    }
+  }
   const int axis = dim < 0 ? dim + (int)burn_rank(tensors[0]) + 1 : dim;
   for (size_t i = 0; i < count; i++) wide[i] = burn_unsqueeze_dim(tensors[i], dim);
   BurnTensor *result = burn_cat(wide, count, axis);

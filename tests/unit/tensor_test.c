@@ -63,7 +63,7 @@ static void test_from_host_and_back(void **state) {
 
 static void test_reading_converts(void **state) {
   (void)state;
-  const double values[] = {1.9, -1.9, 1e30, NAN};
+  const double values[] = {1.9, -1.9, 1e30, (double)NAN};
   float single[4];
   int64_t whole[4];
   must(burn_read_f32(burn_tensor_f64(device, values, BURN_SHAPE(4)), single, 4));
@@ -229,7 +229,7 @@ static void test_tensors_are_shared_by_threads(void **state) {
   must(burn_read_f32(burn_clone(x), before, 1600));
   Worker workers[THREADS];
   pthread_t threads[THREADS];
-  for (int i = 0; i < THREADS; i++) workers[i] = (Worker){burn_clone(x), burn_clone(y), NAN};
+  for (int i = 0; i < THREADS; i++) workers[i] = (Worker){burn_clone(x), burn_clone(y), (double)NAN};
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   for (int i = 0; i < THREADS; i++) {
