@@ -50,7 +50,8 @@ def cast_to(x, dtype):
         return x != 0
     if np.issubdtype(x.dtype, np.floating) and np.issubdtype(dtype, np.integer):
         info = np.iinfo(dtype)
-        whole = [0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v) for v in x.astype(f64)]
+        whole = [0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v)
+                 for v in x.astype(f64)]
         return np.array(whole, dtype)
     return x.astype(dtype)
 
@@ -117,7 +118,8 @@ def binary():
         case(op, "f32 many, row on the left", [x, y], Digest(n(function(t64(x), t64(y)))), tolerance=(1e-5, 1e-3))
         case(op, "f32 empty against one", [np.zeros((0, 2), f32), np.ones((1, 2), f32)], np.zeros((0, 2), f32))
         case(op, "f32 rank 8", [Pattern(f32, (1, 2, 1, 2, 1, 2, 1, 3), 1), Pattern(f32, (2, 1, 1, 2, 1, 1, 1, 3), 2)],
-             Digest(n(function(t64(Pattern(f32, (1, 2, 1, 2, 1, 2, 1, 3), 1)), t64(Pattern(f32, (2, 1, 1, 2, 1, 1, 1, 3), 2))))),
+             Digest(n(function(t64(Pattern(f32, (1, 2, 1, 2, 1, 2, 1, 3), 1)),
+                               t64(Pattern(f32, (2, 1, 1, 2, 1, 1, 1, 3), 2))))),
              tolerance=(3e-6, 1e-5))
     for name, values in (("i32", I32), ("i64", I64), ("u8", U8)):
         x, y = pairs(values)
@@ -232,7 +234,8 @@ def fractional():
         for value in (1.5, -0.5, 1e20, -inf, nan):
             case(op, f"i32 {value}", x, function(x.astype(f64), value), (value,))
         case(op, "u8 -1", array([0, 1, 255], u8), function(array([0, 1, 255], f64), -1), (-1,))
-        case(op, "i64 2^63", array([0, 9223372036854775807, -9223372036854775808], i64), function(array([0, 1, -1], f64), 2), (9223372036854775808,))
+        case(op, "i64 2^63", array([0, 9223372036854775807, -9223372036854775808], i64), function(array([0, 1, -1], f64), 2),
+             (9223372036854775808,))
 
 
 def subnormals():

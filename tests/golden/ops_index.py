@@ -8,7 +8,8 @@ def index_expanded():
     case("scatter_add", "expanded", [x, picks, x], x + np.array([[0], [7], [0]], f32), (0,))
     case("select_add", "expanded", [x, np.ones(3, i64), x], x + np.array([[0], [7], [0]], f32), (0,))
     case("select", "expanded", [x, np.ones(2, i64)], np.full((2, 4), 2, f32), (0,))
-    case("mask_fill", "expanded", [x, repeated(array([[1, 0, 0, 1]], b8), (3, 4))], np.where(array([[1, 0, 0, 1]], b8), f32(9), x), (9,))
+    case("mask_fill", "expanded", [x, repeated(array([[1, 0, 0, 1]], b8), (3, 4))],
+         np.where(array([[1, 0, 0, 1]], b8), f32(9), x), (9,))
 
 
 def index():
@@ -32,14 +33,16 @@ def index():
             out = x.copy()
             for k, row in enumerate(picks):
                 out[:, row] += rows_[:, k]
-            case("select_add", f"{tail} repeated add up", [x, picks, rows_], out, (1,), (2e-6, 1e-6) if name == "f32" else EXACT)
+            case("select_add", f"{tail} repeated add up", [x, picks, rows_], out, (1,),
+                 (2e-6, 1e-6) if name == "f32" else EXACT)
             values = Pattern(x.dtype.type, (2, 5, 4), 9).array if name != "u8" else np.arange(40, dtype=u8).reshape(2, 5, 4)
             out = x.copy()
             for i in range(2):
                 for j in range(5):
                     for k in range(4):
                         out[i, where[i, j, k], k] += values[i, j, k]
-            case("scatter_add", f"{tail} repeated add up", [x, where, values], out, (1,), (2e-6, 1e-6) if name == "f32" else EXACT)
+            case("scatter_add", f"{tail} repeated add up", [x, where, values], out, (1,),
+                 (2e-6, 1e-6) if name == "f32" else EXACT)
             case("scatter_add", f"{tail} no indices", [x, where[:, :0], values[:, :0]], x, (-2,))
         mask = Pattern(i64, (2, 3, 4), 8).array % 3 == 0
         other = np.logical_not(x) if name == "bool" else (x[:, :, ::-1] + 1).astype(x.dtype)
@@ -48,7 +51,8 @@ def index():
              np.where(mask[:, :1], other[:, :, :1], x[:1]))
         value = 1 if name == "bool" else 7
         case("mask_fill", name, [x, mask], np.where(mask, np.array(value, x.dtype), x), (value,))
-        case("mask_fill", f"{name} mask broadcasts", [x, mask[:1, :, :1]], np.where(mask[:1, :, :1], np.array(value, x.dtype), x), (value,))
+        case("mask_fill", f"{name} mask broadcasts", [x, mask[:1, :, :1]],
+             np.where(mask[:1, :, :1], np.array(value, x.dtype), x), (value,))
     x = KINDS["f32"]
     case("mask_fill", "x of size 1 stretches too", [array([[5.0]]), array([[0, 1, 0]], b8)], array([[5, 9, 5]]), (9,))
     case("mask_fill", "f32 with -inf", [x, x > 0], np.where(x > 0, f32(-inf), x), (-inf,))

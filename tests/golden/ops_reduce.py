@@ -3,7 +3,8 @@ from ops_golden import *
 
 
 def int_mean(total, count):
-    return np.array([0 if count == 0 else abs(int(v)) // count * (1 if v >= 0 else -1) for v in total.reshape(-1)]).reshape(total.shape)
+    return np.array([0 if count == 0 else abs(int(v)) // count * (1 if v >= 0 else -1)
+                     for v in total.reshape(-1)]).reshape(total.shape)
 
 
 def first_index(x, dim, largest):
@@ -18,7 +19,8 @@ def first_index(x, dim, largest):
 
 
 def reduce_floats():
-    special = array([[[nan, 1, 2, 3], [4, inf, -inf, 5], [2, 7, 7, -1]], [[0.0, -0.0, 0.0, -0.0], [-inf, -inf, 1, 1], [inf, 3, inf, 3]]])
+    special = array([[[nan, 1, 2, 3], [4, inf, -inf, 5], [2, 7, 7, -1]],
+                     [[0.0, -0.0, 0.0, -0.0], [-inf, -inf, 1, 1], [inf, 3, inf, 3]]])
     inputs = {"f32": Pattern(f32, (2, 3, 4), 7), "f64": Pattern(f64, (3, 2, 5), 9), "f32 special": special}
     for name, x in inputs.items():
         dtype = arr(x).dtype.type

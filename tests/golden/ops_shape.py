@@ -19,7 +19,8 @@ def creation():
     case("full", "empty", None, np.zeros((2, 0), f32), (9, 4, 2, 0))
     case("full", "i32 truncates", None, np.full((2,), -1, i32), (5, -1.9, 2))
     case("eye", "size 0", None, np.zeros((0, 0), f32), (9, 0))
-    for start, end, step in ((0, 5, 1), (-3, 4, 2), (3, 3, 1), (5, 2, 1), (0, 10, 4), (-9007199254740993, -9007199254740990, 1)):
+    for start, end, step in ((0, 5, 1), (-3, 4, 2), (3, 3, 1), (5, 2, 1), (0, 10, 4),
+                             (-9007199254740993, -9007199254740990, 1)):
         case("arange", f"{start} to {end} by {step}", None, np.arange(start, end, step, dtype=i64), (start, end, step))
 
 
@@ -52,7 +53,8 @@ def views():
     case("squeeze", "one element keeps an axis", array([[[7.0]]]), array([7.0]))
     for dim in (0, 2, -1, -5):
         case("squeeze_dim", f"{dim}", ones, np.squeeze(ones, dim), (dim,))
-    for name, x in (("f32", array([[1], [2], [3]])), ("i64", array([[4], [5], [6]], i64)), ("bool", array([[1], [0], [1]], b8))):
+    for name, x in (("f32", array([[1], [2], [3]])), ("i64", array([[4], [5], [6]], i64)),
+                    ("bool", array([[1], [0], [1]], b8))):
         case("expand", f"{name}", x, np.broadcast_to(x, (3, 4)), (3, 4))
         case("expand", f"{name} leading axes", x, np.broadcast_to(x, (2, 2, 3, 2)), (2, 2, 3, 2))
         case("expand", f"{name} -1 keeps", x, np.broadcast_to(x, (5, 3, 1)), (5, -1, -1))
@@ -73,7 +75,8 @@ def burn_slice(x, ranges):
     return out
 
 
-RANGES = {"leading axis": [(1, END, 1)], "two axes": [(0, 1, 1), (1, 3, 1)], "negative bounds": [(-1, END, 1), (-2, -1, 1), (1, -1, 1)],
+RANGES = {"leading axis": [(1, END, 1)], "two axes": [(0, 1, 1), (1, 3, 1)],
+          "negative bounds": [(-1, END, 1), (-2, -1, 1), (1, -1, 1)],
           "clamped": [(0, 99, 1), (-99, 2, 1)], "steps": [(0, END, 1), (0, END, 2), (1, 4, 2)],
           "backwards": [(0, END, -1), (0, END, -1), (0, END, -1)], "backwards by two": [(0, END, 1), (0, 3, -2), (0, 4, -3)],
           "empty": [(0, END, 1), (2, 2, 1)], "descending is empty": [(0, 1, 1), (2, 1, 1)], "all": []}
@@ -86,7 +89,8 @@ def flat_ranges(ranges):
 def expanded_parts():
     x = repeated(array([[1], [2], [4]]), (3, 4))
     case("cat", "expanded", [x, x], np.concatenate([x, x], 0), (0,))
-    case("slice_assign", "expanded", [x, np.zeros((3, 2), f32)], np.concatenate([np.zeros((3, 2), f32), x[:, 2:]], 1), (0, END, 1, 0, 2, 1))
+    case("slice_assign", "expanded", [x, np.zeros((3, 2), f32)], np.concatenate([np.zeros((3, 2), f32), x[:, 2:]], 1),
+         (0, END, 1, 0, 2, 1))
     case("reshape", "expanded", x, x.reshape(2, 6), (2, 6))
     case("repeat_dim", "expanded", x, np.concatenate([x, x], 1), (1, 2))
 
