@@ -94,6 +94,7 @@ static BurnStatus BURN_CALL trace_submit(void *self, const BurnOpCall *call) {
 }
 
 static void write_totals(const Trace *trace) {
+  if (trace->events == 0) return; /* the device did not even open, or nothing was computed */
   fprintf(trace->file, "trace: %-24s %10s %12s %12s\n", "op", "calls", "total ms", "mean us");
   uint64_t nanoseconds = 0;
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
