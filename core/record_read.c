@@ -381,6 +381,8 @@ BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **i
   Reader reader = {bytes, count, 0, 0};
   BurnValue *top = NULL;
   if (count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return corrupt(0, "gzip where plain MessagePack was expected");
+  if (count == 0) return corrupt(0, "the file is empty");
+  if ((bytes[0] & 0xf0) != 0x80 && bytes[0] != 0xde && bytes[0] != 0xdf) return corrupt(0, "no MessagePack map: not a record");
   BurnStatus status = read_value(&reader, 0, &top);
   if (status != BURN_OK) return status;
   if (reader.offset < count) status = corrupt(reader.offset, "something after the end");

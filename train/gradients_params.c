@@ -6,7 +6,8 @@
 #include "param_map.h"
 
 struct BurnGradientsParams {
-  BurnParamMap map; /* of BurnTensor *; NULL once taken */
+  BurnStatus status; /* why a gradient is missing; told by whoever uses the object */
+  BurnParamMap map;  /* of BurnTensor *; NULL once taken */
 };
 
 typedef struct LinkContext {
@@ -27,17 +28,19 @@ static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
   }
   burn_drop(*entry);
   *entry = gradient;
-  return BURN_OK;
+  return burn_status_annotate(burn_tensor_status(gradient), "gradient of %s", tensor->path);
+}
+
+BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients) {
+  if (gradients) return gradients->status;
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when they were linked");
 }
 
 BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
   LinkContext link = {gradients, calloc(1, sizeof *link.linked)};
   if (link.linked) {
     link.linked->map.value_bytes = sizeof(BurnTensor *);
-    if (gradients && burn_module_visit(module, link_one, &link) != BURN_OK) {
-      burn_gradients_params_drop(link.linked);
-      link.linked = NULL;
-    }
+    if (gradients) link.linked->status = burn_module_visit(module, link_one, &link);
   }
   burn_gradients_drop(gradients);
   return link.linked;
@@ -89,9 +92,13 @@ static BurnStatus accumulate_one(BurnGradientsParams *sum, uint64_t param_id, Bu
 }
 
 BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more) {
-  BurnStatus status = BURN_OK;
+  BurnStatus status;
   size_t i;
-  if (!more) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when they were linked");
+  status = burn__gradients_params_status(more);
+  if (status != BURN_OK) {
+    burn_gradients_params_drop(more);
+    return status;
+  }
   if (!*sum) {
     *sum = more;
     return BURN_OK;

@@ -149,14 +149,8 @@ static BurnStatus no_optimizer(void) {
 BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                double learning_rate) {
   StepContext step = {optimizer, gradients, learning_rate};
-  BurnStatus status;
-  if (!gradients) {
-    status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when they were linked");
-  } else if (!optimizer) {
-    status = no_optimizer();
-  } else {
-    status = burn_module_visit(module, step_visitor, &step);
-  }
+  BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : no_optimizer();
+  if (status == BURN_OK) status = burn_module_visit(module, step_visitor, &step);
   burn_gradients_params_drop(gradients);
   return status;
 }

@@ -24,7 +24,7 @@ typedef struct Options {
 } Options;
 
 static int fail(BurnStatus status) {
-  fprintf(stderr, "mnist: %s\n", burn_status_message(status));
+  fprintf(stderr, "error: %s\n", burn_status_message(status));
   return 1;
 }
 

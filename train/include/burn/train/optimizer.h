@@ -22,7 +22,7 @@ BURN_EXTERN_C_BEGIN
 typedef struct BurnGradientsParams BurnGradientsParams;
 
 /* Moves the gradient of every parameter of the module out of `gradients` (taken, NULL allowed). Parameters that no gradient
- * reached have no entry. NULL when out of memory. */
+ * reached have no entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum. */
 BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module);
 BURN_API size_t burn_gradients_params_count(const BurnGradientsParams *gradients);
 /* A clone of the gradient of a parameter; NULL if it has none. */
