@@ -1,0 +1,46 @@
+/* static_plugins_test.c - a plugin linked into the program comes first and works like a loaded one. */
+#define BURN_PLUGIN_STATIC trace_query
+#include "../../decorators/trace/trace_plugin.c"
+
+#include <burn/burn.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/* The list that a static build generates. The program exports it, so that libburn sees it (ENABLE_EXPORTS). */
+BURN_EXPORT extern const BurnPluginQuery burn_static_plugins[];
+const BurnPluginQuery burn_static_plugins[] = {trace_query, NULL};
+
+static const BurnPluginInfo *find(const char *name, bool usable) {
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (strcmp(info->name, name) == 0 && info->usable == usable) return info;
+  }
+  return NULL;
+}
+
+static void the_linked_in_one_wins(void **state) {
+  (void)state;
+  const BurnPluginInfo *linked = find("trace", true), *file = find("trace", false);
+  assert_non_null(linked);
+  assert_string_equal(linked->path, "linked in");
+  assert_non_null(file);
+  assert_non_null(strstr(file->reason, "hidden by the one linked in"));
+}
+
+static void it_runs(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("trace:format=count,file=/dev/null+ndarray");
+  assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
+  double sum = 0;
+  assert_int_equal(burn_read_scalar(burn_sum(burn_ones(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32)), &sum), BURN_OK);
+  assert_true(sum == 6);
+  burn_device_close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_linked_in_one_wins), cmocka_unit_test(it_runs)};
+  return cmocka_run_group_tests_name("static_plugins", tests, NULL, NULL);
+}
