@@ -40,6 +40,13 @@ static BurnStatus check_pair(const BurnOpInfo *info, const BurnAttr *pair, const
                    (long long)v[1], (long long)least);
 }
 
+/* How a window moves: what convolutions and pools have in common. */
+static BurnStatus check_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation) {
+  BURN_TRY(check_pair(info, stride, "stride", 1));
+  BURN_TRY(check_pair(info, padding, "padding", 0));
+  return check_pair(info, dilation, "dilation", 1);
+}
+
 /* [n, c, h, w] whose planes are small enough for the arithmetic below. */
 static BurnStatus check_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input) {
   BURN_TRY(burn__infer_rank(info, call, input, 4));
@@ -78,9 +85,7 @@ BURN_RULE(conv2d) {
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
-  BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
-  BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
+  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
   const int64_t groups = attrs->groups.value.i64;
   BURN_TRY(check_groups(info, groups, x->shape[1], "input"));
   BURN_TRY(check_groups(info, groups, weight->shape[0], "output"));
@@ -110,9 +115,7 @@ BURN_RULE(conv2d_weight_backward) {
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
-  BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
-  BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
+  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
   const BurnPrimitive *x = call->inputs[0], *grad = call->inputs[1];
   if (attrs->weight_shape.count != 4) return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs 4 entries", info->name);
   const int64_t *weight = attrs->weight_shape.value.i64s, groups = attrs->groups.value.i64;
@@ -140,10 +143,8 @@ BURN_RULE(conv_transpose2d) {
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
-  BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
+  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
   BURN_TRY(check_pair(info, &attrs->padding_out, "padding_out", 0));
-  BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
   const int64_t groups = attrs->groups.value.i64;
   BURN_TRY(check_groups(info, groups, x->shape[1], "input"));
   BurnShapeText l, r;
@@ -173,9 +174,7 @@ BURN_RULE(pool2d) {
   const BurnAttrs_max_pool2d *attrs = BURN_ATTRS(max_pool2d, call);
   BURN_TRY(check_planes(info, call, 0));
   BURN_TRY(check_pair(info, &attrs->kernel_size, "kernel_size", 1));
-  BURN_TRY(check_pair(info, &attrs->stride, "stride", 1));
-  BURN_TRY(check_pair(info, &attrs->padding, "padding", 0));
-  BURN_TRY(check_pair(info, &attrs->dilation, "dilation", 1));
+  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
   const int64_t *kernel = attrs->kernel_size.value.i64s, *padding = attrs->padding.value.i64s;
   const int64_t *dilation = attrs->dilation.value.i64s;
   if (call->op == BURN_OP_avg_pool2d && (dilation[0] != 1 || dilation[1] != 1)) {

@@ -222,14 +222,17 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   x = nd_contiguous(nd, nd_tensor(call->inputs[0]));
   grad = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   atomic_init(&work.out_of_memory, false);
-  if (x && grad && nd_conv_plan_forward(&work.plan, nd, &shape, NULL)) {
+  if (x && grad) {
     const NdConvPlan *plan = &work.plan;
+    const bool planned = nd_conv_plan_forward(&work.plan, nd, &shape, NULL);
     work.x = (const char *)nd_data(x);
     work.grad = (const char *)nd_data(grad);
     work.out = (char *)nd_data(out);
-    done = work.weights / plan->groups * plan->loops->lanes * plan->element_bytes <= SUMS_BYTES ? run_slices(&work)
-                                                                                                : run_shares(&work);
-    nd_conv_plan_close(&work.plan);
+    if (planned) {
+      const int64_t sums_bytes = work.weights / plan->groups * plan->loops->lanes * plan->element_bytes;
+      done = sums_bytes <= SUMS_BYTES ? run_slices(&work) : run_shares(&work);
+    }
+    nd_conv_plan_close(&work.plan); /* a failed plan too */
   }
   nd_release(nd, x);
   nd_release(nd, grad);

@@ -168,8 +168,6 @@ static BurnStatus run_float(Matmul *work, const BurnOpCall *call) {
       }                                                                                        \
     }                                                                                          \
   }
-MATMUL_INTEGER(row_i8, int8_t, uint32_t)
-MATMUL_INTEGER(row_i16, int16_t, uint32_t)
 MATMUL_INTEGER(row_i32, int32_t, uint32_t)
 MATMUL_INTEGER(row_i64, int64_t, uint64_t)
 MATMUL_INTEGER(row_u8, uint8_t, uint32_t)
@@ -181,12 +179,6 @@ static void BURN_CALL matmul_integer(void *context, int64_t begin, int64_t end) 
     const int64_t batch = item / work->m, from_b = batch_offset(work, work->rhs, batch);
     const int64_t from_a = batch_offset(work, work->lhs, batch) + item % work->m * a_row;
     switch (work->out->header.dtype) {
-      case BURN_DTYPE_I8:
-        row_i8(work, from_a, from_b, item * work->n);
-        break;
-      case BURN_DTYPE_I16:
-        row_i16(work, from_a, from_b, item * work->n);
-        break;
       case BURN_DTYPE_I32:
         row_i32(work, from_a, from_b, item * work->n);
         break;

@@ -74,8 +74,6 @@ static Span span_first(const Axis *axis) {
 /* Integer dtypes that positions can have: INDEX(NAME, type). */
 #define INDEX_TYPES(INDEX_TYPE) \
   INDEX_TYPE(U8, uint8_t)       \
-  INDEX_TYPE(I8, int8_t)        \
-  INDEX_TYPE(I16, int16_t)      \
   INDEX_TYPE(I32, int32_t)
 
 static inline void put_index(BurnDType dtype, void *to, int64_t i, int64_t value) {
