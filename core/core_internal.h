@@ -48,6 +48,15 @@ BurnDecomposition burn__op_decomposition(uint32_t op); /* NULL for primitives */
 
 /* Fills out[0 .. output_count-1]; checks inputs, kinds and attributes. The attributes must be complete. */
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
+
+enum { BURN__MAX_ATTRS = 12 };
+/* Room for the attributes of a call that lacks some. */
+typedef struct BurnAttrRoom {
+  BurnAttr attrs[BURN__MAX_ATTRS];
+  int64_t repeated[BURN__MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
+} BurnAttrRoom;
+/* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room afterwards. */
+BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room);
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 
@@ -179,6 +188,9 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
                         uint32_t attr_count);
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                          uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* The same on `device`, which must be that of the inputs; NULL: that of the inputs. */
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                    uint32_t attr_count, BurnTensor **out, uint32_t output_count);
 /* Takes x; exactly this shape, where burn_reshape would read 0 and -1 as "keep" and "compute". */
 BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape);
 /* A creation op on a device. */

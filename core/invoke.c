@@ -5,13 +5,10 @@
 
 #include <string.h>
 
-enum { MAX_ATTRS = 12 };
-
-/* A call made complete: attributes beyond those given, or with tag NONE, take the defaults of ops.def. */
+/* A call made complete. */
 typedef struct CompleteCall {
   BurnOpCall call;
-  BurnAttr attrs[MAX_ATTRS];
-  int64_t repeated[MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
+  BurnAttrRoom room;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
 } CompleteCall;
 
@@ -23,27 +20,27 @@ static bool attrs_are_complete(const BurnOpInfo *info, const BurnOpCall *call) {
   return true;
 }
 
-static BurnStatus complete_attrs(const BurnOpInfo *info, CompleteCall *complete) {
-  const BurnOpCall *call = &complete->call;
-  if (call->attr_count > info->attr_count || info->attr_count > MAX_ATTRS) {
+BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room) {
+  if (attrs_are_complete(info, call)) return BURN_OK;
+  if (call->attr_count > info->attr_count || info->attr_count > BURN__MAX_ATTRS) {
     return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count, info->attr_count);
   }
   for (uint32_t i = 0; i < info->attr_count; i++) {
     if (i < call->attr_count && call->attrs[i].tag != BURN_ATTR_NONE) {
-      complete->attrs[i] = call->attrs[i];
+      room->attrs[i] = call->attrs[i];
       continue;
     }
     const BurnAttr *fallback = &info->attr_defaults[i];
     if (fallback->tag == BURN_ATTR_NONE) {
       return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' is required", info->name, info->attr_names[i]);
     }
-    complete->attrs[i] = *fallback;
+    room->attrs[i] = *fallback;
     if (fallback->tag != BURN_ATTR_I64S) continue;
-    for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) complete->repeated[i][axis] = fallback->value.i64;
-    complete->attrs[i] = burn_attr_i64s(complete->repeated[i], BURN_MAX_RANK);
+    for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) room->repeated[i][axis] = fallback->value.i64;
+    room->attrs[i] = burn_attr_i64s(room->repeated[i], BURN_MAX_RANK);
   }
-  complete->call.attrs = complete->attrs;
-  complete->call.attr_count = info->attr_count;
+  call->attrs = room->attrs;
+  call->attr_count = info->attr_count;
   return BURN_OK;
 }
 
@@ -74,15 +71,10 @@ static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info,
 static BurnStatus invoke_incomplete(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   CompleteCall complete;
   complete.call = *call;
-  if (!attrs_are_complete(info, call)) {
-    const BurnStatus status = complete_attrs(info, &complete);
-    if (status != BURN_OK) return status;
-  }
-  if (!call->output_descs) {
-    const BurnStatus status = burn__infer(&complete.call, complete.descs);
-    if (status != BURN_OK) return status;
-    complete.call.output_descs = complete.descs;
-  }
+  BurnStatus status = burn__complete_attrs(info, &complete.call, &complete.room);
+  if (status == BURN_OK) status = burn__infer(&complete.call, complete.descs);
+  if (status != BURN_OK) return status;
+  complete.call.output_descs = complete.descs;
   return dispatch(instance, info, &complete.call);
 }
 

@@ -233,9 +233,8 @@ BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device
 
 enum { FEW_INPUTS = 8 };
 
-/* All inputs are usable and live on one device, which is stored in *device. */
+/* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
 static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
-  *device = NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (!inputs[i]) continue;
 #if BURN_GUARDS
@@ -285,9 +284,8 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
   return status;
 }
 
-void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
-                         BurnTensor **out, uint32_t output_count) {
-  BurnDevice *device = NULL;
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                    uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const char *name = burn__op_name(op);
   BurnStatus status = check_inputs(name, inputs, input_count, &device);
@@ -298,6 +296,11 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   }
   burn__tensor_take_all(inputs, input_count, name);
+}
+
+void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
+                         BurnTensor **out, uint32_t output_count) {
+  burn__apply_on(NULL, op, inputs, input_count, attrs, attr_count, out, output_count);
 }
 
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {

@@ -8,6 +8,7 @@
 #include <burn/device.h>
 #include <burn/error.h>
 #include <burn/module.h>
+#include <burn/op_call.h>
 #include <burn/ops.h>
 #include <burn/record.h>
 #include <burn/tensor.h>

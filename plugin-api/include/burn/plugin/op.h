@@ -11,7 +11,7 @@ enum {
   BURN_OP_##name = (number),
 #include <burn/plugin/ops.def>
 #undef BURN_OP
-  BURN_OP_LIMIT = 384
+  BURN_OP_LIMIT = 640
 };
 
 /* What kind of work an op is. */

@@ -1,0 +1,41 @@
+/* op_call.h - ops by name or number: for ops of kernel packs, which have no function of their own, and for tools that handle
+ * ops in general (importers, conformance, language bindings). Programs otherwise use burn/ops.h. */
+#ifndef BURN_OP_CALL_H
+#define BURN_OP_CALL_H
+
+#include <burn/plugin/host.h>
+#include <burn/tensor.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* The description of an op by its number; NULL if there is none. Read-only, lives as long as the process. Core ops have
+ * numbers below BURN_OP_LIMIT, with gaps. */
+BURN_API const BurnOpInfo *burn_op_info(uint32_t op);
+
+/* The same by name, "matmul"; NULL if there is none. */
+BURN_API const BurnOpInfo *burn_op_find(const char *name);
+
+/* Applies an op. Takes all inputs (NULL: an absent optional one); puts op->output_count tensors into outputs, failed ones
+ * if the call is wrong. Attributes stand in the order of op->attr_names; those left out at the end, and those with tag
+ * BURN_ATTR_NONE, take their defaults. Dims must be resolved: 0 .. rank-1. `device` is where ops without inputs (full,
+ * arange, random ...) make their tensor; it may be NULL for others. */
+BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
+                           const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs);
+
+/* -- for tools: below the tensors -------------------------------------------------------------------------------------- */
+
+/* The table that plugins get. */
+BURN_API const BurnHost *burn_host(void);
+
+/* The top of a device's stack; NULL if the device failed. Borrowed: valid while the device is open. */
+BURN_API const BurnBackend *burn_device_backend(const BurnDevice *device);
+
+/* The primitive of a tensor; NULL if the tensor failed. Borrowed: valid while the handle is. */
+BURN_API BurnPrimitive *burn_tensor_primitive(const BurnTensor *x);
+
+/* A tensor around a primitive of the device's stack, whose reference it takes. */
+BURN_API BURN_GIVES BurnTensor *burn_tensor_from_primitive(BurnDevice *device, BurnPrimitive *primitive);
+
+BURN_EXTERN_C_END
+
+#endif

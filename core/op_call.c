@@ -1,0 +1,37 @@
+/* op_call.c - ops by name or number, and the doors for tools that work below the tensors. */
+#include "core_internal.h"
+
+#include <burn/op_call.h>
+
+const BurnOpInfo *burn_op_info(uint32_t op) { return burn__op_info(op); }
+const BurnOpInfo *burn_op_find(const char *name) { return burn__op_find(name); }
+
+static void fail_outputs(BurnTensor **outputs, uint32_t count, BurnStatus status) {
+  for (uint32_t i = 0; i < count; i++) outputs[i] = burn__tensor_failed(status);
+}
+
+void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
+                  size_t attr_count, BurnTensor **outputs) {
+  const uint32_t inputs_given = input_count > UINT32_MAX ? UINT32_MAX : (uint32_t)input_count;
+  BurnOpCall call = {.attrs = attrs, .attr_count = attr_count > UINT32_MAX ? UINT32_MAX : (uint32_t)attr_count};
+  BurnAttrRoom room;
+  BurnStatus status = device ? burn__device_status(device) : BURN_OK;
+  if (status == BURN_OK) status = burn__complete_attrs(op, &call, &room);
+  if (status != BURN_OK) {
+    fail_outputs(outputs, op->output_count, status);
+    burn__tensor_take_all(inputs, inputs_given, op->name);
+    return;
+  }
+  burn__apply_on(device, op->op, inputs, inputs_given, call.attrs, call.attr_count, outputs, op->output_count);
+}
+
+const BurnHost *burn_host(void) { return burn__host(); }
+const BurnBackend *burn_device_backend(const BurnDevice *device) {
+  return device && device->top ? &device->top->backend : NULL;
+}
+BurnPrimitive *burn_tensor_primitive(const BurnTensor *x) {
+  return burn__tensor_check(x, "primitive") == BURN_OK ? x->primitive : NULL;
+}
+BurnTensor *burn_tensor_from_primitive(BurnDevice *device, BurnPrimitive *primitive) {
+  return burn__tensor_new(device, primitive, 0);
+}
