@@ -46,6 +46,19 @@ const char *burn__op_name(uint32_t op); /* "?" if there is none */
 BurnInferRule burn__op_infer_rule(uint32_t op);
 BurnDecomposition burn__op_decomposition(uint32_t op); /* NULL for primitives */
 
+/* Ops of kernel packs (op_registry.c). */
+const BurnOpInfo *burn__pack_op_info(uint32_t op);
+const BurnOpInfo *burn__pack_op_find(const char *name);
+const BurnOpDefinition *burn__op_definition(uint32_t op); /* NULL for core ops */
+BurnStatus burn__pack_register(const BurnPlugin *plugin);
+BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+/* Runs the best kernel that accepts the call; *ran is false, and nothing has happened, if there is none. */
+BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes);
+/* An op by name, of ops.def or of a pack, which is loaded for it. */
+BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out);
+/* No negative axis, and the number of bytes fits into 63 bits. */
+BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc);
+
 /* Fills out[0 .. output_count-1]; checks inputs, kinds and attributes. The attributes must be complete. */
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
 

@@ -84,6 +84,7 @@ static BurnStatus BURN_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *o
 static BurnStatus BURN_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
   return burn__decompose(backend, call);
 }
+static const BurnOpDefinition *BURN_CALL host_op_definition(uint32_t op) { return burn__op_definition(op); }
 static const void *BURN_CALL host_get_interface(const char *name, uint32_t min_version) {
   (void)name;
   (void)min_version;
@@ -112,6 +113,7 @@ static const BurnHost host = {
     .infer = host_infer,
     .decompose = host_decompose,
     .get_interface = host_get_interface,
+    .op_definition = host_op_definition,
 };
 
 const BurnHost *burn__host(void) { return &host; }

@@ -21,7 +21,5 @@ BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call
 BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what);
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);
 BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs, BurnTensorDesc *out);
-/* No negative axis, and the number of bytes fits into 63 bits. */
-BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc);
 
 #endif

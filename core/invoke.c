@@ -3,6 +3,8 @@
  * Every step down a stack passes through here (layers call host->invoke), so a backend may lack any composite op at any depth. */
 #include "core_internal.h"
 
+#include <burn/plugin/kernels.h>
+
 #include <string.h>
 
 /* A call made complete. */
@@ -56,8 +58,13 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
 
 static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   const BurnBackend *backend = &instance->backend;
-  uint32_t support = instance->support[call->op];
   char why[256] = "";
+  if (call->op >= BURN_OP_LIMIT && !instance->next) {
+    bool ran = false;
+    const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
+    if (ran || status != BURN_OK) return status;
+  }
+  uint32_t support = call->op < BURN_OP_LIMIT ? instance->support[call->op] : backend->op_support(backend->self, call->op);
   if (support == BURN_SUPPORT_ASK) {
     support = backend->supports(backend->self, call, why, sizeof why) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
   }
@@ -89,23 +96,12 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
 }
 
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
+  const BurnOpDefinition *definition = burn__op_definition(call->op);
+  if (definition && definition->decompose) return definition->decompose(burn__host(), backend, call);
   const BurnDecomposition decomposition = burn__op_decomposition(call->op);
   if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
   BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};
   BurnBuilder builder = burn_builder_begin(burn__host(), backend);
   decomposition(&builder, call, results);
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    call->outputs[i] = burn_build_give(&builder, results[i]);
-    if (call->outputs[i] || builder.status != BURN_OK) continue;
-    burn_builder_fail(&builder, BURN_FAIL(INTERNAL, "%s: its decomposition gave no result %u", burn__op_name(call->op), i));
-  }
-  const BurnStatus status = builder.status;
-  if (status != BURN_OK) {
-    for (uint32_t i = 0; i < call->output_count; i++) {
-      if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
-      call->outputs[i] = NULL;
-    }
-  }
-  burn_builder_end(&builder);
-  return status;
+  return burn_builder_finish(&builder, call, results);
 }

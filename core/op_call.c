@@ -4,7 +4,7 @@
 #include <burn/op_call.h>
 
 const BurnOpInfo *burn_op_info(uint32_t op) { return burn__op_info(op); }
-const BurnOpInfo *burn_op_find(const char *name) { return burn__op_find(name); }
+BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) { return burn__op_lookup(name, out); }
 
 static void fail_outputs(BurnTensor **outputs, uint32_t count, BurnStatus status) {
   for (uint32_t i = 0; i < count; i++) outputs[i] = burn__tensor_failed(status);
@@ -23,6 +23,21 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
     return;
   }
   burn__apply_on(device, op->op, inputs, inputs_given, call.attrs, call.attr_count, outputs, op->output_count);
+}
+
+BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs, size_t attr_count) {
+  const BurnOpInfo *op = NULL;
+  BurnStatus status = burn__op_lookup(name, &op);
+  if (status == BURN_OK && op->output_count != 1) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s has %u outputs; call it with burn_op_call", name, op->output_count);
+  }
+  BurnTensor *output = NULL;
+  if (status == BURN_OK) {
+    burn_op_call(NULL, op, inputs, input_count, attrs, attr_count, &output);
+    return output;
+  }
+  burn__tensor_take_all(inputs, input_count, "op");
+  return burn__tensor_failed(status);
 }
 
 const BurnHost *burn_host(void) { return burn__host(); }

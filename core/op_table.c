@@ -96,13 +96,16 @@ static const BurnDecomposition decompositions[BURN_OP_LIMIT] = {
 #undef BURN_OP
 };
 
-const BurnOpInfo *burn__op_info(uint32_t op) { return op < BURN_OP_LIMIT && infos[op].name ? &infos[op] : NULL; }
+const BurnOpInfo *burn__op_info(uint32_t op) {
+  if (op >= BURN_OP_LIMIT) return burn__pack_op_info(op);
+  return infos[op].name ? &infos[op] : NULL;
+}
 
 const BurnOpInfo *burn__op_find(const char *name) {
   for (uint32_t op = 0; name && op < BURN_OP_LIMIT; op++) {
     if (infos[op].name && strcmp(infos[op].name, name) == 0) return &infos[op];
   }
-  return NULL;
+  return name ? burn__pack_op_find(name) : NULL;
 }
 
 const char *burn__op_name(uint32_t op) {
@@ -110,5 +113,5 @@ const char *burn__op_name(uint32_t op) {
   return info ? info->name : "?";
 }
 
-BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rules[op] : NULL; }
+BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rules[op] : burn__pack_infer; }
 BurnDecomposition burn__op_decomposition(uint32_t op) { return op < BURN_OP_LIMIT ? decompositions[op] : NULL; }

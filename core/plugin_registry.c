@@ -5,6 +5,8 @@
  * that cannot be used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
 #include "core_internal.h"
 
+#include <burn/plugin/kernels.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +126,10 @@ static void add_static(void) {
     if (!entry) continue;
     entry->plugin = plugin;
     entry->tried = true;
+    const BurnStatus status = plugin->kind == BURN_PLUGIN_KERNELS ? burn__pack_register(plugin) : BURN_OK;
+    if (status == BURN_OK) continue;
+    entry->reason = burn__text_copy(burn_status_message(status));
+    entry->plugin = NULL;
   }
 }
 
@@ -160,6 +166,25 @@ static void scan(void) {
   if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
 }
 
+/* The kinds of plugins and the interface that each must have. */
+typedef struct PluginKind {
+  uint32_t kind;
+  const char *name, *interface;
+  uint32_t least_bytes;
+} PluginKind;
+static const PluginKind kinds[] = {
+    {BURN_PLUGIN_BACKEND, "backend", "burn.backend", sizeof(BurnBackendInterface)},
+    {BURN_PLUGIN_LAYER, "decorator", "burn.layer", sizeof(BurnLayerInterface)},
+    {BURN_PLUGIN_KERNELS, "kernel pack", "burn.kernels", sizeof(BurnKernelsInterface)},
+};
+
+static const PluginKind *kind_of(uint32_t kind) {
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].kind == kind) return &kinds[i];
+  }
+  return NULL;
+}
+
 /* Why a descriptor cannot be used; the one place that decides. */
 static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name) {
   if (!plugin) return BURN_FAIL(INCOMPATIBLE, "its entry function returned no descriptor");
@@ -185,14 +210,13 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
   if (file_name && strcmp(file_name, plugin->name) != 0) {
     return BURN_FAIL(INCOMPATIBLE, "the plugin calls itself '%s': its file must be named burn_%s.so", plugin->name, plugin->name);
   }
-  const bool is_backend = plugin->kind == BURN_PLUGIN_BACKEND, is_layer = plugin->kind == BURN_PLUGIN_LAYER;
-  if (!is_backend && !is_layer) return BURN_FAIL(INCOMPATIBLE, "its kind %u is unknown to this version", plugin->kind);
-  const char *interface = is_backend ? "burn.backend" : "burn.layer";
-  const uint32_t *table = plugin->get_interface(interface, 1);
-  if (!table) return BURN_FAIL(INCOMPATIBLE, "it says it is a %s but has no interface %s", is_backend ? "backend" : "decorator", interface);
-  const size_t least = is_backend ? sizeof(BurnBackendInterface) : sizeof(BurnLayerInterface);
-  if (table[0] < least) {
-    return BURN_FAIL(INCOMPATIBLE, "its interface %s has %u bytes, at least %u are needed", interface, table[0], (unsigned)least);
+  const PluginKind *kind = kind_of(plugin->kind);
+  if (!kind) return BURN_FAIL(INCOMPATIBLE, "its kind %u is unknown to this version", plugin->kind);
+  const uint32_t *table = plugin->get_interface(kind->interface, 1);
+  if (!table) return BURN_FAIL(INCOMPATIBLE, "it says it is a %s but has no interface %s", kind->name, kind->interface);
+  if (table[0] < kind->least_bytes) {
+    return BURN_FAIL(INCOMPATIBLE, "its interface %s has %u bytes, at least %u are needed", kind->interface, table[0],
+                     kind->least_bytes);
   }
   return BURN_OK;
 }
@@ -206,6 +230,7 @@ static void load(BurnPluginEntry *entry) {
   if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function);
   const BurnPlugin *plugin = function ? function(&query) : NULL;
   if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name);
+  if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) status = burn__pack_register(plugin);
   if (status == BURN_OK) {
     entry->plugin = plugin;
     burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, entry->path);
@@ -231,8 +256,20 @@ static BurnStatus not_found(const char *name, uint32_t kind) {
   }
   for (size_t i = 0; i < registry.folder_count; i++) append(places, sizeof places, ", ", registry.folders[i]);
   return BURN_FAIL(NOT_FOUND, "there is no %s '%s'. There are: %s. Searched: %s. 'burn backends' shows details",
-                   kind == BURN_PLUGIN_BACKEND ? "backend" : "decorator", name, known[0] ? known : "none",
+                   kind_of(kind)->name, name, known[0] ? known : "none",
                    places[0] ? places : "nowhere");
+}
+
+/* The plugin exists but is none of `kind`. */
+static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
+  const char *name = plugin->name;
+  if (kind == BURN_PLUGIN_BACKEND && plugin->kind == BURN_PLUGIN_LAYER) {
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>", name, name);
+  }
+  if (kind == BURN_PLUGIN_LAYER && plugin->kind == BURN_PLUGIN_BACKEND) {
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a backend; it can only stand at the end of a stack (%s)", name, name);
+  }
+  return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, kind_of(plugin->kind)->name, kind_of(kind)->name);
 }
 
 static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin **out) {
@@ -242,9 +279,7 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
     load(entry);
     if (entry->reason) return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name, entry->path, entry->reason);
     if (entry->plugin->kind != kind) {
-      return BURN_FAIL(INVALID_ARGUMENT, kind == BURN_PLUGIN_BACKEND ? "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>"
-                                                                     : "'%s' is a backend; it can only stand at the end of a stack (%s)",
-                       name, name);
+      return wrong_kind(entry->plugin, kind);
     }
     *out = entry->plugin;
     return BURN_OK;
@@ -322,7 +357,7 @@ static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   if (!entry->plugin) return;
   const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
   info->usable = true;
-  info->kind = is_backend ? "backend" : "decorator";
+  info->kind = kind_of(entry->plugin->kind)->name;
   info->version = entry->plugin->version;
   info->description = entry->plugin->description ? entry->plugin->description : "";
   if (!is_backend) return;

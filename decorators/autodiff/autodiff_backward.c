@@ -202,7 +202,8 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
                              .output_descs = node->output_descs,
                              .attrs = node->attrs,
                              .input_count = node->input_count,
-                             .node = node};
+                             .node = node,
+                             .op = node->op};
   node->row->rule(&context);
   const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
   if (status == BURN_OK) return BURN_OK;

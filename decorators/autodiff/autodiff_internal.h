@@ -109,7 +109,7 @@ AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall 
                                          BurnPrimitive *const *outputs, const GradientRow *row);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
-uint32_t burn__autodiff_saved_bits(const BurnOpCall *call, const GradientRow *row);
+uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row);
 
 /* Drops what the rule of the node would have read. For its walk, or its end. */
 void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node);
@@ -117,6 +117,13 @@ void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node);
 void burn__autodiff_node_retain(AutodiffNode *node);
 /* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
 void burn__autodiff_node_release(const AutodiffLayer *layer, AutodiffNode *node);
+
+/* -- gradient_pack.c -------------------------------------------------------------------------------------------- */
+
+/* The row of an op, of ops.def or of a kernel pack, or NULL. */
+const GradientRow *burn__autodiff_row(const AutodiffLayer *layer, uint32_t op);
+/* What the backward rule of a pack's op reads: bits as in GradientRow.needs. */
+uint32_t burn__gradient_pack_needs(const AutodiffLayer *layer, uint32_t op);
 
 /* -- autodiff_submit.c ------------------------------------------------------------------------------------------ */
 

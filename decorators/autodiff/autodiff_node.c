@@ -60,7 +60,8 @@ AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer) {
   return node_allocate(layer, &none);
 }
 
-uint32_t burn__autodiff_saved_bits(const BurnOpCall *call, const GradientRow *row) {
+uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row) {
+  if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(layer, call->op);
   uint32_t bits = 0;
   for (uint32_t i = 0; i < call->input_count && i < GRADIENT_NEED_COLUMNS; i++)
     if (call->inputs[i] && autodiff_tensor(call->inputs[i])->node) bits |= row->needs[i];
@@ -76,7 +77,7 @@ AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall 
                                          BurnPrimitive *const *outputs, const GradientRow *row) {
   AutodiffNode *node = node_allocate(layer, call);
   if (!node) return NULL;
-  const uint32_t bits = burn__autodiff_saved_bits(call, row);
+  const uint32_t bits = burn__autodiff_saved_bits(layer, call, row);
   node->row = row;
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;

@@ -31,13 +31,13 @@ static int is_constant(const AutodiffLayer *layer, uint32_t op) {
 
 uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op) {
   const AutodiffLayer *layer = self;
-  if (burn__gradient_row(op) || is_constant(layer, op)) return BURN_SUPPORT_YES;
+  if (burn__autodiff_row(layer, op) || is_constant(layer, op)) return BURN_SUPPORT_YES;
   return BURN_SUPPORT_ASK;
 }
 
 int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   const AutodiffLayer *layer = self;
-  if (!any_tracked(call) || burn__gradient_row(call->op) || is_constant(layer, call->op)) return 1;
+  if (!any_tracked(call) || burn__autodiff_row(layer, call->op) || is_constant(layer, call->op)) return 1;
   if (why && why_bytes > 0)
     (void)snprintf(why, (size_t)why_bytes, "%s of a tracked tensor: only its decomposition has a gradient",
                    burn__autodiff_op_name(layer, call->op));
@@ -79,7 +79,7 @@ static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, Bur
 /* Runs the call below with the unwrapped `inputs`, records a node if `row` is not NULL, wraps the results. */
 static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(call, row) : 0;
+  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(layer, call, row) : 0;
   BurnOpCall below = *call;
   below.struct_size = (uint32_t)sizeof below;
   below.inputs = inputs;
@@ -112,7 +112,7 @@ static BurnStatus unwrap_inputs(const AutodiffLayer *layer, const BurnOpCall *ca
 
 /* Finds the rule to be recorded: none if nothing is tracked or no gradient flows. */
 static BurnStatus choose_rule(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow **row) {
-  *row = any_tracked(call) ? burn__gradient_row(call->op) : NULL;
+  *row = any_tracked(call) ? burn__autodiff_row(layer, call->op) : NULL;
   if (*row || !any_tracked(call) || is_constant(layer, call->op)) return BURN_OK;
   return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: there is no gradient rule; a tracked input needs the op's decomposition",
                        burn__autodiff_op_name(layer, call->op));

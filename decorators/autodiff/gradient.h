@@ -22,6 +22,7 @@ typedef struct GradientContext {
   const BurnAttr *attrs;
   uint32_t input_count;
   const struct AutodiffNode *node;
+  uint32_t op;
 } GradientContext;
 
 typedef void (*GradientRule)(GradientContext *context);
@@ -39,8 +40,11 @@ typedef struct GradientRow {
   uint32_t needs[GRADIENT_NEED_COLUMNS]; /* [i]: what the gradient of input i is computed from */
 } GradientRow;
 
-/* The row of an op, or NULL. */
+/* The row of an op of ops.def, or NULL. */
 const GradientRow *burn__gradient_row(uint32_t op);
+
+/* The row of all ops of kernel packs that have a backward rule: its needs are those of the op's definition. */
+extern const GradientRow burn__gradient_pack_row;
 
 /* The attributes of the forward call by name: GRADIENT_ATTRS(conv2d, c)->stride.value.i64s[0]. */
 #define GRADIENT_ATTRS(name, context) ((const BurnAttrs_##name *)(const void *)(context)->attrs)

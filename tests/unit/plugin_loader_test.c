@@ -42,9 +42,9 @@ typedef struct Fault {
 
 static const Fault faults[] = {
     {"no_symbol", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
-    {"wrong_major", "it is built for plugin ABI 1.1, this is 0.1: rebuild it"},
-    {"new_host", "it needs plugin ABI 0.99 or newer, this is 0.1: update Burn"},
-    {"old_minor", "it is built for plugin ABI 0.0, the oldest served is 0.1"},
+    {"wrong_major", "it is built for plugin ABI 1.2, this is 0.2: rebuild it"},
+    {"new_host", "it needs plugin ABI 0.99 or newer, this is 0.2: update Burn"},
+    {"old_minor", "it is built for plugin ABI 0.1, the oldest served is 0.2"},
     {"short_descriptor", "its descriptor has 16 bytes, at least"},
     {"unknown_kind", "its kind 7 is unknown"},
     {"no_interface", "it says it is a backend but has no interface burn.backend"},

@@ -86,7 +86,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_plugin_add(const char *path);
 typedef struct BurnPluginInfo {
   const char *name;        /* "ndarray"; the file's name if it was refused */
   const char *path;        /* file, or "linked in" */
-  const char *kind;        /* "backend", "decorator", or "" when refused */
+  const char *kind;        /* "backend", "decorator", "kernel pack", or "" when refused */
   const char *version;     /* its own version, "" when refused */
   const char *description; /* one line, "" when refused */
   bool usable;

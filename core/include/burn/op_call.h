@@ -12,8 +12,9 @@ BURN_EXTERN_C_BEGIN
  * numbers below BURN_OP_LIMIT, with gaps. */
 BURN_API const BurnOpInfo *burn_op_info(uint32_t op);
 
-/* The same by name, "matmul"; NULL if there is none. */
-BURN_API const BurnOpInfo *burn_op_find(const char *name);
+/* The same by name: "matmul", or "acme.gelu" of the kernel pack burn_acme.so, which is found as all plugins are and loaded the first
+ * time. Otherwise *out is NULL and the status says where was looked. */
+BURN_API BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) BURN_USE_RESULT;
 
 /* Applies an op. Takes all inputs (NULL: an absent optional one); puts op->output_count tensors into outputs, failed ones
  * if the call is wrong. Attributes stand in the order of op->attr_names; those left out at the end, and those with tag
@@ -21,6 +22,10 @@ BURN_API const BurnOpInfo *burn_op_find(const char *name);
  * arange, random ...) make their tensor; it may be NULL for others. */
 BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
                            const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs);
+
+/* The same by name, for ops with one output: burn_op("acme.gelu", &x, 1, NULL, 0). */
+BURN_API BURN_GIVES BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
+                                        size_t attr_count);
 
 /* -- for tools: below the tensors -------------------------------------------------------------------------------------- */
 

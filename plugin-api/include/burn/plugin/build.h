@@ -47,6 +47,20 @@ static inline BurnStatus burn_builder_end(BurnBuilder *b) {
   return b->status;
 }
 
+/* Ends a decomposition: gives `results` [call->output_count] out as the outputs of the call, all or none, and releases the
+ * rest. A result that is NULL without an earlier failure is a failure. */
+static inline BurnStatus burn_builder_finish(BurnBuilder *b, const BurnOpCall *call, BurnPrimitive *const *results) {
+  uint32_t i;
+  for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
+    if (!results[i]) b->status = b->host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "a decomposition gave no result");
+  }
+  for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
+    b->backend->retain(b->backend->self, results[i]);
+    call->outputs[i] = results[i];
+  }
+  return burn_builder_end(b);
+}
+
 /* Records a failure found by the caller; the first one wins. */
 static inline void burn_builder_fail(BurnBuilder *b, BurnStatus status) {
   if (b->status == BURN_OK) b->status = status;

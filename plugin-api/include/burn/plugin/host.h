@@ -6,6 +6,7 @@
 #include <burn/plugin/op.h>
 
 typedef struct BurnBackend BurnBackend;
+typedef struct BurnOpDefinition BurnOpDefinition; /* kernels.h */
 typedef struct BurnOptions BurnOptions; /* the options of one part of a stack text; opaque */
 
 /* Levels of host->log. BURN_LOG=off|error|warn|info|debug chooses what is printed, to stderr; default warn. */
@@ -52,7 +53,8 @@ typedef struct BurnHost {
   uint64_t(BURN_CALL *now_ns)(void); /* monotonic clock */
   uint64_t(BURN_CALL *next_id)(void); /* unique in the process, from 1 */
 
-  /* The description of an op by number or name; NULL if there is none. Read-only, lives as long as the process. */
+  /* The description of an op by number or name; NULL if there is none. Read-only, lives as long as the process. op_find knows
+   * ops of packs that have been loaded, and loads none. */
   const BurnOpInfo *(BURN_CALL *op_info)(uint32_t op);
   const BurnOpInfo *(BURN_CALL *op_find)(const char *name);
 
@@ -70,6 +72,9 @@ typedef struct BurnHost {
 
   /* Further services by name, for later growth; NULL when unknown. */
   const void *(BURN_CALL *get_interface)(const char *name, uint32_t min_version);
+
+  /* The definition of an op of a kernel pack (op >= BURN_OP_LIMIT); NULL for others. For layers that differentiate. */
+  const BurnOpDefinition *(BURN_CALL *op_definition)(uint32_t op);
 } BurnHost;
 
 #endif

@@ -10,7 +10,8 @@
 /* Kinds of a plugin. */
 enum {
   BURN_PLUGIN_BACKEND = 1, /* offers "burn.backend" */
-  BURN_PLUGIN_LAYER = 2    /* a decorator; offers "burn.layer" */
+  BURN_PLUGIN_LAYER = 2,   /* a decorator; offers "burn.layer" */
+  BURN_PLUGIN_KERNELS = 3  /* a kernel pack; offers "burn.kernels" (kernels.h) */
 };
 
 /* What the host tells a plugin that it asks for its descriptor. */
@@ -75,7 +76,7 @@ typedef struct BurnPlugin {
   const char *version;      /* its own, "1.2.3" */
   const char *license;      /* SPDX, "MIT OR Apache-2.0" */
   const char *description;  /* one line */
-  /* The table of an interface by name ("burn.backend", "burn.layer") if the plugin has it in at least this version, else
+  /* The table of an interface by name ("burn.backend", "burn.layer", "burn.kernels") if the plugin has it in at least this version, else
    * NULL. */
   const void *(BURN_CALL *get_interface)(const char *name, uint32_t min_version);
 } BurnPlugin;

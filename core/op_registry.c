@@ -1,0 +1,228 @@
+/* op_registry.c - ops of kernel packs: checked and numbered when a pack is loaded, found by name, run on host memory.
+ *
+ * Numbers are handed out from BURN_OP_LIMIT up and never again; entries are only added, so readers need no lock. */
+#include "core_internal.h"
+
+#include <burn/plugin/kernels.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PACK_OPS = 1024 };
+
+typedef struct PackOp {
+  BurnOpInfo info; /* the pack's, completed */
+  const BurnOpDefinition *definition;
+  const BurnKernel **kernels; /* of this op, highest priority first */
+  size_t kernel_count;
+} PackOp;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static PackOp *_Atomic pack_ops[MOST_PACK_OPS];
+static atomic_uint pack_op_count;
+
+static PackOp *pack_op(uint32_t op) {
+  if (op < BURN_OP_LIMIT || op - BURN_OP_LIMIT >= atomic_load_explicit(&pack_op_count, memory_order_acquire)) return NULL;
+  return atomic_load_explicit(&pack_ops[op - BURN_OP_LIMIT], memory_order_acquire);
+}
+
+const BurnOpInfo *burn__pack_op_info(uint32_t op) {
+  const PackOp *entry = pack_op(op);
+  return entry ? &entry->info : NULL;
+}
+
+const BurnOpDefinition *burn__op_definition(uint32_t op) {
+  const PackOp *entry = pack_op(op);
+  return entry ? entry->definition : NULL;
+}
+
+const BurnOpInfo *burn__pack_op_find(const char *name) {
+  const uint32_t count = atomic_load_explicit(&pack_op_count, memory_order_acquire);
+  for (uint32_t i = 0; i < count; i++) {
+    const PackOp *entry = atomic_load_explicit(&pack_ops[i], memory_order_acquire);
+    if (strcmp(entry->info.name, name) == 0) return &entry->info;
+  }
+  return NULL;
+}
+
+/* -- registration ---------------------------------------------------------------------------------------------------------- */
+
+/* "pack.op" with the pack's own name, and an op name of a-z, 0-9, _. */
+static bool is_name_of_pack(const char *name, const char *pack) {
+  const size_t length = strlen(pack);
+  if (!name || strncmp(name, pack, length) != 0 || name[length] != '.' || !name[length + 1]) return false;
+  return strspn(name + length + 1, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name + length + 1);
+}
+
+static BurnStatus check_definition(const BurnOpDefinition *definition, const char *pack) {
+  if (!definition || definition->struct_size < sizeof *definition || !definition->info ||
+      definition->info->struct_size < sizeof(BurnOpInfo)) {
+    return BURN_FAIL(INCOMPATIBLE, "an op definition is missing or too small: built with broken or foreign headers");
+  }
+  const BurnOpInfo *info = definition->info;
+  if (!is_name_of_pack(info->name, pack)) {
+    return BURN_FAIL(INCOMPATIBLE, "its op is called '%s'; ops of this pack are called '%s.' and a-z, 0-9, _",
+                     info->name ? info->name : "(null)", pack);
+  }
+  if (!definition->infer) return BURN_FAIL(INCOMPATIBLE, "%s has no shape rule (infer)", info->name);
+  if (info->output_count < 1 || info->output_count > BURN_MAX_OUTPUTS || info->input_count > BURN_MAX_FIXED_INPUTS ||
+      info->input_required > info->input_count || info->input_count < 1 || info->attr_count > BURN__MAX_ATTRS) {
+    return BURN_FAIL(INCOMPATIBLE, "%s: %u inputs (%u required), %u outputs, %u attributes; possible are 1..%u, 1..%u and 0..%d",
+                     info->name, info->input_count, info->input_required, info->output_count, info->attr_count,
+                     BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN__MAX_ATTRS);
+  }
+  const bool attrs = info->attr_count == 0 || (info->attr_names && info->attr_defaults && info->attr_tags);
+  if (!info->input_names || !attrs || (info->kinds & BURN_KIND_ANY) == 0) {
+    return BURN_FAIL(INCOMPATIBLE, "%s: names of inputs, tables of attributes or kinds are missing", info->name);
+  }
+  return BURN_OK;
+}
+
+static int by_falling_priority(const void *a, const void *b) {
+  const BurnKernel *left = *(const BurnKernel *const *)a, *right = *(const BurnKernel *const *)b;
+  return (left->priority < right->priority) - (left->priority > right->priority);
+}
+
+/* The kernels of one op, sorted; true unless there is no memory. */
+static bool collect_kernels(const BurnKernelsInterface *pack, PackOp *entry) {
+  entry->kernels = calloc(pack->kernel_count ? pack->kernel_count : 1, sizeof(const BurnKernel *));
+  if (!entry->kernels) return false;
+  for (uint32_t i = 0; i < pack->kernel_count; i++) {
+    if (strcmp(pack->kernels[i]->op, entry->info.name) == 0) entry->kernels[entry->kernel_count++] = pack->kernels[i];
+  }
+  qsort(entry->kernels, entry->kernel_count, sizeof *entry->kernels, by_falling_priority);
+  return true;
+}
+
+static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinition *definition) {
+  const uint32_t index = atomic_load(&pack_op_count);
+  PackOp *entry = index < MOST_PACK_OPS ? calloc(1, sizeof *entry) : NULL;
+  if (!entry) return BURN_FAIL(OUT_OF_MEMORY, "%s: no room for another op (%u are registered)", definition->info->name, index);
+  entry->info = *definition->info;
+  entry->info.struct_size = sizeof(BurnOpInfo);
+  entry->info.op = BURN_OP_LIMIT + index;
+  entry->info.is_composite = definition->decompose != NULL;
+  entry->info.takes_list = 0;
+  entry->info.gradient = definition->backward    ? BURN_GRADIENT_RULE
+                         : definition->decompose ? BURN_GRADIENT_VIA
+                                                 : BURN_GRADIENT_CONSTANT;
+  entry->definition = definition;
+  if (!collect_kernels(pack, entry)) {
+    free(entry);
+    return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for its kernels", definition->info->name);
+  }
+  atomic_store_explicit(&pack_ops[index], entry, memory_order_release);
+  atomic_store_explicit(&pack_op_count, index + 1, memory_order_release);
+  return BURN_OK;
+}
+
+static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
+  for (uint32_t i = 0; i < pack->kernel_count; i++) {
+    const BurnKernel *kernel = pack->kernels ? pack->kernels[i] : NULL;
+    if (!kernel || kernel->struct_size < sizeof *kernel || !kernel->op || !kernel->run) {
+      return BURN_FAIL(INCOMPATIBLE, "kernel %u is missing, too small, or lacks its op's name or run", i);
+    }
+    bool known = false;
+    for (uint32_t op = 0; op < pack->op_count && !known; op++) known = strcmp(pack->ops[op]->info->name, kernel->op) == 0;
+    if (!known) return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is no op of this pack", i, kernel->op);
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__pack_register(const BurnPlugin *plugin) {
+  const BurnKernelsInterface *pack = plugin->get_interface("burn.kernels", 1);
+  BurnStatus status = pack->op_count > 0 && pack->ops ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "the kernel pack defines no op");
+  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = check_definition(pack->ops[i], plugin->name);
+  if (status == BURN_OK) status = check_kernels(pack);
+  if (status != BURN_OK) return status;
+  pthread_mutex_lock(&mutex);
+  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) {
+    if (burn__pack_op_find(pack->ops[i]->info->name)) {
+      status = BURN_FAIL(INCOMPATIBLE, "it defines '%s' twice", pack->ops[i]->info->name);
+    } else {
+      status = add_op(pack, pack->ops[i]);
+    }
+  }
+  pthread_mutex_unlock(&mutex);
+  return status;
+}
+
+BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
+  *out = name ? burn__op_find(name) : NULL;
+  if (*out) return BURN_OK;
+  const char *dot = name ? strchr(name, '.') : NULL;
+  if (!dot) return BURN_FAIL(NOT_FOUND, "there is no op '%s'; 'burn ops' lists them", name ? name : "(null)");
+  char *pack = burn__text_format("%.*s", (int)(dot - name), name);
+  if (!pack) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory to look the op up", name);
+  const BurnPlugin *plugin = NULL;
+  BurnStatus status = burn__plugin_find(pack, BURN_PLUGIN_KERNELS, &plugin);
+  free(pack);
+  if (status != BURN_OK) return burn_status_annotate(status, "op '%s'", name);
+  *out = burn__pack_op_find(name);
+  if (*out) return BURN_OK;
+  return BURN_FAIL(NOT_FOUND, "the kernel pack '%s' %s has no op '%s'", plugin->name, plugin->version, name);
+}
+
+/* -- running --------------------------------------------------------------------------------------------------------------- */
+
+BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
+  BurnStatus status = burn__op_definition(call->op)->infer(burn__host(), call, out);
+  for (uint32_t i = 0; i < info->output_count && status == BURN_OK; i++) {
+    if (out[i].rank < 1 || out[i].rank > BURN_MAX_RANK || burn_dtype_bytes(out[i].dtype) == 0) {
+      status = BURN_FAIL(INTERNAL, "%s: its shape rule gave output %u rank %u and dtype %u", info->name, i, out[i].rank, out[i].dtype);
+    }
+    if (status == BURN_OK) status = burn__infer_count(info, &out[i]);
+  }
+  return status;
+}
+
+static bool view_of(const BurnPrimitive *x, BurnTensorView *view) {
+  *view = (BurnTensorView){0};
+  if (!x) return true;
+  if (!(x->flags & BURN_PRIMITIVE_HOST_MEMORY) || !x->strides) return false;
+  *view = (BurnTensorView){.data = (unsigned char *)x->buffer + x->byte_offset, .shape = x->shape, .strides = x->strides,
+                           .dtype = x->dtype, .rank = x->rank};
+  return true;
+}
+
+static void release_outputs(const BurnBackend *backend, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
+    call->outputs[i] = NULL;
+  }
+}
+
+/* Runs the kernel on new outputs. *ran stays false where outputs are not in host memory. */
+static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kernel, const BurnOpCall *call,
+                             const BurnTensorView *inputs, bool *ran) {
+  BurnTensorView outputs[BURN_MAX_OUTPUTS];
+  BurnStatus status = BURN_OK;
+  bool readable = true;
+  for (uint32_t i = 0; i < call->output_count && status == BURN_OK && readable; i++) {
+    status = backend->create(backend->self, &call->output_descs[i], NULL, &call->outputs[i]);
+    readable = status == BURN_OK && view_of(call->outputs[i], &outputs[i]);
+  }
+  if (status == BURN_OK && readable) {
+    const BurnKernelCall kernel_call = {sizeof kernel_call, call->input_count, call->output_count, call->attr_count,
+                                        inputs,             outputs,           call->attrs,        burn__host()};
+    *ran = true;
+    status = kernel->run(&kernel_call);
+  }
+  if (status != BURN_OK || !readable) release_outputs(backend, call);
+  return status;
+}
+
+BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes) {
+  *ran = false;
+  const PackOp *entry = pack_op(call->op);
+  BurnTensorView inputs[BURN_MAX_FIXED_INPUTS];
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!view_of(call->inputs[i], &inputs[i])) return BURN_OK;
+  }
+  for (size_t i = 0; i < entry->kernel_count; i++) {
+    const BurnKernel *kernel = entry->kernels[i];
+    if (kernel->accept && !kernel->accept(call, why, why_bytes)) continue;
+    return run_kernel(backend, kernel, call, inputs, ran);
+  }
+  return BURN_OK;
+}

@@ -1,0 +1,140 @@
+/* kernel_pack_test.c - ops of kernel packs: found by name, run by a kernel or decomposed, differentiated, refused when wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/burn.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static BurnTensor *vector(BurnDevice *device, float a, float b) {
+  const float values[] = {a, b};
+  return burn_tensor_f32(device, values, BURN_SHAPE(2));
+}
+
+static void expect(BurnTensor *x, double first, double second) {
+  if (burn_tensor_status(x) != BURN_OK) fail_msg("%s", burn_status_message(burn_tensor_status(x)));
+  double values[2];
+  BurnTensor *wide = burn_cast(x, BURN_DTYPE_F64);
+  assert_true(burn_read_f64(wide, values, 2) == BURN_OK);
+  assert_float_equal(values[0], first, 1e-6);
+  assert_float_equal(values[1], second, 1e-6);
+}
+
+static void expect_failure(BurnTensor *x, const char *part) {
+  const BurnStatus status = burn_tensor_status(x);
+  assert_true(status != BURN_OK);
+  if (!strstr(burn_status_message(status), part)) fail_msg("'%s' lacks '%s'", burn_status_message(status), part);
+  burn_drop(x);
+}
+
+/* f32 goes to the kernel (which adds 1000), f64 to the decomposition; a view is seen through its strides. */
+static void test_kernel_or_decomposition(void **state) {
+  BurnDevice *device = *state;
+  BurnTensor *inputs[] = {vector(device, 1, 2), vector(device, 10, 20)};
+  expect(burn_op("pack.scaled_add", inputs, 2, NULL, 0), 1021, 1042);
+  BurnTensor *swapped[] = {burn_slice(vector(device, 1, 2), (BurnRange[]){{0, BURN_END, -1}}, 1), vector(device, 10, 20)};
+  expect(burn_op("pack.scaled_add", swapped, 2, NULL, 0), 1022, 1041);
+  const BurnAttr factor = burn_attr_f64(-1);
+  BurnTensor *wide[] = {burn_cast(vector(device, 1, 2), BURN_DTYPE_F64), burn_cast(vector(device, 10, 20), BURN_DTYPE_F64)};
+  expect(burn_op("pack.scaled_add", wide, 2, &factor, 1), -9, -18);
+}
+
+static void check_gradient(BurnTensor *out, const BurnTensor *leaf, double value) {
+  BurnGradients *gradients = NULL;
+  assert_true(burn_backward(out, &gradients) == BURN_OK);
+  expect(burn_grad(leaf, gradients), value, value);
+  burn_gradients_drop(gradients);
+}
+
+/* The pack's own rule (ten times too large on purpose), and that of a decomposition. */
+static void test_gradients(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  BurnTensor *y = burn_require_grad(vector(device, 10, 20));
+  BurnTensor *inputs[] = {vector(device, 1, 2), burn_clone(y)};
+  check_gradient(burn_sum(burn_op("pack.scaled_add", inputs, 2, NULL, 0)), y, 20);
+  BurnTensor *one = burn_clone(y);
+  check_gradient(burn_sum(burn_op("pack.triple", &one, 1, NULL, 0)), y, 3);
+  burn_drop(y);
+  burn_device_close(device);
+}
+
+static void test_under_decorators(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("trace:format=count,file=/dev/null<autodiff<ndarray>>");
+  BurnTensor *x = burn_require_grad(vector(device, 1, 2)), *clone = burn_clone(x);
+  BurnTensor *inputs[] = {clone, vector(device, 10, 20)};
+  expect(burn_detach(burn_op("pack.scaled_add", inputs, 2, NULL, 0)), 1021, 1042);
+  burn_drop(x);
+  burn_device_close(device);
+}
+
+static void test_failures(void **state) {
+  BurnDevice *device = *state;
+  BurnTensor *x = vector(device, 1, 2);
+  expect_failure(burn_op("pack.nosuch", &x, 1, NULL, 0), "the kernel pack 'pack' 1.0.0 has no op 'pack.nosuch'");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("nopack.op", &x, 1, NULL, 0), "op 'nopack.op': there is no kernel pack 'nopack'. There are: pack");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("ndarray.op", &x, 1, NULL, 0), "'ndarray' is a backend, not a kernel pack");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("nosuch", &x, 1, NULL, 0), "there is no op 'nosuch'");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("pack.kernel_only", &x, 1, NULL, 0), "the kernel failed on purpose");
+  x = burn_cast(vector(device, 1, 2), BURN_DTYPE_F64);
+  expect_failure(burn_op("pack.kernel_only", &x, 1, NULL, 0), "pack.kernel_only: backend 'ndarray' has no kernel for it: f32!");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("pack.nonsense", &x, 1, NULL, 0), "pack.nonsense: its shape rule gave output 0 rank 77");
+  BurnTensor *unequal[] = {vector(device, 1, 2), burn_zeros(device, BURN_SHAPE(3), 0)};
+  expect_failure(burn_op("pack.scaled_add", unequal, 2, NULL, 0), "x and y differ");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("pack.scaled_add", &x, 1, NULL, 0), "1 inputs given, 2 expected");
+  x = burn_cast(vector(device, 1, 2), BURN_DTYPE_I32);
+  BurnTensor *ints[] = {x, burn_clone(x)};
+  expect_failure(burn_op("pack.scaled_add", ints, 2, NULL, 0), "not defined for i32");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("pack_foreign.op", &x, 1, NULL, 0), "ops of this pack are called 'pack_foreign.'");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("max_pool2d_with_indices", &x, 1, NULL, 0), "has 2 outputs; call it with burn_op_call");
+}
+
+/* Ops of the table go through the same door; attributes left out take their defaults. */
+static void test_ops_of_the_table(void **state) {
+  BurnDevice *device = *state;
+  BurnTensor *x = vector(device, -1, 2);
+  expect(burn_op("leaky_relu", &x, 1, NULL, 0), -0.01, 2);
+  const BurnOpInfo *op = NULL;
+  assert_true(burn_op_find("full", &op) == BURN_OK);
+  const int64_t shape[] = {2};
+  const BurnAttr attrs[] = {burn_attr_i64s(shape, 1), burn_attr_dtype(BURN_DTYPE_F32), burn_attr_f64(7)};
+  BurnTensor *out = NULL;
+  burn_op_call(device, op, NULL, 0, attrs, 3, &out);
+  expect(out, 7, 7);
+  burn_op_call(device, op, NULL, 0, attrs, 2, &out);
+  expect_failure(out, "attribute 'value' is required");
+  assert_null(burn_op_info(BURN_OP_LIMIT - 1));
+  assert_string_equal(burn_op_info(BURN_OP_matmul)->name, "matmul");
+}
+
+static int open_device(void **state) {
+  if (setenv("BURN_PLUGIN_PATH", BURN_BUILD_DIR "/tests/broken_plugins", 1) != 0) return 1;
+  *state = burn_device_open("ndarray");
+  return burn_device_status(*state) == BURN_OK ? 0 : 1;
+}
+static int close_device(void **state) {
+  burn_device_close(*state);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_kernel_or_decomposition), cmocka_unit_test(test_gradients), cmocka_unit_test(test_under_decorators),
+      cmocka_unit_test(test_failures),                cmocka_unit_test(test_ops_of_the_table),
+  };
+  return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
+}
