@@ -10,9 +10,11 @@ api_headers=$(find plugin-api/include -name '*.h' | sort)
 public_headers=$(find core/include nn/include train/include -name '*.h' | sort)
 includes="-Iplugin-api/include -Icore/include -Inn/include -Itrain/include"
 
+cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
+
 # 1. Both compilers, all warnings, as errors.
 for compiler in gcc clang; do
-  if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler -DBURN_WERROR=ON -DBURN_TESTS=ON &&
+  if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_CXX_COMPILER=$(cxx_of $compiler) -DBURN_WERROR=ON -DBURN_TESTS=ON &&
     cmake --build "build-$compiler" -j "$jobs"; } >"/tmp/check-$$.log" 2>&1; then
     grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
     rm -f "/tmp/check-$$.log"
@@ -77,6 +79,7 @@ say "analyzer: no misuse of tensors in sdk, nn, train"
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"
+  "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
 else
   say "source rules: skipped, no python3"
 fi

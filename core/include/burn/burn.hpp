@@ -1,0 +1,329 @@
+/* burn.hpp - tensors for C++17: values that clean up after themselves, operators, exceptions. Header only; links libburn.
+ *
+ *   burn::Device device;                                     // BURN_BACKEND, burn.json, or the best there is
+ *   burn::Tensor x(device, {1.0f, 2.0f, 3.0f, 4.0f}, {2, 2});
+ *   burn::Tensor y = (x.matmul(x.transpose()) + 1).relu().sum();
+ *   std::cout << y.item<double>() << "\n";
+ *
+ * A Tensor owns one handle. Copying is burn_clone (a counter); functions take what they are given: a named tensor is cloned,
+ * a temporary or a moved one is used up and may be overwritten in place. Every failure is thrown as burn::Error where the op
+ * was called. Every function of the C API that takes a tensor first and returns one is a method of the same name without burn_
+ * (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is called as burn::call(burn_..., arguments...). Moved-from and
+ * default-constructed tensors are empty: they may be assigned and destroyed, and stand for an absent optional argument. */
+#ifndef BURN_BURN_HPP
+#define BURN_BURN_HPP
+
+#include <burn/burn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace burn {
+
+/* A failed status as an exception. */
+class Error : public std::runtime_error {
+ public:
+  explicit Error(BurnStatus status) : std::runtime_error(burn_status_message(status)), status_(status) {}
+  BurnStatus status() const noexcept { return status_; }
+  std::uint32_t code() const noexcept { return burn_status_code(status_); } /* BURN_STATUS_INVALID_SHAPE ... */
+
+ private:
+  BurnStatus status_;
+};
+
+inline void check(BurnStatus status) {
+  if (status != BURN_OK) throw Error(status);
+}
+
+/* A shape: burn::Shape{2, 3}; sizes that exceed 8 axes are refused where the shape is used. */
+struct Shape : BurnShape {
+  Shape(std::initializer_list<std::int64_t> sizes) : BurnShape(burn_shape_of(sizes)) {}
+  Shape(BurnShape shape) : BurnShape(shape) {}
+  const std::int64_t *begin() const { return dims; }
+  const std::int64_t *end() const { return dims + (rank < BURN_MAX_RANK ? rank : BURN_MAX_RANK); }
+  std::size_t size() const { return rank; }
+  std::int64_t operator[](std::size_t axis) const { return dims[axis]; }
+  friend bool operator==(const Shape &a, const Shape &b) {
+    if (a.rank != b.rank) return false;
+    for (std::uint32_t i = 0; i < a.rank && i < BURN_MAX_RANK; i++)
+      if (a.dims[i] != b.dims[i]) return false;
+    return true;
+  }
+  friend bool operator!=(const Shape &a, const Shape &b) { return !(a == b); }
+};
+
+/* An opened stack. Moves, does not copy; closes itself. Tensors may outlive it. */
+class Device {
+ public:
+  /* The stack by text, else by the precedence of burn/device.h. */
+  Device() : Device(burn_device_open(nullptr), true) {}
+  explicit Device(const std::string &stack) : Device(burn_device_open(stack.c_str()), true) {}
+  /* For training: with autodiff on top. */
+  static Device training(const std::string &stack = "") { return Device(burn_device_open_training(stack.c_str()), true); }
+
+  Device(Device &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), owned_(other.owned_) {}
+  Device &operator=(Device &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+  ~Device() {
+    if (owned_) burn_device_close(handle_);
+  }
+
+  BurnDevice *get() const noexcept { return handle_; }
+  operator BurnDevice *() const noexcept { return handle_; }
+  std::string name() const { return burn_device_name(handle_); }
+  bool is_autodiff() const { return burn_device_is_autodiff(handle_); }
+  /* The device below autodiff; valid while this one is. */
+  Device inner() const { return Device(burn_device_inner(handle_), false); }
+  void seed(std::uint64_t seed) { burn_device_seed(handle_, seed); }
+  void sync() { check(burn_device_sync(handle_)); }
+  void trim() { burn_device_trim(handle_); }
+  BurnMemoryStats memory() const { return burn_device_memory(handle_); }
+
+ private:
+  Device(BurnDevice *handle, bool owned) : handle_(handle), owned_(owned) {
+    const BurnStatus status = burn_device_status(handle);
+    if (status == BURN_OK) return;
+    const Error error(status);
+    if (owned) burn_device_close(handle);
+    throw error;
+  }
+  BurnDevice *handle_;
+  bool owned_;
+};
+
+class Tensor;
+class Gradients;
+
+/* Calls a C function of Burn: tensors go in as Tensor (named ones are cloned, temporaries used up), results come out as
+ * Tensor, failures as exceptions: burn::call(burn_conv2d, x, weight, bias, options). */
+template <class Result, class... Parameters, class... Arguments>
+auto call(Result (*function)(Parameters...), Arguments &&...arguments);
+
+namespace detail {
+template <class C> struct Element;
+#define BURN_CPP_ELEMENT(type, DTYPE) \
+  template <> struct Element<type> { static constexpr BurnDType dtype = BURN_DTYPE_##DTYPE; };
+BURN_CPP_ELEMENT(float, F32)
+BURN_CPP_ELEMENT(double, F64)
+BURN_CPP_ELEMENT(std::int8_t, I8)
+BURN_CPP_ELEMENT(std::int16_t, I16)
+BURN_CPP_ELEMENT(std::int32_t, I32)
+BURN_CPP_ELEMENT(std::int64_t, I64)
+BURN_CPP_ELEMENT(std::uint8_t, U8)
+BURN_CPP_ELEMENT(bool, BOOL)
+#undef BURN_CPP_ELEMENT
+}  // namespace detail
+
+class Tensor {
+ public:
+  Tensor() noexcept = default;
+  /* Takes over a handle of the C API; throws if it failed. */
+  explicit Tensor(BurnTensor *handle) : handle_(handle) {
+    const BurnStatus status = handle ? burn_tensor_status(handle) : BURN_OK;
+    if (status == BURN_OK) return;
+    const Error error(status); /* before the handle goes, which owns the message */
+    burn_drop(std::exchange(handle_, nullptr));
+    throw error;
+  }
+  /* Row-major values, copied. T: float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, bool. */
+  template <class T> Tensor(const Device &device, const T *data, const Shape &shape)
+      : Tensor(burn_tensor_from(device, data, detail::Element<T>::dtype, shape)) {}
+  template <class T> Tensor(const Device &device, const std::vector<T> &data, const Shape &shape)
+      : Tensor(device, checked(data.data(), data.size(), shape), shape) {}
+  template <class T> Tensor(const Device &device, std::initializer_list<T> data, const Shape &shape)
+      : Tensor(device, checked(data.begin(), data.size(), shape), shape) {}
+  /* A vector of these values. */
+  template <class T> Tensor(const Device &device, std::initializer_list<T> data)
+      : Tensor(device, data, Shape{static_cast<std::int64_t>(data.size())}) {}
+
+  Tensor(const Tensor &other) : Tensor(burn_clone(other.handle_)) {}
+  Tensor(Tensor &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Tensor &operator=(Tensor other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Tensor() { burn_drop(handle_); }
+
+  static Tensor zeros(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_zeros(d, s, t)); }
+  static Tensor ones(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_ones(d, s, t)); }
+  static Tensor full(const Device &d, const Shape &s, double value, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_full(d, s, t, value));
+  }
+  static Tensor arange(const Device &d, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
+    return Tensor(burn_arange(d, start, end, step));
+  }
+  static Tensor eye(const Device &d, std::int64_t size, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_eye(d, size, t)); }
+  static Tensor uniform(const Device &d, const Shape &s, double low = 0, double high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_random_uniform(d, s, t, low, high));
+  }
+  static Tensor normal(const Device &d, const Shape &s, double mean = 0, double std = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_random_normal(d, s, t, mean, std));
+  }
+  static Tensor cat(const std::vector<Tensor> &tensors, int dim) { return joined(burn_cat, tensors, dim); }
+  static Tensor stack(const std::vector<Tensor> &tensors, int dim) { return joined(burn_stack, tensors, dim); }
+
+  bool is_empty() const noexcept { return handle_ == nullptr; }
+  BurnTensor *get() const noexcept { return handle_; }                                /* stays with this object */
+  BurnTensor *release() noexcept { return std::exchange(handle_, nullptr); }          /* now the caller's */
+  BurnTensor *clone_handle() const { return burn_clone(handle_); }                    /* a second handle for the caller */
+  Shape shape() const { return burn_shape(handle_); }
+  std::uint32_t rank() const { return burn_rank(handle_); }
+  std::int64_t dim(int axis) const { return burn_dim(handle_, axis); }
+  std::int64_t size() const { return burn_element_count(handle_); }
+  BurnDType dtype() const { return burn_dtype(handle_); }
+
+  /* All elements in row-major order, converted to T: float, double or std::int64_t. */
+  template <class T> std::vector<T> to_vector() const {
+    std::vector<T> values(static_cast<std::size_t>(size()));
+    check(read(clone_handle(), values.data(), values.size()));
+    return values;
+  }
+  /* The value of a tensor of one element. */
+  template <class T = double> T item() const {
+    double value = 0;
+    check(burn_read_scalar(clone_handle(), &value));
+    return static_cast<T>(value);
+  }
+  template <class T> Tensor cast() const { return Tensor(burn_cast(clone_handle(), detail::Element<T>::dtype)); }
+  Tensor cast(BurnDType dtype) const { return Tensor(burn_cast(clone_handle(), dtype)); }
+  Tensor to(const Device &device) const { return Tensor(burn_to_device(clone_handle(), device)); }
+  Tensor permute(std::initializer_list<int> axes) const {
+    if (axes.size() != rank()) check(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "permute: %zu axes for rank %u", axes.size(), rank()));
+    return Tensor(burn_permute(clone_handle(), axes.begin()));
+  }
+
+  /* -- gradients; see burn/autodiff.h -- */
+  Tensor require_grad() && { return Tensor(burn_require_grad(release())); }
+  Tensor require_grad() const & { return Tensor(burn_require_grad(clone_handle())); }
+  bool is_require_grad() const { return burn_is_require_grad(handle_); }
+  bool is_tracked() const { return burn_is_tracked(handle_); }
+  inline Gradients backward() const;
+  inline Tensor grad(const Gradients &gradients) const; /* empty when none reached this leaf */
+
+  /* Every function whose first parameter is a tensor and whose result is one, under its own name. */
+#define BURN_CPP_METHOD(name)                                                                                       \
+  template <class... Arguments> Tensor name(Arguments &&...arguments) const & {                                     \
+    return call(burn_##name, *this, std::forward<Arguments>(arguments)...);                                         \
+  }                                                                                                                 \
+  template <class... Arguments> Tensor name(Arguments &&...arguments) && {                                          \
+    return call(burn_##name, std::move(*this), std::forward<Arguments>(arguments)...);                              \
+  }
+#include <burn/burn_hpp_methods.def>
+#undef BURN_CPP_METHOD
+  Tensor to_int() const { return Tensor(burn_int(clone_handle())); }
+  Tensor to_float() const { return Tensor(burn_float(clone_handle())); }
+  Tensor to_bool() const { return Tensor(burn_bool(clone_handle())); }
+
+ private:
+  template <class T> static const T *checked(const T *data, std::size_t count, const Shape &shape) {
+    std::int64_t wanted = 1;
+    for (std::int64_t size : shape) wanted *= size;
+    if (static_cast<std::int64_t>(count) == wanted) return data;
+    throw Error(burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor: %zu values for a shape of %lld elements", count,
+                                 static_cast<long long>(wanted)));
+  }
+  static Tensor joined(BurnTensor *(*function)(BurnTensor *const *, size_t, int), const std::vector<Tensor> &tensors, int dim) {
+    std::vector<BurnTensor *> handles;
+    handles.reserve(tensors.size());
+    for (const Tensor &x : tensors) handles.push_back(x.clone_handle());
+    return Tensor(function(handles.data(), handles.size(), dim));
+  }
+  static BurnStatus read(BurnTensor *x, float *data, std::size_t count) { return burn_read_f32(x, data, count); }
+  static BurnStatus read(BurnTensor *x, double *data, std::size_t count) { return burn_read_f64(x, data, count); }
+  static BurnStatus read(BurnTensor *x, std::int64_t *data, std::size_t count) { return burn_read_i64(x, data, count); }
+
+  BurnTensor *handle_ = nullptr;
+};
+
+namespace detail {
+
+/* How an argument reaches a parameter: tensors give a handle, everything else converts. */
+template <class Parameter> struct Pass {
+  template <class A> static Parameter from(A &&argument) { return static_cast<Parameter>(std::forward<A>(argument)); }
+};
+template <> struct Pass<BurnTensor *> {
+  static BurnTensor *from(const Tensor &x) { return x.clone_handle(); }
+  static BurnTensor *from(Tensor &x) { return x.clone_handle(); }
+  static BurnTensor *from(Tensor &&x) { return x.release(); }
+  static BurnTensor *from(std::nullptr_t) { return nullptr; }
+};
+
+inline void finish(BurnStatus status) { check(status); }
+inline Tensor finish(BurnTensor *x) { return Tensor(x); }
+template <class T> T finish(T value) { return value; }
+
+}  // namespace detail
+
+template <class Result, class... Parameters, class... Arguments>
+auto call(Result (*function)(Parameters...), Arguments &&...arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "wrong number of arguments for this function of Burn");
+  return detail::finish(function(detail::Pass<Parameters>::from(std::forward<Arguments>(arguments))...));
+}
+
+/* The gradients of one backward pass. */
+class Gradients {
+ public:
+  explicit Gradients(BurnGradients *handle) : handle_(handle) {}
+  Gradients(Gradients &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Gradients &operator=(Gradients &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Gradients() { burn_gradients_drop(handle_); }
+  BurnGradients *get() const noexcept { return handle_; }
+
+ private:
+  BurnGradients *handle_;
+};
+
+inline Gradients Tensor::backward() const {
+  BurnGradients *gradients = nullptr;
+  check(burn_backward(clone_handle(), &gradients));
+  return Gradients(gradients);
+}
+inline Tensor Tensor::grad(const Gradients &gradients) const { return Tensor(burn_grad(handle_, gradients.get())); }
+
+/* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up ---------------------- */
+
+#define BURN_CPP_OPERATOR(sign, name, scalar_right, scalar_left)                                                     \
+  inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); }          \
+  inline Tensor operator sign(Tensor a, double value) { return Tensor(burn_##scalar_right(a.release(), value)); }    \
+  inline Tensor operator sign(double value, Tensor a) { return scalar_left; }                                        \
+  inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }                \
+  inline Tensor &operator sign##=(Tensor &a, double value) { return a = std::move(a) sign value; }
+BURN_CPP_OPERATOR(+, add, add_scalar, Tensor(burn_add_scalar(a.release(), value)))
+BURN_CPP_OPERATOR(-, sub, sub_scalar, Tensor(burn_add_scalar(burn_neg(a.release()), value)))
+BURN_CPP_OPERATOR(*, mul, mul_scalar, Tensor(burn_mul_scalar(a.release(), value)))
+BURN_CPP_OPERATOR(/, div, div_scalar, Tensor(burn_mul_scalar(burn_recip(a.release()), value)))
+#undef BURN_CPP_OPERATOR
+inline Tensor operator-(Tensor a) { return Tensor(burn_neg(a.release())); }
+inline Tensor operator!(Tensor a) { return Tensor(burn_bool_not(a.release())); }
+
+/* Values, shape, device, kind and dtype as burn_print writes them. */
+inline std::ostream &operator<<(std::ostream &out, const Tensor &x) {
+  char *text = nullptr;
+  std::size_t bytes = 0;
+  FILE *file = open_memstream(&text, &bytes);
+  if (!file) return out;
+  burn_print_to(file, x.clone_handle());
+  std::fclose(file);
+  out << text;
+  std::free(text);
+  return out;
+}
+
+}  // namespace burn
+
+#endif

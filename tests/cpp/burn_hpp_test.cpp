@@ -1,0 +1,115 @@
+/* burn_hpp_test.cpp - burn.hpp: ownership, operators, exceptions, gradients. Every check prints what it expected. */
+#include <burn/burn.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <sstream>
+
+using burn::Device;
+using burn::Shape;
+using burn::Tensor;
+
+static int failures = 0;
+
+static void expect(bool condition, const char *what, int line) {
+  if (condition) return;
+  std::cerr << "burn_hpp_test.cpp:" << line << ": expected " << what << "\n";
+  failures++;
+}
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+
+static bool equals(const Tensor &x, const std::vector<double> &values) {
+  const std::vector<double> have = x.to_vector<double>();
+  if (have.size() != values.size()) return false;
+  for (std::size_t i = 0; i < have.size(); i++)
+    if (std::fabs(have[i] - values[i]) > 1e-5) return false;
+  return true;
+}
+
+static void test_values(const Device &device) {
+  const Tensor x(device, {1.0f, 2.0f, 3.0f, 4.0f}, {2, 2});
+  EXPECT((x.shape() == Shape{2, 2}) && x.rank() == 2 && x.size() == 4 && x.dim(-1) == 2 && x.dtype() == BURN_DTYPE_F32);
+  EXPECT(equals(x.matmul(x.transpose()), {5, 11, 11, 25}));
+  EXPECT(equals(x.sum_dim(-1).reshape(Shape{2}), {3, 7}));
+  EXPECT(equals(x.permute({1, 0}), {1, 3, 2, 4}));
+  EXPECT(equals(x.greater_scalar(2).cast<float>(), {0, 0, 1, 1}));
+  EXPECT(x.max().item<float>() == 4.0f && x.to_int().dtype() == BURN_DTYPE_I64);
+  EXPECT(equals(Tensor(device, std::vector<std::int64_t>{7, 8}, {2}), {7, 8}));
+  EXPECT(equals(Tensor::cat({x, x}, 0), {1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT((Tensor::stack({x, x}, 0).shape() == Shape{2, 2, 2}));
+  EXPECT(equals(Tensor::arange(device, 0, 3), {0, 1, 2}) && equals(Tensor::eye(device, 2), {1, 0, 0, 1}));
+}
+
+static void test_operators(const Device &device) {
+  const Tensor x(device, {1.0f, 2.0f}), y(device, {10.0f, 20.0f});
+  EXPECT(equals(x + y, {11, 22}) && equals(x - y, {-9, -18}) && equals(x * y, {10, 40}) && equals(y / x, {10, 10}));
+  EXPECT(equals(x + 1, {2, 3}) && equals(1 + x, {2, 3}) && equals(1 - x, {0, -1}) && equals(2 / x, {2, 1}));
+  EXPECT(equals(-x, {-1, -2}) && equals((x + y) * 2 - x, {21, 42}));
+  Tensor z = x;
+  z += y;
+  z *= 2;
+  EXPECT(equals(z, {22, 44}) && equals(x, {1, 2}));
+  std::ostringstream text;
+  text << x;
+  EXPECT(text.str().find("1") != std::string::npos && text.str().find("f32") != std::string::npos);
+}
+
+static void test_ownership(const Device &device) {
+  const std::int64_t before = device.memory().live_tensors;
+  {
+    Tensor x(device, {1.0f, 2.0f}), y = x, z = std::move(x);
+    EXPECT(x.is_empty() && !y.is_empty() && equals(z, {1, 2}));
+    y = z;
+    z = Tensor();
+    EXPECT(z.is_empty() && equals(y, {1, 2}));
+    Tensor named = burn::call(burn_add, y, std::move(y));
+    EXPECT(equals(named, {2, 4}));
+    BurnTensor *raw = named.release();
+    EXPECT(named.is_empty() && equals(Tensor(raw), {2, 4}));
+  }
+  EXPECT(device.memory().live_tensors == before);
+}
+
+template <class Function> static std::string message_of(Function function, std::uint32_t code) {
+  try {
+    function();
+  } catch (const burn::Error &error) {
+    EXPECT(error.code() == code);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+static void test_failures(const Device &device) {
+  const Tensor x(device, {1.0f, 2.0f, 3.0f}, {1, 3});
+  const std::string text = message_of([&] { return x.matmul(x); }, BURN_STATUS_INVALID_SHAPE);
+  EXPECT(text.find("matmul") != std::string::npos && text.find("[1,3]") != std::string::npos);
+  EXPECT(message_of([&] { return Tensor(device, {1.0f, 2.0f}, {3}); }, BURN_STATUS_INVALID_SHAPE).find("2 values") != std::string::npos);
+  EXPECT(message_of([&] { return x.item(); }, BURN_STATUS_INVALID_ARGUMENT).find("3") != std::string::npos);
+  EXPECT(message_of([] { return Device("nosuch"); }, BURN_STATUS_NOT_FOUND).find("no backend 'nosuch'") != std::string::npos);
+}
+
+static void test_gradients() {
+  const Device device = Device::training("ndarray");
+  EXPECT(device.is_autodiff() && !device.inner().is_autodiff());
+  const Tensor x = Tensor(device, {1.0f, 2.0f, 3.0f}).require_grad();
+  const burn::Gradients gradients = (x * x + 2 * x).sum().backward();
+  EXPECT(equals(x.grad(gradients), {4, 6, 8}));
+  EXPECT(Tensor(device, {1.0f}).grad(gradients).is_empty());
+}
+
+int main() {
+  try {
+    const Device device("ndarray");
+    test_values(device);
+    test_operators(device);
+    test_ownership(device);
+    test_failures(device);
+    test_gradients();
+  } catch (const std::exception &error) {
+    std::cerr << "unexpected: " << error.what() << "\n";
+    return 1;
+  }
+  std::cout << (failures ? "FAILED" : "all checks passed") << "\n";
+  return failures != 0;
+}
