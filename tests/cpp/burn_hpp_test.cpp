@@ -62,7 +62,8 @@ static void test_ownership(const Device &device) {
     y = z;
     z = Tensor();
     EXPECT(z.is_empty() && equals(y, {1, 2}));
-    Tensor named = burn::call(burn_add, y, std::move(y));
+    Tensor again = y, named = burn::call(burn_add, std::move(again), y);
+    EXPECT(again.is_empty() && !y.is_empty());
     EXPECT(equals(named, {2, 4}));
     BurnTensor *raw = named.release();
     EXPECT(named.is_empty() && equals(Tensor(raw), {2, 4}));
