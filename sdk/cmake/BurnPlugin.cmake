@@ -1,12 +1,35 @@
-# burn_add_plugin(NAME source...): builds burn_NAME.so from the sources into the plugin directory. Only the entry symbol is
-# visible; undefined symbols are errors at link time.
+# BurnPlugin.cmake - how a plugin is compiled and linked, in Burn's own tree and in yours (find_package(Burn) includes this).
+#
+#   burn_add_plugin(NAME source...)
+#
+# makes the target burn_NAME, which builds burn_NAME.so: the file that the stack text NAME opens. Only the entry symbol is
+# visible, undefined symbols are errors at link time, and nothing of Burn is linked. Add what you need to the target:
+# target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall).
+#
+#   BURN_PLUGIN_OUTPUT_DIRECTORY  where the file goes (default: the top of your build folder, so that
+#                                 BURN_PLUGIN_PATH=$PWD/build finds it)
+#   BURN_PLUGIN_OPTIONS           targets with options that every plugin gets: warnings, sanitizers (default: none)
+#
+# `cmake --install` puts it into lib/burn/plugins, which is searched when the prefix is that of Burn.
 function(burn_add_plugin name)
+  if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
+    message(FATAL_ERROR "burn_add_plugin: '${name}' is no plugin name; it has a-z, 0-9 and _, and starts with a letter")
+  endif()
+  set(folder "${BURN_PLUGIN_OUTPUT_DIRECTORY}")
+  if(NOT folder)
+    set(folder "${CMAKE_BINARY_DIR}")
+  endif()
   add_library(burn_${name} MODULE ${ARGN})
-  set_target_properties(burn_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${BURN_PLUGIN_OUTPUT_DIRECTORY})
-  target_link_libraries(burn_${name} PRIVATE burn_plugin_api burn_options)
-  target_link_options(burn_${name} PRIVATE -Wl,-z,now,-z,relro,-z,noexecstack)
-  if(NOT BURN_SANITIZE)
-    target_link_options(burn_${name} PRIVATE -Wl,-z,defs)
+  set_target_properties(burn_${name} PROPERTIES PREFIX "" SUFFIX ${CMAKE_SHARED_MODULE_SUFFIX}
+    LIBRARY_OUTPUT_DIRECTORY "${folder}" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON INSTALL_RPATH "")
+  target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    target_link_options(burn_${name} PRIVATE LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack)
+    # Sanitizers of clang leave symbols for the program that loads the plugin.
+    if(NOT "${BURN_SANITIZE} ${CMAKE_C_FLAGS}" MATCHES "fsanitize|address|thread|undefined")
+      target_link_options(burn_${name} PRIVATE LINKER:-z,defs)
+    endif()
   endif()
   install(TARGETS burn_${name} LIBRARY DESTINATION lib/burn/plugins)
 endfunction()

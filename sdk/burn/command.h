@@ -1,0 +1,25 @@
+/* command.h - what the files of the burn command share: one function per subcommand, one file each. */
+#ifndef BURN_SDK_COMMAND_H
+#define BURN_SDK_COMMAND_H
+
+#include "../examples/common/arguments.h"
+
+#include <burn/burn.h>
+#include <cjson/cJSON.h>
+
+/* Exit statuses of every subcommand. */
+enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
+
+/* A subcommand; argv[0] is "burn NAME", the rest its own arguments. Returns COMMAND_*. */
+typedef int (*Command)(int argc, char **argv);
+int command_backends(int argc, char **argv);
+int command_version(int argc, char **argv);
+
+/* arguments_parse with the exit status that follows: COMMAND_OK to go on; else `*exit_status` is set and false returned. */
+bool command_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
+                   const char **positions, size_t position_capacity, int *exit_status);
+
+/* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a word on stderr. */
+int command_print_json(cJSON *tree);
+
+#endif
