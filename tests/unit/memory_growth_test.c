@@ -1,7 +1,7 @@
 /* memory_growth_test.c - training the CNN of the mnist example does not grow: after 20 steps, further ones add no byte to what
  * the device holds nor to the heap of the process.
  *
- *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 2000, in sanitized and guarded builds 20
+ *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 10000, in sanitized and guarded builds 20
  *
  * Measured is only while no iteration of the loader runs, since batches that are read ahead come and go with the timing. The
  * epoch divides into full batches: a first short batch would rightly add blocks of new sizes to the caches. Each case is a
@@ -36,7 +36,7 @@ enum { HEAP_COUNTS = 0, DEFAULT_STEPS = 20 };
 #else
 enum { HEAP_COUNTS = 1, DEFAULT_STEPS = 300 };
 #endif
-enum { WARMUP_STEPS = 20, LONG_STEPS = 2000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
+enum { WARMUP_STEPS = 20, LONG_STEPS = 10000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
 
 static size_t further_steps = DEFAULT_STEPS;
 
