@@ -10,10 +10,19 @@
 #                                 BURN_PLUGIN_PATH=$PWD/build finds it)
 #   BURN_PLUGIN_OPTIONS           targets with options that every plugin gets: warnings, sanitizers (default: none)
 #
+#   BURN_STATIC                   makes static libraries with the entry burn_static_query_NAME instead, for Burn's own static build
+#
 # `cmake --install` puts it into lib/burn/plugins, which is searched when the prefix is that of Burn.
 function(burn_add_plugin name)
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "burn_add_plugin: '${name}' is no plugin name; it has a-z, 0-9 and _, and starts with a letter")
+  endif()
+  if(BURN_STATIC)
+    add_library(burn_${name} STATIC ${ARGN})
+    target_compile_definitions(burn_${name} PRIVATE BURN_PLUGIN_STATIC=burn_static_query_${name})
+    target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
+    set_property(GLOBAL APPEND PROPERTY BURN_STATIC_PLUGINS ${name})
+    return()
   endif()
   set(folder "${BURN_PLUGIN_OUTPUT_DIRECTORY}")
   if(NOT folder)

@@ -1,8 +1,6 @@
 /* ops_case.c - see ops_case.h. Read run_golden at the end of the runs first. */
 #include "ops_value.h"
 
-#include "lend.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -284,7 +282,6 @@ static void test_every_golden_has_a_row(void **state) {
 static int open_stacks(void **state) {
   (void)state;
   for (size_t s = 0; s < STACK_COUNT; s++) {
-    char text[128];
     BurnDevice *device = burn_device_open(stacks[s].text);
     const BurnStatus status = burn_device_status(device);
     if (burn_status_code(status) == BURN_STATUS_FAILED_PRECONDITION) { /* an instruction set that is not here */
@@ -293,11 +290,10 @@ static int open_stacks(void **state) {
       continue;
     }
     if (status != BURN_OK) printf("%s\n", burn_status_message(status));
-    snprintf(text, sizeof text, "lend<%s>", stacks[s].text);
     stacks[s].device = device;
-    stacks[s].raw_device = burn_device_open(text);
-    stacks[s].host = lent_host;
-    stacks[s].backend = lent_backend;
+    stacks[s].raw_device = burn_device_open(stacks[s].text);
+    stacks[s].host = burn_host();
+    stacks[s].backend = burn_device_backend(stacks[s].raw_device);
     if (status != BURN_OK || burn_device_status(stacks[s].raw_device) != BURN_OK) return -1;
   }
   return 0;

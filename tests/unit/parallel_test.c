@@ -1,7 +1,6 @@
 /* parallel_test.c - host->parallel_for: every item once, nested, from several threads; results that do not depend on the
  * number of threads. */
 #include "forked.h"
-#include "lend.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +29,7 @@ static void BURN_CALL mark(void *context, int64_t begin, int64_t end) {
 static void run_loop(int64_t count, int64_t grain) {
   Loop loop = {.marks = calloc((size_t)count + 1, 1), .count = count, .grain = grain};
   assert_non_null(loop.marks);
-  lent_host->parallel_for(count, grain, mark, &loop);
+  burn_host()->parallel_for(count, grain, mark, &loop);
   assert_int_equal(atomic_load(&loop.done), count);
   assert_int_equal(atomic_load(&loop.bad), 0);
   if (count == 0) assert_int_equal(atomic_load(&loop.chunks), 0);
@@ -57,7 +56,7 @@ static void BURN_CALL nest(void *context, int64_t begin, int64_t end) {
   Loop *loop = context;
   for (int64_t i = begin; i < end; i++) {
     atomic_llong inner = 0;
-    lent_host->parallel_for(loop->inner, 1, add_up, &inner);
+    burn_host()->parallel_for(loop->inner, 1, add_up, &inner);
     if (atomic_load(&inner) != loop->inner) atomic_fetch_add(&loop->bad, 1);
     atomic_fetch_add(&loop->done, 1);
   }
@@ -66,7 +65,7 @@ static void BURN_CALL nest(void *context, int64_t begin, int64_t end) {
 static void test_nested(void **state) {
   (void)state;
   Loop loop = {.count = 50, .inner = 333};
-  lent_host->parallel_for(loop.count, 1, nest, &loop);
+  burn_host()->parallel_for(loop.count, 1, nest, &loop);
   assert_int_equal(atomic_load(&loop.done), 50);
   assert_int_equal(atomic_load(&loop.bad), 0);
 }
@@ -77,7 +76,7 @@ static void *call_many(void *context) {
   atomic_llong *bad = context;
   for (int i = 0; i < 300; i++) {
     atomic_llong sum = 0;
-    lent_host->parallel_for(1000 + i, 10, add_up, &sum);
+    burn_host()->parallel_for(1000 + i, 10, add_up, &sum);
     if (atomic_load(&sum) != 1000 + i) atomic_fetch_add(bad, 1);
   }
   return NULL;
@@ -95,7 +94,7 @@ static void test_concurrent_callers(void **state) {
 
 static void test_thread_count(void **state) {
   (void)state;
-  assert_int_equal(lent_host->thread_count(), burn_threads());
+  assert_int_equal(burn_host()->thread_count(), burn_threads());
   assert_in_range(burn_threads(), 1, 256);
 }
 
@@ -231,12 +230,12 @@ static void test_subnormals_at_every_size(void **state) {
   }
 }
 
-/* Opens the device that lends the host; after the tests that fork, whose children choose their own number of threads. */
-static int open_lender(void **state) {
-  *state = burn_device_open("lend<ndarray>");
+/* Opened after the tests that fork, whose children choose their own number of threads. */
+static int open_device(void **state) {
+  *state = burn_device_open("ndarray");
   return burn_device_status(*state) == BURN_OK && burn_threads() > 0 ? 0 : -1;
 }
-static int close_lender(void **state) {
+static int close_device(void **state) {
   burn_device_close(*state);
   return 0;
 }
@@ -254,5 +253,5 @@ int main(void) {
   unsetenv("BURN_THREADS");
   const int failed = cmocka_run_group_tests_name("threads of a process", alone, NULL, NULL);
   setenv("BURN_THREADS", "4", 1); /* more than the machine may have, so that there is something to interleave */
-  return failed + cmocka_run_group_tests_name("parallel_for", tests, open_lender, close_lender);
+  return failed + cmocka_run_group_tests_name("parallel_for", tests, open_device, close_device);
 }
