@@ -1,5 +1,6 @@
 /* host.c - the table that plugins get: everything they may call. */
 #include "core_internal.h"
+#include "platform.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,13 +51,13 @@ static uint64_t BURN_CALL host_status_message(BurnStatus status, char *buffer, u
 
 static void *BURN_CALL host_allocate(uint64_t bytes) {
   if (bytes > (uint64_t)INT64_MAX - 64) return NULL;
-  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; /* aligned_alloc wants a multiple of the alignment */
-  return aligned_alloc(64, rounded ? rounded : 64);
+  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; 
+  return burn__aligned_allocate(rounded ? rounded : 64);
 }
 
 static void BURN_CALL host_free(void *memory, uint64_t bytes) {
   (void)bytes;
-  free(memory);
+  burn__aligned_free(memory);
 }
 
 static uint32_t BURN_CALL host_thread_count(void) { return burn_threads(); }

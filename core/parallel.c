@@ -4,13 +4,12 @@
  * spin for some tens of microseconds after a job, because the next one usually follows at once and waking a sleeping thread
  * costs more than a small kernel; then they sleep. A second thread that wants the pool while it is busy works alone, as does a
  * body that asks again from within. */
-#define _GNU_SOURCE /* sched_getaffinity: the CPUs this process may use, not those of the machine */
 #include "core_internal.h"
+#include "platform.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -102,10 +101,7 @@ static unsigned default_threads(void) {
     if (end && *end == '\0' && value >= 1 && value <= MAX_THREADS) return (unsigned)value;
     burn__log(BURN_LOG_WARN, "threads", "BURN_THREADS='%s' is not a number in 1..%d; ignored", text, MAX_THREADS);
   }
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (unsigned)CPU_COUNT(&allowed);
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (unsigned)online : 1;
+  return burn__cpu_count();
 }
 
 /* Starts the workers; a thread that cannot be started is done without. */

@@ -3,16 +3,13 @@
  * A BurnParam is a plain pair: whoever holds the struct owns the tensor. A BurnBuffer points at a cell with a mutex, because a
  * forward pass, which sees its module as const and may run on several threads, replaces running statistics. */
 #include "module_internal.h"
+#include "platform.h"
 
 #include <burn/autodiff.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 struct BurnBufferCell {
   pthread_mutex_t mutex;
@@ -25,16 +22,7 @@ static BurnBufferCell out_of_memory_cell = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
 
 /* -- ids ------------------------------------------------------------------------------------------------------------------ */
 
-static bool random_from_file(uint64_t *out) {
-  int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  ssize_t count = read(file, out, sizeof *out);
-  (void)close(file);
-  return count == (ssize_t)sizeof *out;
-}
-
-/* Time and a counter through splitmix64, for a system with neither getrandom nor /dev/urandom: ids need to be distinct, not
- * secret. */
+/* Time and a counter through splitmix64, for a system that gives no random bytes: ids need to be distinct, not secret. */
 static uint64_t random_from_clock(void) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t calls;
@@ -52,10 +40,7 @@ static uint64_t random_from_clock(void) {
 uint64_t burn__param_id(void) {
   uint64_t id = 0;
   while (id == 0) {
-    ssize_t count;
-    do count = getrandom(&id, sizeof id, 0);
-    while (count < 0 && errno == EINTR);
-    if (count != (ssize_t)sizeof id && !random_from_file(&id)) id = random_from_clock();
+    if (!burn__random_bytes(&id, sizeof id)) id = random_from_clock();
   }
   return id;
 }

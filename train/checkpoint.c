@@ -150,7 +150,7 @@ BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, s
   char folder[BURN_PATH_BYTES], path[BURN_PATH_BYTES];
   BurnRecordConfig config;
   BurnStatus status = folder_path(artifact_dir, folder);
-  if (status == BURN_OK) status = burn__folder_make(folder);
+  if (status == BURN_OK) status = burn_folder_make(folder);
   if (status == BURN_OK) status = exact_precision(run->module, &config);
   if (status != BURN_OK) return status;
   part_path(folder, MODEL, epoch, path);

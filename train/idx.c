@@ -5,6 +5,7 @@
  * checksum of a gzip stream is verified, and nothing may follow the last item. Messages name the file and the offset within
  * the (uncompressed) data. */
 #include "dataset_private.h"
+#include "learner_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,9 +48,8 @@ static bool reader_try(Reader *reader, const char *folder, const char *name, con
 
 /* "path: reason", as an IO failure. */
 static BurnStatus reader_failed(const Reader *reader, int number) {
-  char text[128] = "unknown error";
-  if (strerror_r(number, text, sizeof text) != 0) snprintf(text, sizeof text, "error %d", number);
-  return burn_status_make(BURN_STATUS_IO, "mnist: %s: %s", reader->path, text);
+  char text[128];
+  return burn_status_make(BURN_STATUS_IO, "mnist: %s: %s", reader->path, burn__train_errno_text(number, text, sizeof text));
 }
 
 /* The plain file if there is one, else the gzipped one. */

@@ -215,7 +215,7 @@ static BurnStatus check_arguments(const Learner *learner) {
 /* Takes up the newest checkpoint, or clears what an earlier run has left in the folder. */
 static BurnStatus prepare_artifacts(Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
-  BurnStatus status = burn__folder_make(config->artifact_dir);
+  BurnStatus status = burn_folder_make(config->artifact_dir);
   if (status != BURN_OK) return status;
   status = config->resume ? burn__checkpoint_restore(&learner->run, config->artifact_dir)
                           : burn__checkpoint_clear(config->artifact_dir);

@@ -1,5 +1,5 @@
 /* learner_internal.h - the parts around the loop of learner.c: averages of an epoch (metric.c), the progress line (progress.c),
- * checkpoints (checkpoint.c), and what these need of the system (learner_posix.c). */
+ * checkpoints (checkpoint.c), and what these need of the system (learner_posix.c, learner_windows.c). */
 #ifndef BURN_TRAIN_LEARNER_INTERNAL_H
 #define BURN_TRAIN_LEARNER_INTERNAL_H
 
@@ -81,16 +81,16 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const char *ar
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
-/* -- learner_posix.c --------------------------------------------------------------------------------------------------- */
+/* -- learner_posix.c, learner_windows.c --------------------------------------------------------------------------------------------------- */
 
 /* Monotonic. */
 double burn__seconds(void);
 bool burn__stderr_is_terminal(void);
-/* Makes a folder and those above it where missing. */
-BURN_USE_RESULT BurnStatus burn__folder_make(const char *path);
 /* Calls visit for each name in a folder in no particular order, until one fails. No folder is no names. */
 BURN_USE_RESULT BurnStatus burn__folder_list(const char *path, BurnStatus (*visit)(void *context, const char *name),
                                              void *context);
+/* The text of an errno value, into a buffer of the caller; returns the buffer. */
+const char *burn__train_errno_text(int number, char *buffer, size_t bytes);
 bool burn__file_exists(const char *path);
 /* A file that is not there counts as removed. */
 BURN_USE_RESULT BurnStatus burn__file_remove(const char *path);

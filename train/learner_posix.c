@@ -25,7 +25,7 @@ static bool is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-BurnStatus burn__folder_make(const char *path) {
+BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
   const size_t length = strlen(path);
   size_t i;
@@ -56,6 +56,11 @@ BurnStatus burn__folder_list(const char *path, BurnStatus (*visit)(void *context
   }
   closedir(folder);
   return status;
+}
+
+const char *burn__train_errno_text(int number, char *buffer, size_t bytes) {
+  if (strerror_r(number, buffer, bytes) != 0) (void)snprintf(buffer, bytes, "error %d", number);
+  return buffer;
 }
 
 bool burn__file_exists(const char *path) { return access(path, F_OK) == 0; }

@@ -23,7 +23,7 @@ BurnStatus burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, c
   if (length < 0 || (size_t)length >= sizeof metrics->folder) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "artifact_dir of %zu bytes is too long", strlen(artifact_dir));
   }
-  return burn__folder_make(metrics->folder);
+  return burn_folder_make(metrics->folder);
 }
 
 double burn__metric_mean(const BurnMetric *metric) { return metric->items > 0 ? metric->sum / metric->items : (double)NAN; }

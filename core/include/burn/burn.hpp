@@ -313,14 +313,13 @@ inline Tensor operator!(Tensor a) { return Tensor(burn_bool_not(a.release())); }
 
 /* Values, shape, device, kind and dtype as burn_print writes them. */
 inline std::ostream &operator<<(std::ostream &out, const Tensor &x) {
-  char *text = nullptr;
-  std::size_t bytes = 0;
-  FILE *file = open_memstream(&text, &bytes);
-  if (!file) return out;
+  std::FILE *file = std::tmpfile();
+  if (!file) return out << "(tensor: no temporary file to print it to)";
   burn_print_to(file, x.clone_handle());
+  std::rewind(file);
+  char text[256];
+  for (std::size_t count; (count = std::fread(text, 1, sizeof text, file)) > 0;) out.write(text, static_cast<std::streamsize>(count));
   std::fclose(file);
-  out << text;
-  std::free(text);
   return out;
 }
 

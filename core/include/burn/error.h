@@ -12,9 +12,14 @@
 BURN_EXTERN_C_BEGIN
 
 #if defined(__GNUC__)
+#if defined(_WIN32)
+#define BURN_API /* MinGW exports everything of a DLL that marks nothing */
+#define BURN_PRINTF(text_index, first) __attribute__((format(gnu_printf, text_index, first)))
+#else
 #define BURN_API __attribute__((visibility("default")))
-#define BURN_USE_RESULT __attribute__((warn_unused_result))
 #define BURN_PRINTF(text_index, first) __attribute__((format(printf, text_index, first)))
+#endif
+#define BURN_USE_RESULT __attribute__((warn_unused_result))
 #define BURN_UNUSED __attribute__((unused))
 #else
 #define BURN_API

@@ -167,23 +167,6 @@ static BurnStatus choose_config(const Options *options, TrainingConfig *config) 
   return status;
 }
 
-static BurnStatus make_folders(const char *path) {
-  char *copy = strdup(path);
-  if (!copy) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
-  for (char *at = copy + 1; *at; at++) {
-    if (*at != '/') continue;
-    *at = '\0';
-    mkdir(copy, 0777);
-    *at = '/';
-  }
-  int reason = 0;
-  if (mkdir(copy, 0777) != 0) reason = errno;
-  free(copy);
-  struct stat info;
-  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return BURN_OK;
-  return burn_status_make(BURN_STATUS_IO, "folder '%s' cannot be made: %s", path, strerror(reason ? reason : ENOTDIR));
-}
-
 static BurnLoader *make_loader(const TrainingConfig *config, uint32_t split, BurnStatus *status) {
   BurnDataset *data = mnist_data(config, split, status);
   if (!data) return NULL;
@@ -206,7 +189,7 @@ typedef struct Run {
 
 static BurnStatus save_run(const Options *options, const Run *run) {
   char *config_path = path_in(options->artifact, "config.json");
-  BurnStatus status = config_path ? make_folders(options->artifact) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  BurnStatus status = config_path ? burn_folder_make(options->artifact) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
   TrainingConfig config = run->config;
   if (status == BURN_OK) status = burn_config_save(burn_config(TrainingConfig, &config), config_path);
   free(config_path);

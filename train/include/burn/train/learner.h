@@ -68,6 +68,9 @@ BURN_API BURN_USE_RESULT BurnStatus burn_learner_fit(const BurnLearnerConfig *co
 BURN_API BURN_USE_RESULT BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module,
                                                           BurnLoader *data, double *loss, double *accuracy);
 
+/* Makes a folder, for artifacts, and those above it where they are missing. */
+BURN_API BURN_USE_RESULT BurnStatus burn_folder_make(const char *path);
+
 BURN_EXTERN_C_END
 
 #endif

@@ -1,4 +1,4 @@
-/* file_write.c - atomic writing and bounded reading of whole files (configs and records).
+/* file_write_posix.c - atomic writing and bounded reading of whole files (configs and records).
  *
  * A reader, or a crash at any point, meets the old file or the new one: the bytes go to a temporary name in the same folder,
  * reach the disk (fsync), and only then take the name (rename); the folder is flushed last, so that the name survives too. */
@@ -6,6 +6,7 @@
 #include "file_write.h"
 
 #include "module_internal.h"
+#include "platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,8 @@
 static BurnStatus io_failure(const char *what) {
   int error = errno;
   char reason[128];
-  if (strerror_r(error, reason, sizeof reason) != 0) (void)snprintf(reason, sizeof reason, "error %d", error);
-  return burn_status_make(error == ENOENT ? BURN_STATUS_NOT_FOUND : BURN_STATUS_IO, "%s: %s", what, reason);
+  return burn_status_make(error == ENOENT ? BURN_STATUS_NOT_FOUND : BURN_STATUS_IO, "%s: %s", what,
+                          burn__errno_text(error, reason, sizeof reason));
 }
 
 static BurnStatus write_all(int file, const uint8_t *bytes, size_t count) {

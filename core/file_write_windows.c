@@ -1,0 +1,86 @@
+/* file_write_windows.c - file_write.h for Windows.
+ *
+ * As on POSIX a reader meets the old file or the new one: the bytes go to a temporary name in the same folder, are flushed to
+ * disk, and MoveFileEx puts them in place of the old file and flushes the folder. */
+#define _CRT_RAND_S
+#include "file_write.h"
+
+#include "module_internal.h"
+#include "platform.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <windows.h>
+
+static BurnStatus io_failure(const char *what) {
+  const int error = errno;
+  char reason[128];
+  return burn_status_make(error == ENOENT ? BURN_STATUS_NOT_FOUND : BURN_STATUS_IO, "%s: %s", what,
+                          burn__errno_text(error, reason, sizeof reason));
+}
+
+/* Bytes before the file's name: those of the folder with its separator. */
+static size_t folder_length(const char *path) {
+  size_t length = strlen(path);
+  while (length > 0 && path[length - 1] != '/' && path[length - 1] != '\\' && path[length - 1] != ':') length--;
+  return length;
+}
+
+static BurnStatus write_new(const char *path, const void *bytes, size_t count) {
+  FILE *file = fopen(path, "wbx");
+  if (!file) return io_failure("cannot create a file in this folder");
+  BurnStatus status = fwrite(bytes, 1, count, file) == count ? BURN_OK : io_failure("cannot write");
+  if (status == BURN_OK && (fflush(file) != 0 || _commit(_fileno(file)) != 0)) status = io_failure("cannot flush to disk");
+  if (fclose(file) != 0 && status == BURN_OK) status = io_failure("cannot close");
+  return status;
+}
+
+BurnStatus burn__file_write(const char *path, const void *bytes, size_t count) {
+  struct _stat64 found;
+  if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
+  const size_t folder = folder_length(path);
+  char *temporary = malloc(folder + 48);
+  if (!temporary) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
+  (void)snprintf(temporary, folder + 48, "%.*s.burn-%016" PRIx64 ".tmp", (int)folder, path, burn__param_id());
+  BurnStatus status = write_new(temporary, bytes, count);
+  if (status == BURN_OK && !MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+    status = burn_status_make(BURN_STATUS_IO, "cannot rename: Windows error %lu", GetLastError());
+  }
+  if (status != BURN_OK) (void)remove(temporary);
+  free(temporary);
+  return status;
+}
+
+static BurnStatus read_open_file(FILE *file, size_t limit, uint8_t **bytes, size_t *count) {
+  struct _stat64 found;
+  if (_fstat64(_fileno(file), &found) != 0) return io_failure("cannot inspect");
+  if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "not a regular file");
+  const uint64_t size = (uint64_t)found.st_size;
+  if (size > limit || size >= SIZE_MAX) {
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "file of %" PRIu64 " bytes, at most %zu are read", size, limit);
+  }
+  uint8_t *data = malloc((size_t)size + 1);
+  if (!data) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file of %" PRIu64 " bytes", size);
+  const size_t got = fread(data, 1, (size_t)size, file);
+  if (got != (size_t)size) {
+    free(data);
+    return burn_status_make(BURN_STATUS_IO, "file ended at byte %zu of %" PRIu64 " while it was read", got, size);
+  }
+  data[size] = 0;
+  *bytes = data;
+  *count = (size_t)size;
+  return BURN_OK;
+}
+
+BurnStatus burn__file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return io_failure("cannot open");
+  const BurnStatus status = read_open_file(file, limit, bytes, count);
+  (void)fclose(file);
+  return status;
+}

@@ -1,0 +1,44 @@
+/* platform_posix.c - platform.h for Linux and other POSIX systems. */
+#define _GNU_SOURCE /* sched_getaffinity: the CPUs this process may use, not those of the machine */
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+unsigned burn__cpu_count(void) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (unsigned)CPU_COUNT(&allowed);
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (unsigned)online : 1;
+}
+
+static bool random_from_file(void *bytes, size_t count) {
+  const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, bytes, count);
+  (void)close(file);
+  return got == (ssize_t)count;
+}
+
+bool burn__random_bytes(void *bytes, size_t count) {
+  ssize_t got;
+  do got = getrandom(bytes, count, 0);
+  while (got < 0 && errno == EINTR);
+  return got == (ssize_t)count || random_from_file(bytes, count);
+}
+
+void *burn__aligned_allocate(size_t bytes) { return aligned_alloc(64, bytes); }
+void burn__aligned_free(void *memory) { free(memory); }
+
+/* GNU's strerror_r returns the text, which need not be in the buffer. */
+const char *burn__errno_text(int number, char *buffer, size_t bytes) {
+  const char *text = strerror_r(number, buffer, bytes);
+  if (text != buffer) (void)snprintf(buffer, bytes, "%s", text);
+  return buffer;
+}

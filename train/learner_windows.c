@@ -1,0 +1,73 @@
+/* learner_windows.c - what the learner needs of Windows: clock, terminal, folders. */
+#include <direct.h>
+#include <dirent.h>
+#include <errno.h>
+#include <io.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <windows.h>
+
+#include "learner_internal.h"
+
+double burn__seconds(void) {
+  LARGE_INTEGER count, frequency;
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&frequency);
+  return (double)count.QuadPart / (double)frequency.QuadPart;
+}
+
+bool burn__stderr_is_terminal(void) { return _isatty(_fileno(stderr)) != 0; }
+
+const char *burn__train_errno_text(int number, char *buffer, size_t bytes) {
+  if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);
+  return buffer;
+}
+
+static BurnStatus failed(const char *what, const char *path) {
+  char text[128];
+  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path, burn__train_errno_text(errno, text, sizeof text));
+}
+
+static bool is_folder(const char *path) {
+  const DWORD attributes = GetFileAttributesA(path);
+  return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
+BurnStatus burn_folder_make(const char *path) {
+  char part[BURN_PATH_BYTES];
+  const size_t length = strlen(path);
+  if (length >= sizeof part) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
+  memcpy(part, path, length + 1);
+  for (size_t i = 1; i <= length; i++) {
+    const char at = part[i];
+    if ((at != '/' && at != '\\' && at != '\0') || part[i - 1] == ':') continue;
+    part[i] = '\0';
+    if (_mkdir(part) != 0 && !is_folder(part)) return failed("cannot make folder", part);
+    part[i] = at;
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__folder_list(const char *path, BurnStatus (*visit)(void *context, const char *name), void *context) {
+  BurnStatus status = BURN_OK;
+  DIR *folder = opendir(path);
+  if (!folder) return errno == ENOENT ? BURN_OK : failed("cannot open folder", path);
+  while (status == BURN_OK) {
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    if (!entry) {
+      if (errno) status = failed("cannot read folder", path);
+      break;
+    }
+    status = visit(context, entry->d_name);
+  }
+  closedir(folder);
+  return status;
+}
+
+bool burn__file_exists(const char *path) { return GetFileAttributesA(path) != INVALID_FILE_ATTRIBUTES; }
+
+BurnStatus burn__file_remove(const char *path) {
+  if (remove(path) == 0 || errno == ENOENT) return BURN_OK;
+  return failed("cannot remove", path);
+}
