@@ -61,6 +61,8 @@ BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc)
 
 /* Fills out[0 .. output_count-1]; checks inputs, kinds and attributes. The attributes must be complete. */
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
+/* The same with info given: a copy of the op's with another name lets a composed function fail under its own. */
+BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
 enum { BURN__MAX_ATTRS = 12 };
 /* Room for the attributes of a call that lacks some. */

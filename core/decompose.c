@@ -23,6 +23,13 @@ DECOMPOSE(clamp) {
   out[0] = burn_build_scalar(builder, BURN_OP_clamp_max, x, attrs->max.value.f64);
 }
 
+DECOMPOSE(is_finite) {
+  BurnPrimitive *x = call->inputs[0];
+  BurnPrimitive *infinite = one(builder, BURN_OP_is_inf, x);
+  BurnPrimitive *other = burn_build_op2(builder, BURN_OP_bool_or, one(builder, BURN_OP_is_nan, x), infinite);
+  out[0] = one(builder, BURN_OP_bool_not, other);
+}
+
 DECOMPOSE(relu) { out[0] = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], 0); }
 
 DECOMPOSE(relu_backward) {

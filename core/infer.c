@@ -52,6 +52,10 @@ static BurnStatus check_kind(const BurnOpInfo *info, BurnDType dtype) {
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnOpInfo *info = burn__op_info(call->op);
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
+  return burn__infer_as(info, call, out);
+}
+
+BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
   BurnStatus status = check_inputs(info, call);
   if (status == BURN_OK) status = check_attrs(info, call);
   if (status == BURN_OK && call->input_count > 0) status = check_kind(info, call->inputs[0]->dtype);

@@ -60,11 +60,19 @@ BURN_RULE(compare) {
   return BURN_OK;
 }
 
-BURN_RULE(compare_scalar) {
+/* A question about every element. */
+BURN_RULE(test) {
   (void)info;
   *out = burn_primitive_desc(call->inputs[0]);
   out->dtype = BURN_DTYPE_BOOL;
   return BURN_OK;
+}
+BURN_RULE(compare_scalar) { return burn__infer_test(info, call, out); }
+
+BURN_RULE(powi) {
+  BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_INT, "int"));
+  out->dtype = call->inputs[0]->dtype;
+  return burn__infer_broadcast(info, call->inputs[0], call->inputs[1], out);
 }
 
 BURN_RULE(reduce_all) {

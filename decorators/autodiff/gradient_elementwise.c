@@ -70,6 +70,64 @@ void burn__gradient_erf(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_mul(b, c->grad, slope));
 }
 
+/* g * (1 + y * y) */
+void burn__gradient_tan(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *square = burn_build_mul(b, c->outputs[0], c->outputs[0]);
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_scalar(b, BURN_OP_add_scalar, square, 1.0)));
+}
+
+void burn__gradient_sinh(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_cosh, c->inputs[0])));
+}
+
+void burn__gradient_cosh(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_sinh, c->inputs[0])));
+}
+
+/* x * x + constant */
+static BurnPrimitive *square_plus(GradientContext *c, double constant) {
+  BurnBuilder *b = &c->builder;
+  return burn_build_scalar(b, BURN_OP_add_scalar, burn_build_mul(b, c->inputs[0], c->inputs[0]), constant);
+}
+/* 1 - x * x; +0 at 1, so that quotients there are +infinity. */
+static BurnPrimitive *one_minus_square(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *square = burn_build_mul(b, c->inputs[0], c->inputs[0]);
+  return burn_build_scalar(b, BURN_OP_add_scalar, burn_build_op1(b, BURN_OP_neg, square), 1.0);
+}
+
+/* g / below */
+static void gradient_over(GradientContext *c, BurnPrimitive *below) {
+  burn__gradient_set(c, 0, burn_build_div(&c->builder, c->grad, below));
+}
+static void gradient_over_root(GradientContext *c, BurnPrimitive *below) {
+  gradient_over(c, burn_build_op1(&c->builder, BURN_OP_sqrt, below));
+}
+
+/* g / sqrt(1 - x * x): infinite at -1 and 1, NaN beyond. */
+void burn__gradient_asin(GradientContext *c) { gradient_over_root(c, one_minus_square(c)); }
+
+/* -g / sqrt(1 - x * x) */
+void burn__gradient_acos(GradientContext *c) {
+  BurnPrimitive *root = burn_build_op1(&c->builder, BURN_OP_sqrt, one_minus_square(c));
+  gradient_over(c, burn_build_op1(&c->builder, BURN_OP_neg, root));
+}
+
+/* g / (x * x + 1) */
+void burn__gradient_atan(GradientContext *c) { gradient_over(c, square_plus(c, 1.0)); }
+
+/* g / sqrt(x * x + 1) */
+void burn__gradient_asinh(GradientContext *c) { gradient_over_root(c, square_plus(c, 1.0)); }
+
+/* g / sqrt(x * x - 1) */
+void burn__gradient_acosh(GradientContext *c) { gradient_over_root(c, square_plus(c, -1.0)); }
+
+/* g / (1 - x * x) */
+void burn__gradient_atanh(GradientContext *c) { gradient_over(c, one_minus_square(c)); }
+
 /* Only float to float gets here: results of other kinds are not tracked. */
 void burn__gradient_cast(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_cast(&c->builder, c->grad, c->input_descs[0].dtype));
@@ -148,6 +206,45 @@ void burn__gradient_powf(GradientContext *c) {
     BurnPrimitive *flat = burn_build_scalar(b, BURN_OP_equal_scalar, lhs, 0.0);
     burn__gradient_set_reduced(c, 1, burn__gradient_where_false(c, product, flat));
   }
+}
+
+/* g * rhs / (lhs^2 + rhs^2), and -g * lhs / (lhs^2 + rhs^2); NaN at (0, 0), as in PyTorch. */
+void burn__gradient_atan2(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *lhs = c->inputs[0], *rhs = c->inputs[1];
+  BurnPrimitive *squares = burn_build_add(b, burn_build_mul(b, lhs, lhs), burn_build_mul(b, rhs, rhs));
+  BurnPrimitive *share = burn_build_div(b, c->grad, squares);
+  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn_build_mul(b, share, rhs));
+  if (!burn__gradient_needs(c, 1)) return;
+  burn__gradient_set_reduced(c, 1, burn_build_op1(b, BURN_OP_neg, burn_build_mul(b, share, lhs)));
+}
+
+/* g * lhs / y, and g * rhs / y; NaN at (0, 0), as in PyTorch. */
+void burn__gradient_hypot(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  for (uint32_t i = 0; i < 2; i++) {
+    if (!burn__gradient_needs(c, i)) continue;
+    burn__gradient_set_reduced(c, i, burn_build_mul(b, c->grad, burn_build_div(b, c->inputs[i], c->outputs[0])));
+  }
+}
+
+/* y = lhs - trunc(lhs / rhs) * rhs: g, and -g * trunc(lhs / rhs) */
+void burn__gradient_fmod(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  burn__gradient_set_reduced(c, 0, c->grad);
+  if (!burn__gradient_needs(c, 1)) return;
+  BurnPrimitive *whole = burn_build_op1(b, BURN_OP_trunc, burn_build_div(b, c->inputs[0], c->inputs[1]));
+  burn__gradient_set_reduced(c, 1, burn_build_op1(b, BURN_OP_neg, burn_build_mul(b, c->grad, whole)));
+}
+
+/* g * rhs * lhs ^ (rhs - 1); 0 where the exponent is, whatever lhs is. */
+void burn__gradient_powi(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  BurnPrimitive *lhs = c->inputs[0], *rhs = burn_build_cast(b, c->inputs[1], BURN_DTYPE_I64); /* 0 - 1 would wrap in u8 */
+  BurnPrimitive *power = burn_build_op2(b, BURN_OP_powi, lhs, burn_build_scalar(b, BURN_OP_add_scalar, rhs, -1.0));
+  BurnPrimitive *slope = burn_build_mul(b, burn_build_cast(b, rhs, lhs->dtype), power);
+  BurnPrimitive *flat = burn_build_scalar(b, BURN_OP_equal_scalar, rhs, 0.0);
+  burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, burn_build_mul(b, c->grad, slope), flat));
 }
 
 /* The gradient goes to the side that was taken: rhs where `taken` holds, else lhs, which also wins ties. */

@@ -343,7 +343,9 @@ static NdScalar integer_threshold(BurnDType dtype, uint32_t *op, double value) {
 /* -- kernels ------------------------------------------------------------------------------------------------------- */
 
 static NdLoop loop_of(const Ndarray *nd, uint32_t op, BurnDType dtype) {
-  return op < BURN_OP_LIMIT && dtype < ND_DTYPE_COUNT ? nd_kernels(nd)->loops[op][dtype] : NULL;
+  if (op >= BURN_OP_LIMIT || dtype >= ND_DTYPE_COUNT) return NULL;
+  const NdLoop loop = nd_kernels(nd)->loops[op][dtype];
+  return loop ? loop : nd_common_loops[op][dtype];
 }
 
 static const NdRun no_scalars;
@@ -407,6 +409,31 @@ static BurnStatus cast(Ndarray *nd, const BurnOpCall *call) {
   }
   const NdLoop loop = from < ND_DTYPE_COUNT && to < ND_DTYPE_COUNT ? nd_kernels(nd)->casts[from][to] : NULL;
   return run_loop(nd, call, loop, &no_scalars, 0, ND_GRAIN_CHEAP);
+}
+
+/* The loops want i64 exponents; others are converted first. */
+static BurnStatus powi(Ndarray *nd, const BurnOpCall *call) {
+  const BurnPrimitive *exponent = call->inputs[1];
+  if (exponent->dtype == BURN_DTYPE_I64) return heavy(nd, call);
+  BurnPrimitive *wide = NULL;
+  BurnTensorDesc desc = burn_primitive_desc(exponent);
+  desc.dtype = BURN_DTYPE_I64;
+  BurnOpCall conversion = *call;
+  conversion.op = BURN_OP_cast;
+  conversion.input_count = 1;
+  conversion.inputs = call->inputs + 1;
+  conversion.outputs = &wide;
+  conversion.output_descs = &desc;
+  conversion.donate = 0;
+  BurnStatus status = cast(nd, &conversion);
+  if (status != BURN_OK) return status;
+  BurnPrimitive *const inputs[] = {call->inputs[0], wide};
+  BurnOpCall power = *call;
+  power.inputs = inputs;
+  power.donate = call->donate & 1u;
+  status = heavy(nd, &power);
+  nd_release(nd, nd_tensor(wide));
+  return status;
 }
 
 static BurnStatus mask_where(Ndarray *nd, const BurnOpCall *call) {
@@ -496,6 +523,20 @@ const NdKernelRow nd_elementwise_kernels[] = {
     ND_ROW(ceil, cheap),
     ND_ROW(round, cheap),
     ND_ROW(bool_not, cheap),
+    ND_ROW(tan, heavy),
+    ND_ROW(sinh, heavy),
+    ND_ROW(cosh, heavy),
+    ND_ROW(asin, heavy),
+    ND_ROW(acos, heavy),
+    ND_ROW(atan, heavy),
+    ND_ROW(asinh, heavy),
+    ND_ROW(acosh, heavy),
+    ND_ROW(atanh, heavy),
+    ND_ROW(trunc, cheap),
+    ND_ROW(bitwise_not, cheap),
+    ND_ROW(is_nan, cheap),
+    ND_ROW(is_inf, cheap),
+    ND_ROW(is_finite, cheap),
     ND_ROW(cast, cast),
     ND_ROW(add, cheap),
     ND_ROW(sub, cheap),
@@ -508,6 +549,15 @@ const NdKernelRow nd_elementwise_kernels[] = {
     ND_ROW(bool_and, cheap),
     ND_ROW(bool_or, cheap),
     ND_ROW(bool_xor, cheap),
+    ND_ROW(atan2, heavy),
+    ND_ROW(hypot, heavy),
+    ND_ROW(fmod, heavy),
+    ND_ROW(powi, powi),
+    ND_ROW(bitwise_and, cheap),
+    ND_ROW(bitwise_or, cheap),
+    ND_ROW(bitwise_xor, cheap),
+    ND_ROW(bitwise_left_shift, cheap),
+    ND_ROW(bitwise_right_shift, cheap),
     ND_ROW(add_scalar, scalar_wrapping),
     ND_ROW(mul_scalar, scalar_wrapping),
     ND_ROW(div_scalar, scalar_cheap),

@@ -49,6 +49,10 @@ typedef struct NdKernels {
   void (*dropout_f64)(int64_t n, const uint32_t *words, uint64_t threshold, const double *x, double *out, double scale);
 } NdKernels;
 
+/* Loops that wider vectors would not make faster, by op and dtype of the first input, compiled once for all instruction
+ * sets (ndarray_kernels_common.c). They take any steps. */
+extern const NdLoop nd_common_loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
+
 extern const NdKernels nd_kernels_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdKernels nd_kernels_avx2, nd_kernels_avx512;

@@ -13,11 +13,13 @@ Run: python3 tests/golden/make_ops_golden.py   (made with PyTorch 1.13 and NumPy
 import ops_elementwise
 import ops_index
 import ops_layers
+import ops_math
 import ops_reduce
 import ops_shape
 
 if __name__ == "__main__":
     ops_elementwise.elementwise()
+    ops_math.math()
     ops_reduce.reduce()
     ops_shape.shape()
     ops_index.index()

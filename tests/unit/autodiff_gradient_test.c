@@ -241,7 +241,8 @@ static void check_gradient(BurnTensor *root, BurnTensor *x, const double *expect
   if (!gradient) fail_msg("%s: no gradient", what);
   check_ok(burn_read_f64(gradient, computed, (size_t)count), what);
   for (int64_t i = 0; i < count; i++) {
-    const int same = isnan(expected[i]) ? isnan(computed[i]) : fabs(computed[i] - expected[i]) <= 1e-12;
+    const int near = computed[i] == expected[i] || fabs(computed[i] - expected[i]) <= 1e-12; /* infinities too */
+    const int same = isnan(expected[i]) ? isnan(computed[i]) : near;
     if (!same) fail_msg("%s: element %lld is %.17g, not %.17g", what, (long long)i, computed[i], expected[i]);
   }
   burn_drop(x);
@@ -277,6 +278,27 @@ static void slopes_at_jumps_follow_burn(void **state) {
   CHECK_GRADIENT(burn_powf(vector((const double[]){0, 1}, 2), burn_clone(x)), x, 0, 0);
   x = leaf((const double[]){(double)NAN, 2}, 2);
   CHECK_GRADIENT(burn_powf_scalar(burn_clone(x), 0), x, 0, 0);
+}
+
+/* At the edges of domains and at the origin, where PyTorch 1.13 gives these numbers. */
+static void gradients_at_edges_follow_pytorch(void **state) {
+  (void)state;
+  const double infinite = (double)INFINITY, none = (double)NAN;
+  BurnTensor *x = leaf((const double[]){-1, 0, 1, 2}, 4);
+  CHECK_GRADIENT(burn_asin(burn_clone(x)), x, infinite, 1, infinite, none);
+  x = leaf((const double[]){-1, 0, 1, 2}, 4);
+  CHECK_GRADIENT(burn_acos(burn_clone(x)), x, -infinite, -1, -infinite, none);
+  x = leaf((const double[]){-1, 0, 1, 0.5}, 4);
+  CHECK_GRADIENT(burn_atanh(burn_clone(x)), x, infinite, 1, infinite, 1 / 0.75);
+  x = leaf((const double[]){0.5, 1}, 2);
+  CHECK_GRADIENT(burn_acosh(burn_clone(x)), x, none, infinite);
+  x = leaf((const double[]){0, 3, 0}, 3);
+  CHECK_GRADIENT(burn_hypot(burn_clone(x), vector((const double[]){0, 4, 2}, 3)), x, none, 0.6, 0);
+  x = leaf((const double[]){0, 4, 2}, 3);
+  CHECK_GRADIENT(burn_atan2(vector((const double[]){0, 3, 0}, 3), burn_clone(x)), x, none, -0.12, 0);
+  x = leaf((const double[]){0, 2, none, 0}, 4);
+  BurnTensor *powers = burn_tensor_i64(device, (const int64_t[]){0, -1, 0, 1}, BURN_SHAPE(4));
+  CHECK_GRADIENT(burn_powi(burn_clone(x), powers), x, 0, -0.25, 0, 1);
 }
 
 /* -- the graph -------------------------------------------------------------------------------------------------- */
@@ -544,6 +566,7 @@ int main(void) {
       cmocka_unit_test(every_op_with_a_gradient_has_a_case),
       cmocka_unit_test(gradients_match_differences),
       cmocka_unit_test(slopes_at_jumps_follow_burn),
+      cmocka_unit_test(gradients_at_edges_follow_pytorch),
       cmocka_unit_test(shared_subexpressions_add_up),
       cmocka_unit_test(a_leaf_can_be_the_root),
       cmocka_unit_test(a_detached_tensor_is_a_constant),

@@ -108,6 +108,30 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_bool_not(F(2)), INVALID_DTYPE, "bool_not: not defined for f32; it takes bool tensors")                              \
   ROW(burn_bool_and(B(2), B(3)), INVALID_SHAPE, "bool_and: [2] and [3] do not broadcast: axis 0 is 2 and 3")                   \
   ROW(burn_powf(I(2), I(2)), INVALID_DTYPE, "powf: not defined for i64; it takes float tensors")                               \
+  ROW(burn_asinh(I(2)), INVALID_DTYPE, "asinh: not defined for i64; it takes float tensors")                                   \
+  ROW(burn_is_nan(I(2)), INVALID_DTYPE, "is_nan: not defined for i64; it takes float tensors")                                 \
+  ROW(burn_is_finite(B(2)), INVALID_DTYPE, "is_finite: not defined for bool; it takes float tensors")                          \
+  ROW(burn_bitwise_not(F(2)), INVALID_DTYPE, "bitwise_not: not defined for f32; it takes int tensors")                         \
+  ROW(burn_bitwise_and(B(2), B(2)), INVALID_DTYPE, "bitwise_and: not defined for bool; it takes int tensors")                  \
+  ROW(burn_bitwise_left_shift(I(2), I(3)), INVALID_SHAPE,                                                                      \
+      "bitwise_left_shift: [2] and [3] do not broadcast: axis 0 is 2 and 3")                                                   \
+  ROW(burn_fmod(I(2), I(2)), INVALID_DTYPE, "fmod: not defined for i64; it takes float tensors")                               \
+  ROW(burn_powi(F(2), F(2)), INVALID_DTYPE, "powi: rhs must be int, not f32")                                                  \
+  ROW(burn_powi(B(2), I(2)), INVALID_DTYPE, "powi: not defined for bool; it takes float int tensors")                          \
+  ROW(burn_powi(F(2), I(3)), INVALID_SHAPE, "powi: [2] and [3] do not broadcast: axis 0 is 2 and 3")                           \
+  ROW(burn_powi_scalar(B(2), 2), INVALID_DTYPE, "powi_scalar: not defined for bool; it takes float int tensors")               \
+  ROW(burn_fmod_scalar(I(2), 2), INVALID_DTYPE, "fmod_scalar: not defined for i64; it takes float tensors")                    \
+  ROW(burn_scalar_sub(1, B(2)), INVALID_DTYPE, "scalar_sub: not defined for bool; it takes float int tensors")                 \
+  ROW(burn_scalar_div(1, B(2)), INVALID_DTYPE, "scalar_div: not defined for bool; it takes float int tensors")                 \
+  ROW(burn_bitwise_or_scalar(F(2), 1), INVALID_DTYPE, "bitwise_or_scalar: not defined for f32; it takes int tensors")          \
+  ROW(burn_bitwise_right_shift_scalar(D(2), 1), INVALID_DTYPE,                                                                 \
+      "bitwise_right_shift_scalar: not defined for f64; it takes int tensors")                                                 \
+  ROW(burn_deg2rad(I(2)), INVALID_DTYPE, "deg2rad: not defined for i64; it takes float tensors")                               \
+  ROW(burn_rad2deg(B(2)), INVALID_DTYPE, "rad2deg: not defined for bool; it takes float tensors")                              \
+  ROW(burn_contains_nan(I(2)), INVALID_DTYPE, "contains_nan: not defined for i64; it takes float tensors")                     \
+  ROW(burn_is_close(F(2), D(2), 0, 0), INVALID_DTYPE, "is_close: lhs is f32 and rhs is f64; convert one with burn_cast")       \
+  ROW(burn_is_close(F(2), F(3), 0, 0), INVALID_SHAPE, "is_close: [2] and [3] do not broadcast: axis 0 is 2 and 3")             \
+  ROW(burn_all_close(F(2), F(2), -1, 0), INVALID_ARGUMENT, "all_close: rtol -1 and atol 0; neither may be negative")           \
   ROW(burn_cast(F(2), 77), INVALID_DTYPE, "cast: there is no dtype number 77")                                                 \
   ROW(burn_sum_dim(F(2, 3), 2), OUT_OF_RANGE, "sum_dim: dim 2 is outside -2..1 of shape [2,3]")                                \
   ROW(burn_sum_dim(F(2, 3), -3), OUT_OF_RANGE, "sum_dim: dim -3 is outside -2..1 of shape [2,3]")                              \

@@ -59,8 +59,30 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_recip(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sin(BurnTensor *x);
 /* cosine [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cos(BurnTensor *x);
+/* tangent of radians [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tan(BurnTensor *x);
+/* arc sine in radians; NaN outside -1 .. 1 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_asin(BurnTensor *x);
+/* arc cosine in radians; NaN outside -1 .. 1 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_acos(BurnTensor *x);
+/* arc tangent in radians [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_atan(BurnTensor *x);
+/* inverse hyperbolic sine [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_asinh(BurnTensor *x);
+/* inverse hyperbolic cosine; NaN below 1 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_acosh(BurnTensor *x);
+/* inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_atanh(BurnTensor *x);
+/* degrees to radians: x * pi / 180 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_deg2rad(BurnTensor *x);
+/* radians to degrees: x * 180 / pi [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_rad2deg(BurnTensor *x);
 /* hyperbolic tangent [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tanh(BurnTensor *x);
+/* hyperbolic sine [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sinh(BurnTensor *x);
+/* hyperbolic cosine [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cosh(BurnTensor *x);
 /* error function [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_erf(BurnTensor *x);
 /* round down [F] */
@@ -69,10 +91,20 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_floor(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_ceil(BurnTensor *x);
 /* nearest integer, halves to even [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_round(BurnTensor *x);
+/* nearest integer toward zero [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_trunc(BurnTensor *x);
 /* x * x [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_square(BurnTensor *x);
 /* logical not [B] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bool_not(BurnTensor *x);
+/* every bit flipped: -1 - x where the dtype is signed [I] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_not(BurnTensor *x);
+/* bool: NaN [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_is_nan(BurnTensor *x);
+/* bool: infinity or -infinity [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_is_inf(BurnTensor *x);
+/* bool: neither NaN nor infinite [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_is_finite(BurnTensor *x);
 /* Another dtype, any kind to any kind. Float to int truncates toward zero and saturates; NaN gives 0. To bool: x != 0.
  * Differentiable between floats. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cast(BurnTensor *x, BurnDType dtype);
@@ -106,6 +138,27 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_and(BurnTensor *lhs, 
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_or(BurnTensor *lhs, BurnTensor *rhs);
 /* [B] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bool_xor(BurnTensor *lhs, BurnTensor *rhs);
+/* angle of the point (x = rhs, y = lhs) in radians, -pi .. pi; at (0, 0) the gradient is NaN, as in PyTorch [F] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_atan2(BurnTensor *lhs, BurnTensor *rhs);
+/* sqrt(lhs^2 + rhs^2) without overflow between; at (0, 0) the gradient is NaN, as in PyTorch [F] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_hypot(BurnTensor *lhs, BurnTensor *rhs);
+/* remainder with the sign of lhs, as in C; lhs where rhs is infinite and lhs is not; NaN where rhs is 0 [F] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_fmod(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs ^ rhs with lhs [FI] and rhs of any int dtype. x ^ 0 is 1, also for NaN. Integers wrap; their negative powers are those
+ * of PyTorch: 1 for lhs 1, 1 or -1 for lhs -1, else 0. Differentiable in lhs. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_powi(BurnTensor *lhs, BurnTensor *rhs);
+/* bits set in both [I] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_and(BurnTensor *lhs, BurnTensor *rhs);
+/* bits set in lhs or rhs [I] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_or(BurnTensor *lhs, BurnTensor *rhs);
+/* bits set in one of the two [I] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_xor(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs shifted left by rhs bits, those beyond the dtype are lost; 0 where rhs is negative or not below the number of bits,
+ * as in PyTorch 2 [I] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_left_shift(BurnTensor *lhs, BurnTensor *rhs);
+/* lhs shifted right by rhs bits, the sign stays (arithmetic); where rhs is negative or not below the number of bits, 0, or
+ * -1 for negative lhs, as in PyTorch 2 [I] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_right_shift(BurnTensor *lhs, BurnTensor *rhs);
 
 /* -- element by element, a tensor and a scalar -----------------------------------------------------------------------
  */
@@ -122,6 +175,22 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_div_scalar(BurnTensor *x, dou
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_remainder_scalar(BurnTensor *x, double value);
 /* x ^ value; the exponents 0, 1, 2, -1, -2 are computed without pow [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_powf_scalar(BurnTensor *x, double value);
+/* value - x [FI] */
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_sub(double value, BurnTensor *x);
+/* value / x; integers truncate toward zero [FI] */
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_div(double value, BurnTensor *x);
+/* remainder with the sign of x; an infinite value returns x as it is, infinities too, as in Burn [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_fmod_scalar(BurnTensor *x, double value);
+/* x ^ exponent: burn_powf_scalar for floats (an exponent that their dtype cannot hold is rounded), burn_powi for integers
+ * [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_powi_scalar(BurnTensor *x, int64_t exponent);
+/* The bitwise ops with a scalar, of which a narrower dtype takes the low bits (-1 has all bits set) [I] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_and_scalar(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_or_scalar(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_xor_scalar(BurnTensor *x, int64_t value);
+/* The shifts with one count, with the same rules for counts out of range [I] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_left_shift_scalar(BurnTensor *x, int64_t count);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_right_shift_scalar(BurnTensor *x, int64_t count);
 /* not less than value; NaN stays NaN [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_min(BurnTensor *x, double value);
 /* not more than value; NaN stays NaN [FI] */
@@ -151,6 +220,14 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_scalar(BurnTensor *x,
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_equal_scalar(BurnTensor *x, double value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_scalar(BurnTensor *x, double value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_equal_scalar(BurnTensor *x, double value);
+/* Default tolerances of closeness, those of Burn and PyTorch. */
+#define BURN_CLOSE_RTOL 1e-5
+#define BURN_CLOSE_ATOL 1e-8
+/* bool, broadcast: lhs == rhs or a finite |lhs - rhs| <= atol + rtol * |rhs|. NaN is never close, infinities only to
+ * themselves. Integers are subtracted in f64. A negative tolerance is an error. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_is_close(BurnTensor *lhs, BurnTensor *rhs, double rtol, double atol);
+/* [1] bool: is_close everywhere; true when empty [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs, BurnTensor *rhs, double rtol, double atol);
 
 /* -- reductions: whole tensor to [1] ---------------------------------------------------------------------------------
  */
@@ -169,6 +246,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_any(BurnTensor *x);
 /* bool: no element is 0; true when empty [FIB] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_all(BurnTensor *x);
+/* [1] bool: some element is NaN [F] */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_contains_nan(BurnTensor *x);
 
 /* -- reductions along one axis, which stays with size 1 --------------------------------------------------------------
  */
