@@ -1,5 +1,6 @@
 /* op_coverage_test.c - no op without a test: every function of ops.h and optimizer_ops.h and every op of ops.def must be
- * named by one of the op tests (tests/unit/ops_*_test.c). */
+ * named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what each does, ops.h which
+ * kinds of tensors it takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,6 +90,70 @@ static void test_ops_of_the_table(void **state) {
   }
 }
 
+/* -- texts ---------------------------------------------------------------------------------------------------------------- */
+
+/* The letters that ops.h uses for a column `kinds` of ops.def; NULL where every kind will do. */
+static const char *letters_of(const char *kinds) {
+  static const char *const known[][2] = {
+      {"ANY", NULL}, {"NUMERIC", "[FI]"}, {"FLOAT", "[F]"}, {"INT", "[I]"}, {"BOOL", "[B]"}};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (strcmp(known[i][0], kinds) == 0) return known[i][1];
+  }
+  fail_msg("kinds %s of ops.def are not known here", kinds);
+  return NULL;
+}
+
+/* The last place before `end` where `text` stands, or NULL. */
+static const char *find_before(const char *start, const char *end, const char *text) {
+  const char *last = NULL;
+  for (const char *at = start; (at = strstr(at, text)) != NULL && at < end; at++) last = at;
+  return last;
+}
+
+/* True if the comment at `comment` has the letters; *any says whether it has letters of kinds at all. */
+static int names_kinds(const char *comment, const char *letters, int *any) {
+  const char *end = strstr(comment, "*/");
+  *any = 0;
+  for (const char *at = comment; end && at < end; at++) {
+    const size_t length = *at == '[' ? strspn(at + 1, "FIB") : 0;
+    if (length == 0 || at[length + 1] != ']') continue;
+    *any = 1;
+    if (strncmp(at, letters, length + 2) == 0 && letters[length + 2] == '\0') return 1;
+  }
+  return 0;
+}
+
+/* The comment above a function counts, and that of its section where it says nothing of kinds. */
+static void check_kinds(const char *header, const char *op, const char *letters) {
+  char call[80];
+  int any = 0;
+  snprintf(call, sizeof call, "*burn_%s(", op);
+  const char *function = strstr(header, call);
+  if (!function) return; /* in another header, or for layers only */
+  const char *comment = find_before(header, function, "/*"), *section = find_before(header, function, "/* -- ");
+  if (!comment || !section) fail_msg("burn_%s has no text", op);
+  if (names_kinds(comment, letters, &any)) return;
+  if (any || !names_kinds(section, letters, &any)) {
+    fail_msg("burn_%s takes the kinds %s, but its text in ops.h does not say so", op, letters);
+  }
+}
+
+static void test_texts(void **state) {
+  (void)state;
+  static const char *const rows[][4] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) {#name, #kinds, doc, #rule},
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+  };
+  char *header = read_file("core/include/burn/ops.h");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const char *name = rows[i][0], *letters = letters_of(rows[i][1]), *doc = rows[i][2];
+    if (strlen(doc) < 2 || strcmp(doc, name) == 0) fail_msg("op %s has no text in ops.def", name);
+    if (letters && strcmp(rows[i][3], "create") != 0) check_kinds(header, name, letters); /* those take dtypes */
+  }
+  free(header);
+}
+
 static int read_tests(void **state) {
   (void)state;
   glob_t files = {0};
@@ -110,6 +175,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_public_functions),
       cmocka_unit_test(test_ops_of_the_table),
+      cmocka_unit_test(test_texts),
   };
   return cmocka_run_group_tests_name("coverage of ops", tests, read_tests, free_tests);
 }

@@ -213,9 +213,10 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_greater_equal(BurnTensor *
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_lower(BurnTensor *lhs, BurnTensor *rhs);
 /* lhs <= rhs [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_lower_equal(BurnTensor *lhs, BurnTensor *rhs);
-/* The same against a scalar. */
+/* The same against a scalar. [FIB] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_equal_scalar(BurnTensor *x, double value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_not_equal_scalar(BurnTensor *x, double value);
+/* The same against a scalar. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_scalar(BurnTensor *x, double value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_equal_scalar(BurnTensor *x, double value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_scalar(BurnTensor *x, double value);
@@ -369,7 +370,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill(BurnTensor *x, B
 /* The upper or lower triangle of the last two axes, 0 elsewhere; diagonal > 0 moves the border up. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_triu(BurnTensor *x, int64_t diagonal);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t diagonal);
-/* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. */
+/* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. [F] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices);
 
 /* -- activations [F] -------------------------------------------------------------------------------------------------
