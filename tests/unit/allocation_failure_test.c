@@ -24,13 +24,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "sanitized.h"
 
 #if defined(SANITIZED) || !defined(__GLIBC__)
 int main(void) {
@@ -39,55 +33,7 @@ int main(void) {
 }
 #else
 
-/* -- malloc that fails when told to --------------------------------------------------------------------------------------- */
-
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *block, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void *block);
-
-static atomic_bool counting;
-static atomic_llong countdown;  /* fails at the call that makes it 0 */
-static atomic_llong failed;     /* calls that failed */
-static atomic_llong bytes_held; /* handed out and not freed */
-
-static bool fails(void) {
-  if (!atomic_load_explicit(&counting, memory_order_relaxed)) return false;
-  if (atomic_fetch_sub(&countdown, 1) != 1) return false;
-  atomic_fetch_add(&failed, 1);
-  errno = ENOMEM;
-  return true;
-}
-static void *handed_out(void *block) {
-  if (block) atomic_fetch_add(&bytes_held, (long long)malloc_usable_size(block));
-  return block;
-}
-static void taken_back(void *block) {
-  if (block) atomic_fetch_sub(&bytes_held, (long long)malloc_usable_size(block));
-}
-
-#pragma GCC visibility push(default)
-void *malloc(size_t bytes) { return fails() ? NULL : handed_out(__libc_malloc(bytes)); }
-void *calloc(size_t count, size_t bytes) { return fails() ? NULL : handed_out(__libc_calloc(count, bytes)); }
-void *realloc(void *block, size_t bytes) {
-  if (fails()) return NULL;
-  const long long before = block ? (long long)malloc_usable_size(block) : 0;
-  void *result = __libc_realloc(block, bytes);
-  if (result || bytes == 0) atomic_fetch_sub(&bytes_held, before);
-  return handed_out(result);
-}
-void *memalign(size_t alignment, size_t bytes) { return fails() ? NULL : handed_out(__libc_memalign(alignment, bytes)); }
-void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void **block, size_t alignment, size_t bytes) {
-  *block = memalign(alignment, bytes);
-  return *block ? 0 : ENOMEM;
-}
-void free(void *block) {
-  taken_back(block);
-  __libc_free(block);
-}
-#pragma GCC visibility pop
+#include "counting_malloc.h"
 
 /* -- scenarios: true if everything worked; a wrong value is worse than a failure and ends the child --------------------------- */
 
