@@ -206,6 +206,10 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
 /* The same on `device`, which must be that of the inputs; NULL: that of the inputs. */
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                     uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* An op of x whose one attribute is a dim, which is resolved here. Takes x. */
+BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim);
+/* An axis of a tensor of `rank` axes; negative from the end. Fails for an x that cannot be used, too. */
+BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out);
 /* Takes x; exactly this shape, where burn_reshape would read 0 and -1 as "keep" and "compute". */
 BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape);
 /* A creation op on a device. */

@@ -1,4 +1,4 @@
-/* decompose.c - every composite op of ops.def, written with others.
+/* decompose.c - composite ops of ops.def, written with others; families with many have a decompose_<family>.c of their own.
  *
  * A decomposition borrows the inputs of its call and leaves borrowed results in out (see burn/plugin/build.h). It runs on the
  * level of the stack where the op was not known: on autodiff it is what gets differentiated, on a backend it is the kernel that
@@ -28,39 +28,6 @@ DECOMPOSE(is_finite) {
   BurnPrimitive *infinite = one(builder, BURN_OP_is_inf, x);
   BurnPrimitive *other = burn_build_op2(builder, BURN_OP_bool_or, one(builder, BURN_OP_is_nan, x), infinite);
   out[0] = one(builder, BURN_OP_bool_not, other);
-}
-
-DECOMPOSE(relu) { out[0] = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], 0); }
-
-DECOMPOSE(relu_backward) {
-  BurnPrimitive *off = one(builder, BURN_OP_bool_not, burn_build_scalar(builder, BURN_OP_greater_scalar, call->inputs[1], 0));
-  out[0] = masked(builder, call->inputs[0], off, 0);
-}
-
-DECOMPOSE(leaky_relu) {
-  BurnPrimitive *x = call->inputs[0];
-  BurnPrimitive *negative = burn_build_scalar(builder, BURN_OP_lower_scalar, x, 0);
-  BurnPrimitive *sloped = scaled(builder, x, BURN_ATTRS(leaky_relu, call)->slope.value.f64);
-  out[0] = burn_build_op3(builder, BURN_OP_mask_where, x, negative, sloped);
-}
-
-DECOMPOSE(sigmoid) {
-  BurnPrimitive *grown = one(builder, BURN_OP_exp, one(builder, BURN_OP_neg, call->inputs[0]));
-  out[0] = one(builder, BURN_OP_recip, plus(builder, grown, 1));
-}
-
-DECOMPOSE(gelu) {
-  BurnPrimitive *x = call->inputs[0];
-  BurnPrimitive *share = plus(builder, one(builder, BURN_OP_erf, scaled(builder, x, 0.70710678118654752440)), 1);
-  out[0] = scaled(builder, burn_build_mul(builder, x, share), 0.5);
-}
-
-DECOMPOSE(silu) { out[0] = burn_build_mul(builder, call->inputs[0], one(builder, BURN_OP_sigmoid, call->inputs[0])); }
-
-DECOMPOSE(softplus) {
-  const double beta = BURN_ATTRS(softplus, call)->beta.value.f64;
-  BurnPrimitive *grown = one(builder, BURN_OP_exp, scaled(builder, call->inputs[0], beta));
-  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, one(builder, BURN_OP_log, plus(builder, grown, 1)), beta);
 }
 
 DECOMPOSE(dropout) {
@@ -141,31 +108,6 @@ DECOMPOSE(embedding) {
 }
 
 /* -- softmax and losses ----------------------------------------------------------------------------------------------------- */
-
-static BurnPrimitive *shifted(BurnBuilder *b, BurnPrimitive *x, int64_t dim) {
-  return burn_build_sub(b, x, burn_build_dim(b, BURN_OP_max_dim, x, dim));
-}
-
-DECOMPOSE(softmax) {
-  const int64_t dim = BURN_ATTRS(softmax, call)->dim.value.i64;
-  if (call->inputs[0]->shape[dim] == 0) {
-    out[0] = call->inputs[0]; /* nothing to do, and no maximum to shift by */
-    return;
-  }
-  BurnPrimitive *grown = one(builder, BURN_OP_exp, shifted(builder, call->inputs[0], dim));
-  out[0] = burn_build_div(builder, grown, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim));
-}
-
-DECOMPOSE(log_softmax) {
-  const int64_t dim = BURN_ATTRS(log_softmax, call)->dim.value.i64;
-  if (call->inputs[0]->shape[dim] == 0) {
-    out[0] = call->inputs[0];
-    return;
-  }
-  BurnPrimitive *low = shifted(builder, call->inputs[0], dim);
-  BurnPrimitive *total = burn_build_dim(builder, BURN_OP_sum_dim, one(builder, BURN_OP_exp, low), dim);
-  out[0] = burn_build_sub(builder, low, one(builder, BURN_OP_log, total));
-}
 
 DECOMPOSE(cross_entropy) {
   BurnPrimitive *logits = call->inputs[0];

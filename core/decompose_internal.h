@@ -30,6 +30,36 @@ static inline BurnPrimitive *arange(BurnBuilder *b, int64_t count, int64_t start
   const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(start), burn_attr_i64(1)};
   return burn_build(b, BURN_OP_arange, 0, NULL, 4, attrs);
 }
+/* `count` elements from `start` along an axis of x, which must have them. */
+static inline BurnPrimitive *range(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count) {
+  int64_t starts[BURN_MAX_RANK], counts[BURN_MAX_RANK];
+  if (!x) return NULL;
+  for (uint32_t i = 0; i < x->rank; i++) {
+    starts[i] = i == dim ? start : 0;
+    counts[i] = i == dim ? count : x->shape[i];
+  }
+  const BurnAttr attrs[] = {burn_attr_i64s(starts, x->rank), burn_attr_i64s(counts, x->rank)};
+  return burn_build(b, BURN_OP_slice, 1, &x, 2, attrs);
+}
+/* The dtype to compute in where halves have too few digits. */
+static inline BurnDType at_least_f32(BurnDType dtype) {
+  return burn_dtype_bytes(dtype) < 4 ? (BurnDType)BURN_DTYPE_F32 : dtype;
+}
+static inline BurnPrimitive *in_dtype(BurnBuilder *b, BurnPrimitive *x, BurnDType dtype) {
+  return x && x->dtype == dtype ? x : burn_build_cast(b, x, dtype);
+}
+
+/* Turns of a loop have a builder of their own, so that what only one turn needs is released at its end. kept[i] is a reference
+ * from turn to turn (NULL: none yet); it becomes next[i], a result of the turn. Ends the turn. */
+static inline void end_turn(BurnBuilder *builder, BurnBuilder *turn, BurnPrimitive **kept, BurnPrimitive *const *next,
+                            uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    BurnPrimitive *given = burn_build_give(turn, next[i]);
+    if (kept[i]) builder->backend->release(builder->backend->self, kept[i]);
+    kept[i] = given;
+  }
+  burn_builder_fail(builder, burn_builder_end(turn));
+}
 static inline int64_t last_axis(const BurnPrimitive *x) { return (int64_t)x->rank - 1; }
 
 #endif

@@ -128,10 +128,6 @@ UNARY(max)
 UNARY(min)
 UNARY(any)
 UNARY(all)
-UNARY(relu)
-UNARY(sigmoid)
-UNARY(gelu)
-UNARY(silu)
 
 #define BINARY(name)                                              \
   BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) {     \
@@ -193,8 +189,6 @@ SCALAR(greater_scalar, value)
 SCALAR(greater_equal_scalar, value)
 SCALAR(lower_scalar, value)
 SCALAR(lower_equal_scalar, value)
-SCALAR(leaky_relu, slope)
-SCALAR(softplus, beta)
 
 BurnTensor *burn_sub_scalar(BurnTensor *x, double value) { return burn_add_scalar(x, -value); }
 

@@ -11,8 +11,7 @@ static BurnTensor *fail(BurnTensor *x, const char *user, BurnStatus status) {
   return burn__tensor_failed(status);
 }
 
-/* An axis of a tensor of `rank` axes; negative from the end. */
-static BurnStatus resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out) {
+BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out) {
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK) return status;
   const int64_t axis = dim < 0 ? (int64_t)dim + rank : dim;
@@ -27,17 +26,17 @@ static BurnStatus resolve_dim(const BurnTensor *x, const char *user, int dim, ui
 
 /* -- rows with one dim ------------------------------------------------------------------------------------------------------ */
 
-static BurnTensor *with_dim(uint32_t op, BurnTensor *x, int dim) {
+BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim) {
   int64_t axis = 0;
   const char *name = burn__op_name(op);
-  const BurnStatus status = resolve_dim(x, name, dim, burn_rank(x), &axis);
+  const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
   if (status != BURN_OK) return fail(x, name, status);
   const BurnAttr attr = burn_attr_i64(axis);
   return burn__apply(op, &x, 1, &attr, 1);
 }
 
 #define WITH_DIM(name) \
-  BurnTensor *burn_##name(BurnTensor *x, int dim) { return with_dim(BURN_OP_##name, x, dim); }
+  BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }
 WITH_DIM(sum_dim)
 WITH_DIM(mean_dim)
 WITH_DIM(prod_dim)
@@ -45,13 +44,11 @@ WITH_DIM(max_dim)
 WITH_DIM(min_dim)
 WITH_DIM(any_dim)
 WITH_DIM(all_dim)
-WITH_DIM(softmax)
-WITH_DIM(log_softmax)
 
 static BurnTensor *arg(uint32_t op, BurnTensor *x, int dim) {
   int64_t axis = 0;
   const char *name = burn__op_name(op);
-  const BurnStatus status = resolve_dim(x, name, dim, burn_rank(x), &axis);
+  const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
   if (status != BURN_OK) return fail(x, name, status);
   const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_dtype(x->device->int_dtype)};
   return burn__apply(op, &x, 1, attrs, 2);
@@ -69,21 +66,12 @@ BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indic
   return burn_gather(x, dim, burn_clone(*indices));
 }
 
-static BurnTensor *variance(BurnTensor *x, int dim, int64_t less) {
-  const int64_t count = burn_dim(x, dim);
-  BurnTensor *mean = burn_mean_dim(burn_clone(x), dim);
-  BurnTensor *total = burn_sum_dim(burn_square(burn_sub(x, mean)), dim);
-  return burn_div_scalar(total, (double)(count - less));
-}
-BurnTensor *burn_var(BurnTensor *x, int dim) { return variance(x, dim, 1); }
-BurnTensor *burn_var_bias(BurnTensor *x, int dim) { return variance(x, dim, 0); }
-
 /* -- by index ----------------------------------------------------------------------------------------------------------------- */
 
 static BurnTensor *indexed(uint32_t op, int dim, BurnTensor *const *inputs, uint32_t input_count) {
   int64_t axis = 0;
   const char *name = burn__op_name(op);
-  const BurnStatus status = resolve_dim(inputs[0], name, dim, burn_rank(inputs[0]), &axis);
+  const BurnStatus status = burn__resolve_dim(inputs[0], name, dim, burn_rank(inputs[0]), &axis);
   if (status == BURN_OK) {
     const BurnAttr attr = burn_attr_i64(axis);
     return burn__apply(op, inputs, input_count, &attr, 1);
@@ -159,8 +147,8 @@ static BurnTensor *keep_axes(BurnTensor *x, uint32_t keep_mask) {
 BurnTensor *burn_flatten(BurnTensor *x, int start, int end) {
   int64_t first = 0, last = 0;
   const uint32_t rank = burn_rank(x);
-  BurnStatus status = resolve_dim(x, "flatten", start, rank, &first);
-  if (status == BURN_OK) status = resolve_dim(x, "flatten", end, rank, &last);
+  BurnStatus status = burn__resolve_dim(x, "flatten", start, rank, &first);
+  if (status == BURN_OK) status = burn__resolve_dim(x, "flatten", end, rank, &last);
   if (status == BURN_OK && first > last) status = BURN_FAIL(INVALID_ARGUMENT, "flatten: start %d is after end %d", start, end);
   if (status != BURN_OK) return fail(x, "flatten", status);
   const BurnShape from = burn_shape(x);
@@ -186,7 +174,7 @@ BurnTensor *burn_squeeze(BurnTensor *x) {
 BurnTensor *burn_squeeze_dim(BurnTensor *x, int dim) {
   int64_t axis = 0;
   const uint32_t rank = burn_rank(x);
-  BurnStatus status = resolve_dim(x, "squeeze_dim", dim, rank, &axis);
+  BurnStatus status = burn__resolve_dim(x, "squeeze_dim", dim, rank, &axis);
   if (status == BURN_OK && (burn_dim(x, dim) != 1 || rank == 1)) {
     BurnShapeText text;
     status = BURN_FAIL(INVALID_SHAPE, "squeeze_dim: axis %lld of %s cannot be dropped: %s", (long long)axis,
@@ -209,7 +197,7 @@ static BurnTensor *insert_axis(BurnTensor *x, int64_t at) {
 
 BurnTensor *burn_unsqueeze_dim(BurnTensor *x, int dim) {
   int64_t axis = 0;
-  BurnStatus status = resolve_dim(x, "unsqueeze_dim", dim, burn_rank(x) + 1, &axis);
+  BurnStatus status = burn__resolve_dim(x, "unsqueeze_dim", dim, burn_rank(x) + 1, &axis);
   if (status == BURN_OK && burn_rank(x) == BURN_MAX_RANK) {
     status = BURN_FAIL(INVALID_SHAPE, "unsqueeze_dim: the tensor has rank %u already, the most there is", BURN_MAX_RANK);
   }
@@ -231,8 +219,8 @@ BurnTensor *burn_unsqueeze(BurnTensor *x, uint32_t rank) {
 BurnTensor *burn_swap_dims(BurnTensor *x, int dim1, int dim2) {
   int64_t first = 0, second = 0, axes[BURN_MAX_RANK];
   const uint32_t rank = burn_rank(x);
-  BurnStatus status = resolve_dim(x, "swap_dims", dim1, rank, &first);
-  if (status == BURN_OK) status = resolve_dim(x, "swap_dims", dim2, rank, &second);
+  BurnStatus status = burn__resolve_dim(x, "swap_dims", dim1, rank, &first);
+  if (status == BURN_OK) status = burn__resolve_dim(x, "swap_dims", dim2, rank, &second);
   if (status != BURN_OK) return fail(x, "swap_dims", status);
   if (first == second) return x;
   for (uint32_t i = 0; i < rank; i++) axes[i] = i;
@@ -247,7 +235,7 @@ BurnTensor *burn_permute(BurnTensor *x, const int *axes) {
   BurnStatus status = burn__tensor_check(x, "permute");
   const uint32_t rank = burn_rank(x);
   int64_t resolved[BURN_MAX_RANK];
-  for (uint32_t i = 0; status == BURN_OK && i < rank; i++) status = resolve_dim(x, "permute", axes[i], rank, &resolved[i]);
+  for (uint32_t i = 0; status == BURN_OK && i < rank; i++) status = burn__resolve_dim(x, "permute", axes[i], rank, &resolved[i]);
   return status == BURN_OK ? view(BURN_OP_permute, x, resolved, rank) : fail(x, "permute", status);
 }
 
@@ -340,7 +328,7 @@ static BurnTensor *along(BurnTensor *x, int64_t axis, int64_t start, int64_t len
 
 BurnTensor *burn_narrow(BurnTensor *x, int dim, int64_t start, int64_t length) {
   int64_t axis = 0;
-  BurnStatus status = resolve_dim(x, "narrow", dim, burn_rank(x), &axis);
+  BurnStatus status = burn__resolve_dim(x, "narrow", dim, burn_rank(x), &axis);
   if (status == BURN_OK && (start < 0 || length < 1 || length > burn_dim(x, dim) || start > burn_dim(x, dim) - length)) {
     status = BURN_FAIL(OUT_OF_RANGE, "narrow: %lld elements from %lld are not within axis %lld of size %lld", (long long)length,
                        (long long)start, (long long)axis, (long long)burn_dim(x, dim));
@@ -350,7 +338,7 @@ BurnTensor *burn_narrow(BurnTensor *x, int dim, int64_t start, int64_t length) {
 
 BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index) {
   int64_t axis = 0;
-  BurnStatus status = resolve_dim(x, "select_dim", dim, burn_rank(x), &axis);
+  BurnStatus status = burn__resolve_dim(x, "select_dim", dim, burn_rank(x), &axis);
   const int64_t size = status == BURN_OK ? burn_dim(x, dim) : 0;
   const int64_t at = index < 0 ? index + size : index;
   if (status == BURN_OK && (at < 0 || at >= size)) {
@@ -378,7 +366,7 @@ static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axi
 BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
   *count = 0;
-  BurnStatus status = resolve_dim(x, "split", dim, burn_rank(x), &axis);
+  BurnStatus status = burn__resolve_dim(x, "split", dim, burn_rank(x), &axis);
   if (status == BURN_OK && size < 1) status = BURN_FAIL(INVALID_ARGUMENT, "split: pieces of size %lld are not possible", (long long)size);
   if (status == BURN_OK) return cut(x, "split", size, axis, parts, capacity, count);
   burn__tensor_take(x, "split");
@@ -388,7 +376,7 @@ BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, 
 BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
   *count = 0;
-  BurnStatus status = resolve_dim(x, "chunk", dim, burn_rank(x), &axis);
+  BurnStatus status = burn__resolve_dim(x, "chunk", dim, burn_rank(x), &axis);
   if (status == BURN_OK && chunks < 1) status = BURN_FAIL(INVALID_ARGUMENT, "chunk: %lld chunks are not possible", (long long)chunks);
   if (status != BURN_OK) {
     burn__tensor_take(x, "chunk");
@@ -409,7 +397,7 @@ static BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, const char
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
   if (count == 0 || count > UINT32_MAX) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given", count));
   int64_t axis = 0;
-  BurnStatus status = resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
+  BurnStatus status = burn__resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
   for (size_t i = 1; status == BURN_OK && i < count; i++) status = burn__tensor_check(tensors[i], "cat");
   if (status != BURN_OK) return fail_all(tensors, count, "cat", status);
   const BurnAttr attr = burn_attr_i64(axis);
@@ -438,7 +426,7 @@ BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
 
 BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times) {
   int64_t axis = 0;
-  const BurnStatus status = resolve_dim(x, "repeat_dim", dim, burn_rank(x), &axis);
+  const BurnStatus status = burn__resolve_dim(x, "repeat_dim", dim, burn_rank(x), &axis);
   if (status != BURN_OK) return fail(x, "repeat_dim", status);
   const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_i64(times)};
   return burn__apply(BURN_OP_repeat_dim, &x, 1, attrs, 2);

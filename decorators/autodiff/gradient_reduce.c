@@ -29,7 +29,7 @@ void burn__gradient_min_dim(GradientContext *c) {
   gradient_extreme(c, BURN_OP_argmin, GRADIENT_ATTRS(min_dim, c)->dim.value.i64);
 }
 
-/* y * (g - sum(g * y)) */
+/* y * (g - sum(g * y)); also that of quiet_softmax, as its maximum counts as a constant */
 void burn__gradient_softmax(GradientContext *c) {
   BurnBuilder *b = &c->builder;
   const int64_t dim = GRADIENT_ATTRS(softmax, c)->dim.value.i64;

@@ -10,12 +10,15 @@ Where Burn's rules differ from PyTorch's (integer division by zero, max_pair wit
 softplus without threshold, ceil_mode of pools, saturating casts), the rule is written out in the family's script.
 Run: python3 tests/golden/make_ops_golden.py   (made with PyTorch 1.13 and NumPy 1.24)
 """
+import ops_activation
 import ops_elementwise
 import ops_index
 import ops_layers
+import ops_linalg
 import ops_math
 import ops_reduce
 import ops_shape
+import ops_signal
 
 if __name__ == "__main__":
     ops_elementwise.elementwise()
@@ -24,3 +27,6 @@ if __name__ == "__main__":
     ops_shape.shape()
     ops_index.index()
     ops_layers.layers()
+    ops_activation.activation()
+    ops_linalg.linalg()
+    ops_signal.signal()

@@ -87,6 +87,60 @@ static BurnTensor *cat_of_many(BurnTensor *x) {
   return burn_cat(tensors, 20, 1);
 }
 
+/* Takes both: the results of an op with two, side by side along the last axis. */
+static BurnTensor *beside(BurnTensor *first, BurnTensor *second) {
+  return burn_cat((BurnTensor *const[]){burn_flatten(first, 0, -1), burn_flatten(second, 0, -1)}, 2, 0);
+}
+
+/* Takes x [rows, n]: with a column of constants that are larger. */
+static BurnTensor *with_maximum(BurnTensor *x) {
+  BurnTensor *high = burn_full(device, BURN_SHAPE(burn_dim(x, 0), 1), BURN_DTYPE_F64, 3);
+  return burn_cat((BurnTensor *const[]){x, high}, 2, 1);
+}
+
+/* Takes x [.., n, n]: with a heavier diagonal, which makes it well-conditioned. */
+static BurnTensor *dominant(BurnTensor *x) {
+  BurnTensor *diagonal = burn_mul_scalar(burn_eye(device, burn_dim(x, -1), BURN_DTYPE_F64), 5);
+  return burn_add(x, burn_unsqueeze(diagonal, burn_rank(x)));
+}
+
+static BurnTensor *lu_parts(BurnTensor *x) {
+  BurnTensor *lower = NULL, *upper = NULL;
+  burn_drop(burn_lu(x, &lower, &upper));
+  return beside(lower, upper);
+}
+static BurnTensor *lu_decomposition(BurnTensor *x) {
+  BurnTensor *permutation = NULL;
+  BurnTensor *packed = burn_lu_decomposition(x, &permutation);
+  burn_drop(permutation);
+  return packed;
+}
+static BurnTensor *qr_parts(BurnTensor *x, bool reduced) {
+  BurnTensor *upper = NULL;
+  BurnTensor *q = burn_qr(x, reduced, &upper);
+  return beside(q, upper);
+}
+static BurnTensor *var_and_mean(BurnTensor *x) {
+  BurnTensor *mean = NULL;
+  BurnTensor *variance = burn_var_mean(x, 1, &mean);
+  return beside(variance, mean);
+}
+static BurnTensor *var_and_mean_bias(BurnTensor *x) {
+  BurnTensor *mean = NULL;
+  BurnTensor *variance = burn_var_mean_bias(x, 1, &mean);
+  return beside(variance, mean);
+}
+static BurnTensor *rfft_parts(BurnTensor *x, int dim, int64_t n) {
+  BurnTensor *imaginary = NULL;
+  BurnTensor *real = burn_rfft(x, dim, n, &imaginary);
+  return beside(real, imaginary);
+}
+static BurnTensor *cfft_parts(BurnTensor *re, BurnTensor *im) {
+  BurnTensor *imaginary = NULL;
+  BurnTensor *real = burn_cfft(re, im, 1, 0, &imaginary);
+  return beside(real, imaginary);
+}
+
 /* -- the cases -------------------------------------------------------------------------------------------------- */
 
 typedef struct CaseInput {

@@ -74,6 +74,10 @@ static void test_public_functions(void **state) {
   (void)state;
   check_functions_of("core/include/burn/ops.h", 100);
   check_functions_of("core/include/burn/optimizer_ops.h", 1);
+  check_functions_of("core/include/burn/activation.h", 28);
+  check_functions_of("core/include/burn/linalg.h", 18);
+  check_functions_of("core/include/burn/signal.h", 8);
+  check_functions_of("core/include/burn/grid.h", 3);
 }
 
 static void test_ops_of_the_table(void **state) {

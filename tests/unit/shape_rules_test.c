@@ -12,6 +12,7 @@
 #include <burn/burn.h>
 #include <burn/optimizer_ops.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,38 @@ static BurnTensor *pool_indices(BurnTensor *x, BurnPool2dOptions options) {
   BurnTensor *where = NULL;
   BurnTensor *values = burn_max_pool2d_with_indices(x, options, &where);
   return second(values, where);
+}
+
+static BurnTensor *lu_upper(BurnTensor *x) {
+  BurnTensor *lower = NULL, *upper = NULL;
+  burn_drop(burn_lu(x, &lower, &upper));
+  return second(lower, upper);
+}
+static BurnTensor *lu_permutation(BurnTensor *x) {
+  BurnTensor *permutation = NULL;
+  BurnTensor *packed = burn_lu_decomposition(x, &permutation);
+  return second(packed, permutation);
+}
+static BurnTensor *qr_upper(BurnTensor *x) {
+  BurnTensor *upper = NULL;
+  BurnTensor *q = burn_qr(x, true, &upper);
+  return second(q, upper);
+}
+static BurnTensor *var_mean(BurnTensor *x, int dim) {
+  BurnTensor *mean = NULL;
+  BurnTensor *variance = burn_var_mean(x, dim, &mean);
+  return second(variance, mean);
+}
+static BurnTensor *rfft_imaginary(BurnTensor *x, int dim, int64_t n) {
+  BurnTensor *imaginary = NULL;
+  BurnTensor *real = burn_rfft(x, dim, n, &imaginary);
+  return second(real, imaginary);
+}
+static BurnTensor *grid_of(BurnTensor *first, BurnTensor *other) {
+  BurnTensor *grids[2] = {NULL};
+  const BurnStatus status = burn_meshgrid((BurnTensor *const[]){first, other}, 2, BURN_GRID_MATRIX, BURN_GRID_DENSE, grids);
+  burn_drop(burn_tensor_failed(status));
+  return second(grids[0], grids[1]);
 }
 
 static BurnTensor *split_status(BurnTensor *x, int64_t size, int dim, size_t room) {
@@ -141,8 +174,65 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_max_dim(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                            \
   ROW(burn_argmin(F(2, 0), 1), INVALID_SHAPE, "argmin: axis 1 of [2,0] is empty")                                              \
   ROW(burn_argmax(F(2), 1), OUT_OF_RANGE, "argmax: dim 1 is outside -1..0 of shape [2]")                                       \
+  ROW(burn_prelu(F(2, 3, 4), F(2)), INVALID_SHAPE,                                                                             \
+      "prelu: alpha has 2 values, x of shape [2,3,4] needs 1 or one per channel (axis 1)")                                     \
+  ROW(burn_prelu(F(3), F(3)), INVALID_SHAPE, "prelu: alpha has 3 values, x of shape [3] needs 1")                              \
+  ROW(burn_prelu(F(2, 3), F(3, 1)), INVALID_SHAPE, "prelu: alpha has shape [3,1], rank 1 expected")                            \
+  ROW(burn_prelu(F(2, 3), D(3)), INVALID_DTYPE, "prelu: x is f32 and alpha is f64; convert one with burn_cast")                \
+  ROW(burn_celu(F(2), 0), INVALID_ARGUMENT, "celu: alpha is 0, and x is divided by it")                                        \
+  ROW(burn_glu(F(2, 3), 1), INVALID_SHAPE, "glu: axis 1 of [2,3] is halved and must be even")                                  \
+  ROW(burn_glu(F(2, 4), 2), OUT_OF_RANGE, "glu: dim 2 is outside -2..1 of shape [2,4]")                                        \
+  ROW(burn_mish(I(2)), INVALID_DTYPE, "mish: not defined for i64; it takes float tensors")                                     \
+  ROW(burn_det(F(3, 3)), INVALID_SHAPE, "det: shape [3,3]; rank 3 or more expected")                                           \
+  ROW(burn_det(F(2, 3, 4)), INVALID_SHAPE, "det: the matrices of shape [2,3,4] are not square")                                \
+  ROW(lu_upper(F(3)), INVALID_SHAPE, "lu: shape [3]; rank 2 or more expected")                                                 \
+  ROW(qr_upper(I(2, 2)), INVALID_DTYPE, "qr: not defined for i64; it takes float tensors")                                     \
+  ROW(lu_permutation(F(2, 3)), INVALID_SHAPE, "lu_decomposition: shape [2,3]; one square matrix expected")                     \
+  ROW(lu_permutation(F(2, 2)), INVALID_ARGUMENT, "lu_decomposition: the matrix is singular: pivot 1 is 0")                     \
+  ROW(burn_diag(F(3)), INVALID_SHAPE, "diag: shape [3]; rank 2 or more expected")                                              \
+  ROW(burn_trace(F(3)), INVALID_SHAPE, "trace: shape [3]; rank 2 or more expected")                                            \
+  ROW(burn_matvec(F(2, 3), F(2)), INVALID_SHAPE,                                                                               \
+      "matvec: [2,3] x [2]: a matrix [.., m, n] needs a vector [.., n] with one axis less")                                    \
+  ROW(burn_matvec(F(2, 2, 3), F(3)), INVALID_SHAPE,                                                                            \
+      "matvec: [2,2,3] x [3]: a matrix [.., m, n] needs a vector [.., n] with one axis less")                                  \
+  ROW(burn_outer(F(2), F(1, 2)), INVALID_SHAPE, "outer: [2] and [1,2] have different ranks; add axes with burn_unsqueeze")     \
+  ROW(burn_outer_dim(F(2), F(2), 1), OUT_OF_RANGE, "outer_dim: dim 1 is outside -1..0 of shape [2]")                           \
+  ROW(burn_lp_norm(F(2), NAN, 0), INVALID_ARGUMENT, "lp_norm: p is NaN")                                                       \
+  ROW(burn_max_abs_norm(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                       \
+  ROW(var_mean(F(2), 1), OUT_OF_RANGE, "var_mean: dim 1 is outside -1..0 of shape [2]")                                        \
+  ROW(burn_cov(F(2), 0, 1), INVALID_SHAPE, "cov: shape [2]; rank 2 expected: observations of variables")                       \
+  ROW(burn_cross(F(2, 4), F(2, 4), 1), INVALID_SHAPE, "cross: axis 1 of [2,4] must have size 3")                               \
+  ROW(burn_cross_entropy_with_logits(F(2, 3), F(2, 4)), INVALID_SHAPE,                                                         \
+      "cross_entropy_with_logits: shapes [2,3] of logits and [2,4] of probabilities differ")                                   \
+  ROW(rfft_imaginary(F(2, 4), 2, 0), OUT_OF_RANGE, "rfft: dim 2 is outside -2..1 of shape [2,4]")                              \
+  ROW(rfft_imaginary(F(2, 0), 1, 0), INVALID_ARGUMENT, "rfft: a transform of length n = 0 is not possible")                    \
+  ROW(burn_irfft(F(2, 1), F(2, 1), 1, 0), INVALID_ARGUMENT, "irfft: a transform of length n = 0 is not possible")              \
+  ROW(burn_irfft(F(2, 3), F(2, 4), 1, 4), INVALID_SHAPE, "irfft: the shapes [2,3] of re and [2,4] of im differ")               \
+  ROW(burn_irfft(F(2, 3), D(2, 3), 1, 4), INVALID_DTYPE, "irfft: re is f32 and im is f64; convert one with burn_cast")         \
+  ROW(burn_stft(F(2, 9), NULL, BURN_STFT_OPTIONS(0)), INVALID_ARGUMENT, "stft: n_fft 0 is not positive")                       \
+  ROW(burn_stft(F(2, 9), NULL, ((BurnStftOptions){8, 2, 9, true, true})), INVALID_ARGUMENT,                                    \
+      "stft: win_length 9 is not in 1..8 (n_fft)")                                                                             \
+  ROW(burn_stft(F(2, 9), NULL, ((BurnStftOptions){8, 5, 4, true, true})), INVALID_ARGUMENT,                                    \
+      "stft: hop_length 5 is not in 1..4 (the length of the window)")                                                          \
+  ROW(burn_stft(F(9), NULL, BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: x has shape [9], rank 2 expected")                    \
+  ROW(burn_stft(F(2, 9), F(7), BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: the window has shape [7], [8] expected")           \
+  ROW(burn_stft(F(2, 4), F(8), BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: 4 samples are too few: n_fft 8, centred, needs 5") \
+  ROW(burn_stft(F(2, 7), NULL, ((BurnStftOptions){8, 2, 0, false, true})), INVALID_SHAPE,                                      \
+      "stft: 7 samples are too few: n_fft 8 needs 8")                                                                          \
+  ROW(burn_istft(F(2, 3, 5, 1), NULL, 0, BURN_STFT_OPTIONS(8)), INVALID_SHAPE,                                                 \
+      "istft: x has shape [2,3,5,1]; [batch,frames,5,2] with a frame or more expected for n_fft 8, onesided")                  \
+  ROW(burn_istft(F(2, 3, 5, 2), F(8), -1, BURN_STFT_OPTIONS(8)), INVALID_ARGUMENT, "istft: length -1 is negative")             \
+  ROW(burn_hann_window(device, -1, true, 0), INVALID_ARGUMENT, "hann_window: a window of size -1 is not possible")             \
+  ROW(burn_hamming_window(device, 3, true, BURN_DTYPE_I64), INVALID_DTYPE,                                                     \
+      "hamming_window: a window of i64 is not possible; windows are float")                                                    \
+  ROW(grid_of(F(2), F(2, 1)), INVALID_SHAPE, "meshgrid: vector 1 has shape [2,1], rank 1 expected")                            \
+  ROW(burn_meshgrid_stack(NULL, 0, BURN_GRID_INDEX_FIRST), INVALID_ARGUMENT,                                                   \
+      "meshgrid_stack: 0 vectors given, 1 to 7 are possible")                                                                  \
+  ROW(burn_affine_grid_2d(F(2, 3, 2), 4, 4), INVALID_SHAPE, "affine_grid_2d: theta has shape [2,3,2], [batch,2,3] expected")   \
+  ROW(burn_affine_grid_2d(I(2, 2, 3), 4, 4), INVALID_DTYPE, "affine_grid_2d: theta must be float, not i64")                    \
+  ROW(burn_affine_grid_2d(F(2, 2, 3), 0, 4), INVALID_ARGUMENT, "affine_grid_2d: height 0 and width 4 must be positive")        \
   ROW(max_indices(F(2), 4), OUT_OF_RANGE, "argmax: dim 4 is outside -1..0 of shape [2]")                                       \
-  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "mean_dim: dim 4 is outside -1..0 of shape [2]")                                        \
+  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "var: dim 4 is outside -1..0 of shape [2]")                                        \
   ROW(burn_softmax(F(2), 1), OUT_OF_RANGE, "softmax: dim 1 is outside -1..0 of shape [2]")                                     \
   ROW(burn_log_softmax(I(2), 0), INVALID_DTYPE, "log_softmax: not defined for i64; it takes float tensors")                    \
   ROW(burn_reshape(F(2, 3), BURN_SHAPE(4, 2)), INVALID_SHAPE, "reshape: [2,3] has 6 elements, [4,2] has 8")                    \
@@ -390,6 +480,12 @@ static void test_the_first_message_travels(void **state) {
   check_failed(burn_conv1d(F(2, 2, 2), broken(), NULL, BURN_CONV1D_OPTIONS), BURN_STATUS_INVALID_SHAPE, first_message,
                "conv1d");
   check_failed(burn_var(broken(), 0), BURN_STATUS_INVALID_SHAPE, first_message, "var");
+  check_failed(burn_istft(broken(), F(8), 0, BURN_STFT_OPTIONS(8)), BURN_STATUS_INVALID_SHAPE, first_message, "istft");
+  check_failed(burn_stft(F(1, 20), broken(), BURN_STFT_OPTIONS(8)), BURN_STATUS_INVALID_SHAPE, first_message, "stft");
+  check_failed(burn_cross(F(3), broken(), 0), BURN_STATUS_INVALID_SHAPE, first_message, "cross");
+  check_failed(burn_cosine_similarity(F(3), broken(), 0, 1), BURN_STATUS_INVALID_SHAPE, first_message, "cosine_similarity");
+  check_failed(burn_vector_normalize(broken(), 2, 0, 1), BURN_STATUS_INVALID_SHAPE, first_message, "vector_normalize");
+  check_failed(burn_affine_grid_2d(broken(), 2, 2), BURN_STATUS_INVALID_SHAPE, first_message, "affine_grid_2d");
   check_failed(burn_square(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "square");
   check_failed(burn_int(broken()), BURN_STATUS_INVALID_SHAPE, first_message, "int");
   check_failed(burn_dropout(broken(), 0.5), BURN_STATUS_INVALID_SHAPE, first_message, "dropout");

@@ -3,14 +3,18 @@
 #ifndef BURN_BURN_H
 #define BURN_BURN_H
 
+#include <burn/activation.h>
 #include <burn/autodiff.h>
 #include <burn/config.h>
 #include <burn/device.h>
 #include <burn/error.h>
+#include <burn/grid.h>
+#include <burn/linalg.h>
 #include <burn/module.h>
 #include <burn/op_call.h>
 #include <burn/ops.h>
 #include <burn/record.h>
+#include <burn/signal.h>
 #include <burn/tensor.h>
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef BURN_OPS_H
 #define BURN_OPS_H
 
+#include <burn/activation.h>
 #include <burn/tensor.h>
 
 BURN_EXTERN_C_BEGIN
@@ -274,9 +275,21 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argmin(BurnTensor *x, int dim
  * [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
-/* Variance along dim: divided by n - 1, or by n for var_bias. [F] */
+
+/* -- statistics [F] ---------------------------------------------------------------------------------------------------
+ */
+
+/* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element), or by n for var_bias. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_bias(BurnTensor *x, int dim);
+/* The same and, in *mean (the caller's; a failed tensor after a failure), the mean along dim. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean);
+/* Covariance of rank-2 data whose observations lie along dim: [variables, variables]; sums of products of deviations, divided
+ * by observations - correction. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction);
+/* Cross product of vectors along dim, which must have size 3 in both; other axes broadcast. [FI] */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim);
 
 /* -- products --------------------------------------------------------------------------------------------------------
  */
@@ -373,25 +386,6 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t d
 /* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. [F] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices);
 
-/* -- activations [F] -------------------------------------------------------------------------------------------------
- */
-
-/* max(x, 0) [FI] */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_relu(BurnTensor *x);
-/* x where x >= 0, else slope * x */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_leaky_relu(BurnTensor *x, double slope);
-/* 1 / (1 + e^-x) */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sigmoid(BurnTensor *x);
-/* x * (1 + erf(x / sqrt 2)) / 2 */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_gelu(BurnTensor *x);
-/* x * sigmoid(x) */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_silu(BurnTensor *x);
-/* log(1 + e^(beta * x)) / beta; overflows to infinity for large beta * x, as in Burn */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softplus(BurnTensor *x, double beta);
-/* e^x / sum of e^x along dim, and its logarithm; both shifted by the maximum */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softmax(BurnTensor *x, int dim);
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_log_softmax(BurnTensor *x, int dim);
-
 /* -- layers [F] ------------------------------------------------------------------------------------------------------
  */
 
@@ -448,6 +442,10 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_layer_norm(BurnTensor *
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double prob);
 /* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);
+/* logits and probabilities of the targets, both [.., classes] -> [1]: the mean over all but the last axis of
+ * -sum(probabilities * log_softmax(logits)). */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits,
+                                                                                BurnTensor *probabilities);
 
 BURN_EXTERN_C_END
 

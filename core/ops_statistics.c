@@ -1,0 +1,99 @@
+/* ops_statistics.c - variances, covariance, cross products and the loss with soft targets, composed of other public ops. */
+#include "core_internal.h"
+
+static BurnTensor *fail(BurnTensor *const *taken, size_t count, const char *user, BurnStatus status) {
+  burn__tensor_take_all(taken, count, user);
+  return burn__tensor_failed(status);
+}
+
+/* -- along an axis ----------------------------------------------------------------------------------------------------- */
+
+/* Takes x; the sum of squared deviations divided by n - less, and the mean. */
+static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **mean, const char *user) {
+  int64_t axis = 0;
+  const BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
+  if (status != BURN_OK) {
+    *mean = burn__tensor_failed(status);
+    return fail(&x, 1, user, status);
+  }
+  const int64_t count = burn_dim(x, dim);
+  *mean = burn_mean_dim(burn_clone(x), dim);
+  BurnTensor *total = burn_sum_dim(burn_square(burn_sub(x, burn_clone(*mean))), dim);
+  return burn_div_scalar(total, (double)(count - less));
+}
+
+BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) { return variance(x, dim, 1, mean, "var_mean"); }
+BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean) { return variance(x, dim, 0, mean, "var_mean_bias"); }
+
+static BurnTensor *variance_alone(BurnTensor *x, int dim, int64_t less, const char *user) {
+  BurnTensor *mean = NULL;
+  BurnTensor *result = variance(x, dim, less, &mean, user);
+  burn_drop(mean);
+  return result;
+}
+BurnTensor *burn_var(BurnTensor *x, int dim) { return variance_alone(x, dim, 1, "var"); }
+BurnTensor *burn_var_bias(BurnTensor *x, int dim) { return variance_alone(x, dim, 0, "var_bias"); }
+
+BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
+  int64_t axis = 0;
+  BurnStatus status = burn__resolve_dim(x, "cov", dim, burn_rank(x), &axis);
+  if (status == BURN_OK && burn_rank(x) != 2) {
+    BurnShapeText text;
+    status = BURN_FAIL(INVALID_SHAPE, "cov: shape %s; rank 2 expected: observations of variables",
+                       burn__shape_text(&text, burn_rank(x), x->primitive->shape));
+  }
+  if (status != BURN_OK) return fail(&x, 1, "cov", status);
+  const int64_t count = burn_dim(x, dim);
+  BurnTensor *mean = burn_mean_dim(burn_clone(x), dim);
+  BurnTensor *centred = burn_sub(x, mean);
+  if (axis == 1) centred = burn_transpose(centred);
+  BurnTensor *other = burn_transpose(burn_clone(centred));
+  return burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction);
+}
+
+/* -- cross products ---------------------------------------------------------------------------------------------------- */
+
+static BurnStatus check_vectors(const BurnTensor *x, int dim) {
+  int64_t axis = 0;
+  const BurnStatus status = burn__resolve_dim(x, "cross", dim, burn_rank(x), &axis);
+  if (status != BURN_OK || burn_dim(x, dim) == 3) return status;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "cross: axis %lld of %s must have size 3", (long long)axis,
+                   burn__shape_text(&text, burn_rank(x), x->primitive->shape));
+}
+
+/* Takes x; element i along dim is element (i + by) % 3. */
+static BurnTensor *rolled(BurnTensor *x, int dim, int by) {
+  const int64_t order[] = {by % 3, (by + 1) % 3, (by + 2) % 3};
+  BurnTensor *indices = burn_tensor_i64(burn_tensor_device(x), order, BURN_SHAPE(3));
+  return burn_select(x, dim, indices);
+}
+
+BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim) {
+  BurnTensor *const both[] = {lhs, rhs};
+  BurnStatus status = check_vectors(lhs, dim);
+  if (status == BURN_OK) status = check_vectors(rhs, dim);
+  if (status != BURN_OK) return fail(both, 2, "cross", status);
+  BurnTensor *first = burn_mul(rolled(burn_clone(lhs), dim, 1), rolled(burn_clone(rhs), dim, 2));
+  return burn_sub(first, burn_mul(rolled(lhs, dim, 2), rolled(rhs, dim, 1)));
+}
+
+/* -- losses ------------------------------------------------------------------------------------------------------------ */
+
+BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits, BurnTensor *probabilities) {
+  BurnTensor *const both[] = {logits, probabilities};
+  BurnStatus status = burn__tensor_check(logits, "cross_entropy_with_logits");
+  if (status == BURN_OK) status = burn__tensor_check(probabilities, "cross_entropy_with_logits");
+  if (status != BURN_OK) return fail(both, 2, "cross_entropy_with_logits", status);
+  const BurnShape given = burn_shape(logits), wanted = burn_shape(probabilities);
+  bool equal = given.rank == wanted.rank;
+  for (uint32_t i = 0; equal && i < given.rank; i++) equal = given.dims[i] == wanted.dims[i];
+  if (!equal) {
+    BurnShapeText l, r;
+    status = BURN_FAIL(INVALID_SHAPE, "cross_entropy_with_logits: shapes %s of logits and %s of probabilities differ",
+                       burn__shape_text(&l, given.rank, given.dims), burn__shape_text(&r, wanted.rank, wanted.dims));
+    return fail(both, 2, "cross_entropy_with_logits", status);
+  }
+  BurnTensor *weighted = burn_mul(burn_log_softmax(logits, -1), probabilities);
+  return burn_neg(burn_mean(burn_sum_dim(weighted, -1)));
+}
