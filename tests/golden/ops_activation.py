@@ -1,7 +1,8 @@
 """Golden rows of activations beyond relu, sigmoid, gelu, silu, softplus and softmax (those are in ops_layers.py)."""
 from ops_golden import *
 
-CALM = array([nan, inf, -inf, -0.0, 0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 30, -30, 100, -100, 0.01, 1e-4, -1e-4]).reshape(2, 10)
+CALM = array([nan, inf, -inf, -0.0, 0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 30, -30, 100, -100, 0.01, 1e-4, -1e-4]).reshape(2,
+                                                                                                                           10)
 
 
 def smooth():
@@ -31,7 +32,8 @@ def smooth():
         x = Pattern(f32, (37, 130), 2)
         case(op, f"f32 many {label}", x, Digest(n(function(t64(x)))), numbers, (1e-5, 1e-3))
         case(op, f"empty {label}", np.zeros((2, 0), f32), np.zeros((2, 0), f32), numbers)
-    case("log_sigmoid", "f32 is not rounded to 0 or -infinity", array([20, 80, -200]), array([-2.061153618e-9, -1.8048513879e-35, -200]),
+    case("log_sigmoid", "f32 is not rounded to 0 or -infinity", array([20, 80, -200]), array([-2.061153618e-9,
+                                                                                              -1.8048513879e-35, -200]),
          (), (1e-6, 0))
     case("elu", "f32 keeps the digits of small numbers", array([-1e-6, -1e-10]), array([-9.999995e-7, -1e-10]), (1,), (1e-6, 0))
 
@@ -54,14 +56,16 @@ def piecewise():
         for low, high in ((-1, 1), (0, 6), (-2.5, 0.5)):
             expected = np.where(x < low, x.dtype.type(low), np.where(x > high, x.dtype.type(high), x))
             case("hardtanh", f"{name} {low} {high}", x, expected, (low, high))
-    for label, shape, count in (("one number", (2, 3, 4), 1), ("per channel", (2, 3, 4), 3), ("per channel of rank 2", (4, 3), 3),
+    for label, shape, count in (("one number", (2, 3, 4), 1), ("per channel", (2, 3, 4), 3), ("per channel of rank 2", (4, 3),
+                                                                                              3),
                                 ("vector", (5,), 1), ("one channel", (2, 1, 3), 1)):
         for dtype in (f32, f64):
             x, alpha = Pattern(dtype, shape, 1), Pattern(dtype, (count,), 5)
             wide = alpha.array.reshape([count if i == 1 else 1 for i in range(len(shape))])
             case("prelu", f"{NAMES[np.dtype(dtype).name]} {label}", [x, alpha], np.where(x.array < 0, x.array * wide, x.array),
                  tolerance=(1e-6, 0))
-    case("prelu", "NaN, infinity and zeros", [CALM, array([0.25])], np.where(CALM < 0, CALM * f32(0.25), CALM), tolerance=(1e-6, 0))
+    case("prelu", "NaN, infinity and zeros", [CALM, array([0.25])], np.where(CALM < 0, CALM * f32(0.25), CALM),
+         tolerance=(1e-6, 0))
 
 
 def along_an_axis():
@@ -80,7 +84,8 @@ def along_an_axis():
             case("softmin", f"{name} dim {dim}", x, n(torch.softmax(-t64(x), dim), arr(x).dtype), (dim,), bound)
             # Burn adds the 1 to the shifted exponentials.
             grown = torch.exp(t64(x) - torch.amax(t64(x), dim, keepdim=True))
-            case("quiet_softmax", f"{name} dim {dim}", x, n(grown / (1 + grown.sum(dim, keepdim=True)), arr(x).dtype), (dim,), bound)
+            case("quiet_softmax", f"{name} dim {dim}", x, n(grown / (1 + grown.sum(dim, keepdim=True)), arr(x).dtype), (dim,),
+                 bound)
     for op in ("softmin", "quiet_softmax"):
         case(op, "empty axis", np.zeros((2, 0), f32), np.zeros((2, 0), f32), (1,))
         case(op, "no rows", np.zeros((0, 3), f32), np.zeros((0, 3), f32), (1,))

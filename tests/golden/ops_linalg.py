@@ -70,7 +70,8 @@ def decompositions():
 
 
 def special_qr():
-    case("qr", "as in Burn's documentation", array([[3, 2], [4, 6]]), [array([[-0.6, 0.8], [-0.8, -0.6]]), array([[-5, -6], [0, -2]])],
+    case("qr", "as in Burn's documentation", array([[3, 2], [4, 6]]), [array([[-0.6, 0.8], [-0.8, -0.6]]), array([[-5, -6],
+                                                                                                                  [0, -2]])],
          (1,), (1e-6, 1e-6))
     case("qr", "identity", np.eye(3, dtype=f32), [-np.eye(3, dtype=f32)] * 2, (1,), (1e-6, 1e-7))
     case("qr", "zeros", np.zeros((3, 2), f32), [np.eye(3, dtype=f32)[:, :2], np.zeros((2, 2), f32)], (1,), (1e-6, 1e-7))
@@ -83,9 +84,12 @@ def special_qr():
              (1e-4, 2e-6 * min(scale, 1)))
     case("qr", "NaN spreads", array([[nan, 1], [1, 2]]), [np.full((2, 2), nan, f32), array([[nan, nan], [0, nan]])], (1,))
     for reduced, inner in ((1, 0), (0, 2)):
-        case("qr", f"no columns, reduced {reduced}", np.zeros((2, 0), f32), [np.eye(2, dtype=f32)[:, :inner], np.zeros((inner, 0), f32)],
+        case("qr", f"no columns, reduced {reduced}", np.zeros((2, 0), f32), [np.eye(2, dtype=f32)[:, :inner], np.zeros((inner,
+                                                                                                                        0),
+                                                                                                                        f32)],
              (reduced,))
-        case("qr", f"no rows, reduced {reduced}", np.zeros((0, 3), f32), [np.zeros((0, 0), f32), np.zeros((0, 3), f32)], (reduced,))
+        case("qr", f"no rows, reduced {reduced}", np.zeros((0, 3), f32), [np.zeros((0, 0), f32), np.zeros((0, 3), f32)],
+             (reduced,))
     case("qr", "no matrices", np.zeros((0, 3, 2), f32), [np.zeros((0, 3, 2), f32), np.zeros((0, 2, 2), f32)], (1,))
     x = matrices(f64, (20, 12), 1)
     case("qr", "f64 many", x, [Digest(m) for m in householder(x, 1)], (1,), (1e-9, 1e-9))
@@ -118,7 +122,8 @@ def products():
             diagonal = np.diagonal(x.array, axis1=-2, axis2=-1)
             case("diag", f"{name} {shape}", x, np.ascontiguousarray(diagonal))
             if dtype != b8:
-                case("trace", f"{name} {shape}", x, diagonal.sum(-1, keepdims=True).astype(dtype), (), EXACT if dtype == i64 else (2e-6, 1e-6))
+                case("trace", f"{name} {shape}", x, diagonal.sum(-1, keepdims=True).astype(dtype), (),
+                     EXACT if dtype == i64 else (2e-6, 1e-6))
     for dtype in (f32, i64):
         bound = EXACT if dtype == i64 else (2e-6, 1e-5)
         name = NAMES[np.dtype(dtype).name]
@@ -165,7 +170,8 @@ def norms():
             y = F.cosine_similarity(t64(a), t64(b), dim).unsqueeze(dim)
             case("cosine_similarity", f"{NAMES[np.dtype(dtype).name]} dim {dim}", [a, b], n(y, dtype), (dim, 1e-8),
                  (3e-6, 1e-6) if dtype == f32 else (1e-12, 1e-13))
-    case("cosine_similarity", "zeros", [np.zeros((1, 3), f32), np.ones((1, 3), f32)], np.zeros((1, 1), f32), (1, 1e-8), (1e-9, 0))
+    case("cosine_similarity", "zeros", [np.zeros((1, 3), f32), np.ones((1, 3), f32)], np.zeros((1, 1), f32), (1, 1e-8), (1e-9,
+                                                                                                                         0))
 
 
 def statistics():
@@ -185,14 +191,16 @@ def statistics():
             case("cross", f"{name} dim {dim}", [a, b], n(torch.cross(t64(a), t64(b), dim), dtype), (dim,), bound)
     case("var_mean", "one element", array([[3.0]]), [array([[nan]]), array([[3.0]])], (1,))
     case("cov", "one observation", array([[3.0, 1.0]]), np.full((2, 2), nan, f32), (0, 1))
-    case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,), (1e-9, 0))
+    case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,),
+         (1e-9, 0))
     case("cross", "i64", [array([1, 2, 3], i64), array([4, 5, 6], i64)], array([-3, 6, -3], i64), (0,))
     for shape in ((3, 4), (2, 3, 4)):
         x, p = Pattern(f32, shape, 1), torch.softmax(t64(Pattern(f32, shape, 5)), -1)
         p = n(p)
         y = -(t64(p) * torch.log_softmax(t64(x), -1)).sum(-1).mean().reshape(1)
         case("cross_entropy_with_logits", f"{shape}", [x, p], n(y), (), (3e-6, 1e-6))
-    case("cross_entropy_with_logits", "large logits", [array([[1000, 0], [-1000, 1000]]), array([[0, 1], [1, 0]])], array([1500]), (),
+    case("cross_entropy_with_logits", "large logits", [array([[1000, 0], [-1000, 1000]]), array([[0, 1], [1, 0]])],
+         array([1500]), (),
          (1e-6, 0))
 
 
