@@ -22,4 +22,21 @@ BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);
 BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs, BurnTensorDesc *out);
 
+/* -- windows: convolutions and pools (infer_layers.c) ------------------------------------------------------------------------ */
+
+/* An attribute with an entry for each of the last `axes` axes, every one at least `least` and at most INT32_MAX. */
+BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes, int64_t least);
+/* How a window moves. */
+BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation,
+                              uint32_t axes);
+/* [n, c, ..] with `axes` further axes, small enough for the arithmetic of windows. */
+BurnStatus burn__infer_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t axes);
+/* Size of a convolution's or pool's output along one axis; below 1 when the window does not fit. */
+int64_t burn__infer_window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride, bool ceil_mode);
+/* An optional input [channels] of the dtype of the first. */
+BurnStatus burn__infer_bias(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t channels);
+BurnStatus burn__infer_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what);
+/* The rule of matmul, for ops that end in one. */
+BurnStatus burn__infer_matmul(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+
 #endif

@@ -21,8 +21,8 @@ BURN_RULE(matmul) {
   for (uint32_t i = 0; i + 2 < rank; i++) {
     const int64_t a = lhs->shape[i], b = rhs->shape[i];
     if (a != b && a != 1 && b != 1) {
-      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, l.text, r.text, i, (long long)a,
-                       (long long)b);
+      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, l.text, r.text, i,
+                       (long long)a, (long long)b);
     }
     out->shape[i] = a == 1 ? b : a;
   }
@@ -31,100 +31,114 @@ BURN_RULE(matmul) {
   return burn__infer_count(info, out);
 }
 
-/* A pair attribute {height, width}, every entry at least `least`. */
-static BurnStatus check_pair(const BurnOpInfo *info, const BurnAttr *pair, const char *name, int64_t least) {
-  if (pair->count < 2) return BURN_FAIL(INVALID_ARGUMENT, "%s: %s needs two entries", info->name, name);
-  const int64_t *v = pair->value.i64s;
-  if (v[0] >= least && v[1] >= least && v[0] <= INT32_MAX && v[1] <= INT32_MAX) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s [%lld,%lld]; %lld or more expected", info->name, name, (long long)v[0],
-                   (long long)v[1], (long long)least);
-}
-
-/* How a window moves: what convolutions and pools have in common. */
-static BurnStatus check_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation) {
-  BURN_TRY(check_pair(info, stride, "stride", 1));
-  BURN_TRY(check_pair(info, padding, "padding", 0));
-  return check_pair(info, dilation, "dilation", 1);
-}
-
-/* [n, c, h, w] whose planes are small enough for the arithmetic below. */
-static BurnStatus check_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input) {
-  BURN_TRY(burn__infer_rank(info, call, input, 4));
-  const BurnPrimitive *x = call->inputs[input];
-  if (x->shape[2] <= INT32_MAX && x->shape[3] <= INT32_MAX) return BURN_OK;
+BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes, int64_t least) {
+  if (sizes->count < axes) return BURN_FAIL(INVALID_ARGUMENT, "%s: %s needs %u entries", info->name, name, axes);
+  bool valid = true;
+  for (uint32_t i = 0; i < axes; i++) valid &= sizes->value.i64s[i] >= least && sizes->value.i64s[i] <= INT32_MAX;
   BurnShapeText text;
-  return BURN_FAIL(INVALID_SHAPE, "%s: %s has planes of shape %s, too large", info->name, info->input_names[input],
-                   burn__shape_text(&text, 4, x->shape));
+  if (valid) return BURN_OK;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s %s; %lld or more expected", info->name, name,
+                   burn__shape_text(&text, axes, sizes->value.i64s), (long long)least);
 }
 
-/* Size of a convolution's or pool's output along one axis; below 1 when the window does not fit. */
-static int64_t window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride, bool ceil_mode) {
+BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation,
+                              uint32_t axes) {
+  BURN_TRY(burn__infer_sizes(info, stride, "stride", axes, 1));
+  BURN_TRY(burn__infer_sizes(info, padding, "padding", axes, 0));
+  return burn__infer_sizes(info, dilation, "dilation", axes, 1);
+}
+
+BurnStatus burn__infer_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t axes) {
+  BURN_TRY(burn__infer_rank(info, call, input, axes + 2));
+  const BurnPrimitive *x = call->inputs[input];
+  bool fits = true;
+  for (uint32_t i = axes == 2 ? 2 : 0; i < axes + 2; i++) fits &= x->shape[i] <= INT32_MAX;
+  BurnShapeText text;
+  if (fits) return BURN_OK;
+  return BURN_FAIL(INVALID_SHAPE, "%s: %s has planes of shape %s, too large", info->name, info->input_names[input],
+                   burn__shape_text(&text, x->rank, x->shape));
+}
+
+int64_t burn__infer_window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride,
+                                 bool ceil_mode) {
   const int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1;
   if (room < 0) return 0;
   return (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
 }
 
-static BurnStatus check_bias(const BurnOpInfo *info, const BurnOpCall *call, int64_t channels) {
-  if (call->input_count < 3 || !call->inputs[2]) return BURN_OK;
-  BURN_TRY(burn__infer_same_dtype(info, call, 0, 2));
-  BURN_TRY(burn__infer_rank(info, call, 2, 1));
-  if (call->inputs[2]->shape[0] == channels) return BURN_OK;
-  return BURN_FAIL(INVALID_SHAPE, "%s: bias has %lld entries, one per output channel (%lld) expected", info->name,
-                   (long long)call->inputs[2]->shape[0], (long long)channels);
+BurnStatus burn__infer_bias(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t channels) {
+  if (call->input_count <= input || !call->inputs[input]) return BURN_OK;
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, input));
+  BURN_TRY(burn__infer_rank(info, call, input, 1));
+  if (call->inputs[input]->shape[0] == channels) return BURN_OK;
+  return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, one per output channel (%lld) expected", info->name,
+                   info->input_names[input], (long long)call->inputs[input]->shape[0], (long long)channels);
 }
 
-static BurnStatus check_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what) {
+BurnStatus burn__infer_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what) {
   if (groups >= 1 && channels % groups == 0) return BURN_OK;
   return BURN_FAIL(INVALID_ARGUMENT, "%s: groups %lld does not divide the %lld %s channels", info->name, (long long)groups,
                    (long long)channels, what);
 }
 
-BURN_RULE(conv2d) {
+static bool has_empty_axis(const int64_t *shape, uint32_t axes) {
+  for (uint32_t i = 0; i < axes; i++) {
+    if (shape[i] < 1) return true;
+  }
+  return false;
+}
+
+/* conv2d and conv3d, whose attributes are the same. */
+static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out, uint32_t axes) {
   const BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(check_planes(info, call, 0));
-  BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
-  const int64_t groups = attrs->groups.value.i64;
-  BURN_TRY(check_groups(info, groups, x->shape[1], "input"));
-  BURN_TRY(check_groups(info, groups, weight->shape[0], "output"));
-  BURN_TRY(check_bias(info, call, weight->shape[0]));
-  BurnShapeText l, r;
-  burn__shape_text(&l, 4, x->shape);
-  burn__shape_text(&r, 4, weight->shape);
+  BURN_TRY(burn__infer_planes(info, call, 0, axes));
+  BURN_TRY(burn__infer_planes(info, call, 1, axes));
+  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, axes));
+  const int64_t groups = attrs->groups.value.i64, *padding = attrs->padding.value.i64s;
+  BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
+  BURN_TRY(burn__infer_groups(info, groups, weight->shape[0], "output"));
+  BURN_TRY(burn__infer_bias(info, call, 2, weight->shape[0]));
+  BurnShapeText l, r, p;
+  burn__shape_text(&l, x->rank, x->shape);
+  burn__shape_text(&r, weight->rank, weight->shape);
   if (weight->shape[1] != x->shape[1] / groups) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels per group, x has %lld", info->name, l.text,
-                     r.text, (long long)weight->shape[1], (long long)(x->shape[1] / groups));
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels per group, x has %lld", info->name,
+                     l.text, r.text, (long long)weight->shape[1], (long long)(x->shape[1] / groups));
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[0];
-  for (uint32_t i = 0; i < 2; i++) {
-    out->shape[2 + i] = window_count(x->shape[2 + i], attrs->padding.value.i64s[i], attrs->dilation.value.i64s[i],
-                                     weight->shape[2 + i], attrs->stride.value.i64s[i], false);
+  for (uint32_t i = 0; i < axes; i++) {
+    out->shape[2 + i] = burn__infer_window_count(x->shape[2 + i], padding[i], attrs->dilation.value.i64s[i],
+                                                 weight->shape[2 + i], attrs->stride.value.i64s[i], false);
   }
-  if (out->shape[2] < 1 || out->shape[3] < 1 || weight->shape[2] < 1 || weight->shape[3] < 1) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: the kernel of weight %s does not fit into x %s with padding [%lld,%lld]", info->name, r.text,
-                     l.text, (long long)attrs->padding.value.i64s[0], (long long)attrs->padding.value.i64s[1]);
+  if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
+    return BURN_FAIL(INVALID_SHAPE, "%s: the kernel of weight %s does not fit into x %s with padding %s", info->name, r.text,
+                     l.text, burn__shape_text(&p, axes, padding));
   }
   return burn__infer_count(info, out);
 }
 
+BURN_RULE(conv2d) { return conv(info, call, out, 2); }
+BURN_RULE(conv3d) { return conv(info, call, out, 3); }
+
 BURN_RULE(conv2d_weight_backward) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(check_planes(info, call, 0));
-  BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
+  BURN_TRY(burn__infer_planes(info, call, 0, 2));
+  BURN_TRY(burn__infer_planes(info, call, 1, 2));
+  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, 2));
   const BurnPrimitive *x = call->inputs[0], *grad = call->inputs[1];
   if (attrs->weight_shape.count != 4) return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs 4 entries", info->name);
   const int64_t *weight = attrs->weight_shape.value.i64s, groups = attrs->groups.value.i64;
-  BURN_TRY(check_groups(info, groups, x->shape[1], "input"));
-  BURN_TRY(check_groups(info, groups, grad->shape[1], "output"));
+  BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
+  BURN_TRY(burn__infer_groups(info, groups, grad->shape[1], "output"));
   bool valid = grad->shape[0] == x->shape[0] && grad->shape[1] == weight[0] && weight[1] == x->shape[1] / groups;
   for (uint32_t i = 0; valid && i < 2; i++) {
-    valid = grad->shape[2 + i] == window_count(x->shape[2 + i], attrs->padding.value.i64s[i], attrs->dilation.value.i64s[i],
-                                               weight[2 + i], attrs->stride.value.i64s[i], false);
+    valid = grad->shape[2 + i] == burn__infer_window_count(x->shape[2 + i], attrs->padding.value.i64s[i],
+                                                           attrs->dilation.value.i64s[i], weight[2 + i],
+                                                           attrs->stride.value.i64s[i], false);
   }
   BurnShapeText a, b, c;
   if (!valid) {
@@ -137,44 +151,48 @@ BURN_RULE(conv2d_weight_backward) {
   return burn__infer_count(info, out);
 }
 
-BURN_RULE(conv_transpose2d) {
+/* conv_transpose2d and conv_transpose3d, whose attributes are the same. */
+static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out, uint32_t axes) {
   const BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(check_planes(info, call, 0));
-  BURN_TRY(check_planes(info, call, 1));
-  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
-  BURN_TRY(check_pair(info, &attrs->padding_out, "padding_out", 0));
+  BURN_TRY(burn__infer_planes(info, call, 0, axes));
+  BURN_TRY(burn__infer_planes(info, call, 1, axes));
+  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, axes));
+  BURN_TRY(burn__infer_sizes(info, &attrs->padding_out, "padding_out", axes, 0));
   const int64_t groups = attrs->groups.value.i64;
-  BURN_TRY(check_groups(info, groups, x->shape[1], "input"));
+  BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
   BurnShapeText l, r;
-  burn__shape_text(&l, 4, x->shape);
-  burn__shape_text(&r, 4, weight->shape);
+  burn__shape_text(&l, x->rank, x->shape);
+  burn__shape_text(&r, weight->rank, weight->shape);
   if (weight->shape[0] != x->shape[1]) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name, l.text, r.text,
-                     (long long)weight->shape[0], (long long)x->shape[1]);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name, l.text,
+                     r.text, (long long)weight->shape[0], (long long)x->shape[1]);
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[1] * groups;
-  BURN_TRY(check_bias(info, call, out->shape[1]));
-  for (uint32_t i = 0; i < 2; i++) {
+  BURN_TRY(burn__infer_bias(info, call, 2, out->shape[1]));
+  for (uint32_t i = 0; i < axes; i++) {
     out->shape[2 + i] = (x->shape[2 + i] - 1) * attrs->stride.value.i64s[i] +
                         attrs->dilation.value.i64s[i] * (weight->shape[2 + i] - 1) + 1 + attrs->padding_out.value.i64s[i] -
                         2 * attrs->padding.value.i64s[i];
   }
-  if (out->shape[2] < 1 || out->shape[3] < 1 || weight->shape[2] < 1 || weight->shape[3] < 1) {
+  if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s give an empty result", info->name, l.text, r.text);
   }
   return burn__infer_count(info, out);
 }
 
+BURN_RULE(conv_transpose2d) { return conv_transpose(info, call, out, 2); }
+BURN_RULE(conv_transpose3d) { return conv_transpose(info, call, out, 3); }
+
 /* Pools share the first five attributes. */
 BURN_RULE(pool2d) {
   const BurnPrimitive *x = call->inputs[0];
   const BurnAttrs_max_pool2d *attrs = BURN_ATTRS(max_pool2d, call);
-  BURN_TRY(check_planes(info, call, 0));
-  BURN_TRY(check_pair(info, &attrs->kernel_size, "kernel_size", 1));
-  BURN_TRY(check_window(info, &attrs->stride, &attrs->padding, &attrs->dilation));
+  BURN_TRY(burn__infer_planes(info, call, 0, 2));
+  BURN_TRY(burn__infer_sizes(info, &attrs->kernel_size, "kernel_size", 2, 1));
+  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, 2));
   const int64_t *kernel = attrs->kernel_size.value.i64s, *padding = attrs->padding.value.i64s;
   const int64_t *dilation = attrs->dilation.value.i64s;
   if (call->op == BURN_OP_avg_pool2d && (dilation[0] != 1 || dilation[1] != 1)) {
@@ -183,8 +201,8 @@ BURN_RULE(pool2d) {
   }
   *out = burn_primitive_desc(x);
   for (uint32_t i = 0; i < 2; i++) {
-    out->shape[2 + i] = window_count(x->shape[2 + i], padding[i], dilation[i], kernel[i], attrs->stride.value.i64s[i],
-                                     attrs->ceil_mode.value.i64 != 0);
+    out->shape[2 + i] = burn__infer_window_count(x->shape[2 + i], padding[i], dilation[i], kernel[i],
+                                                 attrs->stride.value.i64s[i], attrs->ceil_mode.value.i64 != 0);
   }
   BurnShapeText text;
   if (out->shape[2] < 1 || out->shape[3] < 1) {
@@ -205,10 +223,10 @@ BURN_RULE(max_pool2d_with_indices) {
 BURN_RULE(pool2d_backward) {
   const BurnPrimitive *grad = call->inputs[0];
   const BurnAttr *shape = &call->attrs[0]; /* input_shape comes first in all of them */
-  BURN_TRY(check_planes(info, call, 0));
+  BURN_TRY(burn__infer_planes(info, call, 0, 2));
   if (call->op == BURN_OP_max_pool2d_backward) {
     BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_INT, "an int tensor"));
-    BURN_TRY(check_planes(info, call, 1));
+    BURN_TRY(burn__infer_planes(info, call, 1, 2));
     for (uint32_t i = 0; i < 4; i++) {
       if (grad->shape[i] == call->inputs[1]->shape[i]) continue;
       return BURN_FAIL(INVALID_SHAPE, "%s: grad and indices differ in axis %u: %lld and %lld", info->name, i,
@@ -226,20 +244,22 @@ BURN_RULE(pool2d_backward) {
   return burn__infer_count(info, out);
 }
 
-BURN_RULE(adaptive_avg_pool2d) {
+static BurnStatus adaptive_pool(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out, uint32_t axes) {
   const BurnAttr *size = &call->attrs[0];
-  BURN_TRY(check_planes(info, call, 0));
-  BURN_TRY(check_pair(info, size, "output_size", 1));
+  BURN_TRY(burn__infer_planes(info, call, 0, axes));
+  BURN_TRY(burn__infer_sizes(info, size, "output_size", axes, 1));
   const BurnPrimitive *x = call->inputs[0];
   *out = burn_primitive_desc(x);
   BurnShapeText text;
-  if (x->shape[2] < 1 || x->shape[3] < 1) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s has nothing to average", info->name, burn__shape_text(&text, 4, x->shape));
+  if (has_empty_axis(x->shape + 2, axes)) {
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s has nothing to average", info->name, burn__shape_text(&text, x->rank, x->shape));
   }
-  out->shape[2] = size->value.i64s[0];
-  out->shape[3] = size->value.i64s[1];
+  for (uint32_t i = 0; i < axes; i++) out->shape[2 + i] = size->value.i64s[i];
   return burn__infer_count(info, out);
 }
+
+BURN_RULE(adaptive_avg_pool2d) { return adaptive_pool(info, call, out, 2); }
+BURN_RULE(adaptive_avg_pool3d) { return adaptive_pool(info, call, out, 3); }
 
 BURN_RULE(layer_norm) {
   const BurnPrimitive *x = call->inputs[0];
@@ -264,8 +284,8 @@ BURN_RULE(cross_entropy) {
   const BurnPrimitive *logits = call->inputs[0], *targets = call->inputs[1];
   if (logits->shape[0] != targets->shape[0]) {
     BurnShapeText text;
-    return BURN_FAIL(INVALID_SHAPE, "%s: logits %s need %lld targets, %lld given", info->name, burn__shape_text(&text, 2, logits->shape),
-                     (long long)logits->shape[0], (long long)targets->shape[0]);
+    return BURN_FAIL(INVALID_SHAPE, "%s: logits %s need %lld targets, %lld given", info->name,
+                     burn__shape_text(&text, 2, logits->shape), (long long)logits->shape[0], (long long)targets->shape[0]);
   }
   out->dtype = logits->dtype;
   out->rank = 1;

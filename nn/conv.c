@@ -43,9 +43,12 @@ BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
   const BurnNnWindow window = {{m->kernel_size, 1}, {m->stride, 1}, {m->dilation, 1}};
   const BurnNnSides sides = burn_nn_sides_1d(&m->padding, x, &window);
   int64_t padding[2];
-  BurnConv1dOptions options = {(int64_t)m->stride, 0, (int64_t)m->dilation, (int64_t)m->groups};
+  BurnConv1dOptions options = BURN_CONV1D_OPTIONS;
   x = burn_nn_pad(x, &sides, 0, padding);
+  options.stride = (int64_t)m->stride;
   options.padding = padding[0];
+  options.dilation = (int64_t)m->dilation;
+  options.groups = (int64_t)m->groups;
   return burn_conv1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
 }
 
@@ -79,6 +82,8 @@ BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
                                {0, 0},
                                {(int64_t)m->dilation.at[0], (int64_t)m->dilation.at[1]},
                                (int64_t)m->groups,
+                               {0, 0},
+                               false,
                                {0, 0}};
   x = burn_nn_pad(x, &sides, 0, options.padding);
   return burn_conv2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
@@ -107,6 +112,8 @@ BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTens
                                      {(int64_t)m->padding.at[0], (int64_t)m->padding.at[1]},
                                      {(int64_t)m->dilation.at[0], (int64_t)m->dilation.at[1]},
                                      (int64_t)m->groups,
-                                     {(int64_t)m->padding_out.at[0], (int64_t)m->padding_out.at[1]}};
+                                     {(int64_t)m->padding_out.at[0], (int64_t)m->padding_out.at[1]},
+                                     false,
+                                     {0, 0}};
   return burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
 }

@@ -19,6 +19,7 @@ import ops_math
 import ops_reduce
 import ops_shape
 import ops_signal
+import ops_windows
 
 if __name__ == "__main__":
     ops_elementwise.elementwise()
@@ -30,3 +31,4 @@ if __name__ == "__main__":
     ops_activation.activation()
     ops_linalg.linalg()
     ops_signal.signal()
+    ops_windows.windows()

@@ -17,7 +17,7 @@
 
 #include <burn/plugin/op.h>
 
-enum { INPUT_LIMIT = 3, ELEMENT_LIMIT = 256, THREAD_COUNT = 4 };
+enum { INPUT_LIMIT = 5, ELEMENT_LIMIT = 256, THREAD_COUNT = 4 };
 static const double TOLERANCE = 1e-6;
 
 static BurnDevice *device;
@@ -51,7 +51,8 @@ static BurnTensor *indices(BurnShape shape, int64_t limit) {
 
 static BurnConv2dOptions conv(int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h,
                               int64_t dilation_w, int64_t groups) {
-  return (BurnConv2dOptions){{stride_h, stride_w}, {padding_h, padding_w}, {dilation_h, dilation_w}, groups, {0, 0}};
+  return (BurnConv2dOptions){{stride_h, stride_w}, {padding_h, padding_w}, {dilation_h, dilation_w}, groups, {0, 0}, false,
+                             {0, 0}};
 }
 static BurnConv2dOptions padding_out(BurnConv2dOptions options, int64_t height, int64_t width) {
   options.padding_out[0] = height;
@@ -139,6 +140,22 @@ static BurnTensor *cfft_parts(BurnTensor *re, BurnTensor *im) {
   BurnTensor *imaginary = NULL;
   BurnTensor *real = burn_cfft(re, im, 1, 0, &imaginary);
   return beside(real, imaginary);
+/* Quantized integers with one scale, or with one per block. Takes the scales. */
+static BurnQuantTensor quantized(int64_t rows, int64_t columns, int64_t seed, BurnTensor *scales) {
+  int8_t values[ELEMENT_LIMIT];
+  for (int64_t i = 0; i < rows * columns; i++) values[i] = (int8_t)(i * 7 % 11 - seed);
+  BurnQuantScheme scheme = BURN_QUANT_SCHEME;
+  if (burn_rank(scales) == 2) {
+    scheme.block_rank = 2;
+    scheme.block[0] = rows / burn_dim(scales, 0);
+    scheme.block[1] = columns / burn_dim(scales, 1);
+  }
+  BurnTensor *integers = burn_tensor_from(device, values, BURN_DTYPE_I8, BURN_SHAPE(rows, columns));
+  return (BurnQuantTensor){integers, {scales, NULL}, scheme};
+}
+static BurnTensor *dequantized(BurnTensor *scales) { return burn_dequantize(quantized(4, 6, 5, scales), BURN_DTYPE_F64); }
+static BurnTensor *product_of_quantized(BurnTensor *left, BurnTensor *right) {
+  return burn_quant_matmul(quantized(3, 4, 5, left), quantized(4, 6, 4, right), BURN_DTYPE_F64);
 }
 
 /* -- the cases -------------------------------------------------------------------------------------------------- */
@@ -353,6 +370,41 @@ static void gradients_at_edges_follow_pytorch(void **state) {
   x = leaf((const double[]){0, 2, none, 0}, 4);
   BurnTensor *powers = burn_tensor_i64(device, (const int64_t[]){0, -1, 0, 1}, BURN_SHAPE(4));
   CHECK_GRADIENT(burn_powi(burn_clone(x), powers), x, 0, -0.25, 0, 1);
+}
+
+/* The values of a gradient, which it drops: none may be NaN or infinite, and `expected_zeros` of them are 0. */
+static void check_finite(BurnTensor *root, BurnTensor *x, int64_t count, int64_t expected_zeros, const char *what) {
+  BurnGradients *gradients = NULL;
+  double computed[ELEMENT_LIMIT];
+  check_ok(burn_backward(root, &gradients), what);
+  check_ok(burn_read_f64(burn_grad(x, gradients), computed, (size_t)count), what);
+  int64_t zeros = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (!isfinite(computed[i])) fail_msg("%s: element %lld is %g", what, (long long)i, computed[i]);
+    zeros += computed[i] == 0;
+  }
+  if (zeros != expected_zeros) fail_msg("%s: %lld of the elements are 0", what, (long long)zeros);
+  burn_drop(x);
+  burn_gradients_drop(gradients);
+}
+
+static void gradients_of_what_cannot_be_are_zero(void **state) {
+  (void)state;
+  static const double x[24] = {-1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3};
+  /* Two equal labels need three frames; the second sample has an empty target and two of the four frames. */
+  BurnTensor *probs = burn_require_grad(burn_tensor_f64(device, x, BURN_SHAPE(4, 2, 3)));
+  BurnTensor *targets = burn_tensor_i64(device, (const int64_t[]){1, 1, 0, 0}, BURN_SHAPE(2, 2));
+  BurnTensor *inputs = burn_tensor_i64(device, (const int64_t[]){2, 2}, BURN_SHAPE(2));
+  BurnTensor *lengths = burn_tensor_i64(device, (const int64_t[]){2, 0}, BURN_SHAPE(2));
+  check_finite(burn_ctc_loss(burn_clone(probs), targets, inputs, lengths, 0), probs, 24, 22, "unreachable target");
+  BurnTensor *query = burn_require_grad(burn_tensor_f64(device, x, BURN_SHAPE(1, 1, 3, 2)));
+  BurnTensor *key = burn_tensor_f64(device, x + 3, BURN_SHAPE(1, 1, 2, 2)), *value = burn_clone(key);
+  const BurnAttentionOptions causal = {0, 0, true};
+  check_finite(burn_attention(burn_clone(query), key, value, NULL, NULL, causal), query, 6, 4, "a hidden row and one of one key");
+  BurnTensor *grid = burn_require_grad(vector((const double[]){INFINITY, 0, NAN, NAN, 0.1, 0.2}, 6));
+  BurnTensor *picture = burn_tensor_f64(device, x, BURN_SHAPE(1, 1, 4, 6));
+  BurnTensor *positions = burn_reshape(burn_clone(grid), BURN_SHAPE(1, 1, 3, 2));
+  check_finite(burn_grid_sample_2d(picture, positions, BURN_GRID_SAMPLE_OPTIONS), grid, 6, 4, "positions outside");
 }
 
 /* -- the graph -------------------------------------------------------------------------------------------------- */
@@ -621,6 +673,7 @@ int main(void) {
       cmocka_unit_test(gradients_match_differences),
       cmocka_unit_test(slopes_at_jumps_follow_burn),
       cmocka_unit_test(gradients_at_edges_follow_pytorch),
+      cmocka_unit_test(gradients_of_what_cannot_be_are_zero),
       cmocka_unit_test(shared_subexpressions_add_up),
       cmocka_unit_test(a_leaf_can_be_the_root),
       cmocka_unit_test(a_detached_tensor_is_a_constant),

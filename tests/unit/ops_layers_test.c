@@ -18,12 +18,17 @@ static const OpsGolden goldens[] = {
 };
 
 static BurnConv2dOptions conv_options(const OpsRun *run) {
-  BurnConv2dOptions options = {{WHOLE(0), WHOLE(1)}, {WHOLE(2), WHOLE(3)}, {WHOLE(4), WHOLE(5)}, WHOLE(6), {0, 0}};
+  BurnConv2dOptions options = {{WHOLE(0), WHOLE(1)}, {WHOLE(2), WHOLE(3)}, {WHOLE(4), WHOLE(5)}, WHOLE(6), {0, 0}, false,
+                               {0, 0}};
   if (run->number_count > 7) {
     options.padding_out[0] = WHOLE(7);
     options.padding_out[1] = WHOLE(8);
   }
   return options;
+}
+
+static BurnConv1dOptions conv1d_options(const OpsRun *run) {
+  return (BurnConv1dOptions){WHOLE(0), WHOLE(1), WHOLE(2), WHOLE(3), 0, false, 0};
 }
 
 static BurnPool2dOptions pool_options(const OpsRun *run) {
@@ -65,7 +70,7 @@ static BurnTensor *relu_backward(OpsRun *run) {
   OPS(log_softmax, OUT(0) = burn_log_softmax(IN(0), DIM(0)))                                                                  \
   OPS(matmul, OUT(0) = burn_matmul(IN(0), IN(1)))                                                                             \
   OPS(linear, OUT(0) = burn_linear(IN(0), IN(1), IN(2)))                                                                      \
-  OPS(conv1d, OUT(0) = burn_conv1d(IN(0), IN(1), IN(2), (BurnConv1dOptions){WHOLE(0), WHOLE(1), WHOLE(2), WHOLE(3)}))         \
+  OPS(conv1d, OUT(0) = burn_conv1d(IN(0), IN(1), IN(2), conv1d_options(run)))                                                   \
   OPS(conv2d, OUT(0) = burn_conv2d(IN(0), IN(1), IN(2), conv_options(run)))                                                   \
   OPS(conv2d_weight_backward, OUT(0) = weight_backward(run))                                                                  \
   OPS(conv_transpose2d, OUT(0) = burn_conv_transpose2d(IN(0), IN(1), IN(2), conv_options(run)))                               \

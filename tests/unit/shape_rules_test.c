@@ -34,7 +34,28 @@ static BurnTensor *cat2(BurnTensor *a, BurnTensor *b, int dim) { return burn_cat
 static BurnTensor *stack2(BurnTensor *a, BurnTensor *b, int dim) { return burn_stack((BurnTensor *const[]){a, b}, 2, dim); }
 
 static BurnConv2dOptions conv(int64_t stride, int64_t padding, int64_t dilation, int64_t groups) {
-  return (BurnConv2dOptions){{stride, stride}, {padding, padding}, {dilation, dilation}, groups, {0, 0}};
+  return (BurnConv2dOptions){{stride, stride}, {padding, padding}, {dilation, dilation}, groups, {0, 0}, false,
+                             {0, 0}};
+}
+
+static BurnConv2dOptions uneven(int64_t begin, int64_t end) {
+  return (BurnConv2dOptions){{1, 1}, {begin, begin}, {1, 1}, 1, {0, 0}, true, {end, end}};
+}
+static BurnConv3dOptions volume(int64_t stride, int64_t groups) {
+  return (BurnConv3dOptions){{stride, stride, stride}, {0, 0, 0}, {1, 1, 1}, groups, {0, 0, 0}};
+}
+
+/* Quantized in blocks along the last axis, and with given scales. */
+static BurnQuantTensor quantized(BurnShape shape, int64_t block, bool two_level) {
+  BurnQuantScheme scheme = BURN_QUANT_SCHEME;
+  scheme.block_rank = block > 0;
+  scheme.block[0] = block;
+  scheme.two_level = two_level;
+  BurnQuantParameters parameters = {F(1), two_level ? F(1) : NULL};
+  return burn_quantize(burn_ones(device, shape, BURN_DTYPE_F32), scheme, parameters);
+}
+static BurnQuantTensor quantized_by(BurnTensor *x, BurnTensor *scales) {
+  return burn_quantize(x, BURN_QUANT_SCHEME, (BurnQuantParameters){scales, NULL});
 }
 
 static BurnPool2dOptions pool(int64_t kernel, int64_t stride, int64_t dilation) {
@@ -319,8 +340,10 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_embedding(F(5), I(2, 2)), INVALID_SHAPE, "embedding: weight has shape [5], rank 2 expected")                        \
   ROW(burn_embedding(F(5, 2), I(2)), INVALID_SHAPE, "embedding: indices has shape [2], rank 2 expected")                       \
   ROW(burn_embedding(F(5, 2), F(2, 2)), INVALID_DTYPE, "embedding: indices must be an int tensor, not f32")                    \
-  ROW(burn_linear(F(2, 3), F(4, 5), F(5)), INVALID_SHAPE, "matmul: [2,3] x [4,5]: inner dimensions 3 and 4 differ")            \
-  ROW(burn_linear(F(2, 3), F(3, 5), F(4)), INVALID_SHAPE, "add: [2,5] and [1,4] do not broadcast: axis 1 is 5 and 4")          \
+  ROW(burn_linear(F(2, 3), F(4, 5), F(5)), INVALID_SHAPE,                                                                      \
+      "linear: x [2,3] and weight [4,5]: the weight takes 4 inputs, x has 3")                                                  \
+  ROW(burn_linear(F(2, 3), F(3, 5), F(4)), INVALID_SHAPE,                                                                      \
+      "linear: bias has 4 entries, one per output channel (5) expected")                                                       \
   ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 4, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                        \
       "conv2d: x [1,3,4,4] and weight [2,4,3,3]: the weight takes 4 channels per group, x has 3")                              \
   ROW(burn_conv2d(F(3, 4, 4), F(2, 3, 3, 3), NULL, conv(1, 0, 1, 1)), INVALID_SHAPE,                                           \
@@ -361,6 +384,89 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_layer_norm(F(2, 3), F(4), NULL, 1e-5), INVALID_SHAPE,                                                               \
       "layer_norm: gamma has 4 entries, the last axis of [2,3] has 3")                                                         \
   ROW(burn_layer_norm(F(2, 3), F(3), F(1, 3), 1e-5), INVALID_SHAPE, "layer_norm: beta has shape [1,3], rank 1 expected")       \
+  ROW(burn_conv3d(F(1, 3, 4, 4, 4), F(2, 4, 3, 3, 3), NULL, volume(1, 1)), INVALID_SHAPE,                                      \
+      "conv3d: x [1,3,4,4,4] and weight [2,4,3,3,3]: the weight takes 4 channels per group, x has 3")                          \
+  ROW(burn_conv3d(F(1, 3, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 1)), INVALID_SHAPE,                                         \
+      "conv3d: x has shape [1,3,4,4], rank 5 expected")                                                                        \
+  ROW(burn_conv3d(F(1, 3, 2, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 1)), INVALID_SHAPE,                                      \
+      "conv3d: the kernel of weight [2,3,3,3,3] does not fit into x [1,3,2,4,4] with padding [0,0,0]")                         \
+  ROW(burn_conv3d(F(1, 3, 4, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(0, 1)), INVALID_ARGUMENT,                                   \
+      "conv3d: stride [0,0,0]; 1 or more expected")                                                                            \
+  ROW(burn_conv3d(F(1, 3, 4, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 2)), INVALID_ARGUMENT,                                   \
+      "conv3d: groups 2 does not divide the 3 input channels")                                                                 \
+  ROW(burn_conv_transpose3d(F(1, 3, 4, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 1)), INVALID_SHAPE,                            \
+      "conv_transpose3d: x [1,3,4,4,4] and weight [2,3,3,3,3]: the weight takes 2 channels, x has 3")                          \
+  ROW(burn_conv_transpose1d(F(1, 3, 4, 4), F(2, 3, 3), NULL, BURN_CONV1D_OPTIONS), INVALID_SHAPE,                              \
+      "conv_transpose1d: x [1,3,4,4] and weight [2,3,3]; rank 3 expected")                                                     \
+  ROW(burn_conv_transpose2d(F(1, 3, 4, 4), F(3, 3, 3, 3), NULL, uneven(0, 1)), INVALID_ARGUMENT,                               \
+      "conv_transpose2d: padding must be the same on both sides")                                                              \
+  ROW(burn_conv2d(F(1, 3, 4, 4), F(2, 3, 3, 3), NULL, uneven(0, -1)), INVALID_ARGUMENT,                                        \
+      "conv2d: padding [0,0] and padding_end [-1,-1]; 0 or more expected")                                                     \
+  ROW(burn_max_pool1d(F(3, 4), BURN_POOL1D_OPTIONS(2)), INVALID_SHAPE,                                                         \
+      "max_pool1d: x has shape [3,4], rank 3 expected")                                                                        \
+  ROW(burn_avg_pool1d(F(1, 3, 4), BURN_POOL1D_OPTIONS(5)), INVALID_SHAPE,                                                      \
+      "avg_pool2d: a window of [1,5] does not fit into [1,3,1,4]")                                                             \
+  ROW(burn_adaptive_avg_pool3d(F(1, 1, 4, 4, 4), (const int64_t[]){1, 0, 1}), INVALID_ARGUMENT,                                \
+      "adaptive_avg_pool3d: output_size [1,0,1]; 1 or more expected")                                                          \
+  ROW(burn_unfold4d(F(1, 2, 3, 3), (const int64_t[]){4, 1}, BURN_UNFOLD4D_OPTIONS), INVALID_SHAPE,                             \
+      "unfold4d: a window of [4,1] does not fit into [1,2,3,3] with padding [0,0]")                                            \
+  ROW(burn_unfold4d(F(1, 2, 3, 3), (const int64_t[]){2, 2}, (BurnUnfold4dOptions){{0, 1}, {0, 0}, {1, 1}}), INVALID_ARGUMENT,  \
+      "unfold4d: stride [0,1]; 1 or more expected")                                                                            \
+  ROW(burn_fold4d(F(1, 6, 4), (const int64_t[]){3, 3}, (const int64_t[]){2, 2}, BURN_UNFOLD4D_OPTIONS), INVALID_SHAPE,         \
+      "fold4d: 6 rows are no multiple of the 4 of a window of [2,2]")                                                          \
+  ROW(burn_fold4d(F(1, 8, 5), (const int64_t[]){3, 3}, (const int64_t[]){2, 2}, BURN_UNFOLD4D_OPTIONS), INVALID_SHAPE,         \
+      "fold4d: a result of [1,2,3,3] has 4 windows, x has 5")                                                                  \
+  ROW(burn_interpolate(F(1, 1, 0, 4), (const int64_t[]){2, 2}, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)),            \
+      INVALID_SHAPE,                                                                                                           \
+      "interpolate: [1,1,0,4] has no pixels to read")                                                                          \
+  ROW(burn_interpolate(F(1, 1, 4, 4), (const int64_t[]){2, 0}, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)),            \
+      INVALID_ARGUMENT,                                                                                                        \
+      "interpolate: output_size [2,0]; 1 or more expected")                                                                    \
+  ROW(burn_interpolate(F(1, 1, 4, 4), (const int64_t[]){2, 2}, BURN_INTERPOLATE_OPTIONS((BurnInterpolateMode)5)),              \
+      INVALID_ARGUMENT,                                                                                                        \
+      "interpolate: mode 5 is not in 0..4")                                                                                    \
+  ROW(burn_grid_sample_2d(F(2, 1, 4, 4), F(1, 3, 3, 2), BURN_GRID_SAMPLE_OPTIONS), INVALID_SHAPE,                              \
+      "grid_sample_2d: grid has shape [1,3,3,2], [2, height, width, 2] expected")                                              \
+  ROW(burn_grid_sample_2d(F(1, 1, 4, 4), D(1, 3, 3, 2), BURN_GRID_SAMPLE_OPTIONS), INVALID_DTYPE,                              \
+      "grid_sample_2d: x is f32 and grid is f64; convert one with burn_cast")                                                  \
+  ROW(burn_deform_conv2d(F(1, 2, 3, 3), F(1, 8, 2, 3), F(1, 2, 2, 2), NULL, NULL, BURN_DEFORM_CONV2D_OPTIONS), INVALID_SHAPE,  \
+      "deform_conv2d: offset has shape [1,8,2,3], [1,8,2,2] expected")                                                         \
+  ROW(burn_deform_conv2d(F(1, 2, 3, 3), F(1, 8, 2, 2), F(1, 2, 2, 2), F(1, 3, 2, 2), NULL, BURN_DEFORM_CONV2D_OPTIONS),        \
+      INVALID_SHAPE,                                                                                                           \
+      "deform_conv2d: mask has shape [1,3,2,2], [1,4,2,2] expected")                                                           \
+  ROW(burn_deform_conv2d(F(1, 2, 3, 3), F(1, 8, 2, 2), F(1, 3, 2, 2), NULL, NULL, BURN_DEFORM_CONV2D_OPTIONS), INVALID_SHAPE,  \
+      "deform_conv2d: weight [1,3,2,2] does not fit x [1,2,3,3] in 1 groups")                                                  \
+  ROW(burn_attention(F(1, 2, 3, 4), F(1, 2, 5, 3), F(1, 2, 5, 4), NULL, NULL, BURN_ATTENTION_OPTIONS), INVALID_SHAPE,          \
+      "attention: query [1,2,3,4], key [1,2,5,3] and value [1,2,5,4] do not belong together")                                  \
+  ROW(burn_attention(F(1, 2, 3, 4), F(1, 2, 5, 4), F(1, 2, 5, 4), F(1, 1, 3, 5), NULL, BURN_ATTENTION_OPTIONS), INVALID_DTYPE, \
+      "attention: mask must be bool, not f32")                                                                                 \
+  ROW(burn_attention(F(1, 2, 3, 4), F(1, 2, 5, 4), F(1, 2, 5, 4), B(1, 1, 3, 4), NULL, BURN_ATTENTION_OPTIONS), INVALID_SHAPE, \
+      "attention: mask of shape [1,1,3,4] does not stretch to the scores [1,2,3,5]")                                           \
+  ROW(burn_attention(F(1, 1, 1, 1), F(1, 1, 1, 1), F(1, 1, 1, 1), NULL, NULL, (BurnAttentionOptions){0, -1, false}),           \
+      INVALID_ARGUMENT,                                                                                                        \
+      "attention: softcap -1 is negative")                                                                                     \
+  ROW(burn_batch_norm(F(2, 3), F(3), F(3), F(2), F(3), 1e-5), INVALID_SHAPE,                                                   \
+      "batch_norm: mean has 2 entries, x [2,3] has 3 channels")                                                                \
+  ROW(burn_batch_norm(F(3), F(3), F(3), F(3), F(3), 1e-5), INVALID_SHAPE,                                                      \
+      "batch_norm: shape [3]; rank 2 or more expected")                                                                        \
+  ROW(burn_ctc_loss(F(4, 2, 3), I(3, 2), I(2), I(2), 0), INVALID_SHAPE,                                                        \
+      "ctc_loss: targets has 3 samples, log_probs 2")                                                                          \
+  ROW(burn_ctc_loss(F(4, 2, 3), I(2, 2), I(2), I(2), 3), INVALID_ARGUMENT,                                                     \
+      "ctc_loss: blank 3 is not one of the 3 classes")                                                                         \
+  ROW(burn_ctc_loss(F(4, 2, 3), F(2, 2), I(2), I(2), 0), INVALID_DTYPE,                                                        \
+      "ctc_loss: targets must be an int tensor, not f32")                                                                      \
+  ROW(burn_ctc_loss(F(4, 1, 3), I(1, 2), INDICES(5), I(1), 0), OUT_OF_RANGE,                                                   \
+      "select: index 5 at position 0 is outside 0..4 (axis 0)")                                                                \
+  ROW(burn_ctc_loss(F(4, 1, 3), I(1, 2), I(1), INDICES(3), 0), OUT_OF_RANGE,                                                   \
+      "gather: index 6 at position 0 is outside 0..5 (axis 1)")                                                                \
+  ROW(burn_dequantize(quantized(BURN_SHAPE(2, 3), 2, false), BURN_DTYPE_F32), INVALID_SHAPE,                                   \
+      "quantize: blocks of 2 do not divide axis 1 of [2,3]")                                                                   \
+  ROW(burn_dequantize(quantized(BURN_SHAPE(2, 4), 0, true), BURN_DTYPE_F32), INVALID_ARGUMENT,                                 \
+      "quantize: a block of rank 0 for a tensor of rank 2")                                                                    \
+  ROW(burn_dequantize(quantized_by(F(2, 4), F(2)), BURN_DTYPE_F32), INVALID_SHAPE,                                             \
+      "quantize: axis 0 of scales has 2 entries, 1 blocks need one each")                                                      \
+  ROW(burn_dequantize(quantized_by(I(2, 4), F(1)), BURN_DTYPE_F32), INVALID_DTYPE,                                             \
+      "quantize: not defined for i64; it takes float tensors")                                                                 \
   ROW(burn_cross_entropy(F(2, 3), I(3)), INVALID_SHAPE, "cross_entropy: logits [2,3] need 2 targets, 3 given")                 \
   ROW(burn_cross_entropy(F(2, 3), F(2)), INVALID_DTYPE, "cross_entropy: targets must be an int tensor, not f32")               \
   ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")                   \

@@ -13,6 +13,7 @@
 #include <burn/module.h>
 #include <burn/op_call.h>
 #include <burn/ops.h>
+#include <burn/quantization.h>
 #include <burn/record.h>
 #include <burn/signal.h>
 #include <burn/tensor.h>

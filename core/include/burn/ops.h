@@ -296,9 +296,6 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, Bur
 
 /* [.., m, k] x [.., k, n] -> [.., m, n]; rank 2 or more, equal; leading axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_matmul(BurnTensor *lhs, BurnTensor *rhs);
-/* x [.., inputs] times weight [inputs, outputs] plus bias [outputs] (may be NULL) -> [.., outputs]. The weight is not
- * transposed, unlike PyTorch's. [F] */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias);
 
 /* -- shape -----------------------------------------------------------------------------------------------------------
  */
@@ -383,70 +380,10 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill(BurnTensor *x, B
 /* The upper or lower triangle of the last two axes, 0 elsewhere; diagonal > 0 moves the border up. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_triu(BurnTensor *x, int64_t diagonal);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t diagonal);
-/* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. [F] */
-BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices);
 
-/* -- layers [F] ------------------------------------------------------------------------------------------------------
- */
-
-/* Options of convolutions; start from BURN_CONV2D_OPTIONS. Pairs are {height, width}. */
-typedef struct BurnConv2dOptions {
-  int64_t stride[2];
-  int64_t padding[2]; /* on both sides */
-  int64_t dilation[2];
-  int64_t groups;
-  int64_t padding_out[2]; /* transposed convolution only: added to one side of the output */
-} BurnConv2dOptions;
-#define BURN_CONV2D_OPTIONS ((BurnConv2dOptions){{1, 1}, {0, 0}, {1, 1}, 1, {0, 0}})
-
-typedef struct BurnConv1dOptions {
-  int64_t stride, padding, dilation, groups;
-} BurnConv1dOptions;
-#define BURN_CONV1D_OPTIONS ((BurnConv1dOptions){1, 0, 1, 1})
-
-/* Options of pooling; start from BURN_POOL2D_OPTIONS(kh, kw): the stride is the kernel size, as in current Burn. */
-typedef struct BurnPool2dOptions {
-  int64_t kernel_size[2];
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2]; /* max pooling only */
-  bool ceil_mode;
-  bool count_include_pad; /* average pooling only */
-} BurnPool2dOptions;
-#define BURN_POOL2D_OPTIONS(kh, kw) ((BurnPool2dOptions){{(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true})
-
-/* x [n, in, w], weight [out, in/groups, k], bias [out] or NULL -> [n, out, ow] */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv1d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
-                                                                BurnConv1dOptions options);
-/* x [n, in, h, w], weight [out, in/groups, kh, kw], bias [out] or NULL -> [n, out, oh, ow]; size = floor((in + 2
- * padding - dilation (k - 1) - 1) / stride) + 1 */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv2d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
-                                                                BurnConv2dOptions options);
-/* x [n, in, h, w], weight [in, out/groups, kh, kw], bias [out] or NULL -> [n, out, oh, ow]; size = (in - 1) stride +
- * dilation (k - 1) + 1 + padding_out - 2 padding */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv_transpose2d(BurnTensor *x, BurnTensor *weight,
-                                                                          BurnTensor *bias, BurnConv2dOptions options);
-/* [n, c, h, w] -> [n, c, oh, ow]; padding counts as -infinity; NaN wins */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d(BurnTensor *x, BurnPool2dOptions options);
-/* The same and, in *indices (the caller's), the positions y * w + x within each plane, in the default int dtype. */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d_with_indices(BurnTensor *x, BurnPool2dOptions options,
-                                                                           BurnTensor **indices);
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_avg_pool2d(BurnTensor *x, BurnPool2dOptions options);
-/* [n, c, h, w] -> [n, c, output_size[0], output_size[1]] */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool2d(BurnTensor *x, const int64_t output_size[2]);
-/* Normalised over the last axis: (x - mean) / sqrt(variance + epsilon) * gamma [d] + beta [d] (NULL allowed) */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta,
-                                                                    double epsilon);
-/* Zeroes each element with probability prob and scales the others by 1 / (1 - prob), on every device (the layer of nn/
- * is the one that does so only in training). prob is in [0, 1]; 1 gives NaN as in Burn (0 / 0). */
-BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double prob);
-/* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
-BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);
-/* logits and probabilities of the targets, both [.., classes] -> [1]: the mean over all but the last axis of
- * -sum(probabilities * log_softmax(logits)). */
-BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits,
-                                                                                BurnTensor *probabilities);
 
 BURN_EXTERN_C_END
+
+#include <burn/layer_ops.h>
 
 #endif

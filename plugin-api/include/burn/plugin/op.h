@@ -2,6 +2,7 @@
 #ifndef BURN_PLUGIN_OP_H
 #define BURN_PLUGIN_OP_H
 
+#include <burn/plugin/modes.h>
 #include <burn/plugin/types.h>
 
 /* BURN_OP_matmul and so on. Numbers from BURN_OP_LIMIT up are left for ops registered at run time. */

@@ -1,0 +1,108 @@
+/* quantization.h - tensors of a few bits: small integers times scales.
+ *
+ * A float x becomes round(x / scale), halves to even, within the range of the value type; back it is value * scale. There
+ * is no zero point (Burn's symmetric mode). One scale serves the tensor, or one each block: a rectangle over the trailing
+ * axes. With two levels, a scale of the whole tensor in f32 multiplies those of the blocks.
+ *
+ * A quantized tensor is a plain struct of tensors and is handed by value. Functions take it as others take tensors:
+ * its tensors are gone afterwards, keep it with burn_quant_clone. A failure travels in its values. The values are an i8
+ * tensor, one element each, whatever their bits; packing happens in bytes (burn_quant_export). */
+#ifndef BURN_QUANTIZATION_H
+#define BURN_QUANTIZATION_H
+
+#include <burn/tensor.h>
+
+BURN_EXTERN_C_BEGIN
+
+/* Types of values. F types use the full range of their bits, S types are symmetric around 0. */
+typedef enum BurnQuantValue {
+  BURN_QUANT_Q8F = 0, /* -128 .. 127 */
+  BURN_QUANT_Q8S = 1, /* -127 .. 127 */
+  BURN_QUANT_Q4F = 2, /* -8 .. 7 */
+  BURN_QUANT_Q4S = 3, /* -7 .. 7 */
+  BURN_QUANT_Q2F = 4, /* -2 .. 1 */
+  BURN_QUANT_Q2S = 5  /* -1 .. 1 */
+} BurnQuantValue;
+
+/* How the range of values to be met is found. */
+typedef enum BurnQuantCalibration {
+  BURN_QUANT_MIN_MAX = 0, /* the smallest and the largest element */
+  BURN_QUANT_ABS_MEAN = 1 /* minus and plus the mean of |x| */
+} BurnQuantCalibration;
+
+enum { BURN_QUANT_BLOCK_RANK = 5 };
+
+/* How a tensor is quantized; start from BURN_QUANT_SCHEME, Burn's default: one f32 scale, Q8F. */
+typedef struct BurnQuantScheme {
+  BurnQuantValue value;
+  BurnDType scale_dtype; /* f32, f16 or bf16 */
+  uint32_t block_rank;   /* 0: one scale for the tensor */
+  int64_t block[BURN_QUANT_BLOCK_RANK]; /* of the last block_rank axes, whose sizes it divides; 1 for axes before */
+  bool two_level;        /* with blocks only: a further scale of the tensor */
+} BurnQuantScheme;
+#define BURN_QUANT_SCHEME ((BurnQuantScheme){BURN_QUANT_Q8F, BURN_DTYPE_F32, 0, {0, 0, 0, 0, 0}, false})
+
+/* The scales of a tensor: [1], or an axis per axis of the tensor with an entry per block. */
+typedef struct BurnQuantParameters {
+  BurnTensor *scales;       /* of the scheme's dtype */
+  BurnTensor *global_scale; /* [1] f32 with two levels, else NULL */
+} BurnQuantParameters;
+
+/* A quantized tensor. */
+typedef struct BurnQuantTensor {
+  BurnTensor *values; /* i8 */
+  BurnQuantParameters parameters;
+  BurnQuantScheme scheme;
+} BurnQuantTensor;
+
+/* The lowest and highest value of a type, and its bits; all 0 for an unknown one. */
+BURN_API void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits);
+
+/* -- parameters ---------------------------------------------------------------------------------------------------------- */
+
+/* The range of x [F], per tensor or block, in *low and *high (the caller's; shaped as the scales will be). Takes x. */
+BURN_API BURN_TAKES(1) void burn_quant_range(BurnTensor *x, BurnQuantScheme scheme, BurnQuantCalibration calibration,
+                                             BurnTensor **low, BurnTensor **high);
+/* Scales for ranges: 2 max(|low|, |high|) / (highest value - lowest value). With two levels the largest is the global one, and
+ * those of the blocks are divided by it. Takes both. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1, 2) BurnQuantParameters burn_quant_parameters(BurnTensor *low, BurnTensor *high,
+                                                                                    BurnQuantScheme scheme);
+
+/* -- there and back ------------------------------------------------------------------------------------------------------ */
+
+/* x [F] in the scheme with given scales, which it takes too. A scale of 0 gives 0. No gradient flows. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme,
+                                                                     BurnQuantParameters parameters);
+/* The same with scales from the range of x itself (min-max). */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnQuantTensor burn_quantize_dynamic(BurnTensor *x, BurnQuantScheme scheme);
+/* The floats that q stands for, in a float dtype (BURN_DTYPE_DEFAULT: the device's). */
+BURN_API BURN_GIVES BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dtype);
+/* [.., m, k] x [.., k, n] -> [.., m, n] in a float dtype: the product of what both stand for; a backend may compute it in
+ * integers. */
+BURN_API BURN_GIVES BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype);
+/* Axis i of the result is axis axes[i] of q; rank entries. Blocks move along. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_permute(BurnQuantTensor q, const int *axes);
+
+/* -- lifetime -------------------------------------------------------------------------------------------------------------- */
+
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q);
+BURN_API void burn_quant_drop(BurnQuantTensor q);
+BURN_API BURN_USE_RESULT BurnStatus burn_quant_status(const BurnQuantTensor *q); /* BURN_OK or why it failed */
+
+/* -- bytes: Burn's layout ---------------------------------------------------------------------------------------------------
+ *
+ * Values in row-major order, 8, 4 or 2 bits each, the first in the lowest bits of little-endian 32-bit words (for 8 bits:
+ * one byte per value), filled up to a whole word; then the scales; then, with two levels, the global scale, 4 bytes at the
+ * very end. Scales start, and a global scale starts, at a multiple of 4. */
+
+/* Number of those bytes for a shape; 0 if the scheme does not fit the shape. */
+BURN_API size_t burn_quant_bytes(BurnShape shape, BurnQuantScheme scheme);
+/* Writes them to `data`, which has exactly `bytes` of them. Takes q. */
+BURN_API BURN_USE_RESULT BurnStatus burn_quant_export(BurnQuantTensor q, void *data, size_t bytes);
+/* Reads them. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_import(BurnDevice *device, const void *data, size_t bytes,
+                                                           BurnShape shape, BurnQuantScheme scheme);
+
+BURN_EXTERN_C_END
+
+#endif
