@@ -1,7 +1,7 @@
 /* decompose_sample.c - pictures read between their pixels: interpolate, grid_sample_2d, deform_conv2d.
  *
- * Positions are computed in f32 or better and gathered as indices; pixels outside are masked out of value and weight, so that
- * no infinity there becomes NaN, forward or backward. floor has no gradient, which is what makes the weights differentiable. */
+ * Positions are computed in f32 or better and gathered as indices. Positions that are far outside, or no number, are moved to
+ * just outside, and pixels there are masked out, so that no infinity becomes NaN, forward or backward. floor has no gradient, which is what makes the weights differentiable. */
 #include "decompose_internal.h"
 
 #include <math.h>
@@ -155,13 +155,21 @@ static BurnPrimitive *pixels(BurnBuilder *b, const Picture *p, BurnPrimitive *y,
   BurnPrimitive *index = burn_build_add(b, scaled(b, row, (double)p->w), column);
   BurnPrimitive *values = burn_build_dim2(b, BURN_OP_gather, p->x, burn_build_expand(b, index, shape, 3), 2);
   values = masked(b, values, outside, 0);
-  return weight ? burn_build_mul(b, values, masked(b, weight, outside, 0)) : values;
+  return weight ? burn_build_mul(b, values, weight) : values;
+}
+
+/* Positions from where no tap reaches a pixel, NaN too, become two such ones. */
+static BurnPrimitive *near_picture(BurnBuilder *b, BurnPrimitive *x, int64_t size) {
+  x = masked(b, x, burn_build_op2(b, BURN_OP_not_equal, x, x), -4);
+  return burn_build_scalar(b, BURN_OP_clamp_max, burn_build_scalar(b, BURN_OP_clamp_min, x, -4), (double)(size + 3));
 }
 
 /* 1 - t */
 static BurnPrimitive *rest_of(BurnBuilder *b, BurnPrimitive *t) { return plus(b, one(b, BURN_OP_neg, t), 1); }
 
 static BurnPrimitive *bilinear(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x) {
+  y = near_picture(b, y, p->h);
+  x = near_picture(b, x, p->w);
   BurnPrimitive *y0 = one(b, BURN_OP_floor, y), *x0 = one(b, BURN_OP_floor, x);
   BurnPrimitive *rows[] = {y0, plus(b, y0, 1)}, *columns[] = {x0, plus(b, x0, 1)};
   BurnPrimitive *fy = burn_build_sub(b, y, y0), *fx = burn_build_sub(b, x, x0);
@@ -213,6 +221,10 @@ static void cubic_weights(BurnBuilder *b, BurnPrimitive *t, BurnPrimitive **out)
 }
 
 static BurnPrimitive *bicubic(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x, const Sampling *s) {
+  if (s->padding_mode == BURN_GRID_PADDING_ZEROS) {
+    y = near_picture(b, y, p->h);
+    x = near_picture(b, x, p->w);
+  }
   BurnPrimitive *y0 = one(b, BURN_OP_floor, y), *x0 = one(b, BURN_OP_floor, x), *wy[4], *wx[4], *sum = NULL;
   cubic_weights(b, burn_build_sub(b, y, y0), wy);
   cubic_weights(b, burn_build_sub(b, x, x0), wx);
