@@ -72,7 +72,7 @@ DECOMPOSE(conv_transpose3d) {
   BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const int64_t *o = call->output_descs[0].shape, *w = weight->shape, *s = x->shape;
   const int64_t stride = attrs->stride.value.i64s[0], dilation = attrs->dilation.value.i64s[0];
-  const BurnDType wide = wide_dtype(weight->dtype);
+  const BurnDType wide = at_least_f32(weight->dtype);
   const int64_t planes[] = {s[0] * s[2], s[1], s[3], s[4]}, kernel[] = {w[0], w[1] * w[2], w[3], w[4]},
                 order[] = {0, 2, 1, 3, 4};
   x = burn_build_reshape(builder, burn_build_permute(builder, x, order, 5), planes, 4);
@@ -84,7 +84,7 @@ DECOMPOSE(conv_transpose3d) {
   const int64_t split[] = {s[0], s[2], o[1], w[2], o[3], o[4]}, back[] = {0, 2, 1, 3, 4, 5};
   const int64_t rows[] = {s[0], o[1], s[2] * w[2], o[3], o[4]};
   taps = burn_build_permute(builder, burn_build_reshape(builder, taps, split, 6), back, 6);
-  taps = burn_build_reshape(builder, to_dtype(builder, taps, wide), rows, 5);
+  taps = burn_build_reshape(builder, in_dtype(builder, taps, wide), rows, 5);
   const int64_t depth = o[2] + 2 * attrs->padding.value.i64s[0], whole[] = {o[0], o[1], depth, o[3], o[4]};
   BurnPrimitive *zeros = burn_build_full(builder, whole, 5, wide, 0);
   BurnPrimitive *depths = window_indices(builder, s[2], stride, w[2], dilation);
@@ -92,9 +92,9 @@ DECOMPOSE(conv_transpose3d) {
   const int64_t starts[] = {0, 0, attrs->padding.value.i64s[0], 0, 0}, channels[] = {1, o[1], 1, 1, 1};
   sum = part_of(builder, sum, starts, o, 5);
   if (call->input_count > 2 && call->inputs[2]) {
-    sum = burn_build_add(builder, sum, burn_build_reshape(builder, to_dtype(builder, call->inputs[2], wide), channels, 5));
+    sum = burn_build_add(builder, sum, burn_build_reshape(builder, in_dtype(builder, call->inputs[2], wide), channels, 5));
   }
-  out[0] = to_dtype(builder, sum, weight->dtype);
+  out[0] = in_dtype(builder, sum, weight->dtype);
 }
 
 /* A mean of means over equal windows is the mean of all, so the planes are pooled first and then the depth. */
@@ -148,17 +148,17 @@ DECOMPOSE(fold4d) {
   const BurnAttrs_fold4d *attrs = BURN_ATTRS(fold4d, call);
   const int64_t *o = call->output_descs[0].shape;
   BurnPrimitive *x = call->inputs[0];
-  const BurnDType dtype = wide_dtype(x->dtype);
+  const BurnDType dtype = at_least_f32(x->dtype);
   const Columns c = columns_of(o, attrs->kernel_size.value.i64s, &attrs->stride, &attrs->padding, &attrs->dilation);
   const int64_t split[] = {c.n, c.c, c.kernel[0], c.kernel[1], c.windows[0], c.windows[1]}, order[] = {0, 1, 2, 4, 3, 5};
   const int64_t rows[] = {c.n, c.c, c.kernel[0] * c.windows[0], c.kernel[1] * c.windows[1]};
   const int64_t wide[] = {c.n, c.c, rows[2], c.padded[1]}, plane[] = {c.n, c.c, c.padded[0], c.padded[1]};
-  x = burn_build_permute(builder, burn_build_reshape(builder, to_dtype(builder, x, dtype), split, 6), order, 6);
+  x = burn_build_permute(builder, burn_build_reshape(builder, in_dtype(builder, x, dtype), split, 6), order, 6);
   x = burn_build_reshape(builder, x, rows, 4);
   x = burn_build_dim3(builder, BURN_OP_select_add, burn_build_full(builder, wide, 4, dtype, 0), axis_indices(builder, &c, 1), x,
                       3);
   x = burn_build_dim3(builder, BURN_OP_select_add, burn_build_full(builder, plane, 4, dtype, 0), axis_indices(builder, &c, 0),
                       x, 2);
   const int64_t starts[] = {0, 0, c.padding[0], c.padding[1]};
-  out[0] = to_dtype(builder, part_of(builder, x, starts, o, 4), call->output_descs[0].dtype);
+  out[0] = in_dtype(builder, part_of(builder, x, starts, o, 4), call->output_descs[0].dtype);
 }

@@ -177,18 +177,18 @@ DECOMPOSE(ctc_loss) {
            .samples = x->shape[1],
            .labels = labels->shape[1],
            .states = 2 * labels->shape[1] + 1,
-           .dtype = wide_dtype(x->dtype)};
+           .dtype = at_least_f32(x->dtype)};
   const int64_t column[] = {c.samples, 1}, row[] = {1, c.labels}, all[] = {c.frames, c.samples, c.states};
-  BurnPrimitive *lengths = to_dtype(builder, burn_build_reshape(builder, call->inputs[3], column, 2), BURN_DTYPE_I64);
-  c.input_lengths = to_dtype(builder, burn_build_reshape(builder, call->inputs[2], column, 2), BURN_DTYPE_I64);
+  BurnPrimitive *lengths = in_dtype(builder, burn_build_reshape(builder, call->inputs[3], column, 2), BURN_DTYPE_I64);
+  c.input_lengths = in_dtype(builder, burn_build_reshape(builder, call->inputs[2], column, 2), BURN_DTYPE_I64);
   BurnPrimitive *places = burn_build_reshape(builder, arange(builder, c.labels, 0), row, 2);
   BurnPrimitive *beyond = burn_build_op2(builder, BURN_OP_greater_equal, places, lengths);
-  c.targets = masked(builder, to_dtype(builder, call->inputs[1], BURN_DTYPE_I64), beyond, blank);
-  BurnPrimitive *classes = state_classes(builder, &c, blank), *probs = to_dtype(builder, call->inputs[0], c.dtype);
+  c.targets = masked(builder, in_dtype(builder, call->inputs[1], BURN_DTYPE_I64), beyond, blank);
+  BurnPrimitive *classes = state_classes(builder, &c, blank), *probs = in_dtype(builder, call->inputs[0], c.dtype);
   c.no_skip = skip_forbidden(builder, &c, classes, blank);
   c.frame_probs = burn_build_dim2(builder, BURN_OP_gather, probs, burn_build_expand(builder, classes, all, 3), 2);
   BurnPrimitive *alpha = checked_zeros(builder, &c);
   if (c.labels > 0) alpha = joined(builder, alpha, filled(builder, c.samples, c.states - 1, c.dtype, -(double)INFINITY), 1);
   for (int64_t t = 0; t < c.frames; t++) alpha = next_alpha(builder, &c, alpha, t);
-  out[0] = to_dtype(builder, ended(builder, &c, alpha, lengths), x->dtype);
+  out[0] = in_dtype(builder, ended(builder, &c, alpha, lengths), x->dtype);
 }

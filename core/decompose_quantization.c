@@ -23,10 +23,10 @@ static BurnPrimitive *spread(BurnBuilder *b, BurnPrimitive *scales, const int64_
 DECOMPOSE(quantize) {
   const BurnAttrs_quantize *attrs = BURN_ATTRS(quantize, call);
   BurnPrimitive *x = call->inputs[0];
-  const BurnDType wide = wide_dtype(x->dtype);
+  const BurnDType wide = at_least_f32(x->dtype);
   BurnPrimitive *scales = spread(builder, call->inputs[1], attrs->block.value.i64s, x->rank);
-  scales = to_dtype(builder, scales, wide);
-  BurnPrimitive *steps = one(builder, BURN_OP_round, burn_build_div(builder, to_dtype(builder, x, wide), scales));
+  scales = in_dtype(builder, scales, wide);
+  BurnPrimitive *steps = one(builder, BURN_OP_round, burn_build_div(builder, in_dtype(builder, x, wide), scales));
   steps = burn_build_scalar(builder, BURN_OP_clamp_min, steps, attrs->low.value.f64);
   steps = burn_build_scalar(builder, BURN_OP_clamp_max, steps, attrs->high.value.f64);
   steps = masked(builder, steps, burn_build_scalar(builder, BURN_OP_equal_scalar, scales, 0), 0);
@@ -35,9 +35,9 @@ DECOMPOSE(quantize) {
 
 static BurnPrimitive *dequantized(BurnBuilder *b, BurnPrimitive *values, BurnPrimitive *scales, const int64_t *block,
                                   BurnDType dtype) {
-  const BurnDType wide = wide_dtype(dtype);
-  scales = to_dtype(b, spread(b, scales, block, values->rank), wide);
-  return to_dtype(b, burn_build_mul(b, burn_build_cast(b, values, wide), scales), dtype);
+  const BurnDType wide = at_least_f32(dtype);
+  scales = in_dtype(b, spread(b, scales, block, values->rank), wide);
+  return in_dtype(b, burn_build_mul(b, burn_build_cast(b, values, wide), scales), dtype);
 }
 
 DECOMPOSE(dequantize) {

@@ -118,14 +118,14 @@ DECOMPOSE(interpolate) {
   static const int64_t taps[] = {1, 1, 2, 4, MOST_TAPS};
   BurnPrimitive *x = call->inputs[0];
   const int64_t *o = call->output_descs[0].shape, mode = attrs->mode.value.i64;
-  const BurnDType dtype = x->dtype, wide = taps[mode] == 1 ? dtype : wide_dtype(dtype);
+  const BurnDType dtype = x->dtype, wide = taps[mode] == 1 ? dtype : at_least_f32(dtype);
   const bool align_corners = attrs->align_corners.value.i64 != 0;
   const AxisTaps rows = {x->shape[2], o[2], taps[mode], mode, align_corners, wide};
   const AxisTaps columns = {x->shape[3], o[3], taps[mode], mode, align_corners, wide};
   const int64_t from[] = {o[0], o[1], x->shape[2], x->shape[3]}, between[] = {o[0], o[1], o[2], x->shape[3]};
-  x = resized(builder, to_dtype(builder, x, wide), &rows, from, 2);
+  x = resized(builder, in_dtype(builder, x, wide), &rows, from, 2);
   x = resized(builder, x, &columns, between, 3);
-  out[0] = to_dtype(builder, x, dtype);
+  out[0] = in_dtype(builder, x, dtype);
 }
 
 /* -- reading at positions ------------------------------------------------------------------------------------------ */
@@ -242,13 +242,13 @@ DECOMPOSE(grid_sample_2d) {
   const BurnAttrs_grid_sample_2d *attrs = BURN_ATTRS(grid_sample_2d, call);
   BurnPrimitive *x = call->inputs[0], *grid = call->inputs[1], *at[2];
   const int64_t *s = x->shape, *g = grid->shape, mode = attrs->mode.value.i64;
-  const BurnDType dtype = x->dtype, wide = wide_dtype(dtype);
+  const BurnDType dtype = x->dtype, wide = at_least_f32(dtype);
   const Sampling sampling = {attrs->padding_mode.value.i64, attrs->align_corners.value.i64 != 0};
   const int64_t flat_planes[] = {s[0], s[1], s[2] * s[3]}, counts[] = {g[0], g[1], g[2], 1}, steps[] = {1, 1, 1, 1};
   const int64_t points[] = {g[0], 1, g[1] * g[2]};
-  x = burn_build_reshape(builder, to_dtype(builder, x, wide), flat_planes, 3);
+  x = burn_build_reshape(builder, in_dtype(builder, x, wide), flat_planes, 3);
   const Picture picture = {x, s[0], s[1], s[2], s[3], points[2]};
-  grid = to_dtype(builder, grid, wide);
+  grid = in_dtype(builder, grid, wide);
   for (int64_t i = 0; i < 2; i++) { /* the grid holds x, then y */
     const int64_t starts[] = {0, 0, 0, i};
     const BurnAttr part[] = {burn_attr_i64s(starts, 4), burn_attr_i64s(counts, 4), burn_attr_i64s(steps, 4)};
@@ -264,7 +264,7 @@ DECOMPOSE(grid_sample_2d) {
   } else {
     result = bicubic(builder, &picture, at[1], at[0], &sampling);
   }
-  out[0] = to_dtype(builder, burn_build_reshape(builder, result, call->output_descs[0].shape, 4), dtype);
+  out[0] = in_dtype(builder, burn_build_reshape(builder, result, call->output_descs[0].shape, 4), dtype);
 }
 
 /* -- deform_conv2d ------------------------------------------------------------------------------------------------- */
@@ -295,20 +295,20 @@ static BurnPrimitive *deformed_columns(BurnBuilder *b, const BurnOpCall *call, B
   const int64_t offsets[] = {s[0] * groups, taps, 2, o[2], o[3]}, steps[] = {1, 1, 1, 1, 1};
   const int64_t counts[] = {s[0] * groups, taps, 1, o[2], o[3]}, planes[] = {s[0] * groups, taps, o[2], o[3]};
   const int64_t row[] = {s[0] * groups, 1, points}, flat_planes[] = {s[0] * groups, s[1] / groups, s[2] * s[3]};
-  BurnPrimitive *offset = burn_build_reshape(b, to_dtype(b, call->inputs[1], wide), offsets, 5), *at[2];
+  BurnPrimitive *offset = burn_build_reshape(b, in_dtype(b, call->inputs[1], wide), offsets, 5), *at[2];
   for (int64_t i = 0; i < 2; i++) { /* the offsets hold y, then x */
     const int64_t starts[] = {0, 0, i, 0, 0};
     const BurnAttr part[] = {burn_attr_i64s(starts, 5), burn_attr_i64s(counts, 5), burn_attr_i64s(steps, 5)};
     BurnPrimitive *moved = burn_build_reshape(b, burn_build(b, BURN_OP_slice, 1, &offset, 3, part), planes, 4);
     at[i] = burn_build_reshape(b, burn_build_add(b, moved, tap_positions(b, call, (uint32_t)i, wide)), row, 3);
   }
-  BurnPrimitive *x = burn_build_reshape(b, to_dtype(b, call->inputs[0], wide), flat_planes, 3);
+  BurnPrimitive *x = burn_build_reshape(b, in_dtype(b, call->inputs[0], wide), flat_planes, 3);
   const Picture picture = {x, row[0], flat_planes[1], s[2], s[3], points};
   BurnPrimitive *columns = bilinear(b, &picture, at[0], at[1]);
   if (call->input_count > 3 && call->inputs[3]) {
-    columns = burn_build_mul(b, columns, burn_build_reshape(b, to_dtype(b, call->inputs[3], wide), row, 3));
+    columns = burn_build_mul(b, columns, burn_build_reshape(b, in_dtype(b, call->inputs[3], wide), row, 3));
   }
-  return to_dtype(b, columns, call->inputs[0]->dtype);
+  return in_dtype(b, columns, call->inputs[0]->dtype);
 }
 
 DECOMPOSE(deform_conv2d) {
@@ -318,7 +318,7 @@ DECOMPOSE(deform_conv2d) {
   const int64_t columns_shape[] = {x->shape[0], groups, rows, o[2] * o[3]};
   const int64_t weight_shape[] = {1, groups, w[0] / groups, rows};
   const int64_t channels[] = {1, o[1], 1, 1};
-  BurnPrimitive *columns = deformed_columns(builder, call, wide_dtype(x->dtype));
+  BurnPrimitive *columns = deformed_columns(builder, call, at_least_f32(x->dtype));
   columns = burn_build_reshape(builder, columns, columns_shape, 4);
   BurnPrimitive *weight = burn_build_reshape(builder, call->inputs[2], weight_shape, 4);
   out[0] = burn_build_reshape(builder, burn_build_op2(builder, BURN_OP_matmul, weight, columns), o, 4);

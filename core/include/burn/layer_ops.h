@@ -228,6 +228,10 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double
 
 /* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);
+/* logits and probabilities of the targets, both [.., classes] -> [1]: the mean over all but the last axis of
+ * -sum(probabilities * log_softmax(logits)). */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits,
+                                                                                BurnTensor *probabilities);
 /* Connectionist temporal classification: log_probs [t, n, classes] (log_softmax of something), int targets [n, s], int
  * input_lengths [n] within 0 .. t and target_lengths [n] within 0 .. s -> [n], the loss of every sample. Targets beyond
  * their length are not read. A target that cannot be reached in its frames gives infinity, and a gradient of 0. Half

@@ -8,6 +8,7 @@
 #define BURN_OPS_H
 
 #include <burn/activation.h>
+#include <burn/layer_ops.h>
 #include <burn/tensor.h>
 
 BURN_EXTERN_C_BEGIN
@@ -381,9 +382,6 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill(BurnTensor *x, B
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_triu(BurnTensor *x, int64_t diagonal);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t diagonal);
 
-
 BURN_EXTERN_C_END
-
-#include <burn/layer_ops.h>
 
 #endif
