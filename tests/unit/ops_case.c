@@ -24,7 +24,9 @@ static Stack stacks[] = {{.text = "ndarray"},
                          {.text = "ndarray:isa=baseline,gemm=builtin"},
                          {.text = "ndarray:isa=avx2,gemm=builtin"},
                          {.text = "autodiff<ndarray>"},
-                         {.text = "autodiff<ndarray>", .track = true}};
+                         {.text = "autodiff<ndarray>", .track = true},
+                         {.text = "reference"},
+                         {.text = "autodiff<reference>", .track = true}};
 enum { STACK_COUNT = sizeof stacks / sizeof stacks[0] };
 
 static const OpsFamily *family;

@@ -73,8 +73,8 @@ static void test_burn_philox_is_philox(void **state) {
 
 /* -- ops against the definition ------------------------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>"};
-enum { STACK_COUNT = 3, MOST = 70001 };
+static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>", "reference"};
+enum { STACK_COUNT = 4, MOST = 70001 };
 static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 63, 1000, MOST};
 static const BurnRandomState states[] = {{0, 0}, {42, 17}, {0xFEDCBA9876543210u, 0xFFFFFFFDu}, {UINT64_MAX, (uint64_t)1 << 40}};
 

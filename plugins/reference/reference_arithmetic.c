@@ -1,0 +1,176 @@
+/* reference_arithmetic.c - the ops of reference_arithmetic.def: element by element, and along an axis. */
+#include "reference_internal.h"
+
+#include <math.h>
+
+/* -- the functions --------------------------------------------------------------------------------------------------------- */
+
+#define PLUS(a, b) (int64_t)((uint64_t)(a) + (uint64_t)(b))
+#define MINUS(a, b) (int64_t)((uint64_t)(a) - (uint64_t)(b))
+#define TIMES(a, b) (int64_t)((uint64_t)(a) * (uint64_t)(b))
+
+/* Toward zero; x / 0 is 0, and the smallest / -1 wraps. */
+static int64_t divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? MINUS(0, a) : a / b; }
+
+/* With the sign of the divisor; x % 0 is 0. */
+static int64_t whole_modulo(int64_t a, int64_t b) {
+  const int64_t rest = b == 0 || b == -1 ? 0 : a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+static double real_modulo(double a, double b) {
+  const double rest = fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+#define REAL_FUNCTION(op, expression)           \
+  static double real_##op(double a, double b) { \
+    (void)a;                                    \
+    (void)b;                                    \
+    return expression;                          \
+  }
+#define WHOLE_FUNCTION(op, expression)              \
+  static int64_t whole_##op(int64_t a, int64_t b) { \
+    (void)a;                                        \
+    (void)b;                                        \
+    return expression;                              \
+  }
+#define BOTH(op, real, whole) REAL_FUNCTION(op, real) WHOLE_FUNCTION(op, whole)
+#define REAL(op, real) BOTH(op, real, 0)
+#define WHOLE(op, whole) BOTH(op, 0, whole)
+#define SAME(op, expression) BOTH(op, expression, expression)
+#define HELPER(name, expression) BOTH(name, expression, expression)
+#define SCALAR(op, of, kind)
+#define FOLD(op, of, empty)
+#define ARG(op, of)
+#include "reference_arithmetic.def"
+#undef BOTH
+#undef REAL
+#undef WHOLE
+#undef SAME
+#undef HELPER
+#undef SCALAR
+#undef FOLD
+#undef ARG
+
+/* -- element by element ---------------------------------------------------------------------------------------------------- */
+
+static BurnStatus elements(const ReferenceRun *run) {
+  const BurnPrimitive *a = run->call->inputs[0], *b = run->call->input_count > 1 ? run->call->inputs[1] : NULL;
+  BurnPrimitive *out = run->out[0];
+  int64_t a_steps[BURN_MAX_RANK], b_steps[BURN_MAX_RANK];
+  reference_broadcast(a, a_steps);
+  if (b) reference_broadcast(b, b_steps);
+  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
+    const int64_t at_a = reference_place(out, i, a_steps), at_b = b ? reference_place(out, i, b_steps) : 0;
+    if (reference_is_float(a)) {
+      reference_put_real(out, i, run->row->real(reference_get_real(a, at_a), b ? reference_get_real(b, at_b) : 0));
+    } else {
+      reference_put_whole(out, i, run->row->whole(reference_get_whole(a, at_a), b ? reference_get_whole(b, at_b) : 0));
+    }
+  }
+  return BURN_OK;
+}
+
+/* -- a number as second operand -------------------------------------------------------------------------------------------- */
+
+enum { WRAPS, FITS, BOUND, EXACT };
+
+/* -1, 0, 1: whether a is below, equal to or above b; NaN if b is. No rounding: i64 has numbers that f64 has not. */
+static double order(int64_t a, double b) {
+  if (isnan(b)) return b;
+  if (b >= 9223372036854775808.0) return -1;
+  if (b < -9223372036854775808.0) return 1;
+  const int64_t below = (int64_t)floor(b);
+  if (a != below) return a > below ? 1 : -1;
+  return floor(b) < b ? -1 : 0;
+}
+
+/* The number in the dtype of x, which is what floats are compared with. */
+static double in_dtype_of(const BurnPrimitive *x, double value) {
+  double room = 0;
+  BurnPrimitive one = {.dtype = x->dtype, .buffer = &room};
+  reference_put_real(&one, 0, value);
+  return reference_get_real(&one, 0);
+}
+
+static BurnStatus scalar(const ReferenceRun *run) {
+  const BurnPrimitive *x = run->call->inputs[0];
+  BurnPrimitive *out = run->out[0];
+  const ReferenceRow *row = run->row;
+  const double value = run->call->attrs[0].value.f64;
+  const double real = row->detail == EXACT && reference_is_float(x) ? in_dtype_of(x, value) : value;
+  const bool is_bound = row->detail != BOUND || !isnan(value);
+  const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, value);
+  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
+    if (reference_is_float(x)) {
+      reference_put_real(out, i, row->real(reference_get_real(x, i), real));
+    } else if (row->detail == EXACT) {
+      reference_put_real(out, i, row->real(order(reference_get_whole(x, i), value), 0));
+    } else {
+      const int64_t element = reference_get_whole(x, i);
+      reference_put_whole(out, i, is_bound ? row->whole(element, whole) : element);
+    }
+  }
+  return BURN_OK;
+}
+
+/* -- along an axis --------------------------------------------------------------------------------------------------------- */
+
+/* Element number k of line number i along an axis: lines are numbered as the elements of the result. */
+static int64_t on_line(const ReferenceAxis *axis, int64_t i, int64_t k) {
+  return (i / axis->inner * axis->size + k) * axis->inner + i % axis->inner;
+}
+
+static BurnStatus fold(const ReferenceRun *run) {
+  const BurnPrimitive *x = run->call->inputs[0];
+  BurnPrimitive *out = run->out[0];
+  const ReferenceRow *row = run->row;
+  const ReferenceAxis axis = reference_axis(x, run->call->attrs[0].value.i64);
+  const bool is_test = out->dtype == BURN_DTYPE_BOOL; /* then even one element must go through the function */
+  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
+    if (reference_is_float(x)) {
+      double total = is_test || axis.size == 0 ? row->detail : reference_get_real(x, on_line(&axis, i, 0));
+      for (int64_t k = !is_test; k < axis.size; k++) total = row->real(total, reference_get_real(x, on_line(&axis, i, k)));
+      reference_put_real(out, i, total);
+    } else {
+      int64_t total = is_test || axis.size == 0 ? row->detail : reference_get_whole(x, on_line(&axis, i, 0));
+      for (int64_t k = !is_test; k < axis.size; k++) total = row->whole(total, reference_get_whole(x, on_line(&axis, i, k)));
+      reference_put_whole(out, i, total);
+    }
+  }
+  return BURN_OK;
+}
+
+/* True if element b of x is better than element a. */
+static bool is_better(const ReferenceRow *row, const BurnPrimitive *x, int64_t a, int64_t b) {
+  if (reference_is_float(x)) return row->real(reference_get_real(x, a), reference_get_real(x, b)) != 0;
+  return row->whole(reference_get_whole(x, a), reference_get_whole(x, b)) != 0;
+}
+
+static BurnStatus arg(const ReferenceRun *run) {
+  const BurnPrimitive *x = run->call->inputs[0];
+  const ReferenceAxis axis = reference_axis(x, run->call->attrs[0].value.i64);
+  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < axis.size; k++) {
+      if (is_better(run->row, x, on_line(&axis, i, best), on_line(&axis, i, k))) best = k;
+    }
+    reference_put_whole(run->out[0], i, best);
+  }
+  return BURN_OK;
+}
+
+/* -- the rows -------------------------------------------------------------------------------------------------------------- */
+
+#define BOTH(op, real, whole) {BURN_OP_##op, elements, real_##op, whole_##op, 0},
+#define REAL(op, real) BOTH(op, , )
+#define WHOLE(op, whole) BOTH(op, , )
+#define SAME(op, expression) BOTH(op, , )
+#define HELPER(name, expression)
+#define SCALAR(op, of, kind) {BURN_OP_##op, scalar, real_##of, whole_##of, kind},
+#define FOLD(op, of, empty) {BURN_OP_##op, fold, real_##of, whole_##of, empty},
+#define ARG(op, of) {BURN_OP_##op, arg, real_##of, whole_##of, 0},
+
+const ReferenceRow reference_arithmetic_rows[] = {
+#include "reference_arithmetic.def"
+    {0, NULL, NULL, NULL, 0}};

@@ -1,0 +1,151 @@
+/* reference_plugin.c - the reference backend as a plugin: descriptor, probe, open, and the backend table. Start here.
+ *
+ * It has a kernel for every primitive op and for nothing else, and no options. */
+#include "reference_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- calls ----------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t BURN_CALL op_support(void *self, uint32_t op) {
+  const Reference *reference = self;
+  return op < BURN_OP_LIMIT && reference->rows[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+}
+
+static BurnStatus BURN_CALL submit(void *self, const BurnOpCall *call) {
+  Reference *reference = self;
+  BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
+  const ReferenceRun run = {reference, reference->rows[call->op], call, out};
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < call->output_count && status == BURN_OK; i++) {
+    out[i] = reference_new(reference, &call->output_descs[i]);
+    if (!out[i]) status = reference_fail(&run, BURN_STATUS_OUT_OF_MEMORY, "reference: no memory for the result");
+  }
+  if (status == BURN_OK) status = run.row->kernel(&run);
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (status == BURN_OK) {
+      call->outputs[i] = out[i];
+    } else {
+      reference_release(reference, out[i]);
+    }
+  }
+  return status;
+}
+
+/* -- tensors --------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus BURN_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+  Reference *reference = self;
+  BurnPrimitive *x = reference_new(reference, desc);
+  if (!x) return reference->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory for a tensor");
+  const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+  if (data && bytes > 0) memcpy(x->buffer, data, bytes);
+  *out = x;
+  return BURN_OK;
+}
+
+static BurnStatus BURN_CALL read_data(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  (void)self;
+  if (bytes > 0) memcpy(data, x->buffer, (size_t)bytes);
+  return BURN_OK;
+}
+
+static void BURN_CALL retain(void *self, BurnPrimitive *x) {
+  (void)self;
+  reference_retain(x);
+}
+
+static void BURN_CALL release(void *self, BurnPrimitive *x) { reference_release(self, x); }
+
+/* -- questions ------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
+  (void)self;
+  return burn_dtype_bytes(dtype) ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0;
+}
+
+static BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
+  Reference *reference = self;
+  switch (key) {
+    case BURN_QUERY_BYTES_IN_USE:
+    case BURN_QUERY_BYTES_RESERVED: *out = atomic_load(&reference->live_bytes); return BURN_OK;
+    case BURN_QUERY_BYTES_PEAK: *out = atomic_load(&reference->peak_bytes); return BURN_OK;
+    case BURN_QUERY_LIVE_TENSORS: *out = atomic_load(&reference->live_tensors); return BURN_OK;
+    default: return reference->host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, "reference: unknown query");
+  }
+}
+
+/* -- the plugin ------------------------------------------------------------------------------------------------------------ */
+
+static void BURN_CALL close_device(void *self) {
+  Reference *reference = self;
+  reference->host->free(reference, sizeof *reference);
+}
+
+static void fill_rows(Reference *reference) {
+  static const ReferenceRow *const lists[] = {reference_arithmetic_rows, reference_create_rows, reference_move_rows,
+                                              reference_compute_rows};
+  for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++) {
+    for (const ReferenceRow *row = lists[list]; row->op; row++) reference->rows[row->op] = row;
+  }
+}
+
+static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
+                                        BurnBackend *out) {
+  (void)options; /* there are none: the host refuses what nobody asks for */
+  if (index != 0) {
+    char message[64];
+    snprintf(message, sizeof message, "reference: there is no device %u, only 0", index);
+    return host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, message);
+  }
+  Reference *reference = host->allocate(sizeof *reference);
+  if (!reference) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory");
+  memset(reference, 0, sizeof *reference);
+  reference->host = host;
+  reference->owner = owner;
+  fill_rows(reference);
+  out->self = reference;
+  out->name = "reference";
+  out->close = close_device;
+  out->op_support = op_support;
+  out->submit = submit;
+  out->create = create;
+  out->read = read_data;
+  out->retain = retain;
+  out->release = release;
+  out->dtype_usage = dtype_usage;
+  out->query = query;
+  return BURN_OK;
+}
+
+/* Score 1: it works everywhere and is nobody's first choice. */
+static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
+  (void)host;
+  out->score = 1;
+  snprintf(out->reason, sizeof out->reason, "always here, slow on purpose");
+  if (out->device_capacity == 0) return;
+  out->device_count = 1;
+  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
+  snprintf(out->devices[0].name, sizeof out->devices[0].name, "any processor, one thread, f64");
+}
+
+static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, probe, open_device};
+
+static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_BACKEND,
+    .name = "reference",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "the yardstick: every op by its definition in f64, every dtype, primitives only; slow",
+    .get_interface = get_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)
