@@ -25,6 +25,7 @@ static Stack stacks[] = {{.text = "ndarray"},
                          {.text = "ndarray:isa=avx2,gemm=builtin"},
                          {.text = "autodiff<ndarray>"},
                          {.text = "autodiff<ndarray>", .track = true},
+                         {.text = "validate:finite=false,determinism=true<ndarray>"},
                          {.text = "reference"},
                          {.text = "autodiff<reference>", .track = true}};
 enum { STACK_COUNT = sizeof stacks / sizeof stacks[0] };

@@ -27,6 +27,8 @@ static const struct {
     {"autodiff<trace:format=count,file=/dev/null<ndarray>>", "autodiff<trace<ndarray>>"},
     {"autodiff+trace:format=count,file=/dev/null+ndarray:isa=baseline", "autodiff<trace<ndarray>>"},
     {"trace:format=count,file=/dev/null+autodiff<ndarray>", "trace<autodiff<ndarray>>"},
+    {"autodiff<validate<reference>>", "autodiff<validate<reference>>"},
+    {"validate:finite=false,promises=true,ownership=false,determinism=true,action=warn,save=/tmp<ndarray>", "validate<ndarray>"},
 };
 
 static void test_texts_that_open(void **state) {
@@ -56,6 +58,12 @@ static const struct {
     {"trace:x=1,file=/dev/null<ndarray>", INVALID, "'trace' has no option 'x'; it has: format, file"},
     {"ndarray:isa=mmx", INVALID, "open 'ndarray': ndarray: isa=mmx is unknown; there are baseline, avx2, avx512"},
     {"ndarray:primitives=maybe", INVALID, "ndarray: primitives=maybe is neither true nor false"},
+    {"validate:action=cry<ndarray>", INVALID, "validate: action=cry is neither warn nor fail"},
+    {"validate:finite=maybe<ndarray>", INVALID, "validate: finite=maybe is neither true nor false"},
+    {"validate:save=<ndarray>", INVALID, "validate: save= needs a folder of 1 to 511 bytes"},
+    {"validate:x=1<ndarray>", INVALID, "'validate' has no option 'x'; it has: finite, promises, ownership, determinism, action, save"},
+    {"reference:speed=high", INVALID, "'reference' has no option 'speed'; it has: float, int"},
+    {"reference:1", BURN_STATUS_NOT_FOUND, "open 'reference': reference: there is no device 1, only 0"},
     {"trace:format=xml<ndarray>", INVALID, "trace: format=xml is unknown; it is text, count or chrome"},
     {"trace:format=chrome,file=/nonexistent/x.json<ndarray>", BURN_STATUS_IO, "trace: cannot write file '/nonexistent/x.json'"},
     {"ndarray:speed", INVALID, "backend 'ndarray:speed': 'speed' is neither a device number nor key=value"},
@@ -395,6 +403,9 @@ static void test_decorators_change_no_number(void **state) {
       "trace:format=count,file=/dev/null<autodiff<ndarray>>",
       "autodiff<trace:format=count,file=/dev/null<ndarray>>",
       "trace:format=count,file=/dev/null<autodiff<trace:file=/dev/null<ndarray>>>",
+      "validate:determinism=true<autodiff<ndarray>>",
+      "autodiff<validate:determinism=true<ndarray>>",
+      "validate<trace:format=count,file=/dev/null<autodiff<validate:action=warn<ndarray>>>>",
   };
   static Trained first, other;
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {

@@ -1,0 +1,296 @@
+/* validate_plugin.c - a decorator that checks, while a program runs, that every op keeps what it promises, and names the first
+ * one that does not. It wraps no tensors; start with validate_submit.
+ *
+ *   finite=true|false        (true)  no NaN or infinity out of finite inputs
+ *   promises=true|false      (true)  dtype, shape, owner, strides and content of results
+ *   ownership=true|false     (true)  inputs that others hold are unchanged, results are counted right
+ *   determinism=true|false   (false) the same call gives the same bits again
+ *   action=fail|warn         (fail)  the call fails, or goes on with a warning, once per op
+ *   save=FOLDER              inputs and attributes of a call that broke a promise go to FOLDER/<number>-<op>/ */
+#include "validate_internal.h"
+
+#include <string.h>
+
+/* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away --------------------- */
+
+/* How the other one holds them: the same primitive, or another view of the storage. */
+enum { CLONED, VIEWED };
+
+/* A second reference to input x, or a view that shares its memory, to be released. */
+static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) {
+  const BurnBackend *next = validate->layer.next;
+  if (how == VIEWED) {
+    int64_t sizes[BURN_MAX_RANK] = {1}; /* an axis more, where there is room: no backend gives back x itself for that */
+    const uint32_t more = x->rank < BURN_MAX_RANK;
+    memcpy(sizes + more, x->shape, x->rank * sizeof sizes[0]);
+    const BurnAttr shape = burn_attr_i64s(sizes, x->rank + more);
+    BurnPrimitive *view = NULL;
+    const BurnOpCall call = {.struct_size = sizeof call, .op = BURN_OP_reshape, .attr_count = 1, .input_count = 1,
+                             .output_count = 1, .inputs = &x, .outputs = &view, .attrs = &shape};
+    const BurnStatus status = validate->layer.host->invoke(next, &call);
+    if (status == BURN_OK && view != x && view->buffer && view->buffer == x->buffer) return view;
+    if (status == BURN_OK) next->release(next->self, view);
+  }
+  next->retain(next->self, x); /* the backend copies for a view, or cannot */
+  return x;
+}
+
+static void release_all(const Validate *validate, BurnPrimitive **primitives, uint32_t count) {
+  const BurnBackend *next = validate->layer.next;
+  for (uint32_t i = 0; i < count; i++) {
+    if (primitives[i]) next->release(next->self, primitives[i]);
+    primitives[i] = NULL;
+  }
+}
+
+/* Results are read for validate_same; whoever keeps one of them must keep it although the others go. */
+static BurnStatus look_at_rehearsed(Check *check, BurnPrimitive **outputs) {
+  for (uint32_t i = 0; i < check->call->output_count; i++) {
+    if (!validate_header(check, i, outputs[i], &check->call->output_descs[i])) return BURN_OK;
+    validate_forget(check->validate, &check->rehearsed[i]);
+    const BurnStatus status = validate_read(check->validate, outputs[i], &check->rehearsed[i]);
+    if (status != BURN_OK) return status;
+  }
+  return BURN_OK;
+}
+
+/* Primitives alive below; -1 if the backend does not say. */
+static int64_t count_alive(const Validate *validate) {
+  const BurnBackend *next = validate->layer.next;
+  int64_t alive = -1;
+  if (next->sync(next->self) != BURN_OK || next->query(next->self, BURN_QUERY_LIVE_TENSORS, &alive) != BURN_OK) return -1;
+  return alive;
+}
+
+/* Nothing may be left of a rehearsal, nor too much be gone. Only one thread can tell. */
+static void check_count(Check *check, int64_t before, unsigned long long activity) {
+  Validate *validate = check->validate;
+  const int64_t after = before < 0 ? -1 : count_alive(validate);
+  const bool alone = atomic_load(&validate->running) == 1 && atomic_load(&validate->activity) == activity;
+  if (before < 0 || after < 0 || !alone || after == before || !validate->ownership) return;
+  validate_broken(check, "ownership", BURN_STATUS_INTERNAL,
+                  after > before ? "%lld tensors stay alive after its results were released"
+                                 : "%lld tensors more than its results were released with them",
+                  (long long)(after > before ? after - before : before - after));
+}
+
+static BurnStatus rehearse(Check *check, BurnPrimitive **held, int how) {
+  Validate *validate = check->validate;
+  const unsigned long long activity = atomic_load(&validate->activity);
+  const int64_t alive = count_alive(validate);
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnOpCall call = *check->call;
+  call.outputs = outputs;
+  for (uint32_t i = 0; i < call.input_count; i++) held[i] = call.inputs[i] ? hold(validate, call.inputs[i], how) : NULL;
+  BurnStatus status = validate->layer.host->invoke(validate->layer.next, &call);
+  if (status == BURN_OK) status = look_at_rehearsed(check, outputs);
+  if (status == BURN_OK && validate->ownership) {
+    status = validate_inputs_kept(check, UINT64_MAX, how == VIEWED ? "whose memory another view shares" : "which somebody else holds");
+  }
+  release_all(validate, outputs, call.output_count);
+  release_all(validate, held, call.input_count);
+  if (status == BURN_OK) check_count(check, alive, activity);
+  return status;
+}
+
+static BurnStatus rehearse_all(Check *check) {
+  const Validate *validate = check->validate;
+  const uint32_t count = check->call->input_count;
+  if (!validate->ownership && !validate->determinism) return BURN_OK;
+  const uint64_t bytes = (count + 1) * sizeof(BurnPrimitive *);
+  BurnPrimitive **held = validate->layer.host->allocate(bytes);
+  if (!held) return validate->layer.host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  BurnStatus status = rehearse(check, held, CLONED);
+  const bool again = status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
+  if (again) status = rehearse(check, held, VIEWED);
+  validate->layer.host->free(held, bytes);
+  return status;
+}
+
+/* -- the call -------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus look_at_inputs(Check *check) {
+  const BurnOpCall *call = check->call;
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!call->inputs[i]) continue;
+    const BurnStatus status = validate_read(check->validate, call->inputs[i], &check->before[i]);
+    if (status != BURN_OK) return status;
+  }
+  return BURN_OK;
+}
+
+/* Everything there is to check when the call has succeeded, until the first broken promise. */
+static BurnStatus look_at_results(Check *check) {
+  const Validate *validate = check->validate;
+  const BurnOpCall *call = check->call;
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    const bool good = validate_header(check, i, call->outputs[i], &call->output_descs[i]);
+    if (!good) return BURN_OK; /* also without promises=true: such a result cannot be looked at */
+    const BurnStatus status = validate_read(validate, call->outputs[i], &check->after[i]);
+    if (status != BURN_OK) return status;
+    if (validate->promises && !validate_addresses(check, i, call->outputs[i], &check->after[i])) return BURN_OK;
+  }
+  if (validate->ownership) {
+    const BurnStatus status = validate_inputs_kept(check, ~call->donate, "which was not donated");
+    if (status != BURN_OK || check->promise) return status;
+  }
+  if (validate->determinism && !validate_same(check)) return BURN_OK;
+  if (validate->finite) validate_finite(check);
+  return BURN_OK;
+}
+
+static void check_failure(Check *check) {
+  for (uint32_t i = 0; i < check->call->output_count; i++) {
+    if (!check->call->outputs[i]) continue;
+    check->call->outputs[i] = NULL; /* nobody knows what it is */
+    validate_broken(check, "promises", BURN_STATUS_INTERNAL, "the call failed but stored result %u", i);
+  }
+}
+
+static BurnStatus examine(Check *check) {
+  const Validate *validate = check->validate;
+  BurnStatus status = look_at_inputs(check);
+  if (status == BURN_OK) status = rehearse_all(check);
+  if (status == BURN_OK && check->promise) {
+    status = validate_report(check);
+    check->promise = NULL; /* with a warning the call goes on */
+  }
+  if (status != BURN_OK) return status;
+  status = validate->layer.host->invoke(validate->layer.next, check->call);
+  BurnStatus reported = BURN_OK;
+  if (status == BURN_OK) {
+    status = look_at_results(check);
+  } else {
+    check_failure(check);
+  }
+  if (check->promise) reported = validate_report(check);
+  if (reported != BURN_OK) status = reported;
+  if (status != BURN_OK) release_all(validate, (BurnPrimitive **)check->call->outputs, check->call->output_count);
+  return status;
+}
+
+static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given) {
+  Validate *validate = self;
+  const BurnHost *host = validate->layer.host;
+  BurnOpCall call = *given;
+  const uint64_t bytes = (call.input_count + 1) * sizeof(Content);
+  Check check = {.validate = validate, .call = &call, .info = host->op_info(call.op), .before = host->allocate(bytes)};
+  if (!check.before) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory for a check");
+  memset(check.before, 0, (size_t)bytes);
+  if (validate->determinism) call.flags |= BURN_CALL_DETERMINISTIC;
+  atomic_fetch_add(&validate->running, 1u);
+  atomic_fetch_add(&validate->activity, 1u);
+  const BurnStatus status = examine(&check);
+  atomic_fetch_sub(&validate->running, 1u);
+  for (uint32_t i = 0; i < call.input_count; i++) validate_forget(validate, &check.before[i]);
+  for (uint32_t i = 0; i < BURN_MAX_OUTPUTS; i++) {
+    validate_forget(validate, &check.rehearsed[i]);
+    validate_forget(validate, &check.after[i]);
+  }
+  host->free(check.before, bytes);
+  return status;
+}
+
+/* -- the rest of the table: counted, else passed on -------------------------------------------------------------------------- */
+
+static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+  atomic_fetch_add(&((Validate *)self)->activity, 1u);
+  return burn_layer_create(self, desc, data, out);
+}
+static void BURN_CALL validate_retain(void *self, BurnPrimitive *x) {
+  atomic_fetch_add(&((Validate *)self)->activity, 1u);
+  burn_layer_retain(self, x);
+}
+static void BURN_CALL validate_release(void *self, BurnPrimitive *x) {
+  atomic_fetch_add(&((Validate *)self)->activity, 1u);
+  burn_layer_release(self, x);
+}
+
+static void BURN_CALL validate_close(void *self) {
+  Validate *validate = self;
+  validate->layer.host->free(validate, sizeof *validate);
+}
+
+/* -- opening ----------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus choose(const BurnHost *host, const BurnOptions *options, const char *key, const char *no, const char *yes,
+                         bool *chosen) {
+  const char *value = host->option(options, key);
+  char message[256];
+  if (!value) return BURN_OK;
+  *chosen = strcmp(value, yes) == 0;
+  if (*chosen || strcmp(value, no) == 0) return BURN_OK;
+  snprintf(message, sizeof message, "validate: %s=%.100s is neither %s nor %s", key, value, yes, no);
+  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
+}
+
+static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
+  const BurnHost *host = validate->layer.host;
+  validate->finite = validate->promises = validate->ownership = true;
+  const BurnStatus results[] = {
+      choose(host, options, "finite", "false", "true", &validate->finite),
+      choose(host, options, "promises", "false", "true", &validate->promises),
+      choose(host, options, "ownership", "false", "true", &validate->ownership),
+      choose(host, options, "determinism", "false", "true", &validate->determinism),
+      choose(host, options, "action", "fail", "warn", &validate->warn),
+  };
+  const char *folder = host->option(options, "save");
+  for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+    if (results[i] != BURN_OK) return results[i];
+  }
+  if (!folder) return BURN_OK;
+  if (strlen(folder) < sizeof validate->save && *folder) {
+    snprintf(validate->save, sizeof validate->save, "%s", folder);
+    return BURN_OK;
+  }
+  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "validate: save= needs a folder of 1 to 511 bytes");
+}
+
+static BurnStatus BURN_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                          uint32_t owner, BurnBackend *out) {
+  (void)owner; /* tensors stay those of the layer below */
+  Validate *validate = host->allocate(sizeof *validate);
+  if (!validate) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  memset(validate, 0, sizeof *validate);
+  validate->layer.host = host;
+  validate->layer.next = next;
+  const BurnStatus status = choose_all(validate, options);
+  if (status != BURN_OK) {
+    host->free(validate, sizeof *validate);
+    return status;
+  }
+  snprintf(validate->name, sizeof validate->name, "validate on %s", next->name);
+  burn_layer_forward(out, &validate->layer);
+  out->name = validate->name;
+  out->submit = validate_submit;
+  out->create = validate_create;
+  out->retain = validate_retain;
+  out->release = validate_release;
+  out->close = validate_close;
+  return BURN_OK;
+}
+
+static const BurnLayerInterface layer = {
+    .struct_size = sizeof(BurnLayerInterface),
+    .version = 1,
+    .wraps_tensors = 0,
+    .open = validate_open,
+};
+
+static const void *BURN_CALL validate_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_LAYER,
+    .name = "validate",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "checks every op that passes: finite values, shapes, ownership, determinism; names the first that breaks",
+    .get_interface = validate_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)

@@ -1,0 +1,166 @@
+/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For validate_test.
+ *
+ * Faults, each in calls of the op `op`:
+ *   shape dtype owner small missing   the result has another shape, dtype, owner, header size, or is not there
+ *   strides before                    strides that give other elements, or reach before the buffer
+ *   nan infinity                      the first element becomes one
+ *   random                            the first element counts up from call to call
+ *   write                             writes into input 0 whoever holds it
+ *   donated                           writes into input 0 if it is donated, without looking who holds it
+ *   storage                           likewise, but not while somebody else holds the primitive itself
+ *   leak                              keeps a reference to the result
+ *   stored                            fails, but stores a result */
+#include <burn/plugin/pass_through.h>
+#include <burn/plugin/plugin.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_KEPT = 64 };
+
+typedef struct Faulty {
+  BurnLayer layer;
+  uint32_t op;
+  char fault[32];
+  float calls;
+  uint32_t kept_count;
+  BurnPrimitive *kept[MOST_KEPT]; /* references to release at the end */
+  BurnPrimitive *retained;        /* the primitive that somebody retained last and has not released */
+} Faulty;
+
+static int is(const Faulty *faulty, const char *fault) { return strcmp(faulty->fault, fault) == 0; }
+
+static BurnStatus fail(const Faulty *faulty, const char *message) {
+  return faulty->layer.host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, message);
+}
+
+/* Puts another tensor in the place of an f32 result: its elements with the first one changed, in a description. */
+static BurnStatus replace(Faulty *faulty, BurnPrimitive **x, const BurnTensorDesc *desc, float first) {
+  const BurnBackend *next = faulty->layer.next;
+  BurnPrimitive *other = NULL;
+  float data[256] = {0};
+  const uint64_t bytes = (uint64_t)burn_primitive_count(*x) * sizeof(float);
+  if (bytes > sizeof data || burn_desc_count(desc) > 128) return fail(faulty, "faulty: too many elements");
+  BurnStatus status = next->read(next->self, *x, data, bytes);
+  data[0] = first;
+  if (status == BURN_OK) status = next->create(next->self, desc, data, &other);
+  if (status != BURN_OK) return status;
+  next->release(next->self, *x);
+  *x = other;
+  return BURN_OK;
+}
+
+static BurnStatus spoil_value(Faulty *faulty, BurnPrimitive **x) {
+  BurnTensorDesc desc = burn_primitive_desc(*x);
+  if (is(faulty, "shape")) desc.shape[0]++;
+  if (is(faulty, "dtype")) desc.dtype = BURN_DTYPE_F64;
+  const float first = is(faulty, "nan") ? (float)NAN : is(faulty, "infinity") ? (float)INFINITY : faulty->calls++;
+  return replace(faulty, x, &desc, first);
+}
+
+static BurnStatus spoil_header(Faulty *faulty, BurnPrimitive *x) {
+  static const int64_t other[BURN_MAX_RANK] = {1, 2}, before[BURN_MAX_RANK] = {-2, 1};
+  if (is(faulty, "owner")) x->owner++;
+  if (is(faulty, "small")) x->struct_size = 8;
+  if (is(faulty, "strides")) x->strides = other;
+  if (is(faulty, "before")) x->strides = before;
+  return BURN_OK;
+}
+
+static BurnStatus keep(Faulty *faulty, BurnPrimitive *x) {
+  if (faulty->kept_count == MOST_KEPT) return fail(faulty, "faulty: too many tensors kept");
+  faulty->layer.next->retain(faulty->layer.next->self, x);
+  faulty->kept[faulty->kept_count++] = x;
+  return BURN_OK;
+}
+
+static void write_into(const BurnPrimitive *x) { *(float *)(void *)((char *)x->buffer + x->byte_offset) += 1; }
+
+static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
+  const BurnBackend *next = faulty->layer.next;
+  BurnPrimitive *x = call->inputs[0];
+  const int is_donated = call->donate & 1;
+  if (is(faulty, "write") || (is(faulty, "donated") && is_donated)) write_into(x);
+  if (is(faulty, "storage") && is_donated && x != faulty->retained) write_into(x);
+  if (is(faulty, "write") || is(faulty, "donated") || is(faulty, "storage")) return BURN_OK;
+  if (is(faulty, "leak")) return keep(faulty, call->outputs[0]);
+  if (is(faulty, "missing")) {
+    next->release(next->self, call->outputs[0]);
+    call->outputs[0] = NULL;
+    return BURN_OK;
+  }
+  if (is(faulty, "stored")) {
+    const BurnStatus status = keep(faulty, call->outputs[0]);
+    next->release(next->self, call->outputs[0]);
+    return status == BURN_OK ? fail(faulty, "faulty: not today") : status;
+  }
+  static const char *const headers[] = {"owner", "small", "strides", "before"};
+  for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+    if (is(faulty, headers[i])) return spoil_header(faulty, call->outputs[0]);
+  }
+  return spoil_value(faulty, &call->outputs[0]);
+}
+
+static BurnStatus BURN_CALL faulty_submit(void *self, const BurnOpCall *call) {
+  Faulty *faulty = self;
+  const BurnStatus status = faulty->layer.host->invoke(faulty->layer.next, call);
+  return status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
+}
+
+static void BURN_CALL faulty_retain(void *self, BurnPrimitive *x) {
+  ((Faulty *)self)->retained = x;
+  burn_layer_retain(self, x);
+}
+
+static void BURN_CALL faulty_release(void *self, BurnPrimitive *x) {
+  Faulty *faulty = self;
+  if (x == faulty->retained) faulty->retained = NULL;
+  burn_layer_release(self, x);
+}
+
+static void BURN_CALL faulty_close(void *self) {
+  Faulty *faulty = self;
+  for (uint32_t i = 0; i < faulty->kept_count; i++) faulty->layer.next->release(faulty->layer.next->self, faulty->kept[i]);
+  free(faulty);
+}
+
+static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
+                                        BurnBackend *out) {
+  const char *op = host->option(options, "op"), *fault = host->option(options, "fault");
+  const BurnOpInfo *info = op ? host->op_find(op) : NULL;
+  Faulty *faulty = calloc(1, sizeof *faulty);
+  (void)owner;
+  if (!faulty || !info || !fault || strlen(fault) >= sizeof faulty->fault) {
+    free(faulty);
+    return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "faulty: give op= and fault=");
+  }
+  faulty->layer = (BurnLayer){host, next};
+  faulty->op = info->op;
+  memcpy(faulty->fault, fault, strlen(fault) + 1);
+  burn_layer_forward(out, &faulty->layer);
+  out->name = "faulty";
+  out->submit = faulty_submit;
+  out->retain = faulty_retain;
+  out->release = faulty_release;
+  out->close = faulty_close;
+  return BURN_OK;
+}
+
+static const BurnLayerInterface interface = {sizeof(BurnLayerInterface), 1, 0, 0, faulty_open};
+
+static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.layer") == 0 && min_version <= 1 ? &interface : NULL;
+}
+
+static const BurnPlugin plugin = {.struct_size = sizeof(BurnPlugin),
+                                  .abi_major = BURN_ABI_MAJOR,
+                                  .abi_minor = BURN_ABI_MINOR,
+                                  .kind = BURN_PLUGIN_LAYER,
+                                  .name = PLUGIN_NAME,
+                                  .version = "1.0",
+                                  .license = "MIT OR Apache-2.0",
+                                  .description = "wrong in one way, in one op",
+                                  .get_interface = get_interface};
+
+BURN_PLUGIN_ENTRY(plugin)
