@@ -22,6 +22,19 @@ static double real_modulo(double a, double b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/* Wraps; of negative exponents what truncates to a whole number: 1 / 1, 1 / -1, else 0. */
+static int64_t whole_power(int64_t a, int64_t b) {
+  if (b < 0 && a != 1 && a != -1) return 0;
+  uint64_t power = 1, square = (uint64_t)a;
+  for (uint64_t rest = b < 0 ? 0 - (uint64_t)b : (uint64_t)b; rest > 0; rest >>= 1, square *= square) {
+    if (rest & 1) power *= square;
+  }
+  return (int64_t)power;
+}
+
+/* a / 2^b rounded down, b in 0 .. 63; without the shift of a negative number, which C leaves open. */
+static int64_t floor_shift(int64_t a, int64_t b) { return a < 0 ? ~(int64_t)(~(uint64_t)a >> b) : (int64_t)((uint64_t)a >> b); }
+
 #define REAL_FUNCTION(op, expression)           \
   static double real_##op(double a, double b) { \
     (void)a;                                    \
@@ -42,6 +55,7 @@ static double real_modulo(double a, double b) {
 #define SCALAR(op, of, kind)
 #define FOLD(op, of, empty)
 #define ARG(op, of)
+#define OWN(op, kernel)
 #include "reference_arithmetic.def"
 #undef BOTH
 #undef REAL
@@ -51,6 +65,7 @@ static double real_modulo(double a, double b) {
 #undef SCALAR
 #undef FOLD
 #undef ARG
+#undef OWN
 
 /* -- element by element ---------------------------------------------------------------------------------------------------- */
 
@@ -66,6 +81,26 @@ static BurnStatus elements(const ReferenceRun *run) {
       reference_put_real(out, i, run->row->real(reference_get_real(a, at_a), b ? reference_get_real(b, at_b) : 0));
     } else {
       reference_put_whole(out, i, run->row->whole(reference_get_whole(a, at_a), b ? reference_get_whole(b, at_b) : 0));
+    }
+  }
+  return BURN_OK;
+}
+
+/* powi: the sign comes from the parity, which f64 does not hold for large exponents. */
+static BurnStatus power(const ReferenceRun *run) {
+  const BurnPrimitive *x = run->call->inputs[0], *exponents = run->call->inputs[1];
+  BurnPrimitive *out = run->out[0];
+  int64_t x_steps[BURN_MAX_RANK], exponent_steps[BURN_MAX_RANK];
+  reference_broadcast(x, x_steps);
+  reference_broadcast(exponents, exponent_steps);
+  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
+    const int64_t at = reference_place(out, i, x_steps);
+    const int64_t exponent = reference_get_whole(exponents, reference_place(out, i, exponent_steps));
+    if (reference_is_float(x)) {
+      const double base = reference_get_real(x, at), size = pow(fabs(base), (double)exponent);
+      reference_put_real(out, i, exponent % 2 != 0 && signbit(base) ? -size : size);
+    } else {
+      reference_put_whole(out, i, whole_power(reference_get_whole(x, at), exponent));
     }
   }
   return BURN_OK;
@@ -169,6 +204,7 @@ static BurnStatus arg(const ReferenceRun *run) {
 #define HELPER(name, expression)
 #define SCALAR(op, of, kind) {BURN_OP_##op, scalar, real_##of, whole_##of, kind},
 #define FOLD(op, of, empty) {BURN_OP_##op, fold, real_##of, whole_##of, empty},
+#define OWN(op, kernel) {BURN_OP_##op, kernel, NULL, NULL, 0},
 #define ARG(op, of) {BURN_OP_##op, arg, real_##of, whole_##of, 0},
 
 const ReferenceRow reference_arithmetic_rows[] = {
