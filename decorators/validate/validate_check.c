@@ -14,7 +14,7 @@ bool validate_broken(Check *check, const char *promise, uint32_t code, const cha
   return false;
 }
 
-/* -- contents -------------------------------------------------------------------------------------------------------------- */
+/* -- contents ---------------------------------------------------------------------------------------------------------- */
 
 BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *content) {
   const BurnHost *host = validate->layer.host;
@@ -22,7 +22,7 @@ BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *co
   content->desc = burn_primitive_desc(x);
   content->bytes = (uint64_t)burn_primitive_count(x) * burn_dtype_bytes(x->dtype);
   content->data = host->allocate(content->bytes);
-  if (!content->data) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory to look at a tensor");
+  if (!content->data) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory to read a tensor");
   const BurnStatus status = next->read(next->self, x, content->data, content->bytes);
   if (status != BURN_OK) validate_forget(validate, content);
   return status;
@@ -41,7 +41,7 @@ static int64_t first_difference(const Content *a, const Content *b) {
   return -1;
 }
 
-/* -- headers --------------------------------------------------------------------------------------------------------------- */
+/* -- headers ----------------------------------------------------------------------------------------------------------- */
 
 #define PROMISE(...) validate_broken(check, "promises", BURN_STATUS_INTERNAL, __VA_ARGS__)
 
@@ -110,7 +110,7 @@ bool validate_addresses(Check *check, uint32_t i, const BurnPrimitive *x, const 
   return true;
 }
 
-/* -- finite values --------------------------------------------------------------------------------------------------------- */
+/* -- finite values ----------------------------------------------------------------------------------------------------- */
 
 /* NaN and infinity have an exponent of ones. */
 static bool is_finite(const Content *content, int64_t i) {
@@ -160,14 +160,14 @@ bool validate_finite(Check *check) {
     Text text = {value, sizeof value};
     validate_add_value(&text, &check->after[i], first);
     return validate_broken(check, "finite", BURN_STATUS_OUT_OF_RANGE,
-                           "result %u has %lld of %lld values that are not finite, the first is %s at element %lld, although all "
-                           "inputs are finite",
+                           "result %u has %lld of %lld values that are not finite, the first is %s at element %lld, although "
+                           "all inputs are finite",
                            i, (long long)odd, (long long)burn_desc_count(&check->after[i].desc), value, (long long)first);
   }
   return true;
 }
 
-/* -- inputs and repetition ------------------------------------------------------------------------------------------------- */
+/* -- inputs and repetition --------------------------------------------------------------------------------------------- */
 
 /* "was 1 and became 2" */
 static void describe_change(Text *text, const Content *a, const Content *b, int64_t element) {

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away --------------------- */
+/* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away ---------------- */
 
 /* How the other one holds them: the same primitive, or another view of the storage. */
 enum { CLONED, VIEWED };
@@ -85,7 +85,8 @@ static BurnStatus rehearse(Check *check, BurnPrimitive **held, int how) {
   BurnStatus status = validate->layer.host->invoke(validate->layer.next, &call);
   if (status == BURN_OK) status = look_at_rehearsed(check, outputs);
   if (status == BURN_OK && validate->ownership) {
-    status = validate_inputs_kept(check, UINT64_MAX, how == VIEWED ? "whose memory another view shares" : "which somebody else holds");
+    const char *whose = how == VIEWED ? "whose memory another view shares" : "which somebody else holds";
+    status = validate_inputs_kept(check, UINT64_MAX, whose);
   }
   release_all(validate, outputs, call.output_count);
   release_all(validate, held, call.input_count);
@@ -107,7 +108,7 @@ static BurnStatus rehearse_all(Check *check) {
   return status;
 }
 
-/* -- the call -------------------------------------------------------------------------------------------------------------- */
+/* -- the call ---------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus look_at_inputs(Check *check) {
   const BurnOpCall *call = check->call;
@@ -191,7 +192,7 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
   return status;
 }
 
-/* -- the rest of the table: counted, else passed on -------------------------------------------------------------------------- */
+/* -- the rest of the table: counted, else passed on -------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   atomic_fetch_add(&((Validate *)self)->activity, 1u);
@@ -211,7 +212,7 @@ static void BURN_CALL validate_close(void *self) {
   validate->layer.host->free(validate, sizeof *validate);
 }
 
-/* -- opening ----------------------------------------------------------------------------------------------------------------- */
+/* -- opening ----------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus choose(const BurnHost *host, const BurnOptions *options, const char *key, const char *no, const char *yes,
                          bool *chosen) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* -- texts ----------------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------------------------------- */
 
 void validate_add(Text *text, const char *format, ...) {
   va_list arguments;
@@ -26,7 +26,8 @@ void validate_add_desc(Text *text, const BurnTensorDesc *desc) {
 }
 
 static double half_to_real(uint16_t bits, int fraction_bits, int bias) {
-  const int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1), unit = 1 - bias - fraction_bits;
+  const int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+  const int unit = 1 - bias - fraction_bits;
   double size = exponent == 0 ? ldexp(fraction, unit) : ldexp(fraction + (1 << fraction_bits), exponent - 1 + unit);
   if (exponent == 2 * bias + 1) size = fraction ? (double)NAN : (double)INFINITY;
   return bits & 0x8000 ? -size : size;
@@ -92,7 +93,7 @@ static void describe(const Check *check, Text *text) {
   }
 }
 
-/* -- files ----------------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------------------------------- */
 
 /* The type codes of NumPy, which has no bf16: its 16 bits are saved as integers. */
 static const char *npy_type(BurnDType dtype) {
@@ -123,7 +124,8 @@ static bool write_npy(const char *path, const Content *content) {
   while ((10 + strlen(header) + 1) % 64 != 0) validate_add(&text, " ");
   validate_add(&text, "\n");
   const size_t length = strlen(header);
-  const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(length & 255), (unsigned char)(length >> 8)};
+  const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0,
+                                   (unsigned char)(length & 255), (unsigned char)(length >> 8)};
   FILE *file = fopen(path, "wb");
   if (!file) return false;
   bool good = fwrite(start, 1, sizeof start, file) == sizeof start && fwrite(header, 1, length, file) == length;

@@ -11,7 +11,7 @@ static double get(const BurnPrimitive *x, int64_t i) { return reference_get_real
 
 static void add_to(BurnPrimitive *wide, int64_t i, double value) { reference_put_real(wide, i, get(wide, i) + value); }
 
-/* -- products ---------------------------------------------------------------------------------------------------------------- */
+/* -- products ---------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus matmul(const ReferenceRun *run) {
   const BurnPrimitive *a = run->call->inputs[0], *b = run->call->inputs[1];
@@ -58,7 +58,8 @@ typedef struct Convolution {
 /* The taps of one element of y. */
 static void convolve_at(const Convolution *c, int64_t y_index) {
   const int64_t *x = c->tensors[X]->shape, *w = c->tensors[WEIGHT]->shape, *y = c->tensors[Y]->shape;
-  const int64_t ox = y_index % y[3], oy = y_index / y[3] % y[2], o = y_index / y[3] / y[2] % y[1], n = y_index / y[3] / y[2] / y[1];
+  const int64_t ox = y_index % y[3], oy = y_index / y[3] % y[2];
+  const int64_t o = y_index / y[3] / y[2] % y[1], n = y_index / y[3] / y[2] / y[1];
   const int64_t first_channel = o / (y[1] / c->groups) * w[1];
   for (int64_t tap = 0; tap < w[1] * w[2] * w[3]; tap++) {
     const int64_t kx = tap % w[3], ky = tap / w[3] % w[2], channel = first_channel + tap / w[3] / w[2];
@@ -109,7 +110,7 @@ static BurnStatus conv_transpose2d(const ReferenceRun *run) {
   return convolve(run, c, run->call->input_count > 2 ? in[2] : NULL);
 }
 
-/* -- pools: windows over planes [n, c, h, w] ---------------------------------------------------------------------------------- */
+/* -- pools: windows over planes [n, c, h, w] --------------------------------------------------------------------------- */
 
 static BurnStatus max_pool2d_with_indices(const ReferenceRun *run) {
   const BurnAttrs_max_pool2d_with_indices *attrs = BURN_ATTRS(max_pool2d_with_indices, run->call);

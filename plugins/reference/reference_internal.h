@@ -41,7 +41,7 @@ struct ReferenceRow {
 /* The rows, family by family; each list ends with op 0. */
 extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], reference_move_rows[], reference_compute_rows[];
 
-/* -- reference_tensor.c --------------------------------------------------------------------------------------------------- */
+/* -- reference_tensor.c ------------------------------------------------------------------------------------------------ */
 
 /* A new tensor of zeros with one reference; NULL when there is no memory. */
 BurnPrimitive *reference_new(Reference *reference, const BurnTensorDesc *desc);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* -- views: element i of the result is the element of x at start + sum of coordinate * step --------------------------------- */
+/* -- views: element i of the result is the element of x at start + sum of coordinate * step ---------------------------- */
 
 static BurnStatus view(const ReferenceRun *run, int64_t start, const int64_t *steps) {
   BurnPrimitive *out = run->out[0];
@@ -48,7 +48,7 @@ static BurnStatus slice(const ReferenceRun *run) {
   return view(run, start, steps);
 }
 
-/* -- parts put together ----------------------------------------------------------------------------------------------------- */
+/* -- parts put together ------------------------------------------------------------------------------------------------ */
 
 static void copy_all(BurnPrimitive *to, const BurnPrimitive *from) {
   for (int64_t i = 0, count = burn_primitive_count(from); i < count; i++) reference_copy(to, i, from, i);
@@ -80,7 +80,7 @@ static BurnStatus cat(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- masks ------------------------------------------------------------------------------------------------------------------ */
+/* -- masks ------------------------------------------------------------------------------------------------------------- */
 
 /* mask_where and, without a third input, mask_fill. */
 static BurnStatus mask(const ReferenceRun *run) {
@@ -101,7 +101,7 @@ static BurnStatus mask(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- through indices --------------------------------------------------------------------------------------------------------- */
+/* -- through indices --------------------------------------------------------------------------------------------------- */
 
 /* Indices are one list for all lines (select) or one per element (gather): the detail of a row. */
 enum { LISTED, PER_ELEMENT };
@@ -115,8 +115,8 @@ static BurnStatus find(const ReferenceRun *run, int64_t i, int64_t picks, int64_
   *place = (i / axis.inner / picks * axis.size + index) * axis.inner + i % axis.inner;
   if (index >= 0 && index < axis.size) return BURN_OK;
   if (axis.size == 0) {
-    return reference_fail(run, BURN_STATUS_OUT_OF_RANGE, "index %lld at position %lld, but axis %lld is empty", (long long)index,
-                          (long long)position, (long long)dim);
+    return reference_fail(run, BURN_STATUS_OUT_OF_RANGE, "index %lld at position %lld, but axis %lld is empty",
+                          (long long)index, (long long)position, (long long)dim);
   }
   return reference_fail(run, BURN_STATUS_OUT_OF_RANGE, "index %lld at position %lld is outside 0..%lld (axis %lld)",
                         (long long)index, (long long)position, (long long)(axis.size - 1), (long long)dim);

@@ -125,8 +125,8 @@ static void BURN_CALL faulty_close(void *self) {
   free(faulty);
 }
 
-static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                        BurnBackend *out) {
+static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
   const char *op = host->option(options, "op"), *fault = host->option(options, "fault");
   const BurnOpInfo *info = op ? host->op_find(op) : NULL;
   Faulty *faulty = calloc(1, sizeof *faulty);

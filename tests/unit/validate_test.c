@@ -30,15 +30,15 @@ static BurnDevice *open_stack(const char *options, const char *op, const char *f
 
 static BurnTensor *square(BurnDevice *device) { return burn_tensor_f32(device, values, BURN_SHAPE(2, 2)); }
 
-/* -- every fault ----------------------------------------------------------------------------------------------------------- */
+/* -- every fault ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
   const char *options, *fault;
   bool share; /* somebody else holds the input */
   const char *message;
 } faults[] = {
-    {"", "nan", false, "validate: op 'exp' broke the promise 'finite': result 0 has 1 of 4 values that are not finite, the first is "
-                       "nan at element 0, although all inputs are finite; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2] = nan, "},
+    {"", "nan", false, "validate: op 'exp' broke the promise 'finite': result 0 has 1 of 4 values that are not finite, the first "
+                       "is nan at element 0, although all inputs are finite; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2] = nan, "},
     {"", "infinity", true, "'finite': result 0 has 1 of 4 values that are not finite, the first is inf at element 0"},
     {"", "shape", false, "'promises': result 0 is f32[3,2], not f32[2,2]; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2]"},
     {"", "dtype", false, "'promises': result 0 is f64, not f32"},
@@ -54,7 +54,8 @@ static const struct {
     {"", "storage", false, "'ownership': input 0, whose memory another view shares, was changed: element 0 was 1 and became 2"},
     {"", "leak", false, "'ownership': 1 tensors stay alive after its results were released"},
     {":determinism=true", "random", false, "'determinism': run twice, result 0 differs: element 0 was 1 and became 2"},
-    {":determinism=true,ownership=false", "random", true, "'determinism': run twice, result 0 differs: element 0 was 0 and became 1"},
+    {":determinism=true,ownership=false", "random", true, "'determinism': run twice, result 0 differs: element 0 was 0 and "
+                                                        "became 1"},
 };
 
 static void test_every_fault_is_named(void **state) {
@@ -65,7 +66,8 @@ static void test_every_fault_is_named(void **state) {
     BurnTensor *y = burn_exp(x);
     const BurnStatus status = burn_tensor_status(y);
     if (!strstr(burn_status_message(status), faults[i].message)) {
-      fail_msg("%s%s says '%s', expected '%s'", faults[i].fault, faults[i].options, burn_status_message(status), faults[i].message);
+      fail_msg("%s%s says '%s', expected '%s'", faults[i].fault, faults[i].options, burn_status_message(status),
+               faults[i].message);
     }
     BurnTensor *z = burn_log(square(device)); /* other ops are right */
     assert_string_equal(burn_status_message(burn_tensor_status(z)), "ok");
@@ -76,7 +78,7 @@ static void test_every_fault_is_named(void **state) {
   }
 }
 
-/* -- what is switched off, and what is allowed ------------------------------------------------------------------------------ */
+/* -- what is switched off, and what is allowed ------------------------------------------------------------------------- */
 
 static void check_passes(const char *options, const char *fault) {
   BurnDevice *device = open_stack(options, "exp", fault, "ndarray");
@@ -142,7 +144,7 @@ static void test_stacks_with_autodiff(void **state) {
   burn_device_close(device);
 }
 
-/* -- warnings -------------------------------------------------------------------------------------------------------------- */
+/* -- warnings ---------------------------------------------------------------------------------------------------------- */
 
 /* What the body writes to stderr. */
 static void catch_stderr(void (*body)(void), char *text, size_t bytes) {
@@ -181,7 +183,7 @@ static void test_a_warning_comes_once_per_op(void **state) {
   assert_null(strstr(strchr(first, '\n'), "broke the promise"));
 }
 
-/* -- saved calls ------------------------------------------------------------------------------------------------------------- */
+/* -- saved calls ------------------------------------------------------------------------------------------------------- */
 
 static size_t read_file(const char *path, char *bytes, size_t most) {
   FILE *file = fopen(path, "rb");
