@@ -52,6 +52,7 @@ const BurnOpInfo *burn__pack_op_find(const char *name);
 const BurnOpDefinition *burn__op_definition(uint32_t op); /* NULL for core ops */
 BurnStatus burn__pack_register(const BurnPlugin *plugin);
 BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+bool burn__pack_has_kernel(uint32_t op);
 /* Runs the best kernel that accepts the call; *ran is false, and nothing has happened, if there is none. */
 BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes);
 /* An op by name, of ops.def or of a pack, which is loaded for it. */
@@ -77,6 +78,14 @@ BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 
 /* -- plugins and stacks (plugin_*.c, stack*.c) --------------------------------------------------------------------------- */
 
+/* Why a plugin cannot be used (why_not.def). */
+typedef enum BurnWhyNot {
+  BURN_WHY_NOT_NONE,
+#define BURN_WHY_NOT(NAME, word, help) BURN_WHY_NOT_##NAME,
+#include <burn/why_not.def>
+#undef BURN_WHY_NOT
+} BurnWhyNot;
+
 /* One discovered file or linked-in plugin. Lives until the process ends. */
 typedef struct BurnPluginEntry {
   char *path;                /* NULL when linked in */
@@ -84,6 +93,7 @@ typedef struct BurnPluginEntry {
   const BurnPlugin *plugin;  /* NULL until loaded, or when refused */
   bool tried;                /* loading was tried */
   char *reason;              /* why it was refused, NULL if it was not */
+  BurnWhyNot why_not;
 } BurnPluginEntry;
 
 /* The loaded plugin of a name, or NULL with a status that says what exists and where was looked. */
@@ -91,13 +101,15 @@ BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin *
 /* The backend with the highest probe score. */
 BurnStatus burn__plugin_best_backend(const char **name);
 /* A plugin from a library file (plugin_load_posix.c); the checks of its descriptor are plugin_registry.c's. */
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out);
-BurnStatus burn__plugin_file_check(const char *path); /* owner and permissions */
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not);
+BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not); /* owner and permissions */
+/* A path from the root on; malloc'd, NULL when out of memory. */
+char *burn__absolute_path(const char *path);
 bool burn__process_is_privileged(void);
 /* Folder of the library or program that holds this code, without a trailing slash; malloc'd, NULL if unknown. */
 char *burn__own_folder(void);
-/* Names in a folder that look like plugin files, sorted; malloc'd entries. */
-BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count);
+/* Names in a folder that look like plugin files, sorted; malloc'd entries. A folder that does not exist has none. */
+BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists);
 
 /* Options of one part of a stack text. */
 typedef struct BurnOption {
@@ -147,8 +159,8 @@ BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, Burn
 /* The text to open by the precedence of device.h, malloc'd, and where it was found ("BURN_BACKEND", "burn.json"), for
  * messages; NULL for the argument and the automatic choice. */
 BurnStatus burn__settings_stack(const char *argument, char **out, const char **source);
-/* Folders named by "plugin_path" in the user's and the system's burn.json; malloc'd entries, NULL-terminated, or NULL. */
-char **burn__settings_plugin_path(void);
+/* Visits the folders named by "plugin_path" in the user's and the system's burn.json, with the name of the file. */
+void burn__settings_plugin_path(void (*visit)(const char *folder, const char *source));
 
 /* -- devices and tensors (device.c, tensor.c) ------------------------------------------------------------------------------ */
 

@@ -50,3 +50,28 @@ BurnPrimitive *burn_tensor_primitive(const BurnTensor *x) {
 BurnTensor *burn_tensor_from_primitive(BurnDevice *device, BurnPrimitive *primitive) {
   return burn__tensor_new(device, primitive, 0);
 }
+
+/* -- levels of a stack ------------------------------------------------------------------------------------------------------ */
+
+static const BurnInstance *instance_of(const BurnBackend *level) { return (const BurnInstance *)(const void *)level; }
+
+const BurnBackend *burn_backend_below(const BurnBackend *level) {
+  const BurnInstance *next = level ? instance_of(level)->next : NULL;
+  return next ? &next->backend : NULL;
+}
+
+const char *burn_backend_label(const BurnBackend *level) {
+  return level && instance_of(level)->label ? instance_of(level)->label : "?";
+}
+
+uint32_t burn_backend_op_routes(const BurnBackend *level, uint32_t op) {
+  const BurnOpInfo *info = burn__op_info(op);
+  if (!level || !info) return 0;
+  const uint32_t support = level->op_support(level->self, op);
+  const bool has_kernel = !instance_of(level)->next && burn__pack_has_kernel(op);
+  uint32_t routes = has_kernel ? BURN_ROUTE_KERNEL_PACK : 0;
+  if (support == BURN_SUPPORT_YES) routes |= BURN_ROUTE_NATIVE;
+  if (support == BURN_SUPPORT_ASK) routes |= BURN_ROUTE_SOMETIMES;
+  if (info->is_composite && support != BURN_SUPPORT_YES) routes |= BURN_ROUTE_DECOMPOSITION;
+  return routes;
+}

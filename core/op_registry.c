@@ -36,6 +36,11 @@ const BurnOpDefinition *burn__op_definition(uint32_t op) {
   return entry ? entry->definition : NULL;
 }
 
+bool burn__pack_has_kernel(uint32_t op) {
+  const PackOp *entry = pack_op(op);
+  return entry && entry->kernel_count > 0;
+}
+
 const BurnOpInfo *burn__pack_op_find(const char *name) {
   const uint32_t count = atomic_load_explicit(&pack_op_count, memory_order_acquire);
   for (uint32_t i = 0; i < count; i++) {

@@ -1,8 +1,9 @@
 /* plugin_registry.c - which plugins there are: found once, loaded when asked for, refused with a reason.
  *
  * Order, the first of a name wins: linked in, burn_plugin_add, BURN_PLUGIN_PATH, folders named in the user's and the system's
- * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH. A plugin
- * that cannot be used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
+ * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH, whose folders
+ * may be relative to the working directory: whoever sets it is here; the others must be absolute. A plugin that cannot be used is kept
+ * as an entry with its reason; it is fatal only to whoever asked for it by name. */
 #include "core_internal.h"
 
 #include <burn/plugin/kernels.h>
@@ -19,8 +20,10 @@ static struct {
   bool scanned;
   BurnPluginEntry *entries;
   size_t count, capacity;
-  char **folders; /* NULL-terminated */
+  char **folders; /* searched; NULL-terminated */
   size_t folder_count;
+  BurnPluginPlace *places; /* all that were named */
+  size_t place_count;
   char **added; /* paths of burn_plugin_add */
   size_t added_count;
   BurnPluginInfo *infos; /* of burn_plugin_info */
@@ -76,12 +79,47 @@ static void add_file(const char *path) {
     return;
   }
   entry->reason = reason;
+  entry->why_not = reason ? BURN_WHY_NOT_HIDDEN : BURN_WHY_NOT_NONE;
   entry->tried = reason != NULL;
 }
 
-static void add_folder(const char *folder) {
+/* Remembers a place for burn doctor; what it says is copied. NULL when there is no memory. */
+static BurnPluginPlace *add_place(const char *path, const char *source) {
+  BurnPluginPlace *places = realloc(registry.places, (registry.place_count + 1) * sizeof *places);
+  char *copy = burn__text_copy(path);
+  if (places) registry.places = places;
+  if (!places || !copy) {
+    free(copy);
+    return NULL;
+  }
+  places[registry.place_count] = (BurnPluginPlace){.path = copy, .source = source, .problem = ""};
+  return &places[registry.place_count++];
+}
+
+static void add_problem(BurnPluginPlace *place, const char *problem) {
+  burn__log(BURN_LOG_WARN, "plugins", "%s: %s", place->path, problem);
+  const char *copy = burn__text_copy(problem);
+  if (copy) place->problem = copy;
+}
+
+static void search_folder(BurnPluginPlace *place) {
+  char **names;
+  const BurnStatus status = burn__plugin_list_folder(place->path, &names, &place->file_count, &place->exists);
+  if (status != BURN_OK) add_problem(place, burn_status_message(status));
+  for (size_t i = 0; i < place->file_count; i++) {
+    char *path = burn__text_format("%s/%s", place->path, names[i]);
+    if (path) add_file(path);
+    free(path);
+    free(names[i]);
+  }
+  free(names);
+}
+
+static void add_folder(const char *folder, const char *source) {
+  BurnPluginPlace *place = add_place(folder, source);
+  if (!place) return;
   if (folder[0] != '/') {
-    burn__log(BURN_LOG_WARN, "plugins", "'%s' is not an absolute path; ignored", folder);
+    add_problem(place, "it is not an absolute path; ignored");
     return;
   }
   char **folders = realloc(registry.folders, (registry.folder_count + 2) * sizeof *folders);
@@ -93,17 +131,7 @@ static void add_folder(const char *folder) {
   }
   folders[registry.folder_count++] = copy;
   folders[registry.folder_count] = NULL;
-  char **names;
-  size_t count;
-  const BurnStatus status = burn__plugin_list_folder(folder, &names, &count);
-  if (status != BURN_OK) burn__log(BURN_LOG_WARN, "plugins", "%s", burn_status_message(status));
-  for (size_t i = 0; i < count; i++) {
-    char *path = burn__text_format("%s/%s", folder, names[i]);
-    if (path) add_file(path);
-    free(path);
-    free(names[i]);
-  }
-  free(names);
+  search_folder(place);
 }
 
 static void add_path_list(const char *list) {
@@ -111,7 +139,9 @@ static void add_path_list(const char *list) {
     const char *colon = strchr(list, ':');
     const size_t length = colon ? (size_t)(colon - list) : strlen(list);
     char *folder = burn__text_format("%.*s", (int)length, list);
-    if (folder && folder[0]) add_folder(folder);
+    char *absolute = folder && folder[0] ? burn__absolute_path(folder) : NULL;
+    if (absolute) add_folder(absolute, "BURN_PLUGIN_PATH");
+    free(absolute);
     free(folder);
     list = colon ? colon + 1 : NULL;
   }
@@ -129,6 +159,7 @@ static void add_static(void) {
     const BurnStatus status = plugin->kind == BURN_PLUGIN_KERNELS ? burn__pack_register(plugin) : BURN_OK;
     if (status == BURN_OK) continue;
     entry->reason = burn__text_copy(burn_status_message(status));
+    entry->why_not = BURN_WHY_NOT_BAD_OPS;
     entry->plugin = NULL;
   }
 }
@@ -139,17 +170,12 @@ static bool is_set(const char *name) {
 }
 
 static void add_standard_folders(void) {
-  char **configured = burn__settings_plugin_path();
-  for (size_t i = 0; configured && configured[i]; i++) {
-    add_folder(configured[i]);
-    free(configured[i]);
-  }
-  free(configured);
+  burn__settings_plugin_path(add_folder);
   char *own = burn__own_folder();
   char *beside = own ? burn__text_format("%s/burn/plugins", own) : NULL;
-  if (beside) add_folder(beside);
+  if (beside) add_folder(beside, "beside libburn");
 #if defined(BURN_SYSTEM_PLUGIN_DIR)
-  if (!beside || strcmp(beside, BURN_SYSTEM_PLUGIN_DIR) != 0) add_folder(BURN_SYSTEM_PLUGIN_DIR);
+  if (!beside || strcmp(beside, BURN_SYSTEM_PLUGIN_DIR) != 0) add_folder(BURN_SYSTEM_PLUGIN_DIR, "built in");
 #endif
   free(beside);
   free(own);
@@ -185,37 +211,41 @@ static const PluginKind *kind_of(uint32_t kind) {
   return NULL;
 }
 
+#define REFUSE(WHY, ...) (*why_not = BURN_WHY_NOT_##WHY, BURN_FAIL(INCOMPATIBLE, __VA_ARGS__))
+
 /* Why a descriptor cannot be used; the one place that decides. */
-static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name) {
-  if (!plugin) return BURN_FAIL(INCOMPATIBLE, "its entry function returned no descriptor");
+static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name, BurnWhyNot *why_not) {
+  if (!plugin) return REFUSE(NO_DESCRIPTOR, "its entry function returned no descriptor");
   if (plugin->struct_size < sizeof(BurnPlugin)) {
-    return BURN_FAIL(INCOMPATIBLE, "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
+    return REFUSE(BAD_DESCRIPTOR, "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
                      plugin->struct_size, (unsigned)sizeof(BurnPlugin));
   }
   if (plugin->abi_major != BURN_ABI_MAJOR) {
+    const bool newer = plugin->abi_major > BURN_ABI_MAJOR;
+    *why_not = newer ? BURN_WHY_NOT_ABI_TOO_NEW : BURN_WHY_NOT_ABI_TOO_OLD;
     return BURN_FAIL(INCOMPATIBLE, "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
                      plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
   }
   if (plugin->min_host_minor > BURN_ABI_MINOR) {
-    return BURN_FAIL(INCOMPATIBLE, "it needs plugin ABI %u.%u or newer, this is %u.%u: update Burn", plugin->abi_major,
+    return REFUSE(ABI_TOO_NEW, "it needs plugin ABI %u.%u or newer, this is %u.%u: update Burn", plugin->abi_major,
                      plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
   }
   if (plugin->abi_minor < BURN_ABI_OLDEST_MINOR) {
-    return BURN_FAIL(INCOMPATIBLE, "it is built for plugin ABI %u.%u, the oldest served is %u.%u: rebuild it", plugin->abi_major,
+    return REFUSE(ABI_TOO_OLD, "it is built for plugin ABI %u.%u, the oldest served is %u.%u: rebuild it", plugin->abi_major,
                      plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_OLDEST_MINOR);
   }
   if (!plugin->name || !plugin->version || !plugin->get_interface) {
-    return BURN_FAIL(INCOMPATIBLE, "its descriptor lacks a name, a version or get_interface");
+    return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");
   }
   if (file_name && strcmp(file_name, plugin->name) != 0) {
-    return BURN_FAIL(INCOMPATIBLE, "the plugin calls itself '%s': its file must be named burn_%s.so", plugin->name, plugin->name);
+    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s.so", plugin->name, plugin->name);
   }
   const PluginKind *kind = kind_of(plugin->kind);
-  if (!kind) return BURN_FAIL(INCOMPATIBLE, "its kind %u is unknown to this version", plugin->kind);
+  if (!kind) return REFUSE(UNKNOWN_KIND, "its kind %u is unknown to this version", plugin->kind);
   const uint32_t *table = plugin->get_interface(kind->interface, 1);
-  if (!table) return BURN_FAIL(INCOMPATIBLE, "it says it is a %s but has no interface %s", kind->name, kind->interface);
+  if (!table) return REFUSE(NO_INTERFACE, "it says it is a %s but has no interface %s", kind->name, kind->interface);
   if (table[0] < kind->least_bytes) {
-    return BURN_FAIL(INCOMPATIBLE, "its interface %s has %u bytes, at least %u are needed", kind->interface, table[0],
+    return REFUSE(BAD_INTERFACE, "its interface %s has %u bytes, at least %u are needed", kind->interface, table[0],
                      kind->least_bytes);
   }
   return BURN_OK;
@@ -226,16 +256,21 @@ static void load(BurnPluginEntry *entry) {
   entry->tried = true;
   const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   BurnPluginQuery function = NULL;
-  BurnStatus status = burn__plugin_file_check(entry->path);
-  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function);
+  BurnWhyNot why_not = BURN_WHY_NOT_NONE;
+  BurnStatus status = burn__plugin_file_check(entry->path, &why_not);
+  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function, &why_not);
   const BurnPlugin *plugin = function ? function(&query) : NULL;
-  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name);
-  if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) status = burn__pack_register(plugin);
+  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name, &why_not);
+  if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) {
+    why_not = BURN_WHY_NOT_BAD_OPS;
+    status = burn__pack_register(plugin);
+  }
   if (status == BURN_OK) {
     entry->plugin = plugin;
     burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, entry->path);
     return;
   }
+  entry->why_not = why_not;
   entry->reason = burn__text_copy(burn_status_message(status));
   burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", entry->path, burn_status_message(status));
 }
@@ -349,11 +384,26 @@ BurnStatus burn_plugin_add(const char *path) {
 
 /* -- the list for people -------------------------------------------------------------------------------------------------- */
 
+static const struct {
+  const char *word, *help;
+} why_nots[] = {
+    {"", ""},
+#define BURN_WHY_NOT(NAME, word, help) {word, help},
+#include <burn/why_not.def>
+#undef BURN_WHY_NOT
+};
+
+static void say_why_not(BurnPluginInfo *info, BurnWhyNot why_not) {
+  info->why_not = why_nots[why_not].word;
+  info->help = why_nots[why_not].help;
+}
+
 static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   enum { MOST = 16 };
   *info = (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
   info->name = entry->plugin ? entry->plugin->name : entry->file_name;
   info->reason = entry->reason ? entry->reason : "";
+  say_why_not(info, entry->why_not);
   if (!entry->plugin) return;
   const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
   info->usable = true;
@@ -365,6 +415,7 @@ static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   const BurnProbe result = probe(entry->plugin, devices, MOST);
   info->score = result.score;
   info->usable = result.score > 0;
+  if (!info->usable) say_why_not(info, BURN_WHY_NOT_NO_DEVICE);
   const char *reason = burn__text_copy(result.reason);
   info->reason = reason ? reason : "";
   const char **names = calloc(result.device_count ? result.device_count : 1, sizeof *names);
@@ -417,6 +468,18 @@ const char *const *burn_plugin_search_path(void) {
   const char *const *folders = registry.folders ? (const char *const *)registry.folders : none;
   pthread_mutex_unlock(&registry_mutex);
   return folders;
+}
+
+size_t burn_plugin_place_count(void) {
+  pthread_mutex_lock(&registry_mutex);
+  scan();
+  const size_t count = registry.place_count;
+  pthread_mutex_unlock(&registry_mutex);
+  return count;
+}
+
+const BurnPluginPlace *burn_plugin_place(size_t index) {
+  return index < burn_plugin_place_count() ? &registry.places[index] : NULL;
 }
 
 const char *burn_version(void) { return BURN_VERSION; }

@@ -53,18 +53,48 @@ static BurnStatus backend_in(const char *path, char **out) {
   return status;
 }
 
+/* The three files, the one with the first say first; malloc'd, NULL where the user has no place for one. */
+enum { PROJECT, USER, SYSTEM, FILE_COUNT };
+static char *settings_path(int file) {
+  if (file == PROJECT) return burn__text_copy("burn.json");
+  if (file == SYSTEM) return burn__text_copy(SYSTEM_SETTINGS);
+  return burn__process_is_privileged() ? NULL : user_settings_path();
+}
+/* How the files are called in messages and by burn_stack_choice. */
+static const char *const settings_names[FILE_COUNT] = {"burn.json", "burn.json of the user", SYSTEM_SETTINGS};
+
 static BurnStatus backend_in_files(char **out, const char **source) {
-  *source = "burn.json";
-  BurnStatus status = backend_in("burn.json", out);
-  if (status == BURN_OK && !*out && !burn__process_is_privileged()) {
-    char *user = user_settings_path();
-    *source = "burn.json of the user";
-    status = backend_in(user, out);
-    free(user);
+  BurnStatus status = BURN_OK;
+  for (int file = 0; file < FILE_COUNT && status == BURN_OK && !*out; file++) {
+    char *path = settings_path(file);
+    *source = settings_names[file];
+    status = backend_in(path, out);
+    free(path);
   }
-  if (status != BURN_OK || *out) return status;
-  *source = SYSTEM_SETTINGS;
-  return backend_in(SYSTEM_SETTINGS, out);
+  return status;
+}
+
+size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity) {
+  size_t count = 0;
+  for (int file = 0; file < FILE_COUNT; file++) {
+    char *path = settings_path(file), *backend = NULL;
+    if (!path) continue;
+    if (count < capacity) {
+      BurnSettingsInfo *info = &out[count];
+      *info = (BurnSettingsInfo){.exists = false};
+      const BurnStatus status = backend_in(path, &backend);
+      FILE *stream = fopen(path, "rb");
+      info->exists = stream != NULL;
+      if (stream) fclose(stream);
+      (void)snprintf(info->path, sizeof info->path, "%s", path);
+      (void)snprintf(info->backend, sizeof info->backend, "%s", backend ? backend : "");
+      (void)snprintf(info->problem, sizeof info->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
+    }
+    free(backend);
+    free(path);
+    count++;
+  }
+  return count;
 }
 
 BurnStatus burn__settings_stack(const char *argument, char **out, const char **source) {
@@ -89,34 +119,34 @@ BurnStatus burn__settings_stack(const char *argument, char **out, const char **s
   return *out ? BURN_OK : BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", best);
 }
 
-/* Adds the absolute folders of one file to a NULL-terminated list. */
-static char **folders_in(const char *path, char **list) {
+/* The folders that one file names under "plugin_path". */
+static void folders_in(int file, void (*visit)(const char *folder, const char *source)) {
+  char *path = settings_path(file);
   cJSON *settings = NULL;
   const BurnStatus status = path ? read_settings(path, &settings) : BURN_OK;
   if (status != BURN_OK) burn__log(BURN_LOG_WARN, "settings", "%s", burn_status_message(status));
   const cJSON *folders = settings ? cJSON_GetObjectItemCaseSensitive(settings, "plugin_path") : NULL;
-  size_t count = 0;
-  while (list && list[count]) count++;
   const cJSON *folder;
   cJSON_ArrayForEach(folder, folders) {
-    if (!cJSON_IsString(folder)) continue;
-    char **more = realloc(list, (count + 2) * sizeof *more);
-    if (!more) break;
-    list = more;
-    list[count] = burn__text_copy(folder->valuestring);
-    if (list[count]) count++;
-    list[count] = NULL;
+    if (cJSON_IsString(folder)) visit(folder->valuestring, settings_names[file]);
   }
   cJSON_Delete(settings);
-  return list;
+  free(path);
 }
 
-char **burn__settings_plugin_path(void) {
-  char **list = NULL;
-  if (!burn__process_is_privileged()) {
-    char *user = user_settings_path();
-    list = folders_in(user, list);
-    free(user);
+void burn__settings_plugin_path(void (*visit)(const char *folder, const char *source)) {
+  folders_in(USER, visit);
+  folders_in(SYSTEM, visit);
+}
+
+BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, const char **source) {
+  char *text = NULL;
+  BurnStatus status = burn__settings_stack(argument, &text, source);
+  if (status == BURN_OK && strlen(text) >= bytes) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "stack_choice: '%s' needs %zu bytes, there are %zu", text, strlen(text) + 1, bytes);
   }
-  return folders_in(SYSTEM_SETTINGS, list);
+  if (status == BURN_OK) memcpy(stack, text, strlen(text) + 1);
+  if (!*source) *source = argument && *argument ? "the argument" : "the highest score";
+  free(text);
+  return status;
 }

@@ -37,7 +37,7 @@ static int backends_text(void) {
   return 0;
 }
 
-static cJSON *plugin_json(const BurnPluginInfo *info) {
+cJSON *command_plugin_json(const BurnPluginInfo *info) {
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "name", info->name);
   cJSON_AddStringToObject(object, "kind", info->kind);
@@ -46,6 +46,8 @@ static cJSON *plugin_json(const BurnPluginInfo *info) {
   cJSON_AddStringToObject(object, "description", info->description);
   cJSON_AddBoolToObject(object, "usable", info->usable);
   cJSON_AddStringToObject(object, "reason", info->reason);
+  cJSON_AddStringToObject(object, "why_not", info->why_not);
+  cJSON_AddStringToObject(object, "help", info->help);
   cJSON_AddNumberToObject(object, "score", info->score);
   cJSON *devices = cJSON_AddArrayToObject(object, "devices");
   for (unsigned i = 0; i < info->device_count; i++) cJSON_AddItemToArray(devices, cJSON_CreateString(info->devices[i]));
@@ -56,7 +58,7 @@ static int backends_json(void) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "version", burn_version());
   cJSON *plugins = cJSON_AddArrayToObject(root, "plugins");
-  for (size_t i = 0; i < burn_plugin_count(); i++) cJSON_AddItemToArray(plugins, plugin_json(burn_plugin_info(i)));
+  for (size_t i = 0; i < burn_plugin_count(); i++) cJSON_AddItemToArray(plugins, command_plugin_json(burn_plugin_info(i)));
   cJSON *searched = cJSON_AddArrayToObject(root, "searched");
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) {
     cJSON_AddItemToArray(searched, cJSON_CreateString(*folder));

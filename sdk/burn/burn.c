@@ -11,6 +11,9 @@ static const struct {
   const char *summary;
 } commands[] = {
     {"backends", command_backends, "plugins found, where, version, score, devices; and why others were refused"},
+    {"doctor", command_doctor, "explain this machine: what was searched, found, refused and would be chosen, and why"},
+    {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
+    {"new", command_new, "write out a new backend, decorator or kernel pack"},
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

@@ -13,11 +13,17 @@ enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
 /* A subcommand; argv[0] is "burn NAME", the rest its own arguments. Returns COMMAND_*. */
 typedef int (*Command)(int argc, char **argv);
 int command_backends(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_new(int argc, char **argv);
+int command_ops(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 /* arguments_parse with the exit status that follows: COMMAND_OK to go on; else `*exit_status` is set and false returned. */
 bool command_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
                    const char **positions, size_t position_capacity, int *exit_status);
+
+/* What is known of a plugin, as burn backends and burn doctor print it. */
+cJSON *command_plugin_json(const BurnPluginInfo *info);
 
 /* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a word on stderr. */
 int command_print_json(cJSON *tree);

@@ -13,6 +13,7 @@
 #define BURN_DEVICE_H
 
 #include <burn/error.h>
+#include <burn/plugins.h>
 #include <burn/plugin/types.h>
 
 #include <stdio.h>
@@ -78,30 +79,6 @@ BURN_API void burn_device_set_random_state(BurnDevice *device, BurnRandomState s
  * Takes effect before the first parallel work; later calls are FAILED_PRECONDITION. */
 BURN_API BURN_USE_RESULT BurnStatus burn_set_threads(unsigned threads);
 BURN_API unsigned burn_threads(void);
-
-/* Adds a plugin file by absolute path, in front of all that are searched for. */
-BURN_API BURN_USE_RESULT BurnStatus burn_plugin_add(const char *path);
-
-/* One plugin that was found, or one file that was refused. */
-typedef struct BurnPluginInfo {
-  const char *name;        /* "ndarray"; the file's name if it was refused */
-  const char *path;        /* file, or "linked in" */
-  const char *kind;        /* "backend", "decorator", "kernel pack", or "" when refused */
-  const char *version;     /* its own version, "" when refused */
-  const char *description; /* one line, "" when refused */
-  bool usable;
-  const char *reason;      /* why it was refused, or what the probe said */
-  int score;               /* of a backend's probe; 0 when it cannot run here */
-  unsigned device_count;
-  const char *const *devices; /* [device_count] names */
-} BurnPluginInfo;
-
-/* Everything that discovery found, sorted: usable first, then by name. Borrowed; valid until the process ends. */
-BURN_API size_t burn_plugin_count(void);
-BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
-
-/* The directories that were searched, in order. Borrowed, terminated by NULL. */
-BURN_API const char *const *burn_plugin_search_path(void);
 
 /* "0.1.0" */
 BURN_API const char *burn_version(void);

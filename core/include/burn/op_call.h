@@ -35,6 +35,24 @@ BURN_API const BurnHost *burn_host(void);
 /* The top of a device's stack; NULL if the device failed. Borrowed: valid while the device is open. */
 BURN_API const BurnBackend *burn_device_backend(const BurnDevice *device);
 
+/* The level below in a stack; NULL for a backend. Borrowed like the top. */
+BURN_API const BurnBackend *burn_backend_below(const BurnBackend *level);
+
+/* How the stack text calls a level: "autodiff", "ndarray:0". Borrowed like the level. */
+BURN_API const char *burn_backend_label(const BurnBackend *level);
+
+/* Ways in which a level can run an op, in the order in which they are tried. A layer whose way is NATIVE hands the op, or
+ * others in its place, to the level below. */
+enum {
+  BURN_ROUTE_KERNEL_PACK = 1,  /* a pack's kernel, where it accepts the call */
+  BURN_ROUTE_NATIVE = 2,       /* by itself, always */
+  BURN_ROUTE_SOMETIMES = 4,    /* by itself, where it supports the very call */
+  BURN_ROUTE_DECOMPOSITION = 8 /* as other ops on the same level */
+};
+
+/* The BURN_ROUTE_* bits of a level of an open stack for an op; 0 if it cannot run it, or there is no such op. */
+BURN_API uint32_t burn_backend_op_routes(const BurnBackend *level, uint32_t op);
+
 /* The primitive of a tensor; NULL if the tensor failed. Borrowed: valid while the handle is. */
 BURN_API BurnPrimitive *burn_tensor_primitive(const BurnTensor *x);
 

@@ -1,0 +1,283 @@
+/* doctor.c - burn doctor: explains a machine. Gathers everything into one JSON tree, which is printed as it is (--json) or as
+ * text (doctor_text.c). */
+#include "doctor.h"
+
+#include <burn/plugin/backend.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* -- the machine ------------------------------------------------------------------------------------------------------------ */
+
+/* The value of the first line of /proc/cpuinfo that starts with `key`, or "". */
+static const char *cpu_info(const char *key, char *line, int bytes) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  const char *value = "";
+  while (file && !value[0] && fgets(line, bytes, file)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, key, strlen(key)) != 0 || !colon) continue;
+    colon[strcspn(colon, "\n")] = '\0';
+    value = colon + 1 + strspn(colon + 1, " \t");
+  }
+  if (file) fclose(file);
+  return value;
+}
+
+static bool has_word(const char *text, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+    if ((at == text || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  }
+  return false;
+}
+
+/* Instruction sets that kernels here are or may be built for. */
+static cJSON *cpu_features(void) {
+  static const char *const wanted[] = {"sse4_2", "avx",         "avx2",     "fma",  "f16c",  "avx512f", "avx512bw", "avx512vl",
+                                       "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "asimdhp", "bf16",    "sve"};
+  static char line[16384];
+  cJSON *list = cJSON_CreateArray();
+  const char *flags = cpu_info("flags", line, sizeof line);
+  if (!flags[0]) flags = cpu_info("Features", line, sizeof line); /* as Arm kernels call it */
+  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+    if (has_word(flags, wanted[i])) cJSON_AddItemToArray(list, cJSON_CreateString(wanted[i]));
+  }
+  return list;
+}
+
+static cJSON *machine(void) {
+  cJSON *object = cJSON_CreateObject();
+  struct utsname system;
+  char text[512] = "unknown", line[1024];
+  if (uname(&system) == 0) snprintf(text, sizeof text, "%.99s %.99s %.99s", system.sysname, system.release, system.machine);
+  cJSON_AddStringToObject(object, "system", text);
+  cJSON_AddStringToObject(object, "processor", cpu_info("model name", line, sizeof line));
+  cJSON_AddNumberToObject(object, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+  cJSON_AddNumberToObject(object, "threads", burn_threads());
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  cJSON_AddNumberToObject(object, "memory_bytes", pages > 0 && page_bytes > 0 ? (double)pages * (double)page_bytes : 0);
+  cJSON_AddItemToObject(object, "features", cpu_features());
+  return object;
+}
+
+/* Libraries of others that plugins open when they are there. The first name that loads counts. */
+static cJSON *drivers(void) {
+  static const struct {
+    const char *name, *libraries[3], *use;
+  } known[] = {
+      {"OpenBLAS", {"libopenblas.so.0", NULL, NULL}, "fast matrix products in ndarray"},
+      {"NVIDIA driver", {"libcuda.so.1", NULL, NULL}, "CUDA devices"},
+      {"Vulkan loader", {"libvulkan.so.1", NULL, NULL}, "Vulkan devices"},
+  };
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    void *library = NULL;
+    const char *found = "";
+    for (size_t k = 0; !library && known[i].libraries[k]; k++) {
+      library = dlopen(known[i].libraries[k], RTLD_LAZY | RTLD_LOCAL);
+      if (library) found = known[i].libraries[k];
+    }
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "name", known[i].name);
+    cJSON_AddStringToObject(object, "library", library ? found : known[i].libraries[0]);
+    cJSON_AddBoolToObject(object, "found", library != NULL);
+    cJSON_AddStringToObject(object, "use", known[i].use);
+    cJSON_AddItemToArray(list, object);
+    if (library) dlclose(library);
+  }
+  return list;
+}
+
+/* -- what has a say ----------------------------------------------------------------------------------------------------------- */
+
+static cJSON *environment(void) {
+  static const struct {
+    const char *name, *meaning;
+  } known[] = {
+      {"BURN_BACKEND", "the stack, before any burn.json"},
+      {"BURN_PLUGIN_PATH", "folders with plugins, searched first"},
+      {"BURN_PLUGIN_PATH_ONLY", "1: search no other folders"},
+      {"BURN_THREADS", "threads for work on the processor"},
+      {"BURN_LOG", "off, error, warn, info or debug"},
+      {"XDG_CONFIG_HOME", "where burn/burn.json of the user lies"},
+      {"LD_LIBRARY_PATH", "where the system's loader looks for libraries first"},
+  };
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    const char *value = getenv(known[i].name);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "name", known[i].name);
+    if (value) {
+      cJSON_AddStringToObject(object, "value", value);
+    } else {
+      cJSON_AddNullToObject(object, "value");
+    }
+    cJSON_AddStringToObject(object, "meaning", known[i].meaning);
+    cJSON_AddItemToArray(list, object);
+  }
+  return list;
+}
+
+static cJSON *settings(void) {
+  BurnSettingsInfo files[3];
+  const size_t count = burn_settings_files(files, sizeof files / sizeof files[0]);
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < count && i < sizeof files / sizeof files[0]; i++) {
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "path", files[i].path);
+    cJSON_AddBoolToObject(object, "exists", files[i].exists);
+    cJSON_AddStringToObject(object, "backend", files[i].backend);
+    cJSON_AddStringToObject(object, "problem", files[i].problem);
+    cJSON_AddItemToArray(list, object);
+  }
+  return list;
+}
+
+static cJSON *places(void) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < burn_plugin_place_count(); i++) {
+    const BurnPluginPlace *place = burn_plugin_place(i);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "path", place->path);
+    cJSON_AddStringToObject(object, "source", place->source);
+    cJSON_AddBoolToObject(object, "exists", place->exists);
+    cJSON_AddNumberToObject(object, "files", (double)place->file_count);
+    cJSON_AddStringToObject(object, "problem", place->problem);
+    cJSON_AddItemToArray(list, object);
+  }
+  return list;
+}
+
+static cJSON *plugins(void) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < burn_plugin_count(); i++) cJSON_AddItemToArray(list, command_plugin_json(burn_plugin_info(i)));
+  return list;
+}
+
+/* -- what a program needs ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Need {
+  bool train;
+  BurnDType dtypes[BURN_DTYPE_LIMIT]; /* to compute in */
+  size_t dtype_count;
+} Need;
+
+static BurnDType dtype_named(const char *name, size_t length) {
+  for (BurnDType dtype = 1; dtype < BURN_DTYPE_LIMIT; dtype++) {
+    const char *known = burn_dtype_name(dtype);
+    if (burn_dtype_bytes(dtype) && strlen(known) == length && strncmp(known, name, length) == 0) return dtype;
+  }
+  return BURN_DTYPE_DEFAULT;
+}
+
+/* "train,f16"; false after a word that is none. */
+static bool read_need(const char *text, Need *need) {
+  *need = (Need){.train = false};
+  while (*text) {
+    const size_t length = strcspn(text, ",");
+    const BurnDType dtype = dtype_named(text, length);
+    const bool train = length == 5 && strncmp(text, "train", 5) == 0, infer = length == 5 && strncmp(text, "infer", 5) == 0;
+    if (!dtype && !train && !infer) {
+      fprintf(stderr, "burn doctor: the need '%.*s' is unknown; it is train, infer, or a dtype such as f16\n", (int)length, text);
+      return false;
+    }
+    need->train = need->train || train;
+    if (dtype && need->dtype_count < BURN_DTYPE_LIMIT) need->dtypes[need->dtype_count++] = dtype;
+    text += length + (text[length] == ',');
+  }
+  return true;
+}
+
+/* Opens a stack as a program with the need would. What is in the way goes to `problem`, "" if nothing is. */
+static void try_stack(const char *stack, const Need *need, char *opened, size_t opened_bytes, char *problem, size_t bytes) {
+  BurnDevice *device = need->train ? burn_device_open_training(stack) : burn_device_open(stack);
+  const BurnStatus status = burn_device_status(device);
+  snprintf(opened, opened_bytes, "%s", status == BURN_OK ? burn_device_name(device) : "");
+  snprintf(problem, bytes, "%s", status == BURN_OK ? "" : burn_status_message(status));
+  const BurnBackend *top = burn_device_backend(device);
+  for (size_t i = 0; top && i < need->dtype_count && !problem[0]; i++) {
+    const uint32_t wanted = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+    if ((top->dtype_usage(top->self, need->dtypes[i]) & wanted) == wanted) continue;
+    snprintf(problem, bytes, "%s cannot compute in %s", burn_device_name(device), burn_dtype_name(need->dtypes[i]));
+  }
+  burn_device_close(device);
+}
+
+/* Every backend that was found, best first as far as scores go, and whether it would do. */
+static cJSON *candidates(const Need *need) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (strcmp(info->kind, "backend") != 0) continue;
+    char opened[256], problem[512];
+    snprintf(problem, sizeof problem, "%s", info->reason);
+    if (info->usable) try_stack(info->name, need, opened, sizeof opened, problem, sizeof problem);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "name", info->name);
+    cJSON_AddNumberToObject(object, "score", info->score);
+    cJSON_AddBoolToObject(object, "suits", info->usable && !problem[0]);
+    cJSON_AddStringToObject(object, "problem", problem);
+    cJSON_AddItemToArray(list, object);
+  }
+  return list;
+}
+
+static cJSON *choice(const char *argument, const char *need_text, const Need *need) {
+  char stack[1024] = "", opened[1024] = "", problem[1024];
+  const char *source = "";
+  const BurnStatus status = burn_stack_choice(argument, stack, sizeof stack, &source);
+  snprintf(problem, sizeof problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
+  if (status == BURN_OK) try_stack(argument, need, opened, sizeof opened, problem, sizeof problem);
+  cJSON *object = cJSON_CreateObject();
+  cJSON_AddStringToObject(object, "need", need_text);
+  cJSON_AddStringToObject(object, "stack", stack);
+  cJSON_AddStringToObject(object, "source", source);
+  cJSON_AddStringToObject(object, "opened", opened);
+  cJSON_AddBoolToObject(object, "autodiff_added", strcmp(stack, opened) != 0 && strstr(opened, "autodiff") && !strstr(stack, "autodiff"));
+  cJSON_AddBoolToObject(object, "suits", !problem[0]);
+  cJSON_AddStringToObject(object, "problem", problem);
+  cJSON_AddItemToObject(object, "candidates", candidates(need));
+  return object;
+}
+
+int command_doctor(int argc, char **argv) {
+  static const char usage[] =
+      "usage: burn doctor [--need train|infer|DTYPE,...] [--stack S] [--json]\n"
+      "explains this machine: places, plugins and why-nots, devices, drivers, settings, and the stack a program would get.\n"
+      "Exits 1 if that stack cannot be opened or lacks what is needed.";
+  const char *need_text = "infer", *stack = NULL;
+  bool json = false;
+  const Argument arguments[] = {
+      {"need", ARGUMENT_TEXT, &need_text, "N", "what the program does: train, infer, f16, or several as train,f16"},
+      {"stack", ARGUMENT_TEXT, &stack, "S", "the stack that the program names itself"},
+      {"json", ARGUMENT_FLAG, &json, NULL, "machine-readable output"},
+  };
+  int status;
+  Need need;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status)) return status;
+  if (!read_need(need_text, &need)) return COMMAND_USAGE;
+  char abi[32];
+  cJSON *root = cJSON_CreateObject();
+  snprintf(abi, sizeof abi, "%u.%u", BURN_ABI_MAJOR, BURN_ABI_MINOR);
+  cJSON_AddStringToObject(root, "version", burn_version());
+  cJSON_AddStringToObject(root, "abi", abi);
+  cJSON_AddItemToObject(root, "machine", machine());
+  cJSON_AddItemToObject(root, "drivers", drivers());
+  cJSON_AddItemToObject(root, "environment", environment());
+  cJSON_AddItemToObject(root, "settings", settings());
+  cJSON_AddItemToObject(root, "places", places());
+  cJSON_AddItemToObject(root, "plugins", plugins());
+  cJSON_AddItemToObject(root, "choice", choice(stack, need_text, &need));
+  const bool suits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "choice"), "suits"));
+  if (json) {
+    status = command_print_json(root);
+  } else {
+    doctor_print(root);
+    cJSON_Delete(root);
+  }
+  return status != COMMAND_OK ? status : suits ? COMMAND_OK : COMMAND_FAILED;
+}

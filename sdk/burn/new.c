@@ -1,0 +1,297 @@
+/* new.c - burn new: writes out a backend, decorator or kernel pack that builds, from the templates beside this program.
+ *
+ * A template is a flat folder of text files, a working project under a name of its own (the placeholder). Copying replaces the
+ * placeholder by the new name, in file names and identifiers: my_kernels_test.c, burn_my_kernels, MyKernels, MY_KERNELS. */
+#define _GNU_SOURCE /* readlink, realpath */
+#include "command.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_MOST = 32, FILE_BYTES_MOST = 1 << 20 };
+
+typedef struct Template {
+  const char *kind;        /* what the user types, and the folder's name */
+  const char *placeholder; /* the name to be replaced */
+  const char *what;
+  bool is_english; /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are meant */
+} Template;
+static const Template templates[] = {
+    {"backend", "reference", "backend", true},
+    {"decorator", "my_decorator", "decorator", false},
+    {"kernels", "my_kernels", "kernel pack", false},
+};
+enum { TEMPLATE_COUNT = sizeof templates / sizeof templates[0] };
+
+/* One name in the three ways in which sources write it. */
+typedef struct Spelling {
+  char lower[NAME_MOST + 1], upper[NAME_MOST + 1], camel[NAME_MOST + 1];
+} Spelling;
+
+static Spelling spelling_of(const char *name) {
+  Spelling s = {.lower = ""};
+  size_t camel = 0;
+  bool starts_word = true;
+  for (size_t i = 0; name[i] && i < NAME_MOST; i++) {
+    s.lower[i] = name[i];
+    s.upper[i] = (char)toupper((unsigned char)name[i]);
+    if (name[i] != '_') s.camel[camel++] = starts_word ? s.upper[i] : name[i];
+    starts_word = name[i] == '_';
+  }
+  return s;
+}
+
+/* -- names ------------------------------------------------------------------------------------------------------------------ */
+
+/* Why `name` cannot be a plugin's; NULL if it can. */
+static const char *name_problem(const char *name) {
+  static char problem[256];
+  const size_t length = strlen(name);
+  if (length > NAME_MOST) return "is longer than 32 letters";
+  if (!islower((unsigned char)name[0])) return "must start with a letter a-z";
+  if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) return "may have only a-z, 0-9 and _";
+  if (name[length - 1] == '_' || strstr(name, "__")) return "may not end with _ or have two of them in a row";
+  if (strcmp(name, "burn") == 0 || strncmp(name, "burn_", 5) == 0) return "must not be Burn's own prefix";
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (strcmp(info->name, name) != 0) continue;
+    snprintf(problem, sizeof problem, "is taken by %s", info->path);
+    return problem;
+  }
+  return NULL;
+}
+
+/* -- replacing -------------------------------------------------------------------------------------------------------------- */
+
+/* A growing text; `failed` once there was no memory. */
+typedef struct Text {
+  char *bytes;
+  size_t length, capacity;
+  bool failed;
+} Text;
+
+static void text_add(Text *text, const char *bytes, size_t count) {
+  if (text->failed) return;
+  if (text->length + count + 1 > text->capacity) {
+    const size_t capacity = (text->length + count + 1) * 2;
+    char *more = realloc(text->bytes, capacity);
+    text->failed = !more;
+    if (!more) return;
+    text->bytes = more;
+    text->capacity = capacity;
+  }
+  memcpy(text->bytes + text->length, bytes, count);
+  text->length += count;
+  text->bytes[text->length] = '\0';
+}
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Length of `old` if the word begins with it and it ends there, or at something that starts a new part of the name. */
+static size_t match(const char *word, size_t length, const char *old, bool camel) {
+  const size_t size = strlen(old);
+  if (length < size || strncmp(word, old, size) != 0) return 0;
+  if (length == size) return size;
+  return (camel ? isupper((unsigned char)word[size]) : word[size] == '_') ? size : 0;
+}
+
+/* One word of the text with the placeholder in it replaced. `prose`: leave the bare lower-case word alone, unless " backend"
+ * follows. */
+static void add_word(Text *out, const char *word, size_t length, const Spelling *old, const Spelling *new, bool prose) {
+  const size_t skip = length > 5 && strncmp(word, "burn_", 5) == 0 ? 5 : 0;
+  size_t size = match(word + skip, length - skip, old->lower, false);
+  const char *by = new->lower;
+  if (size == length && prose && strncmp(word + length, " backend", 8) != 0) size = 0;
+  if (size == 0 && (size = match(word + skip, length - skip, old->upper, false)) > 0) by = new->upper;
+  if (size == 0 && (size = match(word + skip, length - skip, old->camel, true)) > 0) by = new->camel;
+  text_add(out, word, skip);
+  if (size > 0) text_add(out, by, strlen(by));
+  text_add(out, word + skip + size, length - skip - size);
+}
+
+/* `prose_in_comments`: see Template.is_english. */
+static Text replace(const char *from, const Spelling *old, const Spelling *new, bool prose_in_comments) {
+  Text out = {NULL, 0, 0, false};
+  bool comment = false;
+  while (*from) {
+    size_t length = 0;
+    while (is_word(from[length])) length++;
+    if (length > 0) {
+      add_word(&out, from, length, old, new, comment);
+      from += length;
+      continue;
+    }
+    if (prose_in_comments && strncmp(from, comment ? "*/" : "/*", 2) == 0) comment = !comment;
+    text_add(&out, from++, 1);
+  }
+  if (!out.bytes) text_add(&out, "", 0);
+  return out;
+}
+
+/* -- files ------------------------------------------------------------------------------------------------------------------ */
+
+static bool complain(const char *what, const char *path) {
+  fprintf(stderr, "burn new: %s '%s': %s\n", what, path, strerror(errno));
+  return false;
+}
+
+/* The whole file as a text, malloc'd; NULL after a complaint. */
+static char *read_text(const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = file ? malloc(FILE_BYTES_MOST) : NULL;
+  if (!text) {
+    (void)complain("cannot read", path);
+    if (file) fclose(file);
+    return NULL;
+  }
+  const size_t bytes = fread(text, 1, FILE_BYTES_MOST - 1, file);
+  const bool whole = feof(file) && !ferror(file);
+  fclose(file);
+  text[bytes] = '\0';
+  if (whole) return text;
+  fprintf(stderr, "burn new: cannot read all of '%s'\n", path);
+  free(text);
+  return NULL;
+}
+
+static bool write_text(const char *path, const Text *text) {
+  FILE *file = fopen(path, "wx");
+  if (!file) return complain("cannot write", path);
+  const bool written = fwrite(text->bytes, 1, text->length, file) == text->length;
+  if (fclose(file) == 0 && written) return true;
+  return complain("cannot write", path);
+}
+
+static bool ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), size = strlen(end);
+  return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+/* From where to where, and which name becomes which. */
+typedef struct Copy {
+  const char *from, *to;
+  Spelling old, new;
+  bool is_english;
+} Copy;
+
+static bool copy_file(const Copy *copy, const char *name) {
+  char from[PATH_MAX], to[PATH_MAX];
+  Text new_name = replace(name, &copy->old, &copy->new, false), content = {NULL, 0, 0, false};
+  const bool fits = !new_name.failed && snprintf(from, sizeof from, "%s/%s", copy->from, name) < PATH_MAX &&
+                    snprintf(to, sizeof to, "%s/%s", copy->to, new_name.bytes) < PATH_MAX;
+  char *text = fits ? read_text(from) : NULL;
+  const bool is_c = ends_with(name, ".c") || ends_with(name, ".h") || ends_with(name, ".def");
+  if (text) content = replace(text, &copy->old, &copy->new, is_c && copy->is_english);
+  bool done = text && !content.failed;
+  if (done) {
+    done = write_text(to, &content);
+  } else if (!fits || text) {
+    fprintf(stderr, "burn new: no memory, or a path too long, for '%s'\n", name);
+  }
+  free(new_name.bytes);
+  free(content.bytes);
+  free(text);
+  return done;
+}
+
+static bool copy_folder(const Copy *copy) {
+  DIR *stream = opendir(copy->from);
+  if (!stream) return complain("cannot open the templates", copy->from);
+  bool done = true;
+  size_t count = 0;
+  for (struct dirent *entry; done && (entry = readdir(stream));) {
+    if (entry->d_name[0] == '.') continue;
+    done = copy_file(copy, entry->d_name);
+    count++;
+  }
+  closedir(stream);
+  if (done && count == 0) fprintf(stderr, "burn new: the template folder '%s' is empty\n", copy->from);
+  return done && count > 0;
+}
+
+/* share/burn/templates/<kind> beside the folder this program lies in, installed and in a build folder alike. */
+static bool template_folder(const char *kind, char *out, size_t bytes) {
+  char program[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length <= 0) return complain("cannot find the folder of", "burn");
+  program[length] = '\0';
+  for (int i = 0; i < 2; i++) {
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+  }
+  if ((size_t)snprintf(out, bytes, "%s/share/burn/templates/%s", program, kind) >= bytes) return false;
+  if (access(out, R_OK) == 0) return true;
+  return complain("cannot open the templates", out);
+}
+
+static bool is_empty_folder(const char *path) {
+  DIR *stream = opendir(path);
+  if (!stream) return false;
+  bool empty = true;
+  for (struct dirent *entry; empty && (entry = readdir(stream));) {
+    empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+  }
+  closedir(stream);
+  return empty;
+}
+
+/* A new folder, or one that is empty. */
+static bool make_folder(const char *path) {
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && is_empty_folder(path))) return true;
+  if (errno != EEXIST) return complain("cannot make the folder", path);
+  fprintf(stderr, "burn new: '%s' exists and is not empty; name another place with --dir\n", path);
+  return false;
+}
+
+/* -- the command ------------------------------------------------------------------------------------------------------------ */
+
+static const Template *find_template(const char *kind) {
+  for (size_t i = 0; kind && i < TEMPLATE_COUNT; i++) {
+    if (strcmp(templates[i].kind, kind) == 0) return &templates[i];
+  }
+  return NULL;
+}
+
+static void print_next(const Template *template, const char *name, const char *folder) {
+  printf("wrote the %s '%s' to %s. Next:\n\n", template->what, name, strcmp(folder, ".") == 0 ? "this folder" : folder);
+  if (strcmp(folder, ".") != 0) printf("  cd %s\n", folder);
+  printf("  cmake -B b && cmake --build b && ctest --test-dir b --output-on-failure\n"
+         "  BURN_PLUGIN_PATH=b burn doctor\n"
+         "\nREADME.md there says what is in each file.\n");
+}
+
+int command_new(int argc, char **argv) {
+  static const char usage[] =
+      "usage: burn new backend|decorator|kernels NAME [--dir DIR]\n"
+      "writes out a plugin NAME that builds, with its test: into the current folder if that is empty, else into NAME/";
+  const char *positions[2] = {NULL, NULL}, *folder = NULL;
+  const Argument arguments[] = {{"dir", ARGUMENT_TEXT, &folder, "DIR", "write there instead: a new or an empty folder"}};
+  int status;
+  if (!command_parse(argc, argv, usage, arguments, 1, positions, 2, &status)) return status;
+  const Template *template = find_template(positions[0]);
+  const char *name = positions[1];
+  if (!template || !name) {
+    if (positions[0] && !template) fprintf(stderr, "burn new: there is no template '%s'\n", positions[0]);
+    fprintf(stderr, "%s\n", usage);
+    return COMMAND_USAGE;
+  }
+  const char *problem = name_problem(name);
+  if (problem) {
+    fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
+    return COMMAND_USAGE;
+  }
+  char from[PATH_MAX];
+  if (!template_folder(template->kind, from, sizeof from)) return COMMAND_FAILED;
+  if (!folder) folder = is_empty_folder(".") ? "." : name;
+  const Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english};
+  if (!make_folder(folder) || !copy_folder(&copy)) return COMMAND_FAILED;
+  print_next(template, name, folder);
+  return COMMAND_OK;
+}

@@ -1,0 +1,106 @@
+/* my_decorator.c - a decorator: a layer that counts the calls which pass through it, and runs one op in a way of its own.
+ *
+ * A stack text puts it on top of any backend or other layer: my_decorator<ndarray>, autodiff<my_decorator<ndarray>>. It hands
+ * out no tensors of its own, so everything but the functions below comes from pass_through.h, and ops that it has never heard
+ * of pass through as they are. Change `my_submit` to make it yours. */
+#include "my_decorator.h"
+
+#include <burn/plugin/build.h>
+#include <burn/plugin/pass_through.h>
+#include <burn/plugin/plugin.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The state of one opened layer. Calls come from any thread, so the counts are atomic. */
+typedef struct MyDecorator {
+  BurnLayer layer; /* first: pass_through.h finds it here */
+  _Atomic uint64_t calls, replaced;
+  char name[64];
+} MyDecorator;
+
+/* -- what it does -------------------------------------------------------------------------------------------------------- */
+
+/* x - y written as x + (-y), which gives the same bits. build.h runs ops on the layer below; a failure of any of them sticks
+ * and is what burn_builder_finish returns. */
+static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(my->layer.host, my->layer.next);
+  BurnPrimitive *negative = burn_build_op1(&b, BURN_OP_neg, call->inputs[1]);
+  BurnPrimitive *result = burn_build_add(&b, call->inputs[0], negative);
+  return burn_builder_finish(&b, call, &result);
+}
+
+/* Every op comes through here: look at it, change it, run something else, and call host->invoke to pass it on. Not
+ * next->submit: invoke takes care of ops that the layer below lacks. */
+static BurnStatus BURN_CALL my_submit(void *self, const BurnOpCall *call) {
+  MyDecorator *my = (MyDecorator *)self;
+  atomic_fetch_add(&my->calls, 1);
+  if (call->op != BURN_OP_sub) return my->layer.host->invoke(my->layer.next, call);
+  atomic_fetch_add(&my->replaced, 1);
+  return replace_sub(my, call);
+}
+
+/* -- what programs may ask ------------------------------------------------------------------------------------------------ */
+
+static uint64_t BURN_CALL get_calls(void *self) { return atomic_load(&((MyDecorator *)self)->calls); }
+static uint64_t BURN_CALL get_replaced(void *self) { return atomic_load(&((MyDecorator *)self)->replaced); }
+
+static const MyDecoratorCounts counts = {sizeof(MyDecoratorCounts), 1, get_calls, get_replaced};
+
+static int32_t BURN_CALL my_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (strcmp(name, "my_decorator.counts") != 0 || min_version > counts.version) return 0;
+  out->table = &counts;
+  out->self = self;
+  return 1;
+}
+
+/* -- life ------------------------------------------------------------------------------------------------------------------- */
+
+static void BURN_CALL my_close(void *self) {
+  MyDecorator *my = (MyDecorator *)self;
+  my->layer.host->free(my, sizeof *my);
+}
+
+/* Called for every stack that names the layer. `next` is what lies below, and stays until after close. */
+static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
+                                    BurnBackend *out) {
+  (void)options; /* there are none: host->option(options, "key") would read my_decorator:key=value */
+  (void)owner;   /* for layers with tensors of their own */
+  MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
+  if (!my) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "my_decorator: no memory");
+  memset(my, 0, sizeof *my);
+  my->layer.host = host;
+  my->layer.next = next;
+  atomic_init(&my->calls, 0);
+  atomic_init(&my->replaced, 0);
+  snprintf(my->name, sizeof my->name, "my_decorator on %s", next->name);
+  burn_layer_forward(out, &my->layer);
+  out->name = my->name;
+  out->submit = my_submit;
+  out->get_interface = my_get_interface;
+  out->close = my_close;
+  return BURN_OK;
+}
+
+/* -- the plugin ------------------------------------------------------------------------------------------------------------- */
+
+static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
+
+static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_LAYER,
+    .name = "my_decorator", /* must be that of the file, burn_my_decorator.so */
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "counts the ops that pass, and computes x - y as x + (-y)",
+    .get_interface = plugin_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)
