@@ -3,18 +3,22 @@
 
 bool burn__process_is_privileged(void) { return false; }
 
-BurnStatus burn__plugin_file_check(const char *path) {
+BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
+  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
   return BURN_FAIL(UNIMPLEMENTED, "'%s': this is a static build, which loads no plugins; link the plugin in", path);
 }
 
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out) {
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
   (void)out;
-  return burn__plugin_file_check(path);
+  return burn__plugin_file_check(path, why_not);
 }
 
 char *burn__own_folder(void) { return NULL; }
 
-BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count) {
+char *burn__absolute_path(const char *path) { return burn__text_copy(path); }
+
+BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists) {
+  *exists = false;
   (void)folder;
   *names = NULL;
   *count = 0;

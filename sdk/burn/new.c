@@ -105,7 +105,8 @@ static size_t match(const char *word, size_t length, const char *old, bool camel
 /* One word of the text with the placeholder in it replaced. `prose`: leave the bare lower-case word alone, unless " backend"
  * follows. */
 static void add_word(Text *out, const char *word, size_t length, const Spelling *old, const Spelling *new, bool prose) {
-  const size_t skip = length > 5 && strncmp(word, "burn_", 5) == 0 ? 5 : 0;
+  const bool has_prefix = length > 5 && (strncmp(word, "burn_", 5) == 0 || strncmp(word, "BURN_", 5) == 0);
+  const size_t skip = has_prefix ? 5 : 0;
   size_t size = match(word + skip, length - skip, old->lower, false);
   const char *by = new->lower;
   if (size == length && prose && strncmp(word + length, " backend", 8) != 0) size = 0;

@@ -36,23 +36,29 @@ static void check_ndarray_works(void) {
  */
 
 typedef struct Fault {
-  const char *name;   /* of the file, and of the entry */
-  const char *reason; /* a part of it */
+  const char *name;    /* of the file, and of the entry */
+  const char *why_not; /* the word of why_not.def */
+  const char *reason;  /* a part of it */
 } Fault;
 
 static const Fault faults[] = {
-    {"no_symbol", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
-    {"wrong_major", "it is built for plugin ABI 1.2, this is 0.2: rebuild it"},
-    {"new_host", "it needs plugin ABI 0.99 or newer, this is 0.2: update Burn"},
-    {"old_minor", "it is built for plugin ABI 0.1, the oldest served is 0.2"},
-    {"short_descriptor", "its descriptor has 16 bytes, at least"},
-    {"unknown_kind", "its kind 7 is unknown"},
-    {"no_interface", "it says it is a backend but has no interface burn.backend"},
-    {"short_interface", "its interface burn.backend has 8 bytes, at least"},
-    {"other_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else.so"},
-    {"null_descriptor", "its entry function returned no descriptor"},
-    {"no_version", "its descriptor lacks a name, a version or get_interface"},
+    {"no_symbol", "no_entry", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
+    {"wrong_major", "abi_too_new", "it is built for plugin ABI 1.2, this is 0.2: rebuild it"},
+    {"new_host", "abi_too_new", "it needs plugin ABI 0.99 or newer, this is 0.2: update Burn"},
+    {"old_minor", "abi_too_old", "it is built for plugin ABI 0.1, the oldest served is 0.2"},
+    {"short_descriptor", "bad_descriptor", "its descriptor has 16 bytes, at least"},
+    {"unknown_kind", "unknown_kind", "its kind 7 is unknown"},
+    {"no_interface", "no_interface", "it says it is a backend but has no interface burn.backend"},
+    {"short_interface", "bad_interface", "its interface burn.backend has 8 bytes, at least"},
+    {"other_name", "wrong_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else.so"},
+    {"null_descriptor", "no_descriptor", "its entry function returned no descriptor"},
+    {"no_version", "bad_descriptor", "its descriptor lacks a name, a version or get_interface"},
 };
+
+static void check_word(const BurnPluginInfo *info, const char *word) {
+  CHECK(strcmp(info->why_not, word) == 0, "%s is refused as '%s', expected '%s'", info->name, info->why_not, word);
+  CHECK(info->help[0], "%s: no word on what to do", info->name);
+}
 
 static void check_refused(const Fault *fault) {
   const BurnPluginInfo *info = find(fault->name, NULL);
@@ -62,6 +68,7 @@ static void check_refused(const Fault *fault) {
         "%s is described as %s %s", fault->name, info->kind, info->version);
   check_contains(info->path, fault->name);
   check_contains(info->reason, fault->reason);
+  check_word(info, fault->why_not);
   BurnDevice *device = burn_device_open(fault->name);
   const BurnStatus status = burn_device_status(device);
   CHECK(burn_status_code(status) == BURN_STATUS_INCOMPATIBLE, "%s", burn_status_message(status));
@@ -127,12 +134,15 @@ static void list_files(void *context) {
   const BurnPluginInfo *info = find("text", NULL);
   CHECK(info && !info->usable, "text");
   check_contains(info->reason, "cannot be loaded: ");
+  check_word(info, "not_loadable");
   info = find("empty", NULL);
   CHECK(info && !info->usable, "empty");
   check_contains(info->reason, "cannot be loaded: ");
+  check_word(info, "not_loadable");
   info = find("writable", NULL);
   CHECK(info && !info->usable, "writable");
   check_contains(info->reason, "can be written by anybody (chmod o-w it)");
+  check_word(info, "unsafe");
   CHECK(!find("note", NULL) && !find("other", NULL), "names that do not fit burn_*.so must not be listed");
   check_ndarray_works();
 }
@@ -187,6 +197,7 @@ static void list_duplicates(void *context) {
   CHECK(hidden && !hidden->usable, "the second one must be hidden");
   check_contains(hidden->reason, "hidden by ");
   check_contains(hidden->reason, first);
+  check_word(hidden, "hidden");
   CHECK(strcmp(burn_plugin_search_path()[0], first) == 0, "%s", burn_plugin_search_path()[0]);
   CHECK(strcmp(burn_plugin_search_path()[1], broken_folder) == 0, "%s", burn_plugin_search_path()[1]);
 }
@@ -214,6 +225,7 @@ static void check_order(void *context) {
   CHECK(!burn_plugin_info(count), "there is an entry after the last");
   const BurnPluginInfo *ndarray = find("ndarray", NULL), *trace = find("trace", NULL);
   CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1, "ndarray");
+  CHECK(!ndarray->why_not[0] && !ndarray->help[0], "a usable plugin has a why-not: %s", ndarray->why_not);
   CHECK(trace && strcmp(trace->kind, "decorator") == 0 && trace->usable && trace->description[0], "trace");
   check_contains(ndarray->path, good_folder);
 }
@@ -223,18 +235,22 @@ static void test_the_list_is_sorted(void **state) {
   forked(check_order, NULL);
 }
 
+/* Whoever sets BURN_PLUGIN_PATH is in the folder it starts from. */
 static void relative_folder(void *context) {
   (void)context;
-  search_in("some/relative/folder", true);
-  CHECK(burn_plugin_count() == 0 && !burn_plugin_search_path()[0], "a relative folder was searched");
-  BurnDevice *device = burn_device_open(NULL);
-  const BurnStatus status = burn_device_status(device);
-  CHECK(burn_status_code(status) == BURN_STATUS_NOT_FOUND, "%s", burn_status_message(status));
-  check_contains(burn_status_message(status), "There are: none");
-  burn_device_close(device);
+  CHECK(chdir(BURN_BUILD_DIR "/tests") == 0, "no " BURN_BUILD_DIR "/tests");
+  search_in("some/where::broken_plugins", true);
+  CHECK(burn_plugin_place_count() == 2 && !burn_plugin_place(2), "%zu places", burn_plugin_place_count());
+  const BurnPluginPlace *missing = burn_plugin_place(0), *found = burn_plugin_place(1);
+  check_contains(missing->path, "/tests/some/where");
+  CHECK(!missing->exists && missing->file_count == 0 && !missing->problem[0], "%s: %s", missing->path, missing->problem);
+  check_contains(found->path, "/tests/broken_plugins");
+  CHECK(found->path[0] == '/' && found->exists && found->file_count > 10, "%s: %zu", found->path, found->file_count);
+  CHECK(strcmp(found->source, "BURN_PLUGIN_PATH") == 0, "%s", found->source);
+  CHECK(find("mini", found->path) && find("mini", found->path)->usable, "mini was not found");
 }
 
-static void test_relative_folders_are_ignored(void **state) {
+static void test_relative_folders_start_at_the_working_directory(void **state) {
   (void)state;
   forked(relative_folder, NULL);
 }
@@ -379,7 +395,7 @@ int main(void) {
       cmocka_unit_test(test_a_folder_that_anybody_can_write),
       cmocka_unit_test(test_the_first_of_a_name_wins),
       cmocka_unit_test(test_the_list_is_sorted),
-      cmocka_unit_test(test_relative_folders_are_ignored),
+      cmocka_unit_test(test_relative_folders_start_at_the_working_directory),
       cmocka_unit_test(test_plugin_add),
       cmocka_unit_test(test_training_without_the_autodiff_plugin),
       cmocka_unit_test(test_a_small_backend_carries_composite_ops),

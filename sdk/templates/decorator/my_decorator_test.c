@@ -17,7 +17,7 @@ static void expect(const char *what, double value, double expected) {
 
 /* The one value of a tensor. Takes x. */
 static double value_of(BurnTensor *x) {
-  double value = NAN;
+  double value = (double)NAN;
   const BurnStatus status = burn_read_scalar(x, &value);
   if (status != BURN_OK) printf("%s\n", burn_status_message(status));
   return value;
@@ -50,7 +50,7 @@ static void test_gradient(void) {
   BurnGradients *gradients = NULL;
   const BurnStatus status = burn_backward(y, &gradients);
   if (status != BURN_OK) printf("%s\n", burn_status_message(status));
-  expect("the gradient", status == BURN_OK ? value_of(burn_grad(x, gradients)) : NAN, -5);
+  expect("the gradient", status == BURN_OK ? value_of(burn_grad(x, gradients)) : (double)NAN, -5);
   burn_gradients_drop(gradients);
   burn_drop(x);
   burn_device_close(device);

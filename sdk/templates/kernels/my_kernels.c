@@ -48,13 +48,11 @@ static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const Bur
 static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *grad = call->output_grads[0];
-  BurnPrimitive *scaled = call->needed & 2u ? burn_build_scalar(&b, BURN_OP_mul_scalar, grad, call->attrs[0].value.f64) : NULL;
+  BurnPrimitive *scaled = NULL;
+  if (call->needed & 2u) scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, grad, call->attrs[0].value.f64);
+  /* Given out last, when nothing can fail any more: a rule gives all or nothing. */
   if (call->needed & 1u) call->input_grads[0] = burn_build_give(&b, grad);
-  if (call->needed & 2u) call->input_grads[1] = burn_build_give(&b, scaled);
-  if (b.status != BURN_OK && call->input_grads[0]) { /* a failed rule gives nothing */
-    backend->release(backend->self, call->input_grads[0]);
-    call->input_grads[0] = NULL;
-  }
+  call->input_grads[1] = burn_build_give(&b, scaled);
   return burn_builder_end(&b);
 }
 

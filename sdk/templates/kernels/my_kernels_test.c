@@ -45,12 +45,16 @@ static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs)
   }
 }
 
+/* Our op against plain ops. Takes x and y. */
+static void compare(const char *what, BurnTensor *x, BurnTensor *y) {
+  BurnTensor *ours = scaled_add(burn_clone(x), burn_clone(y), FACTOR), *theirs = plain(x, y, FACTOR);
+  expect_equal(what, ours, theirs);
+}
+
 static void test_values(BurnDevice *device, BurnDType dtype) {
-  BurnTensor *x = numbers(device, -2, dtype), *y = numbers(device, 1, dtype);
-  expect_equal(burn_dtype_name(dtype), scaled_add(burn_clone(x), burn_clone(y), FACTOR), plain(burn_clone(x), burn_clone(y), FACTOR));
-  x = burn_transpose(x); /* views: the kernel must look at strides */
-  y = burn_transpose(y);
-  expect_equal("transposed", scaled_add(burn_clone(x), burn_clone(y), FACTOR), plain(x, y, FACTOR));
+  compare(burn_dtype_name(dtype), numbers(device, -2, dtype), numbers(device, 1, dtype));
+  /* Views: the kernel must look at strides. */
+  compare("transposed", burn_transpose(numbers(device, -2, dtype)), burn_transpose(numbers(device, 1, dtype)));
 }
 
 static void test_gradients(void) {
