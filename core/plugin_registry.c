@@ -1,9 +1,9 @@
 /* plugin_registry.c - which plugins there are: found once, loaded when asked for, refused with a reason.
  *
  * Order, the first of a name wins: linked in, burn_plugin_add, BURN_PLUGIN_PATH, folders named in the user's and the system's
- * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH, whose folders
- * may be relative to the working directory: whoever sets it is here; the others must be absolute. A plugin that cannot be used is kept
- * as an entry with its reason; it is fatal only to whoever asked for it by name. */
+ * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH, whose
+ * folders may be relative to the working directory: whoever sets it is here; the others must be absolute. A plugin that cannot be
+ * used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
 #include "core_internal.h"
 
 #include <burn/plugin/kernels.h>

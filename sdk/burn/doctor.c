@@ -11,7 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* -- the machine ------------------------------------------------------------------------------------------------------------ */
+/* -- the machine ------------------------------------------------------------------------------------------------------------
+ */
 
 /* The value of the first line of /proc/cpuinfo that starts with `key`, or "". */
 static const char *cpu_info(const char *key, char *line, int bytes) {
@@ -37,8 +38,9 @@ static bool has_word(const char *text, const char *word) {
 
 /* Instruction sets that kernels here are or may be built for. */
 static cJSON *cpu_features(void) {
-  static const char *const wanted[] = {"sse4_2", "avx",         "avx2",     "fma",  "f16c",  "avx512f", "avx512bw", "avx512vl",
-                                       "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "asimdhp", "bf16",    "sve"};
+  static const char *const wanted[] = {"sse4_2",   "avx",      "avx2",     "fma",         "f16c",
+                                       "avx512f",  "avx512bw", "avx512vl", "avx512_bf16", "avx512_fp16",
+                                       "amx_tile", "asimd",    "asimdhp",  "bf16",        "sve"};
   static char line[16384];
   cJSON *list = cJSON_CreateArray();
   const char *flags = cpu_info("flags", line, sizeof line);
@@ -92,7 +94,8 @@ static cJSON *drivers(void) {
   return list;
 }
 
-/* -- what has a say ----------------------------------------------------------------------------------------------------------- */
+/* -- what has a say -----------------------------------------------------------------------------------------------------------
+ */
 
 static cJSON *environment(void) {
   static const struct {
@@ -158,7 +161,8 @@ static cJSON *plugins(void) {
   return list;
 }
 
-/* -- what a program needs ------------------------------------------------------------------------------------------------------ */
+/* -- what a program needs
+ * ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Need {
   bool train;
@@ -182,7 +186,8 @@ static bool read_need(const char *text, Need *need) {
     const BurnDType dtype = dtype_named(text, length);
     const bool train = length == 5 && strncmp(text, "train", 5) == 0, infer = length == 5 && strncmp(text, "infer", 5) == 0;
     if (!dtype && !train && !infer) {
-      fprintf(stderr, "burn doctor: the need '%.*s' is unknown; it is train, infer, or a dtype such as f16\n", (int)length, text);
+      fprintf(stderr, "burn doctor: the need '%.*s' is unknown; it is train, infer, or a dtype such as f16\n", (int)length,
+              text);
       return false;
     }
     need->train = need->train || train;
@@ -237,7 +242,8 @@ static cJSON *choice(const char *argument, const char *need_text, const Need *ne
   cJSON_AddStringToObject(object, "stack", stack);
   cJSON_AddStringToObject(object, "source", source);
   cJSON_AddStringToObject(object, "opened", opened);
-  cJSON_AddBoolToObject(object, "autodiff_added", strcmp(stack, opened) != 0 && strstr(opened, "autodiff") && !strstr(stack, "autodiff"));
+  cJSON_AddBoolToObject(object, "autodiff_added",
+                        strcmp(stack, opened) != 0 && strstr(opened, "autodiff") && !strstr(stack, "autodiff"));
   cJSON_AddBoolToObject(object, "suits", !problem[0]);
   cJSON_AddStringToObject(object, "problem", problem);
   cJSON_AddItemToObject(object, "candidates", candidates(need));

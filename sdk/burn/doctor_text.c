@@ -26,8 +26,8 @@ static void print_drivers(const cJSON *drivers) {
   const cJSON *driver;
   printf("drivers\n");
   cJSON_ArrayForEach(driver, drivers) {
-    printf("  %-14s %s (%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found", text(driver, "library"),
-           text(driver, "use"));
+    printf("  %-14s %s (%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found",
+           text(driver, "library"), text(driver, "use"));
   }
 }
 
@@ -46,7 +46,11 @@ static void print_settings(const cJSON *files) {
   printf("settings, the first that names a backend wins\n");
   cJSON_ArrayForEach(file, files) {
     const char *backend = text(file, "backend"), *problem = text(file, "problem");
-    printf("  %s: %s%s\n", text(file, "path"), !is(file, "exists") ? "not there" : backend[0] ? "backend " : "names no backend", backend);
+    printf("  %s: %s%s\n", text(file, "path"),
+           !is(file, "exists") ? "not there"
+           : backend[0]        ? "backend "
+                               : "names no backend",
+           backend);
     if (problem[0]) printf("    problem: %s\n", problem);
   }
 }
@@ -95,8 +99,8 @@ static void print_choice(const cJSON *choice) {
   const cJSON *candidate;
   printf("  backends that were found:\n");
   cJSON_ArrayForEach(candidate, get(choice, "candidates")) {
-    printf("    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"), is(candidate, "suits") ? "suits" : "does not suit: ",
-           is(candidate, "suits") ? "" : text(candidate, "problem"));
+    printf("    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"),
+           is(candidate, "suits") ? "suits" : "does not suit: ", is(candidate, "suits") ? "" : text(candidate, "problem"));
   }
 }
 

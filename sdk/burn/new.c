@@ -48,7 +48,8 @@ static Spelling spelling_of(const char *name) {
   return s;
 }
 
-/* -- names ------------------------------------------------------------------------------------------------------------------ */
+/* -- names ------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Why `name` cannot be a plugin's; NULL if it can. */
 static const char *name_problem(const char *name) {
@@ -68,7 +69,8 @@ static const char *name_problem(const char *name) {
   return NULL;
 }
 
-/* -- replacing -------------------------------------------------------------------------------------------------------------- */
+/* -- replacing --------------------------------------------------------------------------------------------------------------
+ */
 
 /* A growing text; `failed` once there was no memory. */
 typedef struct Text {
@@ -79,7 +81,7 @@ typedef struct Text {
 
 static void text_add(Text *text, const char *bytes, size_t count) {
   if (text->failed) return;
-  if (text->length + count + 1 > text->capacity) {
+  if (!text->bytes || text->length + count + 1 > text->capacity) {
     const size_t capacity = (text->length + count + 1) * 2;
     char *more = realloc(text->bytes, capacity);
     text->failed = !more;
@@ -136,7 +138,8 @@ static Text replace(const char *from, const Spelling *old, const Spelling *new, 
   return out;
 }
 
-/* -- files ------------------------------------------------------------------------------------------------------------------ */
+/* -- files ------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool complain(const char *what, const char *path) {
   fprintf(stderr, "burn new: %s '%s': %s\n", what, path, strerror(errno));
@@ -251,7 +254,8 @@ static bool make_folder(const char *path) {
   return false;
 }
 
-/* -- the command ------------------------------------------------------------------------------------------------------------ */
+/* -- the command ------------------------------------------------------------------------------------------------------------
+ */
 
 static const Template *find_template(const char *kind) {
   for (size_t i = 0; kind && i < TEMPLATE_COUNT; i++) {
@@ -263,9 +267,10 @@ static const Template *find_template(const char *kind) {
 static void print_next(const Template *template, const char *name, const char *folder) {
   printf("wrote the %s '%s' to %s. Next:\n\n", template->what, name, strcmp(folder, ".") == 0 ? "this folder" : folder);
   if (strcmp(folder, ".") != 0) printf("  cd %s\n", folder);
-  printf("  cmake -B b && cmake --build b && ctest --test-dir b --output-on-failure\n"
-         "  BURN_PLUGIN_PATH=b burn doctor\n"
-         "\nREADME.md there says what is in each file.\n");
+  printf(
+      "  cmake -B b && cmake --build b && ctest --test-dir b --output-on-failure\n"
+      "  BURN_PLUGIN_PATH=b burn doctor\n"
+      "\nREADME.md there says what is in each file.\n");
 }
 
 int command_new(int argc, char **argv) {

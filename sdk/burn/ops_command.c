@@ -6,11 +6,22 @@
 #include <string.h>
 
 /* Families of ops.def: blocks of 32 numbers. */
-static const char *const families[] = {
-    "Creation",   "One input, same shape", "Two inputs, broadcast", "One input and a scalar", "Comparison",
-    "Reductions", "Products",              "Views",                 "Moving elements",        "Activations",
-    "Layers",     "Optimizer steps",       "Running and sorting",   "Linear algebra",         "Signals",
-    "Quantization"};
+static const char *const families[] = {"Creation",
+                                       "One input, same shape",
+                                       "Two inputs, broadcast",
+                                       "One input and a scalar",
+                                       "Comparison",
+                                       "Reductions",
+                                       "Products",
+                                       "Views",
+                                       "Moving elements",
+                                       "Activations",
+                                       "Layers",
+                                       "Optimizer steps",
+                                       "Running and sorting",
+                                       "Linear algebra",
+                                       "Signals",
+                                       "Quantization"};
 enum { FAMILY_SIZE = 32, FAMILY_COUNT = sizeof families / sizeof families[0] };
 
 static const char *family_of(uint32_t op) {
@@ -24,7 +35,8 @@ static const BurnOpInfo *next_op(uint32_t op) {
   return info ? info : burn_op_info(op);
 }
 
-/* -- the words for what a BurnOpInfo says -------------------------------------------------------------------------------------- */
+/* -- the words for what a BurnOpInfo says
+ * -------------------------------------------------------------------------------------- */
 
 typedef struct Words {
   char text[320];
@@ -56,7 +68,10 @@ static const char *inputs_words(Words *words, const BurnOpInfo *info) {
   words->text[0] = '\0';
   for (uint32_t i = 0; i < info->input_count; i++) {
     char input[80];
-    snprintf(input, sizeof input, "%s%s", info->input_names[i], info->takes_list ? "..." : i >= info->input_required ? "?" : "");
+    snprintf(input, sizeof input, "%s%s", info->input_names[i],
+             info->takes_list            ? "..."
+             : i >= info->input_required ? "?"
+                                         : "");
     add(words, ", ", input);
   }
   return words->text;
@@ -66,10 +81,17 @@ static void default_words(char *out, size_t bytes, uint32_t tag, const BurnAttr 
   out[0] = '\0';
   if (value->tag == BURN_ATTR_NONE) return; /* required */
   switch (tag) {
-    case BURN_ATTR_F64: snprintf(out, bytes, " = %.9g", value->value.f64); return;
-    case BURN_ATTR_BOOL: snprintf(out, bytes, " = %s", value->value.i64 ? "true" : "false"); return;
-    case BURN_ATTR_DTYPE: snprintf(out, bytes, " = %s", burn_dtype_name((BurnDType)value->value.i64)); return;
-    default: snprintf(out, bytes, " = %" PRId64, value->value.i64);
+    case BURN_ATTR_F64:
+      snprintf(out, bytes, " = %.9g", value->value.f64);
+      return;
+    case BURN_ATTR_BOOL:
+      snprintf(out, bytes, " = %s", value->value.i64 ? "true" : "false");
+      return;
+    case BURN_ATTR_DTYPE:
+      snprintf(out, bytes, " = %s", burn_dtype_name((BurnDType)value->value.i64));
+      return;
+    default:
+      snprintf(out, bytes, " = %" PRId64, value->value.i64);
   }
 }
 
@@ -81,13 +103,15 @@ static const char *attrs_words(Words *words, const BurnOpInfo *info) {
     char value[40], attr[120];
     const uint32_t tag = info->attr_tags[i];
     default_words(value, sizeof value, tag, &info->attr_defaults[i]);
-    snprintf(attr, sizeof attr, "%s: %s%s", info->attr_names[i], tag < sizeof types / sizeof types[0] ? types[tag] : "?", value);
+    snprintf(attr, sizeof attr, "%s: %s%s", info->attr_names[i], tag < sizeof types / sizeof types[0] ? types[tag] : "?",
+             value);
     add(words, ", ", attr);
   }
   return words->text;
 }
 
-/* -- the reference page ---------------------------------------------------------------------------------------------------------- */
+/* -- the reference page
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void print_cell(const char *text) {
   printf(" ");
@@ -111,18 +135,21 @@ static void print_row(const BurnOpInfo *info) {
 
 /* Core ops only: those of kernel packs are described by whoever ships the pack. */
 static int print_markdown(void) {
-  printf("# All ops\n\n"
-         "Written by `burn ops --markdown` from the table of ops; do not edit. `x?` may be absent, `x...` is a list. An attribute\n"
-         "without a value is required; an `ints` default holds for every axis. Kinds are those that the first input (of creation\n"
-         "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no kernel.\n");
+  printf(
+      "# All ops\n\n"
+      "Written by `burn ops --markdown` from the table of ops; do not edit. `x?` may be absent, `x...` is a list. An "
+      "attribute\n"
+      "without a value is required; an `ints` default holds for every axis. Kinds are those that the first input (of creation\n"
+      "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no kernel.\n");
   uint32_t count = 0;
   const char *family = "";
   for (const BurnOpInfo *info = next_op(0); info && info->op < BURN_OP_LIMIT; info = next_op(info->op)) {
     if (strcmp(family, family_of(info->op)) != 0) {
       family = family_of(info->op);
-      printf("\n## %s\n\n| number | op | inputs | attributes | kinds | outputs | form | gradient | what |\n"
-             "|---|---|---|---|---|---|---|---|---|\n",
-             family);
+      printf(
+          "\n## %s\n\n| number | op | inputs | attributes | kinds | outputs | form | gradient | what |\n"
+          "|---|---|---|---|---|---|---|---|---|\n",
+          family);
     }
     print_row(info);
     count++;
@@ -131,7 +158,8 @@ static int print_markdown(void) {
   return COMMAND_OK;
 }
 
-/* -- routes through a stack ------------------------------------------------------------------------------------------------------ */
+/* -- routes through a stack
+ * ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
   uint32_t bit;

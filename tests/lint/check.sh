@@ -84,7 +84,7 @@ else
   say "source rules: skipped, no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck dev tests/lint/check.sh tests/bench/run.sh .ci/run || die "shellcheck"
+  shellcheck dev tests/lint/check.sh tests/bench/run.sh tests/sdk/sdk_test.sh .ci/run || die "shellcheck"
   say "shellcheck: dev and the scripts of tests/"
 fi
 say "all passed"

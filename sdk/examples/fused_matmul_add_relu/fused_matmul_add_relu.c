@@ -11,7 +11,8 @@
 
 #define OP "fused_matmul_add_relu.forward"
 
-/* -- shape and dtype -------------------------------------------------------------------------------------------------------- */
+/* -- shape and dtype --------------------------------------------------------------------------------------------------------
+ */
 
 static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, long long first, long long second) {
   char message[256];
@@ -29,8 +30,8 @@ static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call, 
     return fail(host, BURN_STATUS_INVALID_DTYPE, OP ": lhs, rhs and bias must have one dtype; cast them", 0, 0);
   }
   if (rank < 2 || rhs->rank != rank || bias->rank != rank) {
-    return fail(host, BURN_STATUS_INVALID_SHAPE, OP ": lhs, rhs and bias must have one rank of at least 2; lhs has %lld, rhs %lld",
-                rank, rhs->rank);
+    return fail(host, BURN_STATUS_INVALID_SHAPE,
+                OP ": lhs, rhs and bias must have one rank of at least 2; lhs has %lld, rhs %lld", rank, rhs->rank);
   }
   const int64_t inner = lhs->shape[rank - 1];
   if (inner != rhs->shape[rank - 2]) {
@@ -42,8 +43,8 @@ static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call, 
   for (uint32_t axis = 0; axis < rank; axis++) {
     if (axis < rank - 2) out->shape[axis] = broadcast(lhs->shape[axis], rhs->shape[axis]);
     if (out->shape[axis] < 0) {
-      return fail(host, BURN_STATUS_INVALID_SHAPE, OP ": leading axes of sizes %lld and %lld do not broadcast", lhs->shape[axis],
-                  rhs->shape[axis]);
+      return fail(host, BURN_STATUS_INVALID_SHAPE, OP ": leading axes of sizes %lld and %lld do not broadcast",
+                  lhs->shape[axis], rhs->shape[axis]);
     }
     if (bias->shape[axis] == out->shape[axis] || bias->shape[axis] == 1) continue;
     return fail(host, BURN_STATUS_INVALID_SHAPE, OP ": an axis of bias has size %lld, the result %lld; it must be that or 1",
@@ -52,7 +53,8 @@ static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call, 
   return BURN_OK;
 }
 
-/* -- with Burn's own ops ---------------------------------------------------------------------------------------------------- */
+/* -- with Burn's own ops ----------------------------------------------------------------------------------------------------
+ */
 
 static BurnStatus BURN_CALL decompose(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
@@ -85,7 +87,8 @@ static BurnStatus BURN_CALL backward(const BurnHost *host, const BurnBackend *ba
   return burn_builder_end(&b);
 }
 
-/* -- the kernel --------------------------------------------------------------------------------------------------------------- */
+/* -- the kernel ---------------------------------------------------------------------------------------------------------------
+ */
 
 static int32_t BURN_CALL accept(const BurnOpCall *call, char *why, uint64_t why_bytes) {
   if (call->inputs[0]->dtype == BURN_DTYPE_F32) return 1;
@@ -134,7 +137,8 @@ static BurnStatus BURN_CALL run(const BurnKernelCall *call) {
   return BURN_OK;
 }
 
-/* -- the tables --------------------------------------------------------------------------------------------------------------- */
+/* -- the tables ---------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *const input_names[] = {"lhs", "rhs", "bias"};
 
@@ -164,8 +168,12 @@ static const BurnKernel forward_f32 = {.struct_size = sizeof(BurnKernel), .op = 
 
 static const BurnOpDefinition *const ops[] = {&forward};
 static const BurnKernel *const kernels[] = {&forward_f32};
-static const BurnKernelsInterface pack = {
-    .struct_size = sizeof(BurnKernelsInterface), .version = 1, .op_count = 1, .kernel_count = 1, .ops = ops, .kernels = kernels};
+static const BurnKernelsInterface pack = {.struct_size = sizeof(BurnKernelsInterface),
+                                          .version = 1,
+                                          .op_count = 1,
+                                          .kernel_count = 1,
+                                          .ops = ops,
+                                          .kernels = kernels};
 
 static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= pack.version ? &pack : NULL;

@@ -1,5 +1,5 @@
-/* fused_matmul_add_relu_test.c - values and gradients of the op equal those of matmul, add and relu: by the kernel (f32), by the
- * decomposition (f64), with broadcasting, on views, with NaN and nothing; and what wrong input is told. */
+/* fused_matmul_add_relu_test.c - values and gradients of the op equal those of matmul, add and relu: by the kernel (f32), by
+ * the decomposition (f64), with broadcasting, on views, with NaN and nothing; and what wrong input is told. */
 #include <burn/burn.h>
 
 #include <math.h>
@@ -44,7 +44,8 @@ static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs,
   free(b);
 }
 
-/* -- one case: shapes, dtype, and how the tensors lie in memory --------------------------------------------------------------- */
+/* -- one case: shapes, dtype, and how the tensors lie in memory ---------------------------------------------------------------
+ */
 
 typedef struct Case {
   const char *name;
@@ -118,7 +119,8 @@ static void test_cases(void) {
   burn_device_close(plain);
 }
 
-/* -- edges --------------------------------------------------------------------------------------------------------------------- */
+/* -- edges
+ * --------------------------------------------------------------------------------------------------------------------- */
 
 static BurnTensor *matrix(BurnDevice *device, float a, float b, float c, float d) {
   const float values[] = {a, b, c, d};
@@ -138,7 +140,8 @@ static void expect_message(const char *part, BurnTensor *out) {
 }
 
 static void test_messages(BurnDevice *device) {
-  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32), *bias = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32),
+             *bias = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
   expect_message("lhs has 3 columns, rhs 2 rows", fused(burn_clone(x), burn_clone(x), burn_clone(bias)));
   expect_message("an axis of bias has size 2, the result 3",
                  fused(burn_clone(x), burn_zeros(device, BURN_SHAPE(3, 3), BURN_DTYPE_F32), burn_clone(bias)));

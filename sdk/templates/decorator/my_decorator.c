@@ -55,7 +55,8 @@ static int32_t BURN_CALL my_get_interface(void *self, const char *name, uint32_t
   return 1;
 }
 
-/* -- life ------------------------------------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void BURN_CALL my_close(void *self) {
   MyDecorator *my = (MyDecorator *)self;
@@ -83,7 +84,8 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
   return BURN_OK;
 }
 
-/* -- the plugin ------------------------------------------------------------------------------------------------------------- */
+/* -- the plugin -------------------------------------------------------------------------------------------------------------
+ */
 
 static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
 

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- shape and dtype -------------------------------------------------------------------------------------------------------- */
+/* -- shape and dtype --------------------------------------------------------------------------------------------------------
+ */
 
 static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]), y = burn_primitive_desc(call->inputs[1]);
@@ -25,15 +26,16 @@ static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpC
   }
   for (uint32_t i = 0; i < x.rank || i < y.rank; i++) {
     if (x.rank == y.rank && x.shape[i] == y.shape[i]) continue;
-    snprintf(message, sizeof message, "my_kernels.scaled_add: the shapes of x (rank %u) and y (rank %u) differ at axis %u", x.rank,
-             y.rank, i);
+    snprintf(message, sizeof message, "my_kernels.scaled_add: the shapes of x (rank %u) and y (rank %u) differ at axis %u",
+             x.rank, y.rank, i);
     return host->fail(BURN_STATUS_INVALID_SHAPE, __FILE__, __LINE__, message);
   }
   *out = x;
   return BURN_OK;
 }
 
-/* -- with Burn's own ops ---------------------------------------------------------------------------------------------------- */
+/* -- with Burn's own ops ----------------------------------------------------------------------------------------------------
+ */
 
 /* attrs stand in the order of factor_names below, with defaults filled in. */
 static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
@@ -45,7 +47,8 @@ static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const Bur
 
 /* The gradient of x is that of the result, the gradient of y is factor times that. Without this rule autodiff would use the
  * decomposition. A rule that reads values names them in saved_inputs and saved_outputs of the definition. */
-static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
+static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *grad = call->output_grads[0];
   BurnPrimitive *scaled = NULL;
@@ -56,7 +59,8 @@ static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const Burn
   return burn_builder_end(&b);
 }
 
-/* -- the kernel --------------------------------------------------------------------------------------------------------------- */
+/* -- the kernel ---------------------------------------------------------------------------------------------------------------
+ */
 
 /* Says no to what it cannot run; the decomposition does that. */
 static int32_t BURN_CALL accept_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
@@ -92,7 +96,8 @@ static BurnStatus BURN_CALL run_scaled_add(const BurnKernelCall *call) {
   return BURN_OK;
 }
 
-/* -- the tables --------------------------------------------------------------------------------------------------------------- */
+/* -- the tables ---------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *const input_names[] = {"x", "y"};
 static const char *const factor_names[] = {"factor"};

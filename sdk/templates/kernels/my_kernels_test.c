@@ -59,7 +59,8 @@ static void test_values(BurnDevice *device, BurnDType dtype) {
 
 static void test_gradients(void) {
   BurnDevice *device = burn_device_open("autodiff<ndarray>");
-  BurnTensor *x = burn_require_grad(numbers(device, -2, BURN_DTYPE_F32)), *y = burn_require_grad(numbers(device, 1, BURN_DTYPE_F32));
+  BurnTensor *x = burn_require_grad(numbers(device, -2, BURN_DTYPE_F32)),
+             *y = burn_require_grad(numbers(device, 1, BURN_DTYPE_F32));
   BurnGradients *ours = NULL, *theirs = NULL;
   const BurnStatus first = burn_backward(burn_sum(scaled_add(burn_clone(x), burn_clone(y), FACTOR)), &ours);
   const BurnStatus second = burn_backward(burn_sum(plain(burn_clone(x), burn_clone(y), FACTOR)), &theirs);

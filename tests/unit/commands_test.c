@@ -1,0 +1,213 @@
+/* commands_test.c - the burn command as people and scripts call it: doctor, ops and new, their output and exit status. */
+#define _GNU_SOURCE /* popen, mkdtemp */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { OUTPUT_BYTES = 1 << 20 };
+static char output[OUTPUT_BYTES];
+
+/* Runs a shell command with burn in the path and no settings of the user; its output, stderr too, goes to `output`. */
+static int run(const char *command) {
+  char line[2048];
+  snprintf(line, sizeof line,
+           "{ unset BURN_BACKEND BURN_PLUGIN_PATH BURN_PLUGIN_PATH_ONLY; XDG_CONFIG_HOME=/nonexistent PATH='%s/bin':\"$PATH\"; "
+           "export XDG_CONFIG_HOME; %s; } 2>&1",
+           BURN_BUILD_DIR, command);
+  FILE *stream = popen(line, "r");
+  assert_non_null(stream);
+  output[fread(output, 1, OUTPUT_BYTES - 1, stream)] = '\0';
+  const int status = pclose(stream);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static void expect_run(const char *command, int status, const char *part) {
+  const int ended = run(command);
+  if (ended != status || !strstr(output, part)) fail_msg("'%s' ended with %d, without '%s':\n%s", command, ended, part, output);
+}
+
+static cJSON *run_json(const char *command, int status) {
+  expect_run(command, status, "{");
+  cJSON *tree = cJSON_Parse(output);
+  if (!tree) fail_msg("'%s' printed no JSON:\n%s", command, output);
+  return tree;
+}
+
+static const cJSON *get(const cJSON *object, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+  if (!item) fail_msg("there is no '%s'", key);
+  return item;
+}
+
+static void expect_text(const cJSON *object, const char *key, const char *value) {
+  const char *text = cJSON_GetStringValue(get(object, key));
+  if (!text || strcmp(text, value) != 0) fail_msg("'%s' is '%s', expected '%s'", key, text ? text : "(none)", value);
+}
+
+/* The entry of a list whose `key` is `value`. */
+static const cJSON *entry(const cJSON *list, const char *key, const char *value) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    if (strcmp(cJSON_GetStringValue(get(item, key)), value) == 0) return item;
+  }
+  fail_msg("no entry has %s '%s'", key, value);
+  return NULL;
+}
+
+/* -- doctor -----------------------------------------------------------------------------------------------------------------
+ */
+
+static void test_doctor_says_what_would_be_chosen(void **state) {
+  (void)state;
+  cJSON *root = run_json("burn doctor --json --need train,f32", 0);
+  const cJSON *choice = get(root, "choice"), *machine = get(root, "machine");
+  expect_text(choice, "stack", "ndarray");
+  expect_text(choice, "source", "the highest score");
+  expect_text(choice, "opened", "autodiff<ndarray>");
+  assert_true(cJSON_IsTrue(get(choice, "suits")) && cJSON_IsTrue(get(choice, "autodiff_added")));
+  assert_true(cJSON_IsTrue(get(entry(get(choice, "candidates"), "name", "ndarray"), "suits")));
+  assert_true(cJSON_GetNumberValue(get(machine, "threads")) >= 1);
+  assert_true(cJSON_IsNull(get(entry(get(root, "environment"), "name", "BURN_BACKEND"), "value")));
+  const cJSON *place = entry(get(root, "places"), "source", "beside libburn");
+  assert_true(cJSON_IsTrue(get(place, "exists")) && cJSON_GetNumberValue(get(place, "files")) >= 3);
+  assert_true(cJSON_GetArraySize(get(root, "settings")) == 3);
+  cJSON_Delete(root);
+}
+
+static void test_doctor_says_why_not(void **state) {
+  (void)state;
+  cJSON *root = run_json("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins burn doctor --json", 0);
+  const cJSON *plugin = entry(get(root, "plugins"), "name", "old_minor");
+  assert_true(cJSON_IsFalse(get(plugin, "usable")));
+  expect_text(plugin, "why_not", "abi_too_old");
+  expect_text(plugin, "help", "rebuild the plugin with the headers of this version");
+  assert_non_null(strstr(cJSON_GetStringValue(get(plugin, "reason")), "the oldest served is"));
+  expect_text(entry(get(root, "plugins"), "name", "pack_foreign"), "why_not", "bad_ops");
+  expect_text(entry(get(root, "plugins"), "name", "pack"), "kind", "kernel pack");
+  cJSON_Delete(root);
+}
+
+/* A backend that lacks what is needed: the exit status says so, and the message names both. */
+static void test_doctor_fails_when_the_need_is_not_met(void **state) {
+  (void)state;
+  expect_run("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins BURN_BACKEND=mini burn doctor --need f64", 1,
+             "PROBLEM: mini cannot compute in f64");
+  assert_non_null(strstr(output, "stack 'mini', chosen by BURN_BACKEND"));
+  expect_run("burn doctor --stack nosuch", 1, "PROBLEM: there is no backend 'nosuch'");
+  expect_run("burn doctor --need speed", 2, "the need 'speed' is unknown; it is train, infer, or a dtype such as f16");
+}
+
+static void test_doctor_reads_settings(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[512];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command, "cd %s; echo '{\"backend\": \"trace+ndarray\"}' >burn.json; burn doctor --json", folder);
+  cJSON *root = run_json(command, 0);
+  const cJSON *file = entry(get(root, "settings"), "path", "burn.json");
+  assert_true(cJSON_IsTrue(get(file, "exists")));
+  expect_text(file, "backend", "trace+ndarray");
+  expect_text(get(root, "choice"), "source", "burn.json");
+  expect_text(get(root, "choice"), "opened", "trace<ndarray>");
+  cJSON_Delete(root);
+  snprintf(command, sizeof command, "cd %s; echo '{\"backend\": ' >burn.json; burn doctor", folder);
+  expect_run(command, 1, "problem: settings 'burn.json': no JSON object");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+}
+
+/* -- ops --------------------------------------------------------------------------------------------------------------------
+ */
+
+static void expect_route(const cJSON *op, int level, const char *label, const char *route) {
+  const cJSON *entry_of_level = cJSON_GetArrayItem(get(op, "levels"), level);
+  assert_non_null(entry_of_level);
+  expect_text(entry_of_level, "level", label);
+  const cJSON *item;
+  cJSON_ArrayForEach(item, get(entry_of_level, "routes")) {
+    if (strcmp(cJSON_GetStringValue(item), route) == 0) return;
+  }
+  if (strcmp(route, "") == 0 && cJSON_GetArraySize(get(entry_of_level, "routes")) == 0) return;
+  fail_msg("level %s does not run the op as '%s'", label, route);
+}
+
+/* mini has some kernels, one of them for some calls, and lacks primitives. */
+static void test_ops_shows_every_route(void **state) {
+  (void)state;
+  cJSON *root =
+      run_json("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins burn ops --json --stack 'autodiff<mini>'", 0);
+  const cJSON *ops = get(root, "ops");
+  expect_text(root, "stack", "autodiff<mini>");
+  expect_route(entry(ops, "name", "add"), 0, "autodiff", "native");
+  expect_route(entry(ops, "name", "add"), 1, "mini", "native");
+  expect_route(entry(ops, "name", "matmul"), 1, "mini", "sometimes");
+  expect_route(entry(ops, "name", "mean"), 1, "mini", "decomposed");
+  expect_route(entry(ops, "name", "sin"), 1, "mini", "");
+  expect_route(entry(ops, "name", "gelu"), 0, "autodiff", "decomposed");
+  expect_route(entry(ops, "name", "pack.scaled_add"), 1, "mini", "pack");
+  expect_route(entry(ops, "name", "pack.triple"), 1, "mini", "decomposed");
+  cJSON_Delete(root);
+}
+
+static void test_ops_tells_of_one(void **state) {
+  (void)state;
+  expect_run("burn ops --op conv2d --stack 'autodiff<ndarray>'", 0,
+             "attributes  stride: ints = 1, padding: ints = 0, dilation: ints = 1, groups: int = 1");
+  assert_non_null(strstr(output, "inputs      x, weight, bias?"));
+  assert_non_null(strstr(output, "  ndarray: native\n"));
+  expect_run("burn ops --op nosuch", 1, "there is no op 'nosuch'");
+  expect_run("burn ops --stack nosuch", 1, "there is no backend 'nosuch'");
+  expect_run("burn ops", 0, " 0 missing\n");
+}
+
+/* -- new, and the rest
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void test_new_refuses_bad_names(void **state) {
+  (void)state;
+  expect_run("burn new backend Demo", 2, "the name 'Demo' must start with a letter a-z");
+  expect_run("burn new backend 2d", 2, "must start with a letter a-z");
+  expect_run("burn new backend de-mo", 2, "may have only a-z, 0-9 and _");
+  expect_run("burn new backend demo_", 2, "may not end with _");
+  expect_run("burn new backend abcdefghijklmnopqrstuvwxyzabcdefg", 2, "is longer than 32 letters");
+  expect_run("burn new backend burn_demo", 2, "must not be Burn's own prefix");
+  expect_run("burn new decorator trace", 2, "the name 'trace' is taken by ");
+  expect_run("burn new plugin demo", 2, "there is no template 'plugin'");
+  expect_run("burn new backend", 2, "usage: burn new");
+  expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
+  expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
+}
+
+static void test_the_table_of_commands(void **state) {
+  (void)state;
+  expect_run("burn", 2, "usage: burn COMMAND");
+  expect_run("burn nosuch", 2, "there is no command 'nosuch'");
+  expect_run("burn help", 0, "doctor");
+  expect_run("burn doctor --help", 0, "--need N");
+  expect_run("burn version", 0, "plugin ABI ");
+  expect_run("burn version --nosuch", 2, "burn version: unrecognized option");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_doctor_says_what_would_be_chosen),
+      cmocka_unit_test(test_doctor_says_why_not),
+      cmocka_unit_test(test_doctor_fails_when_the_need_is_not_met),
+      cmocka_unit_test(test_doctor_reads_settings),
+      cmocka_unit_test(test_ops_shows_every_route),
+      cmocka_unit_test(test_ops_tells_of_one),
+      cmocka_unit_test(test_new_refuses_bad_names),
+      cmocka_unit_test(test_the_table_of_commands),
+  };
+  return cmocka_run_group_tests_name("the burn command", tests, NULL, NULL);
+}
