@@ -1,95 +1,58 @@
 /* doctor.c - burn doctor: explains a machine. Gathers everything into one JSON tree, which is printed as it is (--json) or as
  * text (doctor_text.c). */
 #include "doctor.h"
+#include "system.h"
 
 #include <burn/plugin/backend.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 /* -- the machine ------------------------------------------------------------------------------------------------------------
  */
 
-/* The value of the first line of /proc/cpuinfo that starts with `key`, or "". */
-static const char *cpu_info(const char *key, char *line, int bytes) {
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  const char *value = "";
-  while (file && !value[0] && fgets(line, bytes, file)) {
-    char *colon = strchr(line, ':');
-    if (strncmp(line, key, strlen(key)) != 0 || !colon) continue;
-    colon[strcspn(colon, "\n")] = '\0';
-    value = colon + 1 + strspn(colon + 1, " \t");
-  }
-  if (file) fclose(file);
-  return value;
-}
-
-static bool has_word(const char *text, const char *word) {
-  const size_t length = strlen(word);
-  for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
-    if ((at == text || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
-  }
-  return false;
-}
-
 /* Instruction sets that kernels here are or may be built for. */
 static cJSON *cpu_features(void) {
-  static const char *const wanted[] = {"sse4_2",   "avx",      "avx2",     "fma",         "f16c",
-                                       "avx512f",  "avx512bw", "avx512vl", "avx512_bf16", "avx512_fp16",
-                                       "amx_tile", "asimd",    "asimdhp",  "bf16",        "sve"};
-  static char line[16384];
+  static const char *const wanted[] = {"sse4_2",   "avx",         "avx2",        "fma",      "f16c",  "avx512f", "avx512bw",
+                                       "avx512vl", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "asimdhp", "sve"};
   cJSON *list = cJSON_CreateArray();
-  const char *flags = cpu_info("flags", line, sizeof line);
-  if (!flags[0]) flags = cpu_info("Features", line, sizeof line); /* as Arm kernels call it */
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-    if (has_word(flags, wanted[i])) cJSON_AddItemToArray(list, cJSON_CreateString(wanted[i]));
+    if (system_has_feature(wanted[i])) cJSON_AddItemToArray(list, cJSON_CreateString(wanted[i]));
   }
   return list;
 }
 
 static cJSON *machine(void) {
   cJSON *object = cJSON_CreateObject();
-  struct utsname system;
-  char text[512] = "unknown", line[1024];
-  if (uname(&system) == 0) snprintf(text, sizeof text, "%.99s %.99s %.99s", system.sysname, system.release, system.machine);
-  cJSON_AddStringToObject(object, "system", text);
-  cJSON_AddStringToObject(object, "processor", cpu_info("model name", line, sizeof line));
-  cJSON_AddNumberToObject(object, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+  char system[512], processor[256];
+  system_describe(system, sizeof system, processor, sizeof processor);
+  cJSON_AddStringToObject(object, "system", system);
+  cJSON_AddStringToObject(object, "processor", processor);
+  cJSON_AddNumberToObject(object, "processors", system_processor_count());
   cJSON_AddNumberToObject(object, "threads", burn_threads());
-  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-  cJSON_AddNumberToObject(object, "memory_bytes", pages > 0 && page_bytes > 0 ? (double)pages * (double)page_bytes : 0);
+  cJSON_AddNumberToObject(object, "memory_bytes", (double)system_memory_bytes());
   cJSON_AddItemToObject(object, "features", cpu_features());
   return object;
 }
 
-/* Libraries of others that plugins open when they are there. The first name that loads counts. */
+/* Libraries of others that plugins open when they are there. */
 static cJSON *drivers(void) {
   static const struct {
-    const char *name, *libraries[3], *use;
+    const char *name, *library, *use;
   } known[] = {
-      {"OpenBLAS", {"libopenblas.so.0", NULL, NULL}, "fast matrix products in ndarray"},
-      {"NVIDIA driver", {"libcuda.so.1", NULL, NULL}, "CUDA devices"},
-      {"Vulkan loader", {"libvulkan.so.1", NULL, NULL}, "Vulkan devices"},
+      {"OpenBLAS", "libopenblas.so.0", "fast matrix products in ndarray"},
+      {"NVIDIA driver", "libcuda.so.1", "CUDA devices"},
+      {"Vulkan loader", "libvulkan.so.1", "Vulkan devices"},
   };
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    void *library = NULL;
-    const char *found = "";
-    for (size_t k = 0; !library && known[i].libraries[k]; k++) {
-      library = dlopen(known[i].libraries[k], RTLD_LAZY | RTLD_LOCAL);
-      if (library) found = known[i].libraries[k];
-    }
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "name", known[i].name);
-    cJSON_AddStringToObject(object, "library", library ? found : known[i].libraries[0]);
-    cJSON_AddBoolToObject(object, "found", library != NULL);
+    cJSON_AddStringToObject(object, "library", known[i].library);
+    cJSON_AddBoolToObject(object, "found", system_has_library(known[i].library));
     cJSON_AddStringToObject(object, "use", known[i].use);
     cJSON_AddItemToArray(list, object);
-    if (library) dlclose(library);
   }
   return list;
 }

@@ -2,20 +2,16 @@
  *
  * A template is a flat folder of text files, a working project under a name of its own (the placeholder). Copying replaces the
  * placeholder by the new name, in file names and identifiers: my_kernels_test.c, burn_my_kernels, MyKernels, MY_KERNELS. */
-#define _GNU_SOURCE /* readlink, realpath */
 #include "command.h"
+#include "system.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { NAME_MOST = 32, FILE_BYTES_MOST = 1 << 20 };
+enum { NAME_MOST = 32, FILE_BYTES_MOST = 1 << 20, PATH_BYTES = 4096 };
 
 typedef struct Template {
   const char *kind;        /* what the user types, and the folder's name */
@@ -182,14 +178,14 @@ static bool ends_with(const char *text, const char *end) {
 typedef struct Copy {
   const char *from, *to;
   Spelling old, new;
-  bool is_english;
+  bool is_english, failed;
 } Copy;
 
 static bool copy_file(const Copy *copy, const char *name) {
-  char from[PATH_MAX], to[PATH_MAX];
+  char from[PATH_BYTES], to[PATH_BYTES];
   Text new_name = replace(name, &copy->old, &copy->new, false), content = {NULL, 0, 0, false};
-  const bool fits = !new_name.failed && snprintf(from, sizeof from, "%s/%s", copy->from, name) < PATH_MAX &&
-                    snprintf(to, sizeof to, "%s/%s", copy->to, new_name.bytes) < PATH_MAX;
+  const bool fits = !new_name.failed && snprintf(from, sizeof from, "%s/%s", copy->from, name) < PATH_BYTES &&
+                    snprintf(to, sizeof to, "%s/%s", copy->to, new_name.bytes) < PATH_BYTES;
   char *text = fits ? read_text(from) : NULL;
   const bool is_c = ends_with(name, ".c") || ends_with(name, ".h") || ends_with(name, ".def");
   if (text) content = replace(text, &copy->old, &copy->new, is_c && copy->is_english);
@@ -205,50 +201,36 @@ static bool copy_file(const Copy *copy, const char *name) {
   return done;
 }
 
-static bool copy_folder(const Copy *copy) {
-  DIR *stream = opendir(copy->from);
-  if (!stream) return complain("cannot open the templates", copy->from);
-  bool done = true;
-  size_t count = 0;
-  for (struct dirent *entry; done && (entry = readdir(stream));) {
-    if (entry->d_name[0] == '.') continue;
-    done = copy_file(copy, entry->d_name);
-    count++;
-  }
-  closedir(stream);
-  if (done && count == 0) fprintf(stderr, "burn new: the template folder '%s' is empty\n", copy->from);
-  return done && count > 0;
+/* One file of the folder; `context` is the Copy, whose `failed` is set by a complaint. */
+static bool visit_file(void *context, const char *name) {
+  Copy *copy = context;
+  copy->failed = !copy_file(copy, name);
+  return !copy->failed;
+}
+
+static bool copy_folder(Copy *copy) {
+  const long count = system_list_folder(copy->from, visit_file, copy);
+  if (count < 0) return complain("cannot open the templates", copy->from);
+  if (count == 0) fprintf(stderr, "burn new: the template folder '%s' is empty\n", copy->from);
+  return count > 0 && !copy->failed;
 }
 
 /* share/burn/templates/<kind> beside the folder this program lies in, installed and in a build folder alike. */
 static bool template_folder(const char *kind, char *out, size_t bytes) {
-  char program[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length <= 0) return complain("cannot find the folder of", "burn");
-  program[length] = '\0';
-  for (int i = 0; i < 2; i++) {
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = '\0';
-  }
-  if ((size_t)snprintf(out, bytes, "%s/share/burn/templates/%s", program, kind) >= bytes) return false;
-  if (access(out, R_OK) == 0) return true;
-  return complain("cannot open the templates", out);
+  char prefix[PATH_BYTES];
+  if (!system_prefix(prefix, sizeof prefix)) return complain("cannot find the folder of", "burn");
+  return (size_t)snprintf(out, bytes, "%s/share/burn/templates/%s", prefix, kind) < bytes;
 }
 
-static bool is_empty_folder(const char *path) {
-  DIR *stream = opendir(path);
-  if (!stream) return false;
-  bool empty = true;
-  for (struct dirent *entry; empty && (entry = readdir(stream));) {
-    empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-  }
-  closedir(stream);
-  return empty;
+static bool stop(void *context, const char *name) {
+  (void)context;
+  (void)name;
+  return false;
 }
 
 /* A new folder, or one that is empty. */
 static bool make_folder(const char *path) {
-  if (mkdir(path, 0777) == 0 || (errno == EEXIST && is_empty_folder(path))) return true;
+  if (system_make_folder(path) || (errno == EEXIST && system_list_folder(path, stop, NULL) == 0)) return true;
   if (errno != EEXIST) return complain("cannot make the folder", path);
   fprintf(stderr, "burn new: '%s' exists and is not empty; name another place with --dir\n", path);
   return false;
@@ -293,10 +275,10 @@ int command_new(int argc, char **argv) {
     fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
     return COMMAND_USAGE;
   }
-  char from[PATH_MAX];
+  char from[PATH_BYTES];
   if (!template_folder(template->kind, from, sizeof from)) return COMMAND_FAILED;
-  if (!folder) folder = is_empty_folder(".") ? "." : name;
-  const Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english};
+  if (!folder) folder = system_list_folder(".", stop, NULL) == 0 ? "." : name;
+  Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english, false};
   if (!make_folder(folder) || !copy_folder(&copy)) return COMMAND_FAILED;
   print_next(template, name, folder);
   return COMMAND_OK;

@@ -1,0 +1,30 @@
+/* system.h - what the burn command needs of the operating system. One definition per system: system_posix.c. */
+#ifndef BURN_SDK_SYSTEM_H
+#define BURN_SDK_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The folder above the one this program lies in, without a slash at the end; false if it is unknown or does not fit. */
+bool system_prefix(char *out, size_t bytes);
+
+/* Visits the names in a folder, those with a dot in front left out, until `visit` returns false. Returns how many were visited;
+ * -1 with errno set if the folder cannot be read. */
+long system_list_folder(const char *folder, bool (*visit)(void *context, const char *name), void *context);
+
+/* Makes a folder; false with errno set, EEXIST if it is there. */
+bool system_make_folder(const char *path);
+
+/* True if the system's loader finds a library. It is loaded for the question. */
+bool system_has_library(const char *name);
+
+/* Copied into buffers of the caller: "Linux 6.1 x86_64", the processor's name ("" if unknown). */
+void system_describe(char *system, size_t system_bytes, char *processor, size_t processor_bytes);
+unsigned system_processor_count(void);
+uint64_t system_memory_bytes(void); /* 0 if unknown */
+
+/* True if the processor has an instruction set, by the name that Linux gives it: "avx2", "asimd". */
+bool system_has_feature(const char *name);
+
+#endif

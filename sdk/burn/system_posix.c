@@ -1,0 +1,94 @@
+/* system_posix.c - system.h on Linux; where /proc is missing, less is known. */
+#define _GNU_SOURCE /* readlink, sysconf */
+#include "system.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* -- files ------------------------------------------------------------------------------------------------------------------
+ */
+
+bool system_prefix(char *out, size_t bytes) {
+  char program[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length <= 0) return false;
+  program[length] = '\0';
+  for (int i = 0; i < 2; i++) {
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+  }
+  return (size_t)snprintf(out, bytes, "%s", program) < bytes;
+}
+
+long system_list_folder(const char *folder, bool (*visit)(void *context, const char *name), void *context) {
+  DIR *stream = opendir(folder);
+  if (!stream) return -1;
+  long count = 0;
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (entry->d_name[0] == '.') continue;
+    count++;
+    if (!visit(context, entry->d_name)) break;
+  }
+  closedir(stream);
+  return count;
+}
+
+bool system_make_folder(const char *path) { return mkdir(path, 0777) == 0; }
+
+bool system_has_library(const char *name) {
+  void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (library) dlclose(library);
+  return library != NULL;
+}
+
+/* -- the machine ------------------------------------------------------------------------------------------------------------
+ */
+
+/* The value of the first line of /proc/cpuinfo that starts with `key`, or "". */
+static const char *cpu_info(const char *key, char *line, int bytes) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  const char *value = "";
+  while (file && !value[0] && fgets(line, bytes, file)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, key, strlen(key)) != 0 || !colon) continue;
+    colon[strcspn(colon, "\n")] = '\0';
+    value = colon + 1 + strspn(colon + 1, " \t");
+  }
+  if (file) fclose(file);
+  return value;
+}
+
+void system_describe(char *system, size_t system_bytes, char *processor, size_t processor_bytes) {
+  struct utsname names;
+  char line[1024];
+  snprintf(system, system_bytes, "unknown");
+  if (uname(&names) == 0) snprintf(system, system_bytes, "%s %s %s", names.sysname, names.release, names.machine);
+  snprintf(processor, processor_bytes, "%s", cpu_info("model name", line, sizeof line));
+}
+
+unsigned system_processor_count(void) {
+  const long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count > 0 ? (unsigned)count : 1;
+}
+
+uint64_t system_memory_bytes(void) {
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+}
+
+bool system_has_feature(const char *name) {
+  char line[16384];
+  const size_t length = strlen(name);
+  const char *flags = cpu_info("flags", line, sizeof line);
+  if (!flags[0]) flags = cpu_info("Features", line, sizeof line); /* as Arm kernels call it */
+  for (const char *at = strstr(flags, name); at; at = strstr(at + 1, name)) {
+    if ((at == flags || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  }
+  return false;
+}
