@@ -150,7 +150,8 @@ typedef struct BurnInstance {
   char *label; /* "ndarray:0" as in the stack text */
   uint8_t support[BURN_OP_LIMIT];
 } BurnInstance;
-BurnStatus burn__instance_open(const BurnStackText *stack, BurnInstance **out);
+/* Every plugin of the stack gets `host`. */
+BurnStatus burn__instance_open(const BurnStackText *stack, const BurnHost *host, BurnInstance **out);
 void burn__instance_retain(BurnInstance *instance);
 void burn__instance_release(BurnInstance *instance);
 /* The first instance from the top that has the interface, or NULL. */

@@ -1,6 +1,8 @@
 /* device.c - the public face of a stack: default dtypes, random state, memory, and the inner device below autodiff. */
 #include "core_internal.h"
 
+#include <burn/op_call.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +74,7 @@ static BurnStatus make_inner(BurnDevice *device) {
   return BURN_OK;
 }
 
-static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, bool training) {
+static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const BurnHost *host, bool training) {
   bool has_autodiff = false;
   for (size_t i = 0; i < stack->count; i++) has_autodiff = has_autodiff || strcmp(stack->parts[i].name, "autodiff") == 0;
   BurnStatus status = training && !has_autodiff ? burn__stack_push_front(stack, "autodiff") : BURN_OK;
@@ -80,7 +82,7 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, bool trai
   const BurnOptions *options = &stack->parts[stack->count - 1].options;
   status = dtype_option(options, "float", BURN_KIND_FLOAT, &device->float_dtype);
   if (status == BURN_OK) status = dtype_option(options, "int", BURN_KIND_INT, &device->int_dtype);
-  if (status == BURN_OK) status = burn__instance_open(stack, &device->top);
+  if (status == BURN_OK) status = burn__instance_open(stack, host, &device->top);
   if (status != BURN_OK) return status;
   device->name = stack_name(device->top);
   status = check_dtype(device->top, device->float_dtype);
@@ -90,7 +92,7 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, bool trai
   return status;
 }
 
-static BurnDevice *open_device(const char *argument, bool training) {
+static BurnDevice *open_device(const char *argument, const BurnHost *host, bool training) {
   BurnDevice *device = device_new();
   if (!device) return &no_memory;
   char *text = NULL;
@@ -99,7 +101,7 @@ static BurnDevice *open_device(const char *argument, bool training) {
   BurnStatus status = burn__settings_stack(argument, &text, &source);
   if (status == BURN_OK) {
     status = burn__stack_parse(text, &stack);
-    if (status == BURN_OK) status = open_stack(device, &stack, training);
+    if (status == BURN_OK) status = open_stack(device, &stack, host, training);
     if (source) status = burn_status_annotate(status, "%s", source);
   }
   burn__stack_release(&stack);
@@ -117,8 +119,9 @@ static BurnDevice *open_device(const char *argument, bool training) {
   return device;
 }
 
-BurnDevice *burn_device_open(const char *stack) { return open_device(stack, false); }
-BurnDevice *burn_device_open_training(const char *stack) { return open_device(stack, true); }
+BurnDevice *burn_device_open(const char *stack) { return open_device(stack, burn__host(), false); }
+BurnDevice *burn_device_open_training(const char *stack) { return open_device(stack, burn__host(), true); }
+BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host) { return open_device(stack, host, false); }
 
 BurnStatus burn__device_status(const BurnDevice *device) {
   if (!device) return BURN_FAIL(INVALID_ARGUMENT, "the device is NULL");

@@ -66,20 +66,20 @@ static char *label_of(const BurnStackPart *part) {
   return part->has_index ? burn__text_format("%s:%u", part->name, part->index) : burn__text_copy(part->name);
 }
 
-static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part, uint32_t owner) {
+static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part, const BurnHost *host, uint32_t owner) {
   BurnBackend *table = &instance->backend;
   table->struct_size = sizeof *table;
   if (instance->next) {
     const BurnLayerInterface *layer = instance->plugin->get_interface("burn.layer", 1);
     instance->wraps_tensors = layer->wraps_tensors != 0;
-    return layer->open(burn__host(), &instance->next->backend, &part->options, owner, table);
+    return layer->open(host, &instance->next->backend, &part->options, owner, table);
   }
   const BurnBackendInterface *backend = instance->plugin->get_interface("burn.backend", 1);
-  return backend->open(burn__host(), part->index, &part->options, owner, table);
+  return backend->open(host, part->index, &part->options, owner, table);
 }
 
 /* Opens one part on top of `next`, whose reference it takes on success. */
-static BurnStatus open_part(const BurnStackPart *part, BurnInstance *next, BurnInstance **out) {
+static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, BurnInstance *next, BurnInstance **out) {
   const BurnPlugin *plugin = NULL;
   BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_LAYER : BURN_PLUGIN_BACKEND, &plugin);
   if (status != BURN_OK) return status;
@@ -93,7 +93,7 @@ static BurnStatus open_part(const BurnStackPart *part, BurnInstance *next, BurnI
   atomic_init(&instance->references, 1);
   instance->label = label_of(part);
   const uint32_t owner = next_owner();
-  status = open_plugin(instance, part, owner);
+  status = open_plugin(instance, part, host, owner);
   if (status != BURN_OK) {
     free(instance->label);
     free(instance);
@@ -137,12 +137,12 @@ static BurnStatus check_order(const BurnStackText *stack) {
   return BURN_OK;
 }
 
-BurnStatus burn__instance_open(const BurnStackText *stack, BurnInstance **out) {
+BurnStatus burn__instance_open(const BurnStackText *stack, const BurnHost *host, BurnInstance **out) {
   BurnStatus status = check_order(stack);
   BurnInstance *top = NULL;
   for (size_t i = stack->count; status == BURN_OK && i-- > 0;) {
     BurnInstance *instance = NULL;
-    status = open_part(&stack->parts[i], top, &instance);
+    status = open_part(&stack->parts[i], host, top, &instance);
     if (status == BURN_OK) top = instance;
   }
   if (status != BURN_OK) {

@@ -74,6 +74,8 @@ static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint3
 static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                        uint32_t owner, BurnBackend *out) {
   (void)options; /* there are none; the host refuses what nobody asks for */
+  const BurnStatus checked = burn_plugin_check_open(host, out, "autodiff");
+  if (checked != BURN_OK) return checked;
   AutodiffLayer *layer = (AutodiffLayer *)host->allocate(sizeof *layer);
   if (!layer)
     return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, (int32_t)__LINE__, "autodiff: no memory to open the layer");

@@ -147,6 +147,8 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
 static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
                                        BurnBackend *out) {
   (void)owner; /* tensors stay those of the layer below */
+  const BurnStatus checked = burn_plugin_check_open(host, out, "trace");
+  if (checked != BURN_OK) return checked;
   Trace *trace = host->allocate(sizeof *trace);
   if (!trace) return fail(host, BURN_STATUS_OUT_OF_MEMORY, "trace: no memory%s", "");
   memset(trace, 0, sizeof *trace);

@@ -208,6 +208,8 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
 
 static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                          uint32_t owner, BurnBackend *out) {
+  const BurnStatus checked = burn_plugin_check_open(host, out, "ndarray");
+  if (checked != BURN_OK) return checked;
   Ndarray *nd = host->allocate(sizeof *nd);
   if (!nd) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "ndarray: no memory to open the backend");
   memset(nd, 0, sizeof *nd);

@@ -224,8 +224,10 @@ static void BURN_CALL mini_close(void *self) { free(self); }
 
 static BurnStatus BURN_CALL mini_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
                                       BurnBackend *out) {
-  Mini *mini = calloc(1, sizeof *mini);
+  const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
   (void)options;
+  if (checked != BURN_OK) return checked;
+  Mini *mini = calloc(1, sizeof *mini);
   if (!mini) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "mini: no memory");
   mini->host = host;
   mini->owner = owner;

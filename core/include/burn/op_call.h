@@ -32,6 +32,11 @@ BURN_API BURN_GIVES BurnTensor *burn_op(const char *name, BurnTensor *const *inp
 /* The table that plugins get. */
 BURN_API const BurnHost *burn_host(void);
 
+/* As burn_device_open, but the plugins of the stack get this table instead: a copy of burn_host() in which a tool has replaced
+ * functions, to make allocations fail or to count them. Borrowed for as long as the device is open. Decompositions still run
+ * with the library's own table. */
+BURN_API BURN_USE_RESULT BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host);
+
 /* The top of a device's stack; NULL if the device failed. Borrowed: valid while the device is open. */
 BURN_API const BurnBackend *burn_device_backend(const BurnDevice *device);
 

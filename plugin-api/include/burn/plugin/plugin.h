@@ -41,6 +41,15 @@ typedef struct BurnProbe {
   char reason[256];          /* why the score is 0, or what was found */
 } BurnProbe;
 
+/* The first thing in open: BURN_OK if the host's table and the table to fill are at least as long as this plugin's headers
+ * say, so that nothing beyond their ends is read or written; else a failure for open to return. `name` is the plugin's. */
+static inline BurnStatus burn_plugin_check_open(const BurnHost *host, const BurnBackend *out, const char *name) {
+  if (host->struct_size < sizeof(BurnHost)) return BURN_STATUS_INCOMPATIBLE; /* too old even to be asked for a message */
+  if (out->struct_size >= sizeof(BurnBackend)) return BURN_OK;
+  return host->annotate(
+      host->fail(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, "the host's table of functions is too short: update Burn"), name);
+}
+
 /* Interface "burn.backend", version 1. */
 typedef struct BurnBackendInterface {
   uint32_t struct_size;

@@ -1,0 +1,174 @@
+/* conform.c - burn conform: is a plugin, or a whole stack, a right one? The command line, and what the checks share. */
+#define _GNU_SOURCE /* realpath */
+#include "conform.h"
+
+#include "../command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char usage[] =
+    "usage: burn conform PLUGIN|STACK [options]\n"
+    "\n"
+    "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what the\n"
+    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray.\n"
+    "\n"
+    "levels: core   every op forward in f32, i64 and bool, failing allocations, the handshake, threads: seconds\n"
+    "        train  more dtypes and shapes, gradients, laws\n"
+    "        full   everything: thousands of cases, minutes\n"
+    "checks: handshake forward laws gradients faults threads shutdown\n"
+    "\n"
+    "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the command line\n"
+    "that runs it again.";
+
+/* -- what the checks share ----------------------------------------------------------------------------------------------------- */
+
+BurnDevice *conform_device(Conform *run) {
+  if (!run->device) run->device = burn_device_open(run->stack);
+  return run->device;
+}
+
+BurnDevice *conform_reference(Conform *run) {
+  if (!run->reference) run->reference = burn_device_open(run->against);
+  return run->reference;
+}
+
+BurnDevice *conform_watched(Conform *run) {
+  if (!run->watched) run->watched = burn_device_open_with_host(run->stack, watching_host());
+  return run->watched;
+}
+
+static BurnDevice *if_open(BurnDevice *device) { return burn_device_status(device) == BURN_OK ? device : NULL; }
+
+BurnDevice *conform_training(Conform *run) {
+  if (!run->training) run->training = burn_device_open_training(run->stack);
+  return if_open(run->training);
+}
+
+BurnDevice *conform_traced(Conform *run) {
+  char text[640];
+  snprintf(text, sizeof text, "trace:format=count,file=/dev/null+%s", run->stack);
+  if (!run->traced) run->traced = burn_device_open(text);
+  return if_open(run->traced);
+}
+
+void conform_close(Conform *run) {
+  BurnDevice **const devices[] = {&run->device, &run->reference, &run->training, &run->traced, &run->watched};
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+    burn_device_close(*devices[i]);
+    *devices[i] = NULL;
+  }
+}
+
+uint32_t conform_dtypes(BurnDevice *device) {
+  const BurnBackend *backend = burn_device_backend(device);
+  const uint32_t needed = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+  uint32_t dtypes = 0;
+  for (BurnDType dtype = 1; backend && dtype < BURN_DTYPE_LIMIT; dtype++) {
+    if (burn_dtype_bytes(dtype) && (backend->dtype_usage(backend->self, dtype) & needed) == needed) dtypes |= 1u << dtype;
+  }
+  return dtypes;
+}
+
+/* The name is one of the words of a list with commas. */
+static bool is_listed(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+  }
+  return false;
+}
+
+bool conform_wants_op(const Conform *run, const BurnOpInfo *op) { return !run->ops || is_listed(run->ops, op->name); }
+
+bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample) {
+  char why[768];
+  for (;;) {
+    const int made = samples_next(iterator, sample, why, sizeof why);
+    if (made == SAMPLE_END) return false;
+    if (made == SAMPLE_INVALID) {
+      report_begin(run->report, check, iterator->op, sample->index, iterator->op->name);
+      report_fail(run->report, "%s", why);
+      continue;
+    }
+    if (run->index < 0 || (int64_t)sample->index == run->index) return true;
+  }
+}
+
+/* -- the command --------------------------------------------------------------------------------------------------------------- */
+
+/* A path is added to the plugins and replaced by its name; false with a message. */
+static bool add_path(const char **stack) {
+  static char name[256];
+  const char *slash = strrchr(*stack, '/'), *dot = strrchr(*stack, '.');
+  if (!slash || !dot || strcmp(dot, ".so") != 0) return true;
+  char *path = realpath(*stack, NULL);
+  const BurnStatus status = path ? burn_plugin_add(path) : burn_status_make(BURN_STATUS_NOT_FOUND, "there is no file '%s'", *stack);
+  free(path);
+  if (status != BURN_OK) fprintf(stderr, "burn conform: %s\n", burn_status_message(status));
+  const char *start = strncmp(slash + 1, "burn_", 5) == 0 ? slash + 6 : slash + 1;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "."), start);
+  *stack = name;
+  return status == BURN_OK;
+}
+
+static bool check_words(const Conform *run, const char *level) {
+  static const char *const levels[] = {"core", "train", "full"};
+  bool known = false, check_known = !run->only;
+  for (size_t i = 0; i < 3; i++) known = known || strcmp(level, levels[i]) == 0;
+  for (uint32_t check = 0; check < CHECK_COUNT && run->only; check++) {
+    check_known = check_known || strcmp(run->only, report_check_name(check)) == 0;
+  }
+  if (!known) fprintf(stderr, "burn conform: --level is core, train or full, not '%s'\n", level);
+  if (!check_known) fprintf(stderr, "burn conform: there is no check '%s'; see --help\n", run->only);
+  char name[128];
+  for (const char *at = run->ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+    if (burn_op_find(name)) continue;
+    fprintf(stderr, "burn conform: there is no op '%s'\n", name);
+    return false;
+  }
+  return known && check_known;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int command_conform(int argc, char **argv) {
+  Conform run = {.against = "reference", .index = -1};
+  const char *level = "core";
+  size_t seed = 1;
+  const char *index = NULL;
+  bool json = false;
+  const Argument arguments[] = {
+      {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train or full"},
+      {"op", ARGUMENT_TEXT, &run.ops, "NAME,..", "only these ops"},
+      {"check", ARGUMENT_TEXT, &run.only, "NAME", "only this check, whatever the level"},
+      {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops"},
+      {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
+      {"against", ARGUMENT_TEXT, &run.against, "STACK", "the yardstick"},
+      {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},
+      {"verbose", ARGUMENT_FLAG, &run.verbose, NULL, "a row for every op, and more failures of each"},
+  };
+  int status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &run.stack, 1, &status)) return status;
+  if (!run.stack) {
+    fprintf(stderr, "%s\n", usage);
+    return COMMAND_USAGE;
+  }
+  if (!check_words(&run, level) || !add_path(&run.stack)) return COMMAND_USAGE;
+  run.level = strcmp(level, "core") == 0 ? SAMPLE_CORE : strcmp(level, "train") == 0 ? SAMPLE_TRAIN : SAMPLE_FULL;
+  run.seed = seed;
+  run.index = index ? strtoll(index, NULL, 10) : -1;
+  const double start = seconds_now();
+  if (!supervise(&run)) {
+    fprintf(stderr, "burn conform: no memory, or no child process could be started\n");
+    return COMMAND_FAILED;
+  }
+  return report_print(&run, json, seconds_now() - start) ? COMMAND_OK : COMMAND_FAILED;
+}

@@ -1,0 +1,188 @@
+/* conform.h - what the checks of `burn conform` share: the plan of a run, the report, running a sample on a stack.
+ *
+ * The checks run in a child process (supervise.c), so that a crash or a hang of a plugin is a failure of the case that was
+ * running, and the rest goes on in a new child. The report lies in memory that both share. */
+#ifndef BURN_SDK_CONFORM_H
+#define BURN_SDK_CONFORM_H
+
+#include "samples.h"
+
+#include <stdatomic.h>
+
+/* -- the report (report.c) ---------------------------------------------------------------------------------------------- */
+
+/* The checks: CHECK(NAME, name, per op, least level, what). */
+#define CONFORM_CHECKS(CHECK)                                                                                        \
+  CHECK(HANDSHAKE, handshake, false, SAMPLE_CORE, "opening, short and long structs, options, two instances at once") \
+  CHECK(FORWARD, forward, true, SAMPLE_CORE, "values of every op, with shared and with owned inputs")                \
+  CHECK(LAWS, laws, true, SAMPLE_TRAIN, "views, determinism, layers that change nothing")                            \
+  CHECK(GRADIENTS, gradients, true, SAMPLE_TRAIN, "gradients against finite differences")                            \
+  CHECK(FAULTS, faults, true, SAMPLE_CORE, "every allocation failing in turn")                                       \
+  CHECK(THREADS, threads, false, SAMPLE_CORE, "four threads on one device")                                          \
+  CHECK(SHUTDOWN, shutdown, false, SAMPLE_CORE, "nothing is left over at the end")
+
+enum {
+#define CHECK(NAME, name, per_op, level, what) CHECK_##NAME,
+  CONFORM_CHECKS(CHECK)
+#undef CHECK
+  CHECK_COUNT
+};
+
+enum { MOST_FAILURES = 512, MOST_SKIPS = 48, FAILURES_PER_OP = 3 };
+
+typedef struct Counts {
+  uint32_t passed, failed, skipped;
+} Counts;
+
+typedef struct Failure {
+  uint32_t check, op, index; /* op 0: none; index: of the sample */
+  char sample[384], reason[768];
+} Failure;
+
+typedef struct Skip {
+  uint32_t check, count;
+  char reason[160];
+} Skip;
+
+typedef struct Report {
+  Counts counts[CHECK_COUNT][BURN_OP_LIMIT];
+  uint32_t failure_count, skip_count;
+  Failure failures[MOST_FAILURES];
+  Skip skips[MOST_SKIPS];
+  /* What runs now; the parent reads it when the child is gone. */
+  uint32_t check, op, index;
+  char sample[384];
+  uint32_t unit;           /* of the plan */
+  atomic_uint_fast64_t beat; /* grows with every case */
+} Report;
+
+/* -- the run ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct Conform {
+  const char *stack;    /* under test, a stack text */
+  const char *against;  /* the yardstick */
+  uint32_t level;
+  uint64_t seed;
+  const char *ops;      /* "a,b": only these; NULL: all */
+  const char *only;     /* one check by name; NULL: all of the level */
+  int64_t index;        /* only this sample of each op; -1: all */
+  bool verbose;
+  Report *report;
+  /* Opened by the child when first needed; see the functions below. */
+  BurnDevice *device, *reference, *training, *traced, *watched;
+} Conform;
+
+/* NULL (with a skip recorded once per case by the caller) if a stack cannot be opened. */
+BurnDevice *conform_device(Conform *run);    /* the stack under test */
+BurnDevice *conform_reference(Conform *run);
+BurnDevice *conform_training(Conform *run);  /* the stack under test with autodiff on top; itself if it has that */
+BurnDevice *conform_traced(Conform *run);    /* trace on top of the stack under test */
+BurnDevice *conform_watched(Conform *run);   /* the stack under test, opened with watching_host() */
+void conform_close(Conform *run);
+
+/* Bits of the dtypes that a device stores and computes in. */
+uint32_t conform_dtypes(BurnDevice *device);
+
+bool conform_wants_op(const Conform *run, const BurnOpInfo *op);
+
+/* The next sample to run: honours --case, records an invalid one as a failure. False at the end. */
+bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample);
+
+/* Recording. begin, then exactly one of the others. */
+void report_begin(Report *report, uint32_t check, const BurnOpInfo *op, uint32_t index, const char *text);
+void report_begin_sample(Report *report, uint32_t check, const Sample *sample);
+void report_pass(Report *report);
+void report_fail(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
+void report_skip(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
+const char *report_check_name(uint32_t check);
+Counts report_total(const Report *report, uint32_t check);
+/* Everything at the end, as text or JSON; true if nothing failed. */
+bool report_print(const Conform *run, bool json, double seconds);
+
+/* -- one sample on one stack (sample_run.c) ------------------------------------------------------------------------------ */
+
+typedef struct Results {
+  uint32_t count;
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  void *data[BURN_MAX_OUTPUTS]; /* malloc'd */
+} Results;
+void results_end(Results *results);
+
+/* Makes input i in its layout from `data` on a device; NULL for an absent one. */
+BurnTensor *sample_tensor(BurnDevice *device, const Sample *sample, uint32_t i, const void *data);
+
+/* Values of all inputs; false without memory. */
+bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]);
+void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]);
+
+/* How inputs are given to the op. */
+enum {
+  RUN_OWNED = 0,  /* nobody else holds them: the op may write into them */
+  RUN_SHARED = 1, /* they are cloned, and must keep their values */
+  RUN_VIEWED = 2, /* somebody holds views of them, which must keep their values */
+  RUN_TRACKED = 3 /* owned and, the float ones, asking for gradients */
+};
+
+/* Runs the op and reads the results. A text in `why` and false if anything fails: the op, a result of another shape or dtype
+ * than inferred, an input that was changed, a tensor that is left over. */
+bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why, size_t why_bytes);
+
+/* The op on tensors; takes them. */
+void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs);
+
+/* Reads and takes the outputs into results; a text in why on failure. */
+bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, char *why, size_t why_bytes);
+
+/* -- comparison (compare.c) ------------------------------------------------------------------------------------------------ */
+
+/* Results are close enough by the sample's tolerance; else why says which element. */
+bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why, size_t why_bytes);
+/* Results have the same bits. */
+bool results_are_same(const Results *found, const Results *expected, char *why, size_t why_bytes);
+
+/* -- the checks: one function each ----------------------------------------------------------------------------------------- */
+
+void check_forward(Conform *run, const BurnOpInfo *op);
+void check_laws(Conform *run, const BurnOpInfo *op);
+void check_gradients(Conform *run, const BurnOpInfo *op);
+void check_faults(Conform *run, const BurnOpInfo *op);
+void check_threads(Conform *run);
+void check_shutdown(Conform *run);
+
+/* The handshake consists of steps, so that a crash in one leaves the others: how many there are, and one of them. */
+uint32_t handshake_step_count(const Conform *run);
+void check_handshake(Conform *run, uint32_t step);
+
+/* -- stack texts (stack_parts.c) ------------------------------------------------------------------------------------------ */
+
+/* Part i of a stack text, outermost first: its text with options, its name, the rest of the stack below ("" for the last).
+ * False if there are fewer parts. */
+typedef struct StackPart {
+  char text[256], name[64], below[512];
+} StackPart;
+bool stack_part(const char *stack, uint32_t i, StackPart *out);
+
+/* The stack to test for what the user wrote: a decorator alone is put on the yardstick's backend. */
+void stack_complete(const char *argument, const char *base, char *out, size_t bytes);
+
+/* -- a host that watches its plugins (watching_host.c) ---------------------------------------------------------------------- */
+
+/* A copy of burn_host() whose allocations are counted, checked and made to fail; one per process. */
+const BurnHost *watching_host(void);
+/* The n-th allocation from now fails (1: the next one; 0: none), until stop. */
+void watching_host_fail_at(uint64_t n);
+void watching_host_stop(void);
+/* True if an allocation failed since fail_at. */
+bool watching_host_failed(void);
+/* Bytes and blocks that plugins hold. */
+int64_t watching_host_bytes(void);
+int64_t watching_host_blocks(void);
+/* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never had. */
+const char *watching_host_complaint(void);
+
+/* -- running in a child (supervise.c) ---------------------------------------------------------------------------------------- */
+
+/* Runs the whole plan; false if no child could be made. */
+bool supervise(Conform *run);
+
+#endif

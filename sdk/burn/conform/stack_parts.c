@@ -1,0 +1,48 @@
+/* stack_parts.c - takes stack texts apart: "autodiff<ndarray:isa=avx2>" or "autodiff+ndarray". */
+#include "conform.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool stack_part(const char *stack, uint32_t i, StackPart *out) {
+  const char *at = stack;
+  for (; i > 0; i--) {
+    at += strcspn(at, "+<>");
+    if (*at != '+' && *at != '<') return false;
+    at++;
+  }
+  const size_t length = strcspn(at, "+<>");
+  if (length == 0) return false;
+  snprintf(out->text, sizeof out->text, "%.*s", (int)length, at);
+  size_t name = 0;
+  for (; name + 1 < sizeof out->name && (isalnum((unsigned char)at[name]) || at[name] == '_'); name++) {
+    out->name[name] = (char)tolower((unsigned char)at[name]);
+  }
+  out->name[name] = '\0';
+  at += length;
+  /* Below as a + text, which needs no closing brackets. */
+  size_t used = 0;
+  if (*at == '+' || *at == '<') {
+    for (at++; *at && *at != '>' && used + 1 < sizeof out->below; at++) out->below[used++] = *at == '<' ? '+' : *at;
+  }
+  out->below[used] = '\0';
+  return true;
+}
+
+static const BurnPluginInfo *plugin_named(const char *name) {
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (info->kind[0] && strcmp(info->name, name) == 0) return info;
+  }
+  return NULL;
+}
+
+void stack_complete(const char *argument, const char *base, char *out, size_t bytes) {
+  StackPart part;
+  uint32_t last = 0;
+  while (stack_part(argument, last + 1, &part)) last++;
+  const BurnPluginInfo *info = stack_part(argument, last, &part) ? plugin_named(part.name) : NULL;
+  const bool needs_base = info && strcmp(info->kind, "decorator") == 0;
+  snprintf(out, bytes, needs_base ? "%s+%s" : "%s", argument, base);
+}

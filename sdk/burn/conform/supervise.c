@@ -1,0 +1,207 @@
+/* supervise.c - runs the plan in children. One that dies or hangs costs the case that was running, not the run. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "conform.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HANG_SECONDS = 120, POLL_MILLISECONDS = 10 };
+
+/* -- the plan ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Unit {
+  uint32_t check, part; /* op, or step of the handshake */
+} Unit;
+
+typedef struct Units {
+  Unit *list;
+  uint32_t count;
+} Units;
+
+static bool check_is_wanted(const Conform *run, uint32_t check, uint32_t level) {
+  if (run->only) return strcmp(run->only, report_check_name(check)) == 0;
+  return run->level >= level;
+}
+
+static bool per_op(uint32_t check) {
+  switch (check) {
+#define CHECK(NAME, name, per_op, level, what) \
+  case CHECK_##NAME: return per_op;
+    CONFORM_CHECKS(CHECK)
+#undef CHECK
+    default: return false;
+  }
+}
+
+static uint32_t level_of(uint32_t check) {
+  switch (check) {
+#define CHECK(NAME, name, per_op, level, what) \
+  case CHECK_##NAME: return level;
+    CONFORM_CHECKS(CHECK)
+#undef CHECK
+    default: return 0;
+  }
+}
+
+static void add_unit(Units *units, uint32_t check, uint32_t part) { units->list[units->count++] = (Unit){check, part}; }
+
+static bool make_plan(const Conform *run, Units *units) {
+  units->list = calloc((size_t)CHECK_COUNT * (BURN_OP_LIMIT + 64), sizeof *units->list);
+  units->count = 0;
+  for (uint32_t check = 0; units->list && check < CHECK_COUNT; check++) {
+    if (!check_is_wanted(run, check, level_of(check))) continue;
+    if (check == CHECK_HANDSHAKE) {
+      /* With --op only ops are meant. */
+      for (uint32_t step = 0; (!run->ops || run->only) && step < handshake_step_count(run); step++) add_unit(units, check, step);
+    } else if (per_op(check)) {
+      for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+        if (burn_op_info(op) && conform_wants_op(run, burn_op_info(op))) add_unit(units, check, op);
+      }
+    } else {
+      add_unit(units, check, 0);
+    }
+  }
+  return units->list != NULL;
+}
+
+/* -- the child ---------------------------------------------------------------------------------------------------------------- */
+
+static void run_unit(Conform *run, const Unit *unit) {
+  const BurnOpInfo *op = per_op(unit->check) ? burn_op_info(unit->part) : NULL;
+  report_begin(run->report, unit->check, op, 0, op ? op->name : report_check_name(unit->check));
+  switch (unit->check) {
+    case CHECK_HANDSHAKE: check_handshake(run, unit->part); break;
+    case CHECK_FORWARD: check_forward(run, op); break;
+    case CHECK_LAWS: check_laws(run, op); break;
+    case CHECK_GRADIENTS: check_gradients(run, op); break;
+    case CHECK_FAULTS: check_faults(run, op); break;
+    case CHECK_THREADS: check_threads(run); break;
+    default: check_shutdown(run); break;
+  }
+}
+
+/* The checks with values need the stack and the yardstick. */
+static bool devices_open(Conform *run, uint32_t check) {
+  if (check == CHECK_HANDSHAKE) return true;
+  const BurnStatus status = burn_device_status(conform_device(run));
+  const BurnStatus reference = status == BURN_OK && check == CHECK_FORWARD ? burn_device_status(conform_reference(run)) : BURN_OK;
+  if (status == BURN_OK && reference == BURN_OK) return true;
+  report_begin(run->report, check, NULL, 0, status != BURN_OK ? run->stack : run->against);
+  report_fail(run->report, "cannot be opened: %s", burn_status_message(status != BURN_OK ? status : reference));
+  return false;
+}
+
+static void child(Conform *run, const Units *units) {
+  uint32_t broken = UINT32_MAX; /* a check whose devices do not open: said once */
+  while (run->report->unit < units->count) {
+    const Unit *unit = &units->list[run->report->unit];
+    if (unit->check != broken) {
+      if (devices_open(run, unit->check)) {
+        run_unit(run, unit);
+      } else {
+        broken = unit->check;
+      }
+    }
+    run->report->unit++;
+  }
+  conform_close(run);
+}
+
+/* -- the parent --------------------------------------------------------------------------------------------------------------- */
+
+static void show_progress(const Conform *run, const Units *units) {
+  const Report *report = run->report;
+  const BurnOpInfo *info = report->op ? burn_op_info(report->op) : NULL;
+  const uint32_t unit = report->unit;
+  fprintf(stderr, "\r\033[K%3u%% %s %s", units->count ? unit * 100 / units->count : 0, report_check_name(report->check), info ? info->name : "");
+  fflush(stderr);
+}
+
+/* Waits for the child; kills it when no case has begun for a long time. True if it was killed. */
+static bool wait_for(const Conform *run, const Units *units, pid_t pid, int *status) {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const struct timespec pause = {0, POLL_MILLISECONDS * 1000000L};
+  uint64_t beat = 0;
+  uint32_t quiet = 0, ticks = 0;
+  for (;;) {
+    const pid_t got = waitpid(pid, status, WNOHANG);
+    if (got == pid || (got < 0 && errno != EINTR)) return false;
+    const uint64_t now = atomic_load(&run->report->beat);
+    quiet = now == beat ? quiet + 1 : 0;
+    beat = now;
+    if (quiet > HANG_SECONDS * 1000 / POLL_MILLISECONDS) {
+      kill(pid, SIGKILL);
+      waitpid(pid, status, 0);
+      return true;
+    }
+    if (terminal && ticks++ % 20 == 0) show_progress(run, units);
+    nanosleep(&pause, NULL);
+  }
+}
+
+/* The child is gone before its time, or with a bad status: a failure of what it was doing. */
+static void record_end(Conform *run, bool killed, int status) {
+  static const char rest[] = "; what was left of this op was not run";
+  if (killed) {
+    report_fail(run->report, "hangs: nothing happened for %d s%s", HANG_SECONDS, rest);
+  } else if (WIFSIGNALED(status)) {
+    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)), rest);
+  } else {
+    report_fail(run->report, "ends the process with exit status %d%s", WEXITSTATUS(status), rest);
+  }
+}
+
+/* One child from the current unit on; false if there can be none. */
+static bool run_child(Conform *run, const Units *units) {
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid < 0) return false;
+  if (pid == 0) {
+    child(run, units);
+    exit(0); /* not _exit: a leak checker may have something to say */
+  }
+  int status = 0;
+  const bool killed = wait_for(run, units, pid, &status);
+  if (killed || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    record_end(run, killed, status);
+    run->report->unit++;
+  } else if (run->report->unit < units->count) { /* a plugin called exit(0) */
+    report_fail(run->report, "ends the process");
+    run->report->unit++;
+  }
+  return true;
+}
+
+/* What the user named, as a whole stack: asked in a child, as it loads plugins. */
+static void complete_stack(Conform *run, char *room, size_t bytes) {
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    stack_complete(run->stack, "ndarray", run->report->sample, sizeof run->report->sample);
+    _exit(0);
+  }
+  if (pid > 0) waitpid(pid, NULL, 0);
+  snprintf(room, bytes, "%s", run->report->sample[0] ? run->report->sample : run->stack);
+  run->stack = room;
+}
+
+bool supervise(Conform *run) {
+  static char stack[sizeof run->report->sample];
+  Units units = {0};
+  run->report = mmap(NULL, sizeof *run->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (run->report == MAP_FAILED) return false;
+  complete_stack(run, stack, sizeof stack);
+  bool good = make_plan(run, &units);
+  while (good && run->report->unit < units.count) good = run_child(run, &units);
+  if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);
+  free(units.list);
+  return good;
+}
