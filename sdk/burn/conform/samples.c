@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +284,9 @@ static bool sizes_are_wanted(const Sample *sample, const SamplePlan *plan) {
     if (burn_desc_count(&sample->outputs[i]) > MOST_RESULT) return false;
     if (!(plan->dtypes >> sample->outputs[i].dtype & 1u)) return false; /* the stack has no such result */
     same_float = same_float || sample->outputs[i].dtype == sample->inputs[0].desc.dtype;
+  }
+  for (uint32_t i = 0; plan->purpose == SAMPLE_GRADIENT && i < sample->attr_count; i++) {
+    if (sample->attrs[i].tag == BURN_ATTR_F64 && !isfinite(sample->attrs[i].value.f64)) return false; /* no differences there */
   }
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const int64_t count = sample->inputs[i].absent ? 0 : burn_desc_count(&sample->inputs[i].desc);
