@@ -13,7 +13,8 @@ static const char usage[] =
     "usage: burn conform PLUGIN|STACK [options]\n"
     "\n"
     "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what the\n"
-    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray.\n"
+    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray. A kernel\n"
+    "pack is checked by its own ops on ndarray, against their decompositions.\n"
     "\n"
     "levels: core   every op forward in f32, i64 and bool, failing allocations, the handshake, threads: seconds\n"
     "        train  more dtypes and shapes, gradients, laws\n"
@@ -81,7 +82,11 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
-bool conform_wants_op(const Conform *run, const BurnOpInfo *op) { return !run->ops || is_listed(run->ops, op->name); }
+bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
+  const size_t length = run->pack ? strlen(run->pack) : 0;
+  if (run->pack && (strncmp(op->name, run->pack, length) != 0 || op->name[length] != '.')) return false;
+  return (run->pack || op->op < BURN_OP_LIMIT) && (!run->ops || is_listed(run->ops, op->name));
+}
 
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample) {
   char why[768];
@@ -126,7 +131,8 @@ static bool check_words(const Conform *run, const char *level) {
   char name[128];
   for (const char *at = run->ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
     snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-    if (burn_op_find(name)) continue;
+    const BurnOpInfo *info = NULL;
+    if (burn_op_find(name, &info) == BURN_OK) continue;
     fprintf(stderr, "burn conform: there is no op '%s'\n", name);
     return false;
   }

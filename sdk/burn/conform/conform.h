@@ -28,7 +28,12 @@ enum {
   CHECK_COUNT
 };
 
-enum { MOST_FAILURES = 512, MOST_SKIPS = 48, FAILURES_PER_OP = 3 };
+enum {
+  MOST_FAILURES = 512,
+  MOST_SKIPS = 48,
+  FAILURES_PER_OP = 3,
+  MOST_OPS = BURN_OP_LIMIT + 128 /* those of a kernel pack under test included */
+};
 
 typedef struct Counts {
   uint32_t passed, failed, skipped;
@@ -45,7 +50,7 @@ typedef struct Skip {
 } Skip;
 
 typedef struct Report {
-  Counts counts[CHECK_COUNT][BURN_OP_LIMIT];
+  Counts counts[CHECK_COUNT][MOST_OPS];
   uint32_t failure_count, skip_count;
   Failure failures[MOST_FAILURES];
   Skip skips[MOST_SKIPS];
@@ -53,6 +58,7 @@ typedef struct Report {
   uint32_t check, op, index;
   char sample[384];
   uint32_t unit;           /* of the plan */
+  bool is_pack;            /* what the user named is a kernel pack */
   atomic_uint_fast64_t beat; /* grows with every case */
 } Report;
 
@@ -61,6 +67,7 @@ typedef struct Report {
 typedef struct Conform {
   const char *stack;    /* under test, a stack text */
   const char *against;  /* the yardstick */
+  const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
   uint64_t seed;
   const char *ops;      /* "a,b": only these; NULL: all */
@@ -120,7 +127,8 @@ enum {
   RUN_OWNED = 0,  /* nobody else holds them: the op may write into them */
   RUN_SHARED = 1, /* they are cloned, and must keep their values */
   RUN_VIEWED = 2, /* somebody holds views of them, which must keep their values */
-  RUN_TRACKED = 3 /* owned and, the float ones, asking for gradients */
+  RUN_DECOMPOSED = 4, /* shared, and the op's decomposition runs whatever the stack supports */
+  RUN_TRACKED = 3     /* owned and, the float ones, asking for gradients */
 };
 
 /* Runs the op and reads the results. A text in `why` and false if anything fails: the op, a result of another shape or dtype
@@ -162,8 +170,9 @@ typedef struct StackPart {
 } StackPart;
 bool stack_part(const char *stack, uint32_t i, StackPart *out);
 
-/* The stack to test for what the user wrote: a decorator alone is put on the yardstick's backend. */
-void stack_complete(const char *argument, const char *base, char *out, size_t bytes);
+/* The stack to test for what the user wrote: a decorator alone is put on `base`, and so is a kernel pack, whose own ops are
+ * then tested: true for one. */
+bool stack_complete(const char *argument, const char *base, char *out, size_t bytes);
 
 /* -- a host that watches its plugins (watching_host.c) ---------------------------------------------------------------------- */
 

@@ -53,7 +53,7 @@ static void load(Subject *subject) {
   subject->plugin = subject->query(&query);
   if (subject->plugin->kind == BURN_PLUGIN_BACKEND) {
     subject->backend = subject->plugin->get_interface("burn.backend", 1);
-  } else {
+  } else if (subject->plugin->kind == BURN_PLUGIN_LAYER) {
     subject->layer = subject->plugin->get_interface("burn.layer", 1);
     subject->below = burn_device_open(subject->part.below);
     if (burn_device_status(subject->below) != BURN_OK) {
@@ -158,7 +158,7 @@ static const char *step_descriptor(const Subject *subject) {
 
 static const char *step_interfaces(const Subject *subject) {
   static const char *const unknown[] = {"", "burn", "burn.backen", "burn.backendx", "BURN.BACKEND", "burn.no_such_interface"};
-  const char *known = subject->backend ? "burn.backend" : "burn.layer";
+  const char *known = subject->backend ? "burn.backend" : subject->layer ? "burn.layer" : "burn.kernels";
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
     if (subject->plugin->get_interface(unknown[i], 1)) return FAULT("get_interface(\"%s\", 1) is not NULL", unknown[i]);
   }
@@ -404,7 +404,7 @@ static const Step steps[] = {
     {"open with allocations failing", step_failing_open},
     {"unknown options and device numbers", step_refusals},
 };
-enum { STEP_COUNT = sizeof steps / sizeof steps[0] };
+enum { STEP_COUNT = sizeof steps / sizeof steps[0], PACK_STEPS = 3 }; /* a pack is never opened: the first steps only */
 
 static uint32_t part_count(const Conform *run) {
   StackPart part;
@@ -414,7 +414,7 @@ static uint32_t part_count(const Conform *run) {
 }
 
 /* All steps for every plugin of the stack, then one for the whole. */
-uint32_t handshake_step_count(const Conform *run) { return part_count(run) * STEP_COUNT + 1; }
+uint32_t handshake_step_count(const Conform *run) { return run->pack ? PACK_STEPS : part_count(run) * STEP_COUNT + 1; }
 
 static void record(Conform *run, const char *wrong) {
   if (wrong) {
@@ -427,12 +427,12 @@ static void record(Conform *run, const char *wrong) {
 void check_handshake(Conform *run, uint32_t number) {
   char text[384];
   Subject subject = {0};
-  if (number == part_count(run) * STEP_COUNT) {
+  if (!run->pack && number == part_count(run) * STEP_COUNT) {
     report_begin(run->report, CHECK_HANDSHAKE, NULL, number, "two instances at once");
     record(run, two_instances(run));
     return;
   }
-  if (!stack_part(run->stack, number / STEP_COUNT, &subject.part)) return;
+  if (!stack_part(run->pack ? run->pack : run->stack, number / STEP_COUNT, &subject.part)) return;
   const Step *step = &steps[number % STEP_COUNT];
   snprintf(text, sizeof text, "%s: %s", subject.part.name, step->what);
   report_begin(run->report, CHECK_HANDSHAKE, NULL, number, text);

@@ -26,8 +26,8 @@ static bool is_same(Conform *run, BurnDevice *device, const Sample *sample, void
 /* An op that may write into its input. */
 static BurnTensor *overwrite(BurnTensor *x) {
   BurnTensor *out = NULL;
-  const char *name = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_BOOL ? "bool_not" : "neg";
-  burn_op_call(NULL, burn_op_find(name), &x, 1, NULL, 0, &out);
+  const uint32_t op = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_BOOL ? BURN_OP_bool_not : BURN_OP_neg;
+  burn_op_call(NULL, burn_op_info(op), &x, 1, NULL, 0, &out);
   return out;
 }
 

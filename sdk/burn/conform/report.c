@@ -83,7 +83,7 @@ static uint32_t cases(Counts counts) { return counts.passed + counts.failed + co
 
 Counts report_total(const Report *report, uint32_t check) {
   Counts sum = {0, 0, 0};
-  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) add(&sum, report->counts[check][op]);
+  for (uint32_t op = 0; op < MOST_OPS; op++) add(&sum, report->counts[check][op]);
   return sum;
 }
 
@@ -116,11 +116,11 @@ static void print_families(const Report *report) {
     const char *name;
   } families[] = {{BURN_TRAIT_CREATE, "creation"}, {BURN_TRAIT_ELEMENTWISE, "elementwise"}, {BURN_TRAIT_REDUCE, "reductions"},
                   {BURN_TRAIT_COMPUTE, "products and layers"}, {BURN_TRAIT_VIEW, "views"}, {BURN_TRAIT_MOVE, "moves"}, {0, "other"}};
-  bool taken[BURN_OP_LIMIT] = {false};
+  bool taken[MOST_OPS] = {false};
   print_heads("ops");
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     Counts sum = {0, 0, 0};
-    for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+    for (uint32_t op = 1; op < MOST_OPS; op++) {
       const BurnOpInfo *info = burn_op_info(op);
       if (!info || taken[op] || (families[f].trait && !(info->traits & families[f].trait))) continue;
       taken[op] = true;
@@ -132,7 +132,7 @@ static void print_families(const Report *report) {
 
 static void print_ops(const Report *report) {
   print_heads("op");
-  for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+  for (uint32_t op = 1; op < MOST_OPS; op++) {
     const Counts counts = op_total(report, op);
     if (cases(counts) > 0) print_row(burn_op_info(op)->name, counts);
   }
@@ -143,7 +143,7 @@ static void command_line(const Conform *run, const Failure *failure, char *text,
   char op[96] = "", against[160] = "";
   if (info && failure->check != CHECK_THREADS) snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
-  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->stack, against, sample_level_name(run->level),
+  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->pack ? run->pack : run->stack, against, sample_level_name(run->level),
            run->seed, check_names[failure->check], op);
 }
 
@@ -166,6 +166,7 @@ static void print_failures(const Conform *run) {
 
 static void print_text(const Conform *run, double seconds) {
   const Report *report = run->report;
+  if (run->pack) printf("kernel pack %s on ", run->pack);
   printf("%s against %s, level %s, seed %" PRIu64 "\n", run->stack, run->against, sample_level_name(run->level), run->seed);
   print_heads("check");
   for (uint32_t check = 0; check < CHECK_COUNT; check++) {
@@ -217,6 +218,7 @@ static cJSON *make_json(const Conform *run, double seconds) {
   const Report *report = run->report;
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "stack", run->stack);
+  if (run->pack) cJSON_AddStringToObject(root, "pack", run->pack);
   cJSON_AddStringToObject(root, "against", run->against);
   cJSON_AddStringToObject(root, "level", sample_level_name(run->level));
   cJSON_AddNumberToObject(root, "seed", (double)run->seed);
@@ -229,7 +231,7 @@ static cJSON *make_json(const Conform *run, double seconds) {
     add_counts(object, report_total(report, check));
   }
   cJSON *ops = cJSON_AddObjectToObject(root, "ops");
-  for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+  for (uint32_t op = 1; op < MOST_OPS; op++) {
     const Counts counts = op_total(report, op);
     if (cases(counts) > 0) add_counts(cJSON_AddObjectToObject(ops, burn_op_info(op)->name), counts);
   }

@@ -86,9 +86,9 @@ static char *base_data(const BurnTensorDesc *desc, const View *view, const char 
   return base;
 }
 
-static BurnTensor *call_1(const char *name, BurnTensor *x, const BurnAttr *attrs, size_t attr_count) {
+static BurnTensor *call_1(uint32_t op, BurnTensor *x, const BurnAttr *attrs, size_t attr_count) {
   BurnTensor *out = NULL;
-  burn_op_call(NULL, burn_op_find(name), &x, 1, attrs, attr_count, &out);
+  burn_op_call(NULL, burn_op_info(op), &x, 1, attrs, attr_count, &out);
   return out;
 }
 
@@ -99,15 +99,15 @@ static BurnTensor *make_view(BurnTensor *base, const BurnTensorDesc *desc, uint3
   if (layout == SAMPLE_TRANSPOSED) {
     axes[desc->rank - 1] = desc->rank - 2;
     axes[desc->rank - 2] = desc->rank - 1;
-    return call_1("permute", base, (const BurnAttr[]){burn_attr_i64s(axes, desc->rank)}, 1);
+    return call_1(BURN_OP_permute, base, (const BurnAttr[]){burn_attr_i64s(axes, desc->rank)}, 1);
   }
-  if (layout == SAMPLE_EXPANDED) return call_1("expand", base, (const BurnAttr[]){burn_attr_i64s(desc->shape, desc->rank)}, 1);
+  if (layout == SAMPLE_EXPANDED) return call_1(BURN_OP_expand, base, (const BurnAttr[]){burn_attr_i64s(desc->shape, desc->rank)}, 1);
   if (layout == SAMPLE_REVERSED) {
     starts[0] = desc->shape[0] - 1;
     steps[0] = -1;
   }
   for (uint32_t i = 0; layout == SAMPLE_SLICED && i < desc->rank; i++) starts[i] = 1, steps[i] = 2;
-  return call_1("slice", base,
+  return call_1(BURN_OP_slice, base,
                 (const BurnAttr[]){burn_attr_i64s(starts, desc->rank), burn_attr_i64s(desc->shape, desc->rank),
                                    burn_attr_i64s(steps, desc->rank)},
                 3);
@@ -136,6 +136,30 @@ void results_end(Results *results) {
 
 void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs) {
   burn_op_call(device, sample->op, inputs, sample->input_count, sample->attrs, sample->attr_count, outputs);
+}
+
+/* The decomposition of the op on tensors; takes them. */
+static void decompose(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs) {
+  BurnPrimitive *primitives[SAMPLE_MOST_INPUTS] = {NULL}, *results[BURN_MAX_OUTPUTS] = {NULL};
+  BurnAttr attrs[SAMPLE_MOST_ATTRS];
+  for (uint32_t i = 0; i < sample->input_count; i++) primitives[i] = inputs[i] ? burn_tensor_primitive(inputs[i]) : NULL;
+  for (uint32_t i = 0; i < sample->op->attr_count; i++) {
+    attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
+  }
+  const BurnOpCall call = {.struct_size = sizeof call,
+                           .op = sample->op->op,
+                           .attr_count = sample->op->attr_count,
+                           .input_count = sample->input_count,
+                           .output_count = sample->op->output_count,
+                           .inputs = primitives,
+                           .outputs = results,
+                           .attrs = attrs,
+                           .output_descs = sample->outputs};
+  const BurnStatus status = burn_host()->decompose(burn_device_backend(device), &call);
+  for (uint32_t i = 0; i < sample->op->output_count; i++) {
+    outputs[i] = status == BURN_OK ? burn_tensor_from_primitive(device, results[i]) : burn_tensor_failed(status);
+  }
+  for (uint32_t i = 0; i < sample->input_count; i++) burn_drop(inputs[i]);
 }
 
 static bool is_as_promised(const Sample *sample, const BurnTensor *x, uint32_t i, char *why, size_t why_bytes) {
@@ -211,7 +235,7 @@ static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const 
 static BurnTensor *another_view(const BurnTensor *x) {
   const BurnShape shape = burn_shape(x);
   const int64_t starts[BURN_MAX_RANK] = {0};
-  return call_1("slice", burn_clone(x),
+  return call_1(BURN_OP_slice, burn_clone(x),
                 (const BurnAttr[]){burn_attr_i64s(starts, shape.rank), burn_attr_i64s(shape.dims, shape.rank)}, 2);
 }
 
@@ -231,7 +255,11 @@ bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int
   BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const int64_t live = burn_device_memory(device).live_tensors;
   make_inputs(device, sample, data, how, inputs, kept);
-  sample_call(device, sample, inputs, outputs);
+  if (how == RUN_DECOMPOSED) {
+    decompose(device, sample, inputs, outputs);
+  } else {
+    sample_call(device, sample, inputs, outputs);
+  }
   bool good = sample_read(sample, outputs, results, why, why_bytes);
   for (uint32_t i = 0; i < sample->input_count; i++) {
     if (good) {

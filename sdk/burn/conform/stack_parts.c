@@ -38,11 +38,13 @@ static const BurnPluginInfo *plugin_named(const char *name) {
   return NULL;
 }
 
-void stack_complete(const char *argument, const char *base, char *out, size_t bytes) {
+bool stack_complete(const char *argument, const char *base, char *out, size_t bytes) {
   StackPart part;
   uint32_t last = 0;
   while (stack_part(argument, last + 1, &part)) last++;
   const BurnPluginInfo *info = stack_part(argument, last, &part) ? plugin_named(part.name) : NULL;
+  const bool is_pack = info && last == 0 && strcmp(info->kind, "kernel pack") == 0;
   const bool needs_base = info && strcmp(info->kind, "decorator") == 0;
-  snprintf(out, bytes, needs_base ? "%s+%s" : "%s", argument, base);
+  snprintf(out, bytes, needs_base ? "%s+%s" : "%s", is_pack ? base : argument, base);
+  return is_pack;
 }

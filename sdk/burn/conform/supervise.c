@@ -54,15 +54,17 @@ static uint32_t level_of(uint32_t check) {
 static void add_unit(Units *units, uint32_t check, uint32_t part) { units->list[units->count++] = (Unit){check, part}; }
 
 static bool make_plan(const Conform *run, Units *units) {
-  units->list = calloc((size_t)CHECK_COUNT * (BURN_OP_LIMIT + 64), sizeof *units->list);
+  units->list = calloc((size_t)CHECK_COUNT * (MOST_OPS + 128), sizeof *units->list);
   units->count = 0;
   for (uint32_t check = 0; units->list && check < CHECK_COUNT; check++) {
     if (!check_is_wanted(run, check, level_of(check))) continue;
     if (check == CHECK_HANDSHAKE) {
       /* With --op only ops are meant. */
       for (uint32_t step = 0; (!run->ops || run->only) && step < handshake_step_count(run); step++) add_unit(units, check, step);
+    } else if (run->pack && !per_op(check)) {
+      continue; /* those are the stack's */
     } else if (per_op(check)) {
-      for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+      for (uint32_t op = 1; op < MOST_OPS; op++) {
         if (burn_op_info(op) && conform_wants_op(run, burn_op_info(op))) add_unit(units, check, op);
       }
     } else {
@@ -180,15 +182,26 @@ static bool run_child(Conform *run, const Units *units) {
   return true;
 }
 
+/* A pack under test is loaded here, so that its ops have the same numbers in every child. */
+static void load_pack(Conform *run) {
+  char name[300];
+  const BurnOpInfo *info = NULL;
+  run->pack = run->stack;
+  snprintf(name, sizeof name, "%s.?", run->pack);
+  const BurnStatus status = burn_op_find(name, &info); /* there is none of this name, but the pack is loaded for it */
+  (void)status;
+}
+
 /* What the user named, as a whole stack: asked in a child, as it loads plugins. */
 static void complete_stack(Conform *run, char *room, size_t bytes) {
   fflush(NULL);
   const pid_t pid = fork();
   if (pid == 0) {
-    stack_complete(run->stack, "ndarray", run->report->sample, sizeof run->report->sample);
+    run->report->is_pack = stack_complete(run->stack, "ndarray", run->report->sample, sizeof run->report->sample);
     _exit(0);
   }
   if (pid > 0) waitpid(pid, NULL, 0);
+  if (run->report->is_pack) load_pack(run);
   snprintf(room, bytes, "%s", run->report->sample[0] ? run->report->sample : run->stack);
   run->stack = room;
 }

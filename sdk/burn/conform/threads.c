@@ -103,7 +103,7 @@ void check_threads(Conform *run) {
     report_fail(run->report, "no memory");
     return;
   }
-  for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+  for (uint32_t op = 1; op < MOST_OPS; op++) {
     const BurnOpInfo *info = burn_op_info(op);
     if (info && conform_wants_op(run, info)) add_jobs(run, &jobs, info);
   }
