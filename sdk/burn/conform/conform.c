@@ -167,6 +167,7 @@ int command_conform(int argc, char **argv) {
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }
+  run.argument = run.stack;
   if (!check_words(&run, level) || !add_path(&run.stack)) return COMMAND_USAGE;
   run.level = strcmp(level, "core") == 0 ? SAMPLE_CORE : strcmp(level, "train") == 0 ? SAMPLE_TRAIN : SAMPLE_FULL;
   run.seed = seed;

@@ -67,6 +67,7 @@ typedef struct Report {
 typedef struct Conform {
   const char *stack;    /* under test, a stack text */
   const char *against;  /* the yardstick */
+  const char *argument; /* what the user wrote */
   const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
   uint64_t seed;

@@ -143,7 +143,7 @@ static void command_line(const Conform *run, const Failure *failure, char *text,
   char op[96] = "", against[160] = "";
   if (info && failure->check != CHECK_THREADS) snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
-  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->pack ? run->pack : run->stack, against, sample_level_name(run->level),
+  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against, sample_level_name(run->level),
            run->seed, check_names[failure->check], op);
 }
 

@@ -85,6 +85,12 @@ static int make_binary(SampleMaker *maker) {
   return useful ? SAMPLE_MADE : SAMPLE_SKIP;
 }
 
+static int make_binary_int(SampleMaker *maker) {
+  const int made = make_binary(maker);
+  if (made == SAMPLE_MADE) maker->sample->inputs[1].desc.dtype = BURN_DTYPE_I64;
+  return made;
+}
+
 static int make_mask_fill(SampleMaker *maker) {
   BurnTensorDesc mask = *first(maker);
   mask.dtype = BURN_DTYPE_BOOL;
@@ -275,7 +281,7 @@ static int make_cat(SampleMaker *maker) {
 
 /* -- shapes in the text ---------------------------------------------------------------------------------------------------- */
 
-/* "2,3" "5@7" "2,3b" "-": one input; the end of the word. */
+/* "2,3" "5@7" "2,3b" "2,3f" "-": one input; the end of the word. */
 static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) {
   if (*at == '-') {
     sample->inputs[sample->input_count++] = (SampleInput){.absent = true};
@@ -291,6 +297,10 @@ static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) 
   if (*at == 'b') {
     input->desc.dtype = BURN_DTYPE_BOOL;
     input->domain = SAMPLE_MASK;
+    return at + 1;
+  }
+  if (*at == 'f') {
+    input->desc.dtype = BURN_DTYPE_F32;
     return at + 1;
   }
   if (*at != '@') return at;
