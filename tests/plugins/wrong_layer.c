@@ -59,8 +59,8 @@ static void BURN_CALL wrong_close(void *self) {
   if (!has_fault("close_leaks")) wrong->layer.host->free(wrong, sizeof *wrong);
 }
 
-static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                        BurnBackend *out) {
+static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
   (void)options;
   (void)owner;
@@ -77,7 +77,8 @@ static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer_interface = {.struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .open = wrong_open};
+static const BurnLayerInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .open = wrong_open};
 
 static const void *BURN_CALL wrong_interface(const char *name, uint32_t min_version) {
   const int known = strcmp(name, "burn.layer") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);

@@ -69,7 +69,8 @@ static void right_stacks_pass(void **state) {
 }
 
 /* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or `other`. */
-static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part, const char *other) {
+static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part,
+                         const char *other) {
   char stack[512];
   int status = -1;
   assert_int_equal(setenv("BURN_TEST_FAULT", fault, 1), 0);
@@ -107,7 +108,8 @@ static void faults_are_named(void **state) {
 /* The layer is right when no fault is asked for. */
 static void without_a_fault_it_passes(void **state) {
   (void)state;
-  expect_pass("'" BURN_BUILD_DIR "/tests/broken_plugins/burn_wrong.so' --level train --op neg,add,recip,cos,mul,exp,log,sub", 300);
+  expect_pass("'" BURN_BUILD_DIR "/tests/broken_plugins/burn_wrong.so' --level train --op neg,add,recip,cos,mul,exp,log,sub",
+              300);
 }
 
 /* The command line that is printed runs one case only. */

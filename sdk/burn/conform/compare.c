@@ -30,10 +30,14 @@ static const Tolerance tolerances[SAMPLE_TOLERANCE_COUNT] = {
 /* One unit by dtype. f64 and f32 leave room for other orders of addition; halves are about two of their last places. */
 static double unit_of(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_F64: return 1e-10;
-    case BURN_DTYPE_F32: return 1e-5;
-    case BURN_DTYPE_F16: return 2e-3;
-    default: return 1.6e-2;
+    case BURN_DTYPE_F64:
+      return 1e-10;
+    case BURN_DTYPE_F32:
+      return 1e-5;
+    case BURN_DTYPE_F16:
+      return 2e-3;
+    default:
+      return 1.6e-2;
   }
 }
 
@@ -43,7 +47,8 @@ static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype =
 static double terms_of(const Sample *sample) {
   int64_t most = 1;
   for (uint32_t i = 0; i < sample->input_count; i++) {
-    if (!sample->inputs[i].absent && burn_desc_count(&sample->inputs[i].desc) > most) most = burn_desc_count(&sample->inputs[i].desc);
+    if (!sample->inputs[i].absent && burn_desc_count(&sample->inputs[i].desc) > most)
+      most = burn_desc_count(&sample->inputs[i].desc);
   }
   return (double)most;
 }
@@ -64,7 +69,8 @@ static bool is_close(double found, double expected, double relative, double abso
   if (relative <= 0 && absolute <= 0) return false;
   /* A number at the end of the range may round to infinity in one and not in the other. */
   const double edge = largest_number * (1 - 2 * relative);
-  if (isinf(found) || isinf(expected)) return fabs(found) >= edge && fabs(expected) >= edge && signbit(found) == signbit(expected);
+  if (isinf(found) || isinf(expected))
+    return fabs(found) >= edge && fabs(expected) >= edge && signbit(found) == signbit(expected);
   return fabs(found - expected) <= relative * fabs(expected) + absolute;
 }
 
@@ -79,10 +85,12 @@ static bool float_is_close(const Sample *sample, uint32_t output, const Results 
   if (tolerance->largest) absolute *= largest_of(desc, expected->data[output]);
   const int64_t count = burn_desc_count(desc);
   for (int64_t i = 0; i < count; i++) {
-    const double a = sample_load(desc->dtype, found->data[output], i, NULL), b = sample_load(desc->dtype, expected->data[output], i, NULL);
+    const double a = sample_load(desc->dtype, found->data[output], i, NULL),
+                 b = sample_load(desc->dtype, expected->data[output], i, NULL);
     if (is_close(a, b, unit * tolerance->relative, absolute, sample_largest(desc->dtype))) continue;
-    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)", output, i, a, b,
-             burn_dtype_name(desc->dtype), tolerance->absolute > 0 ? unit * tolerance->relative * fabs(b) + absolute : 0.0);
+    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)", output, i,
+             a, b, burn_dtype_name(desc->dtype),
+             tolerance->absolute > 0 ? unit * tolerance->relative * fabs(b) + absolute : 0.0);
     return false;
   }
   return true;
@@ -119,7 +127,8 @@ bool results_are_same(const Results *found, const Results *expected, char *why, 
     const int64_t count = burn_desc_count(&expected->descs[i]);
     const size_t bytes = burn_dtype_bytes(dtype);
     for (int64_t k = 0; k < count; k++) {
-      const char *a = (const char *)found->data[i] + (size_t)k * bytes, *b = (const char *)expected->data[i] + (size_t)k * bytes;
+      const char *a = (const char *)found->data[i] + (size_t)k * bytes,
+                 *b = (const char *)expected->data[i] + (size_t)k * bytes;
       if (memcmp(a, b, bytes) == 0) continue;
       const double x = sample_load(dtype, a, 0, NULL), y = sample_load(dtype, b, 0, NULL);
       if (isnan(x) && isnan(y)) continue; /* which NaN is not promised */

@@ -12,7 +12,8 @@
 static const char usage[] =
     "usage: burn conform PLUGIN|STACK [options]\n"
     "\n"
-    "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what the\n"
+    "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what "
+    "the\n"
     "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray. A kernel\n"
     "pack is checked by its own ops on ndarray, against their decompositions.\n"
     "\n"
@@ -24,7 +25,7 @@ static const char usage[] =
     "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the command line\n"
     "that runs it again.";
 
-/* -- what the checks share ----------------------------------------------------------------------------------------------------- */
+/* -- what the checks share ------------------------------------------------------------------------------------------ */
 
 BurnDevice *conform_device(Conform *run) {
   if (!run->device) run->device = burn_device_open(run->stack);
@@ -102,7 +103,7 @@ bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample
   }
 }
 
-/* -- the command --------------------------------------------------------------------------------------------------------------- */
+/* -- the command ---------------------------------------------------------------------------------------------------- */
 
 /* A path is added to the plugins and replaced by its name; false with a message. */
 static bool add_path(const char **stack) {
@@ -110,7 +111,8 @@ static bool add_path(const char **stack) {
   const char *slash = strrchr(*stack, '/'), *dot = strrchr(*stack, '.');
   if (!slash || !dot || strcmp(dot, ".so") != 0) return true;
   char *path = realpath(*stack, NULL);
-  const BurnStatus status = path ? burn_plugin_add(path) : burn_status_make(BURN_STATUS_NOT_FOUND, "there is no file '%s'", *stack);
+  const BurnStatus status =
+      path ? burn_plugin_add(path) : burn_status_make(BURN_STATUS_NOT_FOUND, "there is no file '%s'", *stack);
   free(path);
   if (status != BURN_OK) fprintf(stderr, "burn conform: %s\n", burn_status_message(status));
   const char *start = strncmp(slash + 1, "burn_", 5) == 0 ? slash + 6 : slash + 1;
@@ -162,7 +164,8 @@ int command_conform(int argc, char **argv) {
       {"verbose", ARGUMENT_FLAG, &run.verbose, NULL, "a row for every op, and more failures of each"},
   };
   int status;
-  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &run.stack, 1, &status)) return status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &run.stack, 1, &status))
+    return status;
   if (!run.stack) {
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;

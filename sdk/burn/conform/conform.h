@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* -- the report (report.c) ---------------------------------------------------------------------------------------------- */
+/* -- the report (report.c) ------------------------------------------------------------------------------------------ */
 
 /* The checks: CHECK(NAME, name, per op, least level, what). */
 #define CONFORM_CHECKS(CHECK)                                                                                        \
@@ -25,7 +25,7 @@ enum {
 #define CHECK(NAME, name, per_op, level, what) CHECK_##NAME,
   CONFORM_CHECKS(CHECK)
 #undef CHECK
-  CHECK_COUNT
+      CHECK_COUNT
 };
 
 enum {
@@ -57,12 +57,12 @@ typedef struct Report {
   /* What runs now; the parent reads it when the child is gone. */
   uint32_t check, op, index;
   char sample[384];
-  uint32_t unit;           /* of the plan */
-  bool is_pack;            /* what the user named is a kernel pack */
+  uint32_t unit;             /* of the plan */
+  bool is_pack;              /* what the user named is a kernel pack */
   atomic_uint_fast64_t beat; /* grows with every case */
 } Report;
 
-/* -- the run ------------------------------------------------------------------------------------------------------------ */
+/* -- the run -------------------------------------------------------------------------------------------------------- */
 
 typedef struct Conform {
   const char *stack;    /* under test, a stack text */
@@ -71,9 +71,9 @@ typedef struct Conform {
   const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
   uint64_t seed;
-  const char *ops;      /* "a,b": only these; NULL: all */
-  const char *only;     /* one check by name; NULL: all of the level */
-  int64_t index;        /* only this sample of each op; -1: all */
+  const char *ops;  /* "a,b": only these; NULL: all */
+  const char *only; /* one check by name; NULL: all of the level */
+  int64_t index;    /* only this sample of each op; -1: all */
   bool verbose;
   Report *report;
   /* Opened by the child when first needed; see the functions below. */
@@ -81,11 +81,11 @@ typedef struct Conform {
 } Conform;
 
 /* NULL (with a skip recorded once per case by the caller) if a stack cannot be opened. */
-BurnDevice *conform_device(Conform *run);    /* the stack under test */
+BurnDevice *conform_device(Conform *run); /* the stack under test */
 BurnDevice *conform_reference(Conform *run);
-BurnDevice *conform_training(Conform *run);  /* the stack under test with autodiff on top; itself if it has that */
-BurnDevice *conform_traced(Conform *run);    /* trace on top of the stack under test */
-BurnDevice *conform_watched(Conform *run);   /* the stack under test, opened with watching_host() */
+BurnDevice *conform_training(Conform *run); /* the stack under test with autodiff on top; itself if it has that */
+BurnDevice *conform_traced(Conform *run);   /* trace on top of the stack under test */
+BurnDevice *conform_watched(Conform *run);  /* the stack under test, opened with watching_host() */
 void conform_close(Conform *run);
 
 /* Bits of the dtypes that a device stores and computes in. */
@@ -107,7 +107,7 @@ Counts report_total(const Report *report, uint32_t check);
 /* Everything at the end, as text or JSON; true if nothing failed. */
 bool report_print(const Conform *run, bool json, double seconds);
 
-/* -- one sample on one stack (sample_run.c) ------------------------------------------------------------------------------ */
+/* -- one sample on one stack (sample_run.c) ------------------------------------------------------------------------- */
 
 typedef struct Results {
   uint32_t count;
@@ -125,16 +125,17 @@ void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]);
 
 /* How inputs are given to the op. */
 enum {
-  RUN_OWNED = 0,  /* nobody else holds them: the op may write into them */
-  RUN_SHARED = 1, /* they are cloned, and must keep their values */
-  RUN_VIEWED = 2, /* somebody holds views of them, which must keep their values */
+  RUN_OWNED = 0,      /* nobody else holds them: the op may write into them */
+  RUN_SHARED = 1,     /* they are cloned, and must keep their values */
+  RUN_VIEWED = 2,     /* somebody holds views of them, which must keep their values */
   RUN_DECOMPOSED = 4, /* shared, and the op's decomposition runs whatever the stack supports */
   RUN_TRACKED = 3     /* owned and, the float ones, asking for gradients */
 };
 
 /* Runs the op and reads the results. A text in `why` and false if anything fails: the op, a result of another shape or dtype
  * than inferred, an input that was changed, a tensor that is left over. */
-bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why, size_t why_bytes);
+bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why,
+                size_t why_bytes);
 
 /* The op on tensors; takes them. */
 void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs);
@@ -142,14 +143,14 @@ void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, 
 /* Reads and takes the outputs into results; a text in why on failure. */
 bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, char *why, size_t why_bytes);
 
-/* -- comparison (compare.c) ------------------------------------------------------------------------------------------------ */
+/* -- comparison (compare.c) ----------------------------------------------------------------------------------------- */
 
 /* Results are close enough by the sample's tolerance; else why says which element. */
 bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why, size_t why_bytes);
 /* Results have the same bits. */
 bool results_are_same(const Results *found, const Results *expected, char *why, size_t why_bytes);
 
-/* -- the checks: one function each ----------------------------------------------------------------------------------------- */
+/* -- the checks: one function each ---------------------------------------------------------------------------------- */
 
 void check_forward(Conform *run, const BurnOpInfo *op);
 void check_laws(Conform *run, const BurnOpInfo *op);
@@ -162,7 +163,7 @@ void check_shutdown(Conform *run);
 uint32_t handshake_step_count(const Conform *run);
 void check_handshake(Conform *run, uint32_t step);
 
-/* -- stack texts (stack_parts.c) ------------------------------------------------------------------------------------------ */
+/* -- stack texts (stack_parts.c) ------------------------------------------------------------------------------------ */
 
 /* Part i of a stack text, outermost first: its text with options, its name, the rest of the stack below ("" for the last).
  * False if there are fewer parts. */
@@ -175,7 +176,7 @@ bool stack_part(const char *stack, uint32_t i, StackPart *out);
  * then tested: true for one. */
 bool stack_complete(const char *argument, const char *base, char *out, size_t bytes);
 
-/* -- a host that watches its plugins (watching_host.c) ---------------------------------------------------------------------- */
+/* -- a host that watches its plugins (watching_host.c) -------------------------------------------------------------- */
 
 /* A copy of burn_host() whose allocations are counted, checked and made to fail; one per process. */
 const BurnHost *watching_host(void);
@@ -190,7 +191,7 @@ int64_t watching_host_blocks(void);
 /* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never had. */
 const char *watching_host_complaint(void);
 
-/* -- running in a child (supervise.c) ---------------------------------------------------------------------------------------- */
+/* -- running in a child (supervise.c) ------------------------------------------------------------------------------- */
 
 /* Runs the whole plan; false if no child could be made. */
 bool supervise(Conform *run);

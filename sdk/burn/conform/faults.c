@@ -131,7 +131,8 @@ static void check_sample(Conform *run, BurnDevice *device, const Sample *sample,
 
 void check_faults(Conform *run, const BurnOpInfo *op) {
   BurnDevice *device = conform_watched(run);
-  const SamplePlan plan = {run->level == SAMPLE_FULL ? SAMPLE_TRAIN : run->level, SAMPLE_BRIEF, run->seed, conform_dtypes(device)};
+  const SamplePlan plan = {run->level == SAMPLE_FULL ? SAMPLE_TRAIN : run->level, SAMPLE_BRIEF, run->seed,
+                           conform_dtypes(device)};
   const uint32_t most = run->level == SAMPLE_FULL ? FAULT_SAMPLES_FULL : FAULT_SAMPLES;
   SampleIterator iterator;
   Sample sample;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* The yardstick's results; false with a word in why if it cannot run the sample. */
-static bool run_reference(Conform *run, const Sample *sample, void *const *data, Results *expected, char *why, size_t why_bytes) {
+static bool run_reference(Conform *run, const Sample *sample, void *const *data, Results *expected, char *why,
+                          size_t why_bytes) {
   /* The kernels of a pack would run there too: their decompositions are the yardstick. */
   const int how = sample->op->op >= BURN_OP_LIMIT && sample->op->is_composite ? RUN_DECOMPOSED : RUN_SHARED;
   return sample_run(conform_reference(run), sample, data, how, expected, why, why_bytes);

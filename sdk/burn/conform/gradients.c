@@ -1,7 +1,8 @@
 /* gradients.c - gradients through the whole stack against central differences.
  *
  * A sample's float results are projected to one number with fixed weights; its derivative by every element of every float
- * input is what backward must give. Where the slope jumps within the step, anything between the slopes of both sides will do. */
+ * input is what backward must give. Where the slope jumps within the step, anything between the slopes of both sides will do.
+ */
 #include "conform.h"
 
 #include <inttypes.h>
@@ -65,8 +66,8 @@ static bool evaluate(BurnDevice *device, const Sample *sample, void *const *data
 }
 
 /* The projection with one element moved by `step`; rounded to the dtype as the op will see it. */
-static bool evaluate_at(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, int64_t element, double step,
-                        double *moved, double *out, char *why, size_t why_bytes) {
+static bool evaluate_at(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, int64_t element,
+                        double step, double *moved, double *out, char *why, size_t why_bytes) {
   const BurnDType dtype = sample->inputs[input].desc.dtype;
   const double at = sample_load(dtype, data[input], element, NULL);
   sample_store(dtype, data[input], element, at + step);
@@ -79,8 +80,8 @@ static bool evaluate_at(BurnDevice *device, const Sample *sample, void *const *d
 static bool is_close(double a, double b, double tolerance) { return fabs(a - b) <= tolerance * fmax(1, fabs(b)); }
 
 /* Whether `found` is the derivative by one element. */
-static bool check_element(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, int64_t element, double found,
-                          char *why, size_t why_bytes) {
+static bool check_element(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, int64_t element,
+                          double found, char *why, size_t why_bytes) {
   const Steps steps = steps_of(sample->inputs[input].desc.dtype);
   double above, below, middle, x_above, x_below;
   if (!evaluate_at(device, sample, data, input, element, steps.step, &x_above, &above, why, why_bytes)) return false;
@@ -93,13 +94,14 @@ static bool check_element(BurnDevice *device, const Sample *sample, void *const 
   const double slack = steps.tolerance * fmax(1, fmax(fabs(left), fabs(right)));
   const bool jumps = fabs(right - left) > 100 * slack;
   if (jumps && found >= fmin(left, right) - slack && found <= fmax(left, right) + slack) return true;
-  snprintf(why, why_bytes, "input %u, element %" PRId64 ": the gradient is %.12g, differences give %.12g", input, element, found, central);
+  snprintf(why, why_bytes, "input %u, element %" PRId64 ": the gradient is %.12g, differences give %.12g", input, element,
+           found, central);
   return false;
 }
 
 /* Takes gradient (NULL: nothing arrived, which means zeros). */
-static bool check_input(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, BurnTensor *gradient, char *why,
-                        size_t why_bytes) {
+static bool check_input(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, BurnTensor *gradient,
+                        char *why, size_t why_bytes) {
   const BurnTensorDesc *desc = &sample->inputs[input].desc;
   const int64_t count = burn_desc_count(desc);
   const BurnShape shape = burn_shape(gradient);
@@ -119,7 +121,8 @@ static bool check_input(BurnDevice *device, const Sample *sample, void *const *d
 }
 
 /* One pass with the inputs of `tracked` as leaves. */
-static bool check_tracked(BurnDevice *device, const Sample *sample, void *const *data, uint32_t tracked, char *why, size_t why_bytes) {
+static bool check_tracked(BurnDevice *device, const Sample *sample, void *const *data, uint32_t tracked, char *why,
+                          size_t why_bytes) {
   BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *leaves[SAMPLE_MOST_INPUTS] = {NULL};
   BurnGradients *gradients = NULL;
   for (uint32_t i = 0; i < sample->input_count; i++) {

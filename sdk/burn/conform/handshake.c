@@ -22,12 +22,12 @@ typedef struct Subject {
   BurnPluginQuery query;
   const BurnBackendInterface *backend; /* or */
   const BurnLayerInterface *layer;
-  BurnDevice *below;  /* of a layer */
-  char why[1024];     /* why there is no plugin to test; "" */
+  BurnDevice *below; /* of a layer */
+  char why[1024];    /* why there is no plugin to test; "" */
   bool is_linked_in;
 } Subject;
 
-/* -- finding it ------------------------------------------------------------------------------------------------------------- */
+/* -- finding it ----------------------------------------------------------------------------------------------------- */
 
 static void load(Subject *subject) {
   const BurnPluginInfo *info = NULL;
@@ -84,7 +84,7 @@ static BurnStatus open_raw(const Subject *subject, const BurnHost *host, BurnBac
   return subject->layer->open(host, burn_device_backend(subject->below), options, OWNER, out);
 }
 
-/* -- memory with an end ------------------------------------------------------------------------------------------------------- */
+/* -- memory with an end --------------------------------------------------------------------------------------------- */
 
 /* `bytes` (a multiple of 8) of memory right before a page that cannot be touched; end with guarded_end. NULL without memory. */
 static void *guarded(size_t bytes) {
@@ -108,7 +108,7 @@ static bool is_noise(const void *memory, size_t bytes) {
   return true;
 }
 
-/* -- steps: each returns NULL, or what is wrong --------------------------------------------------------------------------------- */
+/* -- steps: each returns NULL, or what is wrong --------------------------------------------------------------------- */
 
 #define FAULT(...) (snprintf(fault, sizeof fault, __VA_ARGS__), fault)
 static char fault[700];
@@ -164,7 +164,8 @@ static const char *step_interfaces(const Subject *subject) {
   }
   if (subject->plugin->get_interface(known, UINT32_MAX)) return FAULT("get_interface(\"%s\", 4294967295) is not NULL", known);
   const void *table = subject->plugin->get_interface(known, 1);
-  if (!table || table != subject->plugin->get_interface(known, 1)) return FAULT("get_interface(\"%s\", 1) changes from call to call", known);
+  if (!table || table != subject->plugin->get_interface(known, 1))
+    return FAULT("get_interface(\"%s\", 1) changes from call to call", known);
   return NULL;
 }
 
@@ -256,14 +257,16 @@ static const char *odd_questions(const BurnBackend *instance) {
   static const char *const unknown[] = {"", "burn.no_such_interface", "burn.autodiffx"};
   BurnInterface interface = {NULL, NULL};
   for (size_t i = 0; instance->get_interface && i < 3; i++) {
-    if (instance->get_interface(instance->self, unknown[i], 1, &interface)) return FAULT("get_interface(\"%s\") of an instance is not 0", unknown[i]);
+    if (instance->get_interface(instance->self, unknown[i], 1, &interface))
+      return FAULT("get_interface(\"%s\") of an instance is not 0", unknown[i]);
     if (instance->get_interface(instance->self, "burn.autodiff", UINT32_MAX, &interface)) {
       return FAULT("an instance says it has \"burn.autodiff\" of version 4294967295");
     }
   }
   if (interface.table || interface.self) return FAULT("get_interface writes to out though it answers 0");
   int64_t value = -77;
-  if (instance->query && instance->query(instance->self, 0x7fffffffu, &value) == BURN_OK) return FAULT("query answers key 2147483647");
+  if (instance->query && instance->query(instance->self, 0x7fffffffu, &value) == BURN_OK)
+    return FAULT("query answers key 2147483647");
   if (value != -77) return FAULT("query writes to out though it fails");
   if (instance->dtype_usage(instance->self, BURN_DTYPE_DEFAULT) || instance->dtype_usage(instance->self, 9999)) {
     return FAULT("dtype_usage knows dtypes 0 or 9999");
@@ -314,7 +317,7 @@ static const char *step_failing_open(const Subject *subject) {
   return fault_of_memory();
 }
 
-/* -- steps on whole stacks ---------------------------------------------------------------------------------------------------- */
+/* -- steps on whole stacks ------------------------------------------------------------------------------------------ */
 
 static BurnTensor *sum_of(BurnDevice *device, BurnTensor *other) {
   const float values[] = {1, 2, 3};
@@ -332,9 +335,10 @@ static const char *mix_owners(BurnDevice *first, BurnDevice *second) {
   const float values[] = {1, 2, 3};
   BurnTensor *a = burn_tensor_f32(first, values, BURN_SHAPE(3)), *b = burn_tensor_f32(second, values, BURN_SHAPE(3));
   BurnPrimitive *inputs[] = {burn_tensor_primitive(a), burn_tensor_primitive(b)}, *output = NULL;
-  const BurnOpCall call = {.struct_size = sizeof call, .op = BURN_OP_add, .input_count = 2, .output_count = 1, .inputs = inputs,
-                           .outputs = &output};
-  const BurnStatus status = inputs[0] && inputs[1] ? burn_host()->invoke(burn_device_backend(first), &call) : BURN_STATUS_BAD_OWNER;
+  const BurnOpCall call = {
+      .struct_size = sizeof call, .op = BURN_OP_add, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &output};
+  const BurnStatus status =
+      inputs[0] && inputs[1] ? burn_host()->invoke(burn_device_backend(first), &call) : BURN_STATUS_BAD_OWNER;
   const bool same_owner = inputs[0] && inputs[1] && inputs[0]->owner == inputs[1]->owner;
   burn_drop(a);
   burn_drop(b);
@@ -384,7 +388,7 @@ static const char *step_refusals(const Subject *subject) {
   return must_be_refused(text, "999");
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------------------------ */
+/* -- the table ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Step {
   const char *what;

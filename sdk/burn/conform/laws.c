@@ -16,7 +16,8 @@ static bool is_same(Conform *run, BurnDevice *device, const Sample *sample, void
   /* What is tracked may go through a decomposition instead of a kernel, which rounds elsewhere. */
   const bool may_differ = how == RUN_TRACKED && sample->op->is_composite;
   if (same) {
-    same = may_differ ? results_are_close(sample, &other, plain, why, sizeof why) : results_are_same(&other, plain, why, sizeof why);
+    same = may_differ ? results_are_close(sample, &other, plain, why, sizeof why)
+                      : results_are_same(&other, plain, why, sizeof why);
   }
   if (!same) report_fail(run->report, "%s: %s", law, why);
   results_end(&other);
@@ -48,7 +49,8 @@ static size_t bytes_of(const BurnTensorDesc *desc) { return (size_t)burn_desc_co
 /* x and a view of it: whoever is overwritten, the other one keeps its values. */
 static bool views_are_safe(Conform *run, const Sample *sample, void *const *data, const Results *plain) {
   for (int written = 0; written < 2; written++) {
-    BurnTensor *x = sample_tensor(conform_device(run), sample, 0, data[0]), *kept = burn_clone(x), *out[BURN_MAX_OUTPUTS] = {NULL};
+    BurnTensor *x = sample_tensor(conform_device(run), sample, 0, data[0]), *kept = burn_clone(x),
+               *out[BURN_MAX_OUTPUTS] = {NULL};
     sample_call(conform_device(run), sample, &x, out);
     /* Either the view is given away for good, or the tensor below it. */
     BurnTensor *given = written == 0 ? out[0] : kept, *watched = written == 0 ? kept : out[0];
@@ -66,7 +68,8 @@ static bool views_are_safe(Conform *run, const Sample *sample, void *const *data
 static bool laws_hold(Conform *run, const Sample *sample, void *const *data, const Results *plain) {
   if (!is_same(run, conform_device(run), sample, data, RUN_SHARED, plain, "the same call again")) return false;
   if (sample->input_count > 0) {
-    if (!is_same(run, conform_device(run), sample, data, RUN_VIEWED, plain, "inputs of which somebody holds a view")) return false;
+    if (!is_same(run, conform_device(run), sample, data, RUN_VIEWED, plain, "inputs of which somebody holds a view"))
+      return false;
   }
   const bool is_view = (sample->op->traits & BURN_TRAIT_VIEW) && sample->op->input_count == 1 && sample->op->output_count == 1;
   if (is_view && !views_are_safe(run, sample, data, plain)) return false;
@@ -74,7 +77,8 @@ static bool laws_hold(Conform *run, const Sample *sample, void *const *data, con
     if (!is_same(run, conform_traced(run), sample, data, RUN_SHARED, plain, "with trace on top of the stack")) return false;
   }
   if (conform_training(run)) {
-    if (!is_same(run, conform_training(run), sample, data, RUN_TRACKED, plain, "with tracked inputs under autodiff")) return false;
+    if (!is_same(run, conform_training(run), sample, data, RUN_TRACKED, plain, "with tracked inputs under autodiff"))
+      return false;
   }
   return true;
 }

@@ -20,7 +20,7 @@ static const char *const check_texts[CHECK_COUNT] = {
 
 const char *report_check_name(uint32_t check) { return check_names[check]; }
 
-/* -- recording ------------------------------------------------------------------------------------------------------------- */
+/* -- recording ------------------------------------------------------------------------------------------------------ */
 
 void report_begin(Report *report, uint32_t check, const BurnOpInfo *op, uint32_t index, const char *text) {
   report->check = check;
@@ -71,7 +71,7 @@ void report_skip(Report *report, const char *format, ...) {
   memcpy(skip->reason, reason, sizeof skip->reason);
 }
 
-/* -- sums ------------------------------------------------------------------------------------------------------------------ */
+/* -- sums ----------------------------------------------------------------------------------------------------------- */
 
 static void add(Counts *sum, Counts more) {
   sum->passed += more.passed;
@@ -99,7 +99,7 @@ static Counts all_total(const Report *report) {
   return sum;
 }
 
-/* -- text -------------------------------------------------------------------------------------------------------------------- */
+/* -- text ----------------------------------------------------------------------------------------------------------- */
 
 static void print_row(const char *name, Counts counts) {
   printf("  %-24s %8u %8u %8u %8u\n", name, cases(counts), counts.passed, counts.failed, counts.skipped);
@@ -114,8 +114,13 @@ static void print_families(const Report *report) {
   static const struct {
     uint32_t trait;
     const char *name;
-  } families[] = {{BURN_TRAIT_CREATE, "creation"}, {BURN_TRAIT_ELEMENTWISE, "elementwise"}, {BURN_TRAIT_REDUCE, "reductions"},
-                  {BURN_TRAIT_COMPUTE, "products and layers"}, {BURN_TRAIT_VIEW, "views"}, {BURN_TRAIT_MOVE, "moves"}, {0, "other"}};
+  } families[] = {{BURN_TRAIT_CREATE, "creation"},
+                  {BURN_TRAIT_ELEMENTWISE, "elementwise"},
+                  {BURN_TRAIT_REDUCE, "reductions"},
+                  {BURN_TRAIT_COMPUTE, "products and layers"},
+                  {BURN_TRAIT_VIEW, "views"},
+                  {BURN_TRAIT_MOVE, "moves"},
+                  {0, "other"}};
   bool taken[MOST_OPS] = {false};
   print_heads("ops");
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
@@ -143,8 +148,8 @@ static void command_line(const Conform *run, const Failure *failure, char *text,
   char op[96] = "", against[160] = "";
   if (info && failure->check != CHECK_THREADS) snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
-  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against, sample_level_name(run->level),
-           run->seed, check_names[failure->check], op);
+  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against,
+           sample_level_name(run->level), run->seed, check_names[failure->check], op);
 }
 
 static void print_failures(const Conform *run) {
@@ -184,11 +189,11 @@ static void print_text(const Conform *run, double seconds) {
   }
   print_failures(run);
   const Counts all = all_total(report);
-  printf("\n%s: %u cases, %u passed, %u failed, %u skipped, %.1f s\n", all.failed ? "FAILED" : "passed", cases(all), all.passed, all.failed,
-         all.skipped, seconds);
+  printf("\n%s: %u cases, %u passed, %u failed, %u skipped, %.1f s\n", all.failed ? "FAILED" : "passed", cases(all), all.passed,
+         all.failed, all.skipped, seconds);
 }
 
-/* -- JSON -------------------------------------------------------------------------------------------------------------------- */
+/* -- JSON ----------------------------------------------------------------------------------------------------------- */
 
 static void add_counts(cJSON *object, Counts counts) {
   cJSON_AddNumberToObject(object, "cases", cases(counts));

@@ -24,7 +24,7 @@ SampleInput *sample_add(Sample *sample, BurnTensorDesc desc, uint32_t domain) {
 
 static BurnTensorDesc *first(SampleMaker *maker) { return &maker->sample->inputs[0].desc; }
 
-/* -- creation ----------------------------------------------------------------------------------------------------------- */
+/* -- creation ------------------------------------------------------------------------------------------------------- */
 
 static int make_create(SampleMaker *maker) {
   const BurnTensorDesc desc = *first(maker);
@@ -42,7 +42,7 @@ static int make_square(SampleMaker *maker) {
   return make_create(maker);
 }
 
-/* -- elementwise -------------------------------------------------------------------------------------------------------- */
+/* -- elementwise ---------------------------------------------------------------------------------------------------- */
 
 static int make_unary(SampleMaker *maker) { return maker->variant > 0 ? SAMPLE_END : SAMPLE_MADE; }
 static int make_planes(SampleMaker *maker) { return make_unary(maker); }
@@ -115,7 +115,7 @@ static int make_mask_where(SampleMaker *maker) {
   return made;
 }
 
-/* -- along an axis -------------------------------------------------------------------------------------------------------- */
+/* -- along an axis -------------------------------------------------------------------------------------------------- */
 
 static int make_dim(SampleMaker *maker) {
   if (maker->variant >= first(maker)->rank) return SAMPLE_END;
@@ -155,7 +155,7 @@ static int make_gather(SampleMaker *maker) {
   return add_values(maker, picked);
 }
 
-/* -- views ---------------------------------------------------------------------------------------------------------------- */
+/* -- views ---------------------------------------------------------------------------------------------------------- */
 
 static int make_reshape(SampleMaker *maker) {
   const BurnTensorDesc *x = first(maker);
@@ -225,14 +225,28 @@ typedef struct Ranges {
 static bool range_of(uint32_t variant, int64_t size, int64_t *start, int64_t *count, int64_t *step) {
   *start = 0, *count = size, *step = 1;
   switch (variant) {
-    case 0: return true;                                                    /* all */
-    case 1: *start = size > 1, *count = size > 1 ? size - 1 : size; return true; /* from the second on */
-    case 2: *step = 2, *count = (size + 1) / 2; return true;
-    case 3: *start = size > 0 ? size - 1 : 0, *step = -1; return true;      /* backwards */
-    case 4: *start = size > 0 ? size - 1 : 0, *step = -2, *count = (size + 1) / 2; return true;
-    case 5: *count = 0; return true;
-    case 6: *start = size / 2, *count = size > 0; return true;              /* one in the middle */
-    default: return false;
+    case 0:
+      return true; /* all */
+    case 1:
+      *start = size > 1, *count = size > 1 ? size - 1 : size;
+      return true; /* from the second on */
+    case 2:
+      *step = 2, *count = (size + 1) / 2;
+      return true;
+    case 3:
+      *start = size > 0 ? size - 1 : 0, *step = -1;
+      return true; /* backwards */
+    case 4:
+      *start = size > 0 ? size - 1 : 0, *step = -2, *count = (size + 1) / 2;
+      return true;
+    case 5:
+      *count = 0;
+      return true;
+    case 6:
+      *start = size / 2, *count = size > 0;
+      return true; /* one in the middle */
+    default:
+      return false;
   }
 }
 
@@ -279,7 +293,7 @@ static int make_cat(SampleMaker *maker) {
   return SAMPLE_MADE;
 }
 
-/* -- shapes in the text ---------------------------------------------------------------------------------------------------- */
+/* -- shapes in the text --------------------------------------------------------------------------------------------- */
 
 /* "2,3" "5@7" "2,3b" "2,3f" "-": one input; the end of the word. */
 static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) {
@@ -328,7 +342,7 @@ static int make_shapes(SampleMaker *maker) {
   return SAMPLE_MADE;
 }
 
-/* -- searching -------------------------------------------------------------------------------------------------------------- */
+/* -- searching ------------------------------------------------------------------------------------------------------ */
 
 /* Attributes without a default get something plain. */
 static void set_required(Sample *sample, uint32_t rank) {
@@ -337,10 +351,18 @@ static void set_required(Sample *sample, uint32_t rank) {
     const char *name = sample->op->attr_names[i];
     if (sample->op->attr_defaults[i].tag != BURN_ATTR_NONE) continue;
     switch (sample->op->attr_tags[i]) {
-      case BURN_ATTR_F64: sample->attrs[i] = burn_attr_f64(0.5); break;
-      case BURN_ATTR_I64S: sample_set_i64s(sample, name, ones, rank); break;
-      case BURN_ATTR_DTYPE: sample_set_i64(sample, name, (int64_t)sample->inputs[0].desc.dtype); break;
-      default: sample_set_i64(sample, name, 0); break;
+      case BURN_ATTR_F64:
+        sample->attrs[i] = burn_attr_f64(0.5);
+        break;
+      case BURN_ATTR_I64S:
+        sample_set_i64s(sample, name, ones, rank);
+        break;
+      case BURN_ATTR_DTYPE:
+        sample_set_i64(sample, name, (int64_t)sample->inputs[0].desc.dtype);
+        break;
+      default:
+        sample_set_i64(sample, name, 0);
+        break;
     }
     if (sample->attr_count <= i) sample->attr_count = i + 1;
   }
@@ -348,8 +370,8 @@ static void set_required(Sample *sample, uint32_t rank) {
 
 /* Variant by variant all ways to give the inputs one of these shapes, which fit together in many ways. */
 static int make_guess(SampleMaker *maker) {
-  static const BurnShape palette[] = {{1, {3}},       {2, {2, 3}},    {2, {3, 4}},          {1, {4}},    {2, {1, 4}},
-                                      {2, {1, 3}},    {3, {2, 3, 4}}, {4, {2, 2, 3, 3}},    {1, {1}},    {2, {7, 17}}};
+  static const BurnShape palette[] = {{1, {3}},    {2, {2, 3}},    {2, {3, 4}},       {1, {4}}, {2, {1, 4}},
+                                      {2, {1, 3}}, {3, {2, 3, 4}}, {4, {2, 2, 3, 3}}, {1, {1}}, {2, {7, 17}}};
   enum { SHAPES = sizeof palette / sizeof palette[0] };
   Sample *sample = maker->sample;
   const BurnDType dtype = first(maker)->dtype;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- inputs ----------------------------------------------------------------------------------------------------------------- */
+/* -- inputs --------------------------------------------------------------------------------------------------------- */
 
 bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]) {
   bool complete = true;
@@ -80,7 +80,8 @@ static char *base_data(const BurnTensorDesc *desc, const View *view, const char 
   memset(base, desc->dtype == BURN_DTYPE_BOOL ? 1 : 0x3b, base_bytes);
   for (int64_t i = 0; i < count; i++) {
     int64_t rest = i, at = view->first;
-    for (uint32_t axis = desc->rank; axis-- > 0; rest /= desc->shape[axis]) at += rest % desc->shape[axis] * view->strides[axis];
+    for (uint32_t axis = desc->rank; axis-- > 0; rest /= desc->shape[axis])
+      at += rest % desc->shape[axis] * view->strides[axis];
     memcpy(base + (size_t)at * bytes, data + (size_t)i * bytes, bytes);
   }
   return base;
@@ -101,7 +102,8 @@ static BurnTensor *make_view(BurnTensor *base, const BurnTensorDesc *desc, uint3
     axes[desc->rank - 2] = desc->rank - 1;
     return call_1(BURN_OP_permute, base, (const BurnAttr[]){burn_attr_i64s(axes, desc->rank)}, 1);
   }
-  if (layout == SAMPLE_EXPANDED) return call_1(BURN_OP_expand, base, (const BurnAttr[]){burn_attr_i64s(desc->shape, desc->rank)}, 1);
+  if (layout == SAMPLE_EXPANDED)
+    return call_1(BURN_OP_expand, base, (const BurnAttr[]){burn_attr_i64s(desc->shape, desc->rank)}, 1);
   if (layout == SAMPLE_REVERSED) {
     starts[0] = desc->shape[0] - 1;
     steps[0] = -1;
@@ -127,7 +129,7 @@ BurnTensor *sample_tensor(BurnDevice *device, const Sample *sample, uint32_t pos
   return x;
 }
 
-/* -- the call ---------------------------------------------------------------------------------------------------------------- */
+/* -- the call ------------------------------------------------------------------------------------------------------- */
 
 void results_end(Results *results) {
   for (uint32_t i = 0; i < results->count; i++) free(results->data[i]);
@@ -210,7 +212,7 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
   return good;
 }
 
-/* -- what others hold --------------------------------------------------------------------------------------------------------- */
+/* -- what others hold ----------------------------------------------------------------------------------------------- */
 
 /* Takes x, which somebody else held: it must still have the values that it was made with. */
 static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const void *data, char *why, size_t why_bytes) {
@@ -240,7 +242,8 @@ static BurnTensor *another_view(const BurnTensor *x) {
 }
 
 /* Fills inputs, and kept with what somebody else holds. */
-static void make_inputs(BurnDevice *device, const Sample *sample, void *const *data, int how, BurnTensor **inputs, BurnTensor **kept) {
+static void make_inputs(BurnDevice *device, const Sample *sample, void *const *data, int how, BurnTensor **inputs,
+                        BurnTensor **kept) {
   for (uint32_t i = 0; i < sample->input_count; i++) {
     inputs[i] = sample_tensor(device, sample, i, data[i]);
     const bool is_float = burn_dtype_kind(sample->inputs[i].desc.dtype) == BURN_KIND_FLOAT;
@@ -251,7 +254,8 @@ static void make_inputs(BurnDevice *device, const Sample *sample, void *const *d
   }
 }
 
-bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why, size_t why_bytes) {
+bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why,
+                size_t why_bytes) {
   BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const int64_t live = burn_device_memory(device).live_tensors;
   make_inputs(device, sample, data, how, inputs, kept);

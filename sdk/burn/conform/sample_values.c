@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- one element -------------------------------------------------------------------------------------------------------- */
+/* -- one element ---------------------------------------------------------------------------------------------------- */
 
 /* A 16-bit float of `mantissa` explicit bits and exponent bias `bias` (IEEE binary16: 10, 15; bfloat16: 7, 127). */
 static double half_to_double(uint16_t bits, int mantissa, int bias) {
@@ -26,12 +26,12 @@ static uint16_t double_to_half(double value, int mantissa, int bias) {
   if (magnitude == 0) return sign;
   int exponent;
   (void)frexp(isinf(magnitude) ? DBL_MAX : magnitude, &exponent);
-  exponent -= 1;                                /* magnitude is in [2^exponent, 2^(exponent+1)) */
-  const int least = 1 - bias;                   /* of normal numbers */
+  exponent -= 1;              /* magnitude is in [2^exponent, 2^(exponent+1)) */
+  const int least = 1 - bias; /* of normal numbers */
   const int unit = (exponent < least ? least : exponent) - mantissa;
   const double rounded = nearbyint(ldexp(magnitude, -unit)); /* ties to even in the default mode */
   if (isinf(magnitude) || ldexp(rounded, unit) >= ldexp(1, bias + 1)) return sign | infinity;
-  const uint32_t steps = (uint32_t)rounded;     /* in units of the last place, the leading one included */
+  const uint32_t steps = (uint32_t)rounded;              /* in units of the last place, the leading one included */
   if (exponent < least) return (uint16_t)(sign | steps); /* 2^mantissa steps are the first normal number */
   return (uint16_t)(sign + ((uint32_t)(exponent - least) << mantissa) + steps);
 }
@@ -41,15 +41,33 @@ double sample_load(BurnDType dtype, const void *data, int64_t i, int64_t *whole)
   double value = 0;
   switch (dtype) {
     case BURN_DTYPE_BOOL:
-    case BURN_DTYPE_U8: integer = ((const uint8_t *)data)[i]; break;
-    case BURN_DTYPE_I8: integer = ((const int8_t *)data)[i]; break;
-    case BURN_DTYPE_I16: integer = ((const int16_t *)data)[i]; break;
-    case BURN_DTYPE_I32: integer = ((const int32_t *)data)[i]; break;
-    case BURN_DTYPE_I64: integer = ((const int64_t *)data)[i]; break;
-    case BURN_DTYPE_F16: value = half_to_double(((const uint16_t *)data)[i], 10, 15); break;
-    case BURN_DTYPE_BF16: value = half_to_double(((const uint16_t *)data)[i], 7, 127); break;
-    case BURN_DTYPE_F32: value = (double)((const float *)data)[i]; break;
-    default: value = ((const double *)data)[i]; break;
+    case BURN_DTYPE_U8:
+      integer = ((const uint8_t *)data)[i];
+      break;
+    case BURN_DTYPE_I8:
+      integer = ((const int8_t *)data)[i];
+      break;
+    case BURN_DTYPE_I16:
+      integer = ((const int16_t *)data)[i];
+      break;
+    case BURN_DTYPE_I32:
+      integer = ((const int32_t *)data)[i];
+      break;
+    case BURN_DTYPE_I64:
+      integer = ((const int64_t *)data)[i];
+      break;
+    case BURN_DTYPE_F16:
+      value = half_to_double(((const uint16_t *)data)[i], 10, 15);
+      break;
+    case BURN_DTYPE_BF16:
+      value = half_to_double(((const uint16_t *)data)[i], 7, 127);
+      break;
+    case BURN_DTYPE_F32:
+      value = (double)((const float *)data)[i];
+      break;
+    default:
+      value = ((const double *)data)[i];
+      break;
   }
   if (whole) *whole = integer;
   return burn_dtype_kind(dtype) == BURN_KIND_FLOAT ? value : (double)integer;
@@ -64,34 +82,61 @@ static int64_t saturate(double value, double least, double most) {
 
 void sample_store(BurnDType dtype, void *data, int64_t i, double value) {
   switch (dtype) {
-    case BURN_DTYPE_BOOL: ((uint8_t *)data)[i] = value != 0; break;
-    case BURN_DTYPE_U8: ((uint8_t *)data)[i] = (uint8_t)saturate(value, 0, UINT8_MAX); break;
-    case BURN_DTYPE_I8: ((int8_t *)data)[i] = (int8_t)saturate(value, INT8_MIN, INT8_MAX); break;
-    case BURN_DTYPE_I16: ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX); break;
-    case BURN_DTYPE_I32: ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX); break;
-    case BURN_DTYPE_I64: ((int64_t *)data)[i] = saturate(value, -9223372036854775808.0, 9223372036854775808.0); break;
-    case BURN_DTYPE_F16: ((uint16_t *)data)[i] = double_to_half(value, 10, 15); break;
-    case BURN_DTYPE_BF16: ((uint16_t *)data)[i] = double_to_half(value, 7, 127); break;
-    case BURN_DTYPE_F32: ((float *)data)[i] = (float)value; break;
-    default: ((double *)data)[i] = value; break;
+    case BURN_DTYPE_BOOL:
+      ((uint8_t *)data)[i] = value != 0;
+      break;
+    case BURN_DTYPE_U8:
+      ((uint8_t *)data)[i] = (uint8_t)saturate(value, 0, UINT8_MAX);
+      break;
+    case BURN_DTYPE_I8:
+      ((int8_t *)data)[i] = (int8_t)saturate(value, INT8_MIN, INT8_MAX);
+      break;
+    case BURN_DTYPE_I16:
+      ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX);
+      break;
+    case BURN_DTYPE_I32:
+      ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX);
+      break;
+    case BURN_DTYPE_I64:
+      ((int64_t *)data)[i] = saturate(value, -9223372036854775808.0, 9223372036854775808.0);
+      break;
+    case BURN_DTYPE_F16:
+      ((uint16_t *)data)[i] = double_to_half(value, 10, 15);
+      break;
+    case BURN_DTYPE_BF16:
+      ((uint16_t *)data)[i] = double_to_half(value, 7, 127);
+      break;
+    case BURN_DTYPE_F32:
+      ((float *)data)[i] = (float)value;
+      break;
+    default:
+      ((double *)data)[i] = value;
+      break;
   }
 }
 
 double sample_largest(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_F16: return 65504;
-    case BURN_DTYPE_BF16: return ldexp(255, 120);
-    case BURN_DTYPE_F32: return (double)FLT_MAX;
-    default: return DBL_MAX;
+    case BURN_DTYPE_F16:
+      return 65504;
+    case BURN_DTYPE_BF16:
+      return ldexp(255, 120);
+    case BURN_DTYPE_F32:
+      return (double)FLT_MAX;
+    default:
+      return DBL_MAX;
   }
 }
 
 static double smallest_normal(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_F16: return ldexp(1, -14);
+    case BURN_DTYPE_F16:
+      return ldexp(1, -14);
     case BURN_DTYPE_BF16:
-    case BURN_DTYPE_F32: return (double)FLT_MIN;
-    default: return DBL_MIN;
+    case BURN_DTYPE_F32:
+      return (double)FLT_MIN;
+    default:
+      return DBL_MIN;
   }
 }
 
@@ -102,19 +147,28 @@ uint64_t sample_mix(uint64_t a, uint64_t b) { /* the finalizer of splitmix64 */
   return x ^ (x >> 31);
 }
 
-/* -- domains ------------------------------------------------------------------------------------------------------------ */
+/* -- domains -------------------------------------------------------------------------------------------------------- */
 
 typedef struct Range {
-  double low, high;      /* floats */
-  int64_t least, most;   /* integers */
+  double low, high;    /* floats */
+  int64_t least, most; /* integers */
 } Range;
 
 static const Range ranges[SAMPLE_DOMAIN_COUNT] = {
-    [SAMPLE_ANY] = {-4, 4, -9, 9},         [SAMPLE_POSITIVE] = {0.2, 4, 1, 9},       [SAMPLE_UNIT] = {-0.9, 0.9, 0, 1},
-    [SAMPLE_ABOVE_ONE] = {1.1, 4, 2, 9},   [SAMPLE_NONZERO] = {0.5, 4, 1, 9},        [SAMPLE_FACTOR] = {0.6, 1.5, 1, 1},
-    [SAMPLE_PROBABILITY] = {0.05, 0.95, 0, 1}, [SAMPLE_DISTINCT] = {-4, 4, -9, 9},   [SAMPLE_COUNT] = {0, 4, 0, 4},
-    [SAMPLE_INDEX] = {0, 1, 0, 1},         [SAMPLE_MASK] = {0, 1, 0, 1},             [SAMPLE_ASCENDING] = {-4, 4, -9, 9},
-    [SAMPLE_DOMINANT] = {-1, 1, -1, 1},    [SAMPLE_DEFINITE] = {-1, 1, -1, 1},
+    [SAMPLE_ANY] = {-4, 4, -9, 9},
+    [SAMPLE_POSITIVE] = {0.2, 4, 1, 9},
+    [SAMPLE_UNIT] = {-0.9, 0.9, 0, 1},
+    [SAMPLE_ABOVE_ONE] = {1.1, 4, 2, 9},
+    [SAMPLE_NONZERO] = {0.5, 4, 1, 9},
+    [SAMPLE_FACTOR] = {0.6, 1.5, 1, 1},
+    [SAMPLE_PROBABILITY] = {0.05, 0.95, 0, 1},
+    [SAMPLE_DISTINCT] = {-4, 4, -9, 9},
+    [SAMPLE_COUNT] = {0, 4, 0, 4},
+    [SAMPLE_INDEX] = {0, 1, 0, 1},
+    [SAMPLE_MASK] = {0, 1, 0, 1},
+    [SAMPLE_ASCENDING] = {-4, 4, -9, 9},
+    [SAMPLE_DOMINANT] = {-1, 1, -1, 1},
+    [SAMPLE_DEFINITE] = {-1, 1, -1, 1},
 };
 
 typedef struct Drawing {
@@ -158,7 +212,8 @@ static int64_t draw_integer(const Drawing *d, int64_t i) {
 /* Special values, in turn, at about every third element; else `value`. */
 static double special_float(const Drawing *d, int64_t i, double value) {
   const double largest = sample_largest(d->input->desc.dtype), smallest = smallest_normal(d->input->desc.dtype);
-  const double list[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0, -0.0, 1.0, -1.0, largest, -largest, smallest, -smallest};
+  const double list[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0,      -0.0,     1.0,
+                         -1.0,        largest,          -largest,          smallest, -smallest};
   const uint64_t known = d->sample->specials == SAMPLE_EXTREME ? sizeof list / sizeof list[0] : 7;
   const uint64_t bits = sample_mix(d->seed + 2, (uint64_t)i);
   return bits % 3 ? value : list[(bits >> 8) % known];
@@ -179,8 +234,12 @@ static void store_integer(const Drawing *d, void *data, int64_t i) {
 static void store_element(const Drawing *d, void *data, int64_t i) {
   const BurnDType dtype = d->input->desc.dtype;
   switch (burn_dtype_kind(dtype)) {
-    case BURN_KIND_BOOL: ((uint8_t *)data)[i] = sample_mix(d->seed, (uint64_t)i) >> 63 ? 1 : 0; break;
-    case BURN_KIND_INT: store_integer(d, data, i); break;
+    case BURN_KIND_BOOL:
+      ((uint8_t *)data)[i] = sample_mix(d->seed, (uint64_t)i) >> 63 ? 1 : 0;
+      break;
+    case BURN_KIND_INT:
+      store_integer(d, data, i);
+      break;
     default: {
       const double value = draw_float(d, i);
       sample_store(dtype, data, i, d->sample->specials ? special_float(d, i, value) : value);
@@ -188,7 +247,7 @@ static void store_element(const Drawing *d, void *data, int64_t i) {
   }
 }
 
-/* -- values that hang together -------------------------------------------------------------------------------------------- */
+/* -- values that hang together -------------------------------------------------------------------------------------- */
 
 static void make_ascending(const SampleInput *input, void *data, int64_t count) {
   const int64_t width = input->desc.shape[input->desc.rank - 1];

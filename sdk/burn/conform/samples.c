@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- rows --------------------------------------------------------------------------------------------------------------- */
+/* -- rows ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct Row {
   const char *op;
@@ -65,8 +65,9 @@ const char *sample_level_name(uint32_t level) {
 
 /* Domain of input `position`: the words of the row, the last one repeats. */
 static uint32_t domain_of(const Row *row, uint32_t position) {
-  static const char *const names[SAMPLE_DOMAIN_COUNT] = {"any",      "positive", "unit",  "above_one", "nonzero",   "factor",   "probability",
-                                                         "distinct", "count",    "index", "mask",      "ascending", "dominant", "definite"};
+  static const char *const names[SAMPLE_DOMAIN_COUNT] = {"any",    "positive",    "unit",     "above_one", "nonzero",
+                                                         "factor", "probability", "distinct", "count",     "index",
+                                                         "mask",   "ascending",   "dominant", "definite"};
   const char *at = row->domains;
   for (uint32_t i = 0; i < position && strchr(at, ' '); i++) at = strchr(at, ' ') + 1;
   for (uint32_t d = 0; d < SAMPLE_DOMAIN_COUNT; d++) {
@@ -76,7 +77,7 @@ static uint32_t domain_of(const Row *row, uint32_t position) {
   return SAMPLE_DOMAIN_COUNT;
 }
 
-/* -- attributes --------------------------------------------------------------------------------------------------------- */
+/* -- attributes ----------------------------------------------------------------------------------------------------- */
 
 static int attr_index(const Sample *sample, const char *name, size_t length) {
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
@@ -126,11 +127,20 @@ static int64_t parse_whole(const Sample *sample, const char *text, char **end) {
 static bool parse_value(Sample *sample, uint32_t i, const char *text) {
   char *end = NULL;
   switch (sample->op->attr_tags[i]) {
-    case BURN_ATTR_F64: set_attr(sample, i, burn_attr_f64(strtod(text, &end))); return end != text;
-    case BURN_ATTR_I64: set_attr(sample, i, burn_attr_i64(parse_whole(sample, text, &end))); return end != text;
-    case BURN_ATTR_BOOL: set_attr(sample, i, burn_attr_bool(*text == '1')); return *text == '0' || *text == '1';
-    case BURN_ATTR_DTYPE: set_attr(sample, i, burn_attr_dtype(parse_dtype(text))); return parse_dtype(text) != 0;
-    default: break;
+    case BURN_ATTR_F64:
+      set_attr(sample, i, burn_attr_f64(strtod(text, &end)));
+      return end != text;
+    case BURN_ATTR_I64:
+      set_attr(sample, i, burn_attr_i64(parse_whole(sample, text, &end)));
+      return end != text;
+    case BURN_ATTR_BOOL:
+      set_attr(sample, i, burn_attr_bool(*text == '1'));
+      return *text == '0' || *text == '1';
+    case BURN_ATTR_DTYPE:
+      set_attr(sample, i, burn_attr_dtype(parse_dtype(text)));
+      return parse_dtype(text) != 0;
+    default:
+      break;
   }
   uint32_t count = 0;
   while (count < BURN_MAX_RANK) {
@@ -160,8 +170,11 @@ static const char *text_variant(const char *text, uint32_t index, BurnDType dtyp
   static const struct {
     const char *prefix;
     uint32_t kinds, level;
-  } prefixes[] = {{"float!", BURN_KIND_FLOAT, 1}, {"int!", BURN_KIND_INT, 1},   {"bool!", BURN_KIND_BOOL, 1},
-                  {"train!", BURN_KIND_ANY, 2},   {"full!", BURN_KIND_ANY, 3}};
+  } prefixes[] = {{"float!", BURN_KIND_FLOAT, 1},
+                  {"int!", BURN_KIND_INT, 1},
+                  {"bool!", BURN_KIND_BOOL, 1},
+                  {"train!", BURN_KIND_ANY, 2},
+                  {"full!", BURN_KIND_ANY, 3}};
   for (; index > 0; index--) {
     text = strchr(text, '|');
     if (!text) return NULL;
@@ -181,20 +194,40 @@ static const char *text_variant(const char *text, uint32_t index, BurnDType dtyp
   return text;
 }
 
-/* -- the lattice -------------------------------------------------------------------------------------------------------- */
+/* -- the lattice ---------------------------------------------------------------------------------------------------- */
 
 typedef struct LatticeShape {
   uint32_t level;
   BurnShape shape;
 } LatticeShape;
 
-#define SHAPE(level, ...) {SAMPLE_##level, {(uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}}}
+#define SHAPE(level, ...)                                                             \
+  {                                                                                   \
+    SAMPLE_##level, {                                                                 \
+      (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ } \
+    }                                                                                 \
+  }
 static const LatticeShape lattice[] = {
-    SHAPE(CORE, 1),           SHAPE(CORE, 3),          SHAPE(CORE, 2, 3),           SHAPE(CORE, 0),
-    SHAPE(CORE, 2, 1, 3),     SHAPE(CORE, 2, 0, 3),    SHAPE(CORE, 7, 17),          SHAPE(TRAIN, 1, 1),
-    SHAPE(TRAIN, 33),         SHAPE(TRAIN, 2, 3, 2, 2), SHAPE(TRAIN, 4, 1, 1, 7),   SHAPE(TRAIN, 0, 5),
-    SHAPE(FULL, 5, 0),        SHAPE(FULL, 2, 1, 3, 1, 2), SHAPE(FULL, 1, 17, 1, 33), SHAPE(FULL, 2, 2, 1, 2, 1, 2, 1, 3),
-    SHAPE(FULL, 257),         SHAPE(FULL, 129, 33),    SHAPE(FULL, 65537),          SHAPE(FULL, 300, 257),
+    SHAPE(CORE, 1),
+    SHAPE(CORE, 3),
+    SHAPE(CORE, 2, 3),
+    SHAPE(CORE, 0),
+    SHAPE(CORE, 2, 1, 3),
+    SHAPE(CORE, 2, 0, 3),
+    SHAPE(CORE, 7, 17),
+    SHAPE(TRAIN, 1, 1),
+    SHAPE(TRAIN, 33),
+    SHAPE(TRAIN, 2, 3, 2, 2),
+    SHAPE(TRAIN, 4, 1, 1, 7),
+    SHAPE(TRAIN, 0, 5),
+    SHAPE(FULL, 5, 0),
+    SHAPE(FULL, 2, 1, 3, 1, 2),
+    SHAPE(FULL, 1, 17, 1, 33),
+    SHAPE(FULL, 2, 2, 1, 2, 1, 2, 1, 3),
+    SHAPE(FULL, 257),
+    SHAPE(FULL, 129, 33),
+    SHAPE(FULL, 65537),
+    SHAPE(FULL, 300, 257),
 };
 static const LatticeShape only_shape[] = {SHAPE(CORE, 1)};
 enum {
@@ -203,13 +236,13 @@ enum {
   GRADIENT_ELEMENTS = 24, /* most elements of a lattice shape for finite differences */
   GRADIENT_INPUT = 160,   /* and of any input */
   BRIEF_ELEMENTS = 130,
-  MOST_VARIANTS = 12000,  /* of a family: ends the walk where no dtype fits */
-  MOST_RESULT = 1 << 21   /* most elements of a result */
+  MOST_VARIANTS = 12000, /* of a family: ends the walk where no dtype fits */
+  MOST_RESULT = 1 << 21  /* most elements of a result */
 };
 
 /* Dtypes by level; the first ones get all layouts. */
-static const BurnDType dtype_order[] = {BURN_DTYPE_F32, BURN_DTYPE_I64, BURN_DTYPE_BOOL, BURN_DTYPE_F64, BURN_DTYPE_F16, BURN_DTYPE_BF16,
-                                        BURN_DTYPE_I32, BURN_DTYPE_U8,  BURN_DTYPE_I8,   BURN_DTYPE_I16};
+static const BurnDType dtype_order[] = {BURN_DTYPE_F32,  BURN_DTYPE_I64, BURN_DTYPE_BOOL, BURN_DTYPE_F64, BURN_DTYPE_F16,
+                                        BURN_DTYPE_BF16, BURN_DTYPE_I32, BURN_DTYPE_U8,   BURN_DTYPE_I8,  BURN_DTYPE_I16};
 enum { DTYPE_COUNT = sizeof dtype_order / sizeof dtype_order[0], MAIN_DTYPES = 3 };
 
 static uint32_t dtypes_of_level(const SamplePlan *plan) {
@@ -242,18 +275,22 @@ static bool mode_of(const SampleIterator *it, const Row *row, int64_t count, uin
   return true;
 }
 
-/* -- one sample --------------------------------------------------------------------------------------------------------- */
+/* -- one sample ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the layout can be made for the shape. */
 static bool layout_fits(const BurnTensorDesc *desc, uint32_t layout) {
   bool stretches = false;
   for (uint32_t i = 0; i < desc->rank; i++) stretches = stretches || desc->shape[i] > 1;
   switch (layout) {
-    case SAMPLE_TRANSPOSED: return desc->rank >= 2 && burn_desc_count(desc) > 1;
+    case SAMPLE_TRANSPOSED:
+      return desc->rank >= 2 && burn_desc_count(desc) > 1;
     case SAMPLE_REVERSED:
-    case SAMPLE_SLICED: return burn_desc_count(desc) > 0;
-    case SAMPLE_EXPANDED: return stretches;
-    default: return true;
+    case SAMPLE_SLICED:
+      return burn_desc_count(desc) > 0;
+    case SAMPLE_EXPANDED:
+      return stretches;
+    default:
+      return true;
   }
 }
 
@@ -277,8 +314,8 @@ static BurnStatus infer(Sample *sample) {
   BurnPrimitive headers[SAMPLE_MOST_INPUTS] = {{0}}, *inputs[SAMPLE_MOST_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const SampleInput *input = &sample->inputs[i];
-    headers[i] = (BurnPrimitive){.struct_size = sizeof(BurnPrimitive), .dtype = input->desc.dtype, .rank = input->desc.rank,
-                                 .shape = input->desc.shape};
+    headers[i] = (BurnPrimitive){
+        .struct_size = sizeof(BurnPrimitive), .dtype = input->desc.dtype, .rank = input->desc.rank, .shape = input->desc.shape};
     if (!input->absent) inputs[i] = &headers[i];
   }
   BurnAttr attrs[SAMPLE_MOST_ATTRS];
@@ -335,15 +372,16 @@ static void set_domains(Sample *sample, const Row *row) {
   }
 }
 
-static int make(const SampleIterator *it, const Row *row, const BurnTensorDesc *first, const char *text, Sample *sample, char *why,
-                size_t why_bytes) {
+static int make(const SampleIterator *it, const Row *row, const BurnTensorDesc *first, const char *text, Sample *sample,
+                char *why, size_t why_bytes) {
   memset(sample, 0, sizeof *sample);
   sample->op = it->op;
   sample->tolerance = row->tolerance;
   sample->spread = it->plan.purpose == SAMPLE_GRADIENT;
   sample->input_count = 1;
   sample->inputs[0].desc = *first;
-  SampleMaker maker = {.sample = sample, .variant = it->variant, .text = text, .dtypes = it->plan.dtypes, .random = it->plan.seed};
+  SampleMaker maker = {
+      .sample = sample, .variant = it->variant, .text = text, .dtypes = it->plan.dtypes, .random = it->plan.seed};
   const int made = row->family->make(&maker);
   if (made == SAMPLE_END || made == SAMPLE_SKIP) return made;
   const char *attrs = row->family->own_shapes ? text + strcspn(text, ":|") : text;
@@ -362,7 +400,7 @@ static int make(const SampleIterator *it, const Row *row, const BurnTensorDesc *
   return SAMPLE_INVALID;
 }
 
-/* -- the walk ----------------------------------------------------------------------------------------------------------- */
+/* -- the walk ------------------------------------------------------------------------------------------------------- */
 
 void samples_begin(SampleIterator *iterator, const BurnOpInfo *op, const SamplePlan *plan) {
   *iterator = (SampleIterator){.op = op, .plan = *plan};
@@ -385,7 +423,8 @@ static void step_variant(SampleIterator *it) { it->variant++, it->text = it->dty
 static void step_shape(SampleIterator *it) { it->shape++, it->variant = it->text = it->dtype = it->mode = 0; }
 
 /* One position of the odometer: moves on and returns SAMPLE_SKIP where there is nothing to make. */
-static int try_position(SampleIterator *it, const Row *row, const LatticeShape *entry, Sample *out, char *why, size_t why_bytes) {
+static int try_position(SampleIterator *it, const Row *row, const LatticeShape *entry, Sample *out, char *why,
+                        size_t why_bytes) {
   const SamplePlan *plan = &it->plan;
   bool fits = true;
   if (it->dtype >= dtypes_of_level(plan)) {
@@ -402,7 +441,8 @@ static int try_position(SampleIterator *it, const Row *row, const LatticeShape *
   const BurnTensorDesc first = sample_desc(dtype, entry->shape.rank, entry->shape.dims);
   const int64_t count = burn_desc_count(&first);
   uint32_t layout, specials;
-  if (!fits || !dtype_is_wanted(it, dtype) || (count >= LARGE && it->dtype > 1) || !mode_of(it, row, count, &layout, &specials)) {
+  if (!fits || !dtype_is_wanted(it, dtype) || (count >= LARGE && it->dtype > 1) ||
+      !mode_of(it, row, count, &layout, &specials)) {
     step_dtype(it);
     return SAMPLE_SKIP;
   }
@@ -440,7 +480,8 @@ bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t s
   char why[64];
   for (uint64_t attempt = 0; row && attempt < TRIES; attempt++) {
     const uint64_t random = sample_mix(seed, attempt);
-    SampleIterator it = {.op = op, .plan = {SAMPLE_TRAIN, SAMPLE_FORWARD, seed, dtypes}, .variant = (uint32_t)(random >> 8) % 12};
+    SampleIterator it = {
+        .op = op, .plan = {SAMPLE_TRAIN, SAMPLE_FORWARD, seed, dtypes}, .variant = (uint32_t)(random >> 8) % 12};
     const LatticeShape *entry = &lattice[(random >> 16) % LATTICE_COUNT];
     BurnTensorDesc desc = sample_desc(dtype_order[(random >> 24) % DTYPE_COUNT], entry->shape.rank, entry->shape.dims);
     if (first) desc = *first;
@@ -450,7 +491,8 @@ bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t s
     const bool rank_fits = desc.rank >= row->family->rank_least && desc.rank <= row->family->rank_most;
     if (!text || !fits || !rank_fits || burn_desc_count(&desc) > LARGE || !dtype_is_wanted(&it, desc.dtype)) continue;
     if (make(&it, row, &desc, text, out, why, sizeof why) != SAMPLE_MADE) continue;
-    const bool same = !first || (out->input_count > 0 && !out->inputs[0].absent && memcmp(&out->inputs[0].desc, first, sizeof *first) == 0);
+    const bool same =
+        !first || (out->input_count > 0 && !out->inputs[0].absent && memcmp(&out->inputs[0].desc, first, sizeof *first) == 0);
     if (!same) continue;
     out->seed = random;
     return true;
@@ -465,7 +507,7 @@ void sample_copy(Sample *to, const Sample *from) {
   }
 }
 
-/* -- text --------------------------------------------------------------------------------------------------------------- */
+/* -- text ----------------------------------------------------------------------------------------------------------- */
 
 /* Appends; stops silently at the end of the room. */
 static void append(char *text, size_t bytes, const char *piece) {
@@ -499,11 +541,15 @@ static void describe_attr(const BurnAttr *attr, char *text, size_t bytes) {
       snprintf(number, sizeof number, "%.9g", attr->value.f64);
       append(text, bytes, number);
       break;
-    case BURN_ATTR_DTYPE: append(text, bytes, burn_dtype_name((BurnDType)attr->value.i64)); break;
+    case BURN_ATTR_DTYPE:
+      append(text, bytes, burn_dtype_name((BurnDType)attr->value.i64));
+      break;
     case BURN_ATTR_I64S:
       for (uint32_t i = 0; i < attr->count; i++) append_whole(text, bytes, i ? "," : "", attr->value.i64s[i]);
       break;
-    default: append_whole(text, bytes, "", attr->value.i64); break;
+    default:
+      append_whole(text, bytes, "", attr->value.i64);
+      break;
   }
 }
 

@@ -26,20 +26,20 @@ enum {
 
 /* How values are drawn. */
 enum {
-  SAMPLE_ANY = 0,      /* floats -4 .. 4, integers -9 .. 9 */
-  SAMPLE_POSITIVE,     /* 0.2 .. 4; integers 1 .. 9 */
-  SAMPLE_UNIT,         /* -0.9 .. 0.9 */
-  SAMPLE_ABOVE_ONE,    /* 1.1 .. 4 */
-  SAMPLE_NONZERO,      /* as any, at least 0.5 away from 0 */
-  SAMPLE_FACTOR,       /* 0.6 .. 1.5; integers 1 and -1: products stay small */
-  SAMPLE_PROBABILITY,  /* 0.05 .. 0.95 */
-  SAMPLE_DISTINCT,     /* as any, no two alike */
-  SAMPLE_COUNT,        /* whole numbers 0 .. 4: exponents, shifts */
-  SAMPLE_INDEX,        /* integers 0 .. limit-1 */
-  SAMPLE_MASK,         /* booleans */
-  SAMPLE_ASCENDING,    /* rising along the last axis: boundaries, sorted input */
-  SAMPLE_DOMINANT,     /* matrices with a heavy diagonal: they have an inverse */
-  SAMPLE_DEFINITE,     /* symmetric positive definite matrices */
+  SAMPLE_ANY = 0,     /* floats -4 .. 4, integers -9 .. 9 */
+  SAMPLE_POSITIVE,    /* 0.2 .. 4; integers 1 .. 9 */
+  SAMPLE_UNIT,        /* -0.9 .. 0.9 */
+  SAMPLE_ABOVE_ONE,   /* 1.1 .. 4 */
+  SAMPLE_NONZERO,     /* as any, at least 0.5 away from 0 */
+  SAMPLE_FACTOR,      /* 0.6 .. 1.5; integers 1 and -1: products stay small */
+  SAMPLE_PROBABILITY, /* 0.05 .. 0.95 */
+  SAMPLE_DISTINCT,    /* as any, no two alike */
+  SAMPLE_COUNT,       /* whole numbers 0 .. 4: exponents, shifts */
+  SAMPLE_INDEX,       /* integers 0 .. limit-1 */
+  SAMPLE_MASK,        /* booleans */
+  SAMPLE_ASCENDING,   /* rising along the last axis: boundaries, sorted input */
+  SAMPLE_DOMINANT,    /* matrices with a heavy diagonal: they have an inverse */
+  SAMPLE_DEFINITE,    /* symmetric positive definite matrices */
   SAMPLE_DOMAIN_COUNT
 };
 
@@ -64,21 +64,21 @@ enum {
 enum { SAMPLE_EXACT = 0, SAMPLE_MATH, SAMPLE_SUM, SAMPLE_SCALED, SAMPLE_LOOSE, SAMPLE_SHAPE_ONLY, SAMPLE_TOLERANCE_COUNT };
 
 typedef struct SampleInput {
-  bool absent;         /* an optional input that is left out */
+  bool absent; /* an optional input that is left out */
   BurnTensorDesc desc;
-  uint32_t domain;     /* SAMPLE_ANY .. */
-  int64_t limit;       /* of SAMPLE_INDEX */
-  uint32_t layout;     /* SAMPLE_CONTIGUOUS .. */
+  uint32_t domain; /* SAMPLE_ANY .. */
+  int64_t limit;   /* of SAMPLE_INDEX */
+  uint32_t layout; /* SAMPLE_CONTIGUOUS .. */
 } SampleInput;
 
 /* Copy with sample_copy only: attributes point into the sample. */
 typedef struct Sample {
   const BurnOpInfo *op;
-  uint64_t seed;       /* of the values */
-  uint32_t index;      /* its number among the op's samples of this level and purpose */
-  uint32_t specials;   /* SAMPLE_NO_SPECIALS .. */
-  uint32_t tolerance;  /* SAMPLE_EXACT .. */
-  bool spread;         /* values follow a sequence without repetition */
+  uint64_t seed;      /* of the values */
+  uint32_t index;     /* its number among the op's samples of this level and purpose */
+  uint32_t specials;  /* SAMPLE_NO_SPECIALS .. */
+  uint32_t tolerance; /* SAMPLE_EXACT .. */
+  bool spread;        /* values follow a sequence without repetition */
   uint32_t input_count;
   SampleInput inputs[SAMPLE_MOST_INPUTS];
   uint32_t attr_count;
@@ -130,7 +130,7 @@ void sample_describe(const Sample *sample, char *text, size_t bytes);
 
 const char *sample_level_name(uint32_t level);
 
-/* -- host values of any dtype (sample_values.c) ---------------------------------------------------------------------------- */
+/* -- host values of any dtype (sample_values.c) --------------------------------------------------------------------- */
 
 /* Element i of row-major bytes as a double; *whole gets integers exactly. */
 double sample_load(BurnDType dtype, const void *data, int64_t i, int64_t *whole);
@@ -142,7 +142,7 @@ double sample_largest(BurnDType dtype);
 /* Mixes numbers to one seed. */
 uint64_t sample_mix(uint64_t a, uint64_t b);
 
-/* -- for the families (sample_families.c) ------------------------------------------------------------------------------------ */
+/* -- for the families (sample_families.c) --------------------------------------------------------------------------- */
 
 typedef struct SampleMaker {
   Sample *sample;

@@ -15,7 +15,7 @@
 
 enum { HANG_SECONDS = 120, POLL_MILLISECONDS = 10 };
 
-/* -- the plan ----------------------------------------------------------------------------------------------------------------- */
+/* -- the plan ------------------------------------------------------------------------------------------------------- */
 
 typedef struct Unit {
   uint32_t check, part; /* op, or step of the handshake */
@@ -34,20 +34,24 @@ static bool check_is_wanted(const Conform *run, uint32_t check, uint32_t level) 
 static bool per_op(uint32_t check) {
   switch (check) {
 #define CHECK(NAME, name, per_op, level, what) \
-  case CHECK_##NAME: return per_op;
+  case CHECK_##NAME:                           \
+    return per_op;
     CONFORM_CHECKS(CHECK)
 #undef CHECK
-    default: return false;
+    default:
+      return false;
   }
 }
 
 static uint32_t level_of(uint32_t check) {
   switch (check) {
 #define CHECK(NAME, name, per_op, level, what) \
-  case CHECK_##NAME: return level;
+  case CHECK_##NAME:                           \
+    return level;
     CONFORM_CHECKS(CHECK)
 #undef CHECK
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -60,7 +64,8 @@ static bool make_plan(const Conform *run, Units *units) {
     if (!check_is_wanted(run, check, level_of(check))) continue;
     if (check == CHECK_HANDSHAKE) {
       /* With --op only ops are meant. */
-      for (uint32_t step = 0; (!run->ops || run->only) && step < handshake_step_count(run); step++) add_unit(units, check, step);
+      for (uint32_t step = 0; (!run->ops || run->only) && step < handshake_step_count(run); step++)
+        add_unit(units, check, step);
     } else if (run->pack && !per_op(check)) {
       continue; /* those are the stack's */
     } else if (per_op(check)) {
@@ -74,19 +79,33 @@ static bool make_plan(const Conform *run, Units *units) {
   return units->list != NULL;
 }
 
-/* -- the child ---------------------------------------------------------------------------------------------------------------- */
+/* -- the child ------------------------------------------------------------------------------------------------------ */
 
 static void run_unit(Conform *run, const Unit *unit) {
   const BurnOpInfo *op = per_op(unit->check) ? burn_op_info(unit->part) : NULL;
   report_begin(run->report, unit->check, op, 0, op ? op->name : report_check_name(unit->check));
   switch (unit->check) {
-    case CHECK_HANDSHAKE: check_handshake(run, unit->part); break;
-    case CHECK_FORWARD: check_forward(run, op); break;
-    case CHECK_LAWS: check_laws(run, op); break;
-    case CHECK_GRADIENTS: check_gradients(run, op); break;
-    case CHECK_FAULTS: check_faults(run, op); break;
-    case CHECK_THREADS: check_threads(run); break;
-    default: check_shutdown(run); break;
+    case CHECK_HANDSHAKE:
+      check_handshake(run, unit->part);
+      break;
+    case CHECK_FORWARD:
+      check_forward(run, op);
+      break;
+    case CHECK_LAWS:
+      check_laws(run, op);
+      break;
+    case CHECK_GRADIENTS:
+      check_gradients(run, op);
+      break;
+    case CHECK_FAULTS:
+      check_faults(run, op);
+      break;
+    case CHECK_THREADS:
+      check_threads(run);
+      break;
+    default:
+      check_shutdown(run);
+      break;
   }
 }
 
@@ -94,7 +113,8 @@ static void run_unit(Conform *run, const Unit *unit) {
 static bool devices_open(Conform *run, uint32_t check) {
   if (check == CHECK_HANDSHAKE) return true;
   const BurnStatus status = burn_device_status(conform_device(run));
-  const BurnStatus reference = status == BURN_OK && check == CHECK_FORWARD ? burn_device_status(conform_reference(run)) : BURN_OK;
+  const BurnStatus reference =
+      status == BURN_OK && check == CHECK_FORWARD ? burn_device_status(conform_reference(run)) : BURN_OK;
   if (status == BURN_OK && reference == BURN_OK) return true;
   report_begin(run->report, check, NULL, 0, status != BURN_OK ? run->stack : run->against);
   report_fail(run->report, "cannot be opened: %s", burn_status_message(status != BURN_OK ? status : reference));
@@ -117,13 +137,14 @@ static void child(Conform *run, const Units *units) {
   conform_close(run);
 }
 
-/* -- the parent --------------------------------------------------------------------------------------------------------------- */
+/* -- the parent ----------------------------------------------------------------------------------------------------- */
 
 static void show_progress(const Conform *run, const Units *units) {
   const Report *report = run->report;
   const BurnOpInfo *info = report->op ? burn_op_info(report->op) : NULL;
   const uint32_t unit = report->unit;
-  fprintf(stderr, "\r\033[K%3u%% %s %s", units->count ? unit * 100 / units->count : 0, report_check_name(report->check), info ? info->name : "");
+  fprintf(stderr, "\r\033[K%3u%% %s %s", units->count ? unit * 100 / units->count : 0, report_check_name(report->check),
+          info ? info->name : "");
   fflush(stderr);
 }
 
@@ -155,7 +176,8 @@ static void record_end(Conform *run, bool killed, int status) {
   if (killed) {
     report_fail(run->report, "hangs: nothing happened for %d s%s", HANG_SECONDS, rest);
   } else if (WIFSIGNALED(status)) {
-    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)), rest);
+    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
+                rest);
   } else {
     report_fail(run->report, "ends the process with exit status %d%s", WEXITSTATUS(status), rest);
   }

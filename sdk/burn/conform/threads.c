@@ -37,7 +37,8 @@ static Job *job_new(BurnDevice *device, const Sample *sample) {
   char why[256];
   if (!job) return NULL;
   sample_copy(&job->sample, sample);
-  if (sample_inputs(sample, job->data) && sample_run(device, &job->sample, job->data, RUN_SHARED, &job->plain, why, sizeof why)) return job;
+  if (sample_inputs(sample, job->data) && sample_run(device, &job->sample, job->data, RUN_SHARED, &job->plain, why, sizeof why))
+    return job;
   job_end(job);
   return NULL;
 }
@@ -71,7 +72,8 @@ static void run_job(BurnDevice *device, Job *job) {
   char why[512] = "";
   for (uint32_t i = 0; i < job->sample.input_count; i++) inputs[i] = sample_tensor(device, &job->sample, i, job->data[i]);
   sample_call(device, &job->sample, inputs, outputs);
-  const bool same = sample_read(&job->sample, outputs, &found, why, sizeof why) && results_are_same(&found, &job->plain, why, sizeof why);
+  const bool same =
+      sample_read(&job->sample, outputs, &found, why, sizeof why) && results_are_same(&found, &job->plain, why, sizeof why);
   results_end(&found);
   if (!same && !atomic_exchange(&job->differs, true)) snprintf(job->why, sizeof job->why, "%s", why);
 }
@@ -127,8 +129,8 @@ void check_shutdown(Conform *run) {
   report_begin(run->report, CHECK_SHUTDOWN, NULL, 0, "live tensors and bytes after everything");
   const BurnMemoryStats stats = burn_device_memory(conform_device(run));
   if (stats.live_tensors > 0 || stats.bytes_in_use > 0) {
-    report_fail(run->report, "%" PRId64 " tensors and %" PRId64 " bytes are in use though everything was dropped", stats.live_tensors,
-                stats.bytes_in_use);
+    report_fail(run->report, "%" PRId64 " tensors and %" PRId64 " bytes are in use though everything was dropped",
+                stats.live_tensors, stats.bytes_in_use);
   } else if (stats.live_tensors < 0) {
     report_skip(run->report, "the stack does not answer BURN_QUERY_LIVE_TENSORS");
   } else {
@@ -144,7 +146,8 @@ void check_shutdown(Conform *run) {
   if (complaint[0]) {
     report_fail(run->report, "%s", complaint);
   } else if (watching_host_blocks() != before) {
-    report_fail(run->report, "%" PRId64 " blocks of the host's memory were not given back by close", watching_host_blocks() - before);
+    report_fail(run->report, "%" PRId64 " blocks of the host's memory were not given back by close",
+                watching_host_blocks() - before);
   } else {
     report_pass(run->report);
   }

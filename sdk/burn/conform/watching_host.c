@@ -52,7 +52,8 @@ static void BURN_CALL watched_free(void *memory, uint64_t bytes) {
   memcpy(&block, start, sizeof block);
   if (block.magic != live_magic) {
     complain(block.magic == freed_magic ? "memory was freed twice (%" PRIu64 " bytes, once %" PRIu64 ")"
-                                        : "host->free got memory that host->allocate never gave (%" PRIu64 " bytes, header %" PRIx64 ")",
+                                        : "host->free got memory that host->allocate never gave (%" PRIu64
+                                          " bytes, header %" PRIx64 ")",
              bytes, block.magic == freed_magic ? block.bytes : block.magic);
     return;
   }
