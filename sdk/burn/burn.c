@@ -14,7 +14,9 @@ static const struct {
     {"doctor", command_doctor, "explain this machine: what was searched, found, refused and would be chosen, and why"},
     {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
     {"new", command_new, "write out a new backend, decorator or kernel pack"},
+#if defined(BURN_COMMAND_CONFORM)
     {"conform", command_conform, "is a plugin right? Its ops, laws, gradients, error paths against the reference"},
+#endif
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

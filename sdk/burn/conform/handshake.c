@@ -5,7 +5,9 @@
 
 #include <burn/plugin/plugin.h>
 
+#if !defined(BURN_COMMAND_STATIC)
 #include <dlfcn.h>
+#endif
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,20 @@ typedef struct Subject {
 
 /* -- finding it ----------------------------------------------------------------------------------------------------- */
 
+/* The entry function of a plugin's file. */
+static void open_file(Subject *subject, const char *path) {
+#if defined(BURN_COMMAND_STATIC)
+  snprintf(subject->why, sizeof subject->why, "%s: a static build loads no files", path);
+#else
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, BURN_PLUGIN_SYMBOL) : NULL;
+  if (symbol) {
+    memcpy(&subject->query, &symbol, sizeof subject->query); /* ISO C has no cast from object to function pointer */
+  } else {
+    snprintf(subject->why, sizeof subject->why, "%s cannot be loaded: %s", path, dlerror());
+  }
+#endif
+}
+
 static void load(Subject *subject) {
   const BurnPluginInfo *info = NULL;
   for (size_t i = 0; i < burn_plugin_count() && !info; i++) {
@@ -43,12 +59,8 @@ static void load(Subject *subject) {
     subject->is_linked_in = true;
     return;
   }
-  void *library = dlopen(info->path, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, BURN_PLUGIN_SYMBOL) : NULL;
-  if (!symbol) {
-    snprintf(subject->why, sizeof subject->why, "%s cannot be loaded: %s", info->path, dlerror());
-    return;
-  }
-  memcpy(&subject->query, &symbol, sizeof subject->query);
+  open_file(subject, info->path);
+  if (subject->why[0]) return;
   const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   subject->plugin = subject->query(&query);
   if (subject->plugin->kind == BURN_PLUGIN_BACKEND) {
