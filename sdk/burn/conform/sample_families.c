@@ -155,6 +155,23 @@ static int make_gather(SampleMaker *maker) {
   return add_values(maker, picked);
 }
 
+/* [.., m, k] x [.., k, n]. */
+static int make_matmul(SampleMaker *maker) {
+  enum { FOUR, ONE, RHS_STRETCHES, LHS_STRETCHES, WIDE, VARIANTS };
+  static const int64_t columns[VARIANTS] = {4, 1, 3, 3, 33};
+  BurnTensorDesc rhs = *first(maker);
+  const uint32_t batch = rhs.rank < 2 ? 0 : (1u << (rhs.rank - 2)) - 1;
+  if (maker->variant >= VARIANTS) return SAMPLE_END;
+  rhs.shape[rhs.rank - 2] = first(maker)->shape[rhs.rank - 1];
+  rhs.shape[rhs.rank - 1] = columns[maker->variant];
+  bool useful = true;
+  if (maker->variant == RHS_STRETCHES) useful = squeeze(&rhs, batch);
+  if (maker->variant == LHS_STRETCHES) useful = squeeze(first(maker), batch);
+  if (maker->variant == WIDE) useful = burn_desc_count(&rhs) > 200;
+  sample_add(maker->sample, rhs, SAMPLE_ANY);
+  return useful ? SAMPLE_MADE : SAMPLE_SKIP;
+}
+
 /* -- views ---------------------------------------------------------------------------------------------------------- */
 
 static int make_reshape(SampleMaker *maker) {

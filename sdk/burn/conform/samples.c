@@ -474,28 +474,41 @@ int samples_next(SampleIterator *it, Sample *out, char *why, size_t why_bytes) {
   return SAMPLE_END;
 }
 
-bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out) {
-  enum { TRIES = 24 };
-  const Row *row = row_of(op);
+/* A dtype that the op takes, from a random start on; BURN_DTYPE_DEFAULT if there is none. */
+static BurnDType random_dtype(const SampleIterator *it, uint64_t random) {
+  for (uint64_t i = 0; i < DTYPE_COUNT; i++) {
+    const BurnDType dtype = dtype_order[(random + i) % DTYPE_COUNT];
+    if (dtype_is_wanted(it, dtype)) return dtype;
+  }
+  return BURN_DTYPE_DEFAULT;
+}
+
+/* One try: variants and texts are drawn from fewer and fewer, as most families have few. */
+static bool try_random(const BurnOpInfo *op, const Row *row, const BurnTensorDesc *first, uint64_t random, uint64_t attempt,
+                       uint32_t dtypes, Sample *out) {
+  static const uint64_t widths[] = {12, 6, 3, 2, 1};
+  SampleIterator it = {.op = op, .plan = {SAMPLE_TRAIN, SAMPLE_FORWARD, random, dtypes}};
+  it.variant = (uint32_t)((random >> 8) % widths[attempt % 5]);
+  const LatticeShape *entry = &lattice[(random >> 16) % LATTICE_COUNT];
+  BurnTensorDesc desc = sample_desc(random_dtype(&it, random >> 24), entry->shape.rank, entry->shape.dims);
+  if (first) desc = *first;
+  const bool rank_fits = desc.rank >= row->family->rank_least && desc.rank <= row->family->rank_most;
+  if (!dtype_is_wanted(&it, desc.dtype) || burn_desc_count(&desc) > LARGE || !(rank_fits || row->family->own_shapes))
+    return false;
+  bool fits = false;
   char why[64];
+  const char *text = text_variant(row->text, (uint32_t)((random >> 32) % widths[attempt / 5 % 5]), desc.dtype, &it.plan, &fits);
+  if (!text || !fits || make(&it, row, &desc, text, out, why, sizeof why) != SAMPLE_MADE) return false;
+  out->seed = random;
+  if (!first) return true;
+  return out->input_count > 0 && !out->inputs[0].absent && memcmp(&out->inputs[0].desc, first, sizeof *first) == 0;
+}
+
+bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out) {
+  enum { TRIES = 50 };
+  const Row *row = row_of(op);
   for (uint64_t attempt = 0; row && attempt < TRIES; attempt++) {
-    const uint64_t random = sample_mix(seed, attempt);
-    SampleIterator it = {
-        .op = op, .plan = {SAMPLE_TRAIN, SAMPLE_FORWARD, seed, dtypes}, .variant = (uint32_t)(random >> 8) % 12};
-    const LatticeShape *entry = &lattice[(random >> 16) % LATTICE_COUNT];
-    BurnTensorDesc desc = sample_desc(dtype_order[(random >> 24) % DTYPE_COUNT], entry->shape.rank, entry->shape.dims);
-    if (first) desc = *first;
-    bool fits = false;
-    if (row->family->own_shapes || attempt % 4 == 0) it.variant = 0;
-    const char *text = text_variant(row->text, (uint32_t)(random >> 32) % 12, desc.dtype, &it.plan, &fits);
-    const bool rank_fits = desc.rank >= row->family->rank_least && desc.rank <= row->family->rank_most;
-    if (!text || !fits || !rank_fits || burn_desc_count(&desc) > LARGE || !dtype_is_wanted(&it, desc.dtype)) continue;
-    if (make(&it, row, &desc, text, out, why, sizeof why) != SAMPLE_MADE) continue;
-    const bool same =
-        !first || (out->input_count > 0 && !out->inputs[0].absent && memcmp(&out->inputs[0].desc, first, sizeof *first) == 0);
-    if (!same) continue;
-    out->seed = random;
-    return true;
+    if (try_random(op, row, first, sample_mix(seed, attempt), attempt, dtypes, out)) return true;
   }
   return false;
 }
