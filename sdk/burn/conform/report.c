@@ -180,7 +180,7 @@ static void print_text(const Conform *run, double seconds) {
   }
   if (run->verbose) {
     print_ops(report);
-  } else {
+  } else if (cases(all_total(report)) > 0) {
     print_families(report);
   }
   if (report->skip_count > 0) printf("\nskipped:\n");
@@ -189,8 +189,11 @@ static void print_text(const Conform *run, double seconds) {
   }
   print_failures(run);
   const Counts all = all_total(report);
-  printf("\n%s: %u cases, %u passed, %u failed, %u skipped, %.1f s\n", all.failed ? "FAILED" : "passed", cases(all), all.passed,
-         all.failed, all.skipped, seconds);
+  printf("\n%s: %u cases, %u passed, %u failed, %u skipped, %.1f s\n",
+         all.failed   ? "FAILED"
+         : all.passed ? "passed"
+                      : "FAILED, nothing could be run",
+         cases(all), all.passed, all.failed, all.skipped, seconds);
 }
 
 /* -- JSON ----------------------------------------------------------------------------------------------------------- */
