@@ -133,7 +133,7 @@ DECOMPOSE(max_pool2d_backward) {
   BurnPrimitive *zeros = burn_build_full(builder, planes, 3, grad->dtype, 0);
   BurnPrimitive *indices = burn_build_reshape(builder, call->inputs[1], windows, 3);
   BurnPrimitive *values = burn_build_reshape(builder, grad, windows, 3);
-  out[0] = burn_build_reshape(builder, burn_build_dim3(builder, BURN_OP_scatter_add, zeros, indices, values, 2), shape, 4);
+  out[0] = burn_build_reshape(builder, burn_build_dim3(builder, BURN_OP_scatter, zeros, indices, values, 2), shape, 4);
 }
 
 DECOMPOSE(layer_norm) {

@@ -1,5 +1,5 @@
 /* ops_activation.c - the public activations: one row of ops.def each, by signature. */
-#include "core_internal.h"
+#include "ops_internal.h"
 
 #define UNARY(name) \
   BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }
@@ -38,8 +38,6 @@ WITH_TWO(hardtanh, min, max)
 WITH_TWO(threshold, theta, value)
 WITH_TWO(shrink, lambda, bias)
 
-#define WITH_DIM(name) \
-  BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }
 WITH_DIM(softmax)
 WITH_DIM(log_softmax)
 WITH_DIM(quiet_softmax)

@@ -1,15 +1,9 @@
 /* ops_shape.c - public ops with a dim or a shape: resolves what users may write (negative dims, -1, clamped ranges) into what
  * ops.def wants, and builds the many views from the few rows. */
-#include "core_internal.h"
+#include "ops_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Takes x and fails. */
-static BurnTensor *fail(BurnTensor *x, const char *user, BurnStatus status) {
-  burn__tensor_take(x, user);
-  return burn__tensor_failed(status);
-}
 
 BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out) {
   const BurnStatus status = burn__tensor_check(x, user);
@@ -35,8 +29,6 @@ BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim) {
   return burn__apply(op, &x, 1, &attr, 1);
 }
 
-#define WITH_DIM(name) \
-  BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }
 WITH_DIM(sum_dim)
 WITH_DIM(mean_dim)
 WITH_DIM(prod_dim)
@@ -87,10 +79,10 @@ BurnTensor *burn_gather(BurnTensor *x, int dim, BurnTensor *indices) {
   return indexed(BURN_OP_gather, dim, (BurnTensor *const[]){x, indices}, 2);
 }
 BurnTensor *burn_select_add(BurnTensor *x, int dim, BurnTensor *indices, BurnTensor *values) {
-  return indexed(BURN_OP_select_add, dim, (BurnTensor *const[]){x, indices, values}, 3);
+  return burn_select_assign(x, dim, indices, values, BURN_UPDATE_ADD);
 }
 BurnTensor *burn_scatter_add(BurnTensor *x, int dim, BurnTensor *indices, BurnTensor *values) {
-  return indexed(BURN_OP_scatter_add, dim, (BurnTensor *const[]){x, indices, values}, 3);
+  return burn_scatter(x, dim, indices, values, BURN_UPDATE_ADD);
 }
 
 /* -- views ------------------------------------------------------------------------------------------------------------------------ */
@@ -367,7 +359,10 @@ BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, 
   int64_t axis = 0;
   *count = 0;
   BurnStatus status = burn__resolve_dim(x, "split", dim, burn_rank(x), &axis);
-  if (status == BURN_OK && size < 1) status = BURN_FAIL(INVALID_ARGUMENT, "split: pieces of size %lld are not possible", (long long)size);
+  const bool empty = status == BURN_OK && burn_dim(x, dim) == 0;
+  if (status == BURN_OK && size < (empty ? 0 : 1)) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "split: pieces of size %lld are not possible", (long long)size);
+  }
   if (status == BURN_OK) return cut(x, "split", size, axis, parts, capacity, count);
   burn__tensor_take(x, "split");
   return status;
@@ -387,12 +382,6 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
 }
 
 /* -- joins --------------------------------------------------------------------------------------------------------------------------- */
-
-/* Takes all of them. */
-static BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, const char *user, BurnStatus status) {
-  burn__tensor_take_all(tensors, count, user);
-  return burn__tensor_failed(status);
-}
 
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
   if (count == 0 || count > UINT32_MAX) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given", count));

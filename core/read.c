@@ -13,16 +13,27 @@ static size_t bytes_of(const BurnTensor *x) {
   return (size_t)burn_primitive_count(x->primitive) * burn_dtype_bytes(x->primitive->dtype);
 }
 
+static BurnStatus check_room(const BurnTensor *x, size_t bytes, const char *user) {
+  const BurnStatus status = burn__tensor_check(x, user);
+  if (status != BURN_OK || bytes == bytes_of(x)) return status;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: room for %zu bytes given, a %s tensor of shape %s has %zu", user, bytes,
+                   burn_dtype_name(x->primitive->dtype), burn__shape_text(&text, x->primitive->rank, x->primitive->shape),
+                   bytes_of(x));
+}
+
 BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes) {
-  BurnStatus status = burn__tensor_check(x, "read");
-  if (status == BURN_OK && bytes != bytes_of(x)) {
-    BurnShapeText text;
-    status = BURN_FAIL(INVALID_ARGUMENT, "read: room for %zu bytes given, a %s tensor of shape %s has %zu", bytes,
-                       burn_dtype_name(x->primitive->dtype), burn__shape_text(&text, x->primitive->rank, x->primitive->shape),
-                       bytes_of(x));
-  }
+  BurnStatus status = check_room(x, bytes, "read");
   if (status == BURN_OK) status = read_raw(x, data, bytes);
   burn__tensor_take(x, "read");
+  return status;
+}
+
+BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes, size_t count) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < count && status == BURN_OK; i++) status = check_room(tensors[i], bytes[i], "read_all");
+  for (size_t i = 0; i < count && status == BURN_OK; i++) status = read_raw(tensors[i], data[i], bytes[i]);
+  burn__tensor_take_all(tensors, count, "read_all");
   return status;
 }
 

@@ -150,7 +150,8 @@ static BurnStatus check_storable(const BurnDevice *device, BurnDType dtype, cons
   return BURN_FAIL(INVALID_DTYPE, "%s: backend '%s' has no %s tensors", user, backend->name, burn_dtype_name(dtype));
 }
 
-static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
+/* With `empty` there is no data, and the values are undefined. */
+static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape, bool empty) {
   BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
   if (burn_dtype_bytes(dtype) == 0) return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype));
@@ -170,11 +171,25 @@ static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dty
   }
   status = check_storable(device, dtype, "tensor");
   if (status != BURN_OK) return burn__tensor_failed(status);
-  if (!data && burn_desc_count(&desc) > 0) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
+  if (!data && !empty && burn_desc_count(&desc) > 0) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
+  }
   const BurnBackend *backend = &device->top->backend;
   BurnPrimitive *primitive = NULL;
   status = backend->create(backend->self, &desc, data, &primitive);
   return status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
+}
+
+static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
+  return create(device, data, dtype, shape, false);
+}
+
+/* Kernels count on bools being 0 or 1, so those are cleared. */
+BurnTensor *burn_empty(BurnDevice *device, BurnShape shape, BurnDType dtype) {
+  const BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return burn__tensor_failed(status);
+  if (dtype == BURN_DTYPE_BOOL) return burn_zeros(device, shape, dtype);
+  return create(device, NULL, dtype ? dtype : device->float_dtype, shape, true);
 }
 
 BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {

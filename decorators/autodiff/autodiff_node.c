@@ -60,11 +60,18 @@ AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer) {
   return node_allocate(layer, &none);
 }
 
+static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_t input) {
+  if (call->op == BURN_OP_select_assign)
+    return burn__gradient_update_needs(BURN_ATTRS(select_assign, call)->update.value.i64, input);
+  if (call->op == BURN_OP_scatter) return burn__gradient_update_needs(BURN_ATTRS(scatter, call)->update.value.i64, input);
+  return row->needs[input];
+}
+
 uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row) {
   if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(layer, call->op);
   uint32_t bits = 0;
   for (uint32_t i = 0; i < call->input_count && i < GRADIENT_NEED_COLUMNS; i++)
-    if (call->inputs[i] && autodiff_tensor(call->inputs[i])->node) bits |= row->needs[i];
+    if (call->inputs[i] && autodiff_tensor(call->inputs[i])->node) bits |= needs_of(call, row, i);
   return bits;
 }
 

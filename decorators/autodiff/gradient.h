@@ -68,6 +68,10 @@ BurnPrimitive *burn__gradient_zeros(GradientContext *c, uint32_t input);
 BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 
+/* What the gradient of an input of select_assign or scatter is computed from, by BURN_UPDATE_*: the row in gradients.def
+ * names everything that some mode looks at. */
+uint32_t burn__gradient_update_needs(int64_t update, uint32_t input);
+
 /* Every rule of gradients.def. */
 #define GRADIENT(op, needs_0, needs_1, needs_2, rule) void burn__gradient_##rule(GradientContext *c);
 #include "gradients.def"

@@ -19,7 +19,7 @@ void burn__gradient_prod_dim(GradientContext *c) {
 static void gradient_extreme(GradientContext *c, uint32_t find, int64_t dim) {
   BurnPrimitive *indices = burn_build_dim(&c->builder, find, c->inputs[0], dim);
   BurnPrimitive *zeros = burn__gradient_zeros(c, 0);
-  burn__gradient_set(c, 0, burn_build_dim3(&c->builder, BURN_OP_scatter_add, zeros, indices, c->grad, dim));
+  burn__gradient_set(c, 0, burn_build_dim3(&c->builder, BURN_OP_scatter, zeros, indices, c->grad, dim));
 }
 
 void burn__gradient_max_dim(GradientContext *c) {

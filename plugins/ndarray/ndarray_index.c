@@ -1,9 +1,9 @@
-/* ndarray_index.c - select, gather and embedding, which read through indices, and select_add and scatter_add, which add
+/* ndarray_index.c - select, gather and embedding, which read through indices, and select_assign and scatter, which write
  * through them; with the list of all kernels that move elements.
  *
  * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
- * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Additions are shared out to threads by
- * columns (outer, inner): what meets in one element is always added by one thread, in the order of the indices. */
+ * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
+ * columns (outer, inner): what meets in one element is always applied by one thread, in the order of the indices. */
 #include "ndarray_index.h"
 
 #include <string.h>
@@ -108,18 +108,18 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
-typedef void (*AddRow)(int64_t n, void *to, const void *values);
-typedef void (*AddAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
+typedef void (*UpdateRow)(int64_t n, void *to, const void *values);
+typedef void (*UpdateAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
 
-/* The indexed tensor is [outer, size, inner]; the other side, results read or values added, [outer, picks, inner]. */
+/* The indexed tensor is [outer, size, inner]; the other side, results read or values written, [outer, picks, inner]. */
 typedef struct Access {
   Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
   int64_t outer, size, inner, picks;
   int64_t element_bytes;
   const char *from;
   char *to;
-  AddRow add_row;
-  AddAt add_at;
+  UpdateRow update_row;
+  UpdateAt update_at;
 } Access;
 
 static void access_shape(Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
@@ -162,7 +162,7 @@ static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
 /* Picks rows of input 0 along dim at the indices of input 1. */
 static BurnStatus run_select_along(Ndarray *nd, const BurnOpCall *call, uint32_t dim) {
   NdTensor *input = nd_tensor(call->inputs[0]);
-  Access access = {.add_row = NULL};
+  Access access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
   access_shape(&access, input, dim, access.indices.count);
@@ -239,7 +239,7 @@ static void BURN_CALL gather_positions(void *context, int64_t begin, int64_t end
 static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   const uint32_t dim = (uint32_t)BURN_ATTRS(gather, call)->dim.value.i64;
   NdTensor *input = nd_tensor(call->inputs[0]);
-  Access access = {.add_row = NULL};
+  Access access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
   access_shape(&access, input, dim, call->inputs[1]->shape[dim]);
@@ -255,70 +255,118 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-/* -- select_add, scatter_add --------------------------------------------------------------------------------------- */
+/* -- select_assign, scatter ---------------------------------------------------------------------------------------- */
 
-#define ND_ADDITION(t, T)                                                                   \
-  static void add_row_##t(int64_t n, void *to, const void *values) {                        \
-    T *sums = (T *)to;                                                                      \
-    const T *terms = (const T *)values;                                                     \
-    for (int64_t j = 0; j < n; j++) sums[j] = (T)(sums[j] + terms[j]);                      \
-  }                                                                                         \
-  static void add_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) { \
-    T *sums = (T *)to;                                                                      \
-    const T *terms = (const T *)values;                                                     \
-    for (int64_t j = 0; j < n; j++) sums[offsets[j]] = (T)(sums[offsets[j]] + terms[j]);    \
+/* How one value b changes the element a it meets, for rows and for scattered places. */
+#define ND_UPDATE(mode, t, T, expression)                                                          \
+  static void mode##_row_##t(int64_t n, void *to, const void *values) {                            \
+    T *x = (T *)to;                                                                                \
+    const T *y = (const T *)values;                                                                \
+    for (int64_t j = 0; j < n; j++) {                                                              \
+      const T a = x[j], b = y[j];                                                                  \
+      x[j] = (T)(expression);                                                                      \
+    }                                                                                              \
+  }                                                                                                \
+  static void mode##_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) {     \
+    T *x = (T *)to;                                                                                \
+    const T *y = (const T *)values;                                                                \
+    for (int64_t j = 0; j < n; j++) {                                                              \
+      const T a = x[offsets[j]], b = y[j];                                                         \
+      x[offsets[j]] = (T)(expression);                                                             \
+    }                                                                                              \
   }
-ND_ADDITION(f32, float)
-ND_ADDITION(f64, double)
-ND_ADDITION(i32, uint32_t) /* unsigned: wraps */
-ND_ADDITION(i64, uint64_t)
-ND_ADDITION(u8, uint8_t)
+/* W is what sums and products are made in: unsigned for integers, so that they wrap. */
+#define ND_UPDATES(t, T, W)                              \
+  ND_UPDATE(add, t, T, (W)a + (W)b)                      \
+  ND_UPDATE(mul, t, T, (W)a * (W)b)                      \
+  ND_UPDATE(min, t, T, ((b < a) | (b != b)) ? b : a)     \
+  ND_UPDATE(max, t, T, ((b > a) | (b != b)) ? b : a)
+ND_UPDATES(f32, float, float)
+ND_UPDATES(f64, double, double)
+ND_UPDATES(i8, int8_t, uint32_t)
+ND_UPDATES(i16, int16_t, uint32_t)
+ND_UPDATES(i32, int32_t, uint32_t)
+ND_UPDATES(i64, int64_t, uint64_t)
+ND_UPDATES(u8, uint8_t, uint32_t)
+ND_UPDATE(add, bool, uint8_t, a | b)
+ND_UPDATE(mul, bool, uint8_t, a & b)
 
-/* Fills the additions for a dtype; false if there are none. */
-static bool choose_addition(Access *access, BurnDType dtype) {
-  switch (dtype) {
-#define ND_CHOICE(NAME, t)         \
-  case BURN_DTYPE_##NAME:          \
-    access->add_row = add_row_##t; \
-    access->add_at = add_at_##t;   \
-    return true;
-    ND_CHOICE(F32, f32)
-    ND_CHOICE(F64, f64)
-    ND_CHOICE(I32, i32)
-    ND_CHOICE(I64, i64)
-    ND_CHOICE(U8, u8)
-#undef ND_CHOICE
-    default: return false;
+/* Assigning looks at nothing but the size of an element. */
+#define ND_ASSIGN(bytes)                                                                                              \
+  static void assign_row_##bytes(int64_t n, void *to, const void *values) {                                           \
+    memcpy(to, values, (size_t)n * (bytes));                                                                          \
+  }                                                                                                                   \
+  static void assign_at_##bytes(int64_t n, void *to, const int64_t *offsets, const void *values) {                    \
+    for (int64_t j = 0; j < n; j++) memcpy((char *)to + offsets[j] * (bytes), (const char *)values + j * (bytes), bytes); \
   }
+ND_ASSIGN(1)
+ND_ASSIGN(2)
+ND_ASSIGN(4)
+ND_ASSIGN(8)
+
+typedef struct Update {
+  UpdateRow row;
+  UpdateAt at;
+} Update;
+
+#define ND_ENTRIES(t) \
+  {[BURN_UPDATE_ADD] = {add_row_##t, add_at_##t}, [BURN_UPDATE_MUL] = {mul_row_##t, mul_at_##t}, \
+   [BURN_UPDATE_MIN] = {min_row_##t, min_at_##t}, [BURN_UPDATE_MAX] = {max_row_##t, max_at_##t}}
+static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
+    [BURN_DTYPE_F32] = ND_ENTRIES(f32),
+    [BURN_DTYPE_F64] = ND_ENTRIES(f64),
+    [BURN_DTYPE_I8] = ND_ENTRIES(i8),
+    [BURN_DTYPE_I16] = ND_ENTRIES(i16),
+    [BURN_DTYPE_I32] = ND_ENTRIES(i32),
+    [BURN_DTYPE_I64] = ND_ENTRIES(i64),
+    [BURN_DTYPE_U8] = ND_ENTRIES(u8),
+    [BURN_DTYPE_BOOL] = {[BURN_UPDATE_ADD] = {add_row_bool, add_at_bool}, [BURN_UPDATE_MUL] = {mul_row_bool, mul_at_bool}},
+};
+#undef ND_ENTRIES
+
+/* The loops for a dtype and mode; false if there are none. */
+static bool choose_update(Access *access, BurnDType dtype, int64_t mode) {
+  Update update = updates[dtype][mode];
+  if (mode == BURN_UPDATE_ASSIGN) {
+    switch (burn_dtype_bytes(dtype)) {
+      case 1: update = (Update){assign_row_1, assign_at_1}; break;
+      case 2: update = (Update){assign_row_2, assign_at_2}; break;
+      case 4: update = (Update){assign_row_4, assign_at_4}; break;
+      default: update = (Update){assign_row_8, assign_at_8}; break;
+    }
+  }
+  access->update_row = update.row;
+  access->update_at = update.at;
+  return update.row != NULL;
 }
 
-/* select_add on columns begin .. end-1 of [outer, inner]. */
-static void BURN_CALL select_add_columns(void *context, int64_t begin, int64_t end) {
+/* select_assign on columns begin .. end-1 of [outer, inner]. */
+static void BURN_CALL select_assign_columns(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t inner = access->inner, bytes = access->element_bytes;
   while (begin < end) {
     const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
     for (int64_t i = 0; i < access->picks; i++) {
       const int64_t row = o * access->size + access->indices.values[i];
-      access->add_row(n, access->to + (row * inner + k) * bytes,
+      access->update_row(n, access->to + (row * inner + k) * bytes,
                       access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
     begin += n;
   }
 }
 
-/* scatter_add on positions first .. first + count - 1 of the values. */
+/* scatter on positions first .. first + count - 1 of the values. */
 static void scatter_positions(const Access *access, int64_t first, int64_t count) {
   int64_t offsets[ND_OFFSETS];
   for (int64_t done = 0; done < count; done += ND_OFFSETS) {
     const int64_t n = count - done < ND_OFFSETS ? count - done : ND_OFFSETS;
     find_offsets(access, first + done, n, offsets);
-    access->add_at(n, access->to, offsets, access->from + (first + done) * access->element_bytes);
+    access->update_at(n, access->to, offsets, access->from + (first + done) * access->element_bytes);
   }
 }
 
-/* scatter_add on columns begin .. end-1 of [outer, inner]. */
-static void BURN_CALL scatter_add_columns(void *context, int64_t begin, int64_t end) {
+/* scatter on columns begin .. end-1 of [outer, inner]. */
+static void BURN_CALL scatter_columns(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t inner = access->inner, plane = access->picks * inner;
   while (begin < end) {
@@ -335,11 +383,11 @@ static void BURN_CALL scatter_add_columns(void *context, int64_t begin, int64_t 
   }
 }
 
-/* x with values (input 2) added at indices (input 1) along dim. */
-static BurnStatus run_add(Ndarray *nd, const BurnOpCall *call, uint32_t dim, BurnLoopBody body) {
+/* x with values (input 2) put at indices (input 1) along dim. */
+static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, int64_t mode, BurnLoopBody body) {
   const NdTensor *x = nd_tensor(call->inputs[0]);
-  Access access = {.add_row = NULL};
-  if (!choose_addition(&access, x->header.dtype)) {
+  Access access = {.update_row = NULL};
+  if (!choose_update(&access, x->header.dtype, mode)) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
                    burn_dtype_name(x->header.dtype));
   }
@@ -360,12 +408,14 @@ static BurnStatus run_add(Ndarray *nd, const BurnOpCall *call, uint32_t dim, Bur
   return nd_finish(nd, call, out);
 }
 
-static BurnStatus run_select_add(Ndarray *nd, const BurnOpCall *call) {
-  return run_add(nd, call, (uint32_t)BURN_ATTRS(select_add, call)->dim.value.i64, select_add_columns);
+static BurnStatus run_select_assign(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_select_assign *attrs = BURN_ATTRS(select_assign, call);
+  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64, select_assign_columns);
 }
 
-static BurnStatus run_scatter_add(Ndarray *nd, const BurnOpCall *call) {
-  return run_add(nd, call, (uint32_t)BURN_ATTRS(scatter_add, call)->dim.value.i64, scatter_add_columns);
+static BurnStatus run_scatter(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_scatter *attrs = BURN_ATTRS(scatter, call);
+  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64, scatter_columns);
 }
 
 const NdKernelRow nd_index_kernels[] = {
@@ -373,9 +423,9 @@ const NdKernelRow nd_index_kernels[] = {
     {BURN_OP_cat, nd_run_cat},
     {BURN_OP_repeat_dim, nd_run_repeat_dim},
     {BURN_OP_select, run_select},
-    {BURN_OP_select_add, run_select_add},
+    {BURN_OP_select_assign, run_select_assign},
     {BURN_OP_gather, run_gather},
-    {BURN_OP_scatter_add, run_scatter_add},
+    {BURN_OP_scatter, run_scatter},
     {BURN_OP_triu, nd_run_triangle},
     {BURN_OP_tril, nd_run_triangle},
     {BURN_OP_embedding, run_embedding},

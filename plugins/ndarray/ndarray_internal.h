@@ -67,8 +67,10 @@ extern const NdKernelRow nd_reduce_kernels[];      /* ndarray_reduce.c: reductio
 extern const NdKernelRow nd_matmul_kernels[];      /* ndarray_matmul.c */
 extern const NdKernelRow nd_conv_kernels[];        /* ndarray_conv.c: convolutions */
 extern const NdKernelRow nd_pool_kernels[];        /* ndarray_pooling.c: max, avg, adaptive */
-extern const NdKernelRow nd_view_kernels[];        /* ndarray_view.c: reshape, permute, expand, slice */
+extern const NdKernelRow nd_view_kernels[];        /* ndarray_view.c: reshape, permute, expand, slice, unfold */
 extern const NdKernelRow nd_index_kernels[];       /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
+extern const NdKernelRow nd_scan_kernels[];        /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
+extern const NdKernelRow nd_sort_kernels[];        /* ndarray_sort.c: argsort */
 extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step */
 
 /* -- tensors (ndarray_tensor.c) ------------------------------------------------------------------------------------- */

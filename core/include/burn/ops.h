@@ -1,4 +1,5 @@
-/* ops.h - every tensor op. All take their tensors and return a new one; shapes stand in brackets.
+/* ops.h - every tensor op; those that move, index, sort and run along an axis are in ops_move.h, which comes with it. All take
+ * their tensors and return a new one; shapes stand in brackets.
  *
  * Common rules: operands live on one device and have one dtype (convert with burn_cast; there is no promotion).
  * "Broadcast" needs equal rank; axes of size 1 stretch. A negative dim counts from the last axis. Scalars are doubles,
@@ -9,6 +10,7 @@
 
 #include <burn/activation.h>
 #include <burn/layer_ops.h>
+#include <burn/ops_move.h>
 #include <burn/tensor.h>
 
 BURN_EXTERN_C_BEGIN
@@ -323,21 +325,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_expand(BurnTensor *x, BurnSha
 /* -- parts and joins -------------------------------------------------------------------------------------------------
  */
 
-/* A range along one axis: start up to but not including end; negative bounds count from the end of the axis, bounds
- * beyond it are clamped. A negative step walks the selected range backwards: 0..5 with step -1 gives elements 4, 3, 2,
- * 1, 0. */
-typedef struct BurnRange {
-  int64_t start;
-  int64_t end;  /* BURN_END: to the end */
-  int64_t step; /* not 0 */
-} BurnRange;
-#define BURN_END INT64_MAX
-#define BURN_RANGE(start, end) ((BurnRange){(start), (end), 1})
-#define BURN_RANGE_STEP(start, end, step) ((BurnRange){(start), (end), (step)})
-#define BURN_RANGE_ALL ((BurnRange){0, BURN_END, 1})
-
 /* The part of x in `count` ranges for the leading axes; further axes stay whole. An empty range gives an axis of size
- * 0. */
+ * 0 and keeps the dtype of x (Burn falls back to the device's default). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count);
 /* x with that part replaced by values, whose shape is that of the part. */
 BURN_API BURN_GIVES BURN_TAKES(1, 4) BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges,
@@ -347,9 +336,9 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_narrow(BurnTensor *x, int dim
 /* One index along dim, and the axis is dropped. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index);
 /* Parts of x along dim, written to parts[0 .. *count-1]; the caller owns them. `capacity` is the room in parts; too
- * little is an error and *count then says what is needed. split: pieces of `size`, the last may be smaller. chunk: as
- * Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n < chunks; fewer pieces if
- * fewer suffice. */
+ * little is an error and *count then says what is needed. split: pieces of `size` (0 only for an empty axis), the last may be
+ * smaller. chunk: as Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n < chunks;
+ * fewer pieces if fewer suffice (as PyTorch; Burn aborts there, for example for 9 in 4). */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
@@ -366,12 +355,12 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_repeat(BurnTensor *x, const i
 
 /* Rows of x along dim at the rank-1 int indices. An index outside is an error. */
 BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_select(BurnTensor *x, int dim, BurnTensor *indices);
-/* x with the rows of values added along dim at indices; repeated indices add up. [FI] */
+/* burn_select_assign with BURN_UPDATE_ADD: repeated indices add up. */
 BURN_API BURN_GIVES BURN_TAKES(1, 3, 4) BurnTensor *burn_select_add(BurnTensor *x, int dim, BurnTensor *indices,
                                                                     BurnTensor *values);
 /* Element [.., i, ..] is x[.., indices[.., i, ..], ..]; axes of indices other than dim equal those of x. */
 BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_gather(BurnTensor *x, int dim, BurnTensor *indices);
-/* x with values (shaped like indices) added at indices along dim; repeated indices add up. [FI] */
+/* burn_scatter with BURN_UPDATE_ADD: repeated indices add up. */
 BURN_API BURN_GIVES BURN_TAKES(1, 3, 4) BurnTensor *burn_scatter_add(BurnTensor *x, int dim, BurnTensor *indices,
                                                                      BurnTensor *values);
 /* value where the bool mask is true, else x; broadcast. */

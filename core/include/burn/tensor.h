@@ -85,6 +85,11 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, i
 /* The value of a tensor of one element. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
+/* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. Nothing is copied if
+ * one of them failed or has another size. (Burn's Transaction.) */
+BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes,
+                                                  size_t count);
+
 /* Replaces the values of *x by host data of its dtype and shape; a tracked leaf stays one. A failure leaves *x as it was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
 

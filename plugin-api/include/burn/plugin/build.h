@@ -166,7 +166,7 @@ static inline BurnPrimitive *burn_build_dim2(BurnBuilder *b, uint32_t op, BurnPr
   inputs[1] = y;
   return burn_build(b, op, 2, inputs, 1, &attr);
 }
-/* The same with three: select_add, scatter_add. */
+/* The same with three: select_assign and scatter, which then add. */
 static inline BurnPrimitive *burn_build_dim3(BurnBuilder *b, uint32_t op, BurnPrimitive *x, BurnPrimitive *y,
                                              BurnPrimitive *z, int64_t dim) {
   const BurnAttr attr = burn_attr_i64(dim);

@@ -15,6 +15,26 @@ enum {
   BURN_OP_LIMIT = 640
 };
 
+/* Attribute `update` of select_assign, scatter and scatter_nd: what becomes of the element x where a value v is put. Several
+ * values for one element are applied one after the other, in row-major order, so with ASSIGN the last one stays. Bool has
+ * ASSIGN, ADD (or) and MUL (and). */
+enum {
+  BURN_UPDATE_ASSIGN = 0, /* v */
+  BURN_UPDATE_ADD = 1,    /* x + v */
+  BURN_UPDATE_MUL = 2,    /* x * v */
+  BURN_UPDATE_MIN = 3,    /* the smaller; NaN wins */
+  BURN_UPDATE_MAX = 4,    /* the larger; NaN wins */
+  BURN_UPDATE_LIMIT = 5
+};
+
+/* Attribute `mode` of pad: what new elements are. */
+enum {
+  BURN_PAD_CONSTANT = 0, /* `value` */
+  BURN_PAD_REFLECT = 1,  /* mirrored at the outermost element, which is not repeated: c b | a b c | b a */
+  BURN_PAD_EDGE = 2,     /* the outermost element */
+  BURN_PAD_LIMIT = 3
+};
+
 /* What kind of work an op is. */
 enum {
   BURN_TRAIT_ELEMENTWISE = 1, /* element i of the result needs element i of the (broadcast) inputs only */

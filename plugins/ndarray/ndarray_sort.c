@@ -1,0 +1,159 @@
+/* ndarray_sort.c - argsort: every element becomes an unsigned key whose order is the one wanted, then a stable merge sort
+ * of (key, index) pairs per row. Rows are shared out to threads.
+ *
+ * Floats are ordered as in IEEE 754 totalOrder: a negative one has all bits inverted, another one its sign bit set. For
+ * descending order the keys are inverted, so that equal elements still keep their order. */
+#include "ndarray_reduce.h"
+
+#include <string.h>
+
+#define ND_SORT_RUN 16 /* elements that insertion sort puts in order before runs are merged */
+
+typedef struct Entry {
+  uint64_t key;
+  int64_t index;
+} Entry;
+
+/* Keys of `count` elements that are `stride` apart; `flip` is xored into them. */
+typedef void (*LoadKeys)(const char *from, int64_t count, int64_t stride, uint64_t flip, Entry *out);
+
+#define ND_KEYS(t, T, expression)                                                                       \
+  static void keys_##t(const char *from, int64_t count, int64_t stride, uint64_t flip, Entry *out) {    \
+    for (int64_t i = 0; i < count; i++) {                                                               \
+      T x;                                                                                              \
+      memcpy(&x, from + i * stride * (int64_t)sizeof x, sizeof x);                                      \
+      out[i] = (Entry){(expression) ^ flip, i};                                                         \
+    }                                                                                                   \
+  }
+#define ND_SIGN64 ((uint64_t)1 << 63)
+ND_KEYS(f16, uint16_t, (uint64_t)(x & 0x8000u ? 0xFFFFu ^ x : 0x8000u | x)) /* and bf16 */
+ND_KEYS(f32, uint32_t, (uint64_t)(x >> 31 ? ~x : x | 0x80000000u))
+ND_KEYS(f64, uint64_t, x >> 63 ? ~x : x | ND_SIGN64)
+ND_KEYS(u8, uint8_t, (uint64_t)x)
+ND_KEYS(i8, int8_t, (uint64_t)(int64_t)x ^ ND_SIGN64)
+ND_KEYS(i16, int16_t, (uint64_t)(int64_t)x ^ ND_SIGN64)
+ND_KEYS(i32, int32_t, (uint64_t)(int64_t)x ^ ND_SIGN64)
+ND_KEYS(i64, int64_t, (uint64_t)x ^ ND_SIGN64)
+
+static const LoadKeys loads[BURN_DTYPE_LIMIT] = {
+    [BURN_DTYPE_F16] = keys_f16, [BURN_DTYPE_BF16] = keys_f16, [BURN_DTYPE_F32] = keys_f32, [BURN_DTYPE_F64] = keys_f64,
+    [BURN_DTYPE_U8] = keys_u8,   [BURN_DTYPE_I8] = keys_i8,    [BURN_DTYPE_I16] = keys_i16, [BURN_DTYPE_I32] = keys_i32,
+    [BURN_DTYPE_I64] = keys_i64,
+};
+
+static void sort_run(Entry *entries, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    const Entry entry = entries[i];
+    int64_t j = i;
+    for (; j > 0 && entries[j - 1].key > entry.key; j--) entries[j] = entries[j - 1];
+    entries[j] = entry;
+  }
+}
+
+/* Merges from[0 .. middle-1] and from[middle .. count-1]; of equal keys the left one comes first. */
+static void merge(const Entry *from, int64_t middle, int64_t count, Entry *to) {
+  int64_t left = 0, right = middle;
+  for (int64_t i = 0; i < count; i++) {
+    const bool take_left = right >= count || (left < middle && from[left].key <= from[right].key);
+    to[i] = from[take_left ? left++ : right++];
+  }
+}
+
+/* Sorts `count` entries with room for as many; returns which of the two holds the result. */
+static Entry *sort_entries(Entry *entries, Entry *room, int64_t count) {
+  for (int64_t i = 0; i < count; i += ND_SORT_RUN) sort_run(entries + i, nd_smaller(ND_SORT_RUN, count - i));
+  for (int64_t width = ND_SORT_RUN; width < count; width *= 2) {
+    for (int64_t i = 0; i < count; i += 2 * width) {
+      merge(entries + i, nd_smaller(width, count - i), nd_smaller(2 * width, count - i), room + i);
+    }
+    Entry *sorted = room;
+    room = entries;
+    entries = sorted;
+  }
+  return entries;
+}
+
+typedef struct Sort {
+  Ndarray *nd;
+  LoadKeys load;
+  const char *from;
+  char *to;
+  int64_t count, inner, bytes;
+  uint64_t flip;
+  uint64_t scratch_bytes;
+  bool wide; /* indices are i64, else i32 */
+  atomic_bool no_memory;
+} Sort;
+
+static void store(const Sort *sort, int64_t first, const Entry *entries) {
+  if (sort->wide) {
+    int64_t *to = (int64_t *)(void *)sort->to + first;
+    for (int64_t i = 0; i < sort->count; i++) to[i * sort->inner] = entries[i].index;
+  } else {
+    int32_t *to = (int32_t *)(void *)sort->to + first;
+    for (int64_t i = 0; i < sort->count; i++) to[i * sort->inner] = (int32_t)entries[i].index;
+  }
+}
+
+/* Rows begin .. end-1 of [outer, inner]. */
+static void BURN_CALL sort_rows(void *context, int64_t begin, int64_t end) {
+  Sort *sort = (Sort *)context;
+  Entry *entries = (Entry *)nd_pool_allocate(sort->nd->pool, sort->scratch_bytes);
+  if (!entries) {
+    atomic_store_explicit(&sort->no_memory, true, memory_order_relaxed);
+    return;
+  }
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t first = row / sort->inner * sort->count * sort->inner + row % sort->inner;
+    sort->load(sort->from + first * sort->bytes, sort->count, sort->inner, sort->flip, entries);
+    store(sort, first, sort_entries(entries, entries + sort->count, sort->count));
+  }
+  nd_pool_free(sort->nd->pool, entries, sort->scratch_bytes);
+}
+
+/* What makes the call impossible, or BURN_OK. */
+static BurnStatus check(Ndarray *nd, const BurnOpCall *call, const Sort *sort) {
+  if (!sort->load) {
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "argsort: no kernel for %s", burn_dtype_name(call->inputs[0]->dtype));
+  }
+  if (sort->count > INT32_MAX && !sort->wide) {
+    return nd_fail(nd, BURN_STATUS_OUT_OF_RANGE, "argsort: an axis of size %lld is too long for i32 indices",
+                   (long long)sort->count);
+  }
+  return sort->count > INT64_MAX / 64 ? nd_out_of_memory(nd, call) : BURN_OK;
+}
+
+static BurnStatus run_argsort(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_argsort *attrs = BURN_ATTRS(argsort, call);
+  NdTensor *input = nd_tensor(call->inputs[0]);
+  const uint32_t dim = (uint32_t)attrs->dim.value.i64;
+  const BurnDType dtype = input->header.dtype;
+  Sort sort = {.nd = nd,
+               .load = loads[dtype],
+               .count = input->shape[dim],
+               .inner = nd_axes_count(input, dim + 1, input->header.rank),
+               .bytes = burn_dtype_bytes(dtype),
+               .flip = attrs->descending.value.i64 ? UINT64_MAX : 0,
+               .wide = call->output_descs[0].dtype == BURN_DTYPE_I64};
+  atomic_init(&sort.no_memory, false);
+  const BurnStatus status = check(nd, call, &sort);
+  if (status != BURN_OK) return status;
+  NdTensor *x = nd_contiguous(nd, input);
+  NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
+  if (out && burn_desc_count(&call->output_descs[0]) > 0) {
+    sort.from = (const char *)nd_data(x);
+    sort.to = (char *)nd_data(out);
+    sort.scratch_bytes = (uint64_t)sort.count * 2 * sizeof(Entry);
+    const int64_t rows = nd_axes_count(input, 0, dim) * sort.inner;
+    nd_pool_reserve(nd->pool, sort.scratch_bytes, (uint32_t)nd_smaller(rows, nd->host->thread_count()));
+    nd_parallel_for(nd, rows, nd_grain(sort.count * 8), sort_rows, &sort);
+  }
+  nd_release(nd, x);
+  if (out && atomic_load_explicit(&sort.no_memory, memory_order_relaxed)) {
+    nd_release(nd, out);
+    out = NULL;
+  }
+  return nd_finish(nd, call, out);
+}
+
+const NdKernelRow nd_sort_kernels[] = {{BURN_OP_argsort, run_argsort}, {BURN_OP_INVALID, NULL}};
