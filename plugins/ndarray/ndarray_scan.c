@@ -9,25 +9,26 @@
 /* Scans `width` columns that lie side by side; rows are `inner` elements apart. to may be from. */
 typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t inner, int64_t width);
 
-#define ND_RUNNING(name, t, T, A, join)                                                                   \
+/* `start` is what the first element is joined with. */
+#define ND_RUNNING(name, t, T, A, start, join)                                                            \
   static void name##_##t(const void *from, void *to, int64_t count, int64_t inner, int64_t width) {       \
     A carry[ND_SCAN_COLUMNS];                                                                             \
     for (int64_t i = 0; i < count; i++) {                                                                 \
       const T *x = (const T *)from + i * inner;                                                           \
       T *y = (T *)to + i * inner;                                                                         \
       for (int64_t j = 0; j < width; j++) {                                                               \
-        const A b = (A)x[j], a = i > 0 ? carry[j] : b;                                                    \
-        carry[j] = i > 0 ? (A)(join) : b;                                                                 \
+        const A b = (A)x[j], a = i > 0 ? carry[j] : (A)(start);                                           \
+        carry[j] = (A)(join);                                                                             \
         y[j] = (T)carry[j];                                                                               \
       }                                                                                                   \
     }                                                                                                     \
   }
 /* A NaN is taken, and then nothing compares with it. */
 #define ND_RUNNINGS(t, T, A)                                          \
-  ND_RUNNING(cumsum, t, T, A, a + b)                                  \
-  ND_RUNNING(cumprod, t, T, A, a * b)                                 \
-  ND_RUNNING(cummin, t, T, T, ((b < a) | (b != b)) ? b : a)           \
-  ND_RUNNING(cummax, t, T, T, ((b > a) | (b != b)) ? b : a)
+  ND_RUNNING(cumsum, t, T, A, 0, a + b)                               \
+  ND_RUNNING(cumprod, t, T, A, 1, a * b)                              \
+  ND_RUNNING(cummin, t, T, T, b, ((b < a) | (b != b)) ? b : a)        \
+  ND_RUNNING(cummax, t, T, T, b, ((b > a) | (b != b)) ? b : a)
 ND_RUNNINGS(f32, float, double)
 ND_RUNNINGS(f64, double, double)
 ND_RUNNINGS(i8, int8_t, uint32_t)

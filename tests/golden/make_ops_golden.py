@@ -16,10 +16,12 @@ import ops_index
 import ops_layers
 import ops_linalg
 import ops_math
+import ops_move
 import ops_reduce
 import ops_shape
 import ops_signal
 import ops_windows
+import ops_sort
 
 if __name__ == "__main__":
     ops_elementwise.elementwise()
@@ -32,3 +34,5 @@ if __name__ == "__main__":
     ops_linalg.linalg()
     ops_signal.signal()
     ops_windows.windows()
+    ops_move.move()
+    ops_sort.sort()

@@ -27,6 +27,14 @@ class Pattern:
         patterns[(self.array.dtype, self.array.tobytes())] = k
 
 
+class Signed:
+    """An input whose NaNs keep their sign in the text."""
+
+    def __init__(self, array):
+        self.array = array
+        self.text = " ".join([head(array)] + ["-nan" if np.isnan(v) and np.signbit(v) else number(v) for v in array.reshape(-1)])
+
+
 class Digest:
     """An expected tensor of which only two weighted sums are kept."""
 
@@ -56,7 +64,7 @@ def number(x, digits=None):
 def text_of(x, digits=None):
     if x is None:
         return "-"
-    if isinstance(x, Pattern):
+    if isinstance(x, (Pattern, Signed)):
         return x.text
     if isinstance(x, Digest):
         return x.text()
@@ -130,7 +138,7 @@ def array(values, dtype=f32, shape=None):
 
 
 def arr(x):
-    return x.array if isinstance(x, Pattern) else x
+    return x.array if isinstance(x, (Pattern, Signed)) else x
 
 
 def t(x):
