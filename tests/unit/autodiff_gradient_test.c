@@ -80,6 +80,15 @@ static BurnTensor *pool_with_indices(BurnTensor *x, BurnPool2dOptions options) {
   return result;
 }
 
+/* Input number `input` of a case, spread over low .. high, with 0 at every `every`-th element: that element's own value is
+ * subtracted, so that differences still see it. */
+static BurnTensor *with_zeros(BurnTensor *x, int64_t every, double low, double high, int64_t input) {
+  double values[ELEMENT_LIMIT];
+  const BurnShape shape = burn_shape(x);
+  for (int64_t i = 0; i < element_count(shape); i++) values[i] = i % every == 1 ? low + (high - low) * spread(i, input) : 0;
+  return burn_sub(x, burn_tensor_f64(device, values, shape));
+}
+
 /* More inputs than the layer keeps on its stack, all the same tensor. */
 static BurnTensor *cat_of_many(BurnTensor *x) {
   BurnTensor *tensors[20];

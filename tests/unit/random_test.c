@@ -248,6 +248,39 @@ static void test_seed_and_offset(void **state) {
   burn_device_close(device);
 }
 
+/* The same numbers as the op with that shape and dtype gives. */
+static void check_like(BurnDevice *device, BurnTensor *like, BurnTensor *(*again)(BurnDevice *device)) {
+  double values[12], expected[12];
+  assert_int_equal(burn_dtype(like), BURN_DTYPE_F64);
+  assert_int_equal(burn_dim(like, 0), 3);
+  assert_true(burn_read_f64(like, values, 12) == BURN_OK);
+  burn_device_seed(device, 5);
+  assert_true(burn_read_f64(again(device), expected, 12) == BURN_OK);
+  assert_memory_equal(values, expected, sizeof values);
+  burn_device_seed(device, 5);
+}
+static BurnTensor *uniform_again(BurnDevice *device) {
+  return burn_random_uniform(device, BURN_SHAPE(3, 4), BURN_DTYPE_F64, -1, 2);
+}
+static BurnTensor *normal_again(BurnDevice *device) {
+  return burn_random_normal(device, BURN_SHAPE(3, 4), BURN_DTYPE_F64, 1, 2);
+}
+static BurnTensor *bernoulli_again(BurnDevice *device) {
+  return burn_random_bernoulli(device, BURN_SHAPE(3, 4), BURN_DTYPE_F64, 0.3);
+}
+
+static void test_like(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  burn_device_seed(device, 5);
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(3, 4), BURN_DTYPE_F64);
+  check_like(device, burn_random_uniform_like(burn_clone(x), -1, 2), uniform_again);
+  check_like(device, burn_random_normal_like(burn_clone(x), 1, 2), normal_again);
+  check_like(device, burn_random_bernoulli_like(x, 0.3), bernoulli_again);
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+}
+
 static void test_limits(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("ndarray");
@@ -303,6 +336,7 @@ int main(void) {
       cmocka_unit_test(test_normal),
       cmocka_unit_test(test_dropout),
       cmocka_unit_test(test_seed_and_offset),
+      cmocka_unit_test(test_like),
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_moments),
   };

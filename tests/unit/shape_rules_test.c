@@ -316,21 +316,29 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_select(F(5), 0, F(2)), INVALID_DTYPE, "select: indices must be an int tensor, not f32")                             \
   ROW(burn_select(F(5), 0, I(2, 2)), INVALID_SHAPE, "select: indices has shape [2,2], rank 1 expected")                        \
   ROW(burn_select(F(5), 1, INDICES(0)), OUT_OF_RANGE, "select: dim 1 is outside -1..0 of shape [5]")                           \
-  ROW(burn_select_add(F(5), 0, INDICES(1, 2), F(3)), INVALID_SHAPE, "select_add: values have shape [3], [2] expected")         \
-  ROW(burn_select_add(F(5), 0, INDICES(1, 7), F(2)), OUT_OF_RANGE,                                                             \
-      "select_add: index 7 at position 1 is outside 0..4 (axis 0)")                                                            \
-  ROW(burn_select_add(F(5), 0, INDICES(1), I(1)), INVALID_DTYPE,                                                               \
-      "select_add: x is f32 and values is i64; convert one with burn_cast")                                                    \
-  ROW(burn_select_add(B(5), 0, INDICES(1), B(1)), INVALID_DTYPE,                                                               \
-      "select_add: not defined for bool; it takes float int tensors")                                                          \
+  ROW(burn_select_add(F(5), 0, INDICES(1, 2), F(3)), INVALID_SHAPE, "select_assign: values have shape [3], [2] expected")      \
+  ROW(burn_select_assign(F(5), 0, INDICES(1, 7), F(2), BURN_UPDATE_MAX), OUT_OF_RANGE,                                         \
+      "select_assign: index 7 at position 1 is outside 0..4 (axis 0)")                                                         \
+  ROW(burn_select_assign(F(5), 1, INDICES(1), F(1), BURN_UPDATE_ADD), OUT_OF_RANGE,                                            \
+      "select_assign: dim 1 is outside -1..0 of shape [5]")                                                                    \
+  ROW(burn_select_assign(F(5), 0, INDICES(1), I(1), BURN_UPDATE_ASSIGN), INVALID_DTYPE,                                        \
+      "select_assign: x is f32 and values is i64; convert one with burn_cast")                                                 \
+  ROW(burn_select_assign(F(5), 0, INDICES(1), F(1), 5), INVALID_ARGUMENT,                                                      \
+      "select_assign: there is no update mode 5; it is one of BURN_UPDATE_*")                                                  \
+  ROW(burn_select_assign(B(5), 0, INDICES(1), B(1), BURN_UPDATE_MIN), INVALID_DTYPE,                                           \
+      "select_assign: update min is not defined for bool; it takes assign, add (or) and mul (and)")                            \
   ROW(burn_gather(F(5), 0, INDICES(0, 1, 2, 7)), OUT_OF_RANGE, "gather: index 7 at position 3 is outside 0..4 (axis 0)")       \
   ROW(burn_gather(F(2, 3), 1, I(3, 1)), INVALID_SHAPE,                                                                         \
       "gather: x is [2,3] and indices are [3,1]; axes other than 1 must be equal")                                             \
   ROW(burn_gather(F(2, 3), 1, I(2)), INVALID_SHAPE, "gather: x is [2,3] and indices are [2]; axes other than 1 must be equal") \
   ROW(burn_gather(F(2, 0), 1, I(2, 1)), OUT_OF_RANGE, "gather: index 1 at position 0, but axis 1 is empty")                    \
-  ROW(burn_scatter_add(F(5), 0, INDICES(1), F(2)), INVALID_SHAPE, "scatter_add: values have shape [2], [1] expected")          \
-  ROW(burn_scatter_add(F(5), 0, INDICES(-2), F(1)), OUT_OF_RANGE,                                                              \
-      "scatter_add: index -2 at position 0 is outside 0..4 (axis 0)")                                                          \
+  ROW(burn_scatter_add(F(5), 0, INDICES(1), F(2)), INVALID_SHAPE, "scatter: values have shape [2], [1] expected")              \
+  ROW(burn_scatter(F(5), 0, INDICES(-2), F(1), BURN_UPDATE_ASSIGN), OUT_OF_RANGE,                                              \
+      "scatter: index -2 at position 0 is outside 0..4 (axis 0)")                                                              \
+  ROW(burn_scatter(F(5), 0, INDICES(1), F(1), -1), INVALID_ARGUMENT,                                                           \
+      "scatter: there is no update mode -1; it is one of BURN_UPDATE_*")                                                       \
+  ROW(burn_scatter(B(5), 0, INDICES(1), B(1), BURN_UPDATE_MAX), INVALID_DTYPE,                                                 \
+      "scatter: update max is not defined for bool; it takes assign, add (or) and mul (and)")                                  \
   ROW(burn_mask_where(F(2), F(2), F(2)), INVALID_DTYPE, "mask_where: mask must be bool, not f32")                              \
   ROW(burn_mask_where(F(2), B(2), I(2)), INVALID_DTYPE, "mask_where: x is f32 and value is i64; convert one with burn_cast")   \
   ROW(burn_mask_where(F(2), B(3), F(2)), INVALID_SHAPE, "mask_where: [2] and [3] do not broadcast: axis 0 is 2 and 3")         \

@@ -241,6 +241,26 @@ static void test_tensors_are_shared_by_threads(void **state) {
   burn_drop(y);
 }
 
+static void test_several_are_read_at_once(void **state) {
+  (void)state;
+  const float values[] = {1, 2, 3};
+  const int64_t whole[] = {-4, 5};
+  float f32[3] = {0};
+  int64_t i64[2] = {0};
+  void *const data[] = {f32, i64};
+  const size_t bytes[] = {sizeof f32, sizeof i64};
+  BurnTensor *const both[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)), burn_tensor_i64(device, whole, BURN_SHAPE(2))};
+  must(burn_read_all(both, data, bytes, 2));
+  assert_memory_equal(f32, values, sizeof values);
+  assert_memory_equal(i64, whole, sizeof whole);
+  must(burn_read_all(NULL, NULL, NULL, 0));
+  f32[0] = 9;
+  BurnTensor *const wrong[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)), burn_tensor_i64(device, whole, BURN_SHAPE(1))};
+  assert_string_equal(burn_status_message(burn_read_all(wrong, data, bytes, 2)),
+                      "read_all: room for 16 bytes given, a i64 tensor of shape [1] has 8");
+  assert_true(f32[0] == 9); /* nothing was copied */
+}
+
 static void test_version(void **state) {
   (void)state;
   int major = -1, minor = -1, patch = -1;
@@ -252,6 +272,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_from_host_and_back, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_reading_converts, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_several_are_read_at_once, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_the_data_is_copied, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_inspection, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_write, open_device, close_device),
