@@ -27,7 +27,8 @@ static BurnStatus check_values(const BurnOpInfo *info, const BurnOpCall *call, c
 static BurnStatus check_update(const BurnOpInfo *info, const BurnOpCall *call, int64_t update) {
   static const char *const names[BURN_UPDATE_LIMIT] = {"assign", "add", "mul", "min", "max"};
   if (update < 0 || update >= BURN_UPDATE_LIMIT) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no update mode %lld; it is one of BURN_UPDATE_*", info->name, (long long)update);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no update mode %lld; it is one of BURN_UPDATE_*", info->name,
+                     (long long)update);
   }
   if (update <= BURN_UPDATE_MUL || burn_dtype_kind(call->inputs[0]->dtype) != BURN_KIND_BOOL) return BURN_OK;
   return BURN_FAIL(INVALID_DTYPE, "%s: update %s is not defined for bool; it takes assign, add (or) and mul (and)", info->name,
@@ -53,7 +54,8 @@ BURN_RULE(gather) {
   if (!valid) {
     BurnShapeText l, r;
     return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; axes other than %lld must be equal", info->name,
-                     burn__shape_text(&l, x->rank, x->shape), burn__shape_text(&r, indices->rank, indices->shape), (long long)dim);
+                     burn__shape_text(&l, x->rank, x->shape), burn__shape_text(&r, indices->rank, indices->shape),
+                     (long long)dim);
   }
   *out = burn_primitive_desc(indices);
   out->dtype = x->dtype;
@@ -81,7 +83,7 @@ BURN_RULE(embedding) {
   return burn__infer_count(info, out);
 }
 
-/* -- addressed by tuples --------------------------------------------------------------------------------------------- */
+/* -- addressed by tuples ------------------------------------------------------------------------------------------- */
 
 BURN_RULE(gather_nd) {
   const BurnPrimitive *x = call->inputs[0], *indices = call->inputs[1];
@@ -91,8 +93,8 @@ BURN_RULE(gather_nd) {
   burn__shape_text(&l, x->rank, x->shape);
   burn__shape_text(&r, indices->rank, indices->shape);
   if (tuple < 1 || tuple > (int64_t)x->rank) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; their last axis has 1 .. %u coordinates", info->name, l.text,
-                     r.text, x->rank);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; their last axis has 1 .. %u coordinates", info->name,
+                     l.text, r.text, x->rank);
   }
   const uint32_t leading = indices->rank - 1, further = x->rank - (uint32_t)tuple;
   if (leading + further < 1 || leading + further > BURN_MAX_RANK) {
@@ -115,7 +117,7 @@ BURN_RULE(scatter_nd) {
   return BURN_OK;
 }
 
-/* -- windows and padding --------------------------------------------------------------------------------------------- */
+/* -- windows and padding ------------------------------------------------------------------------------------------- */
 
 BURN_RULE(unfold) {
   const BurnPrimitive *x = call->inputs[0];
@@ -127,7 +129,8 @@ BURN_RULE(unfold) {
                      (long long)size, (long long)step);
   }
   if (x->rank == BURN_MAX_RANK) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u, there is no room for the axis of windows", info->name, x->rank);
+    return BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u, there is no room for the axis of windows", info->name,
+                     x->rank);
   }
   *out = burn_primitive_desc(x);
   out->shape[dim] = x->shape[dim] < size ? 0 : (x->shape[dim] - size) / step + 1;
@@ -168,7 +171,7 @@ BURN_RULE(pad) {
   return burn__infer_count(info, out);
 }
 
-/* -- sorting --------------------------------------------------------------------------------------------------------- */
+/* -- sorting ------------------------------------------------------------------------------------------------------- */
 
 BURN_RULE(argsort) {
   BURN_TRY(burn__infer_check_dim(info, call->inputs[0], call->attrs[0].value.i64));

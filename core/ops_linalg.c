@@ -1,15 +1,10 @@
 /* ops_linalg.c - public linear algebra: the rows det, lu and qr, and what is composed of other public ops. */
 #include <burn/linalg.h>
 
-#include "core_internal.h"
+#include "ops_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static BurnTensor *fail(BurnTensor *const *taken, size_t count, const char *user, BurnStatus status) {
-  burn__tensor_take_all(taken, count, user);
-  return burn__tensor_failed(status);
-}
 
 /* x can be used and has at least this rank. */
 static BurnStatus check_rank(const BurnTensor *x, const char *user, uint32_t least) {
@@ -65,7 +60,7 @@ BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation) {
   }
   if (status != BURN_OK) {
     *permutation = burn__tensor_failed(status);
-    return fail(&x, 1, "lu_decomposition", status);
+    return fail_all(&x, 1, "lu_decomposition", status);
   }
   BurnTensor *lower = NULL, *upper = NULL;
   const int64_t count = burn_dim(x, 0);
@@ -77,7 +72,7 @@ BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation) {
   if (status == BURN_OK) return packed;
   burn_drop(*permutation);
   *permutation = burn__tensor_failed(status);
-  return fail(&packed, 1, "lu_decomposition", status);
+  return fail_all(&packed, 1, "lu_decomposition", status);
 }
 
 /* -- parts of matrices, products --------------------------------------------------------------------------------------- */
@@ -85,7 +80,7 @@ BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation) {
 /* With rows and columns folded into one axis, the diagonal is every (columns + 1)th element. */
 BurnTensor *burn_diag(BurnTensor *x) {
   const BurnStatus status = check_rank(x, "diag", 2);
-  if (status != BURN_OK) return fail(&x, 1, "diag", status);
+  if (status != BURN_OK) return fail_all(&x, 1, "diag", status);
   BurnShape shape = burn_shape(x);
   const int64_t rows = shape.dims[shape.rank - 2], columns = shape.dims[shape.rank - 1],
                 count = rows < columns ? rows : columns;
@@ -100,7 +95,7 @@ BurnTensor *burn_diag(BurnTensor *x) {
 
 BurnTensor *burn_trace(BurnTensor *x) {
   const BurnStatus status = check_rank(x, "trace", 2);
-  return status == BURN_OK ? burn_sum_dim(burn_diag(x), -1) : fail(&x, 1, "trace", status);
+  return status == BURN_OK ? burn_sum_dim(burn_diag(x), -1) : fail_all(&x, 1, "trace", status);
 }
 
 BurnTensor *burn_matvec(BurnTensor *matrix, BurnTensor *vector) {
@@ -113,7 +108,7 @@ BurnTensor *burn_matvec(BurnTensor *matrix, BurnTensor *vector) {
                        burn__shape_text(&l, burn_rank(matrix), matrix->primitive->shape),
                        burn__shape_text(&r, burn_rank(vector), vector->primitive->shape));
   }
-  if (status != BURN_OK) return fail(both, 2, "matvec", status);
+  if (status != BURN_OK) return fail_all(both, 2, "matvec", status);
   return burn_squeeze_dim(burn_matmul(matrix, burn_unsqueeze_dim(vector, -1)), -1);
 }
 
@@ -128,7 +123,7 @@ static BurnTensor *outer(BurnTensor *lhs, BurnTensor *rhs, int dim, const char *
                        burn__shape_text(&l, burn_rank(lhs), lhs->primitive->shape),
                        burn__shape_text(&r, burn_rank(rhs), rhs->primitive->shape));
   }
-  if (status != BURN_OK) return fail(both, 2, user, status);
+  if (status != BURN_OK) return fail_all(both, 2, user, status);
   lhs = burn_unsqueeze_dim(lhs, (int)axis + 1);
   return burn_mul(lhs, burn_unsqueeze_dim(rhs, (int)axis));
 }
@@ -141,7 +136,7 @@ BurnTensor *burn_outer_dim(BurnTensor *lhs, BurnTensor *rhs, int dim) { return o
 BurnTensor *burn_l0_norm(BurnTensor *x, int dim) {
   const BurnDType dtype = burn_dtype(x);
   const BurnStatus status = burn__tensor_check(x, "l0_norm");
-  if (status != BURN_OK) return fail(&x, 1, "l0_norm", status);
+  if (status != BURN_OK) return fail_all(&x, 1, "l0_norm", status);
   return burn_sum_dim(burn_cast(burn_not_equal_scalar(x, 0), dtype), dim);
 }
 BurnTensor *burn_l1_norm(BurnTensor *x, int dim) { return burn_sum_dim(burn_abs(x), dim); }
@@ -161,7 +156,7 @@ BurnTensor *burn_lp_norm(BurnTensor *x, double p, int dim) {
   if (p == BURN_NORM_L1) return burn_l1_norm(x, dim);
   if (p == BURN_NORM_L2) return burn_l2_norm(x, dim);
   if (isinf(p)) return p > 0 ? burn_max_abs_norm(x, dim) : burn_min_abs_norm(x, dim);
-  if (isnan(p)) return fail(&x, 1, "lp_norm", BURN_FAIL(INVALID_ARGUMENT, "lp_norm: p is NaN"));
+  if (isnan(p)) return fail_all(&x, 1, "lp_norm", BURN_FAIL(INVALID_ARGUMENT, "lp_norm: p is NaN"));
   return burn_powf_scalar(burn_sum_dim(burn_powf_scalar(burn_abs(x), p), dim), 1 / p);
 }
 BurnTensor *burn_vector_norm(BurnTensor *x, double norm, int dim) { return burn_lp_norm(x, norm, dim); }

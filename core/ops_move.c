@@ -1,19 +1,19 @@
-/* ops_move.c - public ops that create by place, move elements and axes, and read or write by index and mask: composed of the few
- * rows of ops.def, with what users may write resolved first. */
+/* ops_move.c - public ops that create by place, move elements and axes, and read or write by index and mask: composed of the
+ * few rows of ops.def, with what users may write resolved first. */
 #include "ops_internal.h"
 
 #include <stdlib.h>
 
-/* -- create ------------------------------------------------------------------------------------------------------------------ */
+/* -- create -------------------------------------------------------------------------------------------------------- */
 
 /* Takes x: a new tensor of its shape and dtype. */
-#define LIKE(name, parameters, ...)                                                                                   \
-  BurnTensor *burn_##name##_like parameters {                                                                         \
-    const BurnStatus status = burn__tensor_check(x, #name "_like");                                                   \
-    if (status != BURN_OK) return fail(x, #name "_like", status);                                                     \
-    BurnTensor *result = burn_##name(x->device, burn_shape(x), __VA_ARGS__);                                          \
-    burn__tensor_take(x, #name "_like");                                                                              \
-    return result;                                                                                                    \
+#define LIKE(name, parameters, ...)                                          \
+  BurnTensor *burn_##name##_like parameters {                                \
+    const BurnStatus status = burn__tensor_check(x, #name "_like");          \
+    if (status != BURN_OK) return fail(x, #name "_like", status);            \
+    BurnTensor *result = burn_##name(x->device, burn_shape(x), __VA_ARGS__); \
+    burn__tensor_take(x, #name "_like");                                     \
+    return result;                                                           \
   }
 LIKE(empty, (BurnTensor *x), burn_dtype(x))
 LIKE(random_uniform, (BurnTensor *x, double low, double high), burn_dtype(x), low, high)
@@ -29,7 +29,8 @@ static BurnTensor *places(BurnDevice *device, int64_t size, uint32_t axis, uint3
 
 BurnTensor *burn_cartesian_grid(BurnDevice *device, BurnShape shape) {
   if (shape.rank < 1 || shape.rank >= BURN_MAX_RANK) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "cartesian_grid: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK - 1));
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_SHAPE, "cartesian_grid: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK - 1));
   }
   BurnTensor *axes[BURN_MAX_RANK];
   for (uint32_t i = 0; i < shape.rank; i++) axes[i] = burn_expand(places(device, shape.dims[i], i, shape.rank), shape);
@@ -56,17 +57,19 @@ BurnTensor *burn_diag_mask(BurnDevice *device, BurnShape shape, int64_t offset) 
   return place_mask(device, shape, offset, "diag_mask", burn_not_equal);
 }
 
-/* -- axes -------------------------------------------------------------------------------------------------------------------- */
+/* -- axes ---------------------------------------------------------------------------------------------------------- */
 
 /* Resolved dims, each of them once; *mask has a bit for each. */
-static BurnStatus resolve_dims(const BurnTensor *x, const char *user, const int *dims, uint32_t count, int64_t *out, uint32_t *mask) {
+static BurnStatus resolve_dims(const BurnTensor *x, const char *user, const int *dims, uint32_t count, int64_t *out,
+                               uint32_t *mask) {
   BurnStatus status = burn__tensor_check(x, user);
   *mask = 0;
   for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
     int64_t axis = 0;
     status = burn__resolve_dim(x, user, dims[i], burn_rank(x), &axis);
     if (status != BURN_OK) return status;
-    if (*mask & (1u << axis)) return BURN_FAIL(INVALID_ARGUMENT, "%s: dim %d names an axis that was named before", user, dims[i]);
+    if (*mask & (1u << axis))
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: dim %d names an axis that was named before", user, dims[i]);
     *mask |= 1u << axis;
     if (out) out[i] = axis;
   }
@@ -85,7 +88,8 @@ BurnTensor *burn_squeeze_dims(BurnTensor *x, const int *dims, uint32_t count) {
     status = BURN_FAIL(INVALID_SHAPE, "squeeze_dims: axis %u has size %lld; only axes of size 1 can be dropped", i,
                        (long long)from.dims[i]);
   }
-  if (status == BURN_OK && to.rank == 0) status = BURN_FAIL(INVALID_SHAPE, "squeeze_dims: no axis would be left; there is no rank 0");
+  if (status == BURN_OK && to.rank == 0)
+    status = BURN_FAIL(INVALID_SHAPE, "squeeze_dims: no axis would be left; there is no rank 0");
   return status == BURN_OK ? burn__reshape_to(x, to) : fail(x, "squeeze_dims", status);
 }
 
@@ -102,7 +106,8 @@ BurnTensor *burn_unsqueeze_dims(BurnTensor *x, const int *dims, uint32_t count) 
   BurnStatus status = burn__tensor_check(x, "unsqueeze_dims");
   const BurnShape from = burn_shape(x);
   if (status == BURN_OK && count > BURN_MAX_RANK - from.rank) {
-    status = BURN_FAIL(INVALID_SHAPE, "unsqueeze_dims: %u axes more than %u; %u axes is the most", count, from.rank, BURN_MAX_RANK);
+    status =
+        BURN_FAIL(INVALID_SHAPE, "unsqueeze_dims: %u axes more than %u; %u axes is the most", count, from.rank, BURN_MAX_RANK);
   }
   uint32_t added = 0;
   BurnShape to = {.rank = from.rank + count, .dims = {0}};
@@ -166,7 +171,7 @@ BurnTensor *burn_roll(BurnTensor *x, const int64_t *shifts, const int *dims, uin
   return x;
 }
 
-/* -- parts and margins ------------------------------------------------------------------------------------------------------- */
+/* -- parts and margins --------------------------------------------------------------------------------------------- */
 
 BurnTensor *burn_slice_dim(BurnTensor *x, int dim, BurnRange range) {
   int64_t axis = 0;
@@ -188,19 +193,19 @@ static BurnStatus check_sizes(const int64_t *sizes, size_t size_count, int64_t t
   int64_t left = total;
   for (size_t i = 0; i < size_count; i++) {
     if (sizes[i] < 0 || sizes[i] > left) {
-      return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: size %zu is %lld, %lld of %lld elements are left", i, (long long)sizes[i],
-                       (long long)left, (long long)total);
+      return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: size %zu is %lld, %lld of %lld elements are left", i,
+                       (long long)sizes[i], (long long)left, (long long)total);
     }
     left -= sizes[i];
     *parts += sizes[i] > 0;
   }
   if (left == 0) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: the sizes sum to %lld, the axis has %lld elements", (long long)(total - left),
-                   (long long)total);
+  return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: the sizes sum to %lld, the axis has %lld elements",
+                   (long long)(total - left), (long long)total);
 }
 
-BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t size_count, int dim, BurnTensor **parts, size_t capacity,
-                                 size_t *count) {
+BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t size_count, int dim, BurnTensor **parts,
+                                 size_t capacity, size_t *count) {
   const char *user = "split_with_sizes";
   int64_t axis = 0, start = 0;
   *count = 0;
@@ -246,11 +251,12 @@ BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int6
     before[rank - pairs + i] = padding[2 * i];
     after[rank - pairs + i] = padding[2 * i + 1];
   }
-  const BurnAttr attrs[] = {burn_attr_i64s(before, rank), burn_attr_i64s(after, rank), burn_attr_i64(mode), burn_attr_f64(value)};
+  const BurnAttr attrs[] = {burn_attr_i64s(before, rank), burn_attr_i64s(after, rank), burn_attr_i64(mode),
+                            burn_attr_f64(value)};
   return burn__apply(BURN_OP_pad, &x, 1, attrs, 4);
 }
 
-/* -- by index ---------------------------------------------------------------------------------------------------------------- */
+/* -- by index ------------------------------------------------------------------------------------------------------ */
 
 static BurnTensor *update_along(uint32_t op, int dim, BurnTensor *const *inputs, int64_t update) {
   int64_t axis = 0;
@@ -319,11 +325,12 @@ BurnTensor *burn_one_hot_fill(BurnTensor *x, int64_t classes, double on, double 
 BurnTensor *burn_one_hot(BurnTensor *x, int64_t classes) {
   const BurnStatus status = burn__tensor_check(x, "one_hot");
   if (status != BURN_OK) return fail(x, "one_hot", status);
-  if (classes < 2) return fail(x, "one_hot", BURN_FAIL(INVALID_ARGUMENT, "one_hot: %lld classes; 2 or more expected", (long long)classes));
+  if (classes < 2)
+    return fail(x, "one_hot", BURN_FAIL(INVALID_ARGUMENT, "one_hot: %lld classes; 2 or more expected", (long long)classes));
   return burn_one_hot_fill(x, classes, 1, 0, -1);
 }
 
-/* -- by mask: the number of results depends on values, which are read to host memory ------------------------------------------- */
+/* -- by mask: the number of results depends on values, which are read to host memory ------------------------------- */
 
 /* Takes a bool tensor: the positions where it is true, malloc'd, in row-major order. */
 static BurnStatus true_positions(BurnTensor *mask, const char *user, int64_t **positions, int64_t *count) {
@@ -386,9 +393,11 @@ BurnTensor *burn_argwhere(BurnTensor *x) {
   if (status == BURN_OK && !tuples) status = BURN_FAIL(OUT_OF_MEMORY, "argwhere: no memory for %zu numbers", entries);
   for (int64_t i = 0; status == BURN_OK && i < count; i++) {
     int64_t rest = positions[i];
-    for (uint32_t axis = shape.rank; axis-- > 0; rest /= shape.dims[axis]) tuples[i * shape.rank + axis] = rest % shape.dims[axis];
+    for (uint32_t axis = shape.rank; axis-- > 0; rest /= shape.dims[axis])
+      tuples[i * shape.rank + axis] = rest % shape.dims[axis];
   }
-  BurnTensor *result = status == BURN_OK ? burn_tensor_i64(device, tuples, BURN_SHAPE(count, shape.rank)) : burn__tensor_failed(status);
+  BurnTensor *result =
+      status == BURN_OK ? burn_tensor_i64(device, tuples, BURN_SHAPE(count, shape.rank)) : burn__tensor_failed(status);
   free(positions);
   free(tuples);
   if (status == BURN_OK) result = burn_int(result);

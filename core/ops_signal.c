@@ -2,15 +2,10 @@
  * windows. */
 #include <burn/signal.h>
 
-#include "core_internal.h"
+#include "ops_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static BurnTensor *fail(BurnTensor *const *taken, size_t count, const char *user, BurnStatus status) {
-  burn__tensor_take_all(taken, count, user);
-  return burn__tensor_failed(status);
-}
 
 /* -- transforms -------------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +135,7 @@ BurnTensor *burn_stft(BurnTensor *x, BurnTensor *window, BurnStftOptions options
     status = BURN_FAIL(INVALID_SHAPE, "stft: %lld samples are too few: n_fft %lld%s needs %lld", (long long)burn_dim(x, 1),
                        (long long)options.n_fft, options.center ? ", centred," : "", (long long)least);
   }
-  if (status != BURN_OK) return fail(both, 2, "stft", status);
+  if (status != BURN_OK) return fail_all(both, 2, "stft", status);
   BurnTensor *imaginary = NULL;
   window = whole_window(window, &options, burn_tensor_device(x), burn_dtype(x));
   BurnTensor *real = burn_rfft(burn_mul(framed(x, &options), window), 2, options.n_fft, &imaginary);
@@ -189,7 +184,7 @@ BurnTensor *burn_istft(BurnTensor *x, BurnTensor *window, int64_t length, BurnSt
   BurnTensor *const both[] = {x, window};
   BurnStatus status = check_options("istft", &options, x, window, 4);
   if (status == BURN_OK) status = check_bins(x, length, &options);
-  if (status != BURN_OK) return fail(both, 2, "istft", status);
+  if (status != BURN_OK) return fail_all(both, 2, "istft", status);
   const int64_t frames = burn_dim(x, 1), samples = options.n_fft + (frames - 1) * options.hop_length;
   const int64_t pad = options.center ? options.n_fft / 2 : 0;
   window = whole_window(window, &options, burn_tensor_device(x), burn_dtype(x));

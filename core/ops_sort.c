@@ -6,7 +6,7 @@ WITH_DIM(cumprod)
 WITH_DIM(cummin)
 WITH_DIM(cummax)
 
-/* -- sorting ----------------------------------------------------------------------------------------------------------------- */
+/* -- sorting ------------------------------------------------------------------------------------------------------- */
 
 /* An op with the attributes of argsort; `user` is who is asked. */
 static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool descending, BurnTensor **out, uint32_t count) {
@@ -81,12 +81,12 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
   return burn_narrow(argsort(x, "argtopk", (int)axis, true), (int)axis, 0, k);
 }
 
-/* -- several axes ------------------------------------------------------------------------------------------------------------ */
+/* -- several axes -------------------------------------------------------------------------------------------------- */
 
-#define OVER_DIMS(name)                                                              \
-  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) {       \
-    for (uint32_t i = 0; i < count; i++) x = burn_##name(x, dims[i]);                \
-    return x;                                                                        \
+#define OVER_DIMS(name)                                                        \
+  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { \
+    for (uint32_t i = 0; i < count; i++) x = burn_##name(x, dims[i]);          \
+    return x;                                                                  \
   }
 OVER_DIMS(sum_dim)
 OVER_DIMS(mean_dim)
@@ -116,7 +116,9 @@ BurnTensor *burn_sum_dims_squeeze(BurnTensor *x, const int *dims, uint32_t count
 
 BurnTensor *burn_max_abs(BurnTensor *x) { return burn_max(burn_abs(x)); }
 BurnTensor *burn_max_abs_dim(BurnTensor *x, int dim) { return burn_max_dim(burn_abs(x), dim); }
-BurnTensor *burn_max_abs_dims(BurnTensor *x, const int *dims, uint32_t count) { return burn_max_dims(burn_abs(x), dims, count); }
+BurnTensor *burn_max_abs_dims(BurnTensor *x, const int *dims, uint32_t count) {
+  return burn_max_dims(burn_abs(x), dims, count);
+}
 
 BurnTensor *burn_dot(BurnTensor *lhs, BurnTensor *rhs) {
   BurnTensor *const both[] = {lhs, rhs};

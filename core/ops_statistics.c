@@ -1,10 +1,5 @@
 /* ops_statistics.c - variances, covariance, cross products and the loss with soft targets, composed of other public ops. */
-#include "core_internal.h"
-
-static BurnTensor *fail(BurnTensor *const *taken, size_t count, const char *user, BurnStatus status) {
-  burn__tensor_take_all(taken, count, user);
-  return burn__tensor_failed(status);
-}
+#include "ops_internal.h"
 
 /* -- along an axis ----------------------------------------------------------------------------------------------------- */
 
@@ -14,7 +9,7 @@ static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **m
   const BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
   if (status != BURN_OK) {
     *mean = burn__tensor_failed(status);
-    return fail(&x, 1, user, status);
+    return fail_all(&x, 1, user, status);
   }
   const int64_t count = burn_dim(x, dim);
   *mean = burn_mean_dim(burn_clone(x), dim);
@@ -42,7 +37,7 @@ BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
     status = BURN_FAIL(INVALID_SHAPE, "cov: shape %s; rank 2 expected: observations of variables",
                        burn__shape_text(&text, burn_rank(x), x->primitive->shape));
   }
-  if (status != BURN_OK) return fail(&x, 1, "cov", status);
+  if (status != BURN_OK) return fail_all(&x, 1, "cov", status);
   const int64_t count = burn_dim(x, dim);
   BurnTensor *mean = burn_mean_dim(burn_clone(x), dim);
   BurnTensor *centred = burn_sub(x, mean);
@@ -73,7 +68,7 @@ BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim) {
   BurnTensor *const both[] = {lhs, rhs};
   BurnStatus status = check_vectors(lhs, dim);
   if (status == BURN_OK) status = check_vectors(rhs, dim);
-  if (status != BURN_OK) return fail(both, 2, "cross", status);
+  if (status != BURN_OK) return fail_all(both, 2, "cross", status);
   BurnTensor *first = burn_mul(rolled(burn_clone(lhs), dim, 1), rolled(burn_clone(rhs), dim, 2));
   return burn_sub(first, burn_mul(rolled(lhs, dim, 2), rolled(rhs, dim, 1)));
 }
@@ -84,7 +79,7 @@ BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits, BurnTensor *proba
   BurnTensor *const both[] = {logits, probabilities};
   BurnStatus status = burn__tensor_check(logits, "cross_entropy_with_logits");
   if (status == BURN_OK) status = burn__tensor_check(probabilities, "cross_entropy_with_logits");
-  if (status != BURN_OK) return fail(both, 2, "cross_entropy_with_logits", status);
+  if (status != BURN_OK) return fail_all(both, 2, "cross_entropy_with_logits", status);
   const BurnShape given = burn_shape(logits), wanted = burn_shape(probabilities);
   bool equal = given.rank == wanted.rank;
   for (uint32_t i = 0; equal && i < given.rank; i++) equal = given.dims[i] == wanted.dims[i];
@@ -92,7 +87,7 @@ BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits, BurnTensor *proba
     BurnShapeText l, r;
     status = BURN_FAIL(INVALID_SHAPE, "cross_entropy_with_logits: shapes %s of logits and %s of probabilities differ",
                        burn__shape_text(&l, given.rank, given.dims), burn__shape_text(&r, wanted.rank, wanted.dims));
-    return fail(both, 2, "cross_entropy_with_logits", status);
+    return fail_all(both, 2, "cross_entropy_with_logits", status);
   }
   BurnTensor *weighted = burn_mul(burn_log_softmax(logits, -1), probabilities);
   return burn_neg(burn_mean(burn_sum_dim(weighted, -1)));

@@ -19,15 +19,18 @@ void burn__gradient_gather(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_dim3(&c->builder, BURN_OP_scatter, zeros, c->inputs[1], c->grad, dim));
 }
 
-/* -- select_assign and scatter: inputs x, indices, values -------------------------------------------------------- */
+/* -- select_assign and scatter: inputs x, indices, values ---------------------------------------------------------- */
 
 uint32_t burn__gradient_update_needs(int64_t update, uint32_t input) {
   const uint32_t indices = GRADIENT_INPUT(1);
   if (input == 1) return 0;
   switch (update) {
-    case BURN_UPDATE_ADD: return input == 0 ? 0 : indices;
-    case BURN_UPDATE_ASSIGN: return indices;
-    case BURN_UPDATE_MUL: return indices | GRADIENT_INPUT(2) | (input == 0 ? 0 : GRADIENT_INPUT(0));
+    case BURN_UPDATE_ADD:
+      return input == 0 ? 0 : indices;
+    case BURN_UPDATE_ASSIGN:
+      return indices;
+    case BURN_UPDATE_MUL:
+      return indices | GRADIENT_INPUT(2) | (input == 0 ? 0 : GRADIENT_INPUT(0));
     default:
       if (input == 0) return GRADIENT_INPUT(0) | GRADIENT_OUTPUT(0);
       return GRADIENT_INPUT(0) | indices | GRADIENT_INPUT(2) | GRADIENT_OUTPUT(0);
@@ -141,10 +144,18 @@ static void gradient_extreme(GradientContext *c, const Places *at) {
 
 static void gradient_update(GradientContext *c, const Places *at, int64_t update) {
   switch (update) {
-    case BURN_UPDATE_ASSIGN: gradient_assign(c, at); return;
-    case BURN_UPDATE_ADD: gradient_add(c, at); return;
-    case BURN_UPDATE_MUL: gradient_mul(c, at); return;
-    default: gradient_extreme(c, at); return;
+    case BURN_UPDATE_ASSIGN:
+      gradient_assign(c, at);
+      return;
+    case BURN_UPDATE_ADD:
+      gradient_add(c, at);
+      return;
+    case BURN_UPDATE_MUL:
+      gradient_mul(c, at);
+      return;
+    default:
+      gradient_extreme(c, at);
+      return;
   }
 }
 

@@ -10,24 +10,24 @@
 typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t inner, int64_t width);
 
 /* `start` is what the first element is joined with. */
-#define ND_RUNNING(name, t, T, A, start, join)                                                            \
-  static void name##_##t(const void *from, void *to, int64_t count, int64_t inner, int64_t width) {       \
-    A carry[ND_SCAN_COLUMNS];                                                                             \
-    for (int64_t i = 0; i < count; i++) {                                                                 \
-      const T *x = (const T *)from + i * inner;                                                           \
-      T *y = (T *)to + i * inner;                                                                         \
-      for (int64_t j = 0; j < width; j++) {                                                               \
-        const A b = (A)x[j], a = i > 0 ? carry[j] : (A)(start);                                           \
-        carry[j] = (A)(join);                                                                             \
-        y[j] = (T)carry[j];                                                                               \
-      }                                                                                                   \
-    }                                                                                                     \
+#define ND_RUNNING(name, t, T, A, start, join)                                                      \
+  static void name##_##t(const void *from, void *to, int64_t count, int64_t inner, int64_t width) { \
+    A carry[ND_SCAN_COLUMNS];                                                                       \
+    for (int64_t i = 0; i < count; i++) {                                                           \
+      const T *x = (const T *)from + i * inner;                                                     \
+      T *y = (T *)to + i * inner;                                                                   \
+      for (int64_t j = 0; j < width; j++) {                                                         \
+        const A b = (A)x[j], a = i > 0 ? carry[j] : (A)(start);                                     \
+        carry[j] = (A)(join);                                                                       \
+        y[j] = (T)carry[j];                                                                         \
+      }                                                                                             \
+    }                                                                                               \
   }
 /* A NaN is taken, and then nothing compares with it. */
-#define ND_RUNNINGS(t, T, A)                                          \
-  ND_RUNNING(cumsum, t, T, A, 0, a + b)                               \
-  ND_RUNNING(cumprod, t, T, A, 1, a * b)                              \
-  ND_RUNNING(cummin, t, T, T, b, ((b < a) | (b != b)) ? b : a)        \
+#define ND_RUNNINGS(t, T, A)                                   \
+  ND_RUNNING(cumsum, t, T, A, 0, a + b)                        \
+  ND_RUNNING(cumprod, t, T, A, 1, a *b)                        \
+  ND_RUNNING(cummin, t, T, T, b, ((b < a) | (b != b)) ? b : a) \
   ND_RUNNING(cummax, t, T, T, b, ((b > a) | (b != b)) ? b : a)
 ND_RUNNINGS(f32, float, double)
 ND_RUNNINGS(f64, double, double)
@@ -39,7 +39,8 @@ ND_RUNNINGS(u8, uint8_t, uint32_t)
 
 enum { SCAN_SUM, SCAN_PROD, SCAN_MIN, SCAN_MAX, SCAN_COUNT };
 
-#define ND_ENTRIES(t) {cumsum_##t, cumprod_##t, cummin_##t, cummax_##t}
+#define ND_ENTRIES(t) \
+  { cumsum_##t, cumprod_##t, cummin_##t, cummax_##t }
 static const ScanColumns scans[BURN_DTYPE_LIMIT][SCAN_COUNT] = {
     [BURN_DTYPE_F32] = ND_ENTRIES(f32), [BURN_DTYPE_F64] = ND_ENTRIES(f64), [BURN_DTYPE_I8] = ND_ENTRIES(i8),
     [BURN_DTYPE_I16] = ND_ENTRIES(i16), [BURN_DTYPE_I32] = ND_ENTRIES(i32), [BURN_DTYPE_I64] = ND_ENTRIES(i64),

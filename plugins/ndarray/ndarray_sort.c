@@ -17,13 +17,13 @@ typedef struct Entry {
 /* Keys of `count` elements that are `stride` apart; `flip` is xored into them. */
 typedef void (*LoadKeys)(const char *from, int64_t count, int64_t stride, uint64_t flip, Entry *out);
 
-#define ND_KEYS(t, T, expression)                                                                       \
-  static void keys_##t(const char *from, int64_t count, int64_t stride, uint64_t flip, Entry *out) {    \
-    for (int64_t i = 0; i < count; i++) {                                                               \
-      T x;                                                                                              \
-      memcpy(&x, from + i * stride * (int64_t)sizeof x, sizeof x);                                      \
-      out[i] = (Entry){(expression) ^ flip, i};                                                         \
-    }                                                                                                   \
+#define ND_KEYS(t, T, expression)                                                                    \
+  static void keys_##t(const char *from, int64_t count, int64_t stride, uint64_t flip, Entry *out) { \
+    for (int64_t i = 0; i < count; i++) {                                                            \
+      T x;                                                                                           \
+      memcpy(&x, from + i * stride * (int64_t)sizeof x, sizeof x);                                   \
+      out[i] = (Entry){(expression) ^ flip, i};                                                      \
+    }                                                                                                \
   }
 #define ND_SIGN64 ((uint64_t)1 << 63)
 ND_KEYS(f16, uint16_t, (uint64_t)(x & 0x8000u ? 0xFFFFu ^ x : 0x8000u | x)) /* and bf16 */
@@ -36,9 +36,9 @@ ND_KEYS(i32, int32_t, (uint64_t)(int64_t)x ^ ND_SIGN64)
 ND_KEYS(i64, int64_t, (uint64_t)x ^ ND_SIGN64)
 
 static const LoadKeys loads[BURN_DTYPE_LIMIT] = {
-    [BURN_DTYPE_F16] = keys_f16, [BURN_DTYPE_BF16] = keys_f16, [BURN_DTYPE_F32] = keys_f32, [BURN_DTYPE_F64] = keys_f64,
-    [BURN_DTYPE_U8] = keys_u8,   [BURN_DTYPE_I8] = keys_i8,    [BURN_DTYPE_I16] = keys_i16, [BURN_DTYPE_I32] = keys_i32,
-    [BURN_DTYPE_I64] = keys_i64,
+    [BURN_DTYPE_F16] = keys_f16, [BURN_DTYPE_BF16] = keys_f16, [BURN_DTYPE_F32] = keys_f32,
+    [BURN_DTYPE_F64] = keys_f64, [BURN_DTYPE_U8] = keys_u8,    [BURN_DTYPE_I8] = keys_i8,
+    [BURN_DTYPE_I16] = keys_i16, [BURN_DTYPE_I32] = keys_i32,  [BURN_DTYPE_I64] = keys_i64,
 };
 
 static void sort_run(Entry *entries, int64_t count) {

@@ -134,8 +134,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_roll_dim(F(2), 1, 1), OUT_OF_RANGE, "roll: dim 1 is outside -1..0 of shape [2]")                                    \
   ROW(burn_slice_dim(F(2), 1, BURN_RANGE_ALL), OUT_OF_RANGE, "slice_dim: dim 1 is outside -1..0 of shape [2]")                 \
   ROW(burn_slice_fill(F(2), (const BurnRange[]){{0, 1, 0}}, 1, 0), INVALID_ARGUMENT, "slice_assign: the step of range 0 is 0") \
-  ROW(split_status(F(5), 2, 2, 0, 4), INVALID_ARGUMENT,                                                                        \
-      "split_with_sizes: the sizes sum to 4, the axis has 5 elements")                                                         \
+  ROW(split_status(F(5), 2, 2, 0, 4), INVALID_ARGUMENT, "split_with_sizes: the sizes sum to 4, the axis has 5 elements")       \
   ROW(split_status(F(5), 2, 4, 0, 4), INVALID_ARGUMENT, "split_with_sizes: size 1 is 4, 3 of 5 elements are left")             \
   ROW(split_status(F(5), -1, 6, 0, 4), INVALID_ARGUMENT, "split_with_sizes: size 0 is -1, 5 of 5 elements are left")           \
   ROW(split_status(F(5), 2, 3, 0, 1), INVALID_ARGUMENT, "split_with_sizes: 2 parts come out, there is room for 1")             \
@@ -146,8 +145,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_dot(F(3), F(1)), INVALID_SHAPE, "dot: [3] and [1]; two tensors of rank 1 and one size expected")                    \
   ROW(burn_dot(F(1, 3), F(1, 3)), INVALID_SHAPE, "dot: [1,3] and [1,3]; two tensors of rank 1 and one size expected")          \
   ROW(burn_triu_mask(device, BURN_SHAPE(3), 0), INVALID_SHAPE, "triu_mask: rank 1 is not in 2..8")                             \
-  ROW(burn_cartesian_grid(device, BURN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)), INVALID_SHAPE,                                          \
-      "cartesian_grid: rank 8 is not in 1..7")                                                                                 \
+  ROW(burn_cartesian_grid(device, BURN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)), INVALID_SHAPE, "cartesian_grid: rank 8 is not in 1..7") \
   ROW(burn_empty(device, BURN_SHAPE(2, -1), 0), INVALID_SHAPE, "tensor: shape [2,-1] is not possible")                         \
   ROW(burn_empty(NULL, BURN_SHAPE(2), 0), INVALID_ARGUMENT, "the device is NULL")                                              \
   ROW(burn_random_normal_like(I(2), 0, 1), INVALID_DTYPE, "random_normal: not defined for i64; it takes float tensors")
@@ -203,7 +201,8 @@ static void test_mistakes(void **state) {
 static void test_failures_travel(void **state) {
   (void)state;
   device = burn_device_open("autodiff<ndarray>");
-  const Mistake first = {"a broken tensor", BURN_STATUS_INVALID_SHAPE, "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ"};
+  const Mistake first = {"a broken tensor", BURN_STATUS_INVALID_SHAPE,
+                         "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ"};
   const BurnRange ranges[] = {{0, 1, 1}};
   const int dims[] = {0};
   const int64_t shifts[] = {1}, padding[] = {1, 1};

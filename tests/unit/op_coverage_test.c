@@ -1,6 +1,6 @@
-/* op_coverage_test.c - no op without a test: every function of ops.h and optimizer_ops.h and every op of ops.def must be
- * named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what each does, ops.h which
- * kinds of tensors it takes. */
+/* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and optimizer_ops.h and every op of ops.def
+ * must be named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what each does, ops.h
+ * which kinds of tensors it takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -78,8 +78,7 @@ static void split_with_sizes(OpsRun *run) {
   BurnTensor *x = IN(0);
   const size_t sizes = run->number_count - 1;
   const BurnStatus refused = burn_split_with_sizes(burn_clone(x), run->wholes + 1, sizes, DIM(0), NULL, 0, &needed);
-  const BurnStatus status =
-      burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
+  const BurnStatus status = burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
   check_count(status, count, refused, needed);
 }
 
@@ -106,38 +105,38 @@ static void nonzero(OpsRun *run) {
 
 #define DTYPE(i) ((BurnDType)WHOLE(i))
 
-#define ROWS(OPS)                                                                               \
-  OPS(empty, OUT(0) = burn_empty(run->device, ops_shape(run, 1), DTYPE(0)))                     \
-  OPS(empty_like, OUT(0) = burn_empty_like(IN(0)))                                              \
-  OPS(cartesian_grid, OUT(0) = burn_cartesian_grid(run->device, ops_shape(run, 0)))             \
-  OPS(triu_mask, OUT(0) = burn_triu_mask(run->device, ops_shape(run, 1), WHOLE(0)))             \
-  OPS(tril_mask, OUT(0) = burn_tril_mask(run->device, ops_shape(run, 1), WHOLE(0)))             \
-  OPS(diag_mask, OUT(0) = burn_diag_mask(run->device, ops_shape(run, 1), WHOLE(0)))             \
-  OPS(squeeze_dims, OUT(0) = over_dims(run, burn_squeeze_dims))                                 \
-  OPS(unsqueeze_dims, OUT(0) = over_dims(run, burn_unsqueeze_dims))                             \
-  OPS(movedim, OUT(0) = burn_movedim(IN(0), DIM(0), DIM(1)))                                    \
-  OPS(movedims, OUT(0) = movedims_by_numbers(run))                                              \
-  OPS(flip, OUT(0) = over_dims(run, burn_flip))                                                 \
-  OPS(roll_dim, OUT(0) = burn_roll_dim(IN(0), WHOLE(0), DIM(1)))                                \
-  OPS(roll, OUT(0) = roll_by_numbers(run))                                                      \
-  OPS(slice, OUT(0) = slice_by_numbers(run))                                                    \
+#define ROWS(OPS)                                                                                       \
+  OPS(empty, OUT(0) = burn_empty(run->device, ops_shape(run, 1), DTYPE(0)))                             \
+  OPS(empty_like, OUT(0) = burn_empty_like(IN(0)))                                                      \
+  OPS(cartesian_grid, OUT(0) = burn_cartesian_grid(run->device, ops_shape(run, 0)))                     \
+  OPS(triu_mask, OUT(0) = burn_triu_mask(run->device, ops_shape(run, 1), WHOLE(0)))                     \
+  OPS(tril_mask, OUT(0) = burn_tril_mask(run->device, ops_shape(run, 1), WHOLE(0)))                     \
+  OPS(diag_mask, OUT(0) = burn_diag_mask(run->device, ops_shape(run, 1), WHOLE(0)))                     \
+  OPS(squeeze_dims, OUT(0) = over_dims(run, burn_squeeze_dims))                                         \
+  OPS(unsqueeze_dims, OUT(0) = over_dims(run, burn_unsqueeze_dims))                                     \
+  OPS(movedim, OUT(0) = burn_movedim(IN(0), DIM(0), DIM(1)))                                            \
+  OPS(movedims, OUT(0) = movedims_by_numbers(run))                                                      \
+  OPS(flip, OUT(0) = over_dims(run, burn_flip))                                                         \
+  OPS(roll_dim, OUT(0) = burn_roll_dim(IN(0), WHOLE(0), DIM(1)))                                        \
+  OPS(roll, OUT(0) = roll_by_numbers(run))                                                              \
+  OPS(slice, OUT(0) = slice_by_numbers(run))                                                            \
   OPS(slice_dim, OUT(0) = burn_slice_dim(IN(0), DIM(0), BURN_RANGE_STEP(WHOLE(1), WHOLE(2), WHOLE(3)))) \
-  OPS(slice_fill, OUT(0) = fill_by_numbers(run))                                                \
-  OPS(split, split(run))                                                                        \
-  OPS(split_with_sizes, split_with_sizes(run))                                                  \
-  OPS(iter_dim, iter_dim(run))                                                                  \
-  OPS(repeat_dim, OUT(0) = burn_repeat_dim(IN(0), DIM(0), WHOLE(1)))                            \
-  OPS(unfold, OUT(0) = burn_unfold(IN(0), DIM(0), WHOLE(1), WHOLE(2)))                          \
-  OPS(pad, OUT(0) = pad_by_numbers(run))                                                        \
-  OPS(select_assign, OUT(0) = burn_select_assign(IN(0), DIM(0), IN(1), IN(2), WHOLE(1)))        \
-  OPS(scatter, OUT(0) = burn_scatter(IN(0), DIM(0), IN(1), IN(2), WHOLE(1)))                    \
-  OPS(gather_nd, OUT(0) = burn_gather_nd(IN(0), IN(1)))                                         \
-  OPS(scatter_nd, OUT(0) = burn_scatter_nd(IN(0), IN(1), IN(2), WHOLE(0)))                      \
-  OPS(take, OUT(0) = burn_take(IN(0), DIM(0), IN(1)))                                           \
-  OPS(mask_select, OUT(0) = burn_mask_select(IN(0), IN(1)))                                     \
-  OPS(argwhere, OUT(0) = burn_argwhere(IN(0)))                                                  \
-  OPS(nonzero, nonzero(run))                                                                    \
-  OPS(one_hot, OUT(0) = burn_one_hot(IN(0), WHOLE(0)))                                          \
+  OPS(slice_fill, OUT(0) = fill_by_numbers(run))                                                        \
+  OPS(split, split(run))                                                                                \
+  OPS(split_with_sizes, split_with_sizes(run))                                                          \
+  OPS(iter_dim, iter_dim(run))                                                                          \
+  OPS(repeat_dim, OUT(0) = burn_repeat_dim(IN(0), DIM(0), WHOLE(1)))                                    \
+  OPS(unfold, OUT(0) = burn_unfold(IN(0), DIM(0), WHOLE(1), WHOLE(2)))                                  \
+  OPS(pad, OUT(0) = pad_by_numbers(run))                                                                \
+  OPS(select_assign, OUT(0) = burn_select_assign(IN(0), DIM(0), IN(1), IN(2), WHOLE(1)))                \
+  OPS(scatter, OUT(0) = burn_scatter(IN(0), DIM(0), IN(1), IN(2), WHOLE(1)))                            \
+  OPS(gather_nd, OUT(0) = burn_gather_nd(IN(0), IN(1)))                                                 \
+  OPS(scatter_nd, OUT(0) = burn_scatter_nd(IN(0), IN(1), IN(2), WHOLE(0)))                              \
+  OPS(take, OUT(0) = burn_take(IN(0), DIM(0), IN(1)))                                                   \
+  OPS(mask_select, OUT(0) = burn_mask_select(IN(0), IN(1)))                                             \
+  OPS(argwhere, OUT(0) = burn_argwhere(IN(0)))                                                          \
+  OPS(nonzero, nonzero(run))                                                                            \
+  OPS(one_hot, OUT(0) = burn_one_hot(IN(0), WHOLE(0)))                                                  \
   OPS(one_hot_fill, OUT(0) = burn_one_hot_fill(IN(0), WHOLE(0), NUMBER(1), NUMBER(2), DIM(3)))
 
 OPS_MAIN("moving and indexing", ROWS)

@@ -28,29 +28,29 @@ static BurnTensor *over_dims(OpsRun *run, OverDims op) {
 #define AXIS(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0), DIM(0)))
 #define AXES(OPS, name) OPS(name, OUT(0) = over_dims(run, burn_##name))
 
-#define ROWS(OPS)                                                                                        \
-  AXIS(OPS, cumsum)                                                                                      \
-  AXIS(OPS, cumprod)                                                                                     \
-  AXIS(OPS, cummin)                                                                                      \
-  AXIS(OPS, cummax)                                                                                      \
-  AXIS(OPS, argsort)                                                                                     \
-  AXIS(OPS, argsort_descending)                                                                          \
-  AXIS(OPS, sort)                                                                                        \
-  AXIS(OPS, sort_descending)                                                                             \
-  OPS(sort_with_indices, OUT(0) = burn_sort_with_indices(IN(0), DIM(0), &OUT(1)))                        \
-  OPS(sort_descending_with_indices, OUT(0) = burn_sort_descending_with_indices(IN(0), DIM(0), &OUT(1)))  \
-  OPS(topk, OUT(0) = burn_topk(IN(0), WHOLE(0), DIM(1)))                                                 \
-  OPS(topk_with_indices, OUT(0) = burn_topk_with_indices(IN(0), WHOLE(0), DIM(1), &OUT(1)))              \
-  OPS(argtopk, OUT(0) = burn_argtopk(IN(0), WHOLE(0), DIM(1)))                                           \
-  AXES(OPS, sum_dims)                                                                                    \
-  AXES(OPS, mean_dims)                                                                                   \
-  AXES(OPS, prod_dims)                                                                                   \
-  AXES(OPS, max_dims)                                                                                    \
-  AXES(OPS, min_dims)                                                                                    \
-  AXES(OPS, sum_dims_squeeze)                                                                            \
-  OPS(max_abs, OUT(0) = burn_max_abs(IN(0)))                                                             \
-  AXIS(OPS, max_abs_dim)                                                                                 \
-  AXES(OPS, max_abs_dims)                                                                                \
+#define ROWS(OPS)                                                                                       \
+  AXIS(OPS, cumsum)                                                                                     \
+  AXIS(OPS, cumprod)                                                                                    \
+  AXIS(OPS, cummin)                                                                                     \
+  AXIS(OPS, cummax)                                                                                     \
+  AXIS(OPS, argsort)                                                                                    \
+  AXIS(OPS, argsort_descending)                                                                         \
+  AXIS(OPS, sort)                                                                                       \
+  AXIS(OPS, sort_descending)                                                                            \
+  OPS(sort_with_indices, OUT(0) = burn_sort_with_indices(IN(0), DIM(0), &OUT(1)))                       \
+  OPS(sort_descending_with_indices, OUT(0) = burn_sort_descending_with_indices(IN(0), DIM(0), &OUT(1))) \
+  OPS(topk, OUT(0) = burn_topk(IN(0), WHOLE(0), DIM(1)))                                                \
+  OPS(topk_with_indices, OUT(0) = burn_topk_with_indices(IN(0), WHOLE(0), DIM(1), &OUT(1)))             \
+  OPS(argtopk, OUT(0) = burn_argtopk(IN(0), WHOLE(0), DIM(1)))                                          \
+  AXES(OPS, sum_dims)                                                                                   \
+  AXES(OPS, mean_dims)                                                                                  \
+  AXES(OPS, prod_dims)                                                                                  \
+  AXES(OPS, max_dims)                                                                                   \
+  AXES(OPS, min_dims)                                                                                   \
+  AXES(OPS, sum_dims_squeeze)                                                                           \
+  OPS(max_abs, OUT(0) = burn_max_abs(IN(0)))                                                            \
+  AXIS(OPS, max_abs_dim)                                                                                \
+  AXES(OPS, max_abs_dims)                                                                               \
   OPS(dot, OUT(0) = burn_dot(IN(0), IN(1)))
 
 OPS_MAIN("running and sorting", ROWS)
