@@ -88,7 +88,7 @@ DECOMPOSE(conv_transpose3d) {
   const int64_t depth = o[2] + 2 * attrs->padding.value.i64s[0], whole[] = {o[0], o[1], depth, o[3], o[4]};
   BurnPrimitive *zeros = burn_build_full(builder, whole, 5, wide, 0);
   BurnPrimitive *depths = window_indices(builder, s[2], stride, w[2], dilation);
-  BurnPrimitive *sum = burn_build_dim3(builder, BURN_OP_select_add, zeros, depths, taps, 2);
+  BurnPrimitive *sum = burn_build_dim3(builder, BURN_OP_select_assign, zeros, depths, taps, 2);
   const int64_t starts[] = {0, 0, attrs->padding.value.i64s[0], 0, 0}, channels[] = {1, o[1], 1, 1, 1};
   sum = part_of(builder, sum, starts, o, 5);
   if (call->input_count > 2 && call->inputs[2]) {
@@ -155,9 +155,9 @@ DECOMPOSE(fold4d) {
   const int64_t wide[] = {c.n, c.c, rows[2], c.padded[1]}, plane[] = {c.n, c.c, c.padded[0], c.padded[1]};
   x = burn_build_permute(builder, burn_build_reshape(builder, in_dtype(builder, x, dtype), split, 6), order, 6);
   x = burn_build_reshape(builder, x, rows, 4);
-  x = burn_build_dim3(builder, BURN_OP_select_add, burn_build_full(builder, wide, 4, dtype, 0), axis_indices(builder, &c, 1), x,
+  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, wide, 4, dtype, 0), axis_indices(builder, &c, 1), x,
                       3);
-  x = burn_build_dim3(builder, BURN_OP_select_add, burn_build_full(builder, plane, 4, dtype, 0), axis_indices(builder, &c, 0),
+  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, plane, 4, dtype, 0), axis_indices(builder, &c, 0),
                       x, 2);
   const int64_t starts[] = {0, 0, c.padding[0], c.padding[1]};
   out[0] = in_dtype(builder, part_of(builder, x, starts, o, 4), call->output_descs[0].dtype);

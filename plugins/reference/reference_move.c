@@ -173,6 +173,6 @@ const ReferenceRow reference_move_rows[] = {{BURN_OP_reshape, reshape, NULL, NUL
                                             {BURN_OP_mask_fill, mask, NULL, NULL, 0},
                                             {BURN_OP_select, pick, NULL, NULL, LISTED},
                                             {BURN_OP_gather, pick, NULL, NULL, PER_ELEMENT},
-                                            {BURN_OP_select_add, put, NULL, NULL, LISTED},
-                                            {BURN_OP_scatter_add, put, NULL, NULL, PER_ELEMENT},
+                                            {BURN_OP_select_assign, put, NULL, NULL, LISTED},
+                                            {BURN_OP_scatter, put, NULL, NULL, PER_ELEMENT},
                                             {0, NULL, NULL, NULL, 0}};
