@@ -185,6 +185,30 @@ BurnDevice *burn_device_inner(BurnDevice *device) { return device && device->inn
 BurnDType burn_device_float_dtype(const BurnDevice *device) { return device ? device->float_dtype : BURN_DTYPE_F32; }
 BurnDType burn_device_int_dtype(const BurnDevice *device) { return device ? device->int_dtype : BURN_DTYPE_I64; }
 
+static BurnStatus check_default(const BurnDevice *device, const char *function, BurnDType dtype, uint32_t kind) {
+  const BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return status;
+  if (burn_dtype_kind(dtype) == kind) return check_dtype(device->top, dtype);
+  return BURN_FAIL(INVALID_DTYPE, "%s: '%s' (number %u) is not %s dtype", function, burn_dtype_name(dtype), dtype,
+                   kind == BURN_KIND_FLOAT ? "a float" : "an int");
+}
+
+BurnStatus burn_device_set_float_dtype(BurnDevice *device, BurnDType dtype) {
+  const BurnStatus status = check_default(device, "device_set_float_dtype", dtype, BURN_KIND_FLOAT);
+  if (status != BURN_OK) return status;
+  device->float_dtype = dtype;
+  if (device->inner) device->inner->float_dtype = dtype;
+  return BURN_OK;
+}
+
+BurnStatus burn_device_set_int_dtype(BurnDevice *device, BurnDType dtype) {
+  const BurnStatus status = check_default(device, "device_set_int_dtype", dtype, BURN_KIND_INT);
+  if (status != BURN_OK) return status;
+  device->int_dtype = dtype;
+  if (device->inner) device->inner->int_dtype = dtype;
+  return BURN_OK;
+}
+
 BurnStatus burn_device_sync(BurnDevice *device) {
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return status;

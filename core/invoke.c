@@ -95,6 +95,43 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
 }
 
+static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
+
+/* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits, and every
+ * step round. Those that only move elements do not gain by it. */
+static bool computes_in_halves(const BurnOpCall *call) {
+  const BurnOpInfo *info = burn__op_info(call->op);
+  bool any = false;
+  if (!(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE | BURN_TRAIT_COMPUTE))) return false;
+  if (info->takes_list || call->input_count > BURN__MOST_INPUTS) return false;
+  for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && is_half(call->inputs[i]->dtype));
+  return any;
+}
+
+/* The decomposition on inputs that are cast to f32; its results are rounded once. Their casts are steps like others: gradients
+ * flow through them. */
+static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *builder, const BurnOpCall *call,
+                             BurnPrimitive **results) {
+  BurnPrimitive *inputs[BURN__MOST_INPUTS];
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  BurnOpCall wide = *call;
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    BurnPrimitive *x = call->inputs[i];
+    inputs[i] = x && is_half(x->dtype) ? burn_build_cast(builder, x, BURN_DTYPE_F32) : x;
+  }
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    descs[i] = call->output_descs[i];
+    if (is_half(descs[i].dtype)) descs[i].dtype = BURN_DTYPE_F32;
+  }
+  wide.inputs = inputs;
+  wide.output_descs = descs;
+  if (builder->status == BURN_OK) decomposition(builder, &wide, results);
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    const BurnDType dtype = call->output_descs[i].dtype;
+    if (results[i] && results[i]->dtype != dtype) results[i] = burn_build_cast(builder, results[i], dtype);
+  }
+}
+
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnOpDefinition *definition = burn__op_definition(call->op);
   if (definition && definition->decompose) return definition->decompose(burn__host(), backend, call);
@@ -102,6 +139,10 @@ BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
   if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
   BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};
   BurnBuilder builder = burn_builder_begin(burn__host(), backend);
-  decomposition(&builder, call, results);
+  if (computes_in_halves(call)) {
+    decompose_in_f32(decomposition, &builder, call, results);
+  } else {
+    decomposition(&builder, call, results);
+  }
   return burn_builder_finish(&builder, call, results);
 }

@@ -204,7 +204,7 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
                              .input_count = node->input_count,
                              .node = node,
                              .op = node->op};
-  node->row->rule(&context);
+  burn__gradient_run(&context, node->row);
   const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
   if (status == BURN_OK) return BURN_OK;
   char where[96] = "backward of ";

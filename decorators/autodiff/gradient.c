@@ -42,6 +42,8 @@ int burn__gradient_needs(const GradientContext *c, uint32_t input) {
 
 void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x) {
   if (!burn__gradient_needs(c, input)) return;
+  const BurnDType dtype = c->node->input_descs[input].dtype;
+  if (x && x->dtype != dtype && x->dtype == c->input_descs[input].dtype) x = burn_build_cast(&c->builder, x, dtype);
   c->node->input_gradients[input] = burn_build_give(&c->builder, x);
 }
 

@@ -49,10 +49,14 @@ extern const GradientRow burn__gradient_pack_row;
 /* The attributes of the forward call by name: GRADIENT_ATTRS(conv2d, c)->stride.value.i64s[0]. */
 #define GRADIENT_ATTRS(name, context) ((const BurnAttrs_##name *)(const void *)(context)->attrs)
 
+/* Runs a rule; on f16 and bf16 in f32 where it computes (gradient_half.c). Its tensors live until this returns. */
+void burn__gradient_run(GradientContext *c, const GradientRow *row);
+
 /* 1 if input i is tracked: rules skip the others. */
 int burn__gradient_needs(const GradientContext *c, uint32_t input);
 
-/* Makes x the gradient of an input, if it needs one. x must have the input's shape; NULL means that none flows. */
+/* Makes x the gradient of an input, if it needs one. x must have the input's shape, and is cast to its dtype if the rule ran in
+ * f32; NULL means that none flows. */
 void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x);
 
 /* The same for inputs that broadcast: x has the shape of the output and is first summed over the axes that stretched. */

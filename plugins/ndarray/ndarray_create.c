@@ -2,6 +2,7 @@
  *
  * Random ops run over groups of ND_RANDOM_WORDS elements: the words come from the vector loops of ndarray_kernels.inc,
  * and the rest of the formula is written here, in a file compiled without contraction into fused multiply-add. */
+#include "ndarray_half.h"
 #include "ndarray_kernels.h"
 
 #include <burn/plugin/random.h>
@@ -24,11 +25,23 @@ static NdScalar fill_value(BurnDType dtype, double value) {
     case BURN_DTYPE_F64:
       scalar.f64 = value;
       break;
+    case BURN_DTYPE_F16:
+      scalar.f16 = nd_f16_from_f64(value);
+      break;
+    case BURN_DTYPE_BF16:
+      scalar.bf16 = nd_bf16_from_f64(value);
+      break;
     case BURN_DTYPE_BOOL:
       scalar.u8 = value != 0.0;
       break;
     case BURN_DTYPE_U8:
       scalar.u8 = (uint8_t)(value >= 255.0 ? 255.0 : value > 0.0 ? value : 0.0);
+      break;
+    case BURN_DTYPE_I8:
+      scalar.i8 = (int8_t)(value >= 127.0 ? 127.0 : value <= -128.0 ? -128.0 : value == value ? value : 0.0);
+      break;
+    case BURN_DTYPE_I16:
+      scalar.i16 = (int16_t)(value >= 32767.0 ? 32767.0 : value <= -32768.0 ? -32768.0 : value == value ? value : 0.0);
       break;
     case BURN_DTYPE_I32:
       scalar.i32 = value >= 2147483647.0    ? INT32_MAX
@@ -64,6 +77,9 @@ static void BURN_CALL fill(void *context, int64_t begin, int64_t end) {
   switch (burn_dtype_bytes(c->dtype)) {
     case 1:
       memset((uint8_t *)c->out + begin, c->value.u8, (size_t)(end - begin));
+      break;
+    case 2:
+      for (int64_t i = begin; i < end; i++) ((uint16_t *)c->out)[i] = c->value.bits_16;
       break;
     case 4:
       for (int64_t i = begin; i < end; i++) ((uint32_t *)c->out)[i] = c->value.bits_32;
@@ -103,6 +119,15 @@ static void BURN_CALL count_up(void *context, int64_t begin, int64_t end) {
         break;
       case BURN_DTYPE_F64:
         ((double *)c->out)[i] = (double)(int64_t)value;
+        break;
+      case BURN_DTYPE_F16:
+        ((uint16_t *)c->out)[i] = nd_f16_from_f64((double)(int64_t)value);
+        break;
+      case BURN_DTYPE_BF16:
+        ((uint16_t *)c->out)[i] = nd_bf16_from_f64((double)(int64_t)value);
+        break;
+      case BURN_DTYPE_I16:
+        ((uint16_t *)c->out)[i] = (uint16_t)value;
         break;
       case BURN_DTYPE_I32:
         ((int32_t *)c->out)[i] = (int32_t)(uint32_t)value;
@@ -164,6 +189,24 @@ static void uniform_f32(const NdCreate *c, int64_t first, int64_t n, const uint3
   }
 }
 
+/* The same in f32, between low and high that the dtype has; then rounded. */
+static void uniform_half(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+  uint16_t *out = (uint16_t *)c->out + first;
+  const bool is_f16 = c->dtype == BURN_DTYPE_F16;
+  const uint16_t least = is_f16 ? nd_f16_from_f64(c->low) : nd_bf16_from_f64(c->low);
+  const float low = is_f16 ? nd_f16_to_f32(least) : nd_bf16_to_f32(least);
+  const float high =
+      is_f16 ? nd_f16_to_f32(nd_f16_from_f64(c->high)) : nd_bf16_to_f32(nd_bf16_from_f64(c->high));
+  const float width = high - low;
+  for (int64_t i = 0; i < n; i++) {
+    const float scaled = burn_random_unit_f32(words[i]) * width;
+    const float sum = low + scaled;
+    const uint16_t rounded = is_f16 ? nd_f16_from_f32(sum) : nd_bf16_from_f32(sum);
+    const float number = is_f16 ? nd_f16_to_f32(rounded) : nd_bf16_to_f32(rounded);
+    out[i] = number < high ? rounded : least;
+  }
+}
+
 static void uniform_f64(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
   double *out = (double *)c->out + first;
   const double width = c->high - c->low;
@@ -180,6 +223,9 @@ static void uniform_integer(const NdCreate *c, int64_t first, int64_t n, const u
     const uint64_t scaled = c->range >> 32 ? words[i] : (uint64_t)words[i] * c->range >> 32;
     const uint64_t value = c->first + scaled;
     switch (c->dtype) {
+      case BURN_DTYPE_I16:
+        ((uint16_t *)c->out)[first + i] = (uint16_t)value;
+        break;
       case BURN_DTYPE_I32:
         ((int32_t *)c->out)[first + i] = (int32_t)(uint32_t)value;
         break;
@@ -212,7 +258,10 @@ static BurnStatus random_uniform(Ndarray *nd, const BurnOpCall *call) {
   random.create.high = high;
   random.create.first = (uint64_t)first;
   random.create.range = range;
-  random.from_words = !is_float ? uniform_integer : random.create.dtype == BURN_DTYPE_F32 ? uniform_f32 : uniform_f64;
+  random.from_words = !is_float                                 ? uniform_integer
+                      : random.create.dtype == BURN_DTYPE_F32 ? uniform_f32
+                      : random.create.dtype == BURN_DTYPE_F64 ? uniform_f64
+                                                              : uniform_half;
   return run_random(nd, call, &random, out);
 }
 
@@ -230,10 +279,19 @@ static void normal(const NdCreate *c, int64_t first, int64_t n, const uint32_t *
   for (int64_t i = 0; i < n; i += 2) {
     normal_pair(c, words + i, &pair[0], &pair[1]);
     for (int64_t k = 0; k < 2 && i + k < n; k++) {
-      if (c->dtype == BURN_DTYPE_F32) {
-        ((float *)c->out)[first + i + k] = (float)pair[k];
-      } else {
-        ((double *)c->out)[first + i + k] = pair[k];
+      switch (c->dtype) {
+        case BURN_DTYPE_F32:
+          ((float *)c->out)[first + i + k] = (float)pair[k];
+          break;
+        case BURN_DTYPE_F16:
+          ((uint16_t *)c->out)[first + i + k] = nd_f16_from_f32((float)pair[k]);
+          break;
+        case BURN_DTYPE_BF16:
+          ((uint16_t *)c->out)[first + i + k] = nd_bf16_from_f32((float)pair[k]);
+          break;
+        default:
+          ((double *)c->out)[first + i + k] = pair[k];
+          break;
       }
     }
   }
@@ -261,6 +319,15 @@ static void bernoulli(const NdCreate *c, int64_t first, int64_t n, const uint32_
         break;
       case BURN_DTYPE_F64:
         ((double *)c->out)[first + i] = (double)hit;
+        break;
+      case BURN_DTYPE_F16:
+        ((uint16_t *)c->out)[first + i] = hit ? 0x3c00u : 0u;
+        break;
+      case BURN_DTYPE_BF16:
+        ((uint16_t *)c->out)[first + i] = hit ? 0x3f80u : 0u;
+        break;
+      case BURN_DTYPE_I16:
+        ((uint16_t *)c->out)[first + i] = hit;
         break;
       case BURN_DTYPE_I32:
         ((int32_t *)c->out)[first + i] = hit;

@@ -5,6 +5,7 @@
  * there are many). Else axes are merged, and either long rows are handed to the loop directly, broadcast inputs with a
  * step of 0; or, where rows are short or inputs have other steps, blocks of the inputs are gathered first. Nothing is
  * expanded as a whole. */
+#include "ndarray_half.h"
 #include "ndarray_kernels.h"
 
 #include <burn/plugin/random.h>
@@ -160,6 +161,7 @@ static void BURN_CALL run_rows(void *context, int64_t begin, int64_t end) {
     }                                                                                                              \
   }
 ND_GATHER(8)
+ND_GATHER(16)
 ND_GATHER(32)
 ND_GATHER(64)
 #undef ND_GATHER
@@ -180,6 +182,8 @@ static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
         run.in[k] = at(e->run.in[k], begin * e->in_bytes[k]);
       } else if (e->in_bytes[k] == 1) {
         gather_8(e, k, coordinates, run.count, (void *)gathered[k]);
+      } else if (e->in_bytes[k] == 2) {
+        gather_16(e, k, coordinates, run.count, (void *)gathered[k]);
       } else if (e->in_bytes[k] == 4) {
         gather_32(e, k, coordinates, run.count, (void *)gathered[k]);
       } else {
@@ -268,8 +272,21 @@ static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdLoop loop, con
 
 /* Lowest and highest value of an integer dtype; bool counts as u8. */
 static void integer_range(BurnDType dtype, int64_t *lowest, int64_t *highest) {
-  *lowest = dtype == BURN_DTYPE_I64 ? INT64_MIN : dtype == BURN_DTYPE_I32 ? INT32_MIN : 0;
-  *highest = dtype == BURN_DTYPE_I64 ? INT64_MAX : dtype == BURN_DTYPE_I32 ? INT32_MAX : UINT8_MAX;
+  switch (dtype) {
+#define RANGE(NAME, low, high) \
+  case BURN_DTYPE_##NAME:       \
+    *lowest = low;        \
+    *highest = high;      \
+    return;
+    RANGE(I8, INT8_MIN, INT8_MAX)
+    RANGE(I16, INT16_MIN, INT16_MAX)
+    RANGE(I32, INT32_MIN, INT32_MAX)
+    RANGE(I64, INT64_MIN, INT64_MAX)
+#undef RANGE
+    default:
+      *lowest = 0;
+      *highest = UINT8_MAX;
+  }
 }
 
 /* Truncates toward zero; what does not fit becomes the nearest that does, NaN becomes 0. */
@@ -284,6 +301,12 @@ static NdScalar integer_scalar(BurnDType dtype, int64_t value) {
   NdScalar scalar;
   memset(&scalar, 0, sizeof scalar);
   switch (dtype) {
+    case BURN_DTYPE_I8:
+      scalar.i8 = (int8_t)(uint8_t)(uint64_t)value;
+      break;
+    case BURN_DTYPE_I16:
+      scalar.i16 = (int16_t)(uint16_t)(uint64_t)value;
+      break;
     case BURN_DTYPE_I32:
       scalar.i32 = (int32_t)(uint32_t)(uint64_t)value;
       break;
@@ -307,6 +330,10 @@ static NdScalar to_scalar(BurnDType dtype, double value, bool wraps) {
     scalar.f32 = (float)value;
   } else if (dtype == BURN_DTYPE_F64) {
     scalar.f64 = value;
+  } else if (dtype == BURN_DTYPE_F16) {
+    scalar.f16 = nd_f16_from_f64(value);
+  } else if (dtype == BURN_DTYPE_BF16) {
+    scalar.bf16 = nd_bf16_from_f64(value);
   } else {
     integer_range(dtype, &lowest, &highest);
     whole = saturate(value);

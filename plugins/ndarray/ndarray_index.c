@@ -40,12 +40,16 @@ typedef struct Conversion {
     }                                                                                                 \
     return outside != 0;                                                                              \
   }
+ND_CONVERT(i8, int8_t)
+ND_CONVERT(i16, int16_t)
 ND_CONVERT(i32, int32_t)
 ND_CONVERT(i64, int64_t)
 ND_CONVERT(u8, uint8_t)
 
 static bool convert_any(const Conversion *conversion, int64_t begin, int64_t end) {
   switch (conversion->dtype) {
+    case BURN_DTYPE_I8: return convert_i8(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_I16: return convert_i16(conversion->from, conversion->to, begin, end, conversion->limit);
     case BURN_DTYPE_I32: return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
     case BURN_DTYPE_U8: return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
     default: return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
@@ -81,8 +85,8 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
   const char *name = nd->host->op_info(call->op)->name;
   const BurnDType dtype = call->inputs[i]->dtype;
   memset(indices, 0, sizeof *indices);
-  if (dtype != BURN_DTYPE_I32 && dtype != BURN_DTYPE_I64 && dtype != BURN_DTYPE_U8) {
-    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: indices of dtype %s; they can be i32, i64 or u8", name,
+  if (burn_dtype_kind(dtype) != BURN_KIND_INT) {
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: indices of dtype %s; they can be of any integer dtype", name,
                    burn_dtype_name(dtype));
   }
   indices->packed = nd_contiguous(nd, nd_tensor(call->inputs[i]));
@@ -143,6 +147,7 @@ static void access_shape(Access *access, const NdTensor *x, uint32_t dim, int64_
     }                                                                                                          \
   }
 ND_SELECT_ROWS(select_rows_1, 1)
+ND_SELECT_ROWS(select_rows_2, 2)
 ND_SELECT_ROWS(select_rows_4, 4)
 ND_SELECT_ROWS(select_rows_8, 8)
 ND_SELECT_ROWS(select_rows_any, row_bytes)
@@ -153,6 +158,7 @@ static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
   const int64_t bytes = access->inner * access->element_bytes;
   switch (bytes) {
     case 1: select_rows_1(access, bytes, begin, end); return;
+    case 2: select_rows_2(access, bytes, begin, end); return;
     case 4: select_rows_4(access, bytes, begin, end); return;
     case 8: select_rows_8(access, bytes, begin, end); return;
     default: select_rows_any(access, bytes, begin, end); return;

@@ -35,7 +35,8 @@ typedef void (*NdGemmF64)(bool transpose_a, bool transpose_b, int64_t m, int64_t
                           int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc, bool accumulate);
 
 /* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
- * reference. output_descs tells their shapes and dtypes. Only dtypes that dtype_usage allows reach it. */
+ * reference. output_descs tells their shapes and dtypes. f16, bf16, i8 and i16 reach only kernels that are known to take
+ * them (ndarray_widen.c); the others get f32 and i32 in their place. */
 typedef struct Ndarray Ndarray;
 typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
 
@@ -116,6 +117,13 @@ void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, Bu
 
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
+
+/* -- narrow dtypes (ndarray_widen.c) ---------------------------------------------------------------------------------- */
+
+/* True if the call has inputs or results of f16, bf16, i8 or i16 and its kernel does not take them. */
+bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call);
+/* Runs such a call in f32 and i32. */
+BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call);
 
 /* -- failures -------------------------------------------------------------------------------------------------------- */
 

@@ -11,10 +11,14 @@
 typedef union NdScalar {
   float f32;
   double f64;
+  uint16_t f16, bf16; /* their bits */
+  int8_t i8;
+  int16_t i16;
   int32_t i32;
   int64_t i64;
   uint8_t u8;
-  uint32_t bits_32; /* for loops that only move bits */
+  uint16_t bits_16; /* for loops that only move bits */
+  uint32_t bits_32;
   uint64_t bits_64;
 } NdScalar;
 

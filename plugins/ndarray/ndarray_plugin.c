@@ -74,17 +74,7 @@ static uint32_t BURN_CALL ndarray_op_support(void *self, uint32_t op) {
 
 static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
   (void)self;
-  switch (dtype) {
-    case BURN_DTYPE_BOOL:
-    case BURN_DTYPE_U8:
-    case BURN_DTYPE_I32:
-    case BURN_DTYPE_I64:
-    case BURN_DTYPE_F32:
-    case BURN_DTYPE_F64:
-      return BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
-    default:
-      return 0;
-  }
+  return burn_dtype_bytes(dtype) != 0 ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0; /* all of dtypes.def */
 }
 
 static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
@@ -103,7 +93,7 @@ static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }
-  return kernel(nd, call);
+  return nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
 }
 
 /* -- tensors ------------------------------------------------------------------------------------------------------- */

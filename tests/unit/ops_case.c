@@ -1,5 +1,5 @@
 /* ops_case.c - see ops_case.h. Read run_golden at the end of the runs first. */
-#include "ops_value.h"
+#include "ops_variant.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -167,14 +167,31 @@ static void check_elements(const OpsValue *found, const OpsValue *expected, cons
   }
 }
 
-/* Takes x. */
-static void check_output(BurnTensor *x, const OpsValue *expected, const OpsGolden *golden, size_t output) {
+/* Takes x: its elements in host memory. */
+static OpsValue read_output(BurnTensor *x, size_t output) {
   BurnStatus status = x ? burn_tensor_status(x) : BURN_OK;
   if (!x) fail_msg("%s: result %zu is missing", ops_place, output);
   if (status != BURN_OK) fail_msg("%s: result %zu failed: %s", ops_place, output, burn_status_message(status));
   OpsValue found = {.dtype = burn_dtype(x), .shape = burn_shape(x), .count = burn_element_count(x)};
   found.bytes = burn_dtype_bytes(found.dtype);
-  if (found.dtype != expected->dtype) {
+  found.data = malloc((size_t)found.count * found.bytes + 1);
+  assert_non_null(found.data);
+  status = burn_read(x, found.data, (size_t)found.count * found.bytes);
+  if (status != BURN_OK) fail_msg("%s: result %zu cannot be read: %s", ops_place, output, burn_status_message(status));
+  return found;
+}
+
+/* In a variant an integer result may be of the wide dtype: it is an index then, not made of the inputs. */
+static bool is_expected_dtype(BurnDType found, BurnDType expected, const OpsVariant *variant) {
+  if (found == expected) return true;
+  return variant && expected == variant->narrow && burn_dtype_kind(expected) == BURN_KIND_INT && found == variant->wide;
+}
+
+/* Takes x. */
+static void check_output(BurnTensor *x, const OpsValue *expected, const OpsGolden *golden, const OpsVariant *variant,
+                         size_t output) {
+  const OpsValue found = read_output(x, output);
+  if (!is_expected_dtype(found.dtype, expected->dtype, variant)) {
     fail_msg("%s: result %zu is %s, expected %s", ops_place, output, burn_dtype_name(found.dtype),
              burn_dtype_name(expected->dtype));
   }
@@ -184,10 +201,6 @@ static void check_output(BurnTensor *x, const OpsValue *expected, const OpsGolde
     fail_msg("%s: result %zu has rank %u and %" PRId64 " elements, expected rank %u and %" PRId64 " (or axes differ)",
              ops_place, output, found.shape.rank, found.count, expected->shape.rank, expected->count);
   }
-  found.data = malloc((size_t)found.count * found.bytes + 1);
-  assert_non_null(found.data);
-  status = burn_read(x, found.data, (size_t)found.count * found.bytes);
-  if (status != BURN_OK) fail_msg("%s: result %zu cannot be read: %s", ops_place, output, burn_status_message(status));
   if (expected->digest) {
     check_digest(&found, expected, golden, output);
   } else {
@@ -217,26 +230,43 @@ static BurnTensor *another_view(const BurnTensor *x) {
   return burn_slice(burn_clone(x), NULL, 0);
 }
 
-static void run_once(const OpsRow *row, const OpsGolden *golden, const Stack *stack, const OpsValue *inputs, size_t input_count,
-                     const OpsValue *expected, size_t expected_count, int layout, int sharing) {
-  OpsRun run = {.device = stack->device, .host = stack->host, .backend = stack->backend, .input_count = input_count};
+/* A row with its tensors. */
+typedef struct Job {
+  const OpsRow *row;
+  const OpsGolden *golden;
+  const OpsVariant *variant; /* NULL: the row in its own dtypes */
+  const OpsValue *inputs, *expected;
+  size_t input_count, expected_count;
+} Job;
+
+static OpsRun begin_run(const Job *job, const Stack *stack, int layout) {
+  OpsRun run = {.device = stack->device, .host = stack->host, .backend = stack->backend, .input_count = job->input_count};
+  parse_numbers(job->golden->numbers, &run);
+  for (size_t i = 0; i < run.number_count && job->variant; i++) {
+    run.numbers[i] = ops_variant_number(job->variant, run.numbers[i]);
+  }
+  for (size_t i = 0; i < job->input_count; i++) run.inputs[i] = make_input(stack, &job->inputs[i], layout);
+  return run;
+}
+
+static void run_once(const Job *job, const Stack *stack, int layout, int sharing) {
+  const OpsGolden *golden = job->golden;
   BurnTensor *kept[OPS_MOST_TENSORS] = {NULL};
   const int64_t live = burn_device_memory(stack->device).live_tensors;
   const int64_t raw_live = burn_device_memory(stack->raw_device).live_tensors;
   snprintf(ops_place, sizeof ops_place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name, stack->text,
            stack->track ? " (tracked)" : "", ops_layout_names[layout], sharing_names[sharing]);
-  parse_numbers(golden->numbers, &run);
-  for (size_t i = 0; i < input_count; i++) run.inputs[i] = make_input(stack, &inputs[i], layout);
+  OpsRun run = begin_run(job, stack, layout);
   run.shared = sharing == SHARING_CLONED;
-  for (size_t i = 0; i < input_count && sharing == SHARING_VIEWED; i++) kept[i] = another_view(run.inputs[i]);
-  row->run(&run);
-  for (size_t i = 0; i < expected_count; i++) check_output(run.outputs[i], &expected[i], golden, i);
-  for (size_t i = expected_count; i < OPS_MOST_TENSORS; i++) {
-    if (run.outputs[i]) fail_msg("%s: there is a result %zu, %zu expected", ops_place, i, expected_count);
+  for (size_t i = 0; i < job->input_count && sharing == SHARING_VIEWED; i++) kept[i] = another_view(run.inputs[i]);
+  job->row->run(&run);
+  for (size_t i = 0; i < job->expected_count; i++) check_output(run.outputs[i], &job->expected[i], golden, job->variant, i);
+  for (size_t i = job->expected_count; i < OPS_MOST_TENSORS; i++) {
+    if (run.outputs[i]) fail_msg("%s: there is a result %zu, %zu expected", ops_place, i, job->expected_count);
   }
-  for (size_t i = 0; i < input_count; i++) {
-    check_kept(run.inputs[i], &inputs[i], i); /* NULL where the op took it */
-    check_kept(kept[i], &inputs[i], i);
+  for (size_t i = 0; i < job->input_count; i++) {
+    check_kept(run.inputs[i], &job->inputs[i], i); /* NULL where the op took it */
+    check_kept(kept[i], &job->inputs[i], i);
   }
   if (burn_device_memory(stack->device).live_tensors != live ||
       burn_device_memory(stack->raw_device).live_tensors != raw_live) {
@@ -244,22 +274,59 @@ static void run_once(const OpsRow *row, const OpsGolden *golden, const Stack *st
   }
 }
 
-static void run_golden(const OpsRow *row, const OpsGolden *golden) {
-  OpsValue inputs[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
-  snprintf(ops_place, sizeof ops_place, "%s, %s", golden->op, golden->name);
-  const size_t input_count = ops_values_parse(golden->inputs, family->texts, inputs),
-               expected_count = ops_values_parse(golden->outputs, family->texts, expected);
+static void run_everywhere(const Job *job) {
   for (size_t s = 0; s < STACK_COUNT; s++) {
     if (!stacks[s].device) continue;
     for (int layout = 0; layout < OPS_LAYOUT_COUNT; layout++) {
-      if (!ops_layout_applies(stacks[s].device, layout, inputs, input_count)) continue;
-      for (int sharing = 0; sharing < SHARING_COUNT; sharing++) {
-        run_once(row, golden, &stacks[s], inputs, input_count, expected, expected_count, layout, sharing);
-      }
+      if (!ops_layout_applies(stacks[s].device, layout, job->inputs, job->input_count)) continue;
+      for (int sharing = 0; sharing < SHARING_COUNT; sharing++) run_once(job, &stacks[s], layout, sharing);
     }
   }
-  ops_values_free(inputs, input_count);
-  ops_values_free(expected, expected_count);
+}
+
+/* The row in its own dtypes on inputs that the narrow dtype has: what a variant has to give. Fills expected. */
+static void run_reference(const Job *job, OpsVariant *variant, OpsValue *expected) {
+  snprintf(ops_place, sizeof ops_place, "%s, %s: reference", job->golden->op, job->golden->name);
+  OpsRun run = begin_run(job, &stacks[0], OPS_LAYOUT_PLAIN);
+  job->row->run(&run);
+  for (size_t i = 0; i < job->expected_count; i++) {
+    expected[i] = read_output(run.outputs[i], i);
+    ops_variant_narrow(variant, &expected[i]);
+  }
+  for (size_t i = 0; i < job->input_count; i++) burn_drop(run.inputs[i]);
+}
+
+static void run_variant(const Job *original, BurnDType narrow) {
+  OpsRun numbers;
+  OpsVariant variant;
+  OpsValue expected[OPS_MOST_TENSORS];
+  parse_numbers(original->golden->numbers, &numbers);
+  if (!ops_variant_make(narrow, original->golden, original->inputs, original->input_count, numbers.numbers,
+                        numbers.number_count, &variant)) {
+    return;
+  }
+  Job job = *original;
+  job.variant = &variant;
+  job.golden = &variant.golden;
+  job.inputs = variant.rounded;
+  run_reference(&job, &variant, expected);
+  job.inputs = variant.inputs;
+  job.expected = expected;
+  run_everywhere(&job);
+  ops_variant_free(&variant);
+  ops_values_free(expected, job.expected_count);
+}
+
+static void run_golden(const OpsRow *row, const OpsGolden *golden) {
+  OpsValue inputs[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
+  snprintf(ops_place, sizeof ops_place, "%s, %s", golden->op, golden->name);
+  Job job = {.row = row, .golden = golden, .inputs = inputs, .expected = expected};
+  job.input_count = ops_values_parse(golden->inputs, family->texts, inputs);
+  job.expected_count = ops_values_parse(golden->outputs, family->texts, expected);
+  run_everywhere(&job);
+  for (size_t i = 0; i < OPS_VARIANT_COUNT; i++) run_variant(&job, ops_variant_dtypes[i]);
+  ops_values_free(inputs, job.input_count);
+  ops_values_free(expected, job.expected_count);
 }
 
 static void test_row(void **state) {

@@ -2,6 +2,7 @@
 #include "ops_value.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,58 @@ static BurnDType dtype_of(const char *text, size_t length) {
 /* Number k of the test input "@k" as make_ops_golden.py makes it. */
 static int64_t pattern(int64_t i, int64_t k) { return (i * 37 + k * 11) % 101; }
 
-static void store(OpsValue *value, int64_t i, double number, int64_t whole) {
+/* The 16-bit floats by arithmetic, not by bits: another way than the one that is tested. */
+static int mantissa_of(BurnDType dtype) { return dtype == BURN_DTYPE_F16 ? 10 : 7; }
+static int least_exponent_of(BurnDType dtype) { return dtype == BURN_DTYPE_F16 ? -14 : -126; }
+
+double ops_value_round(BurnDType dtype, double number) {
+  const double beyond = dtype == BURN_DTYPE_F16 ? 65536.0 : 0x1p128;
+  int exponent = 0;
+  if (!isfinite(number) || number == 0) return number;
+  (void)frexp(number, &exponent); /* |number| is 2^(exponent - 1) or more */
+  if (exponent - 1 < least_exponent_of(dtype)) exponent = least_exponent_of(dtype) + 1;
+  const double unit = ldexp(1.0, exponent - 1 - mantissa_of(dtype)), rounded = nearbyint(number / unit) * unit;
+  return fabs(rounded) >= beyond ? copysign((double)INFINITY, number) : copysign(rounded, number);
+}
+
+static uint16_t half_bits(BurnDType dtype, double number) {
+  const int mantissa = mantissa_of(dtype), least = least_exponent_of(dtype);
+  const double rounded = fabs(ops_value_round(dtype, number));
+  const unsigned sign = signbit(number) ? 0x8000u : 0, infinity = dtype == BURN_DTYPE_F16 ? 0x7c00u : 0x7f80u;
+  int exponent = 0;
+  if (isnan(number)) return (uint16_t)(infinity | 1u << (mantissa - 1));
+  if (isinf(rounded)) return (uint16_t)(sign | infinity);
+  (void)frexp(rounded, &exponent);
+  if (rounded < ldexp(1.0, least)) return (uint16_t)(sign | (unsigned)ldexp(rounded, mantissa - least));
+  const unsigned fraction = (unsigned)ldexp(rounded, mantissa - (exponent - 1)) - (1u << mantissa);
+  return (uint16_t)(sign | (unsigned)(exponent - least) << mantissa | fraction);
+}
+
+static double half_number(BurnDType dtype, uint16_t bits) {
+  const int mantissa = mantissa_of(dtype), least = least_exponent_of(dtype);
+  const int exponent = (bits & 0x7fff) >> mantissa, fraction = bits & ((1 << mantissa) - 1);
+  const bool is_special = exponent == (0x7fff >> mantissa);
+  const double special = fraction ? (double)NAN : (double)INFINITY;
+  const double finite = exponent == 0 ? ldexp(fraction, least - mantissa)
+                                      : ldexp(fraction + (1 << mantissa), exponent - 1 + least - mantissa);
+  return copysign(is_special ? special : finite, bits & 0x8000 ? -1.0 : 1.0);
+}
+
+void ops_value_store(OpsValue *value, int64_t i, double number, int64_t whole) {
   char *at = value->data + (size_t)i * value->bytes;
   const float single = (float)number;
   const int32_t int32 = (int32_t)whole;
+  const int16_t int16 = (int16_t)whole;
+  uint16_t half;
   switch (value->dtype) {
+    case BURN_DTYPE_F16:
+    case BURN_DTYPE_BF16:
+      half = half_bits(value->dtype, number);
+      memcpy(at, &half, sizeof half);
+      break;
+    case BURN_DTYPE_I16:
+      memcpy(at, &int16, sizeof int16);
+      break;
     case BURN_DTYPE_F32:
       memcpy(at, &single, sizeof single);
       break;
@@ -49,7 +97,7 @@ static void store_pattern(OpsValue *value, int64_t k) {
     const int64_t number = pattern(i, k);
     const bool is_byte = value->dtype == BURN_DTYPE_U8;
     const int64_t whole = value->dtype == BURN_DTYPE_BOOL ? number % 2 == 0 : is_byte ? number : number - 50;
-    store(value, i, (double)(number - 50) / 25, whole);
+    ops_value_store(value, i, (double)(number - 50) / 25, whole);
   }
 }
 
@@ -58,8 +106,21 @@ double ops_value_load(const OpsValue *value, int64_t i, int64_t *whole) {
   float single = 0;
   double number = 0;
   int32_t int32 = 0;
+  int16_t int16 = 0;
+  uint16_t half = 0;
   *whole = 0;
   switch (value->dtype) {
+    case BURN_DTYPE_F16:
+    case BURN_DTYPE_BF16:
+      memcpy(&half, at, sizeof half);
+      return half_number(value->dtype, half);
+    case BURN_DTYPE_I8:
+      *whole = (signed char)*at;
+      break;
+    case BURN_DTYPE_I16:
+      memcpy(&int16, at, sizeof int16);
+      *whole = int16;
+      break;
     case BURN_DTYPE_F32:
       memcpy(&single, at, sizeof single);
       return (double)single;
@@ -114,7 +175,7 @@ static OpsValue parse(const char *text) {
       const char *start = at;
       const double number = strtod(start, &at);
       if (at == start) fail_msg("%s: %" PRId64 " elements in '%.40s', %" PRId64 " expected", ops_place, i, text, value.count);
-      store(&value, i, number, burn_dtype_kind(value.dtype) == BURN_KIND_FLOAT ? 0 : strtoll(start, NULL, 10));
+      ops_value_store(&value, i, number, burn_dtype_kind(value.dtype) == BURN_KIND_FLOAT ? 0 : strtoll(start, NULL, 10));
     }
   }
   return value;

@@ -30,6 +30,12 @@ void ops_values_free(OpsValue *values, size_t count);
 /* Element i as a double, and exactly in *whole if it is an integer (0 for floats). */
 double ops_value_load(const OpsValue *value, int64_t i, int64_t *whole);
 
+/* Stores element i: `number` into floats, `whole` (its lowest bits) into the others. */
+void ops_value_store(OpsValue *value, int64_t i, double number, int64_t whole);
+
+/* A number as f16 or bf16 has it: nearest, ties to even, too large ones infinite. */
+double ops_value_round(BurnDType dtype, double number);
+
 /* True if the layout means something for one of the values. */
 bool ops_layout_applies(BurnDevice *device, int layout, const OpsValue *values, size_t count);
 

@@ -46,9 +46,16 @@ BURN_API bool burn_device_is_autodiff(const BurnDevice *device);
  * autodiff. Borrowed: it lives as long as `device`. */
 BURN_API BurnDevice *burn_device_inner(BurnDevice *device);
 
-/* Default dtypes of the device, used where BURN_DTYPE_DEFAULT is given. */
+/* Default dtypes of the device, used where BURN_DTYPE_DEFAULT is given: f32 and i64, unless the stack text ("ndarray:float=bf16")
+ * or a call below says otherwise. */
 BURN_API BurnDType burn_device_float_dtype(const BurnDevice *device);
 BURN_API BurnDType burn_device_int_dtype(const BurnDevice *device);
+
+/* Other defaults for what is made from now on, on this device and its inner one; tensors that exist stay as they are. A module
+ * made afterwards has its parameters in the new dtype. INVALID_DTYPE if it is of the wrong kind or the backend cannot compute
+ * in it. Not to be called while other threads make tensors on the device. */
+BURN_API BURN_USE_RESULT BurnStatus burn_device_set_float_dtype(BurnDevice *device, BurnDType dtype);
+BURN_API BURN_USE_RESULT BurnStatus burn_device_set_int_dtype(BurnDevice *device, BurnDType dtype);
 
 /* Waits for all submitted work; reports its first failure. */
 BURN_API BURN_USE_RESULT BurnStatus burn_device_sync(BurnDevice *device);
