@@ -70,7 +70,6 @@ static const struct {
     {"ndarray:=1", INVALID, "'=1' is neither a device number nor key=value"},
     {"ndarray:9999999", INVALID, "'9999999' is neither a device number nor key=value"},
     {"ndarray:1", BURN_STATUS_NOT_FOUND, "open 'ndarray': ndarray: device 1 does not exist, there is only 0"},
-    {"ndarray:float=f16", BURN_STATUS_INVALID_DTYPE, "backend 'ndarray' cannot compute in f16"},
     {"ndarray:float=i64", INVALID, "option float=i64 names no float dtype"},
     {"ndarray:int=f32", INVALID, "option int=f32 names no int dtype"},
     {"ndarray>", INVALID, "backend 'ndarray>': one '>' too many"},
