@@ -142,7 +142,7 @@ DECOMPOSE(silu) { out[0] = burn_build_mul(builder, call->inputs[0], one(builder,
 DECOMPOSE(softplus) {
   const double beta = BURN_ATTRS(softplus, call)->beta.value.f64;
   BurnPrimitive *grown = one(builder, BURN_OP_exp, scaled(builder, call->inputs[0], beta));
-  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, one(builder, BURN_OP_log, plus(builder, grown, 1)), beta);
+  out[0] = burn_build_scalar(builder, BURN_OP_div_scalar, one(builder, BURN_OP_log1p, grown), beta);
 }
 
 /* x (c + 0.044715 c x^2) instead of c (x + 0.044715 x^3): x^3 leaves the range of halves early. c is sqrt(2 / pi). */

@@ -56,6 +56,45 @@ def cast_to(x, dtype):
     return x.astype(dtype)
 
 
+BITS = {"u8": (0, 255), "i8": (-128, 127), "i16": (-32768, 32767), "i32": (-2 ** 31, 2 ** 31 - 1), "i64": (-2 ** 63, 2 ** 63 - 1)}
+DTYPES = {"bool": 1, "u8": 2, "i8": 3, "i16": 4, "i32": 5, "i64": 6, "f16": 7, "bf16": 8, "f32": 9, "f64": 10}
+
+
+def cast_number(x, source, target):
+    """cast_to for one number and dtypes by name."""
+    if target == "bool":
+        return int(x != 0)
+    if target in BITS:
+        low, high = BITS[target]
+        if source.startswith(("f", "b")) and source != "bool":
+            return 0 if math.isnan(x) else high if x >= high else low if x <= low else int(x)
+        return (int(x) - low) % (high - low + 1) + low
+    return half(target, x) if target in ("f16", "bf16") else float(f32(x)) if target == "f32" else float(x)
+
+
+def all_casts():
+    """Every pair with a narrow dtype; the other pairs are in casts()."""
+    floats = [nan, inf, -inf, -0.0, 0.0, 0.4, -0.6, 1.9, -1.9, 127.5, 128, -128.9, -129, 255.7, 300, -5, 32768, -32769, 65504, 65520,
+              1e20, -1e20, 1e-7, 6e-8, -1e-40]
+    # Ties: 2^11 + 1 and + 3 in f16, 2^8 + 1 and + 3 in bf16; halves of the smallest f16; f64 beside a tie, which f32 cannot see.
+    ties = [2049, 2051, 257, 259, 65519, 2 ** -25, 3 * 2 ** -25, 1 + 2 ** -11, 1 + 2 ** -11 + 2 ** -40, 1 + 2 ** -8 - 2 ** -40,
+            2 ** -25 + 2 ** -60, 65520 - 2 ** -20]
+    wholes = [0, 1, -1, 127, -128, 128, 255, 257, -300, 2049, 2051, 32767, -32768, 65519, 65535, -65537, 2 ** 31 - 1, -2 ** 31,
+              2 ** 40 + 1, 2 ** 63 - 1, -2 ** 63]
+    for source, source_number in DTYPES.items():
+        if source in ("f16", "bf16", "f32", "f64"):
+            given = [cast_number(x, "f64", source) for x in floats + ties]
+        else:
+            low, high = BITS.get(source, (0, 1))
+            given = [x for x in wholes if low <= x <= high]
+        for target, target_number in DTYPES.items():
+            narrow = ("i8", "i16", "f16", "bf16")
+            if source not in narrow and target not in narrow:
+                continue
+            wanted = [cast_number(x, source, target) for x in given]
+            case("cast", f"all: {source} to {target}", Typed(source, given), Typed(target, wanted), (target_number,))
+
+
 def casts():
     sources = {"f32": array([nan, inf, -inf, -0.0, 0.4, 1.9, -1.9, 300, -5, 3e9, -3e9, 1e20, 255.7]),
                "f64": array([nan, inf, -inf, -0.0, 0.4, 1.9, -1.9, 300, -5, 3e9, -3e9, 1e20, 0.1], f64),
@@ -67,6 +106,7 @@ def casts():
         for number_, dtype in enumerate(types):
             numbers = {f32: 9, f64: 10, i32: 5, i64: 6, u8: 2, b8: 1}
             case("cast", f"{source} to {NAMES[np.dtype(dtype).name]}", x, cast_to(x, dtype), (numbers[dtype],))
+    all_casts()
     case("int", "f32 truncates", sources["f32"], cast_to(sources["f32"], i64))
     case("int", "bool", BOOL, BOOL.astype(i64))
     case("float", "i64", sources["i64"], cast_to(sources["i64"], f32))

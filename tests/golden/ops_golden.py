@@ -1,5 +1,6 @@
 """ops_golden.py - what the scripts of golden rows share: test patterns, tensors as text, the rows and how they are written."""
 import collections
+import math
 import os
 import numpy as np
 import torch
@@ -35,6 +36,25 @@ class Signed:
         self.text = " ".join([head(array)] + ["-nan" if np.isnan(v) and np.signbit(v) else number(v) for v in array.reshape(-1)])
 
 
+class Typed:
+    """A tensor of a dtype by name: NumPy has no bf16. The numbers are what the dtype holds."""
+
+    def __init__(self, dtype, numbers):
+        self.numbers = list(numbers)
+        self.text = " ".join([f"{dtype}[{len(self.numbers)}]"] + [number(v) for v in self.numbers])
+
+
+def half(dtype, x):
+    """x as f16 or bf16: nearest, ties to even, too large becomes infinite."""
+    mantissa, least, beyond = (10, -14, 65536.0) if dtype == "f16" else (7, -126, 2.0 ** 128)
+    x = float(x)
+    if x == 0 or not math.isfinite(x):
+        return x
+    unit = 2.0 ** (max(math.frexp(x)[1] - 1, least) - mantissa)
+    rounded = round(x / unit) * unit  # dividing by a power of two is exact; round() takes halves to even
+    return math.copysign(inf if abs(rounded) >= beyond else abs(rounded), x)
+
+
 class Digest:
     """An expected tensor of which only two weighted sums are kept."""
 
@@ -64,7 +84,7 @@ def number(x, digits=None):
 def text_of(x, digits=None):
     if x is None:
         return "-"
-    if isinstance(x, (Pattern, Signed)):
+    if isinstance(x, (Pattern, Signed, Typed)):
         return x.text
     if isinstance(x, Digest):
         return x.text()
@@ -85,7 +105,7 @@ def literal(text):
 
 
 def digits_of(x, tolerance):
-    if tolerance == EXACT or isinstance(x, (Pattern, Digest)) or not np.issubdtype(x.dtype, np.floating):
+    if tolerance == EXACT or isinstance(x, (Pattern, Digest, Typed)) or not np.issubdtype(x.dtype, np.floating):
         return None
     return 8 if x.dtype == f32 else 17 if tolerance[0] < 1e-14 else 15
 
