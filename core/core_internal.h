@@ -184,6 +184,8 @@ struct BurnDevice {
 void burn__device_retain(BurnDevice *device);
 void burn__device_release(BurnDevice *device);
 /* Status of a device that failed, with its own message however old; BURN_OK if it works. */
+/* Of positions that ops return: the device's default int dtype, but i64 if that is narrower than i32. */
+BurnDType burn__device_index_dtype(const BurnDevice *device);
 BurnStatus burn__device_status(const BurnDevice *device);
 
 struct BurnTensor {

@@ -185,6 +185,11 @@ BurnDevice *burn_device_inner(BurnDevice *device) { return device && device->inn
 BurnDType burn_device_float_dtype(const BurnDevice *device) { return device ? device->float_dtype : BURN_DTYPE_F32; }
 BurnDType burn_device_int_dtype(const BurnDevice *device) { return device ? device->int_dtype : BURN_DTYPE_I64; }
 
+BurnDType burn__device_index_dtype(const BurnDevice *device) {
+  const BurnDType dtype = burn_device_int_dtype(device);
+  return burn_dtype_bytes(dtype) < 4 ? BURN_DTYPE_I64 : dtype;
+}
+
 static BurnStatus check_default(const BurnDevice *device, const char *function, BurnDType dtype, uint32_t kind) {
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return status;

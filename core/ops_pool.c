@@ -19,7 +19,7 @@ BurnTensor *burn_max_pool2d(BurnTensor *x, BurnPool2dOptions options) {
 
 BurnTensor *burn_max_pool2d_with_indices(BurnTensor *x, BurnPool2dOptions options, BurnTensor **indices) {
   BurnTensor *out[2];
-  const BurnAttr index_dtype = burn_attr_dtype(burn_device_int_dtype(burn_tensor_device(x)));
+  const BurnAttr index_dtype = burn_attr_dtype(burn__device_index_dtype(burn_tensor_device(x)));
   pool(BURN_OP_max_pool2d_with_indices, x, &options, index_dtype, POOL_ATTRS, out, 2);
   *indices = out[1];
   return out[0];

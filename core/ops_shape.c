@@ -42,7 +42,7 @@ static BurnTensor *arg(uint32_t op, BurnTensor *x, int dim) {
   const char *name = burn__op_name(op);
   const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
   if (status != BURN_OK) return fail(x, name, status);
-  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_dtype(x->device->int_dtype)};
+  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_dtype(burn__device_index_dtype(x->device))};
   return burn__apply(op, &x, 1, attrs, 2);
 }
 BurnTensor *burn_argmax(BurnTensor *x, int dim) { return arg(BURN_OP_argmax, x, dim); }

@@ -17,7 +17,7 @@ static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool 
     burn__tensor_take(x, user);
     return;
   }
-  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_bool(descending), burn_attr_dtype(x->device->int_dtype)};
+  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_bool(descending), burn_attr_dtype(burn__device_index_dtype(x->device))};
   burn__apply_outputs(op, &x, 1, attrs, 3, out, count);
 }
 

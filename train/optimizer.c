@@ -104,21 +104,30 @@ static void put_back(BurnParam *param, BurnTensor *value, BurnDevice *device, bo
   param->value = leaf ? burn_require_grad(value) : value;
 }
 
+/* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the square
+ * of a small gradient is 0; so steps are computed in f32 and states are kept in it. Takes x. */
+static BurnTensor *without_halves(BurnTensor *x) {
+  const BurnDType dtype = burn_dtype(x);
+  return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
+}
+
 static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state, BurnTensor *gradient, BurnParam *param) {
   const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
   BurnStatus status = check_step(rule, state, gradient, param->value);
+  BurnDType dtype;
   BurnTensor *value;
   size_t t;
   if (status != BURN_OK) {
     burn_drop(gradient);
     return status;
   }
-  value = burn_inner(param->value);
+  dtype = burn_dtype(param->value);
+  value = without_halves(burn_inner(param->value));
   for (t = 0; t < BURN_STATE_TENSORS; t++) state->tensors[t] = moved_like(state->tensors[t], value);
   value = rule->step(step->optimizer->config, state, value, moved_like(gradient, value), step->learning_rate);
-  put_back(param, value, device, leaf);
+  put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
   status = burn_tensor_status(param->value);
   for (t = 0; t < BURN_STATE_TENSORS && status == BURN_OK; t++) {
     if (state->tensors[t]) status = burn_tensor_status(state->tensors[t]);

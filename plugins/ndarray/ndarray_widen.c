@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Ops whose kernels take narrow dtypes of these kinds. Those with a loop for the dtype in NdKernels need no row. What adds
- * several numbers in one place rounds halves once, in the end: select_add and scatter_add are widened for them. */
+ * several numbers in one place rounds halves once, in the end: select_assign and scatter are widened for them. */
 typedef struct Native {
   uint32_t op, kinds;
 } Native;
@@ -24,7 +24,7 @@ static const Native natives[] = {
     {BURN_OP_embedding, BURN_KIND_ANY},      {BURN_OP_triu, BURN_KIND_ANY},             {BURN_OP_tril, BURN_KIND_ANY},
     {BURN_OP_mask_where, BURN_KIND_ANY},     {BURN_OP_mask_fill, BURN_KIND_ANY},        {BURN_OP_sum, BURN_KIND_NUMERIC},
     {BURN_OP_sum_dim, BURN_KIND_NUMERIC},    {BURN_OP_mean, BURN_KIND_NUMERIC},         {BURN_OP_mean_dim, BURN_KIND_NUMERIC},
-    {BURN_OP_select_add, BURN_KIND_INT},     {BURN_OP_scatter_add, BURN_KIND_INT},
+    {BURN_OP_select_assign, BURN_KIND_INT},     {BURN_OP_scatter, BURN_KIND_INT},
 };
 
 static BurnDType wide_dtype(BurnDType dtype) {

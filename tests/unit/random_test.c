@@ -124,7 +124,7 @@ static void for_all(void (*one)(BurnDevice *device, BurnRandomState state, int64
   }
 }
 
-static float found_f32[MOST];
+static float found_f32[MOST], kept_f32[MOST];
 static double found_f64[MOST];
 static int64_t found_i64[MOST];
 
@@ -149,6 +149,34 @@ static void one_uniform_f32(BurnDevice *device, BurnRandomState state, int64_t c
   }
 }
 
+/* A half as f32 has it, by arithmetic: to nearest, ties to even. Normal numbers only. */
+static float round_half(float x, int mantissa) {
+  int exponent = 0;
+  (void)frexpf(x, &exponent);
+  const float unit = ldexpf(1.0f, exponent - 1 - mantissa);
+  return x == 0 ? x : nearbyintf(x / unit) * unit;
+}
+
+/* Neither low nor high is a half. */
+static void one_uniform_half(BurnDevice *device, BurnRandomState state, int64_t count) {
+  static const struct {
+    BurnDType dtype;
+    int mantissa;
+  } halves[] = {{BURN_DTYPE_F16, 10}, {BURN_DTYPE_BF16, 7}};
+  for (size_t k = 0; k < 2; k++) {
+    const float low = round_half(0.1f, halves[k].mantissa), high = round_half(0.3f, halves[k].mantissa);
+    burn_device_set_random_state(device, state);
+    read_f32(burn_random_uniform(device, BURN_SHAPE(count), halves[k].dtype, 0.1, 0.3), count);
+    for (int64_t i = 0; i < count; i++) {
+      float expected = round_half(uniform_f32(state, i, low, high), halves[k].mantissa);
+      if (expected >= high) expected = low;
+      if (memcmp(&found_f32[i], &expected, sizeof expected) == 0) continue;
+      fail_msg("%s, seed %" PRIx64 ": element %" PRId64 " is %.9g, expected %.9g", burn_dtype_name(halves[k].dtype), state.seed,
+               i, (double)found_f32[i], (double)expected);
+    }
+  }
+}
+
 static void one_uniform_f64(BurnDevice *device, BurnRandomState state, int64_t count) {
   read_f64(burn_random_uniform(device, BURN_SHAPE(count), BURN_DTYPE_F64, 10, 10.5), count);
   for (int64_t i = 0; i < count; i++) {
@@ -163,8 +191,9 @@ static void one_uniform_int(BurnDevice *device, BurnRandomState state, int64_t c
   static const struct {
     BurnDType dtype;
     int64_t low, high;
-  } ranges[] = {{BURN_DTYPE_I32, -7, 100}, {BURN_DTYPE_I64, -5000000000, -705032704}, {BURN_DTYPE_U8, 3, 256}};
-  for (size_t r = 0; r < 3; r++) {
+  } ranges[] = {{BURN_DTYPE_I32, -7, 100}, {BURN_DTYPE_I64, -5000000000, -705032704}, {BURN_DTYPE_U8, 3, 256},
+                {BURN_DTYPE_I8, -128, 128}, {BURN_DTYPE_I16, -30000, 20000}};
+  for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
     burn_device_set_random_state(device, state);
     read_i64(burn_random_uniform(device, BURN_SHAPE(count), ranges[r].dtype, (double)ranges[r].low, (double)ranges[r].high),
              count);
@@ -180,12 +209,15 @@ static void one_uniform_int(BurnDevice *device, BurnRandomState state, int64_t c
 
 static void one_bernoulli(BurnDevice *device, BurnRandomState state, int64_t count) {
   static const double probabilities[] = {0, 0.3, 1};
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BOOL, BURN_DTYPE_I64};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_F16,
+                                     BURN_DTYPE_BF16, BURN_DTYPE_I8, BURN_DTYPE_I16};
   for (size_t p = 0; p < 3; p++) {
-    burn_device_set_random_state(device, state);
-    read_i64(burn_random_bernoulli(device, BURN_SHAPE(count), dtypes[p], probabilities[p]), count);
-    for (int64_t i = 0; i < count; i++) {
-      assert_int_equal(found_i64[i], (double)word(state, i) < floor(probabilities[p] * 4294967296.0 + 0.5));
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+      burn_device_set_random_state(device, state);
+      read_i64(burn_random_bernoulli(device, BURN_SHAPE(count), dtypes[d], probabilities[p]), count);
+      for (int64_t i = 0; i < count; i++) {
+        assert_int_equal(found_i64[i], (double)word(state, i) < floor(probabilities[p] * 4294967296.0 + 0.5));
+      }
     }
   }
 }
@@ -200,6 +232,14 @@ static void one_normal(BurnDevice *device, BurnRandomState state, int64_t count)
     assert_true(fabs((double)found_f32[i] - (double)expected) <= 1e-6 * (1 + fabs((double)expected)));
   }
   assert_true(differ <= 1);
+  for (int half = 0; half < 2; half++) { /* the f32 numbers, rounded */
+    burn_device_set_random_state(device, state);
+    read_f32(burn_random_normal(device, BURN_SHAPE(count), BURN_DTYPE_F32, 5, 0.5), count);
+    memcpy(kept_f32, found_f32, (size_t)count * sizeof *kept_f32);
+    burn_device_set_random_state(device, state);
+    read_f32(burn_random_normal(device, BURN_SHAPE(count), half ? BURN_DTYPE_BF16 : BURN_DTYPE_F16, 5, 0.5), count);
+    for (int64_t i = 0; i < count; i++) assert_true(found_f32[i] == round_half(kept_f32[i], half ? 7 : 10));
+  }
   burn_device_set_random_state(device, state);
   read_f64(burn_random_normal(device, BURN_SHAPE(count), BURN_DTYPE_F64, -3, 0.25), count);
   for (int64_t i = 0; i < count; i++) assert_true(fabs(found_f64[i] - normal(state, i, -3, 0.25)) <= 4e-15);
@@ -215,6 +255,7 @@ static void one_dropout(BurnDevice *device, BurnRandomState state, int64_t count
 }
 
 static void test_uniform_f32(void **state) { (void)state, for_all(one_uniform_f32); }
+static void test_uniform_half(void **state) { (void)state, for_all(one_uniform_half); }
 static void test_uniform_f64(void **state) { (void)state, for_all(one_uniform_f64); }
 static void test_uniform_int(void **state) { (void)state, for_all(one_uniform_int); }
 static void test_bernoulli(void **state) { (void)state, for_all(one_bernoulli); }
@@ -330,6 +371,7 @@ int main(void) {
       cmocka_unit_test(test_philox_known_answers),
       cmocka_unit_test(test_burn_philox_is_philox),
       cmocka_unit_test(test_uniform_f32),
+      cmocka_unit_test(test_uniform_half),
       cmocka_unit_test(test_uniform_f64),
       cmocka_unit_test(test_uniform_int),
       cmocka_unit_test(test_bernoulli),

@@ -47,7 +47,7 @@ BURN_API bool burn_device_is_autodiff(const BurnDevice *device);
 BURN_API BurnDevice *burn_device_inner(BurnDevice *device);
 
 /* Default dtypes of the device, used where BURN_DTYPE_DEFAULT is given: f32 and i64, unless the stack text ("ndarray:float=bf16")
- * or a call below says otherwise. */
+ * or a call below says otherwise. Positions (argmax ..) are i64 where the int dtype is narrower than i32. */
 BURN_API BurnDType burn_device_float_dtype(const BurnDevice *device);
 BURN_API BurnDType burn_device_int_dtype(const BurnDevice *device);
 

@@ -1,5 +1,6 @@
 /* optimizer.h - optimizers as mappers over modules, with state by parameter id. Formulas and defaults are Burn's, which are
- * not always PyTorch's (epsilon 1e-5, dampening 0.1, AdamW decay 1e-4).
+ * not always PyTorch's (epsilon 1e-5, dampening 0.1, AdamW decay 1e-4). Parameters of f16 and bf16 are updated in f32 and rounded
+ * once; their state (moments, velocity) is kept in f32.
  *
  *   status = burn_train_step(optimizer, burn_module(Mlp, &mlp), loss, 1e-3);         backward, link, update
  *
