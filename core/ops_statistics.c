@@ -12,6 +12,12 @@ static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **m
     return fail_all(&x, 1, user, status);
   }
   const int64_t count = burn_dim(x, dim);
+  const BurnDType dtype = burn_dtype(x);
+  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) { /* squares of 256 and more are too large for f16 */
+    BurnTensor *wide = variance(burn_cast(x, BURN_DTYPE_F32), dim, less, mean, user);
+    *mean = burn_cast(*mean, dtype);
+    return burn_cast(wide, dtype);
+  }
   *mean = burn_mean_dim(burn_clone(x), dim);
   BurnTensor *total = burn_sum_dim(burn_square(burn_sub(x, burn_clone(*mean))), dim);
   return burn_div_scalar(total, (double)(count - less));

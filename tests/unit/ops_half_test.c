@@ -461,6 +461,33 @@ static void test_training(void **state) {
   }
 }
 
+#define ONE_FIELDS(X) X(BurnParam, weight, "[1]")
+BURN_MODULE(One, ONE_FIELDS);
+
+/* Where 40 steps of Adam with gradients of 0.001 and less take a weight from 1. */
+static double walk(BurnDType dtype) {
+  BurnDevice *device = burn_device_open_training("ndarray");
+  BurnOptimizer *optimizer = burn_adam_create(NULL);
+  One one = {burn_param(filled(device, dtype, 1, 1))};
+  for (int step = 0; step < 40; step++) {
+    BurnTensor *loss = burn_mul_scalar(burn_param_value(&one.weight), step < 20 ? 1e-3 : 2.5e-4);
+    check(burn_train_step(optimizer, burn_module(One, &one), burn_sum(loss), 0.0625));
+  }
+  assert_int_equal(burn_dtype(one.weight.value), dtype);
+  const double last = scalar(burn_param_value(&one.weight));
+  burn_optimizer_destroy(optimizer);
+  One_release(&one);
+  close_device(device);
+  return last;
+}
+
+/* Squares of such gradients are 0 in f16, and a moment of bf16 times 0.999 is itself: only state in f32 follows. */
+static void test_optimizer_state(void **state) {
+  (void)state;
+  const double single = walk(BURN_DTYPE_F32), f16 = walk(BURN_DTYPE_F16), bf16 = walk(BURN_DTYPE_BF16);
+  if (fabs(f16 - single) > 0.02 || fabs(bf16 - single) > 0.1) fail_msg("f32 %g, f16 %g, bf16 %g", single, f16, bf16);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_half_converts),
@@ -474,6 +501,7 @@ int main(void) {
       cmocka_unit_test(test_gradients),
       cmocka_unit_test(test_network_gradients),
       cmocka_unit_test(test_training),
+      cmocka_unit_test(test_optimizer_state),
   };
   return cmocka_run_group_tests_name("narrow dtypes", tests, NULL, NULL);
 }

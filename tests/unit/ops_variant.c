@@ -52,6 +52,16 @@ static bool value_fits(BurnDType narrow, const OpsValue *value) {
   return true;
 }
 
+static bool same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+static bool same_numbers(const OpsValue *a, const OpsValue *b) {
+  int64_t first, second;
+  for (int64_t i = 0; i < a->count; i++) {
+    if (!same_number(ops_value_load(a, i, &first), ops_value_load(b, i, &second))) return false;
+  }
+  return true;
+}
+
 static OpsValue converted(const OpsValue *value, BurnDType dtype) {
   OpsValue result = *value;
   result.dtype = dtype;
@@ -80,11 +90,16 @@ bool ops_variant_make(BurnDType narrow, const OpsGolden *golden, const OpsValue 
   variant->narrow = narrow;
   variant->wide = wide;
   variant->input_count = input_count;
+  variant->exact = true;
+  for (size_t i = 0; i < number_count; i++) {
+    if (!same_number(ops_variant_number(variant, numbers[i]), numbers[i])) variant->exact = false;
+  }
   for (size_t i = 0; i < input_count; i++) {
     variant->inputs[i] = variant->rounded[i] = inputs[i];
     if (inputs[i].absent) continue;
     variant->inputs[i] = converted(&inputs[i], inputs[i].dtype == wide ? narrow : inputs[i].dtype);
     variant->rounded[i] = converted(&variant->inputs[i], inputs[i].dtype);
+    if (!same_numbers(&variant->rounded[i], &inputs[i])) variant->exact = false;
   }
   snprintf(variant->name, sizeof variant->name, "%s, in %s", golden->name, burn_dtype_name(narrow));
   variant->golden = *golden;
@@ -115,13 +130,11 @@ static bool has_several_steps(const char *op) {
   return false;
 }
 
-void ops_variant_narrow(OpsVariant *variant, OpsValue *value) {
-  if (value->dtype != variant->wide) return;
+OpsValue ops_variant_narrow(OpsVariant *variant, const OpsValue *value) {
+  if (value->dtype != variant->wide) return converted(value, value->dtype);
   for (int64_t i = 0; i < value->count && has_several_steps(variant->golden.op); i++) {
     int64_t whole;
     variant->golden.absolute = fmax(variant->golden.absolute, variant->golden.relative * fabs(ops_value_load(value, i, &whole)));
   }
-  const OpsValue result = converted(value, variant->narrow);
-  free(value->data);
-  *value = result;
+  return converted(value, variant->narrow);
 }

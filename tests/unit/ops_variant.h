@@ -1,8 +1,9 @@
 /* ops_variant.h - golden rows again in narrow dtypes: float rows in f16 and bf16, integer rows in i8 and i16.
  *
- * The inputs are rounded to the narrow dtype. What is expected comes from the same row in its own dtype on those rounded
- * inputs (its golden values have shown that this is right), rounded once. So a narrow op may be off by its last digit, but not
- * by what the rounding of the inputs does to the result, and floor, argmax and comparisons need no exception. */
+ * The inputs are rounded to the narrow dtype. If that changes none (integers; few floats), the golden values are expected. Else
+ * what is expected comes from the same row in its own dtype on the rounded inputs (that this is right, its golden values have
+ * shown), rounded once. So a narrow op may be off by its last digit, but not by what the rounding of the inputs does to the
+ * result, and floor, argmax and comparisons need no exception. */
 #ifndef BURN_OPS_VARIANT_H
 #define BURN_OPS_VARIANT_H
 
@@ -17,6 +18,7 @@ typedef struct OpsVariant {
   OpsValue inputs[OPS_MOST_TENSORS];  /* in the narrow dtype */
   OpsValue rounded[OPS_MOST_TENSORS]; /* the same numbers in the wide one */
   size_t input_count;
+  bool exact;       /* rounding changed neither inputs nor numbers */
   OpsGolden golden; /* with the tolerance that the dtype allows */
   char name[128];
 } OpsVariant;
@@ -30,7 +32,7 @@ void ops_variant_free(OpsVariant *variant);
 /* A number of the row, as a scalar of the narrow dtype. */
 double ops_variant_number(const OpsVariant *variant, double number);
 
-/* Turns a result of the wide run into what the narrow run has to give. May widen the tolerance by the size of the result. */
-void ops_variant_narrow(OpsVariant *variant, OpsValue *value);
+/* A result of the wide row as the narrow one has to give it; a copy. May widen the tolerance by the size of the result. */
+OpsValue ops_variant_narrow(OpsVariant *variant, const OpsValue *value);
 
 #endif
