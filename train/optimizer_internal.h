@@ -14,8 +14,8 @@ typedef struct BurnOptimizerState {
 } BurnOptimizerState;
 
 /* One update. Takes param and gradient, which have one shape, dtype and (inner) device; state tensors that are present have the
- * same. The dtype is that of the parameter, but f32 for f16 and bf16. Returns the new param and replaces the state's tensors; failures travel in any of them. To work in place, a step gives
- * its tensors away instead of cloning them. */
+ * same. The dtype is that of the parameter, but f32 for f16 and bf16. Returns the new param and replaces the state's tensors;
+ * failures travel in any of them. To work in place, a step gives its tensors away instead of cloning them. */
 typedef BurnTensor *(*BurnOptimizerStep)(const void *config, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
                                          double learning_rate);
 
