@@ -65,7 +65,7 @@ BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
 /* The same with info given: a copy of the op's with another name lets a composed function fail under its own. */
 BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
-enum { BURN__MAX_ATTRS = 12, BURN__MOST_INPUTS = 8 /* of an op without a list */ };
+enum { BURN__MAX_ATTRS = 12 };
 /* Room for the attributes of a call that lacks some. */
 typedef struct BurnAttrRoom {
   BurnAttr attrs[BURN__MAX_ATTRS];

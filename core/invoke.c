@@ -103,7 +103,7 @@ static bool computes_in_halves(const BurnOpCall *call) {
   const BurnOpInfo *info = burn__op_info(call->op);
   bool any = false;
   if (!(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE | BURN_TRAIT_COMPUTE))) return false;
-  if (info->takes_list || call->input_count > BURN__MOST_INPUTS) return false;
+  if (info->takes_list || call->input_count > BURN_MAX_FIXED_INPUTS) return false;
   for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && is_half(call->inputs[i]->dtype));
   return any;
 }
@@ -112,7 +112,7 @@ static bool computes_in_halves(const BurnOpCall *call) {
  * flow through them. */
 static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *builder, const BurnOpCall *call,
                              BurnPrimitive **results) {
-  BurnPrimitive *inputs[BURN__MOST_INPUTS];
+  BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   BurnOpCall wide = *call;
   for (uint32_t i = 0; i < call->input_count; i++) {

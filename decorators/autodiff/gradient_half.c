@@ -7,7 +7,7 @@
 
 #include "autodiff_internal.h"
 
-enum { MOST_TENSORS = 8 };
+enum { MOST_TENSORS = BURN_MAX_FIXED_INPUTS };
 
 /* Half-precision tensors of a node in f32, the others as they are. */
 typedef struct Widened {
