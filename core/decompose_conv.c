@@ -1,6 +1,6 @@
 /* decompose_conv.c - convolutions of volumes through those of planes, and windows as columns.
  *
- * Windows are cut out with `select` at computed indices and put back with `select_add`: elements only move, so infinities and
+ * Windows are cut out with `select` at computed indices and put back with `select_assign`: elements only move, so infinities and
  * NaN stay where they are, and the gradient of each is the other. Halves are added in f32. */
 #include "decompose_internal.h"
 

@@ -149,6 +149,8 @@ static BurnTensor *cfft_parts(BurnTensor *re, BurnTensor *im) {
   BurnTensor *imaginary = NULL;
   BurnTensor *real = burn_cfft(re, im, 1, 0, &imaginary);
   return beside(real, imaginary);
+}
+
 /* Quantized integers with one scale, or with one per block. Takes the scales. */
 static BurnQuantTensor quantized(int64_t rows, int64_t columns, int64_t seed, BurnTensor *scales) {
   int8_t values[ELEMENT_LIMIT];

@@ -52,7 +52,7 @@ static inline BurnStatus burn_builder_end(BurnBuilder *b) {
 static inline BurnStatus burn_builder_finish(BurnBuilder *b, const BurnOpCall *call, BurnPrimitive *const *results) {
   uint32_t i;
   for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
-    if (!results[i]) b->status = b->host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "a decomposition gave no result");
+    if (!results[i]) b->status = (b->host->fail)(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "a decomposition gave no result");
   }
   for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
     b->backend->retain(b->backend->self, results[i]);
