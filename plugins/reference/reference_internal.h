@@ -41,7 +41,10 @@ struct ReferenceRow {
 /* The rows, family by family; each list ends with op 0. */
 extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], reference_move_rows[], reference_compute_rows[];
 
-/* -- reference_tensor.c ------------------------------------------------------------------------------------------------ */
+/* What becomes of an element where a value is put, by the attribute `update`: the functions of these rows. */
+extern const ReferenceRow reference_updates[BURN_UPDATE_LIMIT];
+
+/* -- reference_tensor.c --------------------------------------------------------------------------------------------------- */
 
 /* A new tensor of zeros with one reference; NULL when there is no memory. */
 BurnPrimitive *reference_new(Reference *reference, const BurnTensorDesc *desc);

@@ -135,18 +135,18 @@ static BurnStatus pick(const ReferenceRun *run) {
 }
 
 /* One value joined into the wide copy of x. */
-static void update(BurnPrimitive *wide, int64_t place, const BurnPrimitive *values, int64_t i) {
+static void update(const ReferenceRow *rule, BurnPrimitive *wide, int64_t place, const BurnPrimitive *values, int64_t i) {
   if (reference_is_float(values)) {
-    reference_put_real(wide, place, reference_get_real(wide, place) + reference_get_real(values, i));
+    reference_put_real(wide, place, rule->real(reference_get_real(wide, place), reference_get_real(values, i)));
   } else {
-    const uint64_t sum = (uint64_t)reference_get_whole(wide, place) + (uint64_t)reference_get_whole(values, i);
-    reference_put_whole(wide, place, (int64_t)sum);
+    reference_put_whole(wide, place, rule->whole(reference_get_whole(wide, place), reference_get_whole(values, i)));
   }
 }
 
 static BurnStatus put(const ReferenceRun *run) {
   const BurnPrimitive *x = run->call->inputs[0], *values = run->call->inputs[2];
   const int64_t picks = values->shape[run->call->attrs[0].value.i64];
+  const ReferenceRow *rule = &reference_updates[run->call->attrs[1].value.i64];
   BurnPrimitive *wide = reference_wide(run->reference, x);
   if (!wide) return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory for the sums");
   for (int64_t i = 0, count = burn_primitive_count(x); i < count; i++) {
@@ -157,7 +157,7 @@ static BurnStatus put(const ReferenceRun *run) {
   for (int64_t i = 0, count = burn_primitive_count(values); i < count && status == BURN_OK; i++) {
     int64_t place;
     status = find(run, i, picks, &place);
-    if (status == BURN_OK) update(wide, place, values, i);
+    if (status == BURN_OK) update(rule, wide, place, values, i);
   }
   reference_narrow(run->reference, wide, run->out[0]);
   return status;
