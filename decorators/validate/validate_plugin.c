@@ -250,6 +250,8 @@ static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
 static BurnStatus BURN_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                           uint32_t owner, BurnBackend *out) {
   (void)owner; /* tensors stay those of the layer below */
+  const BurnStatus checked = burn_plugin_check_open(host, out, "validate");
+  if (checked != BURN_OK) return checked;
   Validate *validate = host->allocate(sizeof *validate);
   if (!validate) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   memset(validate, 0, sizeof *validate);

@@ -93,6 +93,8 @@ static void fill_rows(Reference *reference) {
 
 static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
                                         BurnBackend *out) {
+  const BurnStatus checked = burn_plugin_check_open(host, out, "reference");
+  if (checked != BURN_OK) return checked;
   (void)options; /* there are none: the host refuses what nobody asks for */
   if (index != 0) {
     char message[64];

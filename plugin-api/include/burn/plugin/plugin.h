@@ -46,8 +46,9 @@ typedef struct BurnProbe {
 static inline BurnStatus burn_plugin_check_open(const BurnHost *host, const BurnBackend *out, const char *name) {
   if (host->struct_size < sizeof(BurnHost)) return BURN_STATUS_INCOMPATIBLE; /* too old even to be asked for a message */
   if (out->struct_size >= sizeof(BurnBackend)) return BURN_OK;
-  return host->annotate( /* "fail" is a macro of cmocka, hence the brackets */
-      (host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, "the host's table of functions is too short: update Burn"), name);
+  return host->annotate((host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, /* fail is a macro of cmocka */
+                                     "the host's table of functions is too short: update Burn"),
+                        name);
 }
 
 /* Interface "burn.backend", version 1. */
