@@ -124,20 +124,13 @@ static double order(int64_t a, double b) {
   return floor(b) < b ? -1 : 0;
 }
 
-/* The number in the dtype of x, which is what floats are compared with. */
-static double in_dtype_of(const BurnPrimitive *x, double value) {
-  double room = 0;
-  BurnPrimitive one = {.dtype = x->dtype, .buffer = &room};
-  reference_put_real(&one, 0, value);
-  return reference_get_real(&one, 0);
-}
-
 static BurnStatus scalar(const ReferenceRun *run) {
   const BurnPrimitive *x = run->call->inputs[0];
   BurnPrimitive *out = run->out[0];
   const ReferenceRow *row = run->row;
   const double value = run->call->attrs[0].value.f64;
-  const double real = row->detail == EXACT && reference_is_float(x) ? in_dtype_of(x, value) : value;
+  /* floats are compared with a number of their own dtype */
+  const double real = row->detail == EXACT && reference_is_float(x) ? reference_round(x->dtype, value) : value;
   const bool is_bound = row->detail != BOUND || !isnan(value);
   const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, value);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {

@@ -26,10 +26,12 @@ static uint32_t word(const ReferenceRun *run, int64_t i) {
   return burn_random_word((uint64_t)attrs[2].value.i64, (uint64_t)attrs[3].value.i64, (uint64_t)i);
 }
 
-static double uniform_f32(uint32_t word_of_element, float low, float high) {
+/* f32 and halves; low and high are numbers of the dtype. */
+static double uniform_f32(BurnDType dtype, uint32_t word_of_element, float low, float high) {
   const float scaled = burn_random_unit_f32(word_of_element) * (high - low);
   const float sum = low + scaled;
-  return (double)(sum < high ? sum : low);
+  const double rounded = reference_round(dtype, (double)(sum < high ? sum : low));
+  return rounded < (double)high ? rounded : (double)low;
 }
 
 static double uniform_f64(uint32_t word_of_element, double low, double high) {
@@ -53,7 +55,8 @@ static BurnStatus random_uniform(const ReferenceRun *run) {
     if (out->dtype == BURN_DTYPE_F64) {
       reference_put_real(out, i, uniform_f64((uint32_t)bits, low, high));
     } else if (reference_is_float(out)) {
-      reference_put_real(out, i, uniform_f32((uint32_t)bits, (float)low, (float)high));
+      const float least = (float)reference_round(out->dtype, low), end = (float)reference_round(out->dtype, high);
+      reference_put_real(out, i, uniform_f32(out->dtype, (uint32_t)bits, least, end));
     } else {
       reference_put_whole(out, i, (int64_t)((uint64_t)first + scaled));
     }

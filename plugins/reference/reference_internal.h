@@ -65,6 +65,9 @@ void reference_copy(BurnPrimitive *to, int64_t to_index, const BurnPrimitive *fr
 
 static inline bool reference_is_float(const BurnPrimitive *x) { return burn_dtype_kind(x->dtype) == BURN_KIND_FLOAT; }
 
+/* The value that an element of a float dtype takes. */
+double reference_round(BurnDType dtype, double value);
+
 /* Reals toward zero, saturated to an integer dtype; NaN is 0. */
 int64_t reference_saturate(BurnDType dtype, double value);
 

@@ -165,6 +165,13 @@ void reference_put_real(BurnPrimitive *x, int64_t i, double value) {
   }
 }
 
+double reference_round(BurnDType dtype, double value) {
+  double room = 0;
+  BurnPrimitive element = {.dtype = dtype, .buffer = &room};
+  reference_put_real(&element, 0, value);
+  return reference_get_real(&element, 0);
+}
+
 int64_t reference_saturate(BurnDType dtype, double value) {
   const uint32_t bits = 8 * burn_dtype_bytes(dtype);
   const bool is_signed = dtype != BURN_DTYPE_U8 && dtype != BURN_DTYPE_BOOL;
