@@ -43,10 +43,6 @@ guide_part() {
   new_folder "$1"
   awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$prefix/share/burn/guide/$1.md" >commands
   [ "$(wc -l <commands)" -ge 8 ] || fail "the guide has lost its commands"
-  if ! burn help | grep -q '^  conform '; then
-    echo "burn conform is not in this build: the lines with it are left out"
-    sed -i '/burn conform/d; s/^ctest .*/& -E conform/' commands
-  fi
   sh -eux ./commands || fail "a command of the guide page $1.md"
   cd demo
   old='my_(decorator|kernels)|My(Decorator|Kernels)|MY_(DECORATOR|KERNELS)|reference_|REFERENCE_|Reference[A-Z ]|"reference'

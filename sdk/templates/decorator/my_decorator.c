@@ -68,6 +68,8 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
                                     BurnBackend *out) {
   (void)options; /* there are none: host->option(options, "key") would read my_decorator:key=value */
   (void)owner;   /* for layers with tensors of their own */
+  const BurnStatus checked = burn_plugin_check_open(host, out, "my_decorator"); /* a host older than these headers? */
+  if (checked != BURN_OK) return checked;
   MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
   if (!my) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "my_decorator: no memory");
   memset(my, 0, sizeof *my);
