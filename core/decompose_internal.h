@@ -23,7 +23,7 @@ static inline BurnPrimitive *masked(BurnBuilder *b, BurnPrimitive *x, BurnPrimit
   return burn_build(b, BURN_OP_mask_fill, 2, inputs, 1, &attr);
 }
 static inline BurnPrimitive *flat(BurnBuilder *b, BurnPrimitive *x) {
-  const int64_t count = burn_primitive_count(x);
+  const int64_t count = x ? burn_primitive_count(x) : 0; /* NULL after an earlier failure */
   return burn_build_reshape(b, x, &count, 1);
 }
 static inline BurnPrimitive *arange(BurnBuilder *b, int64_t count, int64_t start) {
