@@ -127,6 +127,15 @@ static BurnTensor *two_sided(BurnTensor *bins, int64_t n, double sign) {
   return burn_cat((BurnTensor *const[]){bins, mirrored}, 2, 2);
 }
 
+/* Halves are transformed in f32: their sums of windows would underflow and their bins lose digits. Casts x and window, if there is
+ * one, and returns true if that was needed. */
+static bool widen(BurnTensor **x, BurnTensor **window) {
+  if (burn_dtype_bytes(burn_dtype(*x)) >= 4) return false;
+  *x = burn_cast(*x, BURN_DTYPE_F32);
+  if (*window) *window = burn_cast(*window, BURN_DTYPE_F32);
+  return true;
+}
+
 BurnTensor *burn_stft(BurnTensor *x, BurnTensor *window, BurnStftOptions options) {
   BurnTensor *const both[] = {x, window};
   BurnStatus status = check_options("stft", &options, x, window, 2);
@@ -136,6 +145,8 @@ BurnTensor *burn_stft(BurnTensor *x, BurnTensor *window, BurnStftOptions options
                        (long long)options.n_fft, options.center ? ", centred," : "", (long long)least);
   }
   if (status != BURN_OK) return fail_all(both, 2, "stft", status);
+  const BurnDType dtype = burn_dtype(x);
+  if (widen(&x, &window)) return burn_cast(burn_stft(x, window, options), dtype);
   BurnTensor *imaginary = NULL;
   window = whole_window(window, &options, burn_tensor_device(x), burn_dtype(x));
   BurnTensor *real = burn_rfft(burn_mul(framed(x, &options), window), 2, options.n_fft, &imaginary);
@@ -185,6 +196,8 @@ BurnTensor *burn_istft(BurnTensor *x, BurnTensor *window, int64_t length, BurnSt
   BurnStatus status = check_options("istft", &options, x, window, 4);
   if (status == BURN_OK) status = check_bins(x, length, &options);
   if (status != BURN_OK) return fail_all(both, 2, "istft", status);
+  const BurnDType dtype = burn_dtype(x);
+  if (widen(&x, &window)) return burn_cast(burn_istft(x, window, length, options), dtype);
   const int64_t frames = burn_dim(x, 1), samples = options.n_fft + (frames - 1) * options.hop_length;
   const int64_t pad = options.center ? options.n_fft / 2 : 0;
   window = whole_window(window, &options, burn_tensor_device(x), burn_dtype(x));

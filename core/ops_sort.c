@@ -83,11 +83,16 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
 
 /* -- several axes -------------------------------------------------------------------------------------------------- */
 
-#define OVER_DIMS(name)                                                        \
-  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { \
-    for (uint32_t i = 0; i < count; i++) x = burn_##name(x, dims[i]);          \
-    return x;                                                                  \
-  }
+/* One reduction after the other. Halves go through f32, so that they round once. */
+static BurnTensor *over_dims(BurnTensor *x, const int *dims, uint32_t count, BurnTensor *(*reduce)(BurnTensor *x, int dim)) {
+  const BurnDType dtype = burn_dtype(x);
+  const bool half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
+  if (half && count > 1) x = burn_cast(x, BURN_DTYPE_F32);
+  for (uint32_t i = 0; i < count; i++) x = reduce(x, dims[i]);
+  return half && count > 1 ? burn_cast(x, dtype) : x;
+}
+#define OVER_DIMS(name) \
+  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { return over_dims(x, dims, count, burn_##name); }
 OVER_DIMS(sum_dim)
 OVER_DIMS(mean_dim)
 OVER_DIMS(prod_dim)
