@@ -129,8 +129,7 @@ static BurnStatus scalar(const ReferenceRun *run) {
   BurnPrimitive *out = run->out[0];
   const ReferenceRow *row = run->row;
   const double value = run->call->attrs[0].value.f64;
-  /* floats are compared with a number of their own dtype */
-  const double real = row->detail == EXACT && reference_is_float(x) ? reference_round(x->dtype, value) : value;
+  const double real = reference_is_float(x) ? reference_round(x->dtype, value) : value;
   const bool is_bound = row->detail != BOUND || !isnan(value);
   const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, value);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
