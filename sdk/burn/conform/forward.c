@@ -26,7 +26,7 @@ static void check_sample(Conform *run, const Sample *sample, void *const *data) 
   } else if (!results_are_same(&owned, &shared, why, sizeof why)) {
     report_fail(run->report, "with inputs that nobody else holds: %s", why);
   } else if (!has_reference) {
-    report_skip(run->report, "the yardstick cannot run it");
+    report_skip(run->report, "%s: the yardstick cannot run it", sample->op->name);
   } else {
     report_pass(run->report);
   }

@@ -170,11 +170,8 @@ static const char *text_variant(const char *text, uint32_t index, BurnDType dtyp
   static const struct {
     const char *prefix;
     uint32_t kinds, level;
-  } prefixes[] = {{"float!", BURN_KIND_FLOAT, 1},
-                  {"int!", BURN_KIND_INT, 1},
-                  {"bool!", BURN_KIND_BOOL, 1},
-                  {"train!", BURN_KIND_ANY, 2},
-                  {"full!", BURN_KIND_ANY, 3}};
+  } prefixes[] = {{"float!", BURN_KIND_FLOAT, 1},    {"int!", BURN_KIND_INT, 1},   {"bool!", BURN_KIND_BOOL, 1},
+                  {"number!", BURN_KIND_NUMERIC, 1}, {"train!", BURN_KIND_ANY, 2}, {"full!", BURN_KIND_ANY, 3}};
   for (; index > 0; index--) {
     text = strchr(text, '|');
     if (!text) return NULL;
