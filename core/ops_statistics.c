@@ -1,4 +1,5 @@
-/* ops_statistics.c - variances, covariance, cross products and the loss with soft targets, composed of other public ops. */
+/* ops_statistics.c - variances, medians, samples, covariance, cross products and the loss with soft targets, composed of other
+ * public ops. */
 #include "ops_internal.h"
 
 /* -- along an axis ----------------------------------------------------------------------------------------------------- */
@@ -34,6 +35,66 @@ static BurnTensor *variance_alone(BurnTensor *x, int dim, int64_t less, const ch
 }
 BurnTensor *burn_var(BurnTensor *x, int dim) { return variance_alone(x, dim, 1, "var"); }
 BurnTensor *burn_var_bias(BurnTensor *x, int dim) { return variance_alone(x, dim, 0, "var_bias"); }
+
+BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
+  int64_t axis = 0;
+  BurnStatus status = burn__resolve_dim(x, "median", dim, burn_rank(x), &axis);
+  if (status == BURN_OK && burn_dim(x, dim) == 0) {
+    BurnShapeText text;
+    status = BURN_FAIL(INVALID_SHAPE, "median: axis %lld of %s is empty", (long long)axis,
+                       burn__shape_text(&text, burn_rank(x), x->primitive->shape));
+  }
+  if (status != BURN_OK) {
+    *indices = burn__tensor_failed(status);
+    return fail(x, "median", status);
+  }
+  const int64_t middle = (burn_dim(x, dim) - 1) / 2;
+  BurnTensor *places = NULL, *sorted = burn_sort_with_indices(x, dim, &places);
+  *indices = burn_narrow(places, dim, middle, 1);
+  return burn_narrow(sorted, dim, middle, 1);
+}
+
+BurnTensor *burn_median(BurnTensor *x, int dim) {
+  BurnTensor *indices = NULL;
+  BurnTensor *result = burn_median_with_indices(x, dim, &indices);
+  burn_drop(indices);
+  return result;
+}
+
+/* -- sampling ---------------------------------------------------------------------------------------------------------- */
+
+/* Takes weights [rows, categories]: indices [rows, samples]. A sample is how many running sums lie at or below a random share
+ * of the whole, of those below the whole: so a share that is rounded up to it does not run into weights of 0 at the end. */
+static BurnTensor *drawn(BurnTensor *weights, int64_t samples) {
+  BurnDevice *device = burn_tensor_device(weights);
+  const int64_t rows = burn_dim(weights, 0), count = burn_dim(weights, 1);
+  BurnTensor *share = burn_random_uniform(device, BURN_SHAPE(rows, samples, 1), burn_dtype(weights), 0, 1);
+  BurnTensor *sums = burn_cumsum(weights, 1);
+  BurnTensor *whole = burn_narrow(burn_clone(sums), 1, count - 1, 1);
+  BurnTensor *inside = burn_unsqueeze_dim(burn_lower(burn_clone(sums), burn_clone(whole)), 1);
+  share = burn_mul(share, burn_unsqueeze_dim(whole, 1));
+  BurnTensor *passed = burn_bool_and(burn_lower_equal(burn_unsqueeze_dim(sums, 1), share), inside);
+  return burn_squeeze_dim(burn_sum_dim(burn_int(passed), 2), 2);
+}
+
+BurnTensor *burn_categorical(BurnTensor *x, int64_t samples) {
+  BurnStatus status = burn__tensor_check(x, "categorical");
+  if (status == BURN_OK && burn_dtype_kind(burn_dtype(x)) != BURN_KIND_FLOAT) {
+    status = BURN_FAIL(INVALID_DTYPE, "categorical: weights must be float, not %s", burn_dtype_name(burn_dtype(x)));
+  }
+  if (status == BURN_OK && samples < 1) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "categorical: %lld samples are not possible", (long long)samples);
+  }
+  if (status == BURN_OK && burn_dim(x, -1) == 0) status = BURN_FAIL(INVALID_SHAPE, "categorical: there are no categories");
+  if (status != BURN_OK) return fail(x, "categorical", status);
+  BurnShape shape = burn_shape(x);
+  const int64_t categories = shape.dims[shape.rank - 1], rows = burn_element_count(x) / categories;
+  const BurnDType dtype = burn_dtype(x);
+  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) x = burn_cast(x, BURN_DTYPE_F32); /* sums of few digits */
+  x = burn__reshape_to(x, BURN_SHAPE(rows, categories));
+  shape.dims[shape.rank - 1] = samples;
+  return burn__reshape_to(drawn(x, samples), shape);
+}
 
 BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   int64_t axis = 0;

@@ -189,6 +189,23 @@ def statistics():
         a, b = Pattern(dtype, (2, 3, 3), 1), Pattern(dtype, (2, 3, 3), 6)
         for dim in (1, -1):
             case("cross", f"{name} dim {dim}", [a, b], n(torch.cross(t64(a), t64(b), dim), dtype), (dim,), bound)
+        x = Pattern(dtype, (2, 3, 4), 7)
+        for dim in (0, 1, -1):  # distinct along every axis, so the place is unique
+            y = torch.median(t64(x), dim, keepdim=True)
+            case("median", f"{name} dim {dim}", x, n(y.values, dtype), (dim,))
+            case("median_with_indices", f"{name} dim {dim}", x, [n(y.values, dtype), y.indices.numpy()], (dim,))
+    x = array([[3, 1, 3, 1], [2, 2, 2, 2], [inf, -inf, 0, -0.0], [nan, 1, 5, 3], [nan, nan, nan, 2]])
+    case("median_with_indices", "ties, infinities, NaN last", x, [array([[1], [2], [-0.0], [3], [nan]]),
+                                                                  array([[3], [1], [3], [3], [0]], i64)], (1,))
+    case("median", "one element", array([[3], [4]]), array([[3], [4]]), (1,))
+    case("median", "no rows", np.zeros((0, 3), f32), np.zeros((0, 1), f32), (1,))
+    # Where one category has all the weight there is nothing random.
+    for dtype in (f32, f64):
+        sure = array([[0, 3, 0], [0, 0, 1e-3], [5e5, 0, 0]], dtype)
+        case("categorical", f"{NAMES[np.dtype(dtype).name]} sure", sure, np.repeat(array([[1], [2], [0]], i64), 7, 1), (7,))
+    case("categorical", "vector", array([0, 0, 2, 0]), array([2, 2], i64), (2,))
+    case("categorical", "rank 3", array([[[0, 1]], [[1, 0]]]), array([[[1] * 3], [[0] * 3]], i64), (3,))
+    case("categorical", "no rows", np.zeros((0, 2), f32), np.zeros((0, 3), i64), (3,))
     case("var_mean", "one element", array([[3.0]]), [array([[nan]]), array([[3.0]])], (1,))
     case("cov", "one observation", array([[3.0, 1.0]]), np.full((2, 2), nan, f32), (0, 1))
     case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,),

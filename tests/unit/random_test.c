@@ -363,6 +363,12 @@ static void test_moments(void **state) {
   check_moments(0.2, 0.16, 0.01);
   read_f64(burn_random_uniform(device, BURN_SHAPE(MOST), BURN_DTYPE_I64, -10, 11), MOST);
   check_moments(0, 110.0 / 3, 0.3);
+  const float weights[] = {1, 2, 0, 5, 0};
+  read_f64(burn_categorical(burn_tensor_f32(device, weights, BURN_SHAPE(5)), MOST), MOST);
+  check_moments(17.0 / 8, 87.0 / 64, 0.03);
+  for (int64_t i = 0; i < MOST; i++) {
+    if (fabs(found_f64[i] - 2) < 0.5 || found_f64[i] > 3) fail_msg("category %g of weight 0 was drawn", found_f64[i]);
+  }
   burn_device_close(device);
 }
 

@@ -221,6 +221,11 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_lp_norm(F(2), NAN, 0), INVALID_ARGUMENT, "lp_norm: p is NaN")                                                       \
   ROW(burn_max_abs_norm(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                       \
   ROW(var_mean(F(2), 1), OUT_OF_RANGE, "var_mean: dim 1 is outside -1..0 of shape [2]")                                        \
+  ROW(burn_median(F(2, 0), 1), INVALID_SHAPE, "median: axis 1 of [2,0] is empty")                                              \
+  ROW(burn_median(F(2), 1), OUT_OF_RANGE, "median: dim 1 is outside -1..0 of shape [2]")                                       \
+  ROW(burn_categorical(F(2), 0), INVALID_ARGUMENT, "categorical: 0 samples are not possible")                                  \
+  ROW(burn_categorical(I(2), 1), INVALID_DTYPE, "categorical: weights must be float, not i64")                                 \
+  ROW(burn_categorical(F(2, 0), 1), INVALID_SHAPE, "categorical: there are no categories")                                     \
   ROW(burn_cov(F(2), 0, 1), INVALID_SHAPE, "cov: shape [2]; rank 2 expected: observations of variables")                       \
   ROW(burn_cross(F(2, 4), F(2, 4), 1), INVALID_SHAPE, "cross: axis 1 of [2,4] must have size 3")                               \
   ROW(burn_cross_entropy_with_logits(F(2, 3), F(2, 4)), INVALID_SHAPE,                                                         \

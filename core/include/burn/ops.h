@@ -288,6 +288,15 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_bias(BurnTensor *x, int d
 /* The same and, in *mean (the caller's; a failed tensor after a failure), the mean along dim. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean);
+/* The lower of the two middle elements along dim, which stays with size 1 and must not be empty; a NaN is sorted as in
+ * burn_sort. Its gradient goes to the element that was taken. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median(BurnTensor *x, int dim);
+/* The same and, in *indices (the caller's; a failed tensor after a failure), where it is, in the default int dtype. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
+/* Draws from weights x [.., categories], which need not add up to 1, by inversion of their running sum: `samples` indices
+ * [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are negative, NaN or all
+ * 0 give indices without meaning. Advances the device's random state. */
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_categorical(BurnTensor *x, int64_t samples);
 /* Covariance of rank-2 data whose observations lie along dim: [variables, variables]; sums of products of deviations, divided
  * by observations - correction. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction);
