@@ -1,7 +1,7 @@
 /* ops_grid.c - grids of coordinates, composed of other public ops. */
 #include <burn/grid.h>
 
-#include "core_internal.h"
+#include "ops_internal.h"
 
 /* -- meshgrid ---------------------------------------------------------------------------------------------------------- */
 
@@ -102,8 +102,10 @@ BurnTensor *burn_affine_grid_2d(BurnTensor *theta, int64_t height, int64_t width
     return burn__tensor_failed(status);
   }
   BurnDevice *device = burn_tensor_device(theta);
+  const BurnDType dtype = burn_dtype(theta);
+  theta = unrounded(theta);
   BurnTensor *x = spread(device, width, BURN_SHAPE(1, 1, width), burn_dtype(theta));
   BurnTensor *y = spread(device, height, BURN_SHAPE(1, height, 1), burn_dtype(theta));
   BurnTensor *across = coordinate(burn_clone(theta), 0, burn_clone(x), burn_clone(y));
-  return burn_stack((BurnTensor *const[]){across, coordinate(theta, 1, x, y)}, 2, -1);
+  return burn_cast(burn_stack((BurnTensor *const[]){across, coordinate(theta, 1, x, y)}, 2, -1), dtype);
 }

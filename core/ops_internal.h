@@ -16,6 +16,15 @@ static inline BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, con
   return burn__tensor_failed(status);
 }
 
+/* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps f16 has
+ * too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
+static inline BurnTensor *unrounded(BurnTensor *x) {
+  const BurnDType dtype = burn_dtype(x);
+  return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
+}
+/* The same for a second operand, if it has the dtype of the first; another one is left to fail. Takes x. */
+static inline BurnTensor *unrounded_as(BurnTensor *x, BurnDType dtype) { return burn_dtype(x) == dtype ? unrounded(x) : x; }
+
 /* The public function of an op whose attribute is a dim. */
 #define WITH_DIM(name) \
   BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }

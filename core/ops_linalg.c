@@ -145,10 +145,11 @@ BurnTensor *burn_min_abs_norm(BurnTensor *x, int dim) { return burn_min_dim(burn
 
 /* The root of a sum of 0 is taken of 1 and masked: the gradient of the root at 0 is infinite, and would make NaN of zeros. */
 BurnTensor *burn_l2_norm(BurnTensor *x, int dim) {
-  BurnTensor *total = burn_sum_dim(burn_square(x), dim);
+  const BurnDType dtype = burn_dtype(x);
+  BurnTensor *total = burn_sum_dim(burn_square(unrounded(x)), dim);
   BurnTensor *zero = burn_equal_scalar(burn_clone(total), 0);
   BurnTensor *root = burn_sqrt(burn_mask_fill(total, burn_clone(zero), 1));
-  return burn_mask_fill(root, zero, 0);
+  return burn_cast(burn_mask_fill(root, zero, 0), dtype);
 }
 
 BurnTensor *burn_lp_norm(BurnTensor *x, double p, int dim) {
@@ -157,18 +158,25 @@ BurnTensor *burn_lp_norm(BurnTensor *x, double p, int dim) {
   if (p == BURN_NORM_L2) return burn_l2_norm(x, dim);
   if (isinf(p)) return p > 0 ? burn_max_abs_norm(x, dim) : burn_min_abs_norm(x, dim);
   if (isnan(p)) return fail_all(&x, 1, "lp_norm", BURN_FAIL(INVALID_ARGUMENT, "lp_norm: p is NaN"));
-  return burn_powf_scalar(burn_sum_dim(burn_powf_scalar(burn_abs(x), p), dim), 1 / p);
+  const BurnDType dtype = burn_dtype(x);
+  x = burn_powf_scalar(burn_abs(unrounded(x)), p);
+  return burn_cast(burn_powf_scalar(burn_sum_dim(x, dim), 1 / p), dtype);
 }
 BurnTensor *burn_vector_norm(BurnTensor *x, double norm, int dim) { return burn_lp_norm(x, norm, dim); }
 
 BurnTensor *burn_vector_normalize(BurnTensor *x, double norm, int dim, double epsilon) {
+  const BurnDType dtype = burn_dtype(x);
+  x = unrounded(x);
   BurnTensor *divisor = burn_clamp_min(burn_lp_norm(burn_clone(x), norm, dim), epsilon);
-  return burn_div(x, divisor);
+  return burn_cast(burn_div(x, divisor), dtype);
 }
 
 BurnTensor *burn_cosine_similarity(BurnTensor *lhs, BurnTensor *rhs, int dim, double epsilon) {
+  const BurnDType dtype = burn_dtype(lhs);
+  rhs = unrounded_as(rhs, dtype);
+  lhs = unrounded(lhs);
   BurnTensor *left = burn_clamp_min(burn_l2_norm(burn_clone(lhs), dim), epsilon);
   BurnTensor *right = burn_clamp_min(burn_l2_norm(burn_clone(rhs), dim), epsilon);
   BurnTensor *dot = burn_sum_dim(burn_mul(lhs, rhs), dim);
-  return burn_div(dot, burn_mul(left, right));
+  return burn_cast(burn_div(dot, burn_mul(left, right)), dtype);
 }

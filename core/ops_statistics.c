@@ -89,9 +89,7 @@ BurnTensor *burn_categorical(BurnTensor *x, int64_t samples) {
   if (status != BURN_OK) return fail(x, "categorical", status);
   BurnShape shape = burn_shape(x);
   const int64_t categories = shape.dims[shape.rank - 1], rows = burn_element_count(x) / categories;
-  const BurnDType dtype = burn_dtype(x);
-  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) x = burn_cast(x, BURN_DTYPE_F32); /* sums of few digits */
-  x = burn__reshape_to(x, BURN_SHAPE(rows, categories));
+  x = burn__reshape_to(unrounded(x), BURN_SHAPE(rows, categories));
   shape.dims[shape.rank - 1] = samples;
   return burn__reshape_to(drawn(x, samples), shape);
 }
@@ -106,11 +104,13 @@ BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   }
   if (status != BURN_OK) return fail_all(&x, 1, "cov", status);
   const int64_t count = burn_dim(x, dim);
+  const BurnDType dtype = burn_dtype(x);
+  x = unrounded(x);
   BurnTensor *mean = burn_mean_dim(burn_clone(x), dim);
   BurnTensor *centred = burn_sub(x, mean);
   if (axis == 1) centred = burn_transpose(centred);
   BurnTensor *other = burn_transpose(burn_clone(centred));
-  return burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction);
+  return burn_cast(burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction), dtype);
 }
 
 /* -- cross products ---------------------------------------------------------------------------------------------------- */
@@ -136,8 +136,11 @@ BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim) {
   BurnStatus status = check_vectors(lhs, dim);
   if (status == BURN_OK) status = check_vectors(rhs, dim);
   if (status != BURN_OK) return fail_all(both, 2, "cross", status);
+  const BurnDType dtype = burn_dtype(lhs);
+  rhs = unrounded_as(rhs, dtype);
+  lhs = unrounded(lhs);
   BurnTensor *first = burn_mul(rolled(burn_clone(lhs), dim, 1), rolled(burn_clone(rhs), dim, 2));
-  return burn_sub(first, burn_mul(rolled(lhs, dim, 2), rolled(rhs, dim, 1)));
+  return burn_cast(burn_sub(first, burn_mul(rolled(lhs, dim, 2), rolled(rhs, dim, 1))), dtype);
 }
 
 /* -- losses ------------------------------------------------------------------------------------------------------------ */
@@ -156,6 +159,8 @@ BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits, BurnTensor *proba
                        burn__shape_text(&l, given.rank, given.dims), burn__shape_text(&r, wanted.rank, wanted.dims));
     return fail_all(both, 2, "cross_entropy_with_logits", status);
   }
-  BurnTensor *weighted = burn_mul(burn_log_softmax(logits, -1), probabilities);
-  return burn_neg(burn_mean(burn_sum_dim(weighted, -1)));
+  const BurnDType dtype = burn_dtype(logits);
+  probabilities = unrounded_as(probabilities, dtype);
+  BurnTensor *weighted = burn_mul(burn_log_softmax(unrounded(logits), -1), probabilities);
+  return burn_cast(burn_neg(burn_mean(burn_sum_dim(weighted, -1))), dtype);
 }

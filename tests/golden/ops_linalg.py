@@ -163,6 +163,11 @@ def norms():
     x = array([[0, -3, 5], [7, 0, 0]], i64)
     for op, y in (("l0_norm", [[2], [1]]), ("l1_norm", [[8], [7]]), ("max_abs_norm", [[5], [7]]), ("min_abs_norm", [[0], [0]])):
         case(op, "i64", x, array(y, i64), (1,))
+    x = array([[300, 400]])  # in f16, too, whose range the squares leave
+    case("l2_norm", "f16 cannot hold the squares", x, array([[500]]), (1,), (1e-6, 0))
+    case("lp_norm", "f16 cannot hold the cubes", x, array([[91e6 ** (1 / 3)]]), (3, 1), (1e-6, 0))
+    case("vector_normalize", "f16 cannot hold the squares", x, array([[0.6, 0.8]]), (2, 1, 1e-8), (1e-6, 0))
+    case("cosine_similarity", "f16 cannot hold the products", [x, x], array([[1]]), (1, 1e-8), (1e-6, 0))
     case("l2_norm", "empty axis", np.zeros((2, 0), f32), np.zeros((2, 1), f32), (1,))
     for dtype in (f32, f64):
         a, b = Pattern(dtype, (3, 4), 1), Pattern(dtype, (3, 4), 7)

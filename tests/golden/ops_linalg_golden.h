@@ -1188,6 +1188,20 @@ CASE("l0_norm", "i64", "i64[2,3] 0 -3 5 7 0 0", "1", "i64[2,1] 2 1", 0, 0)
 CASE("l1_norm", "i64", "i64[2,3] 0 -3 5 7 0 0", "1", "i64[2,1] 8 7", 0, 0)
 CASE("max_abs_norm", "i64", "i64[2,3] 0 -3 5 7 0 0", "1", "i64[2,1] 5 7", 0, 0)
 CASE("min_abs_norm", "i64", "i64[2,3] 0 -3 5 7 0 0", "1", "i64[2,1] 0 0", 0, 0)
+CASE("l2_norm", "f16 cannot hold the squares", "f32[1,2] 300 400", "1", "f32[1,1] 500", 1e-06, 0)
+CASE("lp_norm", "f16 cannot hold the cubes", "f32[1,2] 300 400", "3 1", "f32[1,1] 449.79416", 1e-06, 0)
+CASE("vector_normalize",
+    "f16 cannot hold the squares",
+    "f32[1,2] 300 400",
+    "2 1 1e-08",
+    "f32[1,2] 0.60000002 0.80000001",
+    1e-06, 0)
+CASE("cosine_similarity",
+    "f16 cannot hold the products",
+    "f32[1,2] 300 400;f32[1,2] 300 400",
+    "1 1e-08",
+    "f32[1,1] 1",
+    1e-06, 0)
 CASE("l2_norm", "empty axis", "f32[2,0]", "1", "f32[2,1] 0 0", 0, 0)
 CASE("cosine_similarity",
     "f32 dim 0",
