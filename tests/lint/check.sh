@@ -79,6 +79,7 @@ say "analyzer: no misuse of tensors in sdk, nn, train"
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"
+  "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
 else
   say "source rules: skipped, no python3"
