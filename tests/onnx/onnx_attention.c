@@ -1,0 +1,157 @@
+/* onnx_attention.c - ONNX operators of transformers: attention with its caches and masks, rotary positions.
+ *
+ * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or behind the
+ * cached ones; ours (is_causal) ends at the last: so causal masks are given as masks. */
+#include "onnx_node.h"
+
+#include <math.h>
+
+/* [batch, length, heads * d] -> [batch, heads, length, d] */
+static BurnTensor *split_heads(BurnTensor *x, int64_t heads) {
+  if (!x || burn_rank(x) == 4) return x;
+  const int64_t dims[] = {burn_dim(x, 0), burn_dim(x, 1), heads, burn_dim(x, 2) / (heads ? heads : 1)};
+  return burn_swap_dims(onnx_reshape(x, dims, 4), 1, 2);
+}
+
+static BurnTensor *join_heads(BurnTensor *x) {
+  x = burn_swap_dims(x, 1, 2);
+  const int64_t dims[] = {burn_dim(x, 0), burn_dim(x, 1), -1};
+  return onnx_reshape(x, dims, 3);
+}
+
+/* Every head of keys or values serves several heads of queries. */
+static BurnTensor *repeat_heads(BurnTensor *x, int64_t heads) {
+  const BurnShape s = burn_shape(x);
+  if (s.rank != 4 || s.dims[1] == heads) return x;
+  const int64_t groups[] = {s.dims[0], s.dims[1], heads / s.dims[1], s.dims[2], s.dims[3]};
+  const int64_t dims[] = {s.dims[0], heads, s.dims[2], s.dims[3]};
+  return onnx_reshape(burn_expand(burn_unsqueeze_dim(x, 2), onnx_shape(groups, 5)), dims, 4);
+}
+
+/* The cached rows, then the new ones; the result is also output `present`. */
+static BurnTensor *with_past(OnnxNode *node, BurnTensor *x, size_t past, size_t present) {
+  if (onnx_has_input(node, past)) {
+    BurnTensor *both[] = {onnx_input(node, past), x};
+    x = burn_cat(both, 2, 2);
+  }
+  onnx_give(node, present, burn_clone(x));
+  return x;
+}
+
+static BurnTensor *either(BurnTensor *lhs, BurnTensor *rhs) { return lhs ? onnx_broadcast(burn_bool_or, lhs, rhs) : rhs; }
+
+/* Hides keys later than the query; queries start behind the cached keys, or, with padded keys, before the last valid ones. */
+static BurnTensor *hide_later(OnnxNode *node, BurnTensor *hidden, int64_t queries, int64_t keys) {
+  const int64_t row_dims[] = {1, 1, queries, 1}, column_dims[] = {1, 1, 1, keys}, offset_dims[] = {-1, 1, 1, 1};
+  BurnTensor *rows = onnx_reshape(burn_arange(node->device, 0, queries, 1), row_dims, 4);
+  BurnTensor *columns = onnx_reshape(burn_arange(node->device, 0, keys, 1), column_dims, 4);
+  if (onnx_has_input(node, 6)) {
+    BurnTensor *offsets = burn_sub_scalar(onnx_input(node, 6), (double)queries);
+    rows = burn_add(rows, onnx_reshape(offsets, offset_dims, 4));
+  } else if (onnx_has_input(node, 4)) {
+    rows = burn_add_scalar(rows, (double)onnx_input_dim(node, 4, 2));
+  }
+  return either(hidden, burn_lower(rows, columns));
+}
+
+static BurnTensor *hide_padding(OnnxNode *node, BurnTensor *hidden, int64_t keys) {
+  const int64_t column_dims[] = {1, 1, 1, keys}, length_dims[] = {-1, 1, 1, 1};
+  BurnTensor *columns = onnx_reshape(burn_arange(node->device, 0, keys, 1), column_dims, 4);
+  BurnTensor *lengths = onnx_reshape(onnx_input(node, 6), length_dims, 4);
+  return either(hidden, burn_greater_equal(columns, lengths));
+}
+
+/* The bool mask of what is hidden, and the float one that is added; both may be NULL. A mask for fewer keys hides the rest. */
+static void masks_of(OnnxNode *node, int64_t queries, int64_t keys, BurnTensor **hidden, BurnTensor **bias) {
+  BurnTensor *mask = onnx_input(node, 3);
+  *hidden = *bias = NULL;
+  if (mask && burn_dtype(mask) == BURN_DTYPE_BOOL) {
+    *hidden = onnx_to_rank(burn_bool_not(mask), 4);
+  } else if (mask) {
+    const int64_t none = 0, more = keys - burn_dim(mask, -1);
+    *bias = onnx_pad(onnx_to_rank(mask, 4), &none, &more, 1, BURN_PAD_CONSTANT, -(double)INFINITY);
+    *hidden = burn_equal_scalar(burn_clone(*bias), -(double)INFINITY); /* a row of these gives 0, not NaN */
+  }
+  if (onnx_int(node, "is_causal", 0)) *hidden = hide_later(node, *hidden, queries, keys);
+  if (onnx_has_input(node, 6)) *hidden = hide_padding(node, *hidden, keys);
+}
+
+static BurnTensor *copy(const BurnTensor *x) { return burn_clone(x); }
+
+/* The scores on their way to the result: 0 after the product, 1 after softcap, 2 after masks, 3 after softmax. */
+static BurnTensor *scores(BurnTensor *q, BurnTensor *k, const BurnTensor *hidden, const BurnTensor *bias,
+                          BurnAttentionOptions options, int64_t mode) {
+  if (mode == 3) {
+    const BurnShape all = {4, {burn_dim(k, 0), burn_dim(k, 1), burn_dim(k, 2), burn_dim(k, 2)}};
+    BurnTensor *one = burn_eye(burn_tensor_device(q), burn_dim(k, 2), burn_dtype(q));
+    return burn_attention(q, k, burn_expand(one, all), copy(hidden), copy(bias), options);
+  }
+  const double scale = options.scale != 0 ? options.scale : 1 / sqrt((double)burn_dim(q, 3));
+  BurnTensor *x = burn_mul_scalar(burn_matmul(q, burn_transpose(k)), scale);
+  if (mode >= 1 && options.softcap != 0) {
+    x = burn_mul_scalar(burn_tanh(burn_div_scalar(x, options.softcap)), options.softcap);
+  }
+  if (mode >= 2 && bias) x = onnx_broadcast(burn_add, x, copy(bias));
+  if (mode >= 2 && hidden) x = burn_mask_fill(x, copy(hidden), -(double)INFINITY);
+  return x;
+}
+
+MAP(Attention) {
+  const int64_t query_heads = onnx_int(node, "q_num_heads", 0), key_heads = onnx_int(node, "kv_num_heads", 0);
+  BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
+  options.scale = onnx_float(node, "scale", 0);
+  options.softcap = onnx_float(node, "softcap", 0);
+  BurnTensor *q = split_heads(onnx_input(node, 0), query_heads);
+  BurnTensor *k = with_past(node, split_heads(onnx_input(node, 1), key_heads), 4, 1);
+  BurnTensor *v = with_past(node, split_heads(onnx_input(node, 2), key_heads), 5, 2);
+  BurnTensor *hidden, *bias;
+  masks_of(node, burn_dim(q, 2), burn_dim(k, 2), &hidden, &bias);
+  k = repeat_heads(k, burn_dim(q, 1));
+  v = repeat_heads(v, burn_dim(q, 1));
+  if (onnx_wants_output(node, 3)) {
+    const int64_t mode = onnx_int(node, "qk_matmul_output_mode", 0);
+    onnx_give(node, 3, scores(copy(q), copy(k), hidden, bias, options, mode));
+  }
+  BurnTensor *y = burn_attention(q, k, v, hidden, bias, options);
+  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(y) : y);
+}
+
+/* Without functions that change scores, which are graphs and not mapped, it is attention with shared heads. */
+MAP(FlexAttention) {
+  BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
+  options.scale = onnx_float(node, "scale", 0);
+  const int64_t heads = onnx_input_dim(node, 0, 1);
+  BurnTensor *k = repeat_heads(onnx_input(node, 1), heads), *v = repeat_heads(onnx_input(node, 2), heads);
+  onnx_give(node, 0, burn_attention(onnx_input(node, 0), k, v, NULL, NULL, options));
+}
+
+/* Cosines or sines [batch, 1, length, half] of the positions. */
+static BurnTensor *angles(OnnxNode *node, size_t i) {
+  BurnTensor *x = onnx_input(node, i);
+  if (onnx_has_input(node, 3)) x = burn_take(x, 0, onnx_input(node, 3));
+  return burn_unsqueeze_dim(x, 1);
+}
+
+/* Pairs of elements are turned by their angle: neighbours if interleaved, else elements of two halves. */
+MAP(RotaryEmbedding) {
+  BurnTensor *x = split_heads(onnx_input(node, 0), onnx_int(node, "num_heads", 0));
+  const BurnShape s = burn_shape(x);
+  const bool interleaved = onnx_int(node, "interleaved", 0);
+  const int64_t given = onnx_int(node, "rotary_embedding_dim", 0), turned = given ? given : s.dims[3];
+  BurnTensor *rest = turned < s.dims[3] ? burn_slice_dim(copy(x), 3, BURN_RANGE(turned, s.dims[3])) : NULL;
+  x = burn_slice_dim(x, 3, BURN_RANGE(0, turned));
+  const int64_t neighbours[] = {s.dims[0], s.dims[1], s.dims[2], turned / 2, 2};
+  const int64_t halves[] = {s.dims[0], s.dims[1], s.dims[2], 2, turned / 2};
+  const int pair = interleaved ? 4 : 3;
+  x = onnx_reshape(x, interleaved ? neighbours : halves, 5);
+  BurnTensor *first = burn_select_dim(copy(x), pair, 0), *second = burn_select_dim(x, pair, 1);
+  BurnTensor *cosine = angles(node, 1), *sine = angles(node, 2);
+  BurnTensor *real = burn_sub(burn_mul(copy(cosine), copy(first)), burn_mul(copy(sine), copy(second)));
+  BurnTensor *imaginary = burn_add(burn_mul(sine, first), burn_mul(cosine, second));
+  BurnTensor *parts[] = {real, imaginary};
+  const int64_t together[] = {s.dims[0], s.dims[1], s.dims[2], turned};
+  x = onnx_reshape(burn_stack(parts, 2, pair), together, 4);
+  BurnTensor *whole[] = {x, rest};
+  if (rest) x = burn_cat(whole, 2, 3);
+  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(x) : x);
+}

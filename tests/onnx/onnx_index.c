@@ -1,0 +1,143 @@
+/* onnx_index.c - ONNX operators that read or write by index or mask. Indices below 0 count from the end in ONNX. */
+#include "onnx_node.h"
+
+/* -- read ---------------------------------------------------------------------------------------------------------- */
+
+/* An index of rank 0 drops the axis. */
+MAP(Gather) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
+  x = burn_take(x, axis, indices);
+  onnx_give(node, 0, node->scalar[1] ? burn_squeeze_dim(x, axis) : x);
+}
+
+MAP(GatherElements) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
+  onnx_give(node, 0, burn_gather(x, axis, indices));
+}
+
+/* [size] numbers 0, 1, .. along an axis of `shape`, stretched over the others. */
+static BurnTensor *positions(BurnDevice *device, BurnShape shape, uint32_t axis) {
+  int64_t dims[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < shape.rank; i++) dims[i] = i == axis ? shape.dims[i] : 1;
+  BurnTensor *x = burn_arange(device, 0, shape.dims[axis], 1);
+  return burn_expand(onnx_reshape(x, dims, shape.rank), shape);
+}
+
+/* Leading axes that both share become leading entries of the tuples. */
+MAP(GatherND) {
+  BurnTensor *x = onnx_input(node, 0), *indices = onnx_input(node, 1);
+  const int64_t batch_dims = onnx_int(node, "batch_dims", 0);
+  BurnShape one = burn_shape(indices);
+  one.dims[one.rank - 1] = 1;
+  for (int64_t i = batch_dims - 1; i >= 0; i--) {
+    BurnTensor *both[] = {positions(node->device, one, (uint32_t)i), indices};
+    indices = burn_cat(both, 2, -1);
+  }
+  onnx_give(node, 0, burn_gather_nd(x, indices));
+}
+
+MAP(ArrayFeatureExtractor) {
+  BurnTensor *indices = burn_reshape(onnx_input(node, 1), BURN_SHAPE(-1));
+  onnx_give(node, 0, burn_select(onnx_input(node, 0), -1, indices));
+}
+
+/* Rows where the condition, which may be shorter than the axis, is true. */
+MAP(Compress) {
+  BurnTensor *x = onnx_input(node, 0);
+  const bool flat = !onnx_attribute(node, "axis");
+  if (flat) x = burn_reshape(x, BURN_SHAPE(-1));
+  const int axis = flat ? 0 : onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  BurnTensor *indices = burn_reshape(burn_argwhere(onnx_input(node, 1)), BURN_SHAPE(-1));
+  onnx_give(node, 0, burn_select(x, axis, indices));
+}
+
+MAP(NonZero) { onnx_give(node, 0, burn_transpose(burn_argwhere(burn_bool(onnx_input(node, 0))))); }
+
+/* The first seq_lens[i] elements of row i backwards. */
+MAP(ReverseSequence) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int time = onnx_axis(onnx_int(node, "time_axis", 0), burn_rank(x));
+  const int batch = onnx_axis(onnx_int(node, "batch_axis", 1), burn_rank(x));
+  int64_t dims[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < burn_rank(x); i++) dims[i] = (int)i == batch ? burn_dim(x, batch) : 1;
+  BurnTensor *lengths = burn_expand(onnx_reshape(onnx_input(node, 1), dims, burn_rank(x)), burn_shape(x));
+  BurnTensor *at = positions(node->device, burn_shape(x), (uint32_t)time);
+  BurnTensor *inside = burn_lower(burn_clone(at), burn_clone(lengths));
+  BurnTensor *mirrored = burn_sub(burn_sub_scalar(lengths, 1), burn_clone(at));
+  onnx_give(node, 0, burn_gather(x, time, burn_mask_where(at, inside, mirrored)));
+}
+
+/* -- write --------------------------------------------------------------------------------------------------------- */
+
+static int64_t update_of(const OnnxNode *node) {
+  if (onnx_is(node, "reduction", "none", "add")) return BURN_UPDATE_ADD;
+  if (onnx_is(node, "reduction", "none", "mul")) return BURN_UPDATE_MUL;
+  if (onnx_is(node, "reduction", "none", "min")) return BURN_UPDATE_MIN;
+  if (onnx_is(node, "reduction", "none", "max")) return BURN_UPDATE_MAX;
+  return BURN_UPDATE_ASSIGN;
+}
+
+MAP(ScatterElements) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
+  onnx_give(node, 0, burn_scatter(x, axis, indices, onnx_input(node, 2), update_of(node)));
+}
+MAP(Scatter) { onnx_ScatterElements(node); }
+MAP(ScatterND) {
+  onnx_give(node, 0, burn_scatter_nd(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2), update_of(node)));
+}
+
+/* Each row of a cache gets its update from a place of its own on; a circular cache starts again at its end. */
+MAP(TensorScatter) {
+  BurnTensor *cache = onnx_input(node, 0), *update = onnx_input(node, 1);
+  const int axis = onnx_axis(onnx_int(node, "axis", -2), burn_rank(cache));
+  const BurnShape shape = burn_shape(update);
+  int64_t dims[BURN_MAX_RANK] = {shape.dims[0], 1, 1, 1, 1, 1, 1, 1};
+  BurnTensor *starts =
+      onnx_has_input(node, 2) ? onnx_input(node, 2) : burn_zeros(node->device, BURN_SHAPE(shape.dims[0]), BURN_DTYPE_I64);
+  starts = burn_expand(onnx_reshape(starts, dims, shape.rank), shape);
+  BurnTensor *at = burn_add(starts, positions(node->device, shape, (uint32_t)axis));
+  at = burn_remainder_scalar(at, (double)burn_dim(cache, axis));
+  onnx_give(node, 0, burn_scatter(cache, axis, at, update, BURN_UPDATE_ASSIGN));
+}
+
+/* values holds off and on. */
+MAP(OneHot) {
+  double values[2] = {0, 1};
+  const BurnDType dtype = burn_dtype(node->inputs[2]);
+  if (burn_read_f64(onnx_input(node, 2), values, 2) != BURN_OK) onnx_not_mapped(node, "values are not two numbers");
+  BurnTensor *indices = burn_cast(onnx_input(node, 0), BURN_DTYPE_I64);
+  const int64_t classes = (int64_t)onnx_input_number(node, 1, 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", -1), burn_rank(indices) + 1);
+  onnx_give(node, 0, burn_cast(burn_one_hot_fill(indices, classes, values[1], values[0], axis), dtype));
+}
+
+/* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a larger
+ * one if a shape is given. */
+MAP(MaxUnpool) {
+  BurnTensor *x = onnx_input(node, 0);
+  int64_t kernel[ONNX_INTS], strides[ONNX_INTS], pads[ONNX_INTS] = {0}, wanted[ONNX_INTS], zeros[BURN_MAX_RANK] = {0};
+  const size_t spatial = onnx_ints(node, "kernel_shape", kernel);
+  const bool has_strides = onnx_ints(node, "strides", strides);
+  onnx_ints(node, "pads", pads);
+  BurnShape shape = burn_shape(x);
+  int64_t total = shape.dims[0] * shape.dims[1], more[BURN_MAX_RANK] = {0};
+  for (size_t i = 0; i < spatial; i++) {
+    int64_t *size = &shape.dims[i + 2];
+    *size = (*size - 1) * (has_strides ? strides[i] : 1) - pads[i] - pads[i + spatial] + kernel[i];
+    total *= *size;
+  }
+  BurnTensor *flat = burn_zeros(node->device, BURN_SHAPE(total), burn_dtype(x));
+  BurnTensor *at = burn_reshape(onnx_input(node, 1), BURN_SHAPE(-1));
+  flat = burn_scatter(flat, 0, at, burn_reshape(x, BURN_SHAPE(-1)), BURN_UPDATE_ASSIGN);
+  x = burn_reshape(flat, shape);
+  if (onnx_input_ints(node, 2, wanted) == shape.rank) {
+    for (uint32_t i = 0; i < shape.rank; i++) more[i] = wanted[i] - shape.dims[i];
+  }
+  onnx_give(node, 0, onnx_pad(x, zeros, more, shape.rank, BURN_PAD_CONSTANT, 0));
+}

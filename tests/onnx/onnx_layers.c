@@ -1,0 +1,341 @@
+/* onnx_layers.c - ONNX operators of layers: products, convolution, pooling. Margins may differ at both ends in ONNX. */
+#include "onnx_node.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SPATIAL = 3 };
+
+/* -- products ------------------------------------------------------------------------------------------------------ */
+
+/* As NumPy: vectors become matrices and their axis is dropped afterwards; leading axes broadcast. */
+static BurnTensor *product(BurnTensor *lhs, BurnTensor *rhs) {
+  const bool row = burn_rank(lhs) == 1, column = burn_rank(rhs) == 1;
+  if (row) lhs = burn_unsqueeze_dim(lhs, 0);
+  if (column) rhs = burn_unsqueeze_dim(rhs, 1);
+  BurnTensor *x = onnx_broadcast(burn_matmul, lhs, rhs);
+  if (column && burn_rank(x) > 1) x = burn_squeeze_dim(x, -1);
+  return row && burn_rank(x) > 1 ? burn_squeeze_dim(x, column ? -1 : -2) : x;
+}
+MAP(MatMul) { onnx_give(node, 0, product(onnx_input(node, 0), onnx_input(node, 1))); }
+
+MAP(Gemm) {
+  BurnTensor *a = onnx_input(node, 0), *b = onnx_input(node, 1), *c = onnx_input(node, 2);
+  if (onnx_int(node, "transA", 0)) a = burn_transpose(a);
+  if (onnx_int(node, "transB", 0)) b = burn_transpose(b);
+  BurnTensor *x = burn_mul_scalar(burn_matmul(a, b), onnx_float(node, "alpha", 1));
+  if (c) x = onnx_broadcast(burn_add, x, burn_mul_scalar(c, onnx_float(node, "beta", 1)));
+  onnx_give(node, 0, x);
+}
+
+/* Zero points are one number, or one per column of a matrix, per row of it, or per output channel of a weight. */
+typedef enum ZeroPoints { BY_COLUMN, BY_ROW, BY_CHANNEL } ZeroPoints;
+static BurnTensor *centred(OnnxNode *node, size_t i, size_t zero_point, ZeroPoints by) {
+  BurnTensor *x = burn_cast(onnx_input(node, i), BURN_DTYPE_I32);
+  if (!onnx_has_input(node, zero_point)) return x;
+  BurnTensor *zero = burn_cast(onnx_input(node, zero_point), BURN_DTYPE_I32);
+  const bool several = burn_element_count(zero) > 1;
+  if (several && by == BY_ROW) zero = burn_unsqueeze_dim(zero, -1);
+  if (several && by == BY_CHANNEL) zero = onnx_reshape(zero, (int64_t[]){-1, 1, 1, 1, 1}, burn_rank(x));
+  return onnx_broadcast(burn_sub, x, zero);
+}
+MAP(MatMulInteger) { onnx_give(node, 0, product(centred(node, 0, 2, BY_ROW), centred(node, 1, 3, BY_COLUMN))); }
+
+/* -- windows ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Window {
+  size_t rank; /* spatial axes */
+  int64_t in[SPATIAL], kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], before[SPATIAL], behind[SPATIAL];
+} Window;
+
+/* SAME: ceil(in / stride) results; an odd margin is larger at the end (UPPER) or the start. */
+static void same(Window *w, size_t i, bool upper) {
+  const int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i];
+  const int64_t wanted = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - w->in[i];
+  const int64_t total = wanted > 0 ? wanted : 0;
+  w->before[i] = upper ? total / 2 : total - total / 2;
+  w->behind[i] = total - w->before[i];
+}
+
+/* From the attributes; sizes of the kernel from the weight where the attribute is absent. */
+static Window window_of(OnnxNode *node, size_t weight) {
+  int64_t kernel[ONNX_INTS], stride[ONNX_INTS], dilation[ONNX_INTS], pads[ONNX_INTS];
+  Window w = {.rank = onnx_input_rank(node, 0) - 2};
+  const bool has_kernel = onnx_ints(node, "kernel_shape", kernel), has_stride = onnx_ints(node, "strides", stride);
+  const bool has_dilation = onnx_ints(node, "dilations", dilation), has_pads = onnx_ints(node, "pads", pads);
+  const bool upper = onnx_is(node, "auto_pad", "NOTSET", "SAME_UPPER"),
+             lower = onnx_is(node, "auto_pad", "NOTSET", "SAME_LOWER");
+  for (size_t i = 0; i < w.rank && i < SPATIAL; i++) {
+    w.in[i] = onnx_input_dim(node, 0, (int)i + 2);
+    w.kernel[i] = has_kernel ? kernel[i] : onnx_input_dim(node, weight, (int)i + 2);
+    w.stride[i] = has_stride ? stride[i] : 1;
+    w.dilation[i] = has_dilation ? dilation[i] : 1;
+    w.before[i] = has_pads ? pads[i] : 0;
+    w.behind[i] = has_pads ? pads[i + w.rank] : 0;
+    if (upper || lower) same(&w, i, upper);
+  }
+  return w;
+}
+
+static bool symmetric(const Window *w) { return memcmp(w->before, w->behind, sizeof w->before) == 0; }
+
+/* -- convolution --------------------------------------------------------------------------------------------------- */
+
+/* Margins that differ are added first. */
+static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, Window w, int64_t groups) {
+  if (!symmetric(&w)) {
+    x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+    memset(w.before, 0, sizeof w.before);
+  }
+  if (w.rank == 1) {
+    return burn_conv1d(x, weight, bias, (BurnConv1dOptions){w.stride[0], w.before[0], w.dilation[0], groups, 0, false, 0});
+  }
+  if (w.rank == 2) {
+    BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+    options.groups = groups;
+    memcpy(options.stride, w.stride, sizeof options.stride);
+    memcpy(options.padding, w.before, sizeof options.padding);
+    memcpy(options.dilation, w.dilation, sizeof options.dilation);
+    return burn_conv2d(x, weight, bias, options);
+  }
+  BurnConv3dOptions options = BURN_CONV3D_OPTIONS;
+  options.groups = groups;
+  memcpy(options.stride, w.stride, sizeof options.stride);
+  memcpy(options.padding, w.before, sizeof options.padding);
+  memcpy(options.dilation, w.dilation, sizeof options.dilation);
+  return burn_conv3d(x, weight, bias, options);
+}
+
+MAP(Conv) {
+  const Window w = window_of(node, 1);
+  onnx_give(node, 0, convolve(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2), w, onnx_int(node, "group", 1)));
+}
+
+/* Small integers are exact in f32, where our convolutions live. */
+MAP(ConvInteger) {
+  BurnTensor *x = burn_cast(centred(node, 0, 2, BY_CHANNEL), BURN_DTYPE_F32);
+  BurnTensor *weight = burn_cast(centred(node, 1, 3, BY_CHANNEL), BURN_DTYPE_F32);
+  x = convolve(x, weight, NULL, window_of(node, 1), onnx_int(node, "group", 1));
+  onnx_give(node, 0, burn_cast(x, BURN_DTYPE_I32));
+}
+
+/* The whole result with what padding_out adds, of which margins are cut off afterwards. */
+static BurnTensor *transposed(OnnxNode *node, const Window *w, const int64_t *more) {
+  BurnTensor *x = onnx_input(node, 0), *weight = onnx_input(node, 1), *bias = onnx_input(node, 2);
+  const int64_t groups = onnx_int(node, "group", 1);
+  if (w->rank == 1) {
+    return burn_conv_transpose1d(x, weight, bias,
+                                 (BurnConv1dOptions){w->stride[0], 0, w->dilation[0], groups, more[0], false, 0});
+  }
+  if (w->rank == 2) {
+    BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+    options.groups = groups;
+    memcpy(options.stride, w->stride, sizeof options.stride);
+    memcpy(options.dilation, w->dilation, sizeof options.dilation);
+    memcpy(options.padding_out, more, sizeof options.padding_out);
+    return burn_conv_transpose2d(x, weight, bias, options);
+  }
+  BurnConv3dOptions options = BURN_CONV3D_OPTIONS;
+  options.groups = groups;
+  memcpy(options.stride, w->stride, sizeof options.stride);
+  memcpy(options.dilation, w->dilation, sizeof options.dilation);
+  memcpy(options.padding_out, more, sizeof options.padding_out);
+  return burn_conv_transpose3d(x, weight, bias, options);
+}
+
+MAP(ConvTranspose) {
+  Window w = window_of(node, 1);
+  int64_t wanted[ONNX_INTS], more[ONNX_INTS] = {0}, less_before[SPATIAL] = {0}, less_behind[SPATIAL] = {0};
+  onnx_ints(node, "output_padding", more);
+  const bool upper = onnx_is(node, "auto_pad", "NOTSET", "SAME_UPPER");
+  const bool is_same = upper || onnx_is(node, "auto_pad", "NOTSET", "SAME_LOWER");
+  const bool shaped = onnx_ints(node, "output_shape", wanted);
+  for (size_t i = 0; i < w.rank; i++) {
+    const int64_t full = (w.in[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 + more[i];
+    if (is_same && !shaped) wanted[i] = w.in[i] * w.stride[i];
+    if (is_same || shaped) {
+      const int64_t total = full - wanted[i] > 0 ? full - wanted[i] : 0;
+      more[i] += full < wanted[i] ? wanted[i] - full : 0;
+      w.before[i] = upper ? total / 2 : total - total / 2;
+      w.behind[i] = total - w.before[i];
+    }
+    less_before[i] = -w.before[i];
+    less_behind[i] = -w.behind[i];
+  }
+  BurnTensor *x = transposed(node, &w, more);
+  onnx_give(node, 0, onnx_pad(x, less_before, less_behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0));
+}
+
+MAP(DeformConv) {
+  const Window w = window_of(node, 1);
+  BurnDeformConv2dOptions options = BURN_DEFORM_CONV2D_OPTIONS;
+  BurnTensor *x = onnx_input(node, 0);
+  if (!symmetric(&w)) {
+    x = onnx_pad(x, w.before, w.behind, 2, BURN_PAD_CONSTANT, 0);
+  } else {
+    memcpy(options.padding, w.before, sizeof options.padding);
+  }
+  memcpy(options.stride, w.stride, sizeof options.stride);
+  memcpy(options.dilation, w.dilation, sizeof options.dilation);
+  options.weight_groups = onnx_int(node, "group", 1);
+  options.offset_groups = onnx_int(node, "offset_group", 1);
+  onnx_give(node, 0,
+            burn_deform_conv2d(x, onnx_input(node, 2), onnx_input(node, 1), onnx_input(node, 4), onnx_input(node, 3), options));
+}
+
+/* A convolution of each channel that sees only earlier samples; those before the first come from a state. */
+MAP(CausalConvWithState) {
+  BurnTensor *x = onnx_input(node, 0), *weight = onnx_input(node, 1);
+  const int64_t channels = burn_dim(x, 1), state = burn_dim(weight, 2) - 1, none = 0;
+  if (onnx_has_input(node, 3)) {
+    BurnTensor *both[] = {onnx_input(node, 3), x};
+    x = burn_cat(both, 2, 2);
+  } else {
+    x = onnx_pad(x, &state, &none, 1, BURN_PAD_CONSTANT, 0);
+  }
+  const int64_t samples = burn_dim(x, 2);
+  onnx_give(node, 1, burn_slice_dim(burn_clone(x), 2, BURN_RANGE(samples - state, samples)));
+  BurnConv1dOptions options = BURN_CONV1D_OPTIONS;
+  options.groups = channels;
+  x = burn_conv1d(x, weight, onnx_input(node, 2), options);
+  const bool silu = onnx_is(node, "activation", "none", "silu") || onnx_is(node, "activation", "none", "swish");
+  onnx_give(node, 0, silu ? burn_silu(x) : x);
+}
+
+MAP(Col2Im) {
+  int64_t image[ONNX_INTS], block[ONNX_INTS], stride[ONNX_INTS] = {1, 1}, dilation[ONNX_INTS] = {1, 1}, pads[ONNX_INTS] = {0};
+  if (onnx_input_ints(node, 1, image) != 2) {
+    onnx_not_mapped(node, "fold4d exists for images only, not for volumes");
+    return;
+  }
+  onnx_input_ints(node, 2, block);
+  onnx_ints(node, "strides", stride);
+  onnx_ints(node, "dilations", dilation);
+  onnx_ints(node, "pads", pads);
+  if (pads[0] != pads[2] || pads[1] != pads[3]) onnx_not_mapped(node, "fold4d has equal margins at both ends");
+  const BurnUnfold4dOptions options = {{stride[0], stride[1]}, {pads[0], pads[1]}, {dilation[0], dilation[1]}};
+  onnx_give(node, 0, burn_fold4d(onnx_input(node, 0), image, block, options));
+}
+
+/* -- pooling ------------------------------------------------------------------------------------------------------- */
+
+static BurnPool2dOptions pool2d(const Window *w, bool ceil_mode, bool count) {
+  BurnPool2dOptions options = {{0}, {0}, {0}, {0}, ceil_mode, count};
+  memcpy(options.kernel_size, w->kernel, sizeof options.kernel_size);
+  memcpy(options.stride, w->stride, sizeof options.stride);
+  memcpy(options.padding, w->before, sizeof options.padding);
+  memcpy(options.dilation, w->dilation, sizeof options.dilation);
+  return options;
+}
+static BurnPool1dOptions pool1d(const Window *w, bool ceil_mode, bool count) {
+  return (BurnPool1dOptions){w->kernel[0], w->stride[0], w->before[0], w->dilation[0], ceil_mode, count};
+}
+
+/* Places along the axis, or in the plane, become places in the whole tensor; storage_order 1 counts columns. */
+static BurnTensor *places(OnnxNode *node, BurnTensor *x) {
+  const BurnShape shape = burn_shape(x), in = burn_shape(node->inputs[0]);
+  const int64_t h = in.rank == 4 ? in.dims[2] : 1, w = in.dims[in.rank - 1], planes[] = {shape.dims[0], shape.dims[1], 1, 1};
+  if (onnx_int(node, "storage_order", 0) && in.rank == 4) {
+    BurnTensor *y = burn_div_scalar(burn_clone(x), (double)w);
+    x = burn_add(burn_mul_scalar(burn_remainder_scalar(x, (double)w), (double)h), y);
+  }
+  BurnTensor *first = burn_arange(node->device, 0, shape.dims[0] * shape.dims[1], 1);
+  first = onnx_reshape(burn_mul_scalar(first, (double)(h * w)), planes, shape.rank);
+  return burn_add(x, first);
+}
+
+/* Ours are float ops with equal margins: others are -infinity before; integers are exact in f32. */
+MAP(MaxPool) {
+  Window w = window_of(node, 0);
+  BurnTensor *x = onnx_input(node, 0), *indices = NULL;
+  const BurnDType dtype = burn_dtype(x);
+  const bool ceil_mode = onnx_int(node, "ceil_mode", 0), cast = burn_dtype_kind(dtype) != BURN_KIND_FLOAT;
+  if (w.rank > 2) onnx_not_mapped(node, "max_pool3d does not exist in Burn");
+  if (!symmetric(&w) && onnx_wants_output(node, 1)) onnx_not_mapped(node, "indices with margins that differ");
+  if (cast) x = burn_cast(x, BURN_DTYPE_F32);
+  if (!node->reason[0] && !symmetric(&w)) {
+    x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, -(double)INFINITY);
+    memset(w.before, 0, sizeof w.before);
+  }
+  if (!node->reason[0] && onnx_wants_output(node, 1)) {
+    x = w.rank == 1 ? burn_max_pool1d_with_indices(x, pool1d(&w, ceil_mode, true), &indices)
+                    : burn_max_pool2d_with_indices(x, pool2d(&w, ceil_mode, true), &indices);
+    onnx_give(node, 1, places(node, indices));
+  } else if (!node->reason[0]) {
+    x = w.rank == 1 ? burn_max_pool1d(x, pool1d(&w, ceil_mode, true)) : burn_max_pool2d(x, pool2d(&w, ceil_mode, true));
+  }
+  onnx_give(node, 0, cast ? burn_cast(x, dtype) : x);
+}
+
+static bool dilated(const Window *w) {
+  for (size_t i = 0; i < w->rank; i++) {
+    if (w->dilation[i] != 1) return true;
+  }
+  return false;
+}
+
+static BurnTensor *average(BurnTensor *x, const Window *w, bool ceil_mode, bool count) {
+  return w->rank == 1 ? burn_avg_pool1d(x, pool1d(w, ceil_mode, count)) : burn_avg_pool2d(x, pool2d(w, ceil_mode, count));
+}
+
+/* False, with the reason, where our average pooling does not go. */
+static bool averages(OnnxNode *node, const Window *w) {
+  if (w->rank > 2) onnx_not_mapped(node, "avg_pool3d does not exist in Burn");
+  if (w->rank <= 2 && dilated(w)) onnx_not_mapped(node, "avg_pool has no dilation in Burn");
+  return !node->reason[0];
+}
+
+/* With margins that differ and do not count: the average over all, divided by that of ones. */
+MAP(AveragePool) {
+  Window w = window_of(node, 0);
+  const bool count = onnx_int(node, "count_include_pad", 0), ceil_mode = onnx_int(node, "ceil_mode", 0);
+  if (!averages(node, &w)) return;
+  BurnTensor *x = onnx_input(node, 0);
+  if (symmetric(&w)) {
+    onnx_give(node, 0, average(x, &w, ceil_mode, count));
+    return;
+  }
+  BurnTensor *ones = burn_ones_like(burn_clone(x));
+  ones = onnx_pad(ones, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, count ? 1 : 0);
+  x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+  memset(w.before, 0, sizeof w.before);
+  x = average(x, &w, ceil_mode, true);
+  onnx_give(node, 0, burn_div(x, average(ones, &w, ceil_mode, true)));
+}
+
+/* (sum of |x|^p)^(1/p), where the sum is the average times the number of elements of a window. */
+MAP(LpPool) {
+  Window w = window_of(node, 0);
+  const double p = (double)onnx_int(node, "p", 2);
+  double elements = 1;
+  if (!averages(node, &w)) return;
+  for (size_t i = 0; i < w.rank; i++) elements *= (double)w.kernel[i];
+  BurnTensor *x = burn_powf_scalar(burn_abs(onnx_input(node, 0)), p);
+  x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+  memset(w.before, 0, sizeof w.before);
+  x = average(x, &w, onnx_int(node, "ceil_mode", 0), true);
+  onnx_give(node, 0, burn_powf_scalar(burn_mul_scalar(x, elements), 1 / p));
+}
+
+/* -- layers of small integers: scales and zero points of both operands and of the result --------------------------- */
+
+/* sum * lhs scale * rhs scale / scale of the result, rounded, plus its zero point. */
+static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_scale, BurnTensor *rhs_scale, size_t result) {
+  BurnTensor *factor = burn_div(burn_mul(lhs_scale, rhs_scale), burn_cast(onnx_input(node, result), BURN_DTYPE_F32));
+  BurnTensor *x = burn_round(onnx_broadcast(burn_mul, burn_cast(sum, BURN_DTYPE_F32), factor));
+  x = onnx_broadcast(burn_add, x, burn_cast(onnx_input(node, result + 1), BURN_DTYPE_F32));
+  return burn_cast(x, burn_dtype(node->inputs[result + 1]));
+}
+MAP(QLinearMatMul) {
+  BurnTensor *sum = product(centred(node, 0, 2, BY_ROW), centred(node, 3, 5, BY_COLUMN));
+  BurnTensor *lhs = burn_cast(onnx_input(node, 1), BURN_DTYPE_F32), *rhs = burn_cast(onnx_input(node, 4), BURN_DTYPE_F32);
+  onnx_give(node, 0, requantized(node, sum, lhs, rhs, 6));
+}
+MAP(QLinearConv) {
+  if (burn_element_count(node->inputs[4]) != 1) onnx_not_mapped(node, "a scale for every channel");
+  BurnTensor *x = burn_cast(centred(node, 0, 2, BY_CHANNEL), BURN_DTYPE_F32);
+  BurnTensor *weight = burn_cast(centred(node, 3, 5, BY_CHANNEL), BURN_DTYPE_F32);
+  BurnTensor *bias = onnx_has_input(node, 8) ? burn_cast(onnx_input(node, 8), BURN_DTYPE_F32) : NULL;
+  x = convolve(x, weight, bias, window_of(node, 3), onnx_int(node, "group", 1));
+  onnx_give(node, 0, requantized(node, x, onnx_input(node, 1), onnx_input(node, 4), 6));
+}

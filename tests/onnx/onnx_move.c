@@ -1,0 +1,252 @@
+/* onnx_move.c - ONNX operators on shapes, and those that cut, join, repeat, pad and create. */
+#include "onnx_node.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* -- shape --------------------------------------------------------------------------------------------------------- */
+
+/* 0 keeps an axis, unless allowzero. Ours always keeps; a wanted 0 becomes the -1 that is computed. */
+MAP(Reshape) {
+  int64_t dims[ONNX_INTS];
+  const size_t count = onnx_input_ints(node, 1, dims);
+  if (onnx_int(node, "allowzero", 0)) {
+    for (size_t i = 0; i < count; i++) dims[i] = dims[i] == 0 ? -1 : dims[i];
+  }
+  onnx_give(node, 0, onnx_reshape(onnx_input(node, 0), dims, count));
+}
+
+MAP(Flatten) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", 1), burn_rank(x));
+  int64_t dims[] = {1, 1};
+  for (int i = 0; i < (int)burn_rank(x); i++) dims[i >= axis] *= burn_dim(x, i);
+  onnx_give(node, 0, onnx_reshape(x, dims, 2));
+}
+
+MAP(Transpose) {
+  BurnTensor *x = onnx_input(node, 0);
+  int64_t order[ONNX_INTS];
+  int axes[BURN_MAX_RANK];
+  const uint32_t rank = burn_rank(x);
+  const bool given = onnx_ints(node, "perm", order) == rank;
+  for (uint32_t i = 0; i < rank; i++) axes[i] = given ? (int)order[i] : (int)(rank - 1 - i);
+  onnx_give(node, 0, burn_permute(x, axes));
+}
+
+MAP(Squeeze) {
+  int64_t axes[ONNX_INTS];
+  int dims[BURN_MAX_RANK];
+  size_t count = onnx_input_ints(node, 1, axes);
+  if (count == 0) count = onnx_ints(node, "axes", axes);
+  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) dims[i] = (int)axes[i];
+  onnx_give(node, 0, burn_squeeze_dims(onnx_input(node, 0), dims, (uint32_t)count));
+}
+
+/* Axes of the result in any order; ours wants them ascending. */
+MAP(Unsqueeze) {
+  BurnTensor *x = onnx_input(node, 0);
+  int64_t axes[ONNX_INTS];
+  bool added[2 * BURN_MAX_RANK] = {false};
+  size_t count = onnx_input_ints(node, 1, axes);
+  if (count == 0) count = onnx_ints(node, "axes", axes);
+  const uint32_t rank = burn_rank(x) + (uint32_t)count;
+  for (size_t i = 0; i < count && rank <= BURN_MAX_RANK; i++) added[onnx_axis(axes[i], rank)] = true;
+  for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK; i++) {
+    if (added[i]) x = burn_unsqueeze_dim(x, (int)i);
+  }
+  onnx_give(node, 0, x);
+}
+
+/* Broadcast both ways: an axis of size 1 in the shape keeps that of x. */
+MAP(Expand) {
+  int64_t dims[ONNX_INTS];
+  const size_t count = onnx_input_ints(node, 1, dims);
+  BurnTensor *x = onnx_to_rank(onnx_input(node, 0), (uint32_t)count);
+  const uint32_t more = burn_rank(x) - (uint32_t)count;
+  BurnShape shape = burn_shape(x);
+  for (size_t i = 0; i < count; i++) shape.dims[i + more] = dims[i] == 1 ? shape.dims[i + more] : dims[i];
+  onnx_give(node, 0, burn_expand(x, shape));
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) { return value < low ? low : value > high ? high : value; }
+
+MAP(Shape) {
+  const BurnShape shape = burn_shape(node->inputs[0]);
+  const int64_t rank = node->scalar[0] ? 0 : shape.rank;
+  int64_t start = onnx_int(node, "start", 0), end = onnx_int(node, "end", rank);
+  start = clamp(start < 0 ? start + rank : start, 0, rank);
+  end = clamp(end < 0 ? end + rank : end, start, rank);
+  onnx_give(node, 0, onnx_i64s(node->device, shape.dims + start, (size_t)(end - start)));
+}
+
+MAP(Size) {
+  const int64_t count = burn_element_count(node->inputs[0]);
+  onnx_give(node, 0, onnx_i64s(node->device, &count, 1));
+}
+
+/* -- parts and joins ----------------------------------------------------------------------------------------------- */
+
+/* From start while not beyond end, also backwards; ours takes a range of elements and then walks it backwards. */
+static BurnRange range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
+  start = start < 0 ? start + size : start;
+  end = end < 0 && end >= -size ? end + size : end;
+  if (step > 0) {
+    start = clamp(start, 0, size);
+    return BURN_RANGE_STEP(start, clamp(end, start, size), step);
+  }
+  start = clamp(start, -1, size - 1);
+  end = clamp(end, -1, start);
+  return BURN_RANGE_STEP(end + 1, start + 1, step);
+}
+
+MAP(Slice) {
+  BurnTensor *x = onnx_input(node, 0);
+  BurnRange ranges[BURN_MAX_RANK];
+  int64_t starts[ONNX_INTS], ends[ONNX_INTS], axes[ONNX_INTS], steps[ONNX_INTS];
+  const uint32_t rank = burn_rank(x);
+  const size_t count = onnx_input_ints(node, 1, starts);
+  onnx_input_ints(node, 2, ends);
+  const bool has_axes = onnx_input_ints(node, 3, axes), has_steps = onnx_input_ints(node, 4, steps);
+  for (uint32_t i = 0; i < BURN_MAX_RANK; i++) ranges[i] = BURN_RANGE_ALL;
+  for (size_t i = 0; i < count; i++) {
+    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
+    ranges[axis] = range_of(starts[i], ends[i], has_steps ? steps[i] : 1, burn_dim(x, axis));
+  }
+  onnx_give(node, 0, burn_slice(x, ranges, rank));
+}
+
+MAP(Concat) {
+  BurnTensor *parts[ONNX_MAX_VALUES];
+  const size_t count = node->proto->n_input;
+  for (size_t i = 0; i < count; i++) parts[i] = onnx_input(node, i);
+  onnx_give(node, 0, burn_cat(parts, count, (int)onnx_int(node, "axis", 0)));
+}
+
+/* Sizes given, or equal parts of which the last may be smaller. Ours drops parts of size 0, so these are slices. */
+MAP(Split) {
+  int64_t sizes[ONNX_INTS];
+  const int axis = onnx_axis(onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
+  const int64_t size = onnx_input_dim(node, 0, axis), parts = (int64_t)node->proto->n_output;
+  size_t count = onnx_input_ints(node, 1, sizes);
+  if (count == 0) count = onnx_ints(node, "split", sizes);
+  int64_t start = 0;
+  for (int64_t i = 0; i < parts; i++) {
+    const int64_t equal = (size + parts - 1) / parts, left = size - start;
+    const int64_t wanted = count > 0 ? sizes[i] : left < equal ? left : equal;
+    onnx_give(node, (size_t)i, burn_slice_dim(onnx_input(node, 0), axis, BURN_RANGE(start, start + wanted)));
+    start += wanted;
+  }
+}
+
+MAP(Tile) {
+  int64_t times[ONNX_INTS];
+  onnx_input_ints(node, 1, times);
+  onnx_give(node, 0, burn_repeat(onnx_input(node, 0), times));
+}
+
+/* -- margins ------------------------------------------------------------------------------------------------------- */
+
+MAP(Pad) {
+  BurnTensor *x = onnx_input(node, 0);
+  int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, behind[BURN_MAX_RANK] = {0};
+  const uint32_t rank = burn_rank(x);
+  const size_t count = onnx_input_ints(node, 1, pads) / 2;
+  const bool has_axes = onnx_input_ints(node, 3, axes);
+  for (size_t i = 0; i < count; i++) {
+    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
+    before[axis] = pads[i];
+    behind[axis] = pads[i + count];
+  }
+  const bool reflect = onnx_is(node, "mode", "constant", "reflect"), edge = onnx_is(node, "mode", "constant", "edge");
+  if (onnx_is(node, "mode", "constant", "wrap")) onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
+  const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
+  onnx_give(node, 0, onnx_pad(x, before, behind, rank, mode, onnx_input_number(node, 2, 0)));
+}
+
+/* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */
+MAP(CenterCropPad) {
+  BurnTensor *x = onnx_input(node, 0);
+  int64_t wanted[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, behind[BURN_MAX_RANK] = {0};
+  const uint32_t rank = burn_rank(x);
+  const size_t count = onnx_input_ints(node, 1, wanted);
+  const bool has_axes = onnx_ints(node, "axes", axes);
+  for (size_t i = 0; i < count; i++) {
+    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
+    const int64_t more = wanted[i] - burn_dim(x, axis);
+    before[axis] = more / 2;
+    behind[axis] = more - more / 2;
+  }
+  onnx_give(node, 0, onnx_pad(x, before, behind, rank, BURN_PAD_CONSTANT, 0));
+}
+
+MAP(DepthToSpace) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int64_t b = onnx_int(node, "blocksize", 1);
+  const BurnShape s = burn_shape(x);
+  const int64_t n = s.dims[0], c = s.dims[1], h = s.dims[2], w = s.dims[3], done[] = {n, c / (b * b), h * b, w * b};
+  const bool crd = onnx_is(node, "mode", "DCR", "CRD");
+  const int64_t blocks_first[] = {n, b, b, c / (b * b), h, w}, depth_first[] = {n, c / (b * b), b, b, h, w};
+  const int from_blocks[] = {0, 3, 4, 1, 5, 2}, from_depth[] = {0, 1, 4, 2, 5, 3};
+  x = burn_permute(onnx_reshape(x, crd ? depth_first : blocks_first, 6), crd ? from_depth : from_blocks);
+  onnx_give(node, 0, onnx_reshape(x, done, 4));
+}
+
+MAP(SpaceToDepth) {
+  BurnTensor *x = onnx_input(node, 0);
+  const int64_t b = onnx_int(node, "blocksize", 1);
+  const BurnShape s = burn_shape(x);
+  const int64_t blocks[] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
+  const int64_t done[] = {s.dims[0], s.dims[1] * b * b, s.dims[2] / b, s.dims[3] / b};
+  const int order[] = {0, 3, 5, 1, 2, 4};
+  onnx_give(node, 0, onnx_reshape(burn_permute(onnx_reshape(x, blocks, 6), order), done, 4));
+}
+
+MAP(Trilu) {
+  const int64_t diagonal = onnx_input_int(node, 1, 0);
+  BurnTensor *x = onnx_input(node, 0);
+  onnx_give(node, 0, onnx_int(node, "upper", 1) ? burn_triu(x, diagonal) : burn_tril(x, diagonal));
+}
+
+/* -- create
+ * ------------------------------------------------------------------------------------------------------------------------ */
+
+MAP(Constant) {
+  const Onnx__AttributeProto *value = onnx_attribute(node, "value");
+  if (value && value->t) {
+    onnx_give(node, 0, onnx_tensor(node->device, value->t));
+  } else {
+    onnx_not_mapped(node, "the constant is no tensor");
+  }
+}
+
+MAP(ConstantOfShape) {
+  int64_t dims[ONNX_INTS];
+  const size_t count = onnx_input_ints(node, 0, dims);
+  const Onnx__AttributeProto *attribute = onnx_attribute(node, "value");
+  double value = 0;
+  BurnDType dtype = BURN_DTYPE_F32;
+  if (attribute && attribute->t) {
+    BurnTensor *x = onnx_tensor(node->device, attribute->t);
+    dtype = burn_dtype(x);
+    if (burn_read_scalar(x, &value) != BURN_OK) onnx_not_mapped(node, "the value is not one number");
+  }
+  onnx_give(node, 0, burn_full(node->device, onnx_shape(dims, count), dtype, value));
+}
+
+/* Ones on diagonal k of a matrix of any shape: our mask is false there. */
+MAP(EyeLike) {
+  const BurnShape shape = burn_shape(node->inputs[0]);
+  const BurnDType dtype = onnx_attribute(node, "dtype") ? onnx_dtype(onnx_int(node, "dtype", 0)) : burn_dtype(node->inputs[0]);
+  BurnTensor *off = burn_diag_mask(node->device, shape, onnx_int(node, "k", 0));
+  onnx_give(node, 0, burn_cast(burn_bool_not(off), dtype));
+}
+
+/* start + i * delta: ours has integers and a positive step, so both come after. */
+MAP(Range) {
+  const double start = onnx_input_number(node, 0, 0), limit = onnx_input_number(node, 1, 0);
+  const double delta = onnx_input_number(node, 2, 1), count = ceil((limit - start) / delta);
+  BurnTensor *x = burn_arange(node->device, 0, count > 0 ? (int64_t)count : 0, 1);
+  x = burn_cast(x, burn_dtype(node->inputs[0]));
+  onnx_give(node, 0, burn_add_scalar(burn_mul_scalar(x, delta), start));
+}

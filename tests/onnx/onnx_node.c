@@ -1,0 +1,218 @@
+/* onnx_node.c - nodes of ONNX graphs: attributes, tensors from messages, and steps that many mappings need. */
+#include "onnx_node.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- dtypes and tensors -------------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  BurnDType dtype;
+} dtypes[] = {{"undefined", 0},
+              {"float32", BURN_DTYPE_F32},
+              {"uint8", BURN_DTYPE_U8},
+              {"int8", BURN_DTYPE_I8},
+              {"uint16", 0},
+              {"int16", BURN_DTYPE_I16},
+              {"int32", BURN_DTYPE_I32},
+              {"int64", BURN_DTYPE_I64},
+              {"string", 0},
+              {"bool", BURN_DTYPE_BOOL},
+              {"float16", BURN_DTYPE_F16},
+              {"float64", BURN_DTYPE_F64},
+              {"uint32", 0},
+              {"uint64", 0},
+              {"complex64", 0},
+              {"complex128", 0},
+              {"bfloat16", BURN_DTYPE_BF16},
+              {"float8e4m3fn", 0},
+              {"float8e4m3fnuz", 0},
+              {"float8e5m2", 0},
+              {"float8e5m2fnuz", 0},
+              {"uint4", 0},
+              {"int4", 0},
+              {"float4e2m1", 0},
+              {"float8e8m0", 0},
+              {"uint2", 0},
+              {"int2", 0}};
+
+BurnDType onnx_dtype(int64_t data_type) {
+  const bool known = data_type > 0 && data_type < (int64_t)(sizeof dtypes / sizeof dtypes[0]);
+  return known && dtypes[data_type].dtype ? dtypes[data_type].dtype : (BurnDType)BURN_DTYPE_DEFAULT;
+}
+
+const char *onnx_dtype_name(int64_t data_type) {
+  return data_type >= 0 && data_type < (int64_t)(sizeof dtypes / sizeof dtypes[0]) ? dtypes[data_type].name : "unknown";
+}
+
+/* Element i of the list that holds elements of such a dtype, put at `to`. */
+static void put_listed(const Onnx__TensorProto *proto, BurnDType dtype, size_t i, unsigned char *to) {
+  const size_t bytes = burn_dtype_bytes(dtype);
+  if (i < proto->n_float_data) memcpy(to, &proto->float_data[i], bytes);
+  if (i < proto->n_double_data) memcpy(to, &proto->double_data[i], bytes);
+  if (i < proto->n_int64_data) memcpy(to, &proto->int64_data[i], bytes);
+  if (i < proto->n_int32_data) memcpy(to, &proto->int32_data[i], bytes); /* little-endian: the low bytes */
+}
+
+BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto) {
+  const BurnDType dtype = onnx_dtype(proto->data_type);
+  BurnShape shape = onnx_shape(proto->dims, proto->n_dims);
+  const size_t bytes = burn_dtype_bytes(dtype);
+  size_t count = 1;
+  for (uint32_t i = 0; i < shape.rank; i++) count *= (size_t)shape.dims[i];
+  if (dtype == BURN_DTYPE_DEFAULT || (proto->has_raw_data && proto->raw_data.len != count * bytes)) {
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a tensor of %s with %zu raw bytes",
+                                               onnx_dtype_name(proto->data_type), proto->raw_data.len));
+  }
+  if (proto->has_raw_data) return burn_tensor_from(device, proto->raw_data.data, dtype, shape);
+  unsigned char *data = calloc(count + 1, bytes);
+  if (!data) return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu elements", count));
+  for (size_t i = 0; i < count; i++) put_listed(proto, dtype, i, data + i * bytes);
+  BurnTensor *x = burn_tensor_from(device, data, dtype, shape);
+  free(data);
+  return x;
+}
+
+/* -- attributes ---------------------------------------------------------------------------------------------------- */
+
+const Onnx__AttributeProto *onnx_attribute(const OnnxNode *node, const char *name) {
+  for (size_t i = 0; i < node->proto->n_attribute; i++) {
+    if (strcmp(node->proto->attribute[i]->name, name) == 0) return node->proto->attribute[i];
+  }
+  return NULL;
+}
+
+int64_t onnx_int(const OnnxNode *node, const char *name, int64_t otherwise) {
+  const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
+  return attribute ? attribute->i : otherwise;
+}
+
+double onnx_float(const OnnxNode *node, const char *name, double otherwise) {
+  const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
+  return attribute ? (double)attribute->f : otherwise;
+}
+
+bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, const char *text) {
+  const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
+  if (!attribute) return strcmp(otherwise, text) == 0;
+  return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
+}
+
+size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values) {
+  const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
+  const size_t count = attribute && attribute->n_ints <= ONNX_INTS ? attribute->n_ints : 0;
+  for (size_t i = 0; i < count; i++) values[i] = attribute->ints[i];
+  return count;
+}
+
+/* -- inputs and outputs
+ * -------------------------------------------------------------------------------------------------------- */
+
+bool onnx_has_input(const OnnxNode *node, size_t i) { return i < ONNX_MAX_VALUES && node->inputs[i]; }
+BurnTensor *onnx_input(const OnnxNode *node, size_t i) { return onnx_has_input(node, i) ? burn_clone(node->inputs[i]) : NULL; }
+uint32_t onnx_input_rank(const OnnxNode *node, size_t i) { return burn_rank(node->inputs[i]); }
+int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim) { return burn_dim(node->inputs[i], dim); }
+
+size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values) {
+  if (!onnx_has_input(node, i)) return 0;
+  const int64_t count = burn_element_count(node->inputs[i]);
+  if (count > ONNX_INTS || burn_read_i64(onnx_input(node, i), values, (size_t)count) != BURN_OK) {
+    onnx_not_mapped(node, "input %zu cannot be read as numbers", i);
+    return 0;
+  }
+  return (size_t)count;
+}
+
+int64_t onnx_input_int(OnnxNode *node, size_t i, int64_t otherwise) {
+  int64_t values[ONNX_INTS] = {0};
+  return onnx_input_ints(node, i, values) == 1 ? values[0] : otherwise;
+}
+
+double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
+  double value = otherwise;
+  if (onnx_has_input(node, i) && burn_read_scalar(onnx_input(node, i), &value) != BURN_OK) {
+    onnx_not_mapped(node, "input %zu is not one number", i);
+  }
+  return value;
+}
+
+bool onnx_wants_output(const OnnxNode *node, size_t i) { return i < node->proto->n_output && node->proto->output[i][0]; }
+
+void onnx_give(OnnxNode *node, size_t i, BurnTensor *x) {
+  if (onnx_wants_output(node, i) && !node->outputs[i]) {
+    node->outputs[i] = x;
+  } else {
+    burn_drop(x);
+  }
+}
+
+void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(node->reason, sizeof node->reason, format, arguments);
+  va_end(arguments);
+}
+
+/* -- small steps
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+int onnx_axis(int64_t axis, uint32_t rank) { return (int)(axis < 0 ? axis + (int64_t)rank : axis); }
+
+BurnTensor *onnx_to_rank(BurnTensor *x, uint32_t rank) { return burn_rank(x) < rank ? burn_unsqueeze(x, rank) : x; }
+
+void onnx_same_rank(BurnTensor **lhs, BurnTensor **rhs) {
+  *lhs = onnx_to_rank(*lhs, burn_rank(*rhs));
+  *rhs = onnx_to_rank(*rhs, burn_rank(*lhs));
+}
+
+BurnTensor *onnx_broadcast(OnnxBinary *apply, BurnTensor *lhs, BurnTensor *rhs) {
+  onnx_same_rank(&lhs, &rhs);
+  return apply(lhs, rhs);
+}
+
+BurnShape onnx_shape(const int64_t *dims, size_t count) {
+  BurnShape shape = {count ? (uint32_t)count : 1, {1}};
+  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) shape.dims[i] = dims[i];
+  return shape;
+}
+
+BurnTensor *onnx_reshape(BurnTensor *x, const int64_t *dims, size_t count) { return burn_reshape(x, onnx_shape(dims, count)); }
+
+BurnTensor *onnx_part(BurnTensor *x, const int64_t *begins, const int64_t *sizes) {
+  BurnRange ranges[BURN_MAX_RANK];
+  const uint32_t rank = burn_rank(x);
+  for (uint32_t i = 0; i < rank; i++) ranges[i] = BURN_RANGE(begins[i], begins[i] + sizes[i]);
+  return burn_slice(x, ranges, rank);
+}
+
+BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size) {
+  BurnTensor *below = burn_lower_scalar(burn_clone(indices), 0);
+  BurnTensor *wrapped = burn_add_scalar(burn_clone(indices), (double)size);
+  return burn_mask_where(indices, below, wrapped);
+}
+
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode, double value) {
+  int64_t margins[2 * BURN_MAX_RANK], begins[BURN_MAX_RANK] = {0}, sizes[BURN_MAX_RANK];
+  const BurnShape shape = burn_shape(x);
+  bool cut = false, added = false;
+  for (uint32_t i = 0; i < shape.rank; i++) sizes[i] = shape.dims[i];
+  for (uint32_t i = 0; i < count && shape.rank >= count; i++) {
+    const uint32_t axis = shape.rank - count + i;
+    const int64_t less = before[i] < 0 ? -before[i] : 0, lesser = behind[i] < 0 ? -behind[i] : 0;
+    begins[axis] = less;
+    sizes[axis] -= less + lesser;
+    margins[2 * i] = before[i] < 0 ? 0 : before[i];
+    margins[2 * i + 1] = behind[i] < 0 ? 0 : behind[i];
+    cut = cut || less || lesser;
+    added = added || margins[2 * i] || margins[2 * i + 1];
+  }
+  if (cut) x = onnx_part(x, begins, sizes);
+  return added ? burn_pad(x, margins, count, mode, value) : x;
+}
+
+BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count) {
+  return burn_tensor_i64(device, values, BURN_SHAPE((int64_t)count));
+}

@@ -1,0 +1,88 @@
+/* onnx_node.h - what the mappings from ONNX operators to our ops work with: one node with its attributes and inputs.
+ *
+ * A mapping is `MAP(Name) { .. }`: it reads inputs and attributes, applies public functions, and gives its outputs. Where
+ * there is no such op here, or not with these attributes, it says so with onnx_not_mapped and a reason. Failures travel in
+ * the tensors. ONNX tensors of rank 0 are [1] here. */
+#ifndef BURN_ONNX_NODE_H
+#define BURN_ONNX_NODE_H
+
+#include <burn/burn.h>
+
+#include "onnx_subset.pb-c.h"
+
+enum { ONNX_MAX_VALUES = 16, ONNX_REASON = 160, ONNX_INTS = 64 };
+
+typedef struct OnnxNode {
+  BurnDevice *device;
+  const Onnx__NodeProto *proto;
+  int64_t opset;                       /* of the node's domain */
+  BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent */
+  bool scalar[ONNX_MAX_VALUES];        /* rank 0 in ONNX */
+  BurnTensor *outputs[ONNX_MAX_VALUES];
+  char reason[ONNX_REASON]; /* why it is not mapped; "" if it is */
+} OnnxNode;
+
+#define ONNX_OP(name) void onnx_##name(OnnxNode *node);
+#define ONNX_OP_OF(domain, name) ONNX_OP(name)
+#define ONNX_ABSENT(name, reason)
+#include "onnx_ops.def"
+#undef ONNX_OP
+#undef ONNX_OP_OF
+#undef ONNX_ABSENT
+#define MAP(name) void onnx_##name(OnnxNode *node)
+
+/* -- dtypes: ONNX's numbers ---------------------------------------------------------------------------------------- */
+
+/* Ours, or BURN_DTYPE_DEFAULT where there is none; and ONNX's name for messages. */
+BurnDType onnx_dtype(int64_t data_type);
+const char *onnx_dtype_name(int64_t data_type);
+
+/* A tensor with the elements of the message. */
+BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto);
+
+/* -- attributes: the value, or the given one where the node has none ----------------------------------------------- */
+
+const Onnx__AttributeProto *onnx_attribute(const OnnxNode *node, const char *name);
+int64_t onnx_int(const OnnxNode *node, const char *name, int64_t otherwise);
+double onnx_float(const OnnxNode *node, const char *name, double otherwise);
+/* True if the attribute, or the default where it is absent, is `text`. */
+bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, const char *text);
+/* Fills values (room for ONNX_INTS) and returns their number; 0 if absent. */
+size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
+
+/* -- inputs and outputs -------------------------------------------------------------------------------------------- */
+
+/* A new handle to input i; NULL if it is absent. */
+BurnTensor *onnx_input(const OnnxNode *node, size_t i);
+bool onnx_has_input(const OnnxNode *node, size_t i);
+uint32_t onnx_input_rank(const OnnxNode *node, size_t i);
+int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim);
+/* Elements of an input on the host: numbers that ONNX gives as tensors and we as arguments. */
+size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values);
+int64_t onnx_input_int(OnnxNode *node, size_t i, int64_t otherwise);
+double onnx_input_number(OnnxNode *node, size_t i, double otherwise);
+bool onnx_wants_output(const OnnxNode *node, size_t i);
+void onnx_give(OnnxNode *node, size_t i, BurnTensor *x); /* drops x if output i is not wanted */
+void onnx_not_mapped(OnnxNode *node, const char *format, ...) BURN_PRINTF(2, 3);
+
+/* -- small steps; all take their tensors --------------------------------------------------------------------------- */
+
+/* A dim that may be negative, resolved. */
+int onnx_axis(int64_t axis, uint32_t rank);
+/* Leading axes of size 1, until both have the same rank, as broadcasting in ONNX wants. */
+void onnx_same_rank(BurnTensor **lhs, BurnTensor **rhs);
+BurnTensor *onnx_to_rank(BurnTensor *x, uint32_t rank);
+typedef BurnTensor *OnnxBinary(BurnTensor *, BurnTensor *);
+BurnTensor *onnx_broadcast(OnnxBinary *apply, BurnTensor *lhs, BurnTensor *rhs);
+/* Dims of any number; none is [1]. */
+BurnTensor *onnx_reshape(BurnTensor *x, const int64_t *dims, size_t count);
+BurnShape onnx_shape(const int64_t *dims, size_t count);
+/* Every axis of x from `begins` to `begins` plus `sizes`. */
+BurnTensor *onnx_part(BurnTensor *x, const int64_t *begins, const int64_t *sizes);
+/* Indices below 0 count from the end of an axis of that size. */
+BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size);
+/* Margins of `value` before and behind the last `count` axes; negative ones cut off. */
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode, double value);
+BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count);
+
+#endif

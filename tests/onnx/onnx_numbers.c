@@ -1,0 +1,124 @@
+/* onnx_numbers.c - ONNX operators of signals, matrices, random numbers and small integers. */
+#include "onnx_node.h"
+
+/* -- signals and matrices ------------------------------------------------------------------------------------------ */
+
+/* Complex numbers are a last axis of two; of one, if real. The inverse is the conjugate of the transform of the conjugate. */
+MAP(DFT) {
+  BurnTensor *x = onnx_input(node, 0), *imaginary = NULL, *bins = NULL;
+  const uint32_t rank = burn_rank(x);
+  const int axis = onnx_axis(
+      onnx_has_input(node, 2) ? onnx_input_int(node, 2, -2) : onnx_int(node, "axis", node->opset < 20 ? 1 : -2), rank);
+  const bool inverse = onnx_int(node, "inverse", 0), onesided = onnx_int(node, "onesided", 0), complex = burn_dim(x, -1) == 2;
+  const int64_t n = onnx_input_int(node, 1, 0);
+  BurnTensor *real = burn_select_dim(burn_clone(x), -1, 0);
+  if (complex) imaginary = burn_select_dim(x, -1, 1);
+  if (!complex) imaginary = burn_zeros_like(burn_select_dim(x, -1, 0));
+  if (inverse && onesided) {
+    onnx_give(node, 0, burn_unsqueeze_dim(burn_irfft(real, imaginary, axis, n), -1));
+    return;
+  }
+  if (onesided) {
+    burn_drop(imaginary);
+    real = burn_rfft(real, axis, n, &bins);
+  } else {
+    real = burn_cfft(real, inverse ? burn_neg(imaginary) : imaginary, axis, n, &bins);
+  }
+  if (inverse) {
+    const double length = (double)burn_dim(real, axis);
+    real = burn_div_scalar(real, length);
+    bins = burn_div_scalar(bins, -length);
+  }
+  BurnTensor *both[] = {real, bins};
+  onnx_give(node, 0, burn_stack(both, 2, -1));
+}
+
+MAP(STFT) {
+  BurnTensor *x = onnx_input(node, 0), *window = onnx_input(node, 2);
+  if (burn_rank(x) == 3) x = burn_select_dim(x, -1, 0);
+  if (onnx_input_rank(node, 0) == 3 && onnx_input_dim(node, 0, 2) == 2) onnx_not_mapped(node, "stft of complex signals");
+  const int64_t length = onnx_input_int(node, 3, window ? burn_dim(window, 0) : 0);
+  BurnStftOptions options = BURN_STFT_OPTIONS(length);
+  options.hop_length = onnx_input_int(node, 1, 1);
+  options.center = false;
+  options.onesided = onnx_int(node, "onesided", 1);
+  onnx_give(node, 0, burn_stft(x, window, options));
+}
+
+static void window(OnnxNode *node, BurnTensor *(*apply)(BurnDevice *, int64_t, bool, BurnDType)) {
+  const BurnDType dtype = onnx_dtype(onnx_int(node, "output_datatype", 1));
+  onnx_give(node, 0, apply(node->device, onnx_input_int(node, 0, 0), onnx_int(node, "periodic", 1), dtype));
+}
+MAP(BlackmanWindow) { window(node, burn_blackman_window); }
+MAP(HammingWindow) { window(node, burn_hamming_window); }
+MAP(HannWindow) { window(node, burn_hann_window); }
+
+MAP(Det) {
+  BurnTensor *x = onnx_input(node, 0);
+  onnx_give(node, 0, burn_det(burn_rank(x) == 2 ? burn_unsqueeze_dim(x, 0) : x));
+}
+
+/* The inputs are the probabilities of 1. */
+MAP(Bernoulli) {
+  BurnTensor *x = onnx_input(node, 0);
+  const BurnDType dtype = onnx_attribute(node, "dtype") ? onnx_dtype(onnx_int(node, "dtype", 0)) : burn_dtype(x);
+  BurnTensor *drawn = burn_random_uniform_like(burn_clone(x), 0, 1);
+  onnx_give(node, 0, burn_cast(burn_lower(drawn, x), dtype));
+}
+
+MAP(Binarizer) {
+  BurnTensor *x = onnx_input(node, 0);
+  const BurnDType dtype = burn_dtype(x);
+  onnx_give(node, 0, burn_cast(burn_greater_scalar(x, onnx_float(node, "threshold", 0)), dtype));
+}
+
+/* -- small integers: value = (q - zero point) * scale -------------------------------------------------------------- */
+
+/* One number for all, one per entry of an axis, or one per block of it: as an operand for x, in float. */
+static BurnTensor *for_each(OnnxNode *node, size_t i, BurnDType dtype) {
+  BurnTensor *x = burn_cast(onnx_input(node, i), dtype);
+  const uint32_t rank = onnx_input_rank(node, 0);
+  const int64_t block = onnx_int(node, "block_size", 0);
+  const int axis = onnx_axis(onnx_int(node, "axis", 1), rank);
+  if (burn_element_count(x) == 1) return onnx_to_rank(burn_reshape(x, BURN_SHAPE(1)), rank);
+  if (block == 0) {
+    int64_t dims[BURN_MAX_RANK];
+    for (uint32_t k = 0; k < rank; k++) dims[k] = (int)k == axis ? -1 : 1;
+    return onnx_reshape(x, dims, rank);
+  }
+  BurnShape shape = burn_shape(x), split = {rank + 1, {0}};
+  for (uint32_t k = 0; k <= rank; k++) split.dims[k] = (int)k <= axis ? shape.dims[k] : shape.dims[k - 1];
+  split.dims[axis + 1] = block;
+  shape.dims[axis] *= block;
+  return burn_reshape(burn_expand(burn_unsqueeze_dim(x, axis + 1), split), shape);
+}
+
+MAP(DequantizeLinear) {
+  const BurnDType dtype = burn_dtype(node->inputs[1]);
+  BurnTensor *x = burn_cast(onnx_input(node, 0), dtype);
+  if (onnx_has_input(node, 2)) x = burn_sub(x, for_each(node, 2, dtype));
+  onnx_give(node, 0, burn_mul(x, for_each(node, 1, dtype)));
+}
+
+/* Halves to even; what does not fit becomes the nearest that does, as our cast does. */
+MAP(QuantizeLinear) {
+  BurnTensor *x = onnx_input(node, 0);
+  BurnDType dtype = onnx_has_input(node, 2) ? burn_dtype(node->inputs[2]) : (BurnDType)BURN_DTYPE_U8;
+  if (onnx_int(node, "output_dtype", 0)) dtype = onnx_dtype(onnx_int(node, "output_dtype", 0));
+  x = burn_round(burn_div(x, for_each(node, 1, BURN_DTYPE_F32)));
+  if (onnx_has_input(node, 2)) x = burn_add(x, for_each(node, 2, BURN_DTYPE_F32));
+  onnx_give(node, 0, burn_cast(x, dtype));
+}
+
+/* The range of x and 0 in 255 steps. */
+MAP(DynamicQuantizeLinear) {
+  BurnTensor *x = onnx_input(node, 0);
+  BurnTensor *low = burn_clamp_max(burn_min(burn_clone(x)), 0), *high = burn_clamp_min(burn_max(burn_clone(x)), 0);
+  BurnTensor *scale = burn_div_scalar(burn_sub(high, burn_clone(low)), 255);
+  BurnTensor *zero = burn_round(burn_clamp(burn_neg(burn_div(low, burn_clone(scale))), 0, 255));
+  x = burn_round(onnx_broadcast(burn_div, x, burn_clone(scale)));
+  x = onnx_broadcast(burn_add, x, burn_clone(zero));
+  onnx_give(node, 0, burn_cast(x, BURN_DTYPE_U8));
+  onnx_give(node, 1, scale);
+  onnx_give(node, 2, burn_cast(zero, BURN_DTYPE_U8));
+}

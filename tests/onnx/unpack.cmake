@@ -1,0 +1,21 @@
+# Unpacks the operator cases of ONNX into FOLDER, once per archive; says so where there is none. The data folder is
+# $BURN_DATA_DIR; without the variable, DATA, the one that the build was configured with.
+if(DEFINED ENV{BURN_DATA_DIR})
+  set(DATA $ENV{BURN_DATA_DIR})
+endif()
+set(archive ${DATA}/onnx-node-tests/onnx-node-tests.tar.gz)
+set(list ${DATA}/onnx-node-tests/cases.tsv)
+if(NOT EXISTS ${archive} OR NOT EXISTS ${list})
+  message("no operator cases of ONNX: ${archive} is absent")
+  file(REMOVE_RECURSE ${FOLDER})
+  return()
+endif()
+if(EXISTS ${FOLDER}/cases.tsv AND ${FOLDER}/cases.tsv IS_NEWER_THAN ${archive})
+  return()
+endif()
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+execute_process(COMMAND ${CMAKE_COMMAND} -E tar xzf ${archive} WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+# Last and with the time of now: its presence says that all is unpacked.
+file(READ ${list} text)
+file(WRITE ${FOLDER}/cases.tsv "${text}")
