@@ -58,7 +58,8 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
 
 static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   const BurnBackend *backend = &instance->backend;
-  char why[256] = "";
+  char why[256];
+  why[0] = '\0'; /* not the whole buffer: every op passes here */
   if (call->op >= BURN_OP_LIMIT && !instance->next) {
     bool ran = false;
     const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
