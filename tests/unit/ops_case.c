@@ -14,6 +14,7 @@ static const char *const sharing_names[] = {"owned", "cloned", "viewed"};
 typedef struct Stack {
   const char *text;
   bool track; /* float inputs ask for gradients */
+  bool plain; /* values only: it copies whatever it gets, so layout and sharing are nothing to it, and it is slow */
   BurnDevice *device, *raw_device;
   const BurnHost *host;
   const BurnBackend *backend;
@@ -25,9 +26,9 @@ static Stack stacks[] = {{.text = "ndarray"},
                          {.text = "ndarray:isa=avx2,gemm=builtin"},
                          {.text = "autodiff<ndarray>"},
                          {.text = "autodiff<ndarray>", .track = true},
-                         {.text = "validate:finite=false,determinism=true<ndarray>"},
-                         {.text = "reference"},
-                         {.text = "autodiff<reference>", .track = true}};
+                         {.text = "validate:finite=false,determinism=true<ndarray>", .plain = true},
+                         {.text = "reference", .plain = true},
+                         {.text = "autodiff<reference>", .track = true, .plain = true}};
 enum { STACK_COUNT = sizeof stacks / sizeof stacks[0] };
 
 static const OpsFamily *family;
@@ -275,9 +276,11 @@ static void run_once(const Job *job, const Stack *stack, int layout, int sharing
 static void run_everywhere(const Job *job) {
   for (size_t s = 0; s < STACK_COUNT; s++) {
     if (!stacks[s].device) continue;
-    for (int layout = 0; layout < OPS_LAYOUT_COUNT; layout++) {
+    const int layouts = stacks[s].plain ? OPS_LAYOUT_PLAIN + 1 : OPS_LAYOUT_COUNT;
+    const int sharings = stacks[s].plain ? SHARING_OWNED + 1 : SHARING_COUNT;
+    for (int layout = 0; layout < layouts; layout++) {
       if (!ops_layout_applies(stacks[s].device, layout, job->inputs, job->input_count)) continue;
-      for (int sharing = 0; sharing < SHARING_COUNT; sharing++) run_once(job, &stacks[s], layout, sharing);
+      for (int sharing = 0; sharing < sharings; sharing++) run_once(job, &stacks[s], layout, sharing);
     }
   }
 }
