@@ -426,7 +426,7 @@ static BurnStatus read_value(const Place *place, const cJSON *json, const BurnTy
 }
 
 /* cJSON decodes \u0000 to a byte that ends its C string: what follows would be lost. Returns its position or -1. */
-static long find_zero_escape(const char *json) {
+static ptrdiff_t find_zero_escape(const char *json) {
   for (const char *at = strchr(json, '\\'); at; at = strchr(at, '\\')) {
     if (strncmp(at, "\\u0000", 6) == 0) return at - json;
     at += at[1] ? 2 : 1;
@@ -435,8 +435,8 @@ static long find_zero_escape(const char *json) {
 }
 
 BurnStatus burn__config_from_json(const char *json, const BurnType *type, void *data) {
-  long zero = find_zero_escape(json);
-  if (zero >= 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "zero character in a text at byte %ld", zero);
+  const ptrdiff_t zero = find_zero_escape(json);
+  if (zero >= 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "zero character in a text at byte %td", zero);
   const char *end = json;
   cJSON *document = cJSON_ParseWithOpts(json, &end, 1);
   if (!document) {

@@ -3,6 +3,8 @@
 #ifndef BURN_CORE_PLATFORM_H
 #define BURN_CORE_PLATFORM_H
 
+#include <burn/plugin/plugin.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,5 +20,27 @@ void burn__aligned_free(void *memory);
 
 /* The text of an errno value, into a buffer of the caller; returns the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes);
+
+/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+
+/* True for a path that does not depend on the current folder (nor, on Windows, on the current drive). */
+bool burn__path_is_absolute(const char *path);
+/* What follows the last separator of folders. */
+const char *burn__path_file_name(const char *path);
+/* Between the folders of BURN_PLUGIN_PATH. */
+char burn__path_list_separator(void);
+/* How files of plugins end: ".so". */
+const char *burn__plugin_suffix(void);
+
+/* burn.json of the user, malloc'd; NULL where the user has no place for it. */
+char *burn__user_settings_path(void);
+/* burn.json of the system, and the system's folder of plugins; static; NULL where there is none. */
+const char *burn__system_settings_path(void);
+const char *burn__system_plugin_folder(void);
+
+/* -- programs ------------------------------------------------------------------------------------------------------------- */
+
+/* The plugins that the program brings in an array burn_static_plugins, which ends with NULL; NULL if it has no such array. */
+const BurnPluginQuery *burn__linked_plugins(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* platform_posix.c - platform.h for Linux and other POSIX systems. */
 #define _GNU_SOURCE /* sched_getaffinity: the CPUs this process may use, not those of the machine */
+#include "core_internal.h"
 #include "platform.h"
 
 #include <errno.h>
@@ -42,3 +43,37 @@ const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   if (text != buffer) (void)snprintf(buffer, bytes, "%s", text);
   return buffer;
 }
+
+/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+
+bool burn__path_is_absolute(const char *path) { return path[0] == '/'; }
+
+const char *burn__path_file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+char burn__path_list_separator(void) { return ':'; }
+const char *burn__plugin_suffix(void) { return ".so"; }
+
+char *burn__user_settings_path(void) {
+  const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  if (config && config[0] == '/') return burn__text_format("%s/burn/burn.json", config);
+  return home && home[0] == '/' ? burn__text_format("%s/.config/burn/burn.json", home) : NULL;
+}
+
+const char *burn__system_settings_path(void) { return "/etc/burn/burn.json"; }
+
+const char *burn__system_plugin_folder(void) {
+#if defined(BURN_SYSTEM_PLUGIN_DIR)
+  return BURN_SYSTEM_PLUGIN_DIR;
+#else
+  return NULL;
+#endif
+}
+
+/* -- programs ------------------------------------------------------------------------------------------------------------- */
+
+extern const BurnPluginQuery burn_static_plugins[] __attribute__((weak));
+
+const BurnPluginQuery *burn__linked_plugins(void) { return burn_static_plugins; }

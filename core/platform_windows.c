@@ -1,5 +1,6 @@
 /* platform_windows.c - platform.h for Windows. */
 #define _CRT_RAND_S /* rand_s: the system's generator */
+#include "core_internal.h"
 #include "platform.h"
 
 #include <malloc.h>
@@ -29,4 +30,45 @@ void burn__aligned_free(void *memory) { _aligned_free(memory); }
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);
   return buffer;
+}
+
+/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_separator(char c) { return c == '/' || c == '\\'; }
+
+/* C:\folder or \\server\share; "\folder" is that of the current drive, "C:folder" of the drive's current folder. */
+bool burn__path_is_absolute(const char *path) {
+  const bool has_drive = (path[0] >= 'a' && path[0] <= 'z') || (path[0] >= 'A' && path[0] <= 'Z');
+  return (has_drive && path[1] == ':' && is_separator(path[2])) || (is_separator(path[0]) && is_separator(path[1]));
+}
+
+const char *burn__path_file_name(const char *path) {
+  const char *name = path;
+  for (const char *at = path; *at; at++) {
+    if (is_separator(*at) || *at == ':') name = at + 1;
+  }
+  return name;
+}
+
+char burn__path_list_separator(void) { return ';'; }
+const char *burn__plugin_suffix(void) { return ".dll"; }
+
+char *burn__user_settings_path(void) {
+  const char *folder = getenv("APPDATA");
+  return folder && burn__path_is_absolute(folder) ? burn__text_format("%s\\burn\\burn.json", folder) : NULL;
+}
+
+/* Every user may write into ProgramData, and programs lie in folders of their own: the system has no place for all of them.
+ * Plugins lie beside libburn.dll. */
+const char *burn__system_settings_path(void) { return NULL; }
+const char *burn__system_plugin_folder(void) { return NULL; }
+
+/* -- programs ------------------------------------------------------------------------------------------------------------- */
+
+/* DLLs have no weak references: the program exports its list (BURN_EXPORT), and is asked for it. */
+const BurnPluginQuery *burn__linked_plugins(void) {
+  const FARPROC symbol = GetProcAddress(GetModuleHandleW(NULL), "burn_static_plugins");
+  const BurnPluginQuery *list;
+  memcpy(&list, &symbol, sizeof list);
+  return list;
 }

@@ -5,15 +5,13 @@
  * folders may be relative to the working directory: whoever sets it is here; the others must be absolute. A plugin that cannot be
  * used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
 #include "core_internal.h"
+#include "platform.h"
 
 #include <burn/plugin/kernels.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Plugins linked into the program; defined by builds that have any (the generated list ends with NULL). */
-extern const BurnPluginQuery burn_static_plugins[] __attribute__((weak));
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -45,8 +43,7 @@ static BurnPluginEntry *entry_new(char *path, char *file_name) {
 
 /* "ndarray" of "/x/burn_ndarray.so". */
 static char *name_of_file(const char *path) {
-  const char *slash = strrchr(path, '/');
-  const char *file = slash ? slash + 1 : path;
+  const char *file = burn__path_file_name(path);
   if (strncmp(file, "burn_", 5) == 0) file += 5;
   const char *dot = strrchr(file, '.');
   return burn__text_format("%.*s", (int)(dot ? (size_t)(dot - file) : strlen(file)), file);
@@ -118,7 +115,7 @@ static void search_folder(BurnPluginPlace *place) {
 static void add_folder(const char *folder, const char *source) {
   BurnPluginPlace *place = add_place(folder, source);
   if (!place) return;
-  if (folder[0] != '/') {
+  if (!burn__path_is_absolute(folder)) {
     add_problem(place, "it is not an absolute path; ignored");
     return;
   }
@@ -136,21 +133,22 @@ static void add_folder(const char *folder, const char *source) {
 
 static void add_path_list(const char *list) {
   while (list && *list) {
-    const char *colon = strchr(list, ':');
-    const size_t length = colon ? (size_t)(colon - list) : strlen(list);
+    const char *end = strchr(list, burn__path_list_separator());
+    const size_t length = end ? (size_t)(end - list) : strlen(list);
     char *folder = burn__text_format("%.*s", (int)length, list);
     char *absolute = folder && folder[0] ? burn__absolute_path(folder) : NULL;
     if (absolute) add_folder(absolute, "BURN_PLUGIN_PATH");
     free(absolute);
     free(folder);
-    list = colon ? colon + 1 : NULL;
+    list = end ? end + 1 : NULL;
   }
 }
 
 static void add_static(void) {
-  if (!burn_static_plugins) return;
+  const BurnPluginQuery *linked = burn__linked_plugins();
+  if (!linked) return;
   const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
-  for (const BurnPluginQuery *function = burn_static_plugins; *function; function++) {
+  for (const BurnPluginQuery *function = linked; *function; function++) {
     const BurnPlugin *plugin = (*function)(&query);
     BurnPluginEntry *entry = entry_new(NULL, burn__text_copy(plugin->name));
     if (!entry) continue;
@@ -174,9 +172,8 @@ static void add_standard_folders(void) {
   char *own = burn__own_folder();
   char *beside = own ? burn__text_format("%s/burn/plugins", own) : NULL;
   if (beside) add_folder(beside, "beside libburn");
-#if defined(BURN_SYSTEM_PLUGIN_DIR)
-  if (!beside || strcmp(beside, BURN_SYSTEM_PLUGIN_DIR) != 0) add_folder(BURN_SYSTEM_PLUGIN_DIR, "built in");
-#endif
+  const char *system = burn__system_plugin_folder();
+  if (system && (!beside || strcmp(beside, system) != 0)) add_folder(system, "built in");
   free(beside);
   free(own);
 }
@@ -238,7 +235,8 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
     return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");
   }
   if (file_name && strcmp(file_name, plugin->name) != 0) {
-    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s.so", plugin->name, plugin->name);
+    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s%s", plugin->name, plugin->name,
+                  burn__plugin_suffix());
   }
   const PluginKind *kind = kind_of(plugin->kind);
   if (!kind) return REFUSE(UNKNOWN_KIND, "its kind %u is unknown to this version", plugin->kind);
@@ -363,7 +361,7 @@ BurnStatus burn__plugin_best_backend(const char **name) {
 }
 
 BurnStatus burn_plugin_add(const char *path) {
-  if (!path || path[0] != '/') return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
+  if (!path || !burn__path_is_absolute(path)) return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
   BurnStatus status = BURN_OK;
   pthread_mutex_lock(&registry_mutex);
   char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);

@@ -1,6 +1,7 @@
 /* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user, the
  * system. A project's file may name a stack but no folders: entering a downloaded folder must not run its code. */
 #include "core_internal.h"
+#include "platform.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -31,14 +32,6 @@ static BurnStatus read_settings(const char *path, cJSON **out) {
   return *out ? BURN_OK : BURN_FAIL(CORRUPT_DATA, "settings '%s': no JSON object (at byte %zu)", path, offset);
 }
 
-static char *user_settings_path(void) {
-  const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-  if (config && config[0] == '/') return burn__text_format("%s/burn/burn.json", config);
-  return home && home[0] == '/' ? burn__text_format("%s/.config/burn/burn.json", home) : NULL;
-}
-
-#define SYSTEM_SETTINGS "/etc/burn/burn.json"
-
 static BurnStatus backend_in(const char *path, char **out) {
   cJSON *settings = NULL;
   BurnStatus status = path ? read_settings(path, &settings) : BURN_OK;
@@ -53,21 +46,24 @@ static BurnStatus backend_in(const char *path, char **out) {
   return status;
 }
 
-/* The three files, the one with the first say first; malloc'd, NULL where the user has no place for one. */
+/* The three files, the one with the first say first; malloc'd, NULL where there is no place for one. */
 enum { PROJECT, USER, SYSTEM, FILE_COUNT };
 static char *settings_path(int file) {
   if (file == PROJECT) return burn__text_copy("burn.json");
-  if (file == SYSTEM) return burn__text_copy(SYSTEM_SETTINGS);
-  return burn__process_is_privileged() ? NULL : user_settings_path();
+  if (file == SYSTEM) return burn__text_copy(burn__system_settings_path());
+  return burn__process_is_privileged() ? NULL : burn__user_settings_path();
 }
 /* How the files are called in messages and by burn_stack_choice. */
-static const char *const settings_names[FILE_COUNT] = {"burn.json", "burn.json of the user", SYSTEM_SETTINGS};
+static const char *settings_name(int file) {
+  if (file == SYSTEM && burn__system_settings_path()) return burn__system_settings_path();
+  return file == PROJECT ? "burn.json" : "burn.json of the user";
+}
 
 static BurnStatus backend_in_files(char **out, const char **source) {
   BurnStatus status = BURN_OK;
   for (int file = 0; file < FILE_COUNT && status == BURN_OK && !*out; file++) {
     char *path = settings_path(file);
-    *source = settings_names[file];
+    *source = settings_name(file);
     status = backend_in(path, out);
     free(path);
   }
@@ -128,7 +124,7 @@ static void folders_in(int file, void (*visit)(const char *folder, const char *s
   const cJSON *folders = settings ? cJSON_GetObjectItemCaseSensitive(settings, "plugin_path") : NULL;
   const cJSON *folder;
   cJSON_ArrayForEach(folder, folders) {
-    if (cJSON_IsString(folder)) visit(folder->valuestring, settings_names[file]);
+    if (cJSON_IsString(folder)) visit(folder->valuestring, settings_name(file));
   }
   cJSON_Delete(settings);
   free(path);

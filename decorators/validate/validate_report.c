@@ -5,7 +5,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#if defined(_WIN32)
+#include <direct.h>
+#else
 #include <sys/stat.h>
+#endif
 
 /* -- texts ------------------------------------------------------------------------------------------------------------- */
 
@@ -190,14 +194,23 @@ static bool write_json(const char *path, const Check *check) {
   return fclose(file) == 0 && good;
 }
 
+/* A folder that is there is good, too. */
+static bool make_folder(const char *path) {
+#if defined(_WIN32)
+  return _mkdir(path) == 0 || errno == EEXIST;
+#else
+  return mkdir(path, 0777) == 0 || errno == EEXIST;
+#endif
+}
+
 /* Makes SAVE/<number>-<op>/ and fills it; adds where, or why not, to the text. */
 static void save(Check *check, Text *text) {
   Validate *validate = check->validate;
   char folder[640], path[704];
   const unsigned number = atomic_fetch_add(&validate->saved, 1u);
-  bool good = mkdir(validate->save, 0777) == 0 || errno == EEXIST;
+  bool good = make_folder(validate->save);
   snprintf(folder, sizeof folder, "%s/%u-%s", validate->save, number, check->info->name);
-  good = good && (mkdir(folder, 0777) == 0 || errno == EEXIST);
+  good = good && make_folder(folder);
   for (uint32_t i = 0; good && i < check->call->input_count; i++) {
     snprintf(path, sizeof path, "%s/input%u.npy", folder, i);
     if (check->before[i].data) good = write_npy(path, &check->before[i]);

@@ -7,7 +7,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(_WIN32)
+#include <windows.h>
+#else
 #include <unistd.h>
+#endif
 
 #if !defined(BURN_NDARRAY_VERSION)
 #define BURN_NDARRAY_VERSION "0.1.0"
@@ -240,7 +244,10 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
 /* -- descriptor ---------------------------------------------------------------------------------------------------- */
 
 static int64_t memory_bytes(void) {
-#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+#if defined(_WIN32)
+  MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
+  if (GlobalMemoryStatusEx(&memory)) return (int64_t)memory.ullTotalPhys;
+#elif defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages > 0 && page > 0) return (int64_t)pages * page;
 #endif

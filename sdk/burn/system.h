@@ -1,4 +1,5 @@
-/* system.h - what the burn command needs of the operating system. One definition per system: system_posix.c. */
+/* system.h - what the burn command needs of the operating system. One definition per system: system_posix.c,
+ * system_windows.c. */
 #ifndef BURN_SDK_SYSTEM_H
 #define BURN_SDK_SYSTEM_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder above the one this program lies in, without a slash at the end; false if it is unknown or does not fit. */
+/* The folder above the one this program lies in, without a separator at the end; false if it is unknown or does not fit. */
 bool system_prefix(char *out, size_t bytes);
 
 /* Visits the names in a folder, those with a dot in front left out, until `visit` returns false. Returns how many were visited;

@@ -2,7 +2,7 @@
 #
 #   burn_add_plugin(NAME source...)
 #
-# makes the target burn_NAME, which builds burn_NAME.so: the file that the stack text NAME opens. Only the entry symbol is
+# makes the target burn_NAME, which builds burn_NAME.so (burn_NAME.dll on Windows): the file that the stack text NAME opens. Only the entry symbol is
 # visible, undefined symbols are errors at link time, and nothing of Burn is linked. Add what you need to the target:
 # target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall).
 #
@@ -39,6 +39,9 @@ function(burn_add_plugin name)
     if(NOT "${BURN_SANITIZE} ${CMAKE_C_FLAGS}" MATCHES "fsanitize|address|thread|undefined")
       target_link_options(burn_${name} PRIVATE LINKER:-z,defs)
     endif()
+  endif()
+  if(MINGW) # needs no DLL of the compiler; DLLs cannot have undefined symbols anyway
+    target_link_options(burn_${name} PRIVATE -static)
   endif()
   install(TARGETS burn_${name} LIBRARY DESTINATION lib/burn/plugins)
 endfunction()

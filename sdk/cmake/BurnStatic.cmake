@@ -15,7 +15,7 @@ file(CONFIGURE OUTPUT "${list}" @ONLY CONTENT [[/* Generated from the plugins of
 #include <burn/plugin/plugin.h>
 
 @declarations@
-extern const BurnPluginQuery burn_static_plugins[];
+BURN_EXPORT extern const BurnPluginQuery burn_static_plugins[];
 const BurnPluginQuery burn_static_plugins[] = {@entries@NULL};
 ]])
 # An object, not an archive member: libburn refers to the list weakly, which pulls nothing out of an archive.

@@ -15,8 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+/* What is called otherwise on another system. */
+#if defined(_WIN32)
+#define PLUGIN_SUFFIX ".dll"
+#define LIST_SEPARATOR ";"
+#define SETTINGS_VARIABLE "APPDATA" /* burn/burn.json of the user lies in this folder */
+#define NO_FOLDER "C:/nonexistent"
+#else
+#define PLUGIN_SUFFIX ".so"
+#define LIST_SEPARATOR ":"
+#define SETTINGS_VARIABLE "XDG_CONFIG_HOME"
+#define NO_FOLDER "/nonexistent"
+#endif
 
 static int forked_pipe;
 
@@ -27,7 +39,7 @@ BURN_UNUSED BURN_PRINTF(3, 4) static void forked_fail(const char *file, int line
   va_start(arguments, format);
   vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
   va_end(arguments);
-  const ssize_t written = write(forked_pipe, text, strlen(text));
+  const ssize_t written = write(forked_pipe, text, (unsigned)strlen(text));
   _exit(written > 0 ? 1 : 2);
 }
 
@@ -41,6 +53,12 @@ BURN_UNUSED BURN_PRINTF(3, 4) static void forked_fail(const char *file, int line
 BURN_UNUSED static void check_contains(const char *text, const char *part) {
   CHECK(text && strstr(text, part), "'%s' does not contain '%s'", text ? text : "(null)", part);
 }
+
+#if defined(_WIN32)
+#include "../windows/forked_windows.h"
+#else
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 BURN_UNUSED static void forked(void (*body)(void *context), void *context) {
   int ends[2];
@@ -72,6 +90,10 @@ BURN_UNUSED static void make_folder(char path[64]) {
   snprintf(path, 64, "/tmp/burn-test-XXXXXX");
   assert_non_null(mkdtemp(path));
 }
+
+/* Gives everybody the right to write. */
+BURN_UNUSED static void let_anybody_write(const char *path) { assert_int_equal(chmod(path, 0777), 0); }
+#endif
 
 /* Copies a file; in the parent. */
 BURN_UNUSED static void copy_file(const char *from, const char *folder, const char *name) {

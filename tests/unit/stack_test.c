@@ -219,7 +219,7 @@ static void remove_places(const Places *places) {
 
 static void enter(const Places *places) {
   CHECK(chdir(places->project) == 0, "chdir");
-  setenv("XDG_CONFIG_HOME", places->config, 1);
+  setenv(SETTINGS_VARIABLE, places->config, 1);
 }
 
 static void check_opens(const char *text, BurnDType float_dtype, BurnDType int_dtype) {
@@ -489,7 +489,7 @@ static void test_counting_trace(void **state) {
 int main(void) {
   static const char *const variables[] = {"BURN_BACKEND", "BURN_PLUGIN_PATH", "BURN_PLUGIN_PATH_ONLY"};
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) unsetenv(variables[i]);
-  setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+  setenv(SETTINGS_VARIABLE, NO_FOLDER, 1);
   const struct CMUnitTest tests[] = {
       /* those that fork come first, before this process has threads */
       cmocka_unit_test(test_precedence),

@@ -13,7 +13,7 @@ BURN_EXTERN_C_BEGIN
 
 #if defined(__GNUC__)
 #if defined(_WIN32)
-#define BURN_API /* MinGW exports everything of a DLL that marks nothing */
+#define BURN_API __declspec(dllexport) /* nothing where the function is only called: a DLL's functions need no mark for that */
 #define BURN_PRINTF(text_index, first) __attribute__((format(gnu_printf, text_index, first)))
 #else
 #define BURN_API __attribute__((visibility("default")))

@@ -1,0 +1,292 @@
+/* plugin_load_windows.c - what discovery needs from Windows: folders, permissions, LoadLibraryExW, our own place.
+ *
+ * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says so), and
+ * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its own folder and in the system's, never in the current
+ * folder or PATH.
+ *
+ * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights of groups
+ * (a new folder at the root of a drive can be changed by every user who has logged in), and the folders above. */
+#include "core_internal.h"
+#include "platform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+#include <aclapi.h> /* needs windows.h */
+
+static const WCHAR own_place[] = L"";  /* an address in this module */
+
+/* Windows has no programs that run with more rights than their caller and take the caller's environment. */
+bool burn__process_is_privileged(void) { return false; }
+
+/* -- texts ---------------------------------------------------------------------------------------------------------------- */
+
+/* malloc'd; NULL when out of memory or for a text that is not of the code page. */
+static WCHAR *wide_text(const char *text) {
+  const int count = MultiByteToWideChar(CP_ACP, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
+  WCHAR *wide = count > 0 ? malloc((size_t)count * sizeof *wide) : NULL;
+  if (wide) (void)MultiByteToWideChar(CP_ACP, MB_ERR_INVALID_CHARS, text, -1, wide, count);
+  return wide;
+}
+
+/* malloc'd; NULL when out of memory or for a text that the code page cannot say. */
+static char *narrow_text(const WCHAR *wide) {
+  BOOL lost = FALSE;
+  BOOL *loss = GetACP() == CP_UTF8 ? NULL : &lost; /* UTF-8 can say all, and the question is refused */
+  const int count = WideCharToMultiByte(CP_ACP, 0, wide, -1, NULL, 0, NULL, loss);
+  char *text = count > 0 && !lost ? malloc((size_t)count) : NULL;
+  if (text) (void)WideCharToMultiByte(CP_ACP, 0, wide, -1, text, count, NULL, NULL);
+  return text;
+}
+
+static char *forward_slashes(char *path) {
+  for (char *at = path ? strchr(path, '\\') : NULL; at; at = strchr(at, '\\')) *at = '/';
+  return path;
+}
+
+/* The path from a drive or a share on, with backslashes, as LoadLibraryExW needs it; malloc'd, NULL on failure. */
+static WCHAR *full_path(const char *path) {
+  WCHAR *wide = wide_text(path);
+  const DWORD count = wide ? GetFullPathNameW(wide, 0, NULL, NULL) : 0;
+  WCHAR *full = count > 0 ? malloc(count * sizeof *full) : NULL;
+  if (full && GetFullPathNameW(wide, count, full, NULL) >= count) {
+    free(full);
+    full = NULL;
+  }
+  free(wide);
+  return full;
+}
+
+/* The system's words for an error. */
+typedef struct ErrorText {
+  char text[256];
+} ErrorText;
+static const char *error_text(DWORD error, ErrorText *out) {
+  const DWORD flags = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS;
+  DWORD length = FormatMessageA(flags, NULL, error, 0, out->text, sizeof out->text, NULL);
+  while (length > 0 && strchr("\r\n .", out->text[length - 1])) out->text[--length] = '\0';
+  if (length == 0) (void)snprintf(out->text, sizeof out->text, "unknown reason");
+  return out->text;
+}
+
+/* -- permissions ---------------------------------------------------------------------------------------------------------- */
+
+/* True if the list lets everybody change the file; a file without a list belongs to everybody. */
+static bool everybody_may_write(PACL list) {
+  const DWORD writing = FILE_WRITE_DATA | FILE_APPEND_DATA | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
+  BYTE everybody[SECURITY_MAX_SID_SIZE];
+  DWORD bytes = sizeof everybody;
+  if (!list || !CreateWellKnownSid(WinWorldSid, NULL, everybody, &bytes)) return true;
+  for (DWORD i = 0; i < list->AceCount; i++) {
+    void *found = NULL;
+    if (!GetAce(list, i, &found)) return true;
+    ACCESS_ALLOWED_ACE *entry = found;
+    if (entry->Header.AceType != ACCESS_ALLOWED_ACE_TYPE || (entry->Header.AceFlags & INHERIT_ONLY_ACE)) continue;
+    if ((entry->Mask & writing) && EqualSid(&entry->SidStart, everybody)) return true;
+  }
+  return false;
+}
+
+static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what, BurnWhyNot *why_not) {
+  PACL list = NULL;
+  PSECURITY_DESCRIPTOR descriptor = NULL;
+  ErrorText text;
+  *why_not = BURN_WHY_NOT_UNREADABLE;
+  const DWORD error = GetNamedSecurityInfoW(path, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, &list, NULL, &descriptor);
+  if (error != ERROR_SUCCESS) return BURN_FAIL(IO, "%s '%s': %s", what, shown, error_text(error, &text));
+  const bool unsafe = everybody_may_write(list);
+  (void)LocalFree(descriptor);
+  *why_not = BURN_WHY_NOT_UNSAFE;
+  if (unsafe) return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what, shown);
+  return BURN_OK;
+}
+
+BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
+  *why_not = BURN_WHY_NOT_UNREADABLE;
+  WCHAR *full = full_path(path);
+  if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
+  BurnStatus status = check_rights(full, path, "file", why_not);
+  WCHAR *slash = wcsrchr(full, L'\\');
+  if (status == BURN_OK && slash) {
+    slash[1] = L'\0'; /* C:\ is a folder, C: is not */
+    status = check_rights(full, path, "folder of", why_not);
+  }
+  free(full);
+  return status;
+}
+
+/* -- loading -------------------------------------------------------------------------------------------------------------- */
+
+enum { PLUGIN_SEARCH = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS };
+
+/* True if the loader would find a DLL that the plugin at `path` needs. Nothing of it is run. */
+static bool finds_library(const char *name, const WCHAR *path) {
+  if (GetModuleHandleA(name)) return true;
+  HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_AS_DATAFILE | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+  if (library) return FreeLibrary(library) != 0;
+  const WCHAR *slash = wcsrchr(path, L'\\');
+  WCHAR *wide = wide_text(name);
+  const size_t folder = slash ? (size_t)(slash + 1 - path) : 0, length = wide ? wcslen(wide) + 1 : 0;
+  WCHAR *beside = wide ? malloc((folder + length) * sizeof *beside) : NULL;
+  bool found = !beside; /* do not blame a DLL for lack of memory */
+  if (beside) {
+    memcpy(beside, path, folder * sizeof *beside);
+    memcpy(beside + folder, wide, length * sizeof *beside);
+    found = GetFileAttributesW(beside) != INVALID_FILE_ATTRIBUTES;
+  }
+  free(beside);
+  free(wide);
+  return found;
+}
+
+/* The first DLL of an image's import table that the loader does not find, into `name`; false if all are there. */
+static bool first_missing(const BYTE *image, const WCHAR *path, char *name, size_t bytes) {
+  const IMAGE_DOS_HEADER *dos = (const void *)image;
+  const IMAGE_NT_HEADERS *headers = (const void *)(image + dos->e_lfanew);
+  const IMAGE_DATA_DIRECTORY *imports = &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
+  const DWORD end = headers->OptionalHeader.SizeOfImage;
+  for (DWORD at = imports->VirtualAddress; at != 0 && at < end - sizeof(IMAGE_IMPORT_DESCRIPTOR); at += (DWORD)sizeof(IMAGE_IMPORT_DESCRIPTOR)) {
+    const IMAGE_IMPORT_DESCRIPTOR *entry = (const void *)(image + at);
+    if (entry->Name == 0 || entry->Name >= end) return false;
+    (void)snprintf(name, bytes, "%.*s", (int)(end - entry->Name < 200 ? end - entry->Name : 200), (const char *)image + entry->Name);
+    if (!finds_library(name, path)) return true;
+  }
+  return false;
+}
+
+/* "cannot be loaded: ...", with the DLL's name where one is missing, which the system does not say. */
+static BurnStatus load_failure(DWORD error, const WCHAR *path) {
+  ErrorText text;
+  char name[256];
+  if (error == ERROR_BAD_EXE_FORMAT) {
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is no DLL, or one for another processor (error %lu)", error);
+  }
+  if (error != ERROR_MOD_NOT_FOUND) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", error_text(error, &text), error);
+  HMODULE image = LoadLibraryExW(path, NULL, LOAD_LIBRARY_AS_IMAGE_RESOURCE);
+  /* The handle's low bits say how it was mapped; its sections lie where the headers say. */
+  const BYTE *bytes = (const BYTE *)((uintptr_t)image & ~(uintptr_t)3);
+  const bool missing = image && first_missing(bytes, path, name, sizeof name);
+  if (image) (void)FreeLibrary(image);
+  if (missing) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it needs %s, which is neither in its folder nor in the system's", name);
+  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the file, or a DLL that it needs, is missing (error %lu)", error);
+}
+
+/* The module at a full path, or NULL with the error; without dialogs for the user. */
+static HMODULE load_quietly(const WCHAR *path, DWORD *error) {
+  DWORD mode = 0;
+  const BOOL changed = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
+  HMODULE library = LoadLibraryExW(path, NULL, PLUGIN_SEARCH);
+  *error = library ? ERROR_SUCCESS : GetLastError();
+  if (changed) (void)SetThreadErrorMode(mode, NULL);
+  return library;
+}
+
+static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
+  const FARPROC symbol = GetProcAddress(library, BURN_PLUGIN_SYMBOL);
+  HMODULE pinned;
+  if (!symbol) {
+    (void)FreeLibrary(library);
+    return BURN_FAIL(INCOMPATIBLE, "has no symbol " BURN_PLUGIN_SYMBOL ": not a Burn plugin, or one of another major version (this is %u)",
+                     BURN_ABI_MAJOR);
+  }
+  memcpy(out, &symbol, sizeof *out); /* from one function type to another, without a warning */
+  /* Never unloaded: code of a plugin may still be on some thread's stack, and statuses and primitives may outlive their device. */
+  LPCWSTR address;
+  memcpy(&address, &symbol, sizeof address);
+  (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, address, &pinned);
+  return BURN_OK;
+}
+
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
+  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  WCHAR *full = full_path(path);
+  if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
+  DWORD error;
+  HMODULE library = load_quietly(full, &error);
+  BurnStatus status = library ? BURN_OK : load_failure(error, full);
+  free(full);
+  if (status != BURN_OK) return status;
+  *why_not = BURN_WHY_NOT_NO_ENTRY;
+  return find_entry(library, out);
+}
+
+/* -- folders -------------------------------------------------------------------------------------------------------------- */
+
+/* The file of the module that holds this code; malloc'd, NULL on failure. */
+static WCHAR *own_file(void) {
+  HMODULE module;
+  const DWORD how = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  if (!GetModuleHandleExW(how, own_place, &module)) return NULL;
+  for (DWORD count = 260; count <= 32768; count *= 2) {
+    WCHAR *file = malloc(count * sizeof *file);
+    const DWORD length = file ? GetModuleFileNameW(module, file, count) : 0;
+    if (length > 0 && length < count) return file;
+    free(file);
+    if (length == 0) return NULL;
+  }
+  return NULL;
+}
+
+/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own libburn.dll has no
+ * bin: then it is the folder of the DLL. */
+char *burn__own_folder(void) {
+  WCHAR *file = own_file();
+  char *path = file ? forward_slashes(narrow_text(file)) : NULL;
+  free(file);
+  char *slash = path ? strrchr(path, '/') : NULL;
+  if (slash) *slash = '\0';
+  char *last = path ? strrchr(path, '/') : NULL;
+  if (last && _stricmp(last, "/bin") == 0) memcpy(last, "/lib", sizeof "/lib");
+  return path;
+}
+
+char *burn__absolute_path(const char *path) {
+  if (burn__path_is_absolute(path)) return burn__text_copy(path);
+  WCHAR *full = full_path(path);
+  char *text = full ? forward_slashes(narrow_text(full)) : NULL;
+  free(full);
+  return text;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Appends the narrow form of a name; false when out of memory. A name that the code page cannot say is left out. */
+static bool add_name(const WCHAR *wide, char ***names, size_t *count) {
+  const size_t length = wcslen(wide), suffix = wcslen(L".dll");
+  if (length < suffix || _wcsicmp(wide + length - suffix, L".dll") != 0) return true; /* the pattern knows short names, too */
+  char *name = narrow_text(wide);
+  if (!name) return true;
+  char **more = realloc(*names, (*count + 1) * sizeof *more);
+  if (!more) {
+    free(name);
+    return false;
+  }
+  *names = more;
+  more[(*count)++] = name;
+  return true;
+}
+
+BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists) {
+  *names = NULL;
+  *count = 0;
+  char *text = burn__text_format("%s/burn_*.dll", folder);
+  WCHAR *pattern = text ? full_path(text) : NULL;
+  WIN32_FIND_DATAW entry;
+  HANDLE search = pattern ? FindFirstFileW(pattern, &entry) : INVALID_HANDLE_VALUE;
+  const DWORD error = search == INVALID_HANDLE_VALUE ? GetLastError() : ERROR_SUCCESS;
+  free(pattern);
+  free(text);
+  *exists = error != ERROR_PATH_NOT_FOUND && error != ERROR_DIRECTORY;
+  if (search == INVALID_HANDLE_VALUE) {
+    ErrorText why;
+    if (!*exists || error == ERROR_FILE_NOT_FOUND) return BURN_OK; /* no folder, or nothing in it */
+    return BURN_FAIL(IO, "folder '%s': %s", folder, error_text(error, &why));
+  }
+  bool goes_on = true;
+  while (goes_on) goes_on = add_name(entry.cFileName, names, count) && FindNextFileW(search, &entry);
+  (void)FindClose(search);
+  if (*count > 1) qsort(*names, *count, sizeof **names, compare_names);
+  return BURN_OK;
+}
