@@ -29,8 +29,6 @@ typedef struct Job {
 
 static struct {
   pthread_mutex_t busy;       /* held by the caller whose job runs */
-  pthread_mutex_t mutex;      /* guards sleeping */
-  pthread_cond_t wake;
   Job job;
   atomic_uint generation;     /* a new job is there */
   atomic_uint open;           /* 1 while the job may be joined */
@@ -38,7 +36,7 @@ static struct {
   atomic_uint sleeping;
   unsigned worker_count;
   atomic_uint thread_count;   /* 0: not started */
-} pool = {.busy = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} pool = {.busy = PTHREAD_MUTEX_INITIALIZER};
 
 static atomic_uint wanted_threads;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
@@ -72,11 +70,9 @@ static unsigned wait_for_job(unsigned seen) {
       CPU_RELAX();
     }
   } while (monotonic_ns() < until);
-  pthread_mutex_lock(&pool.mutex);
   atomic_fetch_add(&pool.sleeping, 1);
-  while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.wake, &pool.mutex);
+  burn__sleep_while_equal(&pool.generation, seen);
   atomic_fetch_sub(&pool.sleeping, 1);
-  pthread_mutex_unlock(&pool.mutex);
   return atomic_load(&pool.generation);
 }
 
@@ -168,11 +164,7 @@ void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *c
   atomic_store_explicit(&pool.job.next, 0, memory_order_relaxed);
   atomic_store(&pool.open, 1);
   atomic_fetch_add(&pool.generation, 1);
-  if (atomic_load(&pool.sleeping) != 0) {
-    pthread_mutex_lock(&pool.mutex);
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.mutex);
-  }
+  if (atomic_load(&pool.sleeping) != 0) burn__wake_sleepers(&pool.generation);
   run_chunks();
   atomic_store(&pool.open, 0); /* whoever still sleeps is not waited for */
   wait_for_workers();

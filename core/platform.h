@@ -5,6 +5,7 @@
 
 #include <burn/plugin/plugin.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,6 +18,10 @@ bool burn__random_bytes(void *bytes, size_t count);
 /* Memory aligned to 64 bytes, or NULL; `bytes` is a multiple of 64. */
 void *burn__aligned_allocate(size_t bytes);
 void burn__aligned_free(void *memory);
+
+/* Sleeps while the word has this value: whoever changes it wakes all that sleep for it afterwards. One word per process. */
+void burn__sleep_while_equal(atomic_uint *word, unsigned value);
+void burn__wake_sleepers(atomic_uint *word);
 
 /* The text of an errno value, into a buffer of the caller; returns the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes);

@@ -37,6 +37,22 @@ bool burn__random_bytes(void *bytes, size_t count) {
 void *burn__aligned_allocate(size_t bytes) { return aligned_alloc(64, bytes); }
 void burn__aligned_free(void *memory) { free(memory); }
 
+static pthread_mutex_t sleep_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+
+void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
+  pthread_mutex_lock(&sleep_mutex);
+  while (atomic_load(word) == value) pthread_cond_wait(&wake, &sleep_mutex);
+  pthread_mutex_unlock(&sleep_mutex);
+}
+
+void burn__wake_sleepers(atomic_uint *word) {
+  (void)word;
+  pthread_mutex_lock(&sleep_mutex);
+  pthread_cond_broadcast(&wake);
+  pthread_mutex_unlock(&sleep_mutex);
+}
+
 /* GNU's strerror_r returns the text, which need not be in the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   const char *text = strerror_r(number, buffer, bytes);

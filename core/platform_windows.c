@@ -27,6 +27,13 @@ bool burn__random_bytes(void *bytes, size_t count) {
 void *burn__aligned_allocate(size_t bytes) { return _aligned_malloc(bytes, 64); }
 void burn__aligned_free(void *memory) { _aligned_free(memory); }
 
+/* The system's own, as a condition of winpthreads takes many times as long to wake. */
+void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
+  while (atomic_load(word) == value) (void)WaitOnAddress(word, &value, sizeof value, INFINITE);
+}
+
+void burn__wake_sleepers(atomic_uint *word) { WakeByAddressAll(word); }
+
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);
   return buffer;

@@ -111,7 +111,9 @@ BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
   WCHAR *slash = wcsrchr(full, L'\\');
   if (status == BURN_OK && slash) {
     slash[1] = L'\0'; /* C:\ is a folder, C: is not */
-    status = check_rights(full, path, "folder of", why_not);
+    char *folder = burn__text_format("%.*s", (int)(burn__path_file_name(path) - path), path);
+    status = check_rights(full, folder ? folder : path, "folder", why_not);
+    free(folder);
   }
   free(full);
   return status;

@@ -58,6 +58,17 @@ static BurnStatus parse_field(BurnStackPart *part, const char *text, size_t leng
   return BURN_OK;
 }
 
+/* The colon that ends a field, or NULL. The one of "file=C:/x" or "file=C:\\x" belongs to the path. */
+static const char *field_end(const char *field, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (field[i] != ':') continue;
+    const bool is_drive = i >= 2 && field[i - 2] == '=' && isalpha((unsigned char)field[i - 1]) && i + 1 < length &&
+                          (field[i + 1] == '/' || field[i + 1] == '\\');
+    if (!is_drive) return field + i;
+  }
+  return NULL;
+}
+
 static BurnStatus parse_part(BurnStackPart *part, const char *text, size_t length, const char *whole) {
   size_t name = 0;
   while (name < length && is_name_char(text[name])) name++;
@@ -70,7 +81,7 @@ static BurnStatus parse_part(BurnStackPart *part, const char *text, size_t lengt
       return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': unexpected '%c' after '%.*s'", whole, text[at], (int)at, text);
     }
     const char *field = text + at + 1;
-    const char *colon = memchr(field, ':', length - at - 1);
+    const char *colon = field_end(field, length - at - 1);
     const size_t bytes = colon ? (size_t)(colon - field) : length - at - 1;
     const BurnStatus status = parse_field(part, field, bytes, whole);
     if (status != BURN_OK) return status;

@@ -19,12 +19,10 @@
 
 /* What is called otherwise on another system. */
 #if defined(_WIN32)
-#define PLUGIN_SUFFIX ".dll"
 #define LIST_SEPARATOR ";"
 #define SETTINGS_VARIABLE "APPDATA" /* burn/burn.json of the user lies in this folder */
 #define NO_FOLDER "C:/nonexistent"
 #else
-#define PLUGIN_SUFFIX ".so"
 #define LIST_SEPARATOR ":"
 #define SETTINGS_VARIABLE "XDG_CONFIG_HOME"
 #define NO_FOLDER "/nonexistent"

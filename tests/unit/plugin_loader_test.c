@@ -48,7 +48,7 @@ static const Fault faults[] = {
     {"unknown_kind", "unknown_kind", "its kind 7 is unknown"},
     {"no_interface", "no_interface", "it says it is a backend but has no interface burn.backend"},
     {"short_interface", "bad_interface", "its interface burn.backend has 8 bytes, at least"},
-    {"other_name", "wrong_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else" PLUGIN_SUFFIX},
+    {"other_name", "wrong_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else" BURN_PLUGIN_SUFFIX},
     {"null_descriptor", "no_descriptor", "its entry function returned no descriptor"},
     {"no_version", "bad_descriptor", "its descriptor lacks a name, a version or get_interface"},
 };
@@ -149,16 +149,16 @@ static void test_files_that_are_no_plugins(void **state) {
   (void)state;
   char folder[64], path[128];
   make_folder(folder);
-  write_file(folder, "burn_text" PLUGIN_SUFFIX, "this is a text\n");
-  write_file(folder, "burn_empty" PLUGIN_SUFFIX, "");
+  write_file(folder, "burn_text" BURN_PLUGIN_SUFFIX, "this is a text\n");
+  write_file(folder, "burn_empty" BURN_PLUGIN_SUFFIX, "");
   write_file(folder, "burn_note.txt", "not looked at\n");
-  write_file(folder, "libother" PLUGIN_SUFFIX, "not looked at\n");
-  snprintf(path, sizeof path, "%s/burn_mini" PLUGIN_SUFFIX, broken_folder);
-  copy_file(path, folder, "burn_writable" PLUGIN_SUFFIX);
-  snprintf(path, sizeof path, "%s/burn_writable" PLUGIN_SUFFIX, folder);
+  write_file(folder, "libother" BURN_PLUGIN_SUFFIX, "not looked at\n");
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  copy_file(path, folder, "burn_writable" BURN_PLUGIN_SUFFIX);
+  snprintf(path, sizeof path, "%s/burn_writable" BURN_PLUGIN_SUFFIX, folder);
   let_anybody_write(path);
   forked(list_files, folder);
-  static const char *const names[] = {"burn_text" PLUGIN_SUFFIX, "burn_empty" PLUGIN_SUFFIX, "burn_note.txt", "libother" PLUGIN_SUFFIX, "burn_writable" PLUGIN_SUFFIX};
+  static const char *const names[] = {"burn_text" BURN_PLUGIN_SUFFIX, "burn_empty" BURN_PLUGIN_SUFFIX, "burn_note.txt", "libother" BURN_PLUGIN_SUFFIX, "burn_writable" BURN_PLUGIN_SUFFIX};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove_file(folder, names[i]);
   rmdir(folder);
 }
@@ -175,11 +175,11 @@ static void test_a_folder_that_anybody_can_write(void **state) {
   (void)state;
   char folder[64], path[128];
   make_folder(folder);
-  snprintf(path, sizeof path, "%s/burn_mini" PLUGIN_SUFFIX, broken_folder);
-  copy_file(path, folder, "burn_mini" PLUGIN_SUFFIX);
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  copy_file(path, folder, "burn_mini" BURN_PLUGIN_SUFFIX);
   let_anybody_write(folder);
   forked(open_in_writable_folder, folder);
-  remove_file(folder, "burn_mini" PLUGIN_SUFFIX);
+  remove_file(folder, "burn_mini" BURN_PLUGIN_SUFFIX);
   rmdir(folder);
 }
 
@@ -204,10 +204,10 @@ static void test_the_first_of_a_name_wins(void **state) {
   (void)state;
   char folder[64], path[128];
   make_folder(folder);
-  snprintf(path, sizeof path, "%s/burn_mini" PLUGIN_SUFFIX, broken_folder);
-  copy_file(path, folder, "burn_mini" PLUGIN_SUFFIX);
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  copy_file(path, folder, "burn_mini" BURN_PLUGIN_SUFFIX);
   forked(list_duplicates, folder);
-  remove_file(folder, "burn_mini" PLUGIN_SUFFIX);
+  remove_file(folder, "burn_mini" BURN_PLUGIN_SUFFIX);
   rmdir(folder);
 }
 
@@ -257,9 +257,9 @@ static void add_by_path(void *context) {
   (void)context;
   search_in(NO_FOLDER, false);
   char path[512];
-  BurnStatus status = burn_plugin_add("burn_mini" PLUGIN_SUFFIX);
+  BurnStatus status = burn_plugin_add("burn_mini" BURN_PLUGIN_SUFFIX);
   CHECK(burn_status_code(status) == BURN_STATUS_INVALID_ARGUMENT, "relative: %s", burn_status_message(status));
-  snprintf(path, sizeof path, "%s/burn_mini" PLUGIN_SUFFIX, broken_folder);
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
   status = burn_plugin_add(path);
   CHECK(status == BURN_OK, "%s", burn_status_message(status));
   BurnDevice *device = burn_device_open("mini");
@@ -294,10 +294,10 @@ static void test_training_without_the_autodiff_plugin(void **state) {
   (void)state;
   char folder[64], path[512];
   make_folder(folder);
-  snprintf(path, sizeof path, "%s/burn_ndarray" PLUGIN_SUFFIX, good_folder);
-  copy_file(path, folder, "burn_ndarray" PLUGIN_SUFFIX);
+  snprintf(path, sizeof path, "%s/burn_ndarray" BURN_PLUGIN_SUFFIX, good_folder);
+  copy_file(path, folder, "burn_ndarray" BURN_PLUGIN_SUFFIX);
   forked(without_autodiff, folder);
-  remove_file(folder, "burn_ndarray" PLUGIN_SUFFIX);
+  remove_file(folder, "burn_ndarray" BURN_PLUGIN_SUFFIX);
   rmdir(folder);
 }
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FAULTY BURN_BUILD_DIR "/tests/broken_plugins/burn_faulty.so"
+#define FAULTY BURN_BUILD_DIR "/tests/broken_plugins/burn_faulty" BURN_PLUGIN_SUFFIX
 
 static const float values[] = {1, 2, 3, 4};
 

@@ -11,8 +11,7 @@ enum { FORKED_DONE = 42 }; /* exit status of a child whose body came to its end 
 
 /* The program again, its standard output dropped; its process, or -1. */
 BURN_UNUSED static intptr_t forked_start(void) {
-  char *program;
-  if (_get_pgmptr(&program) != 0) return -1;
+  const char *program = _pgmptr;
   fflush(NULL);
   const int output = _dup(1), nowhere = _open("NUL", _O_WRONLY);
   (void)_dup2(nowhere, 1);

@@ -19,7 +19,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} "${BURN_WINDOWS_PREFIX}/lib/pkgconfig:/usr/x86_64-w64-mingw32/lib/pkgconfig")
 set(ZLIB_USE_STATIC_LIBS ON)
 
-find_program(BURN_WINE NAMES wine64 wine PATHS /usr/lib/wine)
-if(BURN_WINE)
-  set(CMAKE_CROSSCOMPILING_EMULATOR "${BURN_WINE}")
+find_program(BURN_WINE NAMES wine wine64)
+if(BURN_WINE) # with a Windows folder of its own, which nobody else's programs see
+  set(CMAKE_CROSSCOMPILING_EMULATOR env WINEPREFIX=${CMAKE_BINARY_DIR}/wine WINEDEBUG=-all ${BURN_WINE})
 endif()

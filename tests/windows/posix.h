@@ -29,6 +29,10 @@ __attribute__((unused)) static int posix_mkdir(const char *path) {
 }
 #define mkdir(path, mode) posix_mkdir(path)
 
+__attribute__((unused)) static int pread(int file, void *bytes, size_t count, long offset) {
+  return _lseek(file, offset, SEEK_SET) == offset ? _read(file, bytes, (unsigned)count) : -1;
+}
+
 /* The number of the process and of the call in place of XXXXXX. */
 __attribute__((unused)) static char *mkdtemp(char *name) {
   static unsigned calls;

@@ -12,3 +12,17 @@ set(BURN_TESTS_NOT_ON_WINDOWS
 foreach(name ${BURN_TESTS_NOT_ON_WINDOWS})
   list(REMOVE_ITEM unit_tests ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}.c)
 endforeach()
+
+# Before every test: what POSIX has and mingw-w64 lacks.
+add_compile_options("$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_CURRENT_SOURCE_DIR}/windows/posix.h>")
+
+# Beside the programs of unit/: what DLLs export and need, plugins that lack a DLL, and programs run as users do.
+function(burn_add_windows_tests)
+  add_test(NAME windows_dlls COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/windows/check_dlls.sh ${CMAKE_OBJDUMP} ${CMAKE_BINARY_DIR})
+  foreach(command doctor backends ops version)
+    add_test(NAME programs_burn_${command} COMMAND burn_command ${command})
+  endforeach()
+  set_tests_properties(programs_burn_doctor PROPERTIES PASS_REGULAR_EXPRESSION "would be chosen|stack")
+  set_tests_properties(programs_burn_backends PROPERTIES PASS_REGULAR_EXPRESSION "ndarray")
+  add_test(NAME programs_xor COMMAND xor)
+endfunction()
