@@ -123,22 +123,29 @@ BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
 
 enum { PLUGIN_SEARCH = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS };
 
-/* True if the loader would find a DLL that the plugin at `path` needs. Nothing of it is run. */
+/* True if `name` lies in the folder of `file`. */
+static bool is_beside(const WCHAR *file, const WCHAR *name) {
+  WCHAR folder[4096];
+  const WCHAR *slash = wcsrchr(file, L'\\');
+  const size_t length = slash ? (size_t)(slash + 1 - file) : 0;
+  if (length == 0 || length >= sizeof folder / sizeof folder[0]) return false;
+  memcpy(folder, file, length * sizeof *folder);
+  folder[length] = L'\0';
+  return SearchPathW(folder, name, NULL, 0, NULL, NULL) > 0;
+}
+
+/* True if the loader would find a DLL that the plugin at `path` needs: one that is loaded, or lies beside the plugin, in the
+ * system's folder or in the program's. Names of interfaces of the system (api-ms-..) are no files. */
 static bool finds_library(const char *name, const WCHAR *path) {
-  if (GetModuleHandleA(name)) return true;
-  HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_AS_DATAFILE | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
-  if (library) return FreeLibrary(library) != 0;
-  const WCHAR *slash = wcsrchr(path, L'\\');
+  WCHAR system[MAX_PATH], program[4096];
+  if (GetModuleHandleA(name) || _strnicmp(name, "api-ms-", 7) == 0 || _strnicmp(name, "ext-ms-", 7) == 0) return true;
   WCHAR *wide = wide_text(name);
-  const size_t folder = slash ? (size_t)(slash + 1 - path) : 0, length = wide ? wcslen(wide) + 1 : 0;
-  WCHAR *beside = wide ? malloc((folder + length) * sizeof *beside) : NULL;
-  bool found = !beside; /* do not blame a DLL for lack of memory */
-  if (beside) {
-    memcpy(beside, path, folder * sizeof *beside);
-    memcpy(beside + folder, wide, length * sizeof *beside);
-    found = GetFileAttributesW(beside) != INVALID_FILE_ATTRIBUTES;
-  }
-  free(beside);
+  if (!wide) return true; /* do not blame a DLL for lack of memory */
+  const UINT length = GetSystemDirectoryW(system, MAX_PATH);
+  const DWORD program_length = GetModuleFileNameW(NULL, program, sizeof program / sizeof program[0]);
+  const bool found = is_beside(path, wide) ||
+                     (length > 0 && length < MAX_PATH && SearchPathW(system, wide, NULL, 0, NULL, NULL) > 0) ||
+                     (program_length > 0 && program_length < sizeof program / sizeof program[0] && is_beside(program, wide));
   free(wide);
   return found;
 }

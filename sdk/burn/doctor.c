@@ -38,20 +38,13 @@ static cJSON *machine(void) {
 
 /* Libraries of others that plugins open when they are there. */
 static cJSON *drivers(void) {
-  static const struct {
-    const char *name, *library, *use;
-  } known[] = {
-      {"OpenBLAS", "libopenblas.so.0", "fast matrix products in ndarray"},
-      {"NVIDIA driver", "libcuda.so.1", "CUDA devices"},
-      {"Vulkan loader", "libvulkan.so.1", "Vulkan devices"},
-  };
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+  for (const SystemDriver *driver = system_drivers; driver->name; driver++) {
     cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", known[i].name);
-    cJSON_AddStringToObject(object, "library", known[i].library);
-    cJSON_AddBoolToObject(object, "found", system_has_library(known[i].library));
-    cJSON_AddStringToObject(object, "use", known[i].use);
+    cJSON_AddStringToObject(object, "name", driver->name);
+    cJSON_AddStringToObject(object, "library", driver->library);
+    cJSON_AddBoolToObject(object, "found", system_has_library(driver->library));
+    cJSON_AddStringToObject(object, "use", driver->use);
     cJSON_AddItemToArray(list, object);
   }
   return list;
@@ -60,31 +53,30 @@ static cJSON *drivers(void) {
 /* -- what has a say -----------------------------------------------------------------------------------------------------------
  */
 
+static void add_variable(cJSON *list, const char *name, const char *meaning) {
+  const char *value = getenv(name);
+  cJSON *object = cJSON_CreateObject();
+  cJSON_AddStringToObject(object, "name", name);
+  if (value) {
+    cJSON_AddStringToObject(object, "value", value);
+  } else {
+    cJSON_AddNullToObject(object, "value");
+  }
+  cJSON_AddStringToObject(object, "meaning", meaning);
+  cJSON_AddItemToArray(list, object);
+}
+
 static cJSON *environment(void) {
-  static const struct {
-    const char *name, *meaning;
-  } known[] = {
+  static const SystemVariable known[] = {
       {"BURN_BACKEND", "the stack, before any burn.json"},
       {"BURN_PLUGIN_PATH", "folders with plugins, searched first"},
       {"BURN_PLUGIN_PATH_ONLY", "1: search no other folders"},
       {"BURN_THREADS", "threads for work on the processor"},
       {"BURN_LOG", "off, error, warn, info or debug"},
-      {"XDG_CONFIG_HOME", "where burn/burn.json of the user lies"},
-      {"LD_LIBRARY_PATH", "where the system's loader looks for libraries first"},
   };
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    const char *value = getenv(known[i].name);
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", known[i].name);
-    if (value) {
-      cJSON_AddStringToObject(object, "value", value);
-    } else {
-      cJSON_AddNullToObject(object, "value");
-    }
-    cJSON_AddStringToObject(object, "meaning", known[i].meaning);
-    cJSON_AddItemToArray(list, object);
-  }
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) add_variable(list, known[i].name, known[i].meaning);
+  for (const SystemVariable *own = system_variables; own->name; own++) add_variable(list, own->name, own->meaning);
   return list;
 }
 

@@ -17,6 +17,16 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 /* Makes a folder; false with errno set, EEXIST if it is there. */
 bool system_make_folder(const char *path);
 
+/* A library of others that plugins open when it is there, or a variable of the environment that has a say; by system. */
+typedef struct SystemDriver {
+  const char *name, *library, *use;
+} SystemDriver;
+typedef struct SystemVariable {
+  const char *name, *meaning;
+} SystemVariable;
+extern const SystemDriver system_drivers[]; /* these end with a NULL name */
+extern const SystemVariable system_variables[];
+
 /* True if the system's loader finds a library. It is loaded for the question. */
 bool system_has_library(const char *name);
 

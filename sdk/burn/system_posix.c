@@ -41,6 +41,18 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 
 bool system_make_folder(const char *path) { return mkdir(path, 0777) == 0; }
 
+const SystemDriver system_drivers[] = {
+    {"OpenBLAS", "libopenblas.so.0", "fast matrix products in ndarray"},
+    {"NVIDIA driver", "libcuda.so.1", "CUDA devices"},
+    {"Vulkan loader", "libvulkan.so.1", "Vulkan devices"},
+    {NULL, NULL, NULL},
+};
+const SystemVariable system_variables[] = {
+    {"XDG_CONFIG_HOME", "where burn/burn.json of the user lies"},
+    {"LD_LIBRARY_PATH", "where the system's loader looks for libraries first"},
+    {NULL, NULL},
+};
+
 bool system_has_library(const char *name) {
   void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
   if (library) dlclose(library);

@@ -37,6 +37,16 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 
 bool system_make_folder(const char *path) { return _mkdir(path) == 0; }
 
+const SystemDriver system_drivers[] = {
+    {"NVIDIA driver", "nvcuda.dll", "CUDA devices"},
+    {"Vulkan loader", "vulkan-1.dll", "Vulkan devices"},
+    {NULL, NULL, NULL},
+};
+const SystemVariable system_variables[] = {
+    {"APPDATA", "where burn\\burn.json of the user lies"},
+    {NULL, NULL},
+};
+
 /* Looks in the system's folders only, as plugins do. */
 bool system_has_library(const char *name) {
   HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
