@@ -1,8 +1,8 @@
 /* plugin_load_windows.c - what discovery needs from Windows: folders, permissions, LoadLibraryExW, our own place.
  *
  * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says so), and
- * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its own folder and in the system's, never in the current
- * folder or PATH.
+ * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its own
+ * folder, the program's and the system's, never in the current folder or PATH.
  *
  * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights of groups
  * (a new folder at the root of a drive can be changed by every user who has logged in), and the folders above. */
@@ -156,10 +156,12 @@ static bool first_missing(const BYTE *image, const WCHAR *path, char *name, size
   const IMAGE_NT_HEADERS *headers = (const void *)(image + dos->e_lfanew);
   const IMAGE_DATA_DIRECTORY *imports = &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
   const DWORD end = headers->OptionalHeader.SizeOfImage;
-  for (DWORD at = imports->VirtualAddress; at != 0 && at < end - sizeof(IMAGE_IMPORT_DESCRIPTOR); at += (DWORD)sizeof(IMAGE_IMPORT_DESCRIPTOR)) {
+  const DWORD step = (DWORD)sizeof(IMAGE_IMPORT_DESCRIPTOR);
+  for (DWORD at = imports->VirtualAddress; at != 0 && at < end - step; at += step) {
     const IMAGE_IMPORT_DESCRIPTOR *entry = (const void *)(image + at);
     if (entry->Name == 0 || entry->Name >= end) return false;
-    (void)snprintf(name, bytes, "%.*s", (int)(end - entry->Name < 200 ? end - entry->Name : 200), (const char *)image + entry->Name);
+    const DWORD room = end - entry->Name < 200 ? end - entry->Name : 200;
+    (void)snprintf(name, bytes, "%.*s", (int)room, (const char *)image + entry->Name);
     if (!finds_library(name, path)) return true;
   }
   return false;
