@@ -1,8 +1,8 @@
 /* plugin_load_windows.c - what discovery needs from Windows: folders, permissions, LoadLibraryExW, our own place.
  *
  * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says so), and
- * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its own
- * folder, the program's and the system's, never in the current folder or PATH.
+ * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its
+ * own folder, the program's and the system's, never in the current folder or PATH.
  *
  * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights of groups
  * (a new folder at the root of a drive can be changed by every user who has logged in), and the folders above. */
@@ -94,13 +94,14 @@ static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what,
   PSECURITY_DESCRIPTOR descriptor = NULL;
   ErrorText text;
   *why_not = BURN_WHY_NOT_UNREADABLE;
-  const DWORD error = GetNamedSecurityInfoW(path, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, &list, NULL, &descriptor);
+  const DWORD error =
+      GetNamedSecurityInfoW(path, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, &list, NULL, &descriptor);
   if (error != ERROR_SUCCESS) return BURN_FAIL(IO, "%s '%s': %s", what, shown, error_text(error, &text));
   const bool unsafe = everybody_may_write(list);
   (void)LocalFree(descriptor);
   *why_not = BURN_WHY_NOT_UNSAFE;
-  if (unsafe) return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what, shown);
-  return BURN_OK;
+  if (!unsafe) return BURN_OK;
+  return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what, shown);
 }
 
 BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
@@ -174,14 +175,16 @@ static BurnStatus load_failure(DWORD error, const WCHAR *path) {
   if (error == ERROR_BAD_EXE_FORMAT) {
     return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is no DLL, or one for another processor (error %lu)", error);
   }
-  if (error != ERROR_MOD_NOT_FOUND) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", error_text(error, &text), error);
+  if (error != ERROR_MOD_NOT_FOUND) {
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", error_text(error, &text), error);
+  }
   HMODULE image = LoadLibraryExW(path, NULL, LOAD_LIBRARY_AS_IMAGE_RESOURCE);
   /* The handle's low bits say how it was mapped; its sections lie where the headers say. */
   const BYTE *bytes = (const BYTE *)((uintptr_t)image & ~(uintptr_t)3);
   const bool missing = image && first_missing(bytes, path, name, sizeof name);
   if (image) (void)FreeLibrary(image);
-  if (missing) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it needs %s, which is neither in its folder nor in the system's", name);
-  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the file, or a DLL that it needs, is missing (error %lu)", error);
+  if (!missing) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the file, or a DLL that it needs, is missing (error %lu)", error);
+  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it needs %s, which is neither in its folder nor in the system's", name);
 }
 
 /* The module at a full path, or NULL with the error; without dialogs for the user. */
@@ -199,11 +202,13 @@ static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
   HMODULE pinned;
   if (!symbol) {
     (void)FreeLibrary(library);
-    return BURN_FAIL(INCOMPATIBLE, "has no symbol " BURN_PLUGIN_SYMBOL ": not a Burn plugin, or one of another major version (this is %u)",
+    return BURN_FAIL(INCOMPATIBLE,
+                     "has no symbol " BURN_PLUGIN_SYMBOL ": not a Burn plugin, or one of another major version (this is %u)",
                      BURN_ABI_MAJOR);
   }
   memcpy(out, &symbol, sizeof *out); /* from one function type to another, without a warning */
-  /* Never unloaded: code of a plugin may still be on some thread's stack, and statuses and primitives may outlive their device. */
+  /* Never unloaded: code of a plugin may still be on some thread's stack, and statuses and primitives may outlive their
+   * device. */
   LPCWSTR address;
   memcpy(&address, &symbol, sizeof address);
   (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, address, &pinned);
@@ -240,8 +245,8 @@ static WCHAR *own_file(void) {
   return NULL;
 }
 
-/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own libburn.dll has no
- * bin: then it is the folder of the DLL. */
+/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own libburn.dll has
+ * no bin: then it is the folder of the DLL. */
 char *burn__own_folder(void) {
   WCHAR *file = own_file();
   char *path = file ? forward_slashes(narrow_text(file)) : NULL;

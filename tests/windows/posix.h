@@ -1,7 +1,7 @@
 /* posix.h - what the tests use of POSIX and mingw-w64 lacks. Included before every test on Windows (windows.cmake).
  *
- * forked() has no fork here: the program runs again and goes straight through to the same call (forked_windows.h). Folders made by
- * mkdtemp have the same names there, and exist already. */
+ * forked() has no fork here: the program runs again and goes straight through to the same call (forked_windows.h). Folders made
+ * by mkdtemp have the same names there, and exist already. */
 #ifndef BURN_TESTS_POSIX_H
 #define BURN_TESTS_POSIX_H
 
