@@ -92,7 +92,7 @@ typedef struct BurnPluginEntry {
   char *file_name;           /* "ndarray" of burn_ndarray.so */
   const BurnPlugin *plugin;  /* NULL until loaded, or when refused */
   bool tried;                /* loading was tried */
-  char *reason;              /* why it was refused, NULL if it was not */
+  const char *reason;        /* why it was refused, NULL if it was not; set whenever a plugin that was tried is NULL */
   BurnWhyNot why_not;
 } BurnPluginEntry;
 
@@ -184,9 +184,9 @@ struct BurnDevice {
 };
 void burn__device_retain(BurnDevice *device);
 void burn__device_release(BurnDevice *device);
-/* Status of a device that failed, with its own message however old; BURN_OK if it works. */
 /* Of positions that ops return: the device's default int dtype, but i64 if that is narrower than i32. */
 BurnDType burn__device_index_dtype(const BurnDevice *device);
+/* Status of a device that failed, with its own message however old; BURN_OK if it works. */
 BurnStatus burn__device_status(const BurnDevice *device);
 
 struct BurnTensor {
@@ -228,6 +228,8 @@ BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim);
 BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out);
 /* Takes x; exactly this shape, where burn_reshape would read 0 and -1 as "keep" and "compute". */
 BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape);
+/* 0 .. count-1 in the dtype of positions (burn__device_index_dtype): a default int dtype of 8 bits would wrap. */
+BurnTensor *burn__places(BurnDevice *device, int64_t count);
 /* A creation op on a device. */
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);

@@ -101,8 +101,8 @@ static bool collect_kernels(const BurnKernelsInterface *pack, PackOp *entry) {
 
 static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinition *definition) {
   const uint32_t index = atomic_load(&pack_op_count);
-  PackOp *entry = index < MOST_PACK_OPS ? calloc(1, sizeof *entry) : NULL;
-  if (!entry) return BURN_FAIL(OUT_OF_MEMORY, "%s: no room for another op (%u are registered)", definition->info->name, index);
+  PackOp *entry = calloc(1, sizeof *entry);
+  if (!entry) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for the op", definition->info->name);
   entry->info = *definition->info;
   entry->info.struct_size = sizeof(BurnOpInfo);
   entry->info.op = BURN_OP_LIMIT + index;
@@ -134,6 +134,21 @@ static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
   return BURN_OK;
 }
 
+/* Names that occur once, and room for all: nothing of a pack is registered that is refused. */
+static BurnStatus check_room(const BurnKernelsInterface *pack) {
+  const uint32_t count = atomic_load(&pack_op_count);
+  if (pack->op_count > MOST_PACK_OPS - count) {
+    return BURN_FAIL(INCOMPATIBLE, "it defines %u ops; %u of %d places are taken", pack->op_count, count, (int)MOST_PACK_OPS);
+  }
+  for (uint32_t i = 0; i < pack->op_count; i++) {
+    const char *name = pack->ops[i]->info->name;
+    bool known = burn__pack_op_find(name) != NULL;
+    for (uint32_t k = 0; k < i && !known; k++) known = strcmp(pack->ops[k]->info->name, name) == 0;
+    if (known) return BURN_FAIL(INCOMPATIBLE, "it defines '%s' twice", name);
+  }
+  return BURN_OK;
+}
+
 BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   const BurnKernelsInterface *pack = plugin->get_interface("burn.kernels", 1);
   BurnStatus status = pack->op_count > 0 && pack->ops ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "the kernel pack defines no op");
@@ -141,13 +156,8 @@ BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   if (status == BURN_OK) status = check_kernels(pack);
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&mutex);
-  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) {
-    if (burn__pack_op_find(pack->ops[i]->info->name)) {
-      status = BURN_FAIL(INCOMPATIBLE, "it defines '%s' twice", pack->ops[i]->info->name);
-    } else {
-      status = add_op(pack, pack->ops[i]);
-    }
-  }
+  status = check_room(pack);
+  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = add_op(pack, pack->ops[i]);
   pthread_mutex_unlock(&mutex);
   return status;
 }

@@ -31,6 +31,11 @@ BurnTensor *burn_arange(BurnDevice *device, int64_t start, int64_t end, int64_t 
   return burn__create(device, BURN_OP_arange, shape, burn_device_int_dtype(device), attrs, 2);
 }
 
+BurnTensor *burn__places(BurnDevice *device, int64_t count) {
+  const BurnAttr attrs[] = {burn_attr_i64(0), burn_attr_i64(1)};
+  return burn__create(device, BURN_OP_arange, BURN_SHAPE(count), burn__device_index_dtype(device), attrs, 2);
+}
+
 BurnTensor *burn_eye(BurnDevice *device, int64_t size, BurnDType dtype) {
   return burn__create(device, BURN_OP_eye, BURN_SHAPE(size, size), dtype, NULL, 0);
 }

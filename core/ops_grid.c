@@ -66,7 +66,7 @@ BurnTensor *burn_meshgrid_stack(BurnTensor *const *vectors, size_t count, BurnGr
 
 /* `size` numbers from -1 to 1 in the shape given; 0 for one. */
 static BurnTensor *spread(BurnDevice *device, int64_t size, BurnShape shape, BurnDType dtype) {
-  BurnTensor *x = burn_cast(burn_arange(device, 0, size, 1), dtype);
+  BurnTensor *x = burn_cast(burn__places(device, size), dtype);
   if (size > 1) x = burn_sub_scalar(burn_div_scalar(x, (double)(size - 1) / 2), 1);
   return burn__reshape_to(x, shape);
 }

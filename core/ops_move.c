@@ -24,7 +24,7 @@ LIKE(random_bernoulli, (BurnTensor *x, double prob), burn_dtype(x), prob)
 static BurnTensor *places(BurnDevice *device, int64_t size, uint32_t axis, uint32_t rank) {
   BurnShape shape = {rank, {0}};
   for (uint32_t i = 0; i < rank; i++) shape.dims[i] = i == axis ? size : 1;
-  return burn__reshape_to(burn_arange(device, 0, size, 1), shape);
+  return burn__reshape_to(burn__places(device, size), shape);
 }
 
 BurnTensor *burn_cartesian_grid(BurnDevice *device, BurnShape shape) {
@@ -400,7 +400,7 @@ BurnTensor *burn_argwhere(BurnTensor *x) {
       status == BURN_OK ? burn_tensor_i64(device, tuples, BURN_SHAPE(count, shape.rank)) : burn__tensor_failed(status);
   free(positions);
   free(tuples);
-  if (status == BURN_OK) result = burn_int(result);
+  if (status == BURN_OK) result = burn_cast(result, burn__device_index_dtype(device));
   if (device) burn__device_release(device);
   return result;
 }

@@ -97,8 +97,8 @@ static BurnTensor *whole_window(BurnTensor *window, const BurnStftOptions *optio
 
 /* Positions frame * hop + i, [frames, n_fft]. */
 static BurnTensor *positions(BurnDevice *device, int64_t frames, const BurnStftOptions *options) {
-  BurnTensor *starts = burn_mul_scalar(burn_arange(device, 0, frames, 1), (double)options->hop_length);
-  BurnTensor *within = burn_arange(device, 0, options->n_fft, 1);
+  BurnTensor *starts = burn_mul_scalar(burn__places(device, frames), (double)options->hop_length);
+  BurnTensor *within = burn__places(device, options->n_fft);
   starts = burn_unsqueeze_dim(starts, 1);
   return burn_add(starts, burn_unsqueeze_dim(within, 0));
 }

@@ -74,7 +74,7 @@ static BurnTensor *drawn(BurnTensor *weights, int64_t samples) {
   BurnTensor *inside = burn_unsqueeze_dim(burn_lower(burn_clone(sums), burn_clone(whole)), 1);
   share = burn_mul(share, burn_unsqueeze_dim(whole, 1));
   BurnTensor *passed = burn_bool_and(burn_lower_equal(burn_unsqueeze_dim(sums, 1), share), inside);
-  return burn_squeeze_dim(burn_sum_dim(burn_int(passed), 2), 2);
+  return burn_squeeze_dim(burn_sum_dim(burn_cast(passed, burn__device_index_dtype(device)), 2), 2);
 }
 
 BurnTensor *burn_categorical(BurnTensor *x, int64_t samples) {

@@ -57,6 +57,12 @@ static const BurnPluginEntry *entry_of_name(const char *name, size_t before) {
   return NULL;
 }
 
+/* A reason that outlives a lack of memory: whoever finds an entry without a plugin prints it. */
+static const char *kept_reason(const char *reason) {
+  const char *copy = burn__text_copy(reason);
+  return copy ? copy : "it was refused, and there was no memory to say why";
+}
+
 static void add_file(const char *path) {
   char *name = name_of_file(path);
   char *copy = burn__text_copy(path);
@@ -75,9 +81,10 @@ static void add_file(const char *path) {
     free(reason);
     return;
   }
-  entry->reason = reason;
-  entry->why_not = reason ? BURN_WHY_NOT_HIDDEN : BURN_WHY_NOT_NONE;
-  entry->tried = reason != NULL;
+  if (!earlier) return;
+  entry->tried = true;
+  entry->why_not = BURN_WHY_NOT_HIDDEN;
+  entry->reason = reason ? reason : "hidden by another one, which comes first";
 }
 
 /* Remembers a place for burn doctor; what it says is copied. NULL when there is no memory. */
@@ -144,49 +151,9 @@ static void add_path_list(const char *list) {
   }
 }
 
-static void add_static(void) {
-  const BurnPluginQuery *linked = burn__linked_plugins();
-  if (!linked) return;
-  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
-  for (const BurnPluginQuery *function = linked; *function; function++) {
-    const BurnPlugin *plugin = (*function)(&query);
-    BurnPluginEntry *entry = entry_new(NULL, burn__text_copy(plugin->name));
-    if (!entry) continue;
-    entry->plugin = plugin;
-    entry->tried = true;
-    const BurnStatus status = plugin->kind == BURN_PLUGIN_KERNELS ? burn__pack_register(plugin) : BURN_OK;
-    if (status == BURN_OK) continue;
-    entry->reason = burn__text_copy(burn_status_message(status));
-    entry->why_not = BURN_WHY_NOT_BAD_OPS;
-    entry->plugin = NULL;
-  }
-}
-
 static bool is_set(const char *name) {
   const char *value = getenv(name);
   return value && *value && strcmp(value, "0") != 0;
-}
-
-static void add_standard_folders(void) {
-  burn__settings_plugin_path(add_folder);
-  char *own = burn__own_folder();
-  char *beside = own ? burn__text_format("%s/burn/plugins", own) : NULL;
-  if (beside) add_folder(beside, "beside libburn");
-  const char *system = burn__system_plugin_folder();
-  if (system && (!beside || strcmp(beside, system) != 0)) add_folder(system, "built in");
-  free(beside);
-  free(own);
-}
-
-/* Finds files; loads none. The mutex is held. */
-static void scan(void) {
-  if (registry.scanned) return;
-  registry.scanned = true;
-  add_static();
-  for (size_t i = 0; i < registry.added_count; i++) add_file(registry.added[i]);
-  const bool trust_environment = !burn__process_is_privileged();
-  if (trust_environment) add_path_list(getenv("BURN_PLUGIN_PATH"));
-  if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
 }
 
 /* The kinds of plugins and the interface that each must have. */
@@ -249,28 +216,73 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
   return BURN_OK;
 }
 
-static void load(BurnPluginEntry *entry) {
-  if (entry->tried) return;
-  entry->tried = true;
-  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
-  BurnPluginQuery function = NULL;
-  BurnWhyNot why_not = BURN_WHY_NOT_NONE;
-  BurnStatus status = burn__plugin_file_check(entry->path, &why_not);
-  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function, &why_not);
-  const BurnPlugin *plugin = function ? function(&query) : NULL;
+/* The plugin of an entry becomes usable, or the entry says why not; `status` is what came before. */
+static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnWhyNot why_not) {
   if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name, &why_not);
   if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) {
     why_not = BURN_WHY_NOT_BAD_OPS;
     status = burn__pack_register(plugin);
   }
+  const char *where = entry->path ? entry->path : "the program, where it is linked in";
+  entry->tried = true;
   if (status == BURN_OK) {
     entry->plugin = plugin;
-    burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, entry->path);
+    burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, where);
     return;
   }
   entry->why_not = why_not;
-  entry->reason = burn__text_copy(burn_status_message(status));
-  burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", entry->path, burn_status_message(status));
+  entry->reason = kept_reason(burn_status_message(status));
+  burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", where, entry->reason);
+}
+
+static void load(BurnPluginEntry *entry) {
+  if (entry->tried) return;
+  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  BurnPluginQuery function = NULL;
+  BurnWhyNot why_not = BURN_WHY_NOT_NONE;
+  BurnStatus status = burn__plugin_file_check(entry->path, &why_not);
+  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function, &why_not);
+  settle(entry, function ? function(&query) : NULL, status, why_not);
+}
+
+/* -- discovery ------------------------------------------------------------------------------------------------------------- */
+
+static void add_static(void) {
+  const BurnPluginQuery *linked = burn__linked_plugins();
+  if (!linked) return;
+  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  for (const BurnPluginQuery *function = linked; *function; function++) {
+    const BurnPlugin *plugin = (*function)(&query);
+    char *name = burn__text_copy(plugin && plugin->struct_size >= sizeof *plugin && plugin->name ? plugin->name : "?");
+    BurnPluginEntry *entry = name ? entry_new(NULL, name) : NULL;
+    if (!entry) {
+      free(name);
+      continue;
+    }
+    settle(entry, plugin, BURN_OK, BURN_WHY_NOT_NONE);
+  }
+}
+
+static void add_standard_folders(void) {
+  burn__settings_plugin_path(add_folder);
+  char *own = burn__own_folder();
+  char *beside = own ? burn__text_format("%s/burn/plugins", own) : NULL;
+  if (beside) add_folder(beside, "beside libburn");
+  const char *system = burn__system_plugin_folder();
+  if (system && (!beside || strcmp(beside, system) != 0)) add_folder(system, "built in");
+  free(beside);
+  free(own);
+}
+
+/* Finds files; loads none. The mutex is held. */
+static void scan(void) {
+  if (registry.scanned) return;
+  registry.scanned = true;
+  add_static();
+  for (size_t i = 0; i < registry.added_count; i++) add_file(registry.added[i]);
+  const bool trust_environment = !burn__process_is_privileged();
+  if (trust_environment) add_path_list(getenv("BURN_PLUGIN_PATH"));
+  if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
 }
 
 /* Appends formatted text to a fixed buffer. */
@@ -310,7 +322,8 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
     BurnPluginEntry *entry = &registry.entries[i];
     if (!entry->file_name || strcmp(entry->file_name, name) != 0) continue;
     load(entry);
-    if (entry->reason) return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name, entry->path, entry->reason);
+    if (entry->reason) return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name,
+                                        entry->path ? entry->path : "linked in", entry->reason);
     if (entry->plugin->kind != kind) {
       return wrong_kind(entry->plugin, kind);
     }

@@ -1,5 +1,5 @@
 /* pack_plugin.c - a kernel pack for kernel_pack_test: an op with everything, one with a decomposition alone, one with a kernel
- * alone, one whose shape rule is wrong. */
+ * alone, one whose shape rule is wrong, one whose backward rule is. */
 #include <burn/plugin/kernels.h>
 
 #ifndef PLUGIN_NAME
@@ -116,14 +116,27 @@ static const BurnOpInfo nonsense_info = ONE_INPUT("nonsense", "its shape rule li
 static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition), .info = &nonsense_info, .infer = infer_nonsense,
     .decompose = decompose_triple};
 
-#if defined(FAULT_FOREIGN_NAME)
+/* -- misshapen: a backward rule that gives a gradient of another shape ------------------------------------------------------ */
+
+static BurnStatus BURN_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  call->input_grads[0] = burn_build_give(&b, burn_build_dim(&b, BURN_OP_sum_dim, call->output_grads[0], 0));
+  return burn_builder_end(&b);
+}
+static const BurnOpInfo misshapen_info = ONE_INPUT("misshapen", "3 * x, but its gradient has one element");
+static const BurnOpDefinition misshapen = {.struct_size = sizeof(BurnOpDefinition), .info = &misshapen_info, .infer = infer_same,
+    .decompose = decompose_triple, .backward = backward_misshapen};
+
+#if defined(FAULT_TWICE)
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &triple};
+#elif defined(FAULT_FOREIGN_NAME)
 static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo), .name = "other.op", .input_count = 1, .input_required = 1,
     .output_count = 1, .kinds = BURN_KIND_NUMERIC, .input_names = xy, .doc = ""};
 static const BurnOpDefinition foreign = {.struct_size = sizeof(BurnOpDefinition), .info = &foreign_info, .infer = infer_same,
     .decompose = decompose_triple};
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &foreign};
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &foreign};
 #else
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense};
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen};
 #endif
 static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel};
 static const BurnKernelsInterface interface = {.struct_size = sizeof interface, .version = 1, .op_count = sizeof ops / sizeof ops[0],

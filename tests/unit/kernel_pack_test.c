@@ -60,6 +60,12 @@ static void test_gradients(void **state) {
   check_gradient(burn_sum(burn_op("pack.scaled_add", inputs, 2, NULL, 0)), y, 20);
   BurnTensor *one = burn_clone(y);
   check_gradient(burn_sum(burn_op("pack.triple", &one, 1, NULL, 0)), y, 3);
+  BurnTensor *again = burn_clone(y);
+  BurnGradients *gradients = NULL;
+  const BurnStatus status = burn_backward(burn_sum(burn_op("pack.misshapen", &again, 1, NULL, 0)), &gradients);
+  assert_non_null(strstr(burn_status_message(status), "the rule gave input 0 a gradient of f32, rank 1, first axis 1, for f32, rank 1, "
+                                                      "first axis 2"));
+  burn_gradients_drop(gradients);
   burn_drop(y);
   burn_device_close(device);
 }
@@ -99,6 +105,10 @@ static void test_failures(void **state) {
   expect_failure(burn_op("pack.scaled_add", ints, 2, NULL, 0), "not defined for i32");
   x = vector(device, 1, 2);
   expect_failure(burn_op("pack_foreign.op", &x, 1, NULL, 0), "ops of this pack are called 'pack_foreign.'");
+  x = vector(device, 1, 2);
+  expect_failure(burn_op("pack_twice.scaled_add", &x, 1, NULL, 0), "it defines 'pack_twice.triple' twice");
+  x = vector(device, 1, 2); /* and none of its ops is there when it is asked for again */
+  expect_failure(burn_op("pack_twice.scaled_add", &x, 1, NULL, 0), "it defines 'pack_twice.triple' twice");
   x = vector(device, 1, 2);
   expect_failure(burn_op("max_pool2d_with_indices", &x, 1, NULL, 0), "has 2 outputs; call it with burn_op_call");
 }

@@ -236,6 +236,40 @@ static void test_scalars_are_converted_first(void **state) {
   }
 }
 
+/* -- places: more of them than a narrow default int dtype can count ----------------------------------------------------------- */
+
+static void check_places(BurnDevice *device) {
+  BurnTensor *mask = burn_triu_mask(device, BURN_SHAPE(2, 300), -1);
+  assert_true(scalar(burn_sum(burn_cast(mask, BURN_DTYPE_I64))) == 0);
+  mask = burn_diag_mask(device, BURN_SHAPE(300, 300), 0);
+  assert_true(scalar(burn_sum(burn_cast(mask, BURN_DTYPE_I64))) == 300 * 300 - 300);
+  BurnTensor *last = burn_argwhere(burn_tril_mask(device, BURN_SHAPE(1, 300), 298));
+  assert_int_equal(burn_dtype(last), BURN_DTYPE_I64);
+  assert_true(scalar(burn_narrow(last, 1, 1, 1)) == 299);
+  const double identity[] = {1, 0, 0, 0, 1, 0};
+  BurnTensor *theta = burn_tensor_from(device, identity, BURN_DTYPE_F64, BURN_SHAPE(1, 2, 3));
+  BurnTensor *grid = burn_affine_grid_2d(theta, 1, 301);
+  assert_true(scalar(burn_max(burn_abs(burn_clone(grid)))) == 1);
+  burn_drop(grid);
+  BurnTensor *frames = burn_stft(burn_ones(device, BURN_SHAPE(1, 600), BURN_DTYPE_F32), NULL,
+                                 (BurnStftOptions){.n_fft = 200, .hop_length = 200, .onesided = true});
+  assert_true(scalar(burn_max(burn_abs(burn_sub_scalar(burn_narrow(burn_select_dim(frames, -1, 0), 2, 0, 1), 200)))) == 0);
+  const BurnShape rows = BURN_SHAPE(1, 300);
+  const BurnRange end[] = {BURN_RANGE_ALL, BURN_RANGE(299, 300)};
+  BurnTensor *weights = burn_slice_fill(burn_zeros(device, rows, BURN_DTYPE_F32), end, 2, 1);
+  assert_true(scalar(burn_categorical(weights, 1)) == 299);
+}
+
+static void test_places_of_narrow_defaults(void **state) {
+  (void)state;
+  static const char *const narrow[] = {"ndarray:int=u8", "ndarray:int=i8", "ndarray:int=i16", "reference:int=i8"};
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+    BurnDevice *device = burn_device_open(narrow[i]);
+    check_places(device);
+    close_device(device);
+  }
+}
+
 /* -- default dtypes, text ------------------------------------------------------------------------------------------------------ */
 
 static void check_refused(BurnStatus status, const char *message) {
@@ -497,6 +531,7 @@ int main(void) {
       cmocka_unit_test(test_composites),
       cmocka_unit_test(test_scalars_are_converted_first),
       cmocka_unit_test(test_default_dtypes),
+      cmocka_unit_test(test_places_of_narrow_defaults),
       cmocka_unit_test(test_print_and_read),
       cmocka_unit_test(test_gradients),
       cmocka_unit_test(test_network_gradients),

@@ -9,9 +9,20 @@
 
 #include <cmocka.h>
 
+/* Two that cannot be used, and are refused as files would be. */
+static const BurnPlugin *BURN_CALL no_plugin(const BurnQuery *query) {
+  (void)query;
+  return NULL;
+}
+static const BurnPlugin *BURN_CALL old_plugin(const BurnQuery *query) {
+  (void)query;
+  static const BurnPlugin descriptor = {.struct_size = sizeof descriptor, .abi_major = BURN_ABI_MAJOR + 1, .name = "old"};
+  return &descriptor;
+}
+
 /* The list that a static build generates. The program exports it, so that libburn sees it (ENABLE_EXPORTS). */
 BURN_EXPORT extern const BurnPluginQuery burn_static_plugins[];
-const BurnPluginQuery burn_static_plugins[] = {trace_query, NULL};
+const BurnPluginQuery burn_static_plugins[] = {trace_query, no_plugin, old_plugin, NULL};
 
 static const BurnPluginInfo *find(const char *name, bool usable) {
   for (size_t i = 0; i < burn_plugin_count(); i++) {
@@ -30,6 +41,18 @@ static void the_linked_in_one_wins(void **state) {
   assert_non_null(strstr(file->reason, "hidden by the one linked in"));
 }
 
+static void broken_ones_are_refused(void **state) {
+  (void)state;
+  const BurnPluginInfo *none = find("?", false), *old = find("old", false);
+  assert_non_null(none);
+  assert_string_equal(none->reason, "its entry function returned no descriptor");
+  assert_non_null(old);
+  assert_non_null(strstr(old->reason, "it is built for plugin ABI"));
+  BurnDevice *device = burn_device_open("old");
+  assert_non_null(strstr(burn_status_message(burn_device_status(device)), "plugin 'old' (linked in) was refused: it is built for"));
+  burn_device_close(device);
+}
+
 static void it_runs(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("trace:format=count,file=/dev/null+ndarray");
@@ -41,6 +64,7 @@ static void it_runs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_linked_in_one_wins), cmocka_unit_test(it_runs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_linked_in_one_wins), cmocka_unit_test(broken_ones_are_refused),
+                                     cmocka_unit_test(it_runs)};
   return cmocka_run_group_tests_name("static_plugins", tests, NULL, NULL);
 }

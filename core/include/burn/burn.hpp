@@ -228,11 +228,16 @@ class Tensor {
 
  private:
   template <class T> static const T *checked(const T *data, std::size_t count, const Shape &shape) {
-    std::int64_t wanted = 1;
-    for (std::int64_t size : shape) wanted *= size;
-    if (static_cast<std::int64_t>(count) == wanted) return data;
-    throw Error(burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor: %zu values for a shape of %lld elements", count,
-                                 static_cast<long long>(wanted)));
+    std::size_t wanted = 1;
+    bool fits = true; /* what does not fit into 63 bits is no number of values */
+    std::string text;
+    for (std::int64_t size : shape) {
+      fits = fits && size >= 0 && (size == 0 || wanted <= static_cast<std::size_t>(INT64_MAX / size));
+      if (fits) wanted *= static_cast<std::size_t>(size);
+      text += (text.empty() ? "" : ",") + std::to_string(size);
+    }
+    if (fits && count == wanted) return data;
+    throw Error(burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor: %zu values for shape [%s]", count, text.c_str()));
   }
   static Tensor joined(BurnTensor *(*function)(BurnTensor *const *, size_t, int), const std::vector<Tensor> &tensors, int dim) {
     std::vector<BurnTensor *> handles;

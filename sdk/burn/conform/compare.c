@@ -27,21 +27,20 @@ static const Tolerance tolerances[SAMPLE_TOLERANCE_COUNT] = {
     [SAMPLE_SHAPE_ONLY] = {INFINITY, INFINITY, false, false},
 };
 
-/* One unit by dtype. f64 and f32 leave room for other orders of addition; halves are about two of their last places. */
+/* One unit by dtype. f64 and f32 leave room for other orders of addition and functions of a few units;
+ * halves, which are computed wide and rounded once, for one of their last places. */
 static double unit_of(BurnDType dtype) {
   switch (dtype) {
     case BURN_DTYPE_F64:
-      return 1e-10;
+      return 1e-12;
     case BURN_DTYPE_F32:
-      return 1e-5;
+      return 4e-6;
     case BURN_DTYPE_F16:
-      return 2e-3;
+      return 1e-3;
     default:
-      return 1.6e-2;
+      return 8e-3;
   }
 }
-
-static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 
 /* Most terms that one element of the result can be made of. */
 static double terms_of(const Sample *sample) {
@@ -78,8 +77,7 @@ static bool float_is_close(const Sample *sample, uint32_t output, const Results 
                            size_t why_bytes) {
   const BurnTensorDesc *desc = &expected->descs[output];
   const Tolerance *tolerance = &tolerances[sample->tolerance];
-  /* Decompositions round after each step, kernels once: halves feel that. */
-  const double unit = unit_of(desc->dtype) * (sample->op->is_composite && is_half(desc->dtype) ? 8 : 1);
+  const double unit = unit_of(desc->dtype);
   double absolute = unit * tolerance->absolute;
   if (tolerance->terms) absolute *= 4 * sqrt(terms_of(sample));
   if (tolerance->largest) absolute *= largest_of(desc, expected->data[output]);
