@@ -81,7 +81,7 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const char *ar
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
-/* -- learner_posix.c, learner_windows.c --------------------------------------------------------------------------------------------------- */
+/* -- learner_posix.c, learner_windows.c ------------------------------------------------------------------------------------ */
 
 /* Monotonic. */
 double burn__seconds(void);

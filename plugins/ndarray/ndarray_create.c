@@ -16,47 +16,7 @@
 
 /* A value in the dtype: integers truncate toward zero and saturate, NaN is 0 for them, bool is value != 0. */
 static NdScalar fill_value(BurnDType dtype, double value) {
-  NdScalar scalar;
-  memset(&scalar, 0, sizeof scalar);
-  switch (dtype) {
-    case BURN_DTYPE_F32:
-      scalar.f32 = (float)value;
-      break;
-    case BURN_DTYPE_F64:
-      scalar.f64 = value;
-      break;
-    case BURN_DTYPE_F16:
-      scalar.f16 = nd_f16_from_f64(value);
-      break;
-    case BURN_DTYPE_BF16:
-      scalar.bf16 = nd_bf16_from_f64(value);
-      break;
-    case BURN_DTYPE_BOOL:
-      scalar.u8 = value != 0.0;
-      break;
-    case BURN_DTYPE_U8:
-      scalar.u8 = (uint8_t)(value >= 255.0 ? 255.0 : value > 0.0 ? value : 0.0);
-      break;
-    case BURN_DTYPE_I8:
-      scalar.i8 = (int8_t)(value >= 127.0 ? 127.0 : value <= -128.0 ? -128.0 : value == value ? value : 0.0);
-      break;
-    case BURN_DTYPE_I16:
-      scalar.i16 = (int16_t)(value >= 32767.0 ? 32767.0 : value <= -32768.0 ? -32768.0 : value == value ? value : 0.0);
-      break;
-    case BURN_DTYPE_I32:
-      scalar.i32 = value >= 2147483647.0    ? INT32_MAX
-                   : value <= -2147483648.0 ? INT32_MIN
-                   : value == value         ? (int32_t)value
-                                            : 0;
-      break;
-    default:
-      scalar.i64 = value >= 9223372036854775808.0    ? INT64_MAX
-                   : value <= -9223372036854775808.0 ? INT64_MIN
-                   : value == value                  ? (int64_t)value
-                                                     : 0;
-      break;
-  }
-  return scalar;
+  return nd_scalar(dtype, dtype == BURN_DTYPE_BOOL ? (double)(value != 0.0) : value, false);
 }
 
 typedef struct NdCreate {

@@ -5,7 +5,6 @@
  * there are many). Else axes are merged, and either long rows are handed to the loop directly, broadcast inputs with a
  * step of 0; or, where rows are short or inputs have other steps, blocks of the inputs are gathered first. Nothing is
  * expanded as a whole. */
-#include "ndarray_half.h"
 #include "ndarray_kernels.h"
 
 #include <burn/plugin/random.h>
@@ -268,105 +267,6 @@ static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdLoop loop, con
   return BURN_OK;
 }
 
-/* -- scalar attributes --------------------------------------------------------------------------------------------- */
-
-/* Lowest and highest value of an integer dtype; bool counts as u8. */
-static void integer_range(BurnDType dtype, int64_t *lowest, int64_t *highest) {
-  switch (dtype) {
-#define RANGE(NAME, low, high) \
-  case BURN_DTYPE_##NAME:       \
-    *lowest = low;        \
-    *highest = high;      \
-    return;
-    RANGE(I8, INT8_MIN, INT8_MAX)
-    RANGE(I16, INT16_MIN, INT16_MAX)
-    RANGE(I32, INT32_MIN, INT32_MAX)
-    RANGE(I64, INT64_MIN, INT64_MAX)
-#undef RANGE
-    default:
-      *lowest = 0;
-      *highest = UINT8_MAX;
-  }
-}
-
-/* Truncates toward zero; what does not fit becomes the nearest that does, NaN becomes 0. */
-static int64_t saturate(double value) {
-  if (!(value == value)) return 0;
-  if (value >= 9223372036854775808.0) return INT64_MAX;
-  if (value <= -9223372036854775808.0) return INT64_MIN;
-  return (int64_t)value;
-}
-
-static NdScalar integer_scalar(BurnDType dtype, int64_t value) {
-  NdScalar scalar;
-  memset(&scalar, 0, sizeof scalar);
-  switch (dtype) {
-    case BURN_DTYPE_I8:
-      scalar.i8 = (int8_t)(uint8_t)(uint64_t)value;
-      break;
-    case BURN_DTYPE_I16:
-      scalar.i16 = (int16_t)(uint16_t)(uint64_t)value;
-      break;
-    case BURN_DTYPE_I32:
-      scalar.i32 = (int32_t)(uint32_t)(uint64_t)value;
-      break;
-    case BURN_DTYPE_I64:
-      scalar.i64 = value;
-      break;
-    default:
-      scalar.u8 = (uint8_t)(uint64_t)value;
-      break;
-  }
-  return scalar;
-}
-
-/* A scalar in the dtype of a tensor. Integers that do not fit wrap where the arithmetic does (u8 + -1), else saturate.
- */
-static NdScalar to_scalar(BurnDType dtype, double value, bool wraps) {
-  NdScalar scalar;
-  int64_t lowest, highest, whole;
-  memset(&scalar, 0, sizeof scalar);
-  if (dtype == BURN_DTYPE_F32) {
-    scalar.f32 = (float)value;
-  } else if (dtype == BURN_DTYPE_F64) {
-    scalar.f64 = value;
-  } else if (dtype == BURN_DTYPE_F16) {
-    scalar.f16 = nd_f16_from_f64(value);
-  } else if (dtype == BURN_DTYPE_BF16) {
-    scalar.bf16 = nd_bf16_from_f64(value);
-  } else {
-    integer_range(dtype, &lowest, &highest);
-    whole = saturate(value);
-    if (!wraps && whole < lowest) whole = lowest;
-    if (!wraps && whole > highest) whole = highest;
-    scalar = integer_scalar(dtype, whole);
-  }
-  return scalar;
-}
-
-/* An integer comparison with a real number as one with an integer: x > 1.5 is x > 1, x >= 1.5 is x >= 2, and so on.
- * What is true or false for every x becomes a comparison with an end of the range. Changes *op. */
-static NdScalar integer_threshold(BurnDType dtype, uint32_t *op, double value) {
-  int64_t lowest, highest;
-  const bool is_order = *op != BURN_OP_equal_scalar && *op != BURN_OP_not_equal_scalar;
-  const bool wants_floor = *op == BURN_OP_greater_scalar || *op == BURN_OP_lower_equal_scalar;
-  const double whole = wants_floor ? floor(value) : ceil(value);
-  integer_range(dtype, &lowest, &highest);
-  const bool is_low = whole < (double)lowest;
-  const bool is_high = dtype == BURN_DTYPE_I64 ? whole >= 9223372036854775808.0 : whole > (double)highest;
-  if (value == value && !is_low && !is_high && (is_order || whole == value))
-    return integer_scalar(dtype, (int64_t)whole);
-  const bool is_upward = *op == BURN_OP_greater_scalar || *op == BURN_OP_greater_equal_scalar;
-  const bool always = value == value ? (is_order ? (is_upward ? is_low : is_high) : *op == BURN_OP_not_equal_scalar)
-                                     : *op == BURN_OP_not_equal_scalar;
-  if (!is_order && dtype == BURN_DTYPE_BOOL) { /* bool has no order: no bool is 2 */
-    *op = always ? BURN_OP_not_equal_scalar : BURN_OP_equal_scalar;
-    return integer_scalar(dtype, 2);
-  }
-  *op = always ? BURN_OP_greater_equal_scalar : BURN_OP_lower_scalar;
-  return integer_scalar(dtype, lowest);
-}
-
 /* -- kernels ------------------------------------------------------------------------------------------------------- */
 
 static NdLoop loop_of(const Ndarray *nd, uint32_t op, BurnDType dtype) {
@@ -389,7 +289,7 @@ static BurnStatus heavy(Ndarray *nd, const BurnOpCall *call) { return simple(nd,
 static BurnStatus scalar(Ndarray *nd, const BurnOpCall *call, bool wraps, int64_t grain) {
   const BurnDType dtype = call->inputs[0]->dtype;
   NdRun run = no_scalars;
-  run.first = to_scalar(dtype, call->attrs[0].value.f64, wraps);
+  run.first = nd_scalar(dtype, call->attrs[0].value.f64, wraps);
   return run_loop(nd, call, loop_of(nd, call->op, dtype), &run, 0, grain);
 }
 static BurnStatus scalar_wrapping(Ndarray *nd, const BurnOpCall *call) {
@@ -405,11 +305,11 @@ static BurnStatus clamp(Ndarray *nd, const BurnOpCall *call) {
   double first = call->attrs[0].value.f64;
   NdRun run = no_scalars;
   if (!is_float && !(first == first)) first = call->op == BURN_OP_clamp_max ? (double)INFINITY : -(double)INFINITY;
-  run.first = to_scalar(dtype, first, false);
+  run.first = nd_scalar(dtype, first, false);
   if (call->op == BURN_OP_clamp) {
     double second = call->attrs[1].value.f64;
     if (!is_float && !(second == second)) second = (double)INFINITY;
-    run.second = to_scalar(dtype, second, false);
+    run.second = nd_scalar(dtype, second, false);
   }
   return run_loop(nd, call, loop_of(nd, call->op, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
@@ -420,9 +320,9 @@ static BurnStatus compare_scalar(Ndarray *nd, const BurnOpCall *call) {
   uint32_t op = call->op;
   NdRun run = no_scalars;
   if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) {
-    run.first = to_scalar(dtype, value, false);
+    run.first = nd_scalar(dtype, value, false);
   } else {
-    run.first = integer_threshold(dtype, &op, value);
+    run.first = nd_integer_threshold(dtype, &op, value);
   }
   return run_loop(nd, call, loop_of(nd, op, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
@@ -471,7 +371,7 @@ static BurnStatus mask_fill(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
   const double value = call->attrs[0].value.f64;
   NdRun run = no_scalars;
-  run.first = to_scalar(dtype, dtype == BURN_DTYPE_BOOL ? (double)(value != 0.0) : value, false);
+  run.first = nd_scalar(dtype, dtype == BURN_DTYPE_BOOL ? (double)(value != 0.0) : value, false);
   return run_loop(nd, call, loop_of(nd, BURN_OP_mask_fill, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
 

@@ -189,7 +189,8 @@ typedef struct Run {
 
 static BurnStatus save_run(const Options *options, const Run *run) {
   char *config_path = path_in(options->artifact, "config.json");
-  BurnStatus status = config_path ? burn_folder_make(options->artifact) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
+  BurnStatus status = config_path ? burn_folder_make(options->artifact)
+                                  : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
   TrainingConfig config = run->config;
   if (status == BURN_OK) status = burn_config_save(burn_config(TrainingConfig, &config), config_path);
   free(config_path);
