@@ -138,19 +138,19 @@ static BurnQuantParameters clone_parameters(const BurnQuantParameters *p) {
 
 /* -- there and back ------------------------------------------------------------------------------------------------ */
 
-static BurnStatus check_parameters(const BurnQuantScheme *scheme, const BurnQuantParameters *p) {
-  const BurnStatus status = burn__tensor_check(p->scales, "quantize");
+static BurnStatus check_parameters(const char *user, const BurnQuantScheme *scheme, const BurnQuantParameters *p) {
+  const BurnStatus status = burn__tensor_check(p->scales, user);
   if (status != BURN_OK) return status;
   if (scheme->two_level == (p->global_scale != NULL)) return BURN_OK;
   return BURN_FAIL(
-      INVALID_ARGUMENT, "quantize: %s",
+      INVALID_ARGUMENT, "%s: %s", user,
       scheme->two_level ? "a scheme of two levels needs a global scale" : "a global scale needs a scheme of two levels");
 }
 
 BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme, BurnQuantParameters parameters) {
   BurnQuantTensor q = {NULL, parameters, scheme};
   Blocks blocks;
-  BurnStatus status = check_parameters(&scheme, &parameters);
+  BurnStatus status = check_parameters("quantize", &scheme, &parameters);
   if (status != BURN_OK) {
     burn__tensor_take(x, "quantize");
     q.values = burn__tensor_failed(status);
@@ -326,6 +326,7 @@ static BurnStatus export_values(BurnTensor *x, const Layout *layout, uint8_t *da
 BurnStatus burn_quant_export(BurnQuantTensor q, void *data, size_t bytes) {
   Layout layout;
   BurnStatus status = burn_quant_status(&q);
+  if (status == BURN_OK) status = check_parameters("quant_export", &q.scheme, &q.parameters);
   if (status == BURN_OK) status = lay_out("quant_export", burn_shape(q.values), &q.scheme, &layout);
   if (status == BURN_OK) status = check_bytes("quant_export", &layout, data, bytes);
   if (status != BURN_OK) {

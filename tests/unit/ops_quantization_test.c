@@ -232,6 +232,23 @@ static void test_wrong_bytes_are_refused(void **state) {
   assert_string_equal(burn_status_message(status), "quant_export: 13 bytes given, the tensor has 12");
 }
 
+/* Parts put together by hand that do not belong together. */
+static void test_wrong_parts_are_refused(void **state) {
+  (void)state;
+  const uint8_t data[12] = {0};
+  uint8_t room[12];
+  BurnQuantTensor q = burn_quant_import(device, data, 12, BURN_SHAPE(2, 3), BURN_QUANT_SCHEME);
+  q.parameters.global_scale = burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32);
+  assert_string_equal(burn_status_message(burn_quant_export(q, room, 12)),
+                      "quant_export: a global scale needs a scheme of two levels");
+  q = burn_quant_import(device, data, 12, BURN_SHAPE(2, 3), BURN_QUANT_SCHEME);
+  burn_drop(q.parameters.scales);
+  q.parameters.scales = NULL;
+  BurnTensor *floats = burn_dequantize(q, BURN_DTYPE_F32);
+  assert_string_equal(burn_status_message(burn_tensor_status(floats)), "dequantize: input 1 (scales) is missing");
+  burn_drop(floats);
+}
+
 /* -- on every stack ------------------------------------------------------------------------------------------------ */
 
 static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "autodiff<ndarray>"};
@@ -255,7 +272,8 @@ static void run_on_stacks(void (*test)(void **)) {
   X(test_two_levels)                    \
   X(test_product_is_that_of_the_floats) \
   X(test_bytes)                         \
-  X(test_wrong_bytes_are_refused)
+  X(test_wrong_bytes_are_refused) \
+  X(test_wrong_parts_are_refused)
 
 #define ON_STACKS(name)                 \
   static void name##_on(void **state) { \

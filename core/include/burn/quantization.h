@@ -75,17 +75,19 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnQuantTensor burn_quantize(BurnTensor 
                                                                      BurnQuantParameters parameters);
 /* The same with scales from the range of x itself (min-max). */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnQuantTensor burn_quantize_dynamic(BurnTensor *x, BurnQuantScheme scheme);
-/* The floats that q stands for, in a float dtype (BURN_DTYPE_DEFAULT: the device's). */
+/* The floats that q stands for, in a float dtype (BURN_DTYPE_DEFAULT: the device's). Takes q. */
 BURN_API BURN_GIVES BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dtype);
 /* [.., m, k] x [.., k, n] -> [.., m, n] in a float dtype: the product of what both stand for; a backend may compute it in
- * integers. */
+ * integers. Takes both. */
 BURN_API BURN_GIVES BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype);
-/* Axis i of the result is axis axes[i] of q; rank entries. Blocks move along. */
+/* Axis i of the result is axis axes[i] of q; rank entries. Blocks move along. Takes q. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_permute(BurnQuantTensor q, const int *axes);
 
 /* -- lifetime -------------------------------------------------------------------------------------------------------------- */
 
+/* A second handle to the same values and scales, as burn_clone. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q);
+/* Lets all tensors of q go. */
 BURN_API void burn_quant_drop(BurnQuantTensor q);
 BURN_API BURN_USE_RESULT BurnStatus burn_quant_status(const BurnQuantTensor *q); /* BURN_OK or why it failed */
 
@@ -99,7 +101,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_quant_status(const BurnQuantTensor *q);
 BURN_API size_t burn_quant_bytes(BurnShape shape, BurnQuantScheme scheme);
 /* Writes them to `data`, which has exactly `bytes` of them. Takes q. */
 BURN_API BURN_USE_RESULT BurnStatus burn_quant_export(BurnQuantTensor q, void *data, size_t bytes);
-/* Reads them. */
+/* A new quantized tensor of such bytes, which are copied; a failed one if their number is wrong. Takes nothing. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_import(BurnDevice *device, const void *data, size_t bytes,
                                                            BurnShape shape, BurnQuantScheme scheme);
 
