@@ -51,7 +51,7 @@ static uint64_t BURN_CALL host_status_message(BurnStatus status, char *buffer, u
 
 static void *BURN_CALL host_allocate(uint64_t bytes) {
   if (bytes > (uint64_t)INT64_MAX - 64) return NULL;
-  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; 
+  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; /* as burn__aligned_allocate wants it */
   return burn__aligned_allocate(rounded ? rounded : 64);
 }
 
