@@ -234,6 +234,13 @@ BurnTensor *burn__places(BurnDevice *device, int64_t count);
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);
 
+/* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. */
+static inline int64_t burn__near_diagonal(int64_t diagonal, int64_t rows, int64_t columns) {
+  return diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
+}
+
+static inline bool burn__is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
+
 /* Converts `count` elements between dtypes in host memory, by the rules of the op cast (convert.c). */
 BurnStatus burn__convert(const void *from, BurnDType from_dtype, void *to, BurnDType to_dtype, size_t count);
 

@@ -48,7 +48,8 @@ static BurnPrimitive *triangle(BurnBuilder *b, const BurnOpCall *call, uint32_t 
   for (uint32_t i = 0; i < x->rank; i++) column_shape[i] = row_shape[i] = 1;
   column_shape[x->rank - 2] = rows;
   row_shape[x->rank - 1] = columns;
-  BurnPrimitive *row = burn_build_reshape(b, arange(b, rows, BURN_ATTRS(triu, call)->diagonal.value.i64), column_shape, x->rank);
+  const int64_t diagonal = burn__near_diagonal(BURN_ATTRS(triu, call)->diagonal.value.i64, rows, columns);
+  BurnPrimitive *row = burn_build_reshape(b, arange(b, rows, diagonal), column_shape, x->rank);
   BurnPrimitive *column = burn_build_reshape(b, arange(b, columns, 0), row_shape, x->rank);
   return masked(b, x, burn_build_op2(b, cut, column, row), 0);
 }

@@ -41,6 +41,24 @@ static inline BurnPrimitive *range(BurnBuilder *b, BurnPrimitive *x, int64_t dim
   const BurnAttr attrs[] = {burn_attr_i64s(starts, x->rank), burn_attr_i64s(counts, x->rank)};
   return burn_build(b, BURN_OP_slice, 1, &x, 2, attrs);
 }
+/* Put together along an axis. */
+static inline BurnPrimitive *joined(BurnBuilder *b, BurnPrimitive *const *parts, int64_t count, int64_t dim) {
+  const BurnAttr attr = burn_attr_i64(dim);
+  return burn_build(b, BURN_OP_cat, (uint32_t)count, parts, 1, &attr);
+}
+static inline BurnPrimitive *pair(BurnBuilder *b, BurnPrimitive *first, BurnPrimitive *second, int64_t dim) {
+  BurnPrimitive *const parts[] = {first, second};
+  return joined(b, parts, 2, dim);
+}
+/* A tensor of numbers that were made on the host from shapes and attributes; `data` has the elements of the shape. */
+static inline BurnPrimitive *constant(BurnBuilder *b, BurnDType dtype, const int64_t *shape, uint32_t rank, const void *data) {
+  if (b->status != BURN_OK) return NULL;
+  BurnTensorDesc desc = {dtype, rank, {0}};
+  for (uint32_t i = 0; i < rank; i++) desc.shape[i] = shape[i];
+  BurnPrimitive *result = NULL;
+  burn_builder_fail(b, b->backend->create(b->backend->self, &desc, data, &result));
+  return burn_build_own(b, result);
+}
 /* The dtype to compute in where halves have too few digits. */
 static inline BurnDType at_least_f32(BurnDType dtype) {
   return burn_dtype_bytes(dtype) < 4 ? (BurnDType)BURN_DTYPE_F32 : dtype;

@@ -80,18 +80,6 @@ typedef struct Ctc {
   BurnPrimitive *input_lengths;            /* [n, 1], i64 */
 } Ctc;
 
-static BurnPrimitive *columns_of(BurnBuilder *b, BurnPrimitive *x, int64_t rows, int64_t start, int64_t count) {
-  const int64_t starts[] = {0, start}, counts[] = {rows, count}, steps[] = {1, 1};
-  const BurnAttr attrs[] = {burn_attr_i64s(starts, 2), burn_attr_i64s(counts, 2), burn_attr_i64s(steps, 2)};
-  return burn_build(b, BURN_OP_slice, 1, &x, 3, attrs);
-}
-
-static BurnPrimitive *joined(BurnBuilder *b, BurnPrimitive *first, BurnPrimitive *second, int64_t dim) {
-  BurnPrimitive *const inputs[] = {first, second};
-  const BurnAttr attr = burn_attr_i64(dim);
-  return burn_build(b, BURN_OP_cat, 2, inputs, 1, &attr);
-}
-
 static BurnPrimitive *filled(BurnBuilder *b, int64_t rows, int64_t columns, BurnDType dtype, double value) {
   const int64_t shape[] = {rows, columns};
   return burn_build_full(b, shape, 2, dtype, value);
@@ -119,8 +107,8 @@ static BurnPrimitive *state_classes(BurnBuilder *b, const Ctc *c, double blank) 
   if (c->labels == 0) return last;
   const int64_t single[] = {c->samples, c->labels, 1}, pairs[] = {c->samples, 2 * c->labels};
   BurnPrimitive *blanks = burn_build_full(b, single, 3, BURN_DTYPE_I64, blank);
-  BurnPrimitive *both = joined(b, blanks, burn_build_reshape(b, c->targets, single, 3), 2);
-  return joined(b, burn_build_reshape(b, both, pairs, 2), last, 1);
+  BurnPrimitive *both = pair(b, blanks, burn_build_reshape(b, c->targets, single, 3), 2);
+  return pair(b, burn_build_reshape(b, both, pairs, 2), last, 1);
 }
 
 /* A label may be reached past the blank before it, unless it equals the label before. */
@@ -128,11 +116,11 @@ static BurnPrimitive *skip_forbidden(BurnBuilder *b, const Ctc *c, BurnPrimitive
   const int64_t first = c->states < 2 ? c->states : 2;
   BurnPrimitive *start = filled(b, c->samples, first, BURN_DTYPE_BOOL, 1);
   if (c->states <= 2) return start;
-  BurnPrimitive *later = columns_of(b, classes, c->samples, 2, c->states - 2);
-  BurnPrimitive *earlier = columns_of(b, classes, c->samples, 0, c->states - 2);
+  BurnPrimitive *later = range(b, classes, 1, 2, c->states - 2);
+  BurnPrimitive *earlier = range(b, classes, 1, 0, c->states - 2);
   BurnPrimitive *blanks = burn_build_scalar(b, BURN_OP_equal_scalar, later, blank);
   BurnPrimitive *forbidden = burn_build_op2(b, BURN_OP_bool_or, blanks, burn_build_op2(b, BURN_OP_equal, later, earlier));
-  return joined(b, start, forbidden, 1);
+  return pair(b, start, forbidden, 1);
 }
 
 /* alpha after frame t. A builder of its own, so that the many steps of a frame do not live until the last one. */
@@ -143,9 +131,9 @@ static BurnPrimitive *next_alpha(BurnBuilder *outer, const Ctc *c, BurnPrimitive
   const BurnAttr frame[] = {burn_attr_i64s(starts, 3), burn_attr_i64s(counts, 3), burn_attr_i64s(steps, 3)};
   BurnPrimitive *all_probs = c->frame_probs;
   BurnPrimitive *probs = burn_build_reshape(b, burn_build(b, BURN_OP_slice, 1, &all_probs, 3, frame), counts + 1, 2);
-  BurnPrimitive *wide = joined(b, filled(b, c->samples, 2, c->dtype, -(double)INFINITY), alpha, 1);
-  BurnPrimitive *terms[] = {alpha, columns_of(b, wide, c->samples, 1, c->states),
-                            masked(b, columns_of(b, wide, c->samples, 0, c->states), c->no_skip, -(double)INFINITY)};
+  BurnPrimitive *wide = pair(b, filled(b, c->samples, 2, c->dtype, -(double)INFINITY), alpha, 1);
+  BurnPrimitive *terms[] = {alpha, range(b, wide, 1, 1, c->states),
+                            masked(b, range(b, wide, 1, 0, c->states), c->no_skip, -(double)INFINITY)};
   BurnPrimitive *moved = burn_build_add(b, log_sum_exp(b, terms, 3), probs);
   BurnPrimitive *over = burn_build_scalar(b, BURN_OP_lower_equal_scalar, c->input_lengths, (double)t);
   BurnPrimitive *given = burn_build_give(b, burn_build_op3(b, BURN_OP_mask_where, moved, over, alpha));
@@ -156,7 +144,7 @@ static BurnPrimitive *next_alpha(BurnBuilder *outer, const Ctc *c, BurnPrimitive
 /* [n]: -log of the probability to end in the last label or the blank behind it. */
 static BurnPrimitive *ended(BurnBuilder *b, const Ctc *c, BurnPrimitive *alpha, BurnPrimitive *target_lengths) {
   const int64_t one_each[] = {c->samples};
-  BurnPrimitive *wide = joined(b, filled(b, c->samples, 1, c->dtype, -(double)INFINITY), alpha, 1);
+  BurnPrimitive *wide = pair(b, filled(b, c->samples, 1, c->dtype, -(double)INFINITY), alpha, 1);
   BurnPrimitive *label = scaled(b, target_lengths, 2); /* of the label in `wide`, or the -infinity before an empty target */
   BurnPrimitive *terms[] = {burn_build_dim2(b, BURN_OP_gather, wide, label, 1),
                             burn_build_dim2(b, BURN_OP_gather, wide, plus(b, label, 1), 1)};
@@ -188,7 +176,7 @@ DECOMPOSE(ctc_loss) {
   c.no_skip = skip_forbidden(builder, &c, classes, blank);
   c.frame_probs = burn_build_dim2(builder, BURN_OP_gather, probs, burn_build_expand(builder, classes, all, 3), 2);
   BurnPrimitive *alpha = checked_zeros(builder, &c);
-  if (c.labels > 0) alpha = joined(builder, alpha, filled(builder, c.samples, c.states - 1, c.dtype, -(double)INFINITY), 1);
+  if (c.labels > 0) alpha = pair(builder, alpha, filled(builder, c.samples, c.states - 1, c.dtype, -(double)INFINITY), 1);
   for (int64_t t = 0; t < c.frames; t++) alpha = next_alpha(builder, &c, alpha, t);
   out[0] = in_dtype(builder, ended(builder, &c, alpha, lengths), x->dtype);
 }

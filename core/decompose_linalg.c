@@ -13,11 +13,6 @@ static BurnPrimitive *columns(BurnBuilder *b, BurnPrimitive *x, int64_t start, i
   return x ? range(b, x, last_axis(x), start, count) : NULL;
 }
 
-static BurnPrimitive *joined(BurnBuilder *b, BurnPrimitive *const *parts, int64_t count, int64_t dim) {
-  const BurnAttr attr = burn_attr_i64(dim);
-  return burn_build(b, BURN_OP_cat, (uint32_t)count, parts, 1, &attr);
-}
-
 /* `like`'s shape with other rows and columns, every element value. */
 static BurnPrimitive *filled(BurnBuilder *b, const BurnPrimitive *like, int64_t row_count, int64_t column_count, double value) {
   int64_t shape[BURN_MAX_RANK];

@@ -12,16 +12,6 @@ enum { MOST_TAPS = 6 };
 
 /* -- interpolate --------------------------------------------------------------------------------------------------- */
 
-/* A constant made on the host; `data` has the elements of the shape. */
-static BurnPrimitive *constant(BurnBuilder *b, BurnDType dtype, const int64_t *shape, uint32_t rank, const void *data) {
-  if (b->status != BURN_OK) return NULL;
-  BurnTensorDesc desc = {dtype, rank, {0}};
-  for (uint32_t i = 0; i < rank; i++) desc.shape[i] = shape[i];
-  BurnPrimitive *result = NULL;
-  burn_builder_fail(b, b->backend->create(b->backend->self, &desc, data, &result));
-  return burn_build_own(b, result);
-}
-
 static double sinc(double t) { return fabs(t) < 1e-12 ? 1 : sin(PI * t) / (PI * t); }
 
 /* Weight of a pixel at distance t; A is -0.75 as in PyTorch and Burn. */

@@ -24,14 +24,11 @@ static void root_of_unity(int64_t index, int64_t n, double *cosine, double *sine
   *sine = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
 }
 
-/* Numbers of the host as a tensor, f32 or f64. */
-static BurnPrimitive *constant(BurnBuilder *b, const BurnTensorDesc *desc, const double *values, void *room) {
-  BurnPrimitive *result = NULL;
+/* Numbers as a tensor, f32 or f64; `room` is for their conversion. */
+static BurnPrimitive *numbers(BurnBuilder *b, const BurnTensorDesc *desc, const double *values, void *room) {
   if (b->status != BURN_OK) return NULL;
-  BurnStatus status = burn__convert(values, BURN_DTYPE_F64, room, desc->dtype, (size_t)burn_desc_count(desc));
-  if (status == BURN_OK) status = b->backend->create(b->backend->self, desc, room, &result);
-  burn_builder_fail(b, status);
-  return burn_build_own(b, result);
+  burn_builder_fail(b, burn__convert(values, BURN_DTYPE_F64, room, desc->dtype, (size_t)burn_desc_count(desc)));
+  return constant(b, desc->dtype, desc->shape, desc->rank, room);
 }
 
 /* e^(2 pi i r c / n) for r below `rows` and c from `first` on, as tensors of shape [1, rows, columns]. */
@@ -52,16 +49,10 @@ static Signal roots(BurnBuilder *b, int64_t n, int64_t rows, int64_t first, int6
     for (int64_t c = first; c < first + columns; c++, i++)
       root_of_unity(r * c % n, n, &values[i], &values[count + (uint64_t)i]);
   }
-  result.re = constant(b, &desc, values, values + 2 * count);
-  result.im = constant(b, &desc, values + count, values + 2 * count);
+  result.re = numbers(b, &desc, values, values + 2 * count);
+  result.im = numbers(b, &desc, values + count, values + 2 * count);
   b->host->free(values, 3 * bytes);
   return result;
-}
-
-static BurnPrimitive *pair(BurnBuilder *b, BurnPrimitive *first, BurnPrimitive *second, int64_t dim) {
-  BurnPrimitive *const parts[] = {first, second};
-  const BurnAttr attr = burn_attr_i64(dim);
-  return burn_build(b, BURN_OP_cat, 2, parts, 1, &attr);
 }
 
 static BurnPrimitive *zeros(BurnBuilder *b, const int64_t *shape, uint32_t rank, const BurnPrimitive *like) {
@@ -80,7 +71,7 @@ static void halves(BurnBuilder *b, BurnPrimitive *x, const int64_t shape[4], Bur
 
 /* One stage: [before, 2 m, s] to [before, m, 2 s]. */
 static Signal stage(BurnBuilder *b, Signal x, const int64_t shape[4]) {
-  const int64_t m = shape[2], joined[] = {shape[0], m, 2 * shape[3]}, turned[] = {1, m, 1, 1},
+  const int64_t m = shape[2], merged[] = {shape[0], m, 2 * shape[3]}, turned[] = {1, m, 1, 1},
                 half[] = {shape[0], m, 1, shape[3]};
   const Signal w = roots(b, 2 * m, m, 1, 1, x.re ? x.re->dtype : BURN_DTYPE_F32);
   BurnPrimitive *c = burn_build_reshape(b, w.re, turned, 4);
@@ -95,8 +86,8 @@ static Signal stage(BurnBuilder *b, Signal x, const int64_t shape[4]) {
   } else {
     im_sum = zeros(b, half, 4, x.re);
   }
-  return (Signal){burn_build_reshape(b, pair(b, sum, re, 2), joined, 3),
-                  burn_build_reshape(b, pair(b, im_sum, im, 2), joined, 3)};
+  return (Signal){burn_build_reshape(b, pair(b, sum, re, 2), merged, 3),
+                  burn_build_reshape(b, pair(b, im_sum, im, 2), merged, 3)};
 }
 
 /* matrix [1, n, n] times every column of x [before, n, s]; the matrix is symmetric, which serves rows where s is 1. */

@@ -96,8 +96,6 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
 }
 
-static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
-
 /* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits, and every
  * step round. Those that only move elements do not gain by it. */
 static bool computes_in_halves(const BurnOpCall *call) {
@@ -105,7 +103,7 @@ static bool computes_in_halves(const BurnOpCall *call) {
   bool any = false;
   if (!(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE | BURN_TRAIT_COMPUTE))) return false;
   if (info->takes_list || call->input_count > BURN_MAX_FIXED_INPUTS) return false;
-  for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && is_half(call->inputs[i]->dtype));
+  for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && burn__is_half(call->inputs[i]->dtype));
   return any;
 }
 
@@ -118,11 +116,11 @@ static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *build
   BurnOpCall wide = *call;
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
-    inputs[i] = x && is_half(x->dtype) ? burn_build_cast(builder, x, BURN_DTYPE_F32) : x;
+    inputs[i] = x && burn__is_half(x->dtype) ? burn_build_cast(builder, x, BURN_DTYPE_F32) : x;
   }
   for (uint32_t i = 0; i < call->output_count; i++) {
     descs[i] = call->output_descs[i];
-    if (is_half(descs[i].dtype)) descs[i].dtype = BURN_DTYPE_F32;
+    if (burn__is_half(descs[i].dtype)) descs[i].dtype = BURN_DTYPE_F32;
   }
   wide.inputs = inputs;
   wide.output_descs = descs;

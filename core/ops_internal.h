@@ -19,8 +19,7 @@ static inline BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, con
 /* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps f16 has
  * too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
 static inline BurnTensor *unrounded(BurnTensor *x) {
-  const BurnDType dtype = burn_dtype(x);
-  return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
+  return burn__is_half(burn_dtype(x)) ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
 /* The same for a second operand, if it has the dtype of the first; another one is left to fail. Takes x. */
 static inline BurnTensor *unrounded_as(BurnTensor *x, BurnDType dtype) { return burn_dtype(x) == dtype ? unrounded(x) : x; }

@@ -44,6 +44,7 @@ static BurnTensor *place_mask(BurnDevice *device, BurnShape shape, int64_t offse
   if (rank < 2 || rank > BURN_MAX_RANK) {
     return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "%s: rank %u is not in 2..%u", user, rank, BURN_MAX_RANK));
   }
+  offset = burn__near_diagonal(offset, shape.dims[rank - 2], shape.dims[rank - 1]);
   BurnTensor *rows = burn_add_scalar(places(device, shape.dims[rank - 2], rank - 2, rank), (double)offset);
   return burn_expand(compare(places(device, shape.dims[rank - 1], rank - 1, rank), rows), shape);
 }

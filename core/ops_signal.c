@@ -60,6 +60,9 @@ static BurnStatus check_options(const char *user, BurnStftOptions *options, cons
                                 uint32_t rank) {
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK) return status;
+  if (burn_dtype_kind(burn_dtype(x)) != BURN_KIND_FLOAT) {
+    return BURN_FAIL(INVALID_DTYPE, "%s: x must be float, not %s", user, burn_dtype_name(burn_dtype(x)));
+  }
   if (options->n_fft < 1) return BURN_FAIL(INVALID_ARGUMENT, "%s: n_fft %lld is not positive", user, (long long)options->n_fft);
   if (options->win_length == 0) options->win_length = options->n_fft;
   if (options->win_length < 1 || options->win_length > options->n_fft) {
@@ -130,7 +133,7 @@ static BurnTensor *two_sided(BurnTensor *bins, int64_t n, double sign) {
 /* Halves are transformed in f32: their sums of windows would underflow and their bins lose digits. Casts x and window, if there is
  * one, and returns true if that was needed. */
 static bool widen(BurnTensor **x, BurnTensor **window) {
-  if (burn_dtype_bytes(burn_dtype(*x)) >= 4) return false;
+  if (!burn__is_half(burn_dtype(*x))) return false;
   *x = burn_cast(*x, BURN_DTYPE_F32);
   if (*window) *window = burn_cast(*window, BURN_DTYPE_F32);
   return true;

@@ -86,7 +86,7 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
 /* One reduction after the other. Halves go through f32, so that they round once. */
 static BurnTensor *over_dims(BurnTensor *x, const int *dims, uint32_t count, BurnTensor *(*reduce)(BurnTensor *x, int dim)) {
   const BurnDType dtype = burn_dtype(x);
-  const bool half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
+  const bool half = burn__is_half(dtype);
   if (half && count > 1) x = burn_cast(x, BURN_DTYPE_F32);
   for (uint32_t i = 0; i < count; i++) x = reduce(x, dims[i]);
   return half && count > 1 ? burn_cast(x, dtype) : x;

@@ -2,6 +2,8 @@
  * public ops. */
 #include "ops_internal.h"
 
+#include <math.h>
+
 /* -- along an axis ----------------------------------------------------------------------------------------------------- */
 
 /* Takes x; the sum of squared deviations divided by n - less, and the mean. */
@@ -14,14 +16,14 @@ static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **m
   }
   const int64_t count = burn_dim(x, dim);
   const BurnDType dtype = burn_dtype(x);
-  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) { /* squares of 256 and more are too large for f16 */
+  if (burn__is_half(dtype)) { /* squares of 256 and more are too large for f16 */
     BurnTensor *wide = variance(burn_cast(x, BURN_DTYPE_F32), dim, less, mean, user);
     *mean = burn_cast(*mean, dtype);
     return burn_cast(wide, dtype);
   }
   *mean = burn_mean_dim(burn_clone(x), dim);
   BurnTensor *total = burn_sum_dim(burn_square(burn_sub(x, burn_clone(*mean))), dim);
-  return burn_div_scalar(total, (double)(count - less));
+  return burn_div_scalar(total, (double)(count > less ? count - less : 0)); /* of too few elements NaN */
 }
 
 BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) { return variance(x, dim, 1, mean, "var_mean"); }
@@ -110,7 +112,7 @@ BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   BurnTensor *centred = burn_sub(x, mean);
   if (axis == 1) centred = burn_transpose(centred);
   BurnTensor *other = burn_transpose(burn_clone(centred));
-  return burn_cast(burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction), dtype);
+  return burn_cast(burn_div_scalar(burn_matmul(other, centred), fmax(0, (double)count - (double)correction)), dtype);
 }
 
 /* -- cross products ---------------------------------------------------------------------------------------------------- */

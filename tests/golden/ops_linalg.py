@@ -212,6 +212,7 @@ def statistics():
     case("categorical", "rank 3", array([[[0, 1]], [[1, 0]]]), array([[[1] * 3], [[0] * 3]], i64), (3,))
     case("categorical", "no rows", np.zeros((0, 2), f32), np.zeros((0, 3), i64), (3,))
     case("var_mean", "one element", array([[3.0]]), [array([[nan]]), array([[3.0]])], (1,))
+    case("cov", "no observation", np.zeros((0, 2), f32), np.full((2, 2), nan, f32), (0, 1))
     case("cov", "one observation", array([[3.0, 1.0]]), np.full((2, 2), nan, f32), (0, 1))
     case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,),
          (1e-9, 0))

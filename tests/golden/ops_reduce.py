@@ -54,6 +54,7 @@ def reduce_floats():
                 case("var_bias", axis, x, n(v.var(dim, unbiased=False, keepdim=True), dtype), (dim,), (1e-5, 1e-6))
     one = array([[3.0], [4.0]])
     case("var", "one element: 0 / 0", one, array([[nan], [nan]]), (1,))
+    case("var", "no element: 0 / 0", np.zeros((0, 2), f32), array([[nan, nan]]), (0,))
     case("var_bias", "one element", one, array([[0.0], [0.0]]), (1,), (1e-9, 0))
 
 

@@ -241,7 +241,37 @@ static void test_failures_travel(void **state) {
   burn_device_close(device);
 }
 
+/* Takes a bool or float tensor: the number of elements that are not 0. */
+static double count_of(BurnTensor *x) {
+  double count = -1;
+  assert_int_equal(burn_read_scalar(burn_sum(burn_cast(burn_not_equal_scalar(burn_cast(x, BURN_DTYPE_I64), 0), BURN_DTYPE_I64)), &count),
+                   BURN_OK);
+  return count;
+}
+
+/* Diagonals so far out that rows cannot be added to them. */
+static void test_diagonals_far_out(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "reference"};
+  const BurnShape shape = BURN_SHAPE(3, 4);
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    device = burn_device_open(stacks[i]);
+    assert_true(count_of(burn_triu(burn_ones(device, shape, BURN_DTYPE_F32), INT64_MAX)) == 0);
+    assert_true(count_of(burn_triu(burn_ones(device, shape, BURN_DTYPE_F32), INT64_MIN)) == 12);
+    assert_true(count_of(burn_tril(burn_ones(device, shape, BURN_DTYPE_F32), INT64_MAX)) == 12);
+    assert_true(count_of(burn_tril(burn_ones(device, shape, BURN_DTYPE_F32), INT64_MIN)) == 0);
+    assert_true(count_of(burn_triu_mask(device, shape, INT64_MAX)) == 12); /* true is what goes */
+    assert_true(count_of(burn_triu_mask(device, shape, INT64_MIN)) == 0);
+    assert_true(count_of(burn_tril_mask(device, shape, INT64_MAX)) == 0);
+    assert_true(count_of(burn_tril_mask(device, shape, INT64_MIN)) == 12);
+    assert_true(count_of(burn_diag_mask(device, shape, INT64_MAX)) == 12);
+    assert_int_equal(burn_device_memory(device).live_tensors, 0);
+    burn_device_close(device);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes), cmocka_unit_test(test_failures_travel)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes), cmocka_unit_test(test_failures_travel),
+                                     cmocka_unit_test(test_diagonals_far_out)};
   return cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL);
 }

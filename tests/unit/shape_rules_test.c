@@ -241,6 +241,8 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_stft(F(2, 9), NULL, ((BurnStftOptions){8, 5, 4, true, true})), INVALID_ARGUMENT,                                    \
       "stft: hop_length 5 is not in 1..4 (the length of the window)")                                                          \
   ROW(burn_stft(F(9), NULL, BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: x has shape [9], rank 2 expected")                    \
+  ROW(burn_stft(burn_cast(F(2, 9), BURN_DTYPE_I8), NULL, BURN_STFT_OPTIONS(8)), INVALID_DTYPE,                                 \
+      "stft: x must be float, not i8")                                                                                         \
   ROW(burn_stft(F(2, 9), F(7), BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: the window has shape [7], [8] expected")           \
   ROW(burn_stft(F(2, 4), F(8), BURN_STFT_OPTIONS(8)), INVALID_SHAPE, "stft: 4 samples are too few: n_fft 8, centred, needs 5") \
   ROW(burn_stft(F(2, 7), NULL, ((BurnStftOptions){8, 2, 0, false, true})), INVALID_SHAPE,                                      \

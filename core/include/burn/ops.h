@@ -282,7 +282,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim_with_indices(BurnTens
 /* -- statistics [F] ---------------------------------------------------------------------------------------------------
  */
 
-/* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element), or by n for var_bias. */
+/* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element and for none), or by n for var_bias. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_bias(BurnTensor *x, int dim);
 /* The same and, in *mean (the caller's; a failed tensor after a failure), the mean along dim. */
@@ -298,7 +298,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median_with_indices(BurnTenso
  * 0 give indices without meaning. Advances the device's random state. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_categorical(BurnTensor *x, int64_t samples);
 /* Covariance of rank-2 data whose observations lie along dim: [variables, variables]; sums of products of deviations, divided
- * by observations - correction. */
+ * by observations - correction, or by 0 where that is negative. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction);
 /* Cross product of vectors along dim, which must have size 3 in both; other axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim);
