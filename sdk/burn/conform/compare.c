@@ -29,7 +29,7 @@ static const Tolerance tolerances[SAMPLE_TOLERANCE_COUNT] = {
 
 /* One unit by dtype. f64 and f32 leave room for other orders of addition and functions of a few units;
  * halves, which are computed wide and rounded once, for one of their last places. */
-static double unit_of(BurnDType dtype) {
+double sample_unit(BurnDType dtype) {
   switch (dtype) {
     case BURN_DTYPE_F64:
       return 1e-12;
@@ -73,22 +73,28 @@ static bool is_close(double found, double expected, double relative, double abso
   return fabs(found - expected) <= relative * fabs(expected) + absolute;
 }
 
+void sample_tolerance(const Sample *sample, uint32_t output, const void *expected, double *relative, double *absolute) {
+  const BurnTensorDesc *desc = &sample->outputs[output];
+  const Tolerance *tolerance = &tolerances[sample->tolerance];
+  const double unit = sample_unit(desc->dtype);
+  *relative = unit * tolerance->relative;
+  *absolute = unit * tolerance->absolute;
+  if (tolerance->terms) *absolute *= 4 * sqrt(terms_of(sample));
+  if (tolerance->largest) *absolute *= largest_of(desc, expected);
+}
+
 static bool float_is_close(const Sample *sample, uint32_t output, const Results *found, const Results *expected, char *why,
                            size_t why_bytes) {
   const BurnTensorDesc *desc = &expected->descs[output];
-  const Tolerance *tolerance = &tolerances[sample->tolerance];
-  const double unit = unit_of(desc->dtype);
-  double absolute = unit * tolerance->absolute;
-  if (tolerance->terms) absolute *= 4 * sqrt(terms_of(sample));
-  if (tolerance->largest) absolute *= largest_of(desc, expected->data[output]);
+  double relative, absolute;
+  sample_tolerance(sample, output, expected->data[output], &relative, &absolute);
   const int64_t count = burn_desc_count(desc);
   for (int64_t i = 0; i < count; i++) {
     const double a = sample_load(desc->dtype, found->data[output], i, NULL),
                  b = sample_load(desc->dtype, expected->data[output], i, NULL);
-    if (is_close(a, b, unit * tolerance->relative, absolute, sample_largest(desc->dtype))) continue;
+    if (is_close(a, b, relative, absolute, sample_largest(desc->dtype))) continue;
     snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)", output, i,
-             a, b, burn_dtype_name(desc->dtype),
-             tolerance->absolute > 0 ? unit * tolerance->relative * fabs(b) + absolute : 0.0);
+             a, b, burn_dtype_name(desc->dtype), absolute > 0 ? relative * fabs(b) + absolute : 0.0);
     return false;
   }
   return true;

@@ -1,6 +1,7 @@
 /* conform.c - burn conform: is a plugin, or a whole stack, a right one? The command line, and what the checks share. */
 #define _GNU_SOURCE /* realpath */
 #include "conform.h"
+#include "fuzz.h"
 
 #include "../command.h"
 
@@ -11,6 +12,7 @@
 
 static const char usage[] =
     "usage: burn conform PLUGIN|STACK [options]\n"
+    "       burn conform --fuzz N STACK_A STACK_B [--seed S] [--case FIRST] [--json]\n"
     "\n"
     "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what "
     "the\n"
@@ -21,6 +23,9 @@ static const char usage[] =
     "        train  more dtypes and shapes, gradients, laws\n"
     "        full   everything: thousands of cases, minutes\n"
     "checks: handshake forward laws gradients faults threads shutdown\n"
+    "\n"
+    "--fuzz runs N random graphs of ops on both stacks: views, inputs given away or kept, reads in the middle, gradients. What\n"
+    "differs, crashes or hangs is shrunk and printed as a C program.\n"
     "\n"
     "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the command line\n"
     "that runs it again.";
@@ -141,6 +146,20 @@ static bool check_words(const Conform *run, const char *level) {
   return known && check_known;
 }
 
+/* The other mode: graphs on two stacks. */
+static int run_fuzz(const char *const stacks[2], size_t count, size_t seed, const char *first, bool json) {
+  if (!stacks[0] || !stacks[1]) {
+    fprintf(stderr, "burn conform: --fuzz compares two stacks: burn conform --fuzz 1000 ndarray 'autodiff<ndarray>'\n");
+    return COMMAND_USAGE;
+  }
+  const FuzzOptions options = {.stacks = {stacks[0], stacks[1]},
+                               .count = count,
+                               .seed = seed,
+                               .first = first ? strtoull(first, NULL, 10) : 0,
+                               .json = json};
+  return fuzz_command(&options);
+}
+
 static double seconds_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -150,23 +169,27 @@ static double seconds_now(void) {
 int command_conform(int argc, char **argv) {
   Conform run = {.against = "reference", .index = -1};
   const char *level = "core";
-  size_t seed = 1;
+  const char *stacks[2] = {NULL, NULL};
+  size_t seed = 1, graphs = 0;
   const char *index = NULL;
   bool json = false;
   const Argument arguments[] = {
       {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train or full"},
       {"op", ARGUMENT_TEXT, &run.ops, "NAME,..", "only these ops"},
       {"check", ARGUMENT_TEXT, &run.only, "NAME", "only this check, whatever the level"},
-      {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops"},
+      {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops; with --fuzz, the first graph"},
+      {"fuzz", ARGUMENT_SIZE, &graphs, "N", "compare two stacks on N random graphs"},
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
       {"against", ARGUMENT_TEXT, &run.against, "STACK", "the yardstick"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},
       {"verbose", ARGUMENT_FLAG, &run.verbose, NULL, "a row for every op, and more failures of each"},
   };
   int status;
-  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &run.stack, 1, &status))
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], stacks, 2, &status))
     return status;
-  if (!run.stack) {
+  if (graphs > 0) return run_fuzz(stacks, graphs, seed, index, json);
+  run.stack = stacks[0];
+  if (!run.stack || stacks[1]) {
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }

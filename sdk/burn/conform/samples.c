@@ -59,6 +59,8 @@ const char *sample_no_differences(const BurnOpInfo *op) {
 
 bool sample_is_known(const BurnOpInfo *op) { return row_of(op) != NULL; }
 
+bool sample_has_own_shapes(const BurnOpInfo *op) { return row_of(op) && row_of(op)->family->own_shapes; }
+
 const char *sample_level_name(uint32_t level) {
   return level == SAMPLE_CORE ? "core" : level == SAMPLE_TRAIN ? "train" : "full";
 }
@@ -306,8 +308,7 @@ static bool apply_layout(Sample *sample, uint32_t layout) {
   return changed;
 }
 
-/* Fills outputs by the op's shape rule. */
-static BurnStatus infer(Sample *sample) {
+BurnStatus sample_infer(Sample *sample) {
   BurnPrimitive headers[SAMPLE_MOST_INPUTS] = {{0}}, *inputs[SAMPLE_MOST_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const SampleInput *input = &sample->inputs[i];
@@ -388,7 +389,7 @@ static int make(const SampleIterator *it, const Row *row, const BurnTensorDesc *
     return SAMPLE_INVALID;
   }
   set_domains(sample, row);
-  const BurnStatus status = infer(sample);
+  const BurnStatus status = sample_infer(sample);
   if (status == BURN_OK) return sizes_are_wanted(sample, &it->plan) ? SAMPLE_MADE : SAMPLE_SKIP;
   if (has_empty_input(sample) || row == &pack_row) return SAMPLE_SKIP;
   char call[256];

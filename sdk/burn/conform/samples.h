@@ -120,6 +120,12 @@ int samples_next(SampleIterator *iterator, Sample *out, char *why, size_t why_by
  * SAMPLE_ANY. False if the op has no call with such a first input. */
 bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out);
 
+/* Descriptions of the results by the op's shape rule. */
+BurnStatus sample_infer(Sample *sample);
+
+/* True if the op's first input has one of the few shapes in its row. */
+bool sample_has_own_shapes(const BurnOpInfo *op);
+
 void sample_copy(Sample *to, const Sample *from);
 
 /* The values of an input: row-major bytes of its dtype, malloc'd; NULL without memory. */

@@ -1,0 +1,256 @@
+/* fuzz_run.c - a random graph on one device: as drawn, or with everything kept, or with inexact results moved a little. */
+#include "fuzz.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- reads ---------------------------------------------------------------------------------------------------------- */
+
+static bool fail(FuzzSession *session, int32_t node, BurnStatus status, const char *what) {
+  FuzzRun *run = session->run;
+  run->failed_node = node;
+  run->status = status;
+  const char *op = node >= 0 ? session->graph->nodes[node].sample.op->name : "";
+  snprintf(run->why, sizeof run->why, "%s%s%s: %s", what, node >= 0 ? " " : "", op,
+           status == BURN_OK ? "" : burn_status_message(status));
+  return false;
+}
+
+/* Takes x and reads it; NULL with a failure in the run. `node` is named in messages. */
+static const void *read_tensor(FuzzSession *session, BurnTensor *x, const BurnTensorDesc *desc, int32_t node) {
+  FuzzRun *run = session->run;
+  const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+  char *data = run->arena + run->used;
+  BurnStatus status = burn_tensor_status(x);
+  const BurnShape shape = burn_shape(x);
+  const bool as_promised = burn_dtype(x) == desc->dtype && shape.rank == desc->rank &&
+                           memcmp(shape.dims, desc->shape, desc->rank * sizeof *shape.dims) == 0;
+  if (status == BURN_OK && !as_promised) {
+    status = burn_status_make(BURN_STATUS_INTERNAL, "the result has another shape or dtype than inferred");
+  } else if (status == BURN_OK && run->used + bytes + 16 > FUZZ_ARENA) {
+    status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no room to read the values of a graph");
+  }
+  if (status != BURN_OK) {
+    burn_drop(x);
+    fail(session, node, status, "reading the result of");
+    return NULL;
+  }
+  memset(data, 0xa5, bytes);
+  status = burn_read(x, data, bytes);
+  if (status != BURN_OK) {
+    fail(session, node, status, "reading the result of");
+    return NULL;
+  }
+  run->used += (bytes + 15) & ~(size_t)15;
+  return data;
+}
+
+/* -- inexact results moved by what the op may be wrong -------------------------------------------------------------- */
+
+static BurnTensor *added(BurnDevice *device, BurnTensor *x, const BurnTensorDesc *desc, const void *delta) {
+  BurnShape shape = {.rank = desc->rank, .dims = {0}};
+  memcpy(shape.dims, desc->shape, desc->rank * sizeof *shape.dims);
+  BurnTensor *const inputs[2] = {x, burn_tensor_from(device, delta, desc->dtype, shape)};
+  BurnTensor *out = NULL;
+  burn_op_call(NULL, burn_op_info(BURN_OP_add), inputs, 2, NULL, 0, &out);
+  return out;
+}
+
+/* Adds a positive or negative tolerance to every element of output `i` of a node. */
+static bool move(FuzzSession *session, uint32_t node, uint32_t i) {
+  const FuzzNode *made = &session->graph->nodes[node];
+  const uint32_t v = made->first_output + i;
+  const BurnTensorDesc *desc = &session->graph->values[v].desc;
+  const size_t used = session->run->used;
+  const void *data = read_tensor(session, burn_clone(session->handles[v]), desc, (int32_t)node);
+  if (!data) return false;
+  const int64_t count = burn_desc_count(desc);
+  char *delta = malloc((size_t)count * burn_dtype_bytes(desc->dtype) + 1);
+  double relative, absolute;
+  sample_tolerance(&made->sample, i, data, &relative, &absolute);
+  for (int64_t k = 0; delta && k < count; k++) {
+    const double x = sample_load(desc->dtype, data, k, NULL), size = relative * fabs(x) + absolute;
+    const bool up = sample_mix(session->moves + v, (uint64_t)k) >> 63;
+    sample_store(desc->dtype, delta, k, !isfinite(x) || !isfinite(size) ? 0 : up ? size : -size);
+  }
+  if (delta) session->handles[v] = added(session->device, session->handles[v], desc, delta);
+  free(delta);
+  session->run->used = used; /* those values were only for this */
+  return true;
+}
+
+/* Results that are inexact though all inputs are exact, and those that add an error of their own. */
+static bool moves(const FuzzSession *session, uint32_t node, uint32_t i) {
+  const FuzzNode *made = &session->graph->nodes[node];
+  const uint32_t v = made->first_output + i;
+  return (session->how & FUZZ_MOVE) && session->classes[v] == FUZZ_INEXACT && made->sample.tolerance != SAMPLE_EXACT &&
+         burn_dtype_kind(session->graph->values[v].desc.dtype) == BURN_KIND_FLOAT;
+}
+
+/* -- steps ---------------------------------------------------------------------------------------------------------- */
+
+void fuzz_begin(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, uint32_t how, FuzzRun *run) {
+  const uint64_t seed = session->moves;
+  const uint8_t *classes = session->classes;
+  memset(session, 0, sizeof *session);
+  *session = (FuzzSession){.device = device, .graph = graph, .run = run, .how = how, .moves = seed, .classes = classes};
+  run->used = 0;
+  run->failed_node = -1;
+  run->status = BURN_OK;
+  run->why[0] = '\0';
+  memset(run->early, 0, sizeof run->early);
+  memset(run->late, 0, sizeof run->late);
+  memset(run->gradients, 0, sizeof run->gradients);
+  session->live = burn_device_memory(device).live_tensors;
+}
+
+static void make_leaf(FuzzSession *session, uint32_t v) {
+  const FuzzValue *value = &session->graph->values[v];
+  BurnShape shape = {.rank = value->desc.rank, .dims = {0}};
+  memcpy(shape.dims, value->desc.shape, value->desc.rank * sizeof *shape.dims);
+  BurnTensor *x = burn_tensor_from(session->device, session->graph->pool + value->data, value->desc.dtype, shape);
+  if (value->tracked && (session->how & FUZZ_TRACK)) {
+    x = burn_require_grad(x);
+    session->leaves[v] = burn_clone(x);
+  }
+  session->handles[v] = x;
+  session->made[v] = true;
+}
+
+/* The handle for input i of a node: itself or a clone. */
+static BurnTensor *input_of(FuzzSession *session, const FuzzNode *node, uint32_t i) {
+  if (node->inputs[i] < 0) return NULL;
+  const uint32_t v = (uint32_t)node->inputs[i];
+  if (!session->made[v]) make_leaf(session, v);
+  BurnTensor *x = session->handles[v];
+  if (!node->given[i] || (session->how & FUZZ_KEEP_ALL)) return burn_clone(x);
+  session->handles[v] = NULL;
+  return x;
+}
+
+/* What nobody will use any more goes. */
+static void drop_used(FuzzSession *session, uint32_t n) {
+  const FuzzNode *node = &session->graph->nodes[n];
+  if (session->how & FUZZ_KEEP_ALL) return;
+  for (uint32_t i = 0; i < node->sample.input_count; i++) {
+    if (node->inputs[i] < 0) continue;
+    const uint32_t v = (uint32_t)node->inputs[i];
+    if (session->graph->values[v].kept || fuzz_last_use(session->graph, v) > (int32_t)n) continue;
+    burn_drop(session->handles[v]);
+    session->handles[v] = NULL;
+  }
+}
+
+bool fuzz_step(FuzzSession *session, uint32_t n) {
+  const FuzzNode *node = &session->graph->nodes[n];
+  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  for (uint32_t i = 0; i < node->sample.input_count; i++) inputs[i] = input_of(session, node, i);
+  sample_call(session->device, &node->sample, inputs, outputs);
+  drop_used(session, n);
+  bool good = true;
+  for (uint32_t i = 0; i < node->sample.op->output_count; i++) {
+    const uint32_t v = node->first_output + i;
+    session->handles[v] = outputs[i];
+    session->made[v] = true;
+    const BurnStatus status = burn_tensor_status(outputs[i]);
+    if (good && status != BURN_OK) good = fail(session, (int32_t)n, status, "failed:");
+    if (good && moves(session, n, i)) good = move(session, n, i);
+    const bool reads = session->graph->values[v].watched || (session->how & FUZZ_READ_ALL);
+    if (!good || !reads) continue;
+    session->run->early[v] =
+        read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
+    good = session->run->early[v] != NULL;
+  }
+  return good;
+}
+
+/* -- backward ------------------------------------------------------------------------------------------------------- */
+
+static BurnTensor *call(uint32_t op, BurnTensor *a, BurnTensor *b, const BurnAttr *attr) {
+  BurnTensor *const inputs[2] = {a, b};
+  BurnTensor *out = NULL;
+  burn_op_call(NULL, burn_op_info(op), inputs, b ? 2 : 1, attr, attr ? 1 : 0, &out);
+  return out;
+}
+
+/* Takes y: sum(y * weights) in f32. The weights differ, so that gradients in the wrong place are seen, and have few bits, so
+ * that they are the same in every dtype. */
+static BurnTensor *project(FuzzSession *session, BurnTensor *y, const BurnTensorDesc *desc) {
+  const int64_t count = burn_desc_count(desc);
+  BurnShape shape = {.rank = desc->rank, .dims = {0}};
+  memcpy(shape.dims, desc->shape, desc->rank * sizeof *shape.dims);
+  char *weights = malloc((size_t)count * burn_dtype_bytes(desc->dtype) + 1);
+  for (int64_t i = 0; weights && i < count; i++) sample_store(desc->dtype, weights, i, 0.5 + 0.125 * (double)(i * 5 % 8));
+  BurnTensor *w = burn_tensor_from(session->device, weights, desc->dtype, shape);
+  free(weights);
+  BurnTensor *sum = call(BURN_OP_sum, call(BURN_OP_mul, y, w, NULL), NULL, NULL);
+  const BurnAttr dtype = burn_attr_dtype(BURN_DTYPE_F32);
+  return desc->dtype == BURN_DTYPE_F32 ? sum : call(BURN_OP_cast, sum, NULL, &dtype);
+}
+
+/* The number that backward starts from: all kept float results; NULL if none is tracked. */
+static BurnTensor *root_of(FuzzSession *session) {
+  BurnTensor *root = NULL;
+  for (uint32_t v = 0; v < session->graph->value_count; v++) {
+    const FuzzValue *value = &session->graph->values[v];
+    if (!value->kept || value->node < 0 || !session->handles[v] || !burn_is_tracked(session->handles[v])) continue;
+    BurnTensor *part = project(session, burn_clone(session->handles[v]), &value->desc);
+    root = root ? call(BURN_OP_add, root, part, NULL) : part;
+  }
+  return root;
+}
+
+static bool walk(FuzzSession *session) {
+  BurnTensor *root = root_of(session);
+  BurnGradients *gradients = NULL;
+  if (!root) return true;
+  const BurnStatus status = burn_backward(root, &gradients);
+  bool good = status == BURN_OK || fail(session, -1, status, "backward");
+  for (uint32_t v = 0; good && v < session->graph->value_count; v++) {
+    BurnTensor *gradient = session->leaves[v] ? burn_grad_remove(session->leaves[v], gradients) : NULL;
+    if (!gradient) continue;
+    session->run->gradients[v] = read_tensor(session, gradient, &session->graph->values[v].desc, -1);
+    good = session->run->gradients[v] != NULL;
+  }
+  burn_gradients_drop(gradients);
+  return good;
+}
+
+/* -- the end -------------------------------------------------------------------------------------------------------- */
+
+static bool read_kept(FuzzSession *session) {
+  const FuzzGraph *graph = session->graph;
+  for (uint32_t v = 0; v < graph->value_count; v++) {
+    if (!graph->values[v].kept || !session->handles[v]) continue;
+    session->run->late[v] = read_tensor(session, burn_clone(session->handles[v]), &graph->values[v].desc, graph->values[v].node);
+    if (!session->run->late[v]) return false;
+  }
+  return true;
+}
+
+bool fuzz_end(FuzzSession *session) {
+  bool good = session->run->why[0] == '\0';
+  if (good) good = read_kept(session);
+  if (good && (session->how & FUZZ_WALK)) good = walk(session);
+  for (uint32_t v = 0; v < session->graph->value_count; v++) {
+    burn_drop(session->handles[v]);
+    burn_drop(session->leaves[v]);
+  }
+  const int64_t left = burn_device_memory(session->device).live_tensors - session->live;
+  if (good && left != 0) {
+    good = fail(session, -1, BURN_OK, "");
+    snprintf(session->run->why, sizeof session->run->why, "%" PRId64 " tensors of the backend are left over", left);
+  }
+  return good;
+}
+
+bool fuzz_run(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, uint32_t how, FuzzRun *run) {
+  fuzz_begin(session, device, graph, how, run);
+  for (uint32_t n = 0; n < graph->node_count; n++) {
+    if (!fuzz_step(session, n)) break;
+  }
+  return fuzz_end(session);
+}
