@@ -1,4 +1,5 @@
-/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For validate_test.
+/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For validate_test and
+ * fuzz_test.
  *
  * Faults, each in calls of the op `op`:
  *   shape dtype owner small missing   the result has another shape, dtype, owner, header size, or is not there
@@ -9,7 +10,11 @@
  *   donated                           writes into input 0 if it is donated, without looking who holds it
  *   storage                           likewise, but not while somebody else holds the primitive itself
  *   leak                              keeps a reference to the result
- *   stored                            fails, but stores a result */
+ *   stored                            fails, but stores a result
+ *   add slight                        adds one, or a thousandth of itself, to the first element of the result, or flips a bit
+ *   gift strided                      likewise, but only if input 0 is donated, or does not lie in row-major order
+ *   after                             likewise, only if input 0 is not in row-major order, right after a call of cat
+ *   abort hang exit                   if input 0 is donated: the process ends so, or does not */
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
@@ -21,7 +26,7 @@ enum { MOST_KEPT = 64 };
 
 typedef struct Faulty {
   BurnLayer layer;
-  uint32_t op;
+  uint32_t op, previous; /* op of the last call */
   char fault[32];
   float calls;
   uint32_t kept_count;
@@ -75,15 +80,64 @@ static BurnStatus keep(Faulty *faulty, BurnPrimitive *x) {
   return BURN_OK;
 }
 
-static void write_into(const BurnPrimitive *x) { *(float *)(void *)((char *)x->buffer + x->byte_offset) += 1; }
+/* Changes the first element: by a thousandth or by one; in dtypes other than f32 and f64 by a bit. */
+static void change(const BurnPrimitive *x, int is_slight) {
+  if (burn_primitive_count(x) == 0) return;
+  char *first = (char *)x->buffer + x->byte_offset;
+  float *number = (float *)(void *)first;
+  double *large = (double *)(void *)first;
+  switch (x->dtype) {
+    case BURN_DTYPE_F32:
+      *number += is_slight ? *number * 1e-3f : 1.0f;
+      break;
+    case BURN_DTYPE_F64:
+      *large += is_slight ? *large * 1e-3 : 1.0;
+      break;
+    default:
+      first[0] ^= burn_dtype_kind(x->dtype) == BURN_KIND_FLOAT ? 0x40 : 1;
+      break;
+  }
+}
+
+static void write_into(const BurnPrimitive *x) { change(x, 0); }
+
+static int is_strided(const BurnPrimitive *x) {
+  int64_t stride = 1;
+  for (uint32_t i = x->rank; i-- > 0; stride *= x->shape[i]) {
+    if (x->strides && x->shape[i] > 1 && x->strides[i] != stride) return 1;
+  }
+  return 0;
+}
+
+/* Faults of the result that depend on how input 0 comes. */
+static int spoils_result(const Faulty *faulty, const BurnPrimitive *x, int is_donated) {
+  if (is(faulty, "add") || is(faulty, "slight")) return 1;
+  if (is(faulty, "gift")) return is_donated;
+  if (is(faulty, "strided")) return is_strided(x);
+  return is(faulty, "after") && is_strided(x) && faulty->previous == BURN_OP_cat;
+}
+
+static void end_process(const Faulty *faulty) {
+  volatile int forever = 1;
+  if (is(faulty, "abort")) abort();
+  if (is(faulty, "exit")) exit(0);
+  while (is(faulty, "hang") && forever) continue;
+}
 
 static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
   const BurnBackend *next = faulty->layer.next;
   BurnPrimitive *x = call->inputs[0];
   const int is_donated = call->donate & 1;
+  static const char *const of_results[] = {"add", "slight", "gift", "strided", "after", "abort", "hang", "exit"};
   if (is(faulty, "write") || (is(faulty, "donated") && is_donated)) write_into(x);
   if (is(faulty, "storage") && is_donated && x != faulty->retained) write_into(x);
   if (is(faulty, "write") || is(faulty, "donated") || is(faulty, "storage")) return BURN_OK;
+  for (size_t i = 0; i < sizeof of_results / sizeof of_results[0]; i++) {
+    if (!is(faulty, of_results[i])) continue;
+    if (spoils_result(faulty, x, is_donated)) change(call->outputs[0], is(faulty, "slight"));
+    if (is_donated) end_process(faulty);
+    return BURN_OK;
+  }
   if (is(faulty, "leak")) return keep(faulty, call->outputs[0]);
   if (is(faulty, "missing")) {
     next->release(next->self, call->outputs[0]);
@@ -105,7 +159,9 @@ static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
 static BurnStatus BURN_CALL faulty_submit(void *self, const BurnOpCall *call) {
   Faulty *faulty = self;
   const BurnStatus status = faulty->layer.host->invoke(faulty->layer.next, call);
-  return status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
+  const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
+  faulty->previous = call->op;
+  return spoiled;
 }
 
 static void BURN_CALL faulty_retain(void *self, BurnPrimitive *x) {

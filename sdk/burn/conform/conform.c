@@ -147,17 +147,10 @@ static bool check_words(const Conform *run, const char *level) {
 }
 
 /* The other mode: graphs on two stacks. */
-static int run_fuzz(const char *const stacks[2], size_t count, size_t seed, const char *first, bool json) {
-  if (!stacks[0] || !stacks[1]) {
-    fprintf(stderr, "burn conform: --fuzz compares two stacks: burn conform --fuzz 1000 ndarray 'autodiff<ndarray>'\n");
-    return COMMAND_USAGE;
-  }
-  const FuzzOptions options = {.stacks = {stacks[0], stacks[1]},
-                               .count = count,
-                               .seed = seed,
-                               .first = first ? strtoull(first, NULL, 10) : 0,
-                               .json = json};
-  return fuzz_command(&options);
+static int run_fuzz(const FuzzOptions *options) {
+  if (options->stacks[1]) return fuzz_command(options);
+  fprintf(stderr, "burn conform: --fuzz compares two stacks: burn conform --fuzz 1000 ndarray 'autodiff<ndarray>'\n");
+  return COMMAND_USAGE;
 }
 
 static double seconds_now(void) {
@@ -170,7 +163,7 @@ int command_conform(int argc, char **argv) {
   Conform run = {.against = "reference", .index = -1};
   const char *level = "core";
   const char *stacks[2] = {NULL, NULL};
-  size_t seed = 1, graphs = 0;
+  size_t seed = 1, graphs = 0, most = 20, patience = 60;
   const char *index = NULL;
   bool json = false;
   const Argument arguments[] = {
@@ -181,13 +174,17 @@ int command_conform(int argc, char **argv) {
       {"fuzz", ARGUMENT_SIZE, &graphs, "N", "compare two stacks on N random graphs"},
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
       {"against", ARGUMENT_TEXT, &run.against, "STACK", "the yardstick"},
+      {"most", ARGUMENT_SIZE, &most, "N", "with --fuzz: stop after N graphs that differ"},
+      {"patience", ARGUMENT_SIZE, &patience, "SECONDS", "with --fuzz: a graph that takes longer hangs"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},
       {"verbose", ARGUMENT_FLAG, &run.verbose, NULL, "a row for every op, and more failures of each"},
   };
   int status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], stacks, 2, &status))
     return status;
-  if (graphs > 0) return run_fuzz(stacks, graphs, seed, index, json);
+  const uint64_t first = index ? strtoull(index, NULL, 10) : 0;
+  const FuzzOptions fuzz = {{stacks[0], stacks[1]}, graphs, seed, first, most, patience, json};
+  if (graphs > 0) return run_fuzz(&fuzz);
   run.stack = stacks[0];
   if (!run.stack || stacks[1]) {
     fprintf(stderr, "%s\n", usage);

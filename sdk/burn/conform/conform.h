@@ -145,7 +145,8 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
 
 /* -- comparison (compare.c) ----------------------------------------------------------------------------------------- */
 
-/* How far element x of an output may be from the yardstick's, whose row-major values are `expected`: relative * |x| + absolute. */
+/* How far element x of an output may be from the yardstick's, whose row-major values are `expected`:
+ * relative * |x| + absolute. */
 void sample_tolerance(const Sample *sample, uint32_t output, const void *expected, double *relative, double *absolute);
 /* One unit of a float dtype: what relative tolerances are multiples of. */
 double sample_unit(BurnDType dtype);

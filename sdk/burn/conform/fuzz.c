@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 60, PROBE_SECONDS = 10, MOST_FOUND = 20, MOST_OPS_TEXT = 400 };
+enum { PROBE_SECONDS = 10, MOST_FOUND = 100, MOST_OPS_TEXT = 400 };
 
 /* What the children write and the parent reads. */
 typedef struct Shared {
@@ -155,18 +155,27 @@ static void be_quiet(void) {
   if (!freopen("/dev/null", "w", stderr)) return;
 }
 
+/* What a plugin that calls exit(0) leaves behind. */
+static const FuzzOutcome process_ends = {.kind = FUZZ_CRASHES, .side = 1, .reason = "the process ends"};
+
+static double probe_seconds(const Fuzz *fuzz) {
+  return fuzz->options->patience < PROBE_SECONDS ? (double)fuzz->options->patience : PROBE_SECONDS;
+}
+
 static void probe_outcome(void *context, const FuzzGraph *graph, FuzzOutcome *out) {
   Fuzz *fuzz = context;
   static FuzzStacks stacks;
-  fuzz->shared->outcome = (FuzzOutcome){.kind = FUZZ_EQUAL};
-  *out = fuzz->shared->outcome;
+  FuzzOutcome found = {.kind = FUZZ_EQUAL};
+  *out = found;
+  fuzz->shared->outcome = process_ends; /* unless it gets further */
   const pid_t pid = start_child();
   if (pid == 0) {
     be_quiet();
-    if (open_stacks(fuzz, &stacks)) fuzz_check(&stacks, graph, false, &fuzz->shared->outcome);
+    if (open_stacks(fuzz, &stacks)) fuzz_check(&stacks, graph, false, &found);
+    fuzz->shared->outcome = found;
     _exit(0);
   }
-  if (pid > 0 && wait_for(fuzz, pid, PROBE_SECONDS, 0, out) == FUZZ_EQUAL) *out = fuzz->shared->outcome;
+  if (pid > 0 && wait_for(fuzz, pid, probe_seconds(fuzz), 0, out) == FUZZ_EQUAL) *out = fuzz->shared->outcome;
 }
 
 /* Copies what node n makes on stack A into the graph, as leaves. */
@@ -200,7 +209,7 @@ static bool probe_values(void *context, FuzzGraph *graph, uint32_t n) {
     fuzz_copy(&fuzz->shared->graph, graph);
     _exit(open_stacks(fuzz, &stacks) && fill(&stacks, &fuzz->shared->graph, n) ? 0 : 1);
   }
-  if (pid < 0 || wait_for(fuzz, pid, PROBE_SECONDS, 0, &ignored) != FUZZ_EQUAL) return false;
+  if (pid < 0 || wait_for(fuzz, pid, probe_seconds(fuzz), 0, &ignored) != FUZZ_EQUAL) return false;
   fuzz_copy(graph, &fuzz->shared->graph);
   return true;
 }
@@ -245,6 +254,8 @@ static void take_finding(Fuzz *fuzz, const FuzzOutcome *outcome) {
   free(graph);
 }
 
+static uint64_t most(const Fuzz *fuzz) { return fuzz->options->most < MOST_FOUND ? fuzz->options->most : MOST_FOUND; }
+
 /* One child from the current graph on. False: it cannot go on. */
 static bool run_child(Fuzz *fuzz, double start) {
   Shared *shared = fuzz->shared;
@@ -257,18 +268,17 @@ static bool run_child(Fuzz *fuzz, double start) {
     child(fuzz);
     exit(0); /* not _exit: a leak checker may have something to say */
   }
-  const uint32_t ended = wait_for(fuzz, pid, HANG_SECONDS, start, &outcome);
+  const uint32_t ended = wait_for(fuzz, pid, (double)fuzz->options->patience, start, &outcome);
   const uint64_t end = fuzz->options->first + fuzz->options->count;
   if (shared->broken[0] || (ended == FUZZ_EQUAL && shared->next >= end)) return false;
   if (ended == FUZZ_EQUAL && !shared->found) { /* a plugin called exit(0) */
-    outcome = (FuzzOutcome){.kind = FUZZ_CRASHES, .side = 1};
-    snprintf(outcome.reason, sizeof outcome.reason, "the process ends");
+    outcome = process_ends;
   } else if (ended == FUZZ_EQUAL) {
     outcome = shared->outcome;
   }
   take_finding(fuzz, &outcome);
   shared->next++;
-  return shared->next < end && fuzz->graphs_found < MOST_FOUND;
+  return shared->next < end && fuzz->graphs_found < most(fuzz);
 }
 
 /* -- the end -------------------------------------------------------------------------------------------------------- */
@@ -298,8 +308,8 @@ static void print_summary(const Fuzz *fuzz) {
          " not comparable\n",
          counts->by_bits, counts->by_tolerance, counts->not_comparable);
   if (counts->refused) printf("  %" PRIu64 " graphs had an op that a stack does not implement\n", counts->refused);
-  if (unused[0]) printf("  in no graph:%s\n", unused);
-  if (fuzz->graphs_found == MOST_FOUND) printf("  stopped after %u graphs that differ\n", MOST_FOUND);
+  if (unused[0] && counts->graphs >= 1000) printf("  in no graph:%s\n", unused);
+  if (fuzz->graphs_found >= most(fuzz)) printf("  stopped after %u graphs that differ; see --most\n", fuzz->graphs_found);
   printf("%s: %" PRIu64 " graphs, %u differ%s, %.1f s\n", fuzz->graphs_found ? "FAILED" : "passed", counts->graphs,
          fuzz->graphs_found, fuzz->graphs_found > fuzz->found_count ? " (those with the same few ops are shown once)" : "",
          fuzz->seconds);

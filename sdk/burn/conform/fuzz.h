@@ -161,6 +161,8 @@ char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const cha
 typedef struct FuzzOptions {
   const char *stacks[2];
   uint64_t count, seed, first; /* graphs first .. first + count - 1 */
+  uint64_t most;               /* stop after so many that differ */
+  uint64_t patience;           /* seconds without a graph done that count as hanging */
   bool json;
 } FuzzOptions;
 

@@ -222,7 +222,8 @@ static bool find_difference(const Reading *reading, const double *deviations, do
 /* -- moved runs ----------------------------------------------------------------------------------------------------- */
 
 /* What a reading may differ by, by `count` moved runs. False if it cannot be compared. */
-static bool measure(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *reading, const uint8_t *classes, uint32_t count) {
+static bool measure(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *reading, const uint8_t *classes,
+                    uint32_t count) {
   const int64_t elements = burn_desc_count(&reading->desc);
   const bool is_gradient = reading->kind == FUZZ_GRADIENT;
   FuzzSession session = {.classes = classes};
@@ -308,11 +309,15 @@ static bool compare_values(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t 
   return true;
 }
 
-/* Gradients are sums of products along all paths: rounding is of the size of the largest. */
+/* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel inside an
+ * op, of a weight times a value. */
 static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, BurnDType dtype) {
-  double largest = 0;
+  double largest = 0.1;
   for (uint32_t v = 0; v < graph->value_count; v++) {
-    if (walked->gradients[v]) largest = fmax(largest, largest_of(&graph->values[v].desc, walked->gradients[v]));
+    const FuzzValue *value = &graph->values[v];
+    const bool is_leaf = value->node < 0 && burn_dtype_kind(value->desc.dtype) == BURN_KIND_FLOAT;
+    if (is_leaf) largest = fmax(largest, 0.1 * largest_of(&value->desc, graph->pool + value->data));
+    if (walked->gradients[v]) largest = fmax(largest, largest_of(&value->desc, walked->gradients[v]));
   }
   return (burn_dtype_bytes(dtype) >= 4 ? 1 : 4) * sample_unit(dtype) * largest;
 }

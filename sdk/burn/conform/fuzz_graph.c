@@ -341,9 +341,8 @@ static void draw_node(Drawer *d) {
   const BurnOpInfo *op = draw_op(d);
   const int32_t first = draw_first(d, op);
   memset(&node, 0, sizeof node);
-  if (!sample_random(op, first >= 0 ? &d->graph->values[first].desc : NULL, draw(d, UINT64_MAX), d->stacks->dtypes, &node.sample))
-    return;
-  if (!is_small(&node.sample)) return;
+  const BurnTensorDesc *desc = first >= 0 ? &d->graph->values[first].desc : NULL;
+  if (!sample_random(op, desc, draw(d, UINT64_MAX), d->stacks->dtypes, &node.sample) || !is_small(&node.sample)) return;
   for (uint32_t i = 0; i < node.sample.input_count; i++) {
     const SampleInput *input = &node.sample.inputs[i];
     node.inputs[i] = -1;

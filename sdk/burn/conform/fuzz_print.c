@@ -159,7 +159,8 @@ static void print_node(FILE *out, const FuzzGraph *graph, const FuzzOutcome *out
     if (node->inputs[i] < 0) {
       fprintf(out, "  in[%u] = NULL;\n", i);
     } else {
-      fprintf(out, node->given[i] ? "  in[%u] = give(&v[%d], keep);\n" : "  in[%u] = burn_clone(v[%d]);\n", i, node->inputs[i]);
+      const char *format = node->given[i] ? "  in[%u] = give(&v[%d], keep);\n" : "  in[%u] = burn_clone(v[%d]);\n";
+      fprintf(out, format, i, node->inputs[i]);
     }
   }
   fprintf(out, "  call(device, \"%s\", in, %u, (const BurnAttr[]){", sample->op->name, sample->input_count);
@@ -185,7 +186,8 @@ static void print_backward(FILE *out, const FuzzGraph *graph, const FuzzOutcome 
   for (uint32_t v = 0; v < graph->value_count; v++) {
     if (!graph->values[v].kept || graph->values[v].node < 0) continue;
     if (burn_dtype_kind(graph->values[v].desc.dtype) != BURN_KIND_FLOAT) continue;
-    fprintf(out, "  if (status == BURN_OK && burn_is_tracked(v[%u])) root = join(root, project(device, burn_clone(v[%u])));\n", v, v);
+    fprintf(out, "  if (status == BURN_OK && burn_is_tracked(v[%u])) {\n", v);
+    fprintf(out, "    root = join(root, project(device, burn_clone(v[%u])));\n  }\n", v);
   }
   fputs("  if (root) status = burn_backward(root, &gradients);\n", out);
   if (outcome->kind == FUZZ_GRADIENT) {
@@ -245,6 +247,10 @@ static const char backward_helpers[] =
     "  BurnTensor *w = burn_tensor_from(device, weights, BURN_DTYPE_F64, burn_shape(y));\n  free(weights);\n"
     "  return burn_cast(burn_sum(burn_mul(y, burn_cast(w, dtype))), BURN_DTYPE_F32);\n}\n\n";
 
+static const char ending_helpers[] =
+    "static bool finished;\n\n/* A plugin may have called exit. */\n"
+    "static void fail_unless_finished(void) {\n  if (!finished) _Exit(1);\n}\n\n";
+
 /* What main does with the two runs. */
 static void print_verdict(FILE *out, const FuzzOutcome *outcome) {
   fputs("  if (found_status != BURN_OK) printf(\"%s: %s\\n\", found_stack, burn_status_message(found_status));\n"
@@ -276,6 +282,7 @@ static void print_main(FILE *out, const FuzzGraph *graph, const FuzzOutcome *out
           "  Number found = {0, 0}, expected = {0, 0};\n"
           "  if (burn_device_status(a) != BURN_OK || burn_device_status(b) != BURN_OK) return 2;\n",
           open, open);
+  if (outcome->kind == FUZZ_CRASHES) fputs("  atexit(fail_unless_finished);\n", out);
   fprintf(out, "  const BurnStatus expected_status = run(a, true, %s, &expected);\n",
           graph->mode == FUZZ_BACKWARD && outcome->kind == FUZZ_GRADIENT ? "true" : "false");
   fprintf(out,
@@ -283,8 +290,9 @@ static void print_main(FILE *out, const FuzzGraph *graph, const FuzzOutcome *out
           "  const BurnStatus found_status = run(b, false, %s, &found);\n"
           "  const int64_t left = burn_device_memory(b).live_tensors - live;\n"
           "  if (left != 0) printf(\"%%s: %%lld tensors are left over\\n\", found_stack, (long long)left);\n"
-          "  burn_device_close(a);\n  burn_device_close(b);\n",
-          graph->mode == FUZZ_PLAIN ? "false" : "burn_device_is_autodiff(b)");
+          "  burn_device_close(a);\n  burn_device_close(b);\n%s",
+          graph->mode == FUZZ_PLAIN ? "false" : "burn_device_is_autodiff(b)",
+          outcome->kind == FUZZ_CRASHES ? "  finished = true;\n" : "");
   print_verdict(out, outcome);
 }
 
@@ -303,6 +311,7 @@ char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const cha
   print_data(out, graph);
   fprintf(out, "\n%s", helpers);
   if (graph->mode == FUZZ_BACKWARD) fputs(backward_helpers, out);
+  if (outcome->kind == FUZZ_CRASHES) fputs(ending_helpers, out);
   print_run(out, graph, outcome);
   print_main(out, graph, outcome);
   if (fclose(out) == 0) return text;

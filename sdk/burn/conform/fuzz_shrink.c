@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_PROBES = 3000, MOST_SECONDS = 60, MOST_SINGLE_VALUES = 64 };
+enum { MOST_PROBES = 3000, MOST_SECONDS = 60, MOST_HANGING_SECONDS = 20, MOST_SINGLE_VALUES = 64 };
 
 typedef struct Shrinker {
   FuzzGraph *graph, *trial; /* the smallest so far; one that is tried */
@@ -20,7 +20,8 @@ typedef struct Shrinker {
 static bool is_over(const Shrinker *s) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return s->probes > MOST_PROBES || now.tv_sec - s->start.tv_sec > MOST_SECONDS;
+  const time_t most = s->outcome->kind == FUZZ_HANGS ? MOST_HANGING_SECONDS : MOST_SECONDS;
+  return s->probes > MOST_PROBES || now.tv_sec - s->start.tv_sec > most;
 }
 
 /* Wrong numbers may be in an early read, a last one or a gradient: all are differences. */
