@@ -24,7 +24,7 @@ static const Tolerance tolerances[SAMPLE_TOLERANCE_COUNT] = {
     /* Results made by cancellation: the error is that of the large parts. */
     [SAMPLE_SCALED] = {1, 1, false, true},
     [SAMPLE_LOOSE] = {100, 100, true, true},
-    [SAMPLE_SHAPE_ONLY] = {INFINITY, INFINITY, false, false},
+    [SAMPLE_SHAPE_ONLY] = {(double)INFINITY, (double)INFINITY, false, false},
 };
 
 /* One unit by dtype. f64 and f32 leave room for other orders of addition and functions of a few units;

@@ -21,10 +21,10 @@ enum { PROBE_SECONDS = 10, MOST_FOUND = 100, MOST_OPS_TEXT = 400 };
 
 /* What the children write and the parent reads. */
 typedef struct Shared {
-  uint64_t next;           /* number of the graph that runs, or of the next one */
-  uint32_t stage;          /* FuzzStacks.stage */
-  bool found;              /* the graph shows the outcome */
-  char broken[512];        /* a stack that cannot be opened */
+  uint64_t next;    /* number of the graph that runs, or of the next one */
+  uint32_t stage;   /* FuzzStacks.stage */
+  bool found;       /* the graph shows the outcome */
+  char broken[512]; /* a stack that cannot be opened */
   FuzzOutcome outcome;
   FuzzCounts counts;
   FuzzGraph graph;

@@ -65,7 +65,7 @@ typedef struct FuzzRun {
   char *arena; /* FUZZ_ARENA bytes, for what is read */
   size_t used;
   const void *early[FUZZ_MOST_VALUES], *late[FUZZ_MOST_VALUES], *gradients[FUZZ_MOST_VALUES]; /* NULL: not read */
-  int32_t failed_node; /* -1: none */
+  int32_t failed_node;                                                                        /* -1: none */
   BurnStatus status;
   char why[400]; /* "" if all is well */
 } FuzzRun;
@@ -104,9 +104,9 @@ enum {
 enum { FUZZ_EQUAL = 0, FUZZ_EARLY, FUZZ_LATE, FUZZ_GRADIENT, FUZZ_FAILS, FUZZ_CRASHES, FUZZ_HANGS };
 
 typedef struct FuzzOutcome {
-  uint32_t kind;    /* FUZZ_EQUAL .. */
-  uint32_t side;    /* 0: stack A as drawn differs from stack A with everything kept; 1: stack B does */
-  uint32_t value;   /* of EARLY, LATE, GRADIENT */
+  uint32_t kind;  /* FUZZ_EQUAL .. */
+  uint32_t side;  /* 0: stack A as drawn differs from stack A with everything kept; 1: stack B does */
+  uint32_t value; /* of EARLY, LATE, GRADIENT */
   int64_t element;
   double found, expected, tolerance;
   int64_t found_whole, expected_whole; /* of integers */

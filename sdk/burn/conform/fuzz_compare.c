@@ -58,12 +58,12 @@ void fuzz_stacks_close(FuzzStacks *stacks) {
 
 /* Ops that only add and multiply: exact in any order while whole numbers stay small. */
 static bool only_adds(uint32_t op) {
-  static const uint32_t list[] = {BURN_OP_sum,         BURN_OP_sum_dim,          BURN_OP_matmul,
-                                  BURN_OP_conv2d,      BURN_OP_conv3d,           BURN_OP_conv2d_weight_backward,
-                                  BURN_OP_cumsum,      BURN_OP_conv_transpose2d, BURN_OP_conv_transpose3d,
-                                  BURN_OP_linear,      BURN_OP_select_assign,    BURN_OP_scatter,
-                                  BURN_OP_scatter_nd,  BURN_OP_fold4d,           BURN_OP_max_pool2d_backward,
-                                  BURN_OP_add_scalar,  BURN_OP_mul_scalar};
+  static const uint32_t list[] = {BURN_OP_sum,        BURN_OP_sum_dim,          BURN_OP_matmul,
+                                  BURN_OP_conv2d,     BURN_OP_conv3d,           BURN_OP_conv2d_weight_backward,
+                                  BURN_OP_cumsum,     BURN_OP_conv_transpose2d, BURN_OP_conv_transpose3d,
+                                  BURN_OP_linear,     BURN_OP_select_assign,    BURN_OP_scatter,
+                                  BURN_OP_scatter_nd, BURN_OP_fold4d,           BURN_OP_max_pool2d_backward,
+                                  BURN_OP_add_scalar, BURN_OP_mul_scalar};
   for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
     if (list[i] == op) return true;
   }
@@ -353,8 +353,7 @@ static bool check_side(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t side
   const bool tracks = graph->mode != FUZZ_PLAIN && burn_device_is_autodiff(device);
   FuzzSession session = {0};
   if (stacks->stage) *stacks->stage = side + 1;
-  const bool good =
-      fuzz_run(&session, device, graph, (tracks ? FUZZ_TRACK : 0u) | (walks ? FUZZ_WALK : 0u), &stacks->drawn);
+  const bool good = fuzz_run(&session, device, graph, (tracks ? FUZZ_TRACK : 0u) | (walks ? FUZZ_WALK : 0u), &stacks->drawn);
   if (stacks->stage) *stacks->stage = 0;
   if (!fails_alike(stacks, side, good, &stacks->nominal, out)) return false;
   if (!compare_values(stacks, graph, side, classes, out)) return false;
@@ -366,8 +365,8 @@ void fuzz_check(FuzzStacks *stacks, const FuzzGraph *graph, bool has_nominal, Fu
   uint8_t classes[FUZZ_MOST_VALUES];
   FuzzSession session = {0};
   *out = (FuzzOutcome){.kind = FUZZ_EQUAL};
-  const bool good = has_nominal ? stacks->nominal.why[0] == '\0'
-                                : fuzz_run(&session, stacks->plain[0], graph, all, &stacks->nominal);
+  const bool good =
+      has_nominal ? stacks->nominal.why[0] == '\0' : fuzz_run(&session, stacks->plain[0], graph, all, &stacks->nominal);
   classify(graph, &stacks->nominal, classes);
   stacks->walked.why[0] = '-'; /* no gradients */
   if (good && graph->mode == FUZZ_BACKWARD && stacks->training[0] && stacks->training[1]) {

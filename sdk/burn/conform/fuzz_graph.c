@@ -75,7 +75,8 @@ static uint64_t draw(Drawer *d, uint64_t limit) {
 }
 
 static Stats stats_of(const BurnTensorDesc *desc, const void *data) {
-  Stats stats = {.low = INFINITY, .high = -INFINITY, .least_magnitude = INFINITY, .finite = true, .whole = true};
+  const double infinity = (double)INFINITY;
+  Stats stats = {.low = infinity, .high = -infinity, .least_magnitude = infinity, .finite = true, .whole = true};
   const int64_t count = burn_desc_count(desc);
   for (int64_t i = 0; i < count; i++) {
     const double x = sample_load(desc->dtype, data, i, NULL);
@@ -303,7 +304,7 @@ static int32_t find_input(Drawer *d, const Sample *sample, uint32_t i) {
 
 /* A third of all ops are views and moves, which is where aliasing goes wrong. */
 static const BurnOpInfo *draw_op(Drawer *d) {
-  static const uint32_t movers[] = {BURN_OP_reshape,      BURN_OP_permute, BURN_OP_expand,   BURN_OP_slice,
+  static const uint32_t movers[] = {BURN_OP_reshape,      BURN_OP_permute, BURN_OP_expand,    BURN_OP_slice,
                                     BURN_OP_slice_assign, BURN_OP_cat,     BURN_OP_mask_fill, BURN_OP_neg};
   if (draw(d, 3) == 0) return burn_op_info(movers[draw(d, sizeof movers / sizeof movers[0])]);
   for (;;) {

@@ -197,23 +197,25 @@ static void print_backward(FILE *out, const FuzzGraph *graph, const FuzzOutcome 
 
 static void print_run(FILE *out, const FuzzGraph *graph, const FuzzOutcome *outcome) {
   bool made[FUZZ_MOST_VALUES] = {false};
-  fputs("/* The graph; what is looked at goes to found. keep: no handle is given away. */\n"
-        "static BurnStatus run(BurnDevice *device, bool keep, bool track, Number *found) {\n"
-        "  BurnTensor *v[VALUES] = {NULL}, *leaf[VALUES] = {NULL}, *in[10] = {NULL};\n"
-        "  BurnGradients *gradients = NULL;\n"
-        "  BurnStatus status = BURN_OK;\n"
-        "  (void)keep, (void)track, (void)found;\n",
-        out);
+  fputs(
+      "/* The graph; what is looked at goes to found. keep: no handle is given away. */\n"
+      "static BurnStatus run(BurnDevice *device, bool keep, bool track, Number *found) {\n"
+      "  BurnTensor *v[VALUES] = {NULL}, *leaf[VALUES] = {NULL}, *in[10] = {NULL};\n"
+      "  BurnGradients *gradients = NULL;\n"
+      "  BurnStatus status = BURN_OK;\n"
+      "  (void)keep, (void)track, (void)found;\n",
+      out);
   for (uint32_t n = 0; n < graph->node_count; n++) print_node(out, graph, outcome, n, made);
   fputs("\n", out);
   for (uint32_t v = 0; v < graph->value_count; v++) {
     if (graph->values[v].kept && (graph->values[v].node >= 0 || made[v])) print_read(out, outcome, v, FUZZ_LATE);
   }
   if (graph->mode == FUZZ_BACKWARD) print_backward(out, graph, outcome);
-  fputs("  for (int i = 0; i < VALUES; i++) burn_drop(v[i]), burn_drop(leaf[i]);\n"
-        "  burn_gradients_drop(gradients);\n"
-        "  return status;\n}\n\n",
-        out);
+  fputs(
+      "  for (int i = 0; i < VALUES; i++) burn_drop(v[i]), burn_drop(leaf[i]);\n"
+      "  burn_gradients_drop(gradients);\n"
+      "  return status;\n}\n\n",
+      out);
 }
 
 static const char helpers[] =
@@ -234,7 +236,8 @@ static const char helpers[] =
     "  if (!values || !wholes) exit(2);\n"
     "  const bool is_float = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT;\n"
     "  const BurnStatus status = is_float ? burn_read_f64(x, values, count) : burn_read_i64(x, wholes, count);\n"
-    "  if (found && ELEMENT < count) *found = (Number){is_float ? values[ELEMENT] : (double)wholes[ELEMENT], wholes[ELEMENT]};\n"
+    "  if (found && ELEMENT < count) *found = (Number){is_float ? values[ELEMENT] : (double)wholes[ELEMENT], "
+    "wholes[ELEMENT]};\n"
     "  free(values);\n  free(wholes);\n  return status;\n}\n\n";
 
 static const char backward_helpers[] =
@@ -253,22 +256,25 @@ static const char ending_helpers[] =
 
 /* What main does with the two runs. */
 static void print_verdict(FILE *out, const FuzzOutcome *outcome) {
-  fputs("  if (found_status != BURN_OK) printf(\"%s: %s\\n\", found_stack, burn_status_message(found_status));\n"
-        "  if (expected_status != BURN_OK) printf(\"%s: %s\\n\", EXPECTED, burn_status_message(expected_status));\n"
-        "  if ((found_status == BURN_OK) != (expected_status == BURN_OK)) return 1;\n",
-        out);
+  fputs(
+      "  if (found_status != BURN_OK) printf(\"%s: %s\\n\", found_stack, burn_status_message(found_status));\n"
+      "  if (expected_status != BURN_OK) printf(\"%s: %s\\n\", EXPECTED, burn_status_message(expected_status));\n"
+      "  if ((found_status == BURN_OK) != (expected_status == BURN_OK)) return 1;\n",
+      out);
   if (outcome->kind >= FUZZ_FAILS || outcome->kind == FUZZ_EQUAL) {
     fputs("  return left == 0 ? 0 : 1;\n}\n", out);
     return;
   }
   const bool zero_sign = outcome->found == outcome->expected && outcome->found_whole == outcome->expected_whole;
-  fputs("  printf(\"element %d: %s has %.17g, %s has %.17g\\n\", ELEMENT, found_stack, found.value, EXPECTED, expected.value);\n"
-        "  if (isnan(found.value) || isnan(expected.value)) return isnan(found.value) && isnan(expected.value) ? 0 : 1;\n",
-        out);
+  fputs(
+      "  printf(\"element %d: %s has %.17g, %s has %.17g\\n\", ELEMENT, found_stack, found.value, EXPECTED, expected.value);\n"
+      "  if (isnan(found.value) || isnan(expected.value)) return isnan(found.value) && isnan(expected.value) ? 0 : 1;\n",
+      out);
   if (zero_sign) fputs("  if (signbit(found.value) != signbit(expected.value)) return 1;\n", out);
-  fputs("  if (found.value == expected.value && found.whole == expected.whole) return 0;\n"
-        "  return fabs(found.value - expected.value) <= ",
-        out);
+  fputs(
+      "  if (found.value == expected.value && found.whole == expected.whole) return 0;\n"
+      "  return fabs(found.value - expected.value) <= ",
+      out);
   print_double(out, outcome->tolerance);
   fputs(" && found.whole == expected.whole ? 0 : 1;\n}\n", out);
 }

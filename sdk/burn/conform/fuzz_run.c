@@ -206,8 +206,7 @@ bool fuzz_step(FuzzSession *session, uint32_t n) {
     if (good && moves(session, n, i)) good = move(session, n, i);
     const bool reads = session->graph->values[v].watched || (session->how & FUZZ_READ_ALL);
     if (!good || !reads) continue;
-    session->run->early[v] =
-        read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
+    session->run->early[v] = read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
     good = session->run->early[v] != NULL;
   }
   return good;
