@@ -34,6 +34,9 @@ static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
       return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u", info->name, info->attr_names[i], attr->tag,
                        info->attr_tags[i]);
     }
+    if (attr->tag == BURN_ATTR_I64S && attr->count > 0 && !attr->value.i64s) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: the %u numbers of '%s' are NULL", info->name, attr->count, info->attr_names[i]);
+    }
     if (attr->tag == BURN_ATTR_I64S && attr->count > BURN_MAX_RANK) {
       return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has %u entries, at most %u are possible", info->name,
                        info->attr_names[i], attr->count, BURN_MAX_RANK);

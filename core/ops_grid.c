@@ -9,8 +9,10 @@ static BurnStatus check_vectors(BurnTensor *const *vectors, size_t count, const 
   if (count < 1 || count > most) {
     return BURN_FAIL(INVALID_ARGUMENT, "%s: %zu vectors given, 1 to %zu are possible", user, count, most);
   }
+  BurnStatus status = check_list(vectors, count, user, "vectors");
+  if (status != BURN_OK) return status;
   for (size_t i = 0; i < count; i++) {
-    const BurnStatus status = burn__tensor_check(vectors[i], user);
+    status = burn__tensor_check(vectors[i], user);
     if (status != BURN_OK) return status;
     if (burn_rank(vectors[i]) != 1) {
       BurnShapeText text;

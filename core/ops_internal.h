@@ -16,6 +16,18 @@ static inline BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, con
   return burn__tensor_failed(status);
 }
 
+/* Hands out a result that the caller may not want: `place` may be NULL. */
+static inline void give(BurnTensor **place, BurnTensor *result) {
+  if (place) *place = result;
+  if (!place) burn_drop(result);
+}
+
+/* OK if a list of `count` entries is there. */
+static inline BurnStatus check_list(const void *list, size_t count, const char *user, const char *what) {
+  if (list || count == 0) return BURN_OK;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: the list of %zu %s is NULL", user, count, what);
+}
+
 /* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps f16 has
  * too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
 static inline BurnTensor *unrounded(BurnTensor *x) {

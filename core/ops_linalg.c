@@ -22,8 +22,8 @@ BurnTensor *burn_det(BurnTensor *x) { return burn__apply(BURN_OP_det, &x, 1, NUL
 BurnTensor *burn_lu(BurnTensor *x, BurnTensor **lower, BurnTensor **upper) {
   BurnTensor *out[3];
   burn__apply_outputs(BURN_OP_lu, &x, 1, NULL, 0, out, 3);
-  *lower = out[1];
-  *upper = out[2];
+  give(lower, out[1]);
+  give(upper, out[2]);
   return out[0];
 }
 
@@ -31,7 +31,7 @@ BurnTensor *burn_qr(BurnTensor *x, bool reduced, BurnTensor **upper) {
   BurnTensor *out[2];
   const BurnAttr attr = burn_attr_bool(reduced);
   burn__apply_outputs(BURN_OP_qr, &x, 1, &attr, 1, out, 2);
-  *upper = out[1];
+  give(upper, out[1]);
   return out[0];
 }
 
@@ -59,19 +59,22 @@ BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation) {
                        burn__shape_text(&text, burn_rank(x), x->primitive->shape));
   }
   if (status != BURN_OK) {
-    *permutation = burn__tensor_failed(status);
+    give(permutation, burn__tensor_failed(status));
     return fail_all(&x, 1, "lu_decomposition", status);
   }
   BurnTensor *lower = NULL, *upper = NULL;
   const int64_t count = burn_dim(x, 0);
   BurnTensor *places = burn_lu(x, &lower, &upper); /* column i has its 1 in the row that x's row i of L U comes from */
-  *permutation = burn__reshape_to(count > 0 ? burn_argmax(places, 0) : burn_int(places), BURN_SHAPE(count));
+  BurnTensor *rows = burn__reshape_to(count > 0 ? burn_argmax(places, 0) : burn_int(places), BURN_SHAPE(count));
   BurnTensor *packed = burn_add(burn_tril(lower, -1), upper);
   status = burn__tensor_check(packed, "lu_decomposition");
   if (status == BURN_OK) status = check_pivots(packed);
+  if (status != BURN_OK) {
+    burn_drop(rows);
+    rows = burn__tensor_failed(status);
+  }
+  give(permutation, rows);
   if (status == BURN_OK) return packed;
-  burn_drop(*permutation);
-  *permutation = burn__tensor_failed(status);
   return fail_all(&packed, 1, "lu_decomposition", status);
 }
 

@@ -64,6 +64,7 @@ BurnTensor *burn_diag_mask(BurnDevice *device, BurnShape shape, int64_t offset) 
 static BurnStatus resolve_dims(const BurnTensor *x, const char *user, const int *dims, uint32_t count, int64_t *out,
                                uint32_t *mask) {
   BurnStatus status = burn__tensor_check(x, user);
+  if (status == BURN_OK) status = check_list(dims, count, user, "dims");
   *mask = 0;
   for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
     int64_t axis = 0;
@@ -105,6 +106,7 @@ static int64_t free_place(int dim, int64_t rank, uint32_t taken) {
 
 BurnTensor *burn_unsqueeze_dims(BurnTensor *x, const int *dims, uint32_t count) {
   BurnStatus status = burn__tensor_check(x, "unsqueeze_dims");
+  if (status == BURN_OK) status = check_list(dims, count, "unsqueeze_dims", "dims");
   const BurnShape from = burn_shape(x);
   if (status == BURN_OK && count > BURN_MAX_RANK - from.rank) {
     status =
@@ -168,6 +170,10 @@ BurnTensor *burn_roll_dim(BurnTensor *x, int64_t shift, int dim) {
 }
 
 BurnTensor *burn_roll(BurnTensor *x, const int64_t *shifts, const int *dims, uint32_t count) {
+  BurnStatus status = burn__tensor_check(x, "roll");
+  if (status == BURN_OK) status = check_list(shifts, count, "roll", "shifts");
+  if (status == BURN_OK) status = check_list(dims, count, "roll", "dims");
+  if (status != BURN_OK) return fail(x, "roll", status);
   for (uint32_t i = 0; i < count; i++) x = burn_roll_dim(x, shifts[i], dims[i]);
   return x;
 }
@@ -211,6 +217,7 @@ BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t siz
   int64_t axis = 0, start = 0;
   *count = 0;
   BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
+  if (status == BURN_OK) status = check_list(sizes, size_count, user, "sizes");
   if (status == BURN_OK) status = check_sizes(sizes, size_count, burn_dim(x, dim), count);
   if (status == BURN_OK && *count > capacity) {
     status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, *count, capacity);
@@ -243,6 +250,7 @@ BurnTensor *burn_unfold(BurnTensor *x, int dim, int64_t size, int64_t step) {
 BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode, double value) {
   BurnStatus status = burn__tensor_check(x, "pad");
   const uint32_t rank = burn_rank(x);
+  if (status == BURN_OK) status = check_list(padding, pairs, "pad", "pairs");
   if (status == BURN_OK && pairs > rank) {
     status = BURN_FAIL(INVALID_ARGUMENT, "pad: %u pairs for a tensor of rank %u", pairs, rank);
   }

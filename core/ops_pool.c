@@ -1,5 +1,5 @@
 /* ops_pool.c - public pools: options to attributes; the 1-d forms go through the 2-d ones with a height of 1. */
-#include "core_internal.h"
+#include "ops_internal.h"
 
 enum { POOL_ATTRS = 6 };
 
@@ -21,7 +21,7 @@ BurnTensor *burn_max_pool2d_with_indices(BurnTensor *x, BurnPool2dOptions option
   BurnTensor *out[2];
   const BurnAttr index_dtype = burn_attr_dtype(burn__device_index_dtype(burn_tensor_device(x)));
   pool(BURN_OP_max_pool2d_with_indices, x, &options, index_dtype, POOL_ATTRS, out, 2);
-  *indices = out[1];
+  give(indices, out[1]);
   return out[0];
 }
 
@@ -81,8 +81,9 @@ BurnTensor *burn_max_pool1d(BurnTensor *x, BurnPool1dOptions options) {
 }
 
 BurnTensor *burn_max_pool1d_with_indices(BurnTensor *x, BurnPool1dOptions options, BurnTensor **indices) {
-  BurnTensor *result = burn_max_pool2d_with_indices(widened(x, "max_pool1d_with_indices"), wide(&options), indices);
-  *indices = burn_squeeze_dim(*indices, 2);
+  BurnTensor *places = NULL;
+  BurnTensor *result = burn_max_pool2d_with_indices(widened(x, "max_pool1d_with_indices"), wide(&options), &places);
+  give(indices, burn_squeeze_dim(places, 2));
   return burn_squeeze_dim(result, 2);
 }
 

@@ -50,12 +50,16 @@ BurnTensor *burn_argmin(BurnTensor *x, int dim) { return arg(BURN_OP_argmin, x, 
 
 /* The values are gathered from where the indices point, so that both always agree and the gradient goes there. */
 BurnTensor *burn_max_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
-  *indices = burn_argmax(burn_clone(x), dim);
-  return burn_gather(x, dim, burn_clone(*indices));
+  BurnTensor *places = burn_argmax(burn_clone(x), dim);
+  BurnTensor *values = burn_gather(x, dim, burn_clone(places));
+  give(indices, places);
+  return values;
 }
 BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
-  *indices = burn_argmin(burn_clone(x), dim);
-  return burn_gather(x, dim, burn_clone(*indices));
+  BurnTensor *places = burn_argmin(burn_clone(x), dim);
+  BurnTensor *values = burn_gather(x, dim, burn_clone(places));
+  give(indices, places);
+  return values;
 }
 
 /* -- by index ----------------------------------------------------------------------------------------------------------------- */
@@ -227,6 +231,7 @@ BurnTensor *burn_permute(BurnTensor *x, const int *axes) {
   BurnStatus status = burn__tensor_check(x, "permute");
   const uint32_t rank = burn_rank(x);
   int64_t resolved[BURN_MAX_RANK];
+  if (status == BURN_OK) status = check_list(axes, rank, "permute", "axes");
   for (uint32_t i = 0; status == BURN_OK && i < rank; i++) status = burn__resolve_dim(x, "permute", axes[i], rank, &resolved[i]);
   return status == BURN_OK ? view(BURN_OP_permute, x, resolved, rank) : fail(x, "permute", status);
 }
@@ -255,7 +260,8 @@ static int64_t clamp_bound(int64_t bound, int64_t size) {
 
 /* What the ranges of a user mean for x. */
 static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count, Part *part) {
-  const BurnStatus status = burn__tensor_check(x, user);
+  BurnStatus status = burn__tensor_check(x, user);
+  if (status == BURN_OK) status = check_list(ranges, count, user, "ranges");
   if (status != BURN_OK) return status;
   const BurnShape shape = burn_shape(x);
   if (count > shape.rank) {
@@ -384,7 +390,9 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
 /* -- joins --------------------------------------------------------------------------------------------------------------------------- */
 
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
-  if (count == 0 || count > UINT32_MAX) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given", count));
+  if (!tensors || count == 0 || count > UINT32_MAX) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors ? "" : " as NULL"));
+  }
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
   for (size_t i = 1; status == BURN_OK && i < count; i++) status = burn__tensor_check(tensors[i], "cat");
@@ -394,6 +402,8 @@ BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
 }
 
 BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
+  const BurnStatus listed = check_list(tensors, count, "stack", "tensors");
+  if (listed != BURN_OK) return burn__tensor_failed(listed);
   BurnTensor **wide = count > 0 ? malloc(count * sizeof *wide) : NULL;
   if (!wide) {
     return fail_all(tensors, count, "stack", count ? BURN_FAIL(OUT_OF_MEMORY, "stack: no memory for %zu tensors", count)
@@ -422,7 +432,10 @@ BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times) {
 }
 
 BurnTensor *burn_repeat(BurnTensor *x, const int64_t *times) {
+  BurnStatus status = burn__tensor_check(x, "repeat");
   const uint32_t rank = burn_rank(x);
+  if (status == BURN_OK) status = check_list(times, rank, "repeat", "times");
+  if (status != BURN_OK) return fail(x, "repeat", status);
   for (uint32_t i = 0; i < rank; i++) {
     if (times[i] != 1) x = burn_repeat_dim(x, (int)i, times[i]);
   }

@@ -36,7 +36,7 @@ static void transform(uint32_t op, BurnTensor *const *inputs, uint32_t input_cou
 BurnTensor *burn_rfft(BurnTensor *x, int dim, int64_t n, BurnTensor **imaginary) {
   BurnTensor *out[2];
   transform(BURN_OP_rfft, &x, 1, dim, n, out, 2);
-  *imaginary = out[1];
+  give(imaginary, out[1]);
   return out[0];
 }
 
@@ -49,7 +49,7 @@ BurnTensor *burn_irfft(BurnTensor *real, BurnTensor *imaginary, int dim, int64_t
 BurnTensor *burn_cfft(BurnTensor *real, BurnTensor *imaginary, int dim, int64_t n, BurnTensor **imaginary_bins) {
   BurnTensor *out[2];
   transform(BURN_OP_cfft, (BurnTensor *const[]){real, imaginary}, 2, dim, n, out, 2);
-  *imaginary_bins = out[1];
+  give(imaginary_bins, out[1]);
   return out[0];
 }
 

@@ -33,8 +33,7 @@ BurnTensor *burn_argsort_descending(BurnTensor *x, int dim) { return argsort(x, 
 static BurnTensor *sort(BurnTensor *x, const char *user, int dim, bool descending, BurnTensor **indices) {
   BurnTensor *out[2] = {NULL, NULL};
   ordered(BURN_OP_sort_with_indices, x, user, dim, descending, out, 2);
-  if (indices) *indices = out[1];
-  if (!indices) burn__tensor_take(out[1], user);
+  give(indices, out[1]);
   return out[0];
 }
 BurnTensor *burn_sort(BurnTensor *x, int dim) { return sort(x, "sort", dim, false, NULL); }
@@ -59,19 +58,16 @@ BurnTensor *burn_topk_with_indices(BurnTensor *x, int64_t k, int dim, BurnTensor
   int64_t axis = 0;
   const BurnStatus status = check_k(x, "topk", k, dim, &axis);
   if (status != BURN_OK) {
-    *indices = burn__tensor_failed(status);
+    give(indices, burn__tensor_failed(status));
     return fail(x, "topk", status);
   }
-  BurnTensor *values = sort(x, "topk", (int)axis, true, indices);
-  *indices = burn_narrow(*indices, (int)axis, 0, k);
+  BurnTensor *places = NULL, *values = sort(x, "topk", (int)axis, true, &places);
+  give(indices, burn_narrow(places, (int)axis, 0, k));
   return burn_narrow(values, (int)axis, 0, k);
 }
 
 BurnTensor *burn_topk(BurnTensor *x, int64_t k, int dim) {
-  BurnTensor *indices = NULL;
-  BurnTensor *values = burn_topk_with_indices(x, k, dim, &indices);
-  burn__tensor_take(indices, "topk");
-  return values;
+  return burn_topk_with_indices(x, k, dim, NULL);
 }
 
 BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
@@ -84,15 +80,21 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
 /* -- several axes -------------------------------------------------------------------------------------------------- */
 
 /* One reduction after the other. Halves go through f32, so that they round once. */
-static BurnTensor *over_dims(BurnTensor *x, const int *dims, uint32_t count, BurnTensor *(*reduce)(BurnTensor *x, int dim)) {
+static BurnTensor *over_dims(BurnTensor *x, const char *user, const int *dims, uint32_t count,
+                             BurnTensor *(*reduce)(BurnTensor *x, int dim)) {
+  BurnStatus status = burn__tensor_check(x, user);
+  if (status == BURN_OK) status = check_list(dims, count, user, "dims");
+  if (status != BURN_OK) return fail(x, user, status);
   const BurnDType dtype = burn_dtype(x);
   const bool half = burn__is_half(dtype);
   if (half && count > 1) x = burn_cast(x, BURN_DTYPE_F32);
   for (uint32_t i = 0; i < count; i++) x = reduce(x, dims[i]);
   return half && count > 1 ? burn_cast(x, dtype) : x;
 }
-#define OVER_DIMS(name) \
-  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { return over_dims(x, dims, count, burn_##name); }
+#define OVER_DIMS(name)                                                        \
+  BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { \
+    return over_dims(x, #name "s", dims, count, burn_##name);                  \
+  }
 OVER_DIMS(sum_dim)
 OVER_DIMS(mean_dim)
 OVER_DIMS(prod_dim)
@@ -105,6 +107,7 @@ BurnTensor *burn_sum_dims_squeeze(BurnTensor *x, const int *dims, uint32_t count
   const uint32_t rank = burn_rank(x);
   uint32_t dropped = 0;
   BurnStatus status = burn__tensor_check(x, user);
+  if (status == BURN_OK) status = check_list(dims, count, user, "dims");
   for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
     int64_t axis = 0;
     status = burn__resolve_dim(x, user, dims[i], rank, &axis);

@@ -26,17 +26,18 @@ static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **m
   return burn_div_scalar(total, (double)(count > less ? count - less : 0)); /* of too few elements NaN */
 }
 
-BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) { return variance(x, dim, 1, mean, "var_mean"); }
-BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean) { return variance(x, dim, 0, mean, "var_mean_bias"); }
-
-static BurnTensor *variance_alone(BurnTensor *x, int dim, int64_t less, const char *user) {
-  BurnTensor *mean = NULL;
-  BurnTensor *result = variance(x, dim, less, &mean, user);
-  burn_drop(mean);
+static BurnTensor *variance_and_mean(BurnTensor *x, int dim, int64_t less, BurnTensor **mean, const char *user) {
+  BurnTensor *middle = NULL;
+  BurnTensor *result = variance(x, dim, less, &middle, user);
+  give(mean, middle);
   return result;
 }
-BurnTensor *burn_var(BurnTensor *x, int dim) { return variance_alone(x, dim, 1, "var"); }
-BurnTensor *burn_var_bias(BurnTensor *x, int dim) { return variance_alone(x, dim, 0, "var_bias"); }
+BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) { return variance_and_mean(x, dim, 1, mean, "var_mean"); }
+BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean) {
+  return variance_and_mean(x, dim, 0, mean, "var_mean_bias");
+}
+BurnTensor *burn_var(BurnTensor *x, int dim) { return variance_and_mean(x, dim, 1, NULL, "var"); }
+BurnTensor *burn_var_bias(BurnTensor *x, int dim) { return variance_and_mean(x, dim, 0, NULL, "var_bias"); }
 
 BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
   int64_t axis = 0;
@@ -47,20 +48,17 @@ BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indice
                        burn__shape_text(&text, burn_rank(x), x->primitive->shape));
   }
   if (status != BURN_OK) {
-    *indices = burn__tensor_failed(status);
+    give(indices, burn__tensor_failed(status));
     return fail(x, "median", status);
   }
   const int64_t middle = (burn_dim(x, dim) - 1) / 2;
   BurnTensor *places = NULL, *sorted = burn_sort_with_indices(x, dim, &places);
-  *indices = burn_narrow(places, dim, middle, 1);
+  give(indices, burn_narrow(places, dim, middle, 1));
   return burn_narrow(sorted, dim, middle, 1);
 }
 
 BurnTensor *burn_median(BurnTensor *x, int dim) {
-  BurnTensor *indices = NULL;
-  BurnTensor *result = burn_median_with_indices(x, dim, &indices);
-  burn_drop(indices);
-  return result;
+  return burn_median_with_indices(x, dim, NULL);
 }
 
 /* -- sampling ---------------------------------------------------------------------------------------------------------- */

@@ -115,7 +115,7 @@ void burn__tensor_take(BurnTensor *x, const char *user) {
 }
 
 void burn__tensor_take_all(BurnTensor *const *tensors, size_t count, const char *user) {
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; tensors && i < count; i++) {
     bool again = false;
     for (size_t j = 0; j < i && !again; j++) again = tensors[j] == tensors[i];
     if (!again) burn__tensor_take(tensors[i], user);

@@ -270,8 +270,77 @@ static void test_diagonals_far_out(void **state) {
   }
 }
 
+/* Lists that are not there are refused, and nothing is left over; without entries they may be NULL. */
+static void test_missing_lists(void **state) {
+  (void)state;
+  device = burn_device_open("autodiff<ndarray>");
+  const int dims[] = {0};
+#define REFUSED(expression, message) \
+  check_failed(expression, &(Mistake){#expression, BURN_STATUS_INVALID_ARGUMENT, message})
+  REFUSED(burn_permute(F(2, 3), NULL), "permute: the list of 2 axes is NULL");
+  REFUSED(burn_squeeze_dims(F(1, 3), NULL, 1), "squeeze_dims: the list of 1 dims is NULL");
+  REFUSED(burn_unsqueeze_dims(F(3), NULL, 1), "unsqueeze_dims: the list of 1 dims is NULL");
+  REFUSED(burn_movedims(F(2, 3), dims, NULL, 1), "movedim: the list of 1 dims is NULL");
+  REFUSED(burn_flip(F(2), NULL, 1), "flip: the list of 1 dims is NULL");
+  REFUSED(burn_roll(F(2), NULL, dims, 1), "roll: the list of 1 shifts is NULL");
+  REFUSED(burn_slice(F(2), NULL, 1), "slice: the list of 1 ranges is NULL");
+  REFUSED(burn_slice_assign(F(2), NULL, 1, F(2)), "slice_assign: the list of 1 ranges is NULL");
+  REFUSED(burn_pad(F(2), NULL, 1, BURN_PAD_EDGE, 0), "pad: the list of 1 pairs is NULL");
+  REFUSED(burn_repeat(F(2), NULL), "repeat: the list of 1 times is NULL");
+  REFUSED(burn_sum_dims(F(2), NULL, 1), "sum_dims: the list of 1 dims is NULL");
+  REFUSED(burn_max_abs_dims(F(2), NULL, 1), "max_dims: the list of 1 dims is NULL");
+  REFUSED(burn_sum_dims_squeeze(F(2), NULL, 1), "sum_dims_squeeze: the list of 1 dims is NULL");
+  REFUSED(burn_cat(NULL, 2, 0), "cat: 2 tensors given as NULL");
+  REFUSED(burn_stack(NULL, 2, 0), "stack: the list of 2 tensors is NULL");
+  REFUSED(burn_meshgrid_stack(NULL, 2, BURN_GRID_INDEX_FIRST), "meshgrid_stack: the list of 2 vectors is NULL");
+  REFUSED(burn_adaptive_avg_pool2d(F(1, 1, 2, 2), NULL), "adaptive_avg_pool2d: the 2 numbers of 'output_size' are NULL");
+#undef REFUSED
+  BurnTensor *const none[] = {burn_roll(NULL, NULL, NULL, 0), burn_sum_dims(NULL, NULL, 0), burn_repeat(NULL, NULL)};
+  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+    assert_non_null(none[i]);
+    assert_int_not_equal(burn_tensor_status(none[i]), BURN_OK);
+    burn_drop(none[i]);
+  }
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+}
+
+/* Every second result may be unwanted, in success and in failure; the first is the same. */
+static void test_unwanted_results(void **state) {
+  (void)state;
+  device = burn_device_open("autodiff<ndarray>");
+#define UNWANTED(good, bad)                                                   \
+  do {                                                                        \
+    BurnTensor *result = good, *failed = bad;                                 \
+    assert_string_equal(burn_status_message(burn_tensor_status(result)), "ok"); \
+    assert_int_not_equal(burn_tensor_status(failed), BURN_OK);                \
+    burn_drop(result);                                                        \
+    burn_drop(failed);                                                        \
+  } while (0)
+  UNWANTED(burn_sort_with_indices(F(3), 0, NULL), burn_sort_with_indices(F(3), 1, NULL));
+  UNWANTED(burn_topk_with_indices(F(3), 2, 0, NULL), burn_topk_with_indices(F(3), 4, 0, NULL));
+  UNWANTED(burn_max_dim_with_indices(F(3), 0, NULL), burn_max_dim_with_indices(F(3), 1, NULL));
+  UNWANTED(burn_min_dim_with_indices(F(3), 0, NULL), burn_min_dim_with_indices(F(3), 1, NULL));
+  UNWANTED(burn_median_with_indices(F(3), 0, NULL), burn_median_with_indices(F(3), 1, NULL));
+  UNWANTED(burn_var_mean(F(3), 0, NULL), burn_var_mean(F(3), 1, NULL));
+  UNWANTED(burn_var_mean_bias(F(3), 0, NULL), burn_var_mean_bias(F(3), 1, NULL));
+  UNWANTED(burn_rfft(F(4), 0, 0, NULL), burn_rfft(F(4), 1, 0, NULL));
+  UNWANTED(burn_cfft(F(4), F(4), 0, 0, NULL), burn_cfft(F(4), F(5), 0, 0, NULL));
+  UNWANTED(burn_lu(F(1, 2, 2), NULL, NULL), burn_lu(F(2), NULL, NULL));
+  UNWANTED(burn_lu_decomposition(burn_eye(device, 2, BURN_DTYPE_F32), NULL), burn_lu_decomposition(F(2, 2), NULL));
+  UNWANTED(burn_qr(F(1, 2, 2), true, NULL), burn_qr(F(2), true, NULL));
+  UNWANTED(burn_max_pool1d_with_indices(F(1, 1, 4), BURN_POOL1D_OPTIONS(2), NULL),
+           burn_max_pool1d_with_indices(F(4), BURN_POOL1D_OPTIONS(2), NULL));
+  UNWANTED(burn_max_pool2d_with_indices(F(1, 1, 4, 4), BURN_POOL2D_OPTIONS(2, 2), NULL),
+           burn_max_pool2d_with_indices(F(4), BURN_POOL2D_OPTIONS(2, 2), NULL));
+#undef UNWANTED
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes), cmocka_unit_test(test_failures_travel),
-                                     cmocka_unit_test(test_diagonals_far_out)};
+                                     cmocka_unit_test(test_diagonals_far_out),
+                                     cmocka_unit_test(test_missing_lists), cmocka_unit_test(test_unwanted_results)};
   return cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL);
 }

@@ -5,6 +5,9 @@
  * tensor carries the first message; ops given one drop the others and pass it on. A tensor that nobody else holds is reused
  * in place by ops that take it. Handles may cross threads; one handle is used by one thread at a time.
  *
+ * Functions with a second result put it where a pointer says; give NULL for one that is not wanted. Lists of dims, sizes and
+ * tensors may be NULL only if their count is 0.
+ *
  * In one expression the outermost call takes the variable, inner calls get clones: burn_add(x, burn_relu(burn_clone(x))).
  * The other way round the order of evaluation decides. */
 #ifndef BURN_TENSOR_H
