@@ -61,6 +61,7 @@ int main(int argc, char **argv) {
     print_commands(stdout);
     return COMMAND_OK;
   }
+  if (strcmp(name, "--version") == 0) name = "version";
   for (size_t i = 0; i < COMMAND_COUNT; i++) {
     if (strcmp(name, commands[i].name) != 0) continue;
     char title[32]; /* what messages about arguments start with */

@@ -47,6 +47,21 @@ static Spelling spelling_of(const char *name) {
 /* -- names ------------------------------------------------------------------------------------------------------------------
  */
 
+/* Words of C, and of C++ for those who include its header there, cannot stand for a plugin in its source. */
+static bool is_keyword(const char *name) {
+  static const char *const words[] = {
+      "and",      "asm",    "auto",     "bool",   "break",    "case",   "catch",  "char",     "class",    "const",  "continue",
+      "default",  "delete", "do",       "double", "else",     "enum",   "export", "extern",   "false",    "float",  "for",
+      "friend",   "goto",   "if",       "inline", "int",      "long",   "main",   "mutable",  "namespace", "new",   "not",
+      "operator", "or",     "private",  "public", "register", "return", "short",  "signed",   "sizeof",   "static", "struct",
+      "switch",   "template", "this",   "throw",  "true",     "try",    "typedef", "typename", "union",   "unsigned", "using",
+      "virtual",  "void",   "volatile", "while",  "xor"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (strcmp(name, words[i]) == 0) return true;
+  }
+  return false;
+}
+
 /* Why `name` cannot be a plugin's; NULL if it can. */
 static const char *name_problem(const char *name) {
   static char problem[256];
@@ -56,6 +71,7 @@ static const char *name_problem(const char *name) {
   if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) return "may have only a-z, 0-9 and _";
   if (name[length - 1] == '_' || strstr(name, "__")) return "may not end with _ or have two of them in a row";
   if (strcmp(name, "burn") == 0 || strncmp(name, "burn_", 5) == 0) return "must not be Burn's own prefix";
+  if (is_keyword(name)) return "is a word of C or C++";
   for (size_t i = 0; i < burn_plugin_count(); i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);
     if (strcmp(info->name, name) != 0) continue;

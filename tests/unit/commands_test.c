@@ -183,6 +183,7 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new backend burn_demo", 2, "must not be Burn's own prefix");
   expect_run("burn new decorator trace", 2, "the name 'trace' is taken by ");
   expect_run("burn new plugin demo", 2, "there is no template 'plugin'");
+  expect_run("burn new backend int", 2, "the name 'int' is a word of C or C++");
   expect_run("burn new backend", 2, "usage: burn new");
   expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
   expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
@@ -195,6 +196,7 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn help", 0, "doctor");
   expect_run("burn doctor --help", 0, "--need N");
   expect_run("burn version", 0, "plugin ABI ");
+  expect_run("burn --version", 0, "plugin ABI ");
   expect_run("burn version --nosuch", 2, "burn version: unrecognized option");
 }
 

@@ -124,7 +124,8 @@ static void one_case_runs_alone(void **state) {
 
 static void wrong_words_are_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {"ndarray --level much", "ndarray --op no_such_op", "ndarray --check no_such_check", ""};
+  static const char *const wrong[] = {"ndarray --level much", "ndarray --op no_such_op", "ndarray --check no_such_check", "",
+                                      "''", "ndarray --case -1", "ndarray --op add --case 99999999"};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     char command[512];
     snprintf(command, sizeof command, "'%s' conform %s >/dev/null 2>&1", burn, wrong[i]);

@@ -153,6 +153,17 @@ static int run_fuzz(const FuzzOptions *options) {
   return COMMAND_USAGE;
 }
 
+/* Some check ran a sample: with --case there may be none of that number. */
+static bool met_samples(const Conform *run) {
+  static const uint32_t checks[] = {CHECK_FORWARD, CHECK_LAWS, CHECK_GRADIENTS, CHECK_FAULTS};
+  uint32_t cases = 0;
+  for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+    const Counts counts = report_total(run->report, checks[i]);
+    cases += counts.passed + counts.failed + counts.skipped;
+  }
+  return cases > 0;
+}
+
 static double seconds_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -182,11 +193,15 @@ int command_conform(int argc, char **argv) {
   int status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], stacks, 2, &status))
     return status;
+  if (index && (!index[0] || strspn(index, "0123456789") != strlen(index))) {
+    fprintf(stderr, "burn conform: --case needs a whole number, not '%s'\n", index);
+    return COMMAND_USAGE;
+  }
   const uint64_t first = index ? strtoull(index, NULL, 10) : 0;
   const FuzzOptions fuzz = {{stacks[0], stacks[1]}, graphs, seed, first, most, patience, json};
   if (graphs > 0) return run_fuzz(&fuzz);
   run.stack = stacks[0];
-  if (!run.stack || stacks[1]) {
+  if (!run.stack || !run.stack[0] || stacks[1]) {
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }
@@ -199,6 +214,10 @@ int command_conform(int argc, char **argv) {
   if (!supervise(&run)) {
     fprintf(stderr, "burn conform: no memory, or no child process could be started\n");
     return COMMAND_FAILED;
+  }
+  if (run.index >= 0 && !met_samples(&run)) {
+    fprintf(stderr, "burn conform: none of the ops has a sample %lld on this level; --verbose counts them\n", (long long)run.index);
+    return COMMAND_USAGE;
   }
   return report_print(&run, json, seconds_now() - start) ? COMMAND_OK : COMMAND_FAILED;
 }
