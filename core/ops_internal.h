@@ -16,6 +16,14 @@ static inline BurnTensor *fail_all(BurnTensor *const *tensors, size_t count, con
   return burn__tensor_failed(status);
 }
 
+/* Takes the result of a composition whose inputs were fine: the failure of one of its steps says who was asked. */
+static inline BurnTensor *in_name_of(const char *user, BurnTensor *result) {
+  const BurnStatus status = burn_tensor_status(result);
+  if (status == BURN_OK) return result;
+  burn_drop(result);
+  return burn__tensor_failed(burn_status_annotate(status, "%s", user));
+}
+
 /* Hands out a result that the caller may not want: `place` may be NULL. */
 static inline void give(BurnTensor **place, BurnTensor *result) {
   if (place) *place = result;

@@ -140,19 +140,27 @@ BurnTensor *burn_l0_norm(BurnTensor *x, int dim) {
   const BurnDType dtype = burn_dtype(x);
   const BurnStatus status = burn__tensor_check(x, "l0_norm");
   if (status != BURN_OK) return fail_all(&x, 1, "l0_norm", status);
-  return burn_sum_dim(burn_cast(burn_not_equal_scalar(x, 0), dtype), dim);
+  return in_name_of("l0_norm", burn_sum_dim(burn_cast(burn_not_equal_scalar(x, 0), dtype), dim));
 }
-BurnTensor *burn_l1_norm(BurnTensor *x, int dim) { return burn_sum_dim(burn_abs(x), dim); }
-BurnTensor *burn_max_abs_norm(BurnTensor *x, int dim) { return burn_max_dim(burn_abs(x), dim); }
-BurnTensor *burn_min_abs_norm(BurnTensor *x, int dim) { return burn_min_dim(burn_abs(x), dim); }
+
+/* A reduction of |x|. */
+static BurnTensor *of_abs(BurnTensor *x, const char *user, int dim, BurnTensor *(*reduce)(BurnTensor *x, int dim)) {
+  const BurnStatus status = burn__tensor_check(x, user);
+  return status == BURN_OK ? in_name_of(user, reduce(burn_abs(x), dim)) : fail(x, user, status);
+}
+BurnTensor *burn_l1_norm(BurnTensor *x, int dim) { return of_abs(x, "l1_norm", dim, burn_sum_dim); }
+BurnTensor *burn_max_abs_norm(BurnTensor *x, int dim) { return of_abs(x, "max_abs_norm", dim, burn_max_dim); }
+BurnTensor *burn_min_abs_norm(BurnTensor *x, int dim) { return of_abs(x, "min_abs_norm", dim, burn_min_dim); }
 
 /* The root of a sum of 0 is taken of 1 and masked: the gradient of the root at 0 is infinite, and would make NaN of zeros. */
 BurnTensor *burn_l2_norm(BurnTensor *x, int dim) {
   const BurnDType dtype = burn_dtype(x);
+  const BurnStatus status = burn__tensor_check(x, "l2_norm");
+  if (status != BURN_OK) return fail(x, "l2_norm", status);
   BurnTensor *total = burn_sum_dim(burn_square(unrounded(x)), dim);
   BurnTensor *zero = burn_equal_scalar(burn_clone(total), 0);
   BurnTensor *root = burn_sqrt(burn_mask_fill(total, burn_clone(zero), 1));
-  return burn_cast(burn_mask_fill(root, zero, 0), dtype);
+  return in_name_of("l2_norm", burn_cast(burn_mask_fill(root, zero, 0), dtype));
 }
 
 BurnTensor *burn_lp_norm(BurnTensor *x, double p, int dim) {
@@ -162,24 +170,32 @@ BurnTensor *burn_lp_norm(BurnTensor *x, double p, int dim) {
   if (isinf(p)) return p > 0 ? burn_max_abs_norm(x, dim) : burn_min_abs_norm(x, dim);
   if (isnan(p)) return fail_all(&x, 1, "lp_norm", BURN_FAIL(INVALID_ARGUMENT, "lp_norm: p is NaN"));
   const BurnDType dtype = burn_dtype(x);
+  const BurnStatus status = burn__tensor_check(x, "lp_norm");
+  if (status != BURN_OK) return fail(x, "lp_norm", status);
   x = burn_powf_scalar(burn_abs(unrounded(x)), p);
-  return burn_cast(burn_powf_scalar(burn_sum_dim(x, dim), 1 / p), dtype);
+  return in_name_of("lp_norm", burn_cast(burn_powf_scalar(burn_sum_dim(x, dim), 1 / p), dtype));
 }
 BurnTensor *burn_vector_norm(BurnTensor *x, double norm, int dim) { return burn_lp_norm(x, norm, dim); }
 
 BurnTensor *burn_vector_normalize(BurnTensor *x, double norm, int dim, double epsilon) {
   const BurnDType dtype = burn_dtype(x);
+  const BurnStatus status = burn__tensor_check(x, "vector_normalize");
+  if (status != BURN_OK) return fail(x, "vector_normalize", status);
   x = unrounded(x);
   BurnTensor *divisor = burn_clamp_min(burn_lp_norm(burn_clone(x), norm, dim), epsilon);
-  return burn_cast(burn_div(x, divisor), dtype);
+  return in_name_of("vector_normalize", burn_cast(burn_div(x, divisor), dtype));
 }
 
 BurnTensor *burn_cosine_similarity(BurnTensor *lhs, BurnTensor *rhs, int dim, double epsilon) {
+  const char *user = "cosine_similarity";
   const BurnDType dtype = burn_dtype(lhs);
+  BurnStatus status = burn__tensor_check(lhs, user);
+  if (status == BURN_OK) status = burn__tensor_check(rhs, user);
+  if (status != BURN_OK) return fail_all((BurnTensor *const[]){lhs, rhs}, 2, user, status);
   rhs = unrounded_as(rhs, dtype);
   lhs = unrounded(lhs);
   BurnTensor *left = burn_clamp_min(burn_l2_norm(burn_clone(lhs), dim), epsilon);
   BurnTensor *right = burn_clamp_min(burn_l2_norm(burn_clone(rhs), dim), epsilon);
   BurnTensor *dot = burn_sum_dim(burn_mul(lhs, rhs), dim);
-  return burn_cast(burn_div(dot, burn_mul(left, right)), dtype);
+  return in_name_of(user, burn_cast(burn_div(dot, burn_mul(left, right)), dtype));
 }

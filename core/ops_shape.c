@@ -225,7 +225,10 @@ BurnTensor *burn_swap_dims(BurnTensor *x, int dim1, int dim2) {
   return view(BURN_OP_permute, x, axes, rank);
 }
 
-BurnTensor *burn_transpose(BurnTensor *x) { return burn_swap_dims(x, -2, -1); }
+BurnTensor *burn_transpose(BurnTensor *x) {
+  const BurnStatus status = burn__tensor_check(x, "transpose");
+  return status == BURN_OK ? in_name_of("transpose", burn_swap_dims(x, -2, -1)) : fail(x, "transpose", status);
+}
 
 BurnTensor *burn_permute(BurnTensor *x, const int *axes) {
   BurnStatus status = burn__tensor_check(x, "permute");
@@ -391,7 +394,7 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
 
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
   if (!tensors || count == 0 || count > UINT32_MAX) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors ? "" : " as NULL"));
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors || count == 0 ? "" : " as NULL"));
   }
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
@@ -417,10 +420,12 @@ BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
     }
   }
   const int axis = dim < 0 ? dim + (int)burn_rank(tensors[0]) + 1 : dim;
+  bool fine = true; /* else the failure is that of an input */
+  for (size_t i = 0; i < count; i++) fine = fine && tensors[i] && burn_tensor_status(tensors[i]) == BURN_OK;
   for (size_t i = 0; i < count; i++) wide[i] = burn_unsqueeze_dim(tensors[i], dim);
   BurnTensor *result = burn_cat(wide, count, axis);
   free(wide);
-  return result;
+  return fine ? in_name_of("stack", result) : result;
 }
 
 BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times) {
@@ -439,5 +444,5 @@ BurnTensor *burn_repeat(BurnTensor *x, const int64_t *times) {
   for (uint32_t i = 0; i < rank; i++) {
     if (times[i] != 1) x = burn_repeat_dim(x, (int)i, times[i]);
   }
-  return x;
+  return in_name_of("repeat", x);
 }

@@ -89,7 +89,7 @@ static BurnTensor *over_dims(BurnTensor *x, const char *user, const int *dims, u
   const bool half = burn__is_half(dtype);
   if (half && count > 1) x = burn_cast(x, BURN_DTYPE_F32);
   for (uint32_t i = 0; i < count; i++) x = reduce(x, dims[i]);
-  return half && count > 1 ? burn_cast(x, dtype) : x;
+  return in_name_of(user, half && count > 1 ? burn_cast(x, dtype) : x);
 }
 #define OVER_DIMS(name)                                                        \
   BurnTensor *burn_##name##s(BurnTensor *x, const int *dims, uint32_t count) { \

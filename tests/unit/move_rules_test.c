@@ -141,7 +141,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(iter_status(F(5), 1), OUT_OF_RANGE, "iter_dim: dim 1 is outside -1..0 of shape [5]")                                     \
   ROW(iter_status(F(5), 0), INVALID_ARGUMENT, "split: 5 parts come out, there is room for 1")                                  \
   ROW(burn_sum_dims_squeeze(F(5), DIMS(1)), OUT_OF_RANGE, "sum_dims_squeeze: dim 1 is outside -1..0 of shape [5]")             \
-  ROW(burn_max_dims(F(5, 0), DIMS(0, 1)), INVALID_SHAPE, "max_dim: axis 1 of [1,0] is empty")                                  \
+  ROW(burn_max_dims(F(5, 0), DIMS(0, 1)), INVALID_SHAPE, "max_dims: max_dim: axis 1 of [1,0] is empty")                        \
   ROW(burn_dot(F(3), F(1)), INVALID_SHAPE, "dot: [3] and [1]; two tensors of rank 1 and one size expected")                    \
   ROW(burn_dot(F(1, 3), F(1, 3)), INVALID_SHAPE, "dot: [1,3] and [1,3]; two tensors of rank 1 and one size expected")          \
   ROW(burn_triu_mask(device, BURN_SHAPE(3), 0), INVALID_SHAPE, "triu_mask: rank 1 is not in 2..8")                             \

@@ -219,7 +219,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_outer(F(2), F(1, 2)), INVALID_SHAPE, "outer: [2] and [1,2] have different ranks; add axes with burn_unsqueeze")     \
   ROW(burn_outer_dim(F(2), F(2), 1), OUT_OF_RANGE, "outer_dim: dim 1 is outside -1..0 of shape [2]")                           \
   ROW(burn_lp_norm(F(2), NAN, 0), INVALID_ARGUMENT, "lp_norm: p is NaN")                                                       \
-  ROW(burn_max_abs_norm(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                       \
+  ROW(burn_max_abs_norm(F(2, 0), 1), INVALID_SHAPE, "max_abs_norm: max_dim: axis 1 of [2,0] is empty")                         \
   ROW(var_mean(F(2), 1), OUT_OF_RANGE, "var_mean: dim 1 is outside -1..0 of shape [2]")                                        \
   ROW(burn_median(F(2, 0), 1), INVALID_SHAPE, "median: axis 1 of [2,0] is empty")                                              \
   ROW(burn_median(F(2), 1), OUT_OF_RANGE, "median: dim 1 is outside -1..0 of shape [2]")                                       \
@@ -260,7 +260,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_affine_grid_2d(I(2, 2, 3), 4, 4), INVALID_DTYPE, "affine_grid_2d: theta must be float, not i64")                    \
   ROW(burn_affine_grid_2d(F(2, 2, 3), 0, 4), INVALID_ARGUMENT, "affine_grid_2d: height 0 and width 4 must be positive")        \
   ROW(max_indices(F(2), 4), OUT_OF_RANGE, "argmax: dim 4 is outside -1..0 of shape [2]")                                       \
-  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "var: dim 4 is outside -1..0 of shape [2]")                                        \
+  ROW(burn_var(F(2), 4), OUT_OF_RANGE, "var: dim 4 is outside -1..0 of shape [2]")                                             \
   ROW(burn_softmax(F(2), 1), OUT_OF_RANGE, "softmax: dim 1 is outside -1..0 of shape [2]")                                     \
   ROW(burn_log_softmax(I(2), 0), INVALID_DTYPE, "log_softmax: not defined for i64; it takes float tensors")                    \
   ROW(burn_reshape(F(2, 3), BURN_SHAPE(4, 2)), INVALID_SHAPE, "reshape: [2,3] has 6 elements, [4,2] has 8")                    \
@@ -280,7 +280,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_unsqueeze_dim(F(2, 3), 3), OUT_OF_RANGE, "unsqueeze_dim: dim 3 is outside -3..2 of shape [2,3]")                    \
   ROW(burn_unsqueeze_dim(F(1, 1, 1, 1, 1, 1, 1, 1), 0), INVALID_SHAPE,                                                         \
       "unsqueeze_dim: the tensor has rank 8 already, the most there is")                                                       \
-  ROW(burn_transpose(F(3)), OUT_OF_RANGE, "swap_dims: dim -2 is outside -1..0 of shape [3]")                                   \
+  ROW(burn_transpose(F(3)), OUT_OF_RANGE, "transpose: swap_dims: dim -2 is outside -1..0 of shape [3]")                        \
   ROW(burn_swap_dims(F(3, 2), 0, 2), OUT_OF_RANGE, "swap_dims: dim 2 is outside -2..1 of shape [3,2]")                         \
   ROW(burn_permute(F(3, 2), (const int[]){0, 0}), INVALID_ARGUMENT,                                                            \
       "permute: axes [0,0] do not name every axis of [3,2] once")                                                              \
@@ -313,11 +313,12 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(cat2(F(2), F(2), 1), OUT_OF_RANGE, "cat: dim 1 is outside -1..0 of shape [2]")                                           \
   ROW(cat2(F(2), NULL, 0), INVALID_ARGUMENT, "cat: a tensor is NULL")                                                          \
   ROW(burn_cat(NULL, 0, 0), INVALID_ARGUMENT, "cat: 0 tensors given")                                                          \
-  ROW(stack2(F(2), F(3), 0), INVALID_SHAPE, "cat: tensor 0 is [1,2] and tensor 1 is [1,3]; axes other than 0 must be equal")   \
+  ROW(stack2(F(2), F(3), 0), INVALID_SHAPE,                                                                                    \
+      "stack: cat: tensor 0 is [1,2] and tensor 1 is [1,3]; axes other than 0 must be equal")                            \
   ROW(burn_stack(NULL, 0, 0), INVALID_ARGUMENT, "stack: no tensors given")                                                     \
   ROW(burn_repeat_dim(F(2), 0, -1), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                                  \
   ROW(burn_repeat_dim(F(2), 1, 2), OUT_OF_RANGE, "repeat_dim: dim 1 is outside -1..0 of shape [2]")                            \
-  ROW(burn_repeat(F(2, 2), (const int64_t[]){2, -1}), INVALID_ARGUMENT, "repeat_dim: -1 times is not possible")                \
+  ROW(burn_repeat(F(2, 2), (const int64_t[]){2, -1}), INVALID_ARGUMENT, "repeat: repeat_dim: -1 times is not possible")        \
   ROW(burn_select(F(5, 2), 0, INDICES(0, 5)), OUT_OF_RANGE, "select: index 5 at position 1 is outside 0..4 (axis 0)")          \
   ROW(burn_select(F(5, 2), 1, INDICES(-1)), OUT_OF_RANGE, "select: index -1 at position 0 is outside 0..1 (axis 1)")           \
   ROW(burn_select(F(5), 0, F(2)), INVALID_DTYPE, "select: indices must be an int tensor, not f32")                             \
