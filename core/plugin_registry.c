@@ -374,7 +374,9 @@ BurnStatus burn__plugin_best_backend(const char **name) {
 }
 
 BurnStatus burn_plugin_add(const char *path) {
-  if (!path || !burn__path_is_absolute(path)) return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
+  if (!path || !burn__path_is_absolute(path)) {
+    return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
+  }
   BurnStatus status = BURN_OK;
   pthread_mutex_lock(&registry_mutex);
   char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);
