@@ -279,7 +279,7 @@ static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const Bu
     const int64_t start = clamp_bound(range.start, shape.dims[i]), end = clamp_bound(range.end, shape.dims[i]);
     const int64_t width = end > start ? end - start : 0, stride = range.step < 0 ? -range.step : range.step;
     part->counts[i] = width / stride + (width % stride != 0);
-    part->steps[i] = range.step;
+    part->steps[i] = part->counts[i] > 1 ? range.step : 1; /* one that is never taken may be too large to compute with */
     part->starts[i] = range.step > 0 || width == 0 ? (width == 0 ? 0 : start) : end - 1;
   }
   return BURN_OK;

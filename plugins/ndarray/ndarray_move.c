@@ -141,7 +141,7 @@ BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
   for (uint32_t i = 0; i < x->header.rank; i++) {
     const int64_t step = attrs->steps.value.i64s[i];
     if (values->shape[i] > 0) first += attrs->starts.value.i64s[i] * out->strides[i];
-    copy_axis(&copy, values->shape[i], step * out->strides[i], values->strides[i]);
+    copy_axis(&copy, values->shape[i], values->shape[i] > 1 ? step * out->strides[i] : 0, values->strides[i]);
   }
   copy.to = (char *)nd_data(out) + first * copy.element_bytes;
   run_copy(nd, &copy);

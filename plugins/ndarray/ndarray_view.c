@@ -97,7 +97,7 @@ static BurnStatus slice(Ndarray *nd, const BurnOpCall *call) {
   if (burn_desc_count(desc) == 0) return nd_finish(nd, call, nd_new(nd, desc)); /* its start may lie at the end */
   for (uint32_t i = 0; i < desc->rank; i++) {
     const int64_t step = attrs->steps.value.i64s[i], start = attrs->starts.value.i64s[i];
-    strides[i] = desc->shape[i] == 1 ? x->strides[i] : x->strides[i] * step;
+    strides[i] = desc->shape[i] <= 1 ? x->strides[i] : x->strides[i] * step;
     offset += start * x->strides[i];
     if (desc->shape[i] != x->shape[i] || (desc->shape[i] != 1 && step != 1)) is_identity = false;
   }

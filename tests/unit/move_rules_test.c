@@ -305,6 +305,21 @@ static void test_missing_lists(void **state) {
   burn_device_close(device);
 }
 
+/* Steps that are never taken may have any size: nothing is computed with them that could overflow. */
+static void test_steps_not_taken(void **state) {
+  (void)state;
+  device = burn_device_open("autodiff<ndarray>");
+  const BurnRange one[] = {BURN_RANGE_STEP(1, 2, INT64_MAX)}, none[] = {BURN_RANGE_STEP(3, 3, -INT64_MAX)};
+  float values[6];
+  assert_int_equal(burn_read_f32(burn_slice_fill(F(2, 3), one, 1, 5), values, 6), BURN_OK);
+  for (int i = 0; i < 6; i++) assert_true(values[i] == (i < 3 ? 1 : 5));
+  assert_int_equal(burn_read_f32(burn_slice(F(2, 3), one, 1), values, 3), BURN_OK);
+  assert_int_equal(burn_read_f32(burn_slice(F(2, 3), none, 1), values, 0), BURN_OK);
+  assert_int_equal(burn_read_f32(burn_slice_fill(F(2, 3), none, 1, 5), values, 6), BURN_OK);
+  for (int i = 0; i < 6; i++) assert_true(values[i] == 1);
+  burn_device_close(device);
+}
+
 /* Every second result may be unwanted, in success and in failure; the first is the same. */
 static void test_unwanted_results(void **state) {
   (void)state;
@@ -340,7 +355,8 @@ static void test_unwanted_results(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes), cmocka_unit_test(test_failures_travel),
-                                     cmocka_unit_test(test_diagonals_far_out),
-                                     cmocka_unit_test(test_missing_lists), cmocka_unit_test(test_unwanted_results)};
+                                     cmocka_unit_test(test_diagonals_far_out), cmocka_unit_test(test_missing_lists),
+                                     cmocka_unit_test(test_steps_not_taken),
+                                     cmocka_unit_test(test_unwanted_results)};
   return cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL);
 }
