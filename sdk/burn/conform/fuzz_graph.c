@@ -228,31 +228,44 @@ static int32_t add_leaf(Drawer *d, const Sample *sample, uint32_t i, const BurnT
   return (int32_t)v;
 }
 
+/* How to view a leaf: axes exchanged, one stretched, backwards, every second element. */
+enum { EXCHANGED, STRETCHED, BACKWARDS, SECONDS, VIEW_KINDS };
+
+/* A kind of view whose values are in the domain if those of the leaf are; VIEW_KINDS: none. */
+static uint64_t draw_view(Drawer *d, const SampleInput *input) {
+  if (input->domain == SAMPLE_ASCENDING) return VIEW_KINDS;
+  if (input->domain > SAMPLE_ASCENDING) return EXCHANGED; /* a heavy diagonal stays one */
+  const uint64_t kind = draw(d, VIEW_KINDS);
+  return kind == STRETCHED && input->domain == SAMPLE_DISTINCT ? BACKWARDS : kind;
+}
+
 /* A leaf below a view that has the wanted shape. */
 static int32_t add_viewed_leaf(Drawer *d, const Sample *sample, uint32_t i) {
   const BurnTensorDesc *wanted = &sample->inputs[i].desc;
   BurnTensorDesc base = *wanted;
-  const uint32_t rank = wanted->rank, axis = (uint32_t)draw(d, rank);
+  const bool is_matrix = sample->inputs[i].domain > SAMPLE_ASCENDING;
+  const uint32_t rank = wanted->rank, axis = is_matrix && rank > 1 ? rank - 2 : (uint32_t)draw(d, rank);
   int64_t starts[BURN_MAX_RANK] = {0}, steps[BURN_MAX_RANK], axes[BURN_MAX_RANK];
   for (uint32_t k = 0; k < rank; k++) steps[k] = 1, axes[k] = k;
-  const uint64_t kind = draw(d, 4);
-  if (kind == 0 && rank >= 2) {
+  const uint64_t kind = draw_view(d, &sample->inputs[i]);
+  if (kind == VIEW_KINDS || (kind == EXCHANGED && rank < 2)) return add_leaf(d, sample, i, wanted);
+  if (kind == EXCHANGED) {
     const uint32_t other = (axis + 1) % rank;
     base.shape[axis] = wanted->shape[other], base.shape[other] = wanted->shape[axis];
     axes[axis] = other, axes[other] = axis;
-  } else if (kind == 1) {
+  } else if (kind == STRETCHED) {
     base.shape[axis] = 1;
-  } else if (kind == 2) { /* backwards */
+  } else if (kind == BACKWARDS) {
     starts[axis] = wanted->shape[axis] > 0 ? wanted->shape[axis] - 1 : 0, steps[axis] = -1;
   } else {
     base.shape[axis] = 2 * wanted->shape[axis] + 1, starts[axis] = 1, steps[axis] = wanted->shape[axis] > 0 ? 2 : 1;
   }
   const int32_t leaf = add_leaf(d, sample, i, &base);
   if (leaf < 0) return -1;
-  if (kind != 1 && !(kind == 0 && rank >= 2)) return sliced(d, (uint32_t)leaf, starts, wanted->shape, steps);
-  FuzzNode *node = begin_move(d, kind == 1 ? BURN_OP_expand : BURN_OP_permute, (uint32_t)leaf);
-  if (kind == 1) sample_set_i64s(&node->sample, "shape", wanted->shape, rank);
-  if (kind == 0) sample_set_i64s(&node->sample, "axes", axes, rank);
+  if (kind == BACKWARDS || kind == SECONDS) return sliced(d, (uint32_t)leaf, starts, wanted->shape, steps);
+  FuzzNode *node = begin_move(d, kind == STRETCHED ? BURN_OP_expand : BURN_OP_permute, (uint32_t)leaf);
+  if (kind == STRETCHED) sample_set_i64s(&node->sample, "shape", wanted->shape, rank);
+  if (kind == EXCHANGED) sample_set_i64s(&node->sample, "axes", axes, rank);
   return end_move(d, node);
 }
 
@@ -296,7 +309,7 @@ static int32_t find_input(Drawer *d, const Sample *sample, uint32_t i) {
   if (is_free && draw(d, 4) != 0) v = existing(d, input);
   if (v < 0 && is_free && d->graph->value_count > 0 && draw(d, 3) == 0) v = adapted(d, input);
   if (v >= 0 || d->ended) return v;
-  const bool may_view = is_free && has_room(d, 2, 2, 8 * bytes_of(&input->desc));
+  const bool may_view = has_room(d, 2, 2, 8 * bytes_of(&input->desc));
   return may_view && draw(d, 3) == 0 ? add_viewed_leaf(d, sample, i) : add_leaf(d, sample, i, &input->desc);
 }
 
