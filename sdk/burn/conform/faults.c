@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAULT_SAMPLES = 3, FAULT_SAMPLES_FULL = 12, MOST_ALLOCATIONS = 200 };
+enum { FAULT_SAMPLES = 3, FAULT_SAMPLES_FULL = 12, MOST_ALLOCATIONS = 100000 };
 
 /* What is run with failing allocations: the op, and with autodiff in the stack also the way back. */
 typedef struct Attempt {
