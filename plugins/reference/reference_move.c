@@ -31,12 +31,14 @@ static BurnStatus expand(const ReferenceRun *run) {
   return view(run, 0, steps);
 }
 
-/* Where a slice begins and how it steps through a tensor with these strides. */
-static int64_t slice_steps(const BurnPrimitive *x, const BurnAttr *starts, const BurnAttr *steps, int64_t *out_steps) {
+/* Where a slice of this shape begins and how it steps through a tensor with these strides. A step that is never taken may be of
+ * any size. */
+static int64_t slice_steps(const BurnPrimitive *x, const int64_t *shape, const BurnAttr *starts, const BurnAttr *steps,
+                           int64_t *out_steps) {
   int64_t start = 0;
   for (uint32_t i = 0; i < x->rank; i++) {
     start += starts->value.i64s[i] * x->strides[i];
-    out_steps[i] = steps->value.i64s[i] * x->strides[i];
+    out_steps[i] = shape[i] > 1 ? steps->value.i64s[i] * x->strides[i] : 0;
   }
   return start;
 }
@@ -44,7 +46,7 @@ static int64_t slice_steps(const BurnPrimitive *x, const BurnAttr *starts, const
 static BurnStatus slice(const ReferenceRun *run) {
   const BurnAttrs_slice *attrs = BURN_ATTRS(slice, run->call);
   int64_t steps[BURN_MAX_RANK];
-  const int64_t start = slice_steps(run->call->inputs[0], &attrs->starts, &attrs->steps, steps);
+  const int64_t start = slice_steps(run->call->inputs[0], run->out[0]->shape, &attrs->starts, &attrs->steps, steps);
   return view(run, start, steps);
 }
 
@@ -58,7 +60,7 @@ static BurnStatus slice_assign(const ReferenceRun *run) {
   const BurnAttrs_slice_assign *attrs = BURN_ATTRS(slice_assign, run->call);
   const BurnPrimitive *x = run->call->inputs[0], *values = run->call->inputs[1];
   int64_t steps[BURN_MAX_RANK];
-  const int64_t start = slice_steps(x, &attrs->starts, &attrs->steps, steps);
+  const int64_t start = slice_steps(x, values->shape, &attrs->starts, &attrs->steps, steps);
   copy_all(run->out[0], x);
   for (int64_t i = 0, count = burn_primitive_count(values); i < count; i++) {
     reference_copy(run->out[0], start + reference_place(values, i, steps), values, i);
