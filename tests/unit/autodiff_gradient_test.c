@@ -412,7 +412,7 @@ static void gradients_of_what_cannot_be_are_zero(void **state) {
   BurnTensor *key = burn_tensor_f64(device, x + 3, BURN_SHAPE(1, 1, 2, 2)), *value = burn_clone(key);
   const BurnAttentionOptions causal = {0, 0, true};
   check_finite(burn_attention(burn_clone(query), key, value, NULL, NULL, causal), query, 6, 4, "a hidden row and one of one key");
-  BurnTensor *grid = burn_require_grad(vector((const double[]){INFINITY, 0, NAN, NAN, 0.1, 0.2}, 6));
+  BurnTensor *grid = burn_require_grad(vector((const double[]){(double)INFINITY, 0, (double)NAN, (double)NAN, 0.1, 0.2}, 6));
   BurnTensor *picture = burn_tensor_f64(device, x, BURN_SHAPE(1, 1, 4, 6));
   BurnTensor *positions = burn_reshape(burn_clone(grid), BURN_SHAPE(1, 1, 3, 2));
   check_finite(burn_grid_sample_2d(picture, positions, BURN_GRID_SAMPLE_OPTIONS), grid, 6, 5, "positions outside; rows are equal");
