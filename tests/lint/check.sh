@@ -65,6 +65,7 @@ say "no library or plugin can end the process"
 
 # 5. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
 for source in sdk/examples/*/*.c nn/*.c train/*.c; do
+  case "$source" in *_windows.c) continue ;; esac
   # shellcheck disable=SC2086
   output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes \
     -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \

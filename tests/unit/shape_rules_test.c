@@ -218,7 +218,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
       "matvec: [2,2,3] x [3]: a matrix [.., m, n] needs a vector [.., n] with one axis less")                                  \
   ROW(burn_outer(F(2), F(1, 2)), INVALID_SHAPE, "outer: [2] and [1,2] have different ranks; add axes with burn_unsqueeze")     \
   ROW(burn_outer_dim(F(2), F(2), 1), OUT_OF_RANGE, "outer_dim: dim 1 is outside -1..0 of shape [2]")                           \
-  ROW(burn_lp_norm(F(2), (double)NAN, 0), INVALID_ARGUMENT, "lp_norm: p is NaN")                                                       \
+  ROW(burn_lp_norm(F(2), (double)NAN, 0), INVALID_ARGUMENT, "lp_norm: p is NaN")                                               \
   ROW(burn_max_abs_norm(F(2, 0), 1), INVALID_SHAPE, "max_abs_norm: max_dim: axis 1 of [2,0] is empty")                         \
   ROW(var_mean(F(2), 1), OUT_OF_RANGE, "var_mean: dim 1 is outside -1..0 of shape [2]")                                        \
   ROW(burn_median(F(2, 0), 1), INVALID_SHAPE, "median: axis 1 of [2,0] is empty")                                              \
