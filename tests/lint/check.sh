@@ -14,7 +14,7 @@ cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
 
 # 1. Both compilers, all warnings, as errors.
 for compiler in gcc clang; do
-  if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_CXX_COMPILER=$(cxx_of $compiler) -DBURN_WERROR=ON -DBURN_TESTS=ON &&
+  if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler "-DCMAKE_CXX_COMPILER=$(cxx_of $compiler)" -DBURN_WERROR=ON -DBURN_TESTS=ON &&
     cmake --build "build-$compiler" -j "$jobs"; } >"/tmp/check-$$.log" 2>&1; then
     grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
     rm -f "/tmp/check-$$.log"
