@@ -309,17 +309,27 @@ static bool compare_values(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t 
   return true;
 }
 
+/* Results of such ops are made by cancellation (samples.def), and so are the gradients inside them. */
+static bool cancels(const FuzzGraph *graph) {
+  for (uint32_t n = 0; n < graph->node_count; n++) {
+    const uint32_t tolerance = graph->nodes[n].sample.tolerance;
+    if (tolerance == SAMPLE_SCALED || tolerance == SAMPLE_LOOSE) return true;
+  }
+  return false;
+}
+
 /* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel inside an
- * op, of a weight times a value. */
+ * op, of a weight times a value: times two of them in an op like attention, where saturated scores cancel. */
 static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, BurnDType dtype) {
-  double largest = 0.1;
+  double gradient = 0, leaf = 1;
   for (uint32_t v = 0; v < graph->value_count; v++) {
     const FuzzValue *value = &graph->values[v];
     const bool is_leaf = value->node < 0 && burn_dtype_kind(value->desc.dtype) == BURN_KIND_FLOAT;
-    if (is_leaf) largest = fmax(largest, 0.1 * largest_of(&value->desc, graph->pool + value->data));
-    if (walked->gradients[v]) largest = fmax(largest, largest_of(&value->desc, walked->gradients[v]));
+    if (is_leaf) leaf = fmax(leaf, largest_of(&value->desc, graph->pool + value->data));
+    if (walked->gradients[v]) gradient = fmax(gradient, largest_of(&value->desc, walked->gradients[v]));
   }
-  return (burn_dtype_bytes(dtype) >= 4 ? 1 : 4) * sample_unit(dtype) * largest;
+  const double part = 0.1 * leaf * (cancels(graph) ? leaf : 1);
+  return (burn_dtype_bytes(dtype) >= 4 ? 1 : 4) * sample_unit(dtype) * fmax(gradient, part);
 }
 
 static bool compare_gradients(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t side, const uint8_t *classes,

@@ -50,12 +50,13 @@ static const void *read_tensor(FuzzSession *session, BurnTensor *x, const BurnTe
 
 /* -- inexact results moved by what the op may be wrong -------------------------------------------------------------- */
 
-static BurnTensor *added(BurnDevice *device, BurnTensor *x, const BurnTensorDesc *desc, const void *delta) {
+/* Takes x: x + other or x * other, where the other's values are in host memory. */
+static BurnTensor *combined(BurnDevice *device, uint32_t op, BurnTensor *x, const BurnTensorDesc *desc, const void *other) {
   BurnShape shape = {.rank = desc->rank, .dims = {0}};
   memcpy(shape.dims, desc->shape, desc->rank * sizeof *shape.dims);
-  BurnTensor *const inputs[2] = {x, burn_tensor_from(device, delta, desc->dtype, shape)};
+  BurnTensor *const inputs[2] = {x, burn_tensor_from(device, other, desc->dtype, shape)};
   BurnTensor *out = NULL;
-  burn_op_call(NULL, burn_op_info(BURN_OP_add), inputs, 2, NULL, 0, &out);
+  burn_op_call(NULL, burn_op_info(op), inputs, 2, NULL, 0, &out);
   return out;
 }
 
@@ -92,10 +93,34 @@ static bool move(FuzzSession *session, uint32_t node, uint32_t i) {
     const bool up = sample_mix(session->moves + v, (uint64_t)k) >> 63;
     sample_store(desc->dtype, delta, k, !isfinite(x) || !isfinite(size) ? 0 : up ? size : -size);
   }
-  if (delta) session->handles[v] = added(session->device, session->handles[v], desc, delta);
+  if (delta) session->handles[v] = combined(session->device, BURN_OP_add, session->handles[v], desc, delta);
   free(delta);
   session->run->used = used; /* those values were only for this */
   return true;
+}
+
+/* The sign of a zero that was added up depends on the order: zeros get another one at random. */
+static bool flip_zeros(FuzzSession *session, uint32_t node, uint32_t v) {
+  const BurnTensorDesc *desc = &session->graph->values[v].desc;
+  const size_t used = session->run->used;
+  const void *data = read_tensor(session, burn_clone(session->handles[v]), desc, (int32_t)node);
+  if (!data) return false;
+  const int64_t count = burn_desc_count(desc);
+  char *factors = malloc((size_t)count * burn_dtype_bytes(desc->dtype) + 1);
+  for (int64_t k = 0; factors && k < count; k++) {
+    const bool flips = sample_load(desc->dtype, data, k, NULL) == 0 && sample_mix(session->moves + v, (uint64_t)k) >> 63;
+    sample_store(desc->dtype, factors, k, flips ? -1 : 1);
+  }
+  if (factors) session->handles[v] = combined(session->device, BURN_OP_mul, session->handles[v], desc, factors);
+  free(factors);
+  session->run->used = used;
+  return true;
+}
+
+/* Sums of whole numbers; not on the way to gradients, which a factor would change. */
+static bool has_free_zeros(const FuzzSession *session, uint32_t node, uint32_t v) {
+  return (session->how & FUZZ_MOVE) && !(session->how & FUZZ_WALK) && session->classes[v] == FUZZ_WHOLE &&
+         session->graph->nodes[node].sample.tolerance != SAMPLE_EXACT;
 }
 
 /* Rounding inside an op is as good as rounding of its inputs: where those are ill-conditioned (the variance of equal numbers),
@@ -113,7 +138,7 @@ static BurnTensor *moved_input(FuzzSession *session, BurnTensor *x, uint32_t v, 
     const bool up = sample_mix(session->moves + 100 * node + v, (uint64_t)k) >> 63;
     sample_store(desc->dtype, delta, k, up ? size : -size);
   }
-  if (delta) x = added(session->device, x, desc, delta);
+  if (delta) x = combined(session->device, BURN_OP_add, x, desc, delta);
   free(delta);
   session->run->used = used;
   return x;
@@ -204,6 +229,7 @@ bool fuzz_step(FuzzSession *session, uint32_t n) {
     const BurnStatus status = burn_tensor_status(outputs[i]);
     if (good && status != BURN_OK) good = fail(session, (int32_t)n, status, "failed:");
     if (good && moves(session, n, i)) good = move(session, n, i);
+    if (good && has_free_zeros(session, n, v)) good = flip_zeros(session, n, v);
     const bool reads = session->graph->values[v].watched || (session->how & FUZZ_READ_ALL);
     if (!good || !reads) continue;
     session->run->early[v] = read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
