@@ -266,7 +266,8 @@ static bool run_child(Fuzz *fuzz, double start) {
   if (pid < 0) return false;
   if (pid == 0) {
     child(fuzz);
-    exit(0); /* not _exit: a leak checker may have something to say */
+    if (shared->found) _exit(0); /* nothing was closed */
+    exit(0);                     /* not _exit: a leak checker may have something to say */
   }
   const uint32_t ended = wait_for(fuzz, pid, (double)fuzz->options->patience, start, &outcome);
   const uint64_t end = fuzz->options->first + fuzz->options->count;
