@@ -113,8 +113,8 @@ static int is_strided(const BurnPrimitive *x) {
 static int spoils_result(const Faulty *faulty, const BurnPrimitive *x, int is_donated) {
   if (is(faulty, "add") || is(faulty, "slight")) return 1;
   if (is(faulty, "gift")) return is_donated;
-  if (is(faulty, "strided")) return is_strided(x);
-  return is(faulty, "after") && is_strided(x) && faulty->previous == BURN_OP_cat;
+  if (is(faulty, "strided")) return x && is_strided(x);
+  return is(faulty, "after") && x && is_strided(x) && faulty->previous == BURN_OP_cat;
 }
 
 static void end_process(const Faulty *faulty) {
@@ -126,8 +126,8 @@ static void end_process(const Faulty *faulty) {
 
 static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
   const BurnBackend *next = faulty->layer.next;
-  BurnPrimitive *x = call->inputs[0];
-  const int is_donated = call->donate & 1;
+  BurnPrimitive *x = call->input_count > 0 ? call->inputs[0] : NULL;
+  const int is_donated = x && call->donate & 1;
   static const char *const of_results[] = {"add", "slight", "gift", "strided", "after", "abort", "hang", "exit"};
   if (is(faulty, "write") || (is(faulty, "donated") && is_donated)) write_into(x);
   if (is(faulty, "storage") && is_donated && x != faulty->retained) write_into(x);
