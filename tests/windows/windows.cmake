@@ -5,6 +5,7 @@ set(BURN_TESTS_NOT_ON_WINDOWS
   allocation_failure_test # puts a malloc of its own in place of everybody's, which DLLs do not see; forks
   memory_growth_test      # as above
   conform_test            # burn conform runs its cases in children made by fork
+  fuzz_test               # as above
   commands_test           # pipes and exit statuses of POSIX; the programs_.. tests below run the commands instead
   op_coverage_test        # reads the sources only, which are the same
   parallel_test           # memory shared with children made by fork
