@@ -131,6 +131,15 @@ static void test_ops_of_the_table(void **state) {
   assert_string_equal(burn_op_info(BURN_OP_matmul)->name, "matmul");
 }
 
+/* A layer below that says it succeeded and hands out nothing is a failure with its name, not a crash. */
+static void test_missing_results(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("faulty:op=exp,fault=missing<ndarray>");
+  assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
+  expect_failure(burn_exp(vector(device, 1, 2)), "exp: 'faulty<ndarray>' reports success, but gave no result 0");
+  burn_device_close(device);
+}
+
 static int open_device(void **state) {
   if (setenv("BURN_PLUGIN_PATH", BURN_BUILD_DIR "/tests/broken_plugins", 1) != 0) return 1;
   *state = burn_device_open("ndarray");
@@ -145,6 +154,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernel_or_decomposition), cmocka_unit_test(test_gradients), cmocka_unit_test(test_under_decorators),
       cmocka_unit_test(test_failures),                cmocka_unit_test(test_ops_of_the_table),
+      cmocka_unit_test(test_missing_results),
   };
   return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
 }
