@@ -3,7 +3,7 @@
 # checks their signatures), cross-built as static libraries into FOLDER/prefix. Done once; FOLDER/prefix/complete says so.
 #
 # BURN_WINDOWS_DEPS: a folder to take instead of the network. Either an installed prefix (it has lib/pkgconfig) or the unpacked
-# sources, in folders called cjson*, msgpack-c* and cmocka*.
+# sources, in folders called cjson*, msgpack-c* and cmocka*. Exit status 75: they cannot be had here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -44,8 +44,9 @@ ${VERSION_CODENAME:-bookworm} main" >"$folder/sources.list"
   # shellcheck disable=SC2086
   if ! { apt_get update && cd "$folder/sources" && apt_get source $packages; }; then
     tail -n 5 "$folder/fetch.log" >&2
-    die "cannot fetch the sources of $packages. Without a network, run on another machine: apt-get source $packages; copy the \
+    say "cannot fetch the sources of $packages. Without a network, run on another machine: apt-get source $packages; copy the \
 folders here, then: BURN_WINDOWS_DEPS=folder ./dev test-windows"
+    exit 75 # nothing is wrong with the code
   fi
   rm -rf "$folder/lists" "$folder/cache"
 }
