@@ -256,7 +256,7 @@ static void folder_remove(const char *path) {
     }
     closedir(folder);
   }
-  remove(path);
+  if (rmdir(path) != 0) remove(path); /* on Windows remove is for files only */
 }
 
 static const char *file_in(const Folder *folder, const char *name) {

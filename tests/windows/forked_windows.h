@@ -38,7 +38,7 @@ BURN_UNUSED static void forked(void (*body)(void *context), void *context) {
   const struct {
     const char *name;
     int value;
-  } variables[] = {{FORKED_CALL, ++calls}, {FORKED_PIPE, ends[1]}, {FORKED_PARENT, _getpid()}};
+  } variables[] = {{FORKED_CALL, ++calls}, {FORKED_PIPE, ends[1]}, {FORKED_SEED, (int)posix_seed()}};
   for (int i = 0; i < 3; i++) {
     (void)snprintf(number, sizeof number, "%d", variables[i].value);
     (void)_putenv_s(variables[i].name, number);

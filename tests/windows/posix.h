@@ -5,6 +5,7 @@
 #ifndef BURN_TESTS_POSIX_H
 #define BURN_TESTS_POSIX_H
 
+#define _CRT_RAND_S /* rand_s */
 #include <direct.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set in a child: the number of the call of forked() that it is for, and its parent. */
+/* Set in a child: the number of the call of forked() that it is for, and what its parent's names of folders are made of. */
 #define FORKED_CALL "BURN_TEST_FORKED_CALL"
-#define FORKED_PARENT "BURN_TEST_FORKED_PARENT"
+#define FORKED_SEED "BURN_TEST_FORKED_SEED"
 
 __attribute__((unused)) static int setenv(const char *name, const char *value, int replace) {
   return replace || !getenv(name) ? _putenv_s(name, value) : 0;
@@ -33,13 +34,21 @@ __attribute__((unused)) static int pread(int file, void *bytes, size_t count, lo
   return _lseek(file, offset, SEEK_SET) == offset ? _read(file, bytes, (unsigned)count) : -1;
 }
 
-/* The number of the process and of the call in place of XXXXXX. */
+/* Random, the same in a process and its children. */
+__attribute__((unused)) static unsigned posix_seed(void) {
+  static unsigned seed;
+  const char *text = getenv(FORKED_SEED);
+  if (seed == 0 && text) seed = (unsigned)strtoll(text, NULL, 10);
+  while (seed == 0 && rand_s(&seed) == 0) continue;
+  return seed;
+}
+
+/* Six letters from the seed and the number of the call in place of XXXXXX. */
 __attribute__((unused)) static char *mkdtemp(char *name) {
   static unsigned calls;
-  const char *parent = getenv(FORKED_PARENT);
-  const unsigned process = parent ? (unsigned)strtoul(parent, NULL, 10) : (unsigned)_getpid();
+  unsigned number = posix_seed() + calls++ * 2654435761u;
   char *end = name + strlen(name) - 6;
-  (void)snprintf(end, 7, "%06x", (process * 256 + calls++) & 0xffffff);
+  for (int i = 0; i < 6; i++, number >>= 5) end[i] = "abcdefghijklmnopqrstuvwxyz234567"[number & 31];
   return posix_mkdir(name) == 0 ? name : NULL;
 }
 

@@ -29,8 +29,6 @@ function(burn_add_windows_tests)
   target_link_libraries(test_plugin_lacking PRIVATE absent burn_plugin_api burn_options m)
   target_compile_definitions(test_plugin_lacking PRIVATE PLUGIN_NAME="lacking")
   add_dependencies(windows_plugins_test test_plugin_lacking)
-  # Hundreds of thousands of tiny jobs: waking the second thread for each takes a minute under wine when the processors are busy.
-  set_tests_properties(autodiff_gradient_test PROPERTIES ENVIRONMENT BURN_THREADS=1)
   add_test(NAME windows_dlls COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/windows/check_dlls.sh ${CMAKE_OBJDUMP} ${CMAKE_BINARY_DIR})
   foreach(command doctor backends ops version)
     add_test(NAME programs_burn_${command} COMMAND burn_command ${command})
