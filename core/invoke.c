@@ -56,7 +56,7 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
   return BURN_OK;
 }
 
-static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   const BurnBackend *backend = &instance->backend;
   char why[256];
   why[0] = '\0'; /* not the whole buffer: every op passes here */
@@ -73,6 +73,23 @@ static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info,
   if (info->is_composite) return burn__decompose(backend, call);
   return BURN_FAIL(UNIMPLEMENTED, "%s: backend '%s' has no kernel for it%s%s, and it has no decomposition", info->name,
                    backend->name, why[0] ? ": " : "", why);
+}
+
+/* A plugin that says it succeeded and left output i empty: what else it made goes. */
+static BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call, uint32_t i) {
+  for (uint32_t k = 0; k < call->output_count; k++) {
+    if (call->outputs[k]) backend->release(backend->self, call->outputs[k]);
+    call->outputs[k] = NULL;
+  }
+  return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no result %u", info->name, backend->name, i);
+}
+
+static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+  const BurnStatus status = route(instance, info, call);
+  for (uint32_t i = 0; status == BURN_OK && i < call->output_count; i++) {
+    if (!call->outputs[i]) return no_result(&instance->backend, info, call, i);
+  }
+  return status;
 }
 
 /* The slow door: something is missing in the call. */

@@ -271,16 +271,6 @@ static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32
   return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", op);
 }
 
-/* A plugin that says it succeeded and left output i empty: what else it made goes. */
-static BurnStatus no_result(BurnDevice *device, uint32_t op, uint32_t i, BurnPrimitive **outputs, uint32_t output_count) {
-  const BurnBackend *backend = &device->top->backend;
-  for (uint32_t k = 0; k < output_count; k++) {
-    if (outputs[k]) backend->release(backend->self, outputs[k]);
-    outputs[k] = NULL;
-  }
-  return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no result %u", burn__op_name(op), burn_device_name(device), i);
-}
-
 /* Runs the call on primitives; outputs are set only on success. */
 static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                       uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
@@ -305,9 +295,6 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
     if (!known) status = check_storable(device, descs[i].dtype, burn__op_name(op));
   }
   if (status == BURN_OK) status = burn__invoke(&device->top->backend, &call);
-  for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
-    if (!outputs[i]) status = no_result(device, op, i, outputs, output_count);
-  }
   if (primitives != few) free(primitives);
   return status;
 }

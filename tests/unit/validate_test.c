@@ -44,7 +44,7 @@ static const struct {
     {"", "dtype", false, "'promises': result 0 is f64, not f32"},
     {"", "owner", false, "'promises': result 0 carries the owner number "},
     {"", "small", false, "'promises': result 0 has a header of 8 bytes, 64 are needed"},
-    {"", "missing", false, "'promises': result 0 is missing although the call succeeded"},
+    {"", "missing", false, "'faulty' reports success, but gave no result 0"},
     {":ownership=false", "stored", false, "'promises': the call failed but stored result 0"},
     {"", "strides", false, "'promises': result 0: what lies at the address of element 1 is not what read() gives"},
     {"", "before", false, "'promises': result 0 has strides that reach 2 elements before the start of its buffer"},
