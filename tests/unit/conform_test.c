@@ -1,52 +1,13 @@
 /* conform_test.c - the burn conform command: right stacks pass with thousands of cases, and every fault of the wrong layer is
  * found, in the right check and op, with a reason that names it. */
 #define _POSIX_C_SOURCE 200809L
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "burn_command.h"
 
-#include <cmocka.h>
-
-#include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-
-static const char burn[] = BURN_BUILD_DIR "/bin/burn";
-/* The composite ops of the yardstick are decompositions, its loops those without vectors. */
-static const char yardstick[] = "ndarray:primitives=true,isa=baseline,gemm=builtin";
-
-/* Runs burn conform with --json; its document, and its exit status. The caller deletes the document. */
+/* burn conform with --json, against the reference. */
 static cJSON *conform(const char *arguments, int *exit_status) {
   char command[1024];
-  snprintf(command, sizeof command, "'%s' conform %s --against '%s' --json 2>/dev/null", burn, arguments, yardstick);
-  FILE *pipe = popen(command, "r");
-  assert_non_null(pipe);
-  size_t capacity = 1 << 22, used = 0;
-  char *text = malloc(capacity);
-  assert_non_null(text);
-  for (size_t got; used + 1 < capacity && (got = fread(text + used, 1, capacity - 1 - used, pipe)) > 0;) used += got;
-  text[used] = '\0';
-  const int status = pclose(pipe);
-  *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  cJSON *root = cJSON_Parse(text);
-  if (!root) fail_msg("no JSON from %s: %.300s", command, text);
-  free(text);
-  return root;
-}
-
-static int number(const cJSON *object, const char *name) {
-  const cJSON *item = cJSON_GetObjectItem(object, name);
-  assert_true(cJSON_IsNumber(item));
-  return item->valueint;
-}
-
-static const char *text_of(const cJSON *object, const char *name) {
-  const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
-  assert_non_null(text);
-  return text;
+  snprintf(command, sizeof command, "'%s' conform %s --json 2>/dev/null", burn, arguments);
+  return run_json(command, exit_status);
 }
 
 static void expect_pass(const char *arguments, int least_cases) {

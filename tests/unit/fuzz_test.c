@@ -1,51 +1,15 @@
 /* fuzz_test.c - burn conform --fuzz: right stacks agree on random graphs, every fault of the faulty layer is found, and what is
  * found comes as a small program that fails on the wrong stack and passes on the right one. */
 #define _POSIX_C_SOURCE 200809L
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "burn_command.h"
 
-#include <cmocka.h>
-
-#include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-
-static const char burn[] = BURN_BUILD_DIR "/bin/burn";
 static const char plugins[] = BURN_BUILD_DIR "/tests/broken_plugins";
 
 static cJSON *fuzz(const char *arguments, int *exit_status) {
   char command[1024];
   snprintf(command, sizeof command, "BURN_PLUGIN_PATH='%s' '%s' conform --json --fuzz %s 2>/dev/null", plugins, burn,
            arguments);
-  FILE *pipe = popen(command, "r");
-  assert_non_null(pipe);
-  size_t capacity = 1 << 21, used = 0;
-  char *text = malloc(capacity);
-  assert_non_null(text);
-  for (size_t got; used + 1 < capacity && (got = fread(text + used, 1, capacity - 1 - used, pipe)) > 0;) used += got;
-  text[used] = '\0';
-  const int status = pclose(pipe);
-  *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  cJSON *root = cJSON_Parse(text);
-  if (!root) fail_msg("no JSON from %s: %.300s", command, text);
-  free(text);
-  return root;
-}
-
-static int number(const cJSON *object, const char *name) {
-  const cJSON *item = cJSON_GetObjectItem(object, name);
-  assert_true(cJSON_IsNumber(item));
-  return item->valueint;
-}
-
-static const char *text_of(const cJSON *object, const char *name) {
-  const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
-  assert_non_null(text);
-  return text;
+  return run_json(command, exit_status);
 }
 
 /* -- right stacks --------------------------------------------------------------------------------------------------- */
