@@ -18,8 +18,8 @@ typedef struct Validate {
   bool finite, promises, ownership, determinism, warn;
   char save[512]; /* folder; empty: save nothing */
   char name[64];
-  atomic_uint running;        /* calls inside submit now */
-  atomic_ullong activity;     /* calls of any function that changes what is alive */
+  atomic_uint running;        /* calls under way of functions that change what is alive */
+  atomic_ullong activity;     /* such calls so far */
   atomic_uint saved;          /* calls saved so far */
   atomic_bool warned[WARNED_SLOTS]; /* by op number */
 } Validate;

@@ -62,11 +62,19 @@ static int64_t count_alive(const Validate *validate) {
   return alive;
 }
 
-/* Nothing may be left of a rehearsal, nor too much be gone. Only one thread can tell. */
+/* Whatever changes what is alive does so between these two. */
+static void enter(Validate *validate) {
+  atomic_fetch_add(&validate->running, 1u); /* first: who has read `activity` before the next line sees this */
+  atomic_fetch_add(&validate->activity, 1u);
+}
+static void leave(Validate *validate) { atomic_fetch_sub(&validate->running, 1u); }
+
+/* Nothing may be left of a rehearsal, nor too much be gone. Only one thread can tell: no other was inside when the rehearsal
+ * began (else before is -1), and none has come since. */
 static void check_count(Check *check, int64_t before, unsigned long long activity) {
   Validate *validate = check->validate;
   const int64_t after = before < 0 ? -1 : count_alive(validate);
-  const bool alone = atomic_load(&validate->running) == 1 && atomic_load(&validate->activity) == activity;
+  const bool alone = atomic_load(&validate->activity) == activity;
   if (before < 0 || after < 0 || !alone || after == before || !validate->ownership) return;
   validate_broken(check, "ownership", BURN_STATUS_INTERNAL,
                   after > before ? "%lld tensors stay alive after its results were released"
@@ -77,7 +85,8 @@ static void check_count(Check *check, int64_t before, unsigned long long activit
 static BurnStatus rehearse(Check *check, BurnPrimitive **held, int how) {
   Validate *validate = check->validate;
   const unsigned long long activity = atomic_load(&validate->activity);
-  const int64_t alive = count_alive(validate);
+  const bool alone = atomic_load(&validate->running) == 1;
+  const int64_t alive = alone ? count_alive(validate) : -1;
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   BurnOpCall call = *check->call;
   call.outputs = outputs;
@@ -179,10 +188,9 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
   if (!check.before) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory for a check");
   memset(check.before, 0, (size_t)bytes);
   if (validate->determinism) call.flags |= BURN_CALL_DETERMINISTIC;
-  atomic_fetch_add(&validate->running, 1u);
-  atomic_fetch_add(&validate->activity, 1u);
+  enter(validate);
   const BurnStatus status = examine(&check);
-  atomic_fetch_sub(&validate->running, 1u);
+  leave(validate);
   for (uint32_t i = 0; i < call.input_count; i++) validate_forget(validate, &check.before[i]);
   for (uint32_t i = 0; i < BURN_MAX_OUTPUTS; i++) {
     validate_forget(validate, &check.rehearsed[i]);
@@ -195,16 +203,20 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
 /* -- the rest of the table: counted, else passed on -------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
-  atomic_fetch_add(&((Validate *)self)->activity, 1u);
-  return burn_layer_create(self, desc, data, out);
+  enter(self);
+  const BurnStatus status = burn_layer_create(self, desc, data, out);
+  leave(self);
+  return status;
 }
 static void BURN_CALL validate_retain(void *self, BurnPrimitive *x) {
-  atomic_fetch_add(&((Validate *)self)->activity, 1u);
+  enter(self);
   burn_layer_retain(self, x);
+  leave(self);
 }
 static void BURN_CALL validate_release(void *self, BurnPrimitive *x) {
-  atomic_fetch_add(&((Validate *)self)->activity, 1u);
+  enter(self);
   burn_layer_release(self, x);
+  leave(self);
 }
 
 static void BURN_CALL validate_close(void *self) {
