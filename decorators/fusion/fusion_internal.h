@@ -1,0 +1,253 @@
+/* fusion_internal.h - the objects of the fusion layer and the functions its files share.
+ *
+ * A call is not run but recorded in the queue of the calling thread; its results are tensors without contents. When somebody
+ * needs contents, the queue is flushed: the recorded stream is looked up among the plans made before, or a plan is made, and
+ * the plan's launches run on the layer below. A launch is one call, or one kernel for several (burn/plugin/fused.h).
+ *
+ * In a queue, tensors are slots: numbers in order of appearance. So the second step of a training loop records the same numbers as
+ * the first, and its plan is found by comparing words.
+ *
+ * Threads: a queue is touched under its mutex only, and no second mutex of a queue is ever taken while one is held. A tensor's `inner`
+ * and `failure` are written by the flush that computes it, before its `queue` becomes NULL (release); everybody else looks at them
+ * after having seen NULL there (acquire). */
+#ifndef BURN_FUSION_INTERNAL_H
+#define BURN_FUSION_INTERNAL_H
+
+#include <burn/plugin/fused.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct FusionLayer FusionLayer;
+typedef struct FusionQueue FusionQueue;
+
+/* Why a tensor has no contents: shared by everything computed from it. */
+typedef struct FusionFailure {
+  _Atomic uint32_t references;
+  uint32_t code; /* BURN_STATUS_* */
+  uint64_t bytes; /* of the allocation; 0 for the one that is part of the layer */
+  char message[512];
+} FusionFailure;
+
+/* What the layer hands out. */
+typedef struct FusionTensor {
+  BurnPrimitive header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor */
+  _Atomic uint32_t references;
+  uint32_t reserved;
+  _Atomic uint64_t mark;         /* serial of a recording << FUSION_SLOT_BITS | its slot there */
+  _Atomic(FusionQueue *) queue;  /* that will compute it; NULL: it is there, or has failed */
+  BurnPrimitive *inner;          /* one reference to the contents below; NULL if it failed */
+  FusionFailure *failure;        /* one reference */
+  BurnTensorDesc desc;           /* header.shape points here */
+} FusionTensor;
+
+enum { FUSION_SLOT_BITS = 24, FUSION_QUEUES = 32 };
+
+static inline FusionTensor *fusion_tensor(BurnPrimitive *x) { return (FusionTensor *)(void *)x; }
+
+/* An array that grows. */
+typedef struct FusionList {
+  void *items;
+  uint32_t count, capacity;
+} FusionList;
+
+/* A recorded call. Its outputs are the slots first_output, first_output + 1, .. */
+typedef struct FusionOp {
+  uint32_t op, flags;
+  uint32_t input_count, output_count, attr_count;
+  uint32_t first_input; /* in queue->slots */
+  uint32_t first_output;
+  uint32_t reserved;
+  const BurnAttr *attrs; /* in the queue's arena */
+} FusionOp;
+
+#define FUSION_NONE UINT32_MAX /* the slot of an absent input; the producer of a tensor that was there before; no group */
+
+/* A slot. inner, failure and dead are for the flush. */
+typedef struct FusionValue {
+  FusionTensor *tensor; /* one reference */
+  BurnPrimitive *inner; /* owned where dead or produced here; else borrowed from the tensor */
+  FusionFailure *failure; /* likewise */
+  uint32_t producer;    /* number of the op, or FUSION_NONE */
+  uint32_t dead;        /* 1: nobody outside the queue holds the tensor */
+} FusionValue;
+
+/* Memory of attributes: blocks that stay, and are used again after each flush. */
+typedef struct FusionArena {
+  struct FusionBlock *first, *current;
+  uint64_t used; /* of the current block */
+} FusionArena;
+
+struct FusionQueue {
+  pthread_mutex_t mutex;
+  FusionLayer *layer;
+  uint64_t serial;    /* of this recording; unique in the layer */
+  FusionList ops;     /* FusionOp */
+  FusionList slots;   /* uint32_t: inputs of all ops */
+  FusionList values;  /* FusionValue */
+  FusionList key;     /* uint32_t: what a plan depends on, see fusion_queue.c */
+  FusionArena arena;
+  uint64_t bytes;     /* of all values */
+  uint32_t window;    /* hash of the last four ops */
+  bool cut;           /* flush before the next op */
+};
+
+/* Some ops that run as one: a call below, or several, or one kernel. Arrays lie in the plan's words. */
+typedef struct FusionLaunch {
+  BurnFusedKernel *kernel; /* NULL: each op is a call of its own */
+  uint64_t last_use;       /* bit i: input i is read here for the last time, and stands once among the inputs */
+  uint32_t op_count, ops;          /* numbers in the queue, in program order */
+  uint32_t input_count, inputs;    /* slots */
+  uint32_t output_count, outputs;  /* slots that leave the kernel */
+  uint32_t release_count, releases; /* slots that nobody reads afterwards */
+} FusionLaunch;
+
+typedef struct FusionPlan {
+  _Atomic uint32_t references;
+  uint32_t key_count;
+  uint64_t hash, used; /* used: time stamp for the cache */
+  uint32_t *key;
+  FusionList launches; /* FusionLaunch */
+  FusionList words;    /* uint32_t */
+  struct FusionPlan *next; /* in its bucket */
+} FusionPlan;
+
+enum { FUSION_BUCKETS = 256 };
+
+typedef struct FusionCache {
+  pthread_mutex_t mutex;
+  FusionPlan *buckets[FUSION_BUCKETS];
+  uint32_t count, limit;
+  uint64_t clock;
+} FusionCache;
+
+/* Counts for the log. */
+typedef struct FusionStatistics {
+  _Atomic uint64_t ops, flushes, plans, calls, kernels, fused_ops, dead_ops;
+} FusionStatistics;
+
+struct FusionLayer {
+  const BurnHost *host;
+  const BurnBackend *next;
+  const BurnFusedInterface *fused; /* NULL: the layer below runs no bodies; calls are queued all the same */
+  void *fused_self;
+  uint32_t owner;
+  uint32_t max_ops;   /* option max_ops */
+  uint64_t max_bytes; /* option max_bytes */
+  bool log;           /* BURN_FUSION_LOG=1 or option log=true */
+  char name[64];
+  _Atomic uint64_t serial;
+  _Atomic(FusionFailure *) unreported; /* the first failure since the last sync */
+  FusionFailure out_of_memory;         /* for when there is no memory to say so */
+  FusionCache cache;
+  FusionStatistics statistics;
+  uint32_t traits[BURN_OP_LIMIT];
+  FusionQueue queues[FUSION_QUEUES];
+};
+
+/* -- fusion_plugin.c ------------------------------------------------------------------------------------------------ */
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 5, 6)))
+#endif
+BurnStatus
+burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
+#define FUSION_FAIL(layer, CODE, ...) burn__fusion_fail(layer, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+
+const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op);
+
+/* -- fusion_memory.c ------------------------------------------------------------------------------------------------ */
+
+/* Makes room for `more` items beyond count; false without memory. */
+bool burn__fusion_list_reserve(const FusionLayer *layer, FusionList *list, uint32_t more, size_t item_bytes);
+void burn__fusion_list_free(const FusionLayer *layer, FusionList *list, size_t item_bytes);
+
+/* Memory until the next reset, aligned for any attribute; NULL without memory. */
+void *burn__fusion_arena_take(const FusionLayer *layer, FusionArena *arena, uint64_t bytes);
+void burn__fusion_arena_reset(FusionArena *arena);
+void burn__fusion_arena_free(const FusionLayer *layer, FusionArena *arena);
+
+/* -- fusion_tensor.c ------------------------------------------------------------------------------------------------ */
+
+/* A tensor with one reference and neither contents nor queue; NULL without memory. */
+FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *desc);
+/* A failed status of a copy of which is kept, with the op's name in front unless it is there; never NULL. */
+FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, uint32_t op);
+FusionFailure *burn__fusion_failure_retain(FusionFailure *failure);
+void burn__fusion_failure_release(const FusionLayer *layer, FusionFailure *failure); /* takes NULL */
+/* BURN_OK for NULL, else a fresh status with its message. */
+BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFailure *failure);
+/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this layer. */
+BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what);
+/* Has the tensor computed if it is not yet; its failure if it has one. */
+BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x);
+
+BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+BurnStatus BURN_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_CALL burn__fusion_retain(void *self, BurnPrimitive *x);
+void BURN_CALL burn__fusion_release(void *self, BurnPrimitive *x);
+BurnPrimitive *BURN_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x);
+BurnStatus BURN_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
+
+/* -- fusion_queue.c ------------------------------------------------------------------------------------------------- */
+
+void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue);
+void burn__fusion_queue_close(FusionQueue *queue);
+/* Runs all that is recorded. */
+void burn__fusion_flush(FusionQueue *queue);
+void burn__fusion_flush_all(FusionLayer *layer);
+/* The same with the mutex held by the caller. fusion_run.c */
+void burn__fusion_flush_locked(FusionQueue *queue);
+/* Forgets everything recorded, after its values have been settled. */
+void burn__fusion_queue_reset(FusionQueue *queue);
+BurnStatus BURN_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
+
+static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
+static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
+static inline uint32_t *fusion_slots(const FusionQueue *queue) { return (uint32_t *)queue->slots.items; }
+
+/* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------------------------------ */
+
+/* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
+FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
+void burn__fusion_plan_release(const FusionLayer *layer, FusionPlan *plan); /* takes NULL */
+
+static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) { return (const FusionLaunch *)plan->launches.items; }
+static inline const uint32_t *fusion_words(const FusionPlan *plan, uint32_t first) {
+  return (const uint32_t *)plan->words.items + first;
+}
+
+/* Which ops form a body: the values that enter, leave, and stay inside. Arrays of the caller. */
+typedef struct FusionBody {
+  const FusionQueue *queue;
+  const uint32_t *ops; /* numbers in the queue, in program order */
+  uint32_t op_count;
+  uint32_t *inputs, input_count;   /* slots; room for one per input of all ops */
+  uint32_t *outputs, output_count; /* slots; room for one per op */
+} FusionBody;
+
+/* Has the layer below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op; a failure if
+ * there is no memory. */
+BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes);
+/* BURN_FUSED_*: the part that a recorded op may play. */
+uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op);
+
+/* -- fusion_cache.c ------------------------------------------------------------------------------------------------- */
+
+void burn__fusion_cache_open(FusionCache *cache, uint32_t limit);
+void burn__fusion_cache_close(const FusionLayer *layer, FusionCache *cache);
+/* Forgets all plans. */
+void burn__fusion_cache_clear(const FusionLayer *layer, FusionCache *cache);
+/* The plan for the queue's key, made if there is none yet, with one reference; NULL without memory. */
+FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue);
+
+/* -- fusion_log.c --------------------------------------------------------------------------------------------------- */
+
+void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan);
+/* Why ops that would form a group stay apart. */
+void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const char *why);
+void burn__fusion_log_totals(FusionLayer *layer);
+
+#endif

@@ -1,0 +1,55 @@
+/* fusion_log.c - what BURN_FUSION_LOG=1 shows, on stderr: every new plan with its launches, why ops stayed apart, and totals. */
+#include "fusion_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void print_desc(const BurnTensorDesc *desc) {
+  fprintf(stderr, "%s[", burn_dtype_name(desc->dtype));
+  for (uint32_t i = 0; i < desc->rank; i++) fprintf(stderr, i ? ",%" PRId64 : "%" PRId64, desc->shape[i]);
+  fputc(']', stderr);
+}
+
+static void print_ops(const FusionLayer *layer, const FusionQueue *queue, const uint32_t *ops, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    fprintf(stderr, "%s%s", i ? " " : "", burn__fusion_op_name(layer, fusion_ops(queue)[ops[i]].op));
+}
+
+static void print_launch(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const uint32_t *ops = fusion_words(plan, launch->ops), *outputs = fusion_words(plan, launch->outputs);
+  char text[256] = "";
+  fprintf(stderr, "fusion:   %s ", launch->kernel ? "kernel" : "call  ");
+  print_ops(layer, queue, ops, launch->op_count);
+  fputs(" -> ", stderr);
+  for (uint32_t i = 0; i < launch->output_count; i++) {
+    if (i > 0) fputs(", ", stderr);
+    print_desc(&fusion_values(queue)[outputs[i]].tensor->desc);
+  }
+  if (launch->kernel) layer->fused->describe(layer->fused_self, launch->kernel, text, sizeof text);
+  fprintf(stderr, "%s%s%s\n", text[0] ? "  (" : "", text, text[0] ? ")" : "");
+}
+
+void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan) {
+  uint32_t run = 0;
+  for (uint32_t i = 0; i < plan->launches.count; i++) run += fusion_launches(plan)[i].op_count;
+  fprintf(stderr, "fusion: new plan: %u ops in, %u launches out, %u ops whose results nobody wants\n", queue->ops.count,
+          plan->launches.count, queue->ops.count - run);
+  for (uint32_t i = 0; i < plan->launches.count; i++) print_launch(layer, queue, plan, &fusion_launches(plan)[i]);
+}
+
+void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const char *why) {
+  fputs("fusion:   apart: ", stderr);
+  print_ops(layer, body->queue, body->ops, body->op_count);
+  fprintf(stderr, ": %s\n", why);
+}
+
+static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
+
+void burn__fusion_log_totals(FusionLayer *layer) {
+  FusionStatistics *s = &layer->statistics;
+  fprintf(stderr,
+          "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64 " of them, %" PRIu64
+          " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
+          count(&s->ops), count(&s->flushes), count(&s->kernels), count(&s->fused_ops), count(&s->calls), count(&s->dead_ops),
+          count(&s->plans));
+}

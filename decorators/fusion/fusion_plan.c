@@ -1,0 +1,402 @@
+/* fusion_plan.c - which ops run together, and in which order.
+ *
+ * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes suit, the body
+ * stays within the backend's limits, and nothing lies between: no third group that needs the one and is needed by the other. Groups
+ * with reductions have one axis along which all of them reduce. Then bodies are compiled; where the backend refuses one, its
+ * ops are taken apart (first the reductions, then all) and the grouping is done again. Results that nobody wants are not
+ * computed. Groups run in the order in which their last ops were recorded, or earlier where another one needs them. */
+#include "fusion_internal.h"
+
+#include <string.h>
+
+typedef struct Group {
+  const BurnTensorDesc *shape; /* of the loop */
+  uint32_t op_count;
+  uint32_t input_slots;        /* at most, for the limit */
+  int32_t reduce_axis;         /* -1: no reduction */
+  bool fusable;
+} Group;
+
+/* All arrays have an entry per op; a group is named by its first op. */
+typedef struct Planner {
+  FusionQueue *queue;
+  FusionLayer *layer;
+  FusionPlan *plan;
+  uint32_t op_count, row_words;
+  uint8_t *role;       /* BURN_FUSED_* */
+  uint8_t *needed;     /* of ops */
+  uint8_t *emitted;    /* of groups */
+  uint32_t *group_of;  /* of ops */
+  uint32_t *last_use;  /* of slots: number of the launch that reads it last, + 1; FUSION_NONE for none */
+  Group *groups;
+  uint64_t *before;    /* [group][row_words]: bits of the groups that it needs, directly or not */
+  uint32_t *scratch;   /* room for ops, inputs and outputs of one body */
+  void *memory;
+  uint64_t bytes;
+} Planner;
+
+static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) { return &fusion_values(p->queue)[slot].tensor->desc; }
+static const FusionOp *op_at(const Planner *p, uint32_t i) { return &fusion_ops(p->queue)[i]; }
+static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_slots(p->queue) + op->first_input; }
+static uint64_t *row(const Planner *p, uint32_t group) { return p->before + (uint64_t)group * p->row_words; }
+static bool has(const Planner *p, uint32_t group, uint32_t other) { return row(p, group)[other / 64u] >> other % 64u & 1u; }
+
+/* The group that makes a slot, or FUSION_NONE. */
+static uint32_t maker(const Planner *p, uint32_t slot) {
+  if (slot == FUSION_NONE) return FUSION_NONE;
+  const uint32_t producer = fusion_values(p->queue)[slot].producer;
+  return producer == FUSION_NONE ? FUSION_NONE : p->group_of[producer];
+}
+
+/* -- which ops are needed ----------------------------------------------------------------------------------------------- */
+
+static void find_needed(Planner *p) {
+  for (uint32_t i = p->op_count; i-- > 0;) {
+    const FusionOp *op = op_at(p, i);
+    for (uint32_t k = 0; k < op->output_count; k++) p->needed[i] |= !fusion_values(p->queue)[op->first_output + k].dead;
+    if (!p->needed[i]) continue;
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      const uint32_t slot = inputs_of(p, op)[k];
+      if (slot != FUSION_NONE && fusion_values(p->queue)[slot].producer != FUSION_NONE)
+        p->needed[fusion_values(p->queue)[slot].producer] = 1;
+    }
+  }
+}
+
+/* -- groups --------------------------------------------------------------------------------------------------------------- */
+
+static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
+  return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
+}
+
+/* The axis along which `whole` becomes `part`, or -1 if that is not all the difference. */
+static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
+  int32_t axis = -1;
+  if (whole->rank != part->rank) return -1;
+  for (uint32_t i = 0; i < whole->rank; i++) {
+    if (whole->shape[i] == part->shape[i]) continue;
+    if (part->shape[i] != 1 || axis >= 0) return -1;
+    axis = (int32_t)i;
+  }
+  return axis;
+}
+
+/* The group of one op. */
+static void start_group(Planner *p, uint32_t i) {
+  const FusionOp *op = op_at(p, i);
+  Group *group = &p->groups[i];
+  p->group_of[i] = i;
+  *group = (Group){.shape = op->output_count ? desc_of(p, op->first_output) : NULL,
+                   .op_count = 1,
+                   .input_slots = op->input_count,
+                   .reduce_axis = -1,
+                   .fusable = p->role[i] != BURN_FUSED_NO};
+  memset(row(p, i), 0, p->row_words * sizeof(uint64_t));
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    const uint32_t from = maker(p, inputs_of(p, op)[k]);
+    if (from == FUSION_NONE) continue;
+    row(p, i)[from / 64u] |= UINT64_C(1) << from % 64u;
+    for (uint32_t w = 0; w < p->row_words; w++) row(p, i)[w] |= row(p, from)[w];
+  }
+  if (p->role[i] != BURN_FUSED_REDUCE) return;
+  group->shape = desc_of(p, inputs_of(p, op)[0]);
+  group->reduce_axis = reduced_axis(group->shape, desc_of(p, op->first_output));
+  group->fusable = group->reduce_axis >= 0;
+}
+
+/* The shape of the loop of both groups together, or NULL if they do not suit. */
+static const BurnTensorDesc *common_shape(const Group *a, const Group *b) {
+  if (a->reduce_axis >= 0 && b->reduce_axis >= 0 && a->reduce_axis != b->reduce_axis) return NULL;
+  if (same_shape(a->shape, b->shape)) return a->shape;
+  if (a->reduce_axis >= 0 && reduced_axis(a->shape, b->shape) == a->reduce_axis && b->reduce_axis < 0) return a->shape;
+  if (b->reduce_axis >= 0 && reduced_axis(b->shape, a->shape) == b->reduce_axis && a->reduce_axis < 0) return b->shape;
+  return NULL;
+}
+
+/* Does a third group need the one and is needed by the other? */
+static bool something_between(const Planner *p, uint32_t a, uint32_t b) {
+  for (uint32_t x = 0; x < p->op_count; x++) {
+    if (x == a || x == b || !p->needed[x] || p->group_of[x] != x) continue;
+    if ((has(p, b, x) && has(p, x, a)) || (has(p, a, x) && has(p, x, b))) return true;
+  }
+  return false;
+}
+
+static bool may_merge(const Planner *p, uint32_t a, uint32_t b) {
+  const Group *one = &p->groups[a], *other = &p->groups[b];
+  if (a == b || !one->fusable || !other->fusable) return false;
+  if (one->op_count + other->op_count > p->layer->fused->max_steps) return false;
+  if (one->input_slots + other->input_slots > p->layer->fused->max_inputs * 2u) return false;
+  return common_shape(one, other) && !something_between(p, a, b);
+}
+
+/* The groups become one, named a. */
+static void merge(Planner *p, uint32_t a, uint32_t b) {
+  Group *one = &p->groups[a];
+  const Group *other = &p->groups[b];
+  one->shape = common_shape(one, other);
+  if (one->reduce_axis < 0) one->reduce_axis = other->reduce_axis;
+  one->op_count += other->op_count;
+  one->input_slots += other->input_slots;
+  for (uint32_t w = 0; w < p->row_words; w++) row(p, a)[w] |= row(p, b)[w];
+  row(p, a)[a / 64u] &= ~(UINT64_C(1) << a % 64u);
+  row(p, a)[b / 64u] &= ~(UINT64_C(1) << b % 64u);
+  for (uint32_t i = 0; i < p->op_count; i++) {
+    if (!p->needed[i] || p->group_of[i] == FUSION_NONE) continue;
+    if (p->group_of[i] == b) p->group_of[i] = a;
+    if (p->group_of[i] != i || i == a || (!has(p, i, a) && !has(p, i, b))) continue;
+    for (uint32_t w = 0; w < p->row_words; w++) row(p, i)[w] |= row(p, a)[w];
+    row(p, i)[a / 64u] |= UINT64_C(1) << a % 64u;
+    row(p, i)[b / 64u] &= ~(UINT64_C(1) << b % 64u);
+  }
+}
+
+static void make_groups(Planner *p) {
+  for (uint32_t i = 0; i < p->op_count; i++) p->group_of[i] = FUSION_NONE;
+  for (uint32_t i = 0; i < p->op_count; i++) {
+    if (!p->needed[i]) continue;
+    const FusionOp *op = op_at(p, i);
+    start_group(p, i);
+    for (uint32_t k = 0; k < op->input_count && p->role[i] != BURN_FUSED_NO; k++) {
+      const uint32_t from = maker(p, inputs_of(p, op)[k]);
+      if (from != FUSION_NONE && may_merge(p, from, p->group_of[i])) merge(p, from, p->group_of[i]);
+    }
+  }
+}
+
+/* -- bodies --------------------------------------------------------------------------------------------------------------- */
+
+static void add_unique(uint32_t *list, uint32_t *count, uint32_t slot) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (list[i] == slot) return;
+  list[(*count)++] = slot;
+}
+
+/* Is a slot read by an op of another group, or wanted outside? */
+static bool leaves(const Planner *p, uint32_t group, uint32_t slot) {
+  if (!fusion_values(p->queue)[slot].dead) return true;
+  for (uint32_t i = fusion_values(p->queue)[slot].producer + 1u; i < p->op_count; i++) {
+    if (!p->needed[i] || p->group_of[i] == group) continue;
+    const FusionOp *op = op_at(p, i);
+    for (uint32_t k = 0; k < op->input_count; k++)
+      if (inputs_of(p, op)[k] == slot) return true;
+  }
+  return false;
+}
+
+static FusionBody body_of(const Planner *p, uint32_t group) {
+  uint32_t *ops = p->scratch;
+  FusionBody body = {.queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count, .inputs = p->scratch + 2u * p->op_count};
+  for (uint32_t i = group; i < p->op_count; i++)
+    if (p->needed[i] && p->group_of[i] == group) ops[body.op_count++] = i;
+  for (uint32_t i = 0; i < body.op_count; i++) {
+    const FusionOp *op = op_at(p, ops[i]);
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      const uint32_t slot = inputs_of(p, op)[k];
+      if (slot != FUSION_NONE && maker(p, slot) != group) add_unique(body.inputs, &body.input_count, slot);
+    }
+    for (uint32_t k = 0; k < op->output_count; k++)
+      if (body.op_count == 1 || leaves(p, group, op->first_output + k)) body.outputs[body.output_count++] = op->first_output + k;
+  }
+  return body;
+}
+
+/* The ops of a refused body get other roles: its reductions none, or, if it has none, all of them none. */
+static void take_apart(Planner *p, const FusionBody *body) {
+  bool reductions = false;
+  for (uint32_t i = 0; i < body->op_count; i++) reductions = reductions || p->role[body->ops[i]] == BURN_FUSED_REDUCE;
+  for (uint32_t i = 0; i < body->op_count; i++)
+    if (!reductions || p->role[body->ops[i]] == BURN_FUSED_REDUCE) p->role[body->ops[i]] = BURN_FUSED_NO;
+}
+
+/* -- launches ------------------------------------------------------------------------------------------------------------- */
+
+static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_t *first) {
+  FusionList *list = &p->plan->words;
+  if (!burn__fusion_list_reserve(p->layer, list, count, sizeof *words)) return false;
+  *first = list->count;
+  if (count > 0) memcpy((uint32_t *)list->items + list->count, words, count * sizeof *words);
+  list->count += count;
+  return true;
+}
+
+/* Inputs of a single op stand as they are, also twice; those of a body once each. */
+static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kernel) {
+  FusionLaunch launch = {.kernel = kernel, .op_count = body->op_count, .output_count = body->output_count};
+  const FusionOp *op = op_at(p, body->ops[0]);
+  launch.input_count = body->op_count == 1 ? op->input_count : body->input_count;
+  const uint32_t *inputs = body->op_count == 1 ? inputs_of(p, op) : body->inputs;
+  if (!put_words(p, body->ops, body->op_count, &launch.ops) || !put_words(p, inputs, launch.input_count, &launch.inputs) ||
+      !put_words(p, body->outputs, body->output_count, &launch.outputs) ||
+      !burn__fusion_list_reserve(p->layer, &p->plan->launches, 1, sizeof launch))
+    return false;
+  ((FusionLaunch *)p->plan->launches.items)[p->plan->launches.count++] = launch;
+  for (uint32_t i = 0; i < launch.input_count; i++)
+    if (inputs[i] != FUSION_NONE) p->last_use[inputs[i]] = p->plan->launches.count;
+  for (uint32_t i = 0; i < body->output_count; i++)
+    if (p->last_use[body->outputs[i]] == FUSION_NONE) p->last_use[body->outputs[i]] = p->plan->launches.count;
+  return true;
+}
+
+typedef enum Outcome { DONE, AGAIN, NO_MEMORY } Outcome;
+
+static Outcome emit_group(Planner *p, uint32_t group) {
+  FusionBody body = body_of(p, group);
+  BurnFusedKernel *kernel = NULL;
+  char why[256] = "more inputs or results than the backend takes";
+  if (body.op_count > 1) {
+    const bool suits = body.input_count <= p->layer->fused->max_inputs && body.input_count <= 64u &&
+                       body.output_count <= p->layer->fused->max_outputs && body.output_count <= 64u;
+    if (suits && burn__fusion_body_compile(p->layer, &body, &kernel, why, sizeof why) != BURN_OK) return NO_MEMORY;
+    if (!kernel) {
+      if (p->layer->log) burn__fusion_log_refusal(p->layer, &body, why);
+      take_apart(p, &body);
+      return AGAIN;
+    }
+  }
+  if (put_launch(p, &body, kernel)) return DONE;
+  if (kernel) p->layer->fused->release(p->layer->fused_self, kernel);
+  return NO_MEMORY;
+}
+
+/* The groups that `group` needs, then itself; a group is pushed once all it needs stands before it. */
+static Outcome emit(Planner *p, uint32_t group) {
+  if (p->emitted[group]) return DONE;
+  p->emitted[group] = 1;
+  for (uint32_t i = group; i < p->op_count; i++) {
+    if (!p->needed[i] || p->group_of[i] != group) continue;
+    const FusionOp *op = op_at(p, i);
+    for (uint32_t k = 0; k < op->input_count; k++) {
+      const uint32_t from = maker(p, inputs_of(p, op)[k]);
+      const Outcome outcome = from == FUSION_NONE ? DONE : emit(p, from);
+      if (outcome != DONE) return outcome;
+    }
+  }
+  return emit_group(p, group);
+}
+
+static void forget_launches(Planner *p) {
+  FusionPlan *plan = p->plan;
+  for (uint32_t i = 0; i < plan->launches.count; i++) {
+    BurnFusedKernel *kernel = fusion_launches(plan)[i].kernel;
+    if (kernel) p->layer->fused->release(p->layer->fused_self, kernel);
+  }
+  plan->launches.count = plan->words.count = 0;
+}
+
+/* Is op i the last one of its group? */
+static bool is_last(const Planner *p, uint32_t i) {
+  for (uint32_t k = i + 1u; k < p->op_count; k++)
+    if (p->needed[k] && p->group_of[k] == p->group_of[i]) return false;
+  return true;
+}
+
+static Outcome emit_all(Planner *p) {
+  forget_launches(p);
+  memset(p->emitted, 0, p->op_count);
+  for (uint32_t i = 0; i < p->queue->values.count; i++) p->last_use[i] = FUSION_NONE;
+  for (uint32_t i = 0; i < p->op_count; i++) {
+    const Outcome outcome = p->needed[i] && is_last(p, i) ? emit(p, p->group_of[i]) : DONE;
+    if (outcome != DONE) return outcome;
+  }
+  return DONE;
+}
+
+/* What each launch reads for the last time: to be donated, and released after it. */
+static bool put_releases(Planner *p) {
+  FusionPlan *plan = p->plan;
+  for (uint32_t i = 0; i < plan->launches.count; i++) {
+    FusionLaunch *launch = &((FusionLaunch *)plan->launches.items)[i];
+    const uint32_t inputs = launch->inputs, outputs = launch->outputs;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < launch->input_count; k++) {
+      const uint32_t slot = fusion_words(plan, inputs)[k];
+      if (slot == FUSION_NONE || p->last_use[slot] != i + 1u) continue;
+      uint32_t times = 0;
+      for (uint32_t j = 0; j < launch->input_count; j++) times += fusion_words(plan, inputs)[j] == slot;
+      if (times == 1u && k < 64u) launch->last_use |= UINT64_C(1) << k;
+      add_unique(p->scratch, &count, slot);
+    }
+    for (uint32_t k = 0; k < launch->output_count; k++)
+      if (p->last_use[fusion_words(plan, outputs)[k]] == i + 1u) add_unique(p->scratch, &count, fusion_words(plan, outputs)[k]);
+    launch->release_count = count;
+    if (!put_words(p, p->scratch, count, &launch->releases)) return false;
+  }
+  return true;
+}
+
+/* -- the plan ------------------------------------------------------------------------------------------------------------- */
+
+static void *part(char **at, uint64_t bytes) {
+  void *memory = *at;
+  *at += (bytes + 15u) / 16u * 16u;
+  return memory;
+}
+
+static bool take_memory(Planner *p) {
+  const uint64_t n = p->op_count, values = p->queue->values.count, slots = p->queue->slots.count;
+  p->row_words = (uint32_t)(n + 63u) / 64u;
+  p->bytes = 3u * n + n * (4u + sizeof(Group)) + values * 4u + n * p->row_words * 8u + (2u * n + slots + values + 64u) * 4u + 16u * 16u;
+  p->memory = p->layer->host->allocate(p->bytes);
+  if (!p->memory) return false;
+  memset(p->memory, 0, p->bytes);
+  char *at = (char *)p->memory;
+  p->before = (uint64_t *)part(&at, n * p->row_words * 8u);
+  p->groups = (Group *)part(&at, n * sizeof(Group));
+  p->group_of = (uint32_t *)part(&at, n * 4u);
+  p->last_use = (uint32_t *)part(&at, values * 4u);
+  p->scratch = (uint32_t *)part(&at, (2u * n + slots + values) * 4u);
+  p->role = (uint8_t *)part(&at, n);
+  p->needed = (uint8_t *)part(&at, n);
+  p->emitted = (uint8_t *)part(&at, n);
+  return true;
+}
+
+static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
+  const BurnHost *host = queue->layer->host;
+  FusionPlan *plan = (FusionPlan *)host->allocate(sizeof *plan);
+  if (!plan) return NULL;
+  *plan = (FusionPlan){.key_count = queue->key.count, .hash = hash};
+  atomic_init(&plan->references, 1u);
+  plan->key = (uint32_t *)host->allocate(queue->key.count * sizeof *plan->key);
+  if (!plan->key) {
+    host->free(plan, sizeof *plan);
+    return NULL;
+  }
+  memcpy(plan->key, queue->key.items, queue->key.count * sizeof *plan->key);
+  return plan;
+}
+
+void burn__fusion_plan_release(const FusionLayer *layer, FusionPlan *plan) {
+  if (!plan || atomic_fetch_sub_explicit(&plan->references, 1u, memory_order_acq_rel) != 1u) return;
+  for (uint32_t i = 0; i < plan->launches.count; i++)
+    if (fusion_launches(plan)[i].kernel) layer->fused->release(layer->fused_self, fusion_launches(plan)[i].kernel);
+  burn__fusion_list_free(layer, &plan->launches, sizeof(FusionLaunch));
+  burn__fusion_list_free(layer, &plan->words, sizeof(uint32_t));
+  layer->host->free(plan->key, plan->key_count * sizeof *plan->key);
+  layer->host->free(plan, sizeof *plan);
+}
+
+/* Every refusal takes at least one role away, so this ends. */
+static bool make_launches(Planner *p) {
+  find_needed(p);
+  for (uint32_t i = 0; i < p->op_count; i++)
+    if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->layer, p->queue, op_at(p, i));
+  Outcome outcome = AGAIN;
+  while (outcome == AGAIN) {
+    make_groups(p);
+    outcome = emit_all(p);
+  }
+  return outcome == DONE && put_releases(p);
+}
+
+FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash) {
+  Planner p = {.queue = queue, .layer = queue->layer, .op_count = queue->ops.count};
+  p.plan = plan_new(queue, hash);
+  if (!p.plan) return NULL;
+  const bool ready = take_memory(&p) && make_launches(&p);
+  queue->layer->host->free(p.memory, p.bytes);
+  if (ready) return p.plan;
+  burn__fusion_plan_release(queue->layer, p.plan);
+  return NULL;
+}

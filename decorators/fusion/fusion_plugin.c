@@ -1,0 +1,184 @@
+/* fusion_plugin.c - the plugin: descriptor, options, open and close, and the table of the instance. Read open at the end first. */
+#include <burn/plugin/plugin.h>
+
+#include "fusion_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+BurnStatus burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format, ...) {
+  char message[640];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return (layer->host->fail)(code, file, (int32_t)line, message);
+}
+
+const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op) {
+  const BurnOpInfo *info = layer->host->op_info(op);
+  return info ? info->name : "an unknown op";
+}
+
+/* Primitive ops, and those that the layer below runs whole, are queued as they are; others are decomposed above, so that their
+ * parts can be fused. */
+static uint32_t BURN_CALL layer_op_support(void *self, uint32_t op) {
+  const FusionLayer *layer = self;
+  const BurnOpInfo *info = layer->host->op_info(op);
+  if (!info || !info->is_composite) return BURN_SUPPORT_YES;
+  return layer->next->op_support(layer->next->self, op) == BURN_SUPPORT_NO ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
+}
+
+/* Reports the first failure since the last sync. */
+static BurnStatus BURN_CALL layer_sync(void *self) {
+  FusionLayer *layer = self;
+  burn__fusion_flush_all(layer);
+  FusionFailure *failure = atomic_exchange(&layer->unreported, NULL);
+  const BurnStatus status = burn__fusion_failure_status(layer, failure);
+  burn__fusion_failure_release(layer, failure);
+  return status != BURN_OK ? status : layer->next->sync(layer->next->self);
+}
+
+static uint32_t BURN_CALL layer_dtype_usage(void *self, BurnDType dtype) {
+  const BurnBackend *next = ((const FusionLayer *)self)->next;
+  return next->dtype_usage(next->self, dtype);
+}
+
+/* What is queued counts as done, as it would without this layer. */
+static BurnStatus BURN_CALL layer_query(void *self, uint32_t key, int64_t *out) {
+  FusionLayer *layer = self;
+  burn__fusion_flush_all(layer);
+  return layer->next->query(layer->next->self, key, out);
+}
+
+static BurnStatus BURN_CALL layer_trim(void *self) {
+  FusionLayer *layer = self;
+  burn__fusion_flush_all(layer);
+  burn__fusion_cache_clear(layer, &layer->cache);
+  return layer->next->trim(layer->next->self);
+}
+
+static void BURN_CALL layer_close(void *self) {
+  FusionLayer *layer = self;
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_close(&layer->queues[i]);
+  if (layer->log) burn__fusion_log_totals(layer);
+  burn__fusion_cache_close(layer, &layer->cache);
+  burn__fusion_failure_release(layer, atomic_load(&layer->unreported));
+  layer->host->free(layer, sizeof *layer);
+}
+
+/* -- options ---------------------------------------------------------------------------------------------------------------- */
+
+/* A number from 1 to `most`; absent leaves *value alone. */
+static BurnStatus number_option(const BurnHost *host, const BurnOptions *options, const char *key, uint64_t most, uint64_t *value) {
+  const char *text = host->option(options, key);
+  if (!text) return BURN_OK;
+  char *end = NULL;
+  const unsigned long long number = strtoull(text, &end, 10);
+  if (*text >= '0' && *text <= '9' && *end == '\0' && number >= 1u && number <= most) {
+    *value = number;
+    return BURN_OK;
+  }
+  char message[256];
+  (void)snprintf(message, sizeof message, "fusion: %s=%.64s is not a number from 1 to %llu", key, text, (unsigned long long)most);
+  return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
+}
+
+static BurnStatus log_option(const BurnHost *host, const BurnOptions *options, bool *log) {
+  const char *text = host->option(options, "log"), *variable = getenv("BURN_FUSION_LOG");
+  *log = text ? strcmp(text, "true") == 0 : variable && *variable && strcmp(variable, "0") != 0;
+  if (!text || *log || strcmp(text, "false") == 0) return BURN_OK;
+  char message[128];
+  (void)snprintf(message, sizeof message, "fusion: log=%.64s is unknown; it is true or false", text);
+  return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
+}
+
+static BurnStatus read_options(FusionLayer *layer, const BurnOptions *options) {
+  uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
+  BurnStatus status = number_option(layer->host, options, "max_ops", 4096, &max_ops);
+  const BurnStatus bytes = number_option(layer->host, options, "max_bytes", UINT64_C(1) << 50, &max_bytes);
+  const BurnStatus cache = number_option(layer->host, options, "plans", 1000000, &plans);
+  const BurnStatus log = log_option(layer->host, options, &layer->log);
+  if (status == BURN_OK) status = bytes != BURN_OK ? bytes : cache != BURN_OK ? cache : log;
+  layer->max_ops = (uint32_t)max_ops;
+  layer->max_bytes = max_bytes;
+  burn__fusion_cache_open(&layer->cache, (uint32_t)plans);
+  return status;
+}
+
+/* -- open ------------------------------------------------------------------------------------------------------------------- */
+
+static void find_bodies(FusionLayer *layer) {
+  BurnInterface found = {NULL, NULL};
+  if (!layer->next->get_interface(layer->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
+  layer->fused = (const BurnFusedInterface *)found.table;
+  layer->fused_self = found.self;
+}
+
+static void fill_table(FusionLayer *layer, BurnBackend *out) {
+  out->self = layer;
+  out->name = layer->name;
+  out->close = layer_close;
+  out->op_support = layer_op_support;
+  out->submit = burn__fusion_submit;
+  out->create = burn__fusion_create;
+  out->read = burn__fusion_read;
+  out->retain = burn__fusion_retain;
+  out->release = burn__fusion_release;
+  out->sync = layer_sync;
+  out->dtype_usage = layer_dtype_usage;
+  out->query = layer_query;
+  out->trim = layer_trim;
+  out->unwrap = burn__fusion_unwrap;
+  out->adopt = burn__fusion_adopt;
+}
+
+static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
+                                       BurnBackend *out) {
+  const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
+  if (checked != BURN_OK) return checked;
+  FusionLayer *layer = (FusionLayer *)host->allocate(sizeof *layer);
+  if (!layer) return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "fusion: no memory to open the layer");
+  memset(layer, 0, sizeof *layer);
+  layer->host = host;
+  layer->next = next;
+  layer->owner = owner;
+  const BurnStatus status = read_options(layer, options);
+  if (status != BURN_OK) {
+    burn__fusion_cache_close(layer, &layer->cache);
+    host->free(layer, sizeof *layer);
+    return status;
+  }
+  (void)snprintf(layer->name, sizeof layer->name, "fusion on %.48s", next->name);
+  atomic_init(&layer->out_of_memory.references, 1u);
+  layer->out_of_memory.code = BURN_STATUS_OUT_OF_MEMORY;
+  (void)snprintf(layer->out_of_memory.message, sizeof layer->out_of_memory.message, "fusion: out of memory");
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) layer->traits[op] = host->op_info(op) ? host->op_info(op)->traits : 0;
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(layer, &layer->queues[i]);
+  find_bodies(layer);
+  fill_table(layer, out);
+  return BURN_OK;
+}
+
+static const BurnLayerInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+
+static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = (uint32_t)sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_LAYER,
+    .name = "fusion",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "queues ops, runs groups of them as one kernel, computes nothing that nobody asks for",
+    .get_interface = plugin_get_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)

@@ -1,0 +1,253 @@
+/* fusion_queue.c - recording: from a call to an entry in the queue of the calling thread.
+ *
+ * A recording is also its own key: words that say everything a plan depends on (ops, slots, shapes and dtypes of what comes from
+ * outside, attributes), and nothing that may differ from step to step: no F64 attribute, no seed, no address.
+ *
+ * A queue is cut where its contents say so, not after a fixed number of ops: when it is long enough and a hash of the last four ops
+ * has some zero bits. So a loop that never reads anything is cut at the same places in every round, and finds its plans again. */
+#include "fusion_internal.h"
+
+#include <string.h>
+
+/* -- queues --------------------------------------------------------------------------------------------------------------- */
+
+void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue) {
+  pthread_mutex_init(&queue->mutex, NULL);
+  queue->layer = layer;
+  queue->serial = atomic_fetch_add(&layer->serial, 1u) + 1u;
+}
+
+void burn__fusion_queue_close(FusionQueue *queue) {
+  const FusionLayer *layer = queue->layer;
+  burn__fusion_flush(queue);
+  burn__fusion_list_free(layer, &queue->ops, sizeof(FusionOp));
+  burn__fusion_list_free(layer, &queue->slots, sizeof(uint32_t));
+  burn__fusion_list_free(layer, &queue->values, sizeof(FusionValue));
+  burn__fusion_list_free(layer, &queue->key, sizeof(uint32_t));
+  burn__fusion_arena_free(layer, &queue->arena);
+  pthread_mutex_destroy(&queue->mutex);
+}
+
+void burn__fusion_queue_reset(FusionQueue *queue) {
+  queue->ops.count = queue->slots.count = queue->values.count = queue->key.count = 0;
+  burn__fusion_arena_reset(&queue->arena);
+  queue->serial = atomic_fetch_add(&queue->layer->serial, 1u) + 1u;
+  queue->bytes = 0;
+  queue->window = 0;
+  queue->cut = false;
+}
+
+void burn__fusion_flush(FusionQueue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  burn__fusion_flush_locked(queue);
+  pthread_mutex_unlock(&queue->mutex);
+}
+
+void burn__fusion_flush_all(FusionLayer *layer) {
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_flush(&layer->queues[i]);
+}
+
+/* Threads are numbered as they come; with more threads than queues some share one, which is only slower. */
+static FusionQueue *queue_of_thread(FusionLayer *layer) {
+  static _Atomic uint32_t threads;
+  static _Thread_local uint32_t number;
+  if (number == 0) number = atomic_fetch_add(&threads, 1u) + 1u;
+  return &layer->queues[number % FUSION_QUEUES];
+}
+
+/* -- the key -------------------------------------------------------------------------------------------------------------- */
+
+static void put(FusionQueue *queue, uint32_t word) { ((uint32_t *)queue->key.items)[queue->key.count++] = word; }
+
+static void put_i64(FusionQueue *queue, int64_t value) {
+  put(queue, (uint32_t)(uint64_t)value);
+  put(queue, (uint32_t)((uint64_t)value >> 32));
+}
+
+static void put_desc(FusionQueue *queue, const BurnTensorDesc *desc) {
+  put(queue, desc->dtype << 8 | desc->rank);
+  for (uint32_t i = 0; i < desc->rank; i++) put_i64(queue, desc->shape[i]);
+}
+
+static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool random) {
+  put(queue, attr->tag << 24 | attr->count);
+  if (attr->tag == BURN_ATTR_F64 || (random && attr->tag == BURN_ATTR_I64)) return;
+  if (attr->tag != BURN_ATTR_I64S) put_i64(queue, attr->value.i64);
+  for (uint32_t i = 0; attr->tag == BURN_ATTR_I64S && i < attr->count; i++) put_i64(queue, attr->value.i64s[i]);
+}
+
+/* Words that a call adds at most. */
+static uint32_t key_words(const BurnOpCall *call) {
+  uint32_t words = 4u + call->input_count * (4u + 2u * BURN_MAX_RANK) + call->output_count * (1u + 2u * BURN_MAX_RANK);
+  for (uint32_t i = 0; i < call->attr_count; i++) words += 3u + 2u * call->attrs[i].count;
+  return words;
+}
+
+/* -- recording ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t attr_bytes(const BurnOpCall *call) {
+  uint64_t bytes = call->attr_count * sizeof(BurnAttr);
+  for (uint32_t i = 0; i < call->attr_count; i++) bytes += call->attrs[i].count * sizeof(int64_t);
+  return bytes;
+}
+
+/* A copy of the attributes with their lists; NULL without memory, or if there are none. */
+static const BurnAttr *copy_attrs(FusionQueue *queue, const BurnOpCall *call) {
+  BurnAttr *attrs = (BurnAttr *)burn__fusion_arena_take(queue->layer, &queue->arena, attr_bytes(call));
+  if (!attrs) return NULL;
+  int64_t *numbers = (int64_t *)(void *)(attrs + call->attr_count);
+  for (uint32_t i = 0; i < call->attr_count; i++) {
+    attrs[i] = call->attrs[i];
+    if (attrs[i].tag != BURN_ATTR_I64S) continue;
+    memcpy(numbers, call->attrs[i].value.i64s, attrs[i].count * sizeof *numbers);
+    attrs[i].value.i64s = numbers;
+    numbers += attrs[i].count;
+  }
+  return attrs;
+}
+
+static uint64_t bytes_of(const BurnTensorDesc *desc) {
+  return (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+}
+
+/* A new slot for a tensor, which gets one reference more. There is room. */
+static uint32_t add_value(FusionQueue *queue, FusionTensor *x, uint32_t producer) {
+  const uint32_t slot = queue->values.count++;
+  fusion_values(queue)[slot] = (FusionValue){.tensor = x, .producer = producer};
+  atomic_fetch_add_explicit(&x->references, 1u, memory_order_relaxed);
+  atomic_store_explicit(&x->mark, queue->serial << FUSION_SLOT_BITS | slot, memory_order_relaxed);
+  queue->bytes += bytes_of(&x->desc);
+  return slot;
+}
+
+/* The slot of an input. Another thread may have put its own mark there meanwhile: then the tensor gets a second slot, which costs
+ * nothing but the chance to write into it. */
+static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
+  if (!x) {
+    put(queue, FUSION_NONE);
+    return FUSION_NONE;
+  }
+  FusionTensor *tensor = fusion_tensor(x);
+  const uint64_t mark = atomic_load_explicit(&tensor->mark, memory_order_relaxed);
+  if (mark >> FUSION_SLOT_BITS == queue->serial) {
+    const uint32_t known = (uint32_t)(mark & ((UINT64_C(1) << FUSION_SLOT_BITS) - 1u));
+    put(queue, known);
+    return known;
+  }
+  const uint32_t slot = add_value(queue, tensor, FUSION_NONE);
+  put(queue, slot);
+  put_desc(queue, &tensor->desc);
+  return slot;
+}
+
+static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
+  const FusionLayer *layer = queue->layer;
+  return burn__fusion_list_reserve(layer, &queue->ops, 1, sizeof(FusionOp)) &&
+         burn__fusion_list_reserve(layer, &queue->slots, call->input_count, sizeof(uint32_t)) &&
+         burn__fusion_list_reserve(layer, &queue->values, call->input_count + call->output_count, sizeof(FusionValue)) &&
+         burn__fusion_list_reserve(layer, &queue->key, key_words(call), sizeof(uint32_t));
+}
+
+/* The results as tensors without contents; false without memory, then there are none. */
+static bool make_outputs(FusionLayer *layer, const BurnOpCall *call, FusionTensor **outputs) {
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    outputs[i] = burn__fusion_tensor_new(layer, &call->output_descs[i]);
+    if (outputs[i]) continue;
+    while (i-- > 0) burn__fusion_release(layer, &outputs[i]->header);
+    return false;
+  }
+  return true;
+}
+
+/* A number for what kind of op this is, for cutting the queue. */
+static uint32_t kind_of(const BurnOpCall *call) {
+  uint32_t kind = call->op * 0x9e3779b1u;
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    const BurnTensorDesc *desc = &call->output_descs[i];
+    for (uint32_t axis = 0; axis < desc->rank; axis++) kind = (kind ^ (uint32_t)desc->shape[axis]) * 0x85ebca6bu;
+  }
+  return kind >> 24;
+}
+
+static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
+  enum { LEAST_OPS = 128 };
+  const FusionLayer *layer = queue->layer;
+  queue->window = queue->window << 8 | kind_of(call);
+  if (queue->ops.count >= layer->max_ops || queue->bytes >= layer->max_bytes) return true;
+  return queue->ops.count >= LEAST_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
+}
+
+/* All the memory is there. */
+static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
+  FusionLayer *layer = queue->layer;
+  const bool in_table = call->op < BURN_OP_LIMIT;
+  const bool random = in_table && (layer->traits[call->op] & BURN_TRAIT_RANDOM) != 0;
+  const uint32_t number = queue->ops.count++;
+  FusionOp *op = &fusion_ops(queue)[number];
+  *op = (FusionOp){.op = call->op,
+                   .flags = call->flags,
+                   .input_count = call->input_count,
+                   .output_count = call->output_count,
+                   .attr_count = call->attr_count,
+                   .first_input = queue->slots.count,
+                   .attrs = attrs};
+  put(queue, call->op);
+  put(queue, call->flags);
+  put(queue, call->input_count);
+  for (uint32_t i = 0; i < call->input_count; i++) fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
+  for (uint32_t i = 0; i < call->attr_count; i++) put_attr(queue, &attrs[i], random);
+  /* Shapes of results follow from the rest where the rule is ours. */
+  for (uint32_t i = 0; !in_table && i < call->output_count; i++) put_desc(queue, &call->output_descs[i]);
+  op->first_output = queue->values.count;
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    (void)add_value(queue, outputs[i], number);
+    atomic_store_explicit(&outputs[i]->queue, queue, memory_order_relaxed);
+    call->outputs[i] = &outputs[i]->header;
+  }
+  queue->cut = is_cut(queue, call);
+}
+
+static BurnStatus record(FusionQueue *queue, const BurnOpCall *call) {
+  FusionLayer *layer = queue->layer;
+  FusionTensor *outputs[BURN_MAX_OUTPUTS];
+  const BurnAttr *attrs = NULL;
+  bool ready = reserve(queue, call);
+  if (ready && call->attr_count > 0) ready = (attrs = copy_attrs(queue, call)) != NULL;
+  if (ready) ready = make_outputs(layer, call, outputs);
+  if (!ready)
+    return FUSION_FAIL(layer, OUT_OF_MEMORY, "%s: no memory to queue the call", burn__fusion_op_name(layer, call->op));
+  commit(queue, call, attrs, outputs);
+  return BURN_OK;
+}
+
+/* Inputs that belong to other queues are computed first; failed ones are the result. */
+static BurnStatus prepare_inputs(FusionLayer *layer, const FusionQueue *mine, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!call->inputs[i]) continue;
+    FusionTensor *x = fusion_tensor(call->inputs[i]);
+    const FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
+    if (queue == mine) continue;
+    const BurnStatus status = burn__fusion_settle(layer, x);
+    if (status != BURN_OK) return status;
+  }
+  return BURN_OK;
+}
+
+BurnStatus BURN_CALL burn__fusion_submit(void *self, const BurnOpCall *call) {
+  FusionLayer *layer = self;
+  FusionQueue *queue = queue_of_thread(layer);
+  if (call->output_count > BURN_MAX_OUTPUTS)
+    return FUSION_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
+                       burn__fusion_op_name(layer, call->op), call->output_count, BURN_MAX_OUTPUTS);
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!call->inputs[i] || call->inputs[i]->owner == layer->owner) continue;
+    return burn__fusion_check_owner(layer, call->inputs[i], burn__fusion_op_name(layer, call->op));
+  }
+  BurnStatus status = prepare_inputs(layer, queue, call);
+  if (status != BURN_OK) return status;
+  pthread_mutex_lock(&queue->mutex);
+  if (queue->cut) burn__fusion_flush_locked(queue);
+  status = record(queue, call);
+  pthread_mutex_unlock(&queue->mutex);
+  return status;
+}

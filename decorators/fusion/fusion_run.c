@@ -1,0 +1,222 @@
+/* fusion_run.c - the flush: find the plan, run its launches on the layer below, hand the results to their tensors.
+ *
+ * A failure stops nothing but what depends on it: results of a failed op, and of every op that reads them, carry its message. */
+#include "fusion_internal.h"
+
+#include <string.h>
+
+/* Who is still wanted? A tensor that only the queue holds can never be asked for again. This is part of the key. */
+static bool mark_dead(FusionQueue *queue) {
+  const uint32_t count = queue->values.count;
+  if (!burn__fusion_list_reserve(queue->layer, &queue->key, count / 32u + 1u, sizeof(uint32_t))) return false;
+  uint32_t *words = (uint32_t *)queue->key.items + queue->key.count;
+  memset(words, 0, (count / 32u + 1u) * sizeof *words);
+  for (uint32_t i = 0; i < count; i++) {
+    FusionValue *value = &fusion_values(queue)[i];
+    value->dead = atomic_load_explicit(&value->tensor->references, memory_order_acquire) == 1u;
+    if (value->producer != FUSION_NONE && value->dead) words[i / 32u] |= 1u << i % 32u;
+  }
+  queue->key.count += count / 32u + 1u;
+  return true;
+}
+
+static void load_values(FusionQueue *queue) {
+  for (uint32_t i = 0; i < queue->values.count; i++) {
+    FusionValue *value = &fusion_values(queue)[i];
+    if (value->producer != FUSION_NONE) continue;
+    value->inner = value->tensor->inner;
+    value->failure = value->tensor->failure;
+  }
+}
+
+/* -- one call below --------------------------------------------------------------------------------------------------------- */
+
+enum { FEW_INPUTS = 16 };
+
+static FusionFailure *failure_among(const FusionQueue *queue, const uint32_t *slots, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (slots[i] != FUSION_NONE && fusion_values(queue)[slots[i]].failure) return fusion_values(queue)[slots[i]].failure;
+  return NULL;
+}
+
+/* Takes over one reference to the failure. */
+static void set_failure(FusionQueue *queue, const uint32_t *slots, uint32_t count, FusionFailure *failure) {
+  for (uint32_t i = 0; i < count; i++) {
+    FusionValue *value = &fusion_values(queue)[slots[i]];
+    if (!value->failure) value->failure = burn__fusion_failure_retain(failure);
+  }
+  burn__fusion_failure_release(queue->layer, failure);
+}
+
+/* Remembers a failure for the next sync, unless there is one. */
+static void report(FusionLayer *layer, FusionFailure *failure) {
+  FusionFailure *none = NULL;
+  (void)burn__fusion_failure_retain(failure);
+  if (!atomic_compare_exchange_strong(&layer->unreported, &none, failure)) burn__fusion_failure_release(layer, failure);
+}
+
+static void fail_op(FusionQueue *queue, const FusionOp *op, FusionFailure *failure) {
+  uint32_t outputs[BURN_MAX_OUTPUTS];
+  for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = op->first_output + i;
+  set_failure(queue, outputs, op->output_count, failure);
+}
+
+/* Bits of inputs whose tensors are dead, among those that the plan allows. */
+static uint64_t donations(const FusionQueue *queue, const uint32_t *slots, uint32_t count, uint64_t allowed) {
+  uint64_t donate = 0;
+  for (uint32_t i = 0; allowed && i < count && i < 64u; i++)
+    if ((allowed >> i & 1u) && fusion_values(queue)[slots[i]].dead) donate |= UINT64_C(1) << i;
+  return donate;
+}
+
+static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
+  const FusionLayer *layer = queue->layer;
+  const uint32_t *slots = fusion_slots(queue) + op->first_input;
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  for (uint32_t i = 0; i < op->input_count; i++) inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
+  for (uint32_t i = 0; i < op->output_count; i++) descs[i] = fusion_values(queue)[op->first_output + i].tensor->desc;
+  const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                           .flags = op->flags,
+                           .op = op->op,
+                           .attr_count = op->attr_count,
+                           .input_count = op->input_count,
+                           .output_count = op->output_count,
+                           .inputs = inputs,
+                           .outputs = outputs,
+                           .attrs = op->attrs,
+                           .output_descs = descs,
+                           .donate = donate};
+  const BurnStatus status = layer->host->invoke(layer->next, &call);
+  for (uint32_t i = 0; status == BURN_OK && i < op->output_count; i++) fusion_values(queue)[op->first_output + i].inner = outputs[i];
+  return status;
+}
+
+static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
+  FusionLayer *layer = queue->layer;
+  const uint32_t *slots = fusion_slots(queue) + op->first_input;
+  BurnPrimitive *few[FEW_INPUTS], **inputs = few;
+  FusionFailure *failure = failure_among(queue, slots, op->input_count);
+  if (failure) {
+    fail_op(queue, op, burn__fusion_failure_retain(failure));
+    return;
+  }
+  const uint64_t bytes = op->input_count * sizeof *inputs;
+  if (op->input_count > FEW_INPUTS) inputs = (BurnPrimitive **)layer->host->allocate(bytes);
+  const BurnStatus status = inputs ? call_below(queue, op, inputs, donations(queue, slots, op->input_count, last_use))
+                                   : FUSION_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs",
+                                                 burn__fusion_op_name(layer, op->op), op->input_count);
+  if (inputs != few) layer->host->free(inputs, bytes);
+  if (status == BURN_OK) return;
+  failure = burn__fusion_failure_new(layer, status, op->op);
+  report(layer, failure);
+  fail_op(queue, op, failure);
+}
+
+/* -- one kernel ------------------------------------------------------------------------------------------------------------- */
+
+static void run_ops(FusionQueue *queue, const FusionLaunch *launch, const uint32_t *ops) {
+  for (uint32_t i = 0; i < launch->op_count; i++)
+    run_op(queue, &fusion_ops(queue)[ops[i]], launch->op_count == 1 ? launch->last_use : 0);
+}
+
+/* False if the kernel did not run; then nothing has changed. */
+static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  FusionLayer *layer = queue->layer;
+  const uint32_t *slots = fusion_words(plan, launch->inputs), *ops = fusion_words(plan, launch->ops);
+  const uint32_t *results = fusion_words(plan, launch->outputs);
+  BurnPrimitive *inputs[64], *outputs[64] = {NULL};
+  const BurnAttr *few[64], **attrs = few;
+  const uint64_t bytes = launch->op_count * sizeof *attrs;
+  if (launch->op_count > 64u) attrs = (const BurnAttr **)layer->host->allocate(bytes);
+  if (!attrs) return false;
+  for (uint32_t i = 0; i < launch->input_count; i++) inputs[i] = fusion_values(queue)[slots[i]].inner;
+  for (uint32_t i = 0; i < launch->op_count; i++) attrs[i] = fusion_ops(queue)[ops[i]].attrs;
+  const BurnFusedCall call = {.struct_size = (uint32_t)sizeof call,
+                              .kernel = launch->kernel,
+                              .inputs = inputs,
+                              .attrs = attrs,
+                              .outputs = outputs,
+                              .donate = donations(queue, slots, launch->input_count, launch->last_use)};
+  const BurnStatus status = layer->fused->run(layer->fused_self, &call);
+  if (attrs != few) layer->host->free((void *)attrs, bytes);
+  if (status != BURN_OK) return false;
+  for (uint32_t i = 0; i < launch->output_count; i++) fusion_values(queue)[results[i]].inner = outputs[i];
+  return true;
+}
+
+/* After a failure, of an input or of the kernel, the ops run one by one: so it is known which of them fails, and what does not
+ * depend on it succeeds. */
+static void run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const uint32_t *ops = fusion_words(plan, launch->ops);
+  const bool whole = launch->kernel && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
+  if (!whole || !run_kernel(queue, plan, launch)) run_ops(queue, launch, ops);
+}
+
+static void release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {
+  const FusionLayer *layer = queue->layer;
+  for (uint32_t i = 0; i < count; i++) {
+    FusionValue *value = &fusion_values(queue)[slots[i]];
+    if (!value->dead || !value->inner) continue;
+    layer->next->release(layer->next->self, value->inner);
+    value->inner = NULL;
+    value->tensor->inner = NULL;
+  }
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t count) { atomic_fetch_add_explicit(counter, count, memory_order_relaxed); }
+
+static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
+  FusionStatistics *statistics = &queue->layer->statistics;
+  uint64_t kernels = 0, fused = 0, calls = 0;
+  for (uint32_t i = 0; i < plan->launches.count; i++) {
+    const FusionLaunch *launch = &fusion_launches(plan)[i];
+    run_launch(queue, plan, launch);
+    release_dead(queue, fusion_words(plan, launch->releases), launch->release_count);
+    kernels += launch->kernel != NULL;
+    fused += launch->kernel ? launch->op_count : 0;
+    calls += launch->kernel ? 0 : launch->op_count;
+  }
+  add(&statistics->kernels, kernels);
+  add(&statistics->fused_ops, fused);
+  add(&statistics->calls, calls);
+  add(&statistics->dead_ops, queue->ops.count - fused - calls);
+}
+
+/* Without memory for a plan: everything in the order of recording. */
+static void run_unplanned(FusionQueue *queue) {
+  for (uint32_t i = 0; i < queue->ops.count; i++) run_op(queue, &fusion_ops(queue)[i], 0);
+}
+
+/* -- the flush -------------------------------------------------------------------------------------------------------------- */
+
+/* Results to their tensors, which are from now on like any other. */
+static void settle_values(FusionQueue *queue) {
+  FusionLayer *layer = queue->layer;
+  for (uint32_t i = 0; i < queue->values.count; i++) {
+    FusionValue *value = &fusion_values(queue)[i];
+    if (value->producer != FUSION_NONE) {
+      value->tensor->inner = value->inner;
+      value->tensor->failure = value->failure;
+      atomic_store_explicit(&value->tensor->queue, NULL, memory_order_release);
+    }
+    burn__fusion_release(layer, &value->tensor->header);
+  }
+}
+
+void burn__fusion_flush_locked(FusionQueue *queue) {
+  FusionLayer *layer = queue->layer;
+  if (queue->ops.count == 0) return;
+  load_values(queue);
+  FusionPlan *plan = mark_dead(queue) ? burn__fusion_cache_get(layer, queue) : NULL;
+  if (plan) {
+    run_plan(queue, plan);
+  } else {
+    run_unplanned(queue);
+  }
+  burn__fusion_plan_release(layer, plan);
+  add(&layer->statistics.ops, queue->ops.count);
+  add(&layer->statistics.flushes, 1u);
+  settle_values(queue);
+  burn__fusion_queue_reset(queue);
+}

@@ -1,0 +1,122 @@
+/* fusion_tensor.c - tensors of the layer: a shape at once, contents when they are needed, or the failure that prevented them. */
+#include "fusion_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *desc) {
+  FusionTensor *x = (FusionTensor *)layer->host->allocate(sizeof *x);
+  if (!x) return NULL;
+  x->desc = *desc;
+  x->header = (BurnPrimitive){.struct_size = (uint32_t)sizeof x->header,
+                              .owner = layer->owner,
+                              .dtype = desc->dtype,
+                              .rank = desc->rank,
+                              .shape = x->desc.shape};
+  atomic_init(&x->references, 1u);
+  atomic_init(&x->mark, 0u);
+  atomic_init(&x->queue, NULL);
+  x->inner = NULL;
+  x->failure = NULL;
+  return x;
+}
+
+/* -- failures ---------------------------------------------------------------------------------------------------------- */
+
+FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, uint32_t op) {
+  FusionFailure *failure = (FusionFailure *)layer->host->allocate(sizeof *failure);
+  if (!failure) return burn__fusion_failure_retain(&layer->out_of_memory);
+  const char *name = burn__fusion_op_name(layer, op);
+  char message[sizeof failure->message];
+  layer->host->status_message(status, message, sizeof message);
+  atomic_init(&failure->references, 1u);
+  failure->code = burn_status_code(status);
+  failure->bytes = sizeof *failure;
+  const bool named = strncmp(message, name, strlen(name)) == 0;
+  (void)snprintf(failure->message, sizeof failure->message, "%s%s%.440s", named ? "" : name, named ? "" : ": ", message);
+  return failure;
+}
+
+FusionFailure *burn__fusion_failure_retain(FusionFailure *failure) {
+  if (failure) atomic_fetch_add_explicit(&failure->references, 1u, memory_order_relaxed);
+  return failure;
+}
+
+void burn__fusion_failure_release(const FusionLayer *layer, FusionFailure *failure) {
+  if (!failure || atomic_fetch_sub_explicit(&failure->references, 1u, memory_order_acq_rel) != 1u) return;
+  if (failure->bytes) layer->host->free(failure, failure->bytes);
+}
+
+BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFailure *failure) {
+  if (!failure) return BURN_OK;
+  return (layer->host->fail)(failure->code, __FILE__, (int32_t)__LINE__, failure->message);
+}
+
+BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what) {
+  if (x->owner == layer->owner) return BURN_OK;
+  return FUSION_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this fusion layer is instance %u", what, x->owner,
+                     layer->owner);
+}
+
+BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x) {
+  FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
+  if (queue) burn__fusion_flush(queue);
+  return burn__fusion_failure_status(layer, x->failure);
+}
+
+/* -- the table's functions --------------------------------------------------------------------------------------------- */
+
+/* A tensor around `inner`, whose reference it takes over, also when it fails: then inner is released. */
+static BurnStatus wrap(FusionLayer *layer, BurnPrimitive *inner, BurnPrimitive **out) {
+  const BurnTensorDesc desc = burn_primitive_desc(inner);
+  FusionTensor *x = burn__fusion_tensor_new(layer, &desc);
+  if (!x) {
+    layer->next->release(layer->next->self, inner);
+    return FUSION_FAIL(layer, OUT_OF_MEMORY, "fusion: no memory for a tensor of %u bytes", (unsigned)sizeof *x);
+  }
+  x->inner = inner;
+  *out = &x->header;
+  return BURN_OK;
+}
+
+BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+  FusionLayer *layer = self;
+  BurnPrimitive *inner = NULL;
+  const BurnStatus status = layer->next->create(layer->next->self, desc, data, &inner);
+  return status == BURN_OK ? wrap(layer, inner, out) : status;
+}
+
+BurnStatus BURN_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  FusionLayer *layer = self;
+  BurnStatus status = burn__fusion_check_owner(layer, x, "read");
+  if (status == BURN_OK) status = burn__fusion_settle(layer, fusion_tensor(x));
+  return status == BURN_OK ? layer->next->read(layer->next->self, fusion_tensor(x)->inner, data, bytes) : status;
+}
+
+void BURN_CALL burn__fusion_retain(void *self, BurnPrimitive *x) {
+  (void)self;
+  atomic_fetch_add_explicit(&fusion_tensor(x)->references, 1u, memory_order_relaxed);
+}
+
+/* A queue that knows the tensor holds a reference, so the last one to go finds it settled. */
+void BURN_CALL burn__fusion_release(void *self, BurnPrimitive *x) {
+  const FusionLayer *layer = self;
+  if (!x) return;
+  FusionTensor *tensor = fusion_tensor(x);
+  if (atomic_fetch_sub_explicit(&tensor->references, 1u, memory_order_acq_rel) != 1u) return;
+  if (tensor->inner) layer->next->release(layer->next->self, tensor->inner);
+  burn__fusion_failure_release(layer, tensor->failure);
+  layer->host->free(tensor, sizeof *tensor);
+}
+
+/* NULL for a tensor that failed: it has no primitive below. */
+BurnPrimitive *BURN_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x) {
+  const BurnStatus status = burn__fusion_settle(self, fusion_tensor(x));
+  return status == BURN_OK ? fusion_tensor(x)->inner : NULL;
+}
+
+BurnStatus BURN_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
+  FusionLayer *layer = self;
+  layer->next->retain(layer->next->self, inner);
+  return wrap(layer, inner, out);
+}
