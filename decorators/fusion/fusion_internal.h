@@ -14,6 +14,7 @@
 #define BURN_FUSION_INTERNAL_H
 
 #include <burn/plugin/fused.h>
+#include <burn/plugin/fusion.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -123,9 +124,9 @@ typedef struct FusionCache {
   uint64_t clock;
 } FusionCache;
 
-/* Counts for the log. */
+/* BurnFusionStatistics in the making. */
 typedef struct FusionStatistics {
-  _Atomic uint64_t ops, flushes, plans, calls, kernels, fused_ops, dead_ops;
+  _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, unwanted_ops;
 } FusionStatistics;
 
 struct FusionLayer {
@@ -155,6 +156,9 @@ __attribute__((format(printf, 5, 6)))
 BurnStatus
 burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
 #define FUSION_FAIL(layer, CODE, ...) burn__fusion_fail(layer, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+
+/* Flushes nothing. */
+BurnFusionStatistics burn__fusion_statistics(const FusionLayer *layer);
 
 const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op);
 
@@ -248,6 +252,6 @@ FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue);
 void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan);
 /* Why ops that would form a group stay apart. */
 void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const char *why);
-void burn__fusion_log_totals(FusionLayer *layer);
+void burn__fusion_log_totals(const FusionLayer *layer);
 
 #endif

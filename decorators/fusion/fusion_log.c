@@ -43,13 +43,10 @@ void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const 
   fprintf(stderr, ": %s\n", why);
 }
 
-static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
-
-void burn__fusion_log_totals(FusionLayer *layer) {
-  FusionStatistics *s = &layer->statistics;
+void burn__fusion_log_totals(const FusionLayer *layer) {
+  const BurnFusionStatistics s = burn__fusion_statistics(layer);
   fprintf(stderr,
           "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64 " of them, %" PRIu64
           " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
-          count(&s->ops), count(&s->flushes), count(&s->kernels), count(&s->fused_ops), count(&s->calls), count(&s->dead_ops),
-          count(&s->plans));
+          s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.unwanted_ops, s.plans);
 }

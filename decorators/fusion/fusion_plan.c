@@ -2,18 +2,20 @@
  *
  * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes suit, the body
  * stays within the backend's limits, and nothing lies between: no third group that needs the one and is needed by the other. Groups
- * with reductions have one axis along which all of them reduce. Then bodies are compiled; where the backend refuses one, its
+ * with reductions have one axis along which all of them reduce, or reduce everything to one number. Then bodies are compiled; where the backend refuses one, its
  * ops are taken apart (first the reductions, then all) and the grouping is done again. Results that nobody wants are not
  * computed. Groups run in the order in which their last ops were recorded, or earlier where another one needs them. */
 #include "fusion_internal.h"
 
 #include <string.h>
 
+enum { NO_AXIS = -1, ALL_AXES = -2 };
+
 typedef struct Group {
   const BurnTensorDesc *shape; /* of the loop */
   uint32_t op_count;
   uint32_t input_slots;        /* at most, for the limit */
-  int32_t reduce_axis;         /* -1: no reduction */
+  int32_t reduce_axis;         /* along which all its reductions go; or NO_AXIS, ALL_AXES */
   bool fusable;
 } Group;
 
@@ -69,13 +71,14 @@ static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* The axis along which `whole` becomes `part`, or -1 if that is not all the difference. */
+/* The axis along which `whole` becomes `part`; ALL_AXES if `part` is one number; NO_AXIS if that is not all the difference. */
 static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
-  int32_t axis = -1;
-  if (whole->rank != part->rank) return -1;
+  int32_t axis = NO_AXIS;
+  if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return ALL_AXES;
+  if (whole->rank != part->rank) return NO_AXIS;
   for (uint32_t i = 0; i < whole->rank; i++) {
     if (whole->shape[i] == part->shape[i]) continue;
-    if (part->shape[i] != 1 || axis >= 0) return -1;
+    if (part->shape[i] != 1 || axis != NO_AXIS) return NO_AXIS;
     axis = (int32_t)i;
   }
   return axis;
@@ -89,7 +92,7 @@ static void start_group(Planner *p, uint32_t i) {
   *group = (Group){.shape = op->output_count ? desc_of(p, op->first_output) : NULL,
                    .op_count = 1,
                    .input_slots = op->input_count,
-                   .reduce_axis = -1,
+                   .reduce_axis = NO_AXIS,
                    .fusable = p->role[i] != BURN_FUSED_NO};
   memset(row(p, i), 0, p->row_words * sizeof(uint64_t));
   for (uint32_t k = 0; k < op->input_count; k++) {
@@ -101,15 +104,16 @@ static void start_group(Planner *p, uint32_t i) {
   if (p->role[i] != BURN_FUSED_REDUCE) return;
   group->shape = desc_of(p, inputs_of(p, op)[0]);
   group->reduce_axis = reduced_axis(group->shape, desc_of(p, op->first_output));
-  group->fusable = group->reduce_axis >= 0;
+  group->fusable = group->reduce_axis != NO_AXIS;
 }
 
 /* The shape of the loop of both groups together, or NULL if they do not suit. */
 static const BurnTensorDesc *common_shape(const Group *a, const Group *b) {
-  if (a->reduce_axis >= 0 && b->reduce_axis >= 0 && a->reduce_axis != b->reduce_axis) return NULL;
+  const bool one = a->reduce_axis != NO_AXIS, other = b->reduce_axis != NO_AXIS;
+  if (one && other && a->reduce_axis != b->reduce_axis) return NULL;
   if (same_shape(a->shape, b->shape)) return a->shape;
-  if (a->reduce_axis >= 0 && reduced_axis(a->shape, b->shape) == a->reduce_axis && b->reduce_axis < 0) return a->shape;
-  if (b->reduce_axis >= 0 && reduced_axis(b->shape, a->shape) == b->reduce_axis && a->reduce_axis < 0) return b->shape;
+  if (one && !other && reduced_axis(a->shape, b->shape) == a->reduce_axis) return a->shape;
+  if (other && !one && reduced_axis(b->shape, a->shape) == b->reduce_axis) return b->shape;
   return NULL;
 }
 
@@ -135,7 +139,7 @@ static void merge(Planner *p, uint32_t a, uint32_t b) {
   Group *one = &p->groups[a];
   const Group *other = &p->groups[b];
   one->shape = common_shape(one, other);
-  if (one->reduce_axis < 0) one->reduce_axis = other->reduce_axis;
+  if (one->reduce_axis == NO_AXIS) one->reduce_axis = other->reduce_axis;
   one->op_count += other->op_count;
   one->input_slots += other->input_slots;
   for (uint32_t w = 0; w < p->row_words; w++) row(p, a)[w] |= row(p, b)[w];

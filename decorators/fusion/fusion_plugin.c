@@ -69,6 +69,36 @@ static void BURN_CALL layer_close(void *self) {
   layer->host->free(layer, sizeof *layer);
 }
 
+/* -- the interface "burn.fusion" --------------------------------------------------------------------------------------------- */
+
+static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
+
+BurnFusionStatistics burn__fusion_statistics(const FusionLayer *layer) {
+  const FusionStatistics *s = &layer->statistics;
+  return (BurnFusionStatistics){.ops = count(&s->ops),
+                                .flushes = count(&s->flushes),
+                                .plans = count(&s->plans),
+                                .kernels = count(&s->kernels),
+                                .fused_ops = count(&s->fused_ops),
+                                .calls = count(&s->calls),
+                                .unwanted_ops = count(&s->unwanted_ops)};
+}
+
+static void BURN_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
+  burn__fusion_flush_all(self);
+  *out = burn__fusion_statistics(self);
+}
+
+static const BurnFusionInterface fusion_interface = {
+    .struct_size = (uint32_t)sizeof(BurnFusionInterface), .version = 1, .statistics = layer_statistics};
+
+static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (strcmp(name, BURN_FUSION_INTERFACE) != 0 || min_version > fusion_interface.version) return 0;
+  out->table = &fusion_interface;
+  out->self = self;
+  return 1;
+}
+
 /* -- options ---------------------------------------------------------------------------------------------------------------- */
 
 /* A number from 1 to `most`; absent leaves *value alone. */
@@ -131,6 +161,7 @@ static void fill_table(FusionLayer *layer, BurnBackend *out) {
   out->dtype_usage = layer_dtype_usage;
   out->query = layer_query;
   out->trim = layer_trim;
+  out->get_interface = layer_get_interface;
   out->unwrap = burn__fusion_unwrap;
   out->adopt = burn__fusion_adopt;
 }

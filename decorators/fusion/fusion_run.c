@@ -180,7 +180,7 @@ static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
   add(&statistics->kernels, kernels);
   add(&statistics->fused_ops, fused);
   add(&statistics->calls, calls);
-  add(&statistics->dead_ops, queue->ops.count - fused - calls);
+  add(&statistics->unwanted_ops, queue->ops.count - fused - calls);
 }
 
 /* Without memory for a plan: everything in the order of recording. */

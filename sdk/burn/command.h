@@ -14,6 +14,7 @@ enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
 typedef int (*Command)(int argc, char **argv);
 int command_backends(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_explain(int argc, char **argv);
 int command_new(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_conform(int argc, char **argv);

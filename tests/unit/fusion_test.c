@@ -1,0 +1,202 @@
+/* fusion_test.c - burn_fusion.so: what is queued, planned, left out, given away; failures in the middle; threads. That its numbers
+ * are those of the backend is what conformance and fuzzing of fusion<ndarray> show. */
+#include "forked.h"
+
+#include <burn/op_call.h>
+#include <burn/plugin/fusion.h>
+#include <pthread.h>
+
+static BurnDevice *open_fusion(const char *stack) {
+  BurnDevice *device = burn_device_open(stack);
+  if (burn_device_status(device) != BURN_OK) fail_msg("%s: %s", stack, burn_status_message(burn_device_status(device)));
+  return device;
+}
+
+/* What the fusion level of a stack has done; flushes. */
+static BurnFusionStatistics statistics(const BurnDevice *device) {
+  BurnFusionStatistics out = {0};
+  for (const BurnBackend *level = burn_device_backend(device); level; level = burn_backend_below(level)) {
+    BurnInterface found;
+    if (!level->get_interface(level->self, BURN_FUSION_INTERFACE, 1, &found)) continue;
+    ((const BurnFusionInterface *)found.table)->statistics(found.self, &out);
+    return out;
+  }
+  fail_msg("no level of the stack has the interface " BURN_FUSION_INTERFACE);
+  return out;
+}
+
+static void read_floats(BurnTensor *x, float *values, size_t count) {
+  const BurnStatus status = burn_read_f32(x, values, count);
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+}
+
+/* -- what is computed ----------------------------------------------------------------------------------------------------- */
+
+static void test_nothing_is_computed_that_nobody_wants(void **state) {
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  const float data[] = {1, 2, 3, 4};
+  BurnTensor *x = burn_tensor_f32(device, data, BURN_SHAPE(4));
+  burn_drop(burn_exp(burn_neg(burn_clone(x)))); /* dropped before anybody looked */
+  BurnTensor *y = burn_add_scalar(x, 1);
+  float values[4];
+  read_floats(y, values, 4);
+  assert_true(values[0] == 2 && values[3] == 5);
+  const BurnFusionStatistics s = statistics(device);
+  assert_int_equal(s.ops, 3);
+  assert_int_equal(s.unwanted_ops, 2);
+  assert_int_equal(s.calls + s.fused_ops, 1);
+  assert_int_equal(s.flushes, 1);
+  burn_device_close(device);
+}
+
+static BurnTensor *step(BurnTensor *x, BurnTensor *w, double rate) {
+  BurnTensor *y = burn_tanh(burn_matmul(burn_clone(x), w));
+  BurnTensor *delta = burn_mul_scalar(burn_sub(y, burn_mul_scalar(burn_clone(x), 0.5)), rate);
+  return burn_sub(x, delta);
+}
+
+/* Numbers that change from step to step do not make another plan. */
+static void test_a_loop_is_planned_once(void **state) {
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  BurnTensor *x = burn_full(device, BURN_SHAPE(4, 4), 0, 0.25), *w = burn_full(device, BURN_SHAPE(4, 4), 0, 0.5);
+  float values[16];
+  for (int i = 0; i < 50; i++) {
+    x = step(x, burn_clone(w), 0.1 / (i + 1));
+    read_floats(burn_clone(x), values, 16);
+  }
+  const BurnFusionStatistics s = statistics(device);
+  assert_int_equal(s.flushes, 50);
+  assert_true(s.plans <= 2); /* the first also makes x and w */
+  burn_drop(x);
+  burn_drop(w);
+  burn_device_close(device);
+}
+
+/* A loop that never reads is cut by what it records, so its pieces come again. */
+static void test_a_loop_without_reads_finds_its_plans(void **state) {
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  BurnTensor *x = burn_full(device, BURN_SHAPE(3, 3), 0, 0.25), *w = burn_full(device, BURN_SHAPE(3, 3), 0, 0.5);
+  for (int i = 0; i < 20000; i++) x = step(x, burn_clone(w), 0.01);
+  const BurnFusionStatistics s = statistics(device);
+  assert_int_equal(s.ops, 2 + 6 * 20000);
+  assert_true(s.flushes > 20000 * 6 / 1100);
+  if (s.plans * 3 > s.flushes) fail_msg("%d plans for %d flushes", (int)s.plans, (int)s.flushes);
+  burn_drop(x);
+  burn_drop(w);
+  burn_device_close(device);
+}
+
+/* A chain over large tensors runs in the memory of its first result. */
+static void test_buffers_are_reused_as_soon_as_they_die(void **state) {
+  (void)state;
+  enum { COUNT = 1 << 18, BYTES = COUNT * 4 };
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  BurnTensor *x = burn_full(device, BURN_SHAPE(COUNT), 0, 1);
+  for (int i = 0; i < 20; i++) x = burn_cumsum(burn_flip(x, (const int[]){0}, 1), 0); /* no body takes these */
+  double value = 0;
+  assert_true(burn_read_scalar(burn_max(x), &value) == BURN_OK);
+  const BurnMemoryStats memory = burn_device_memory(device);
+  if (memory.bytes_peak > 4 * BYTES) fail_msg("peak of %lld bytes for tensors of %d", (long long)memory.bytes_peak, BYTES);
+  burn_device_close(device);
+}
+
+/* -- failures ------------------------------------------------------------------------------------------------------------- */
+
+static void test_a_failure_in_the_middle_names_its_op(void **state) {
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  const float data[] = {1, 2, 3};
+  const int64_t wrong[] = {0, 7};
+  BurnTensor *x = burn_tensor_f32(device, data, BURN_SHAPE(3)), *indices = burn_tensor_i64(device, wrong, BURN_SHAPE(2));
+  BurnTensor *bad = burn_exp(burn_select(burn_clone(x), 0, indices));
+  BurnTensor *good = burn_mul_scalar(x, 2);
+  BurnTensor *late = burn_add_scalar(burn_clone(bad), 1);
+  float values[3];
+  read_floats(good, values, 3); /* what does not depend on it goes on */
+  assert_true(values[2] == 6);
+  const BurnStatus status = burn_read_f32(late, values, 2);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  if (!strstr(burn_status_message(status), "select: ")) fail_msg("'%s'", burn_status_message(status));
+  BurnTensor *after = burn_sin(bad); /* known to have failed by now */
+  assert_int_equal(burn_status_code(burn_tensor_status(after)), BURN_STATUS_OUT_OF_RANGE);
+  burn_drop(after);
+  assert_int_equal(burn_status_code(burn_device_sync(device)), BURN_STATUS_OUT_OF_RANGE); /* once */
+  assert_true(burn_device_sync(device) == BURN_OK);
+  burn_device_close(device);
+}
+
+static void test_wrong_options(void **state) {
+  (void)state;
+  static const char *const texts[][2] = {
+      {"fusion:max_ops=0<ndarray>", "fusion: max_ops=0 is not a number from 1 to 4096"},
+      {"fusion:max_bytes=much<ndarray>", "fusion: max_bytes=much is not a number from 1 to"},
+      {"fusion:plans=-1<ndarray>", "fusion: plans=-1 is not a number from 1 to"},
+      {"fusion:log=loud<ndarray>", "fusion: log=loud is unknown; it is true or false"},
+      {"fusion:speed=high<ndarray>", "'fusion' has no option 'speed'; it has: max_ops, max_bytes, plans, log"},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    BurnDevice *device = burn_device_open(texts[i][0]);
+    const BurnStatus status = burn_device_status(device);
+    if (!strstr(burn_status_message(status), texts[i][1])) fail_msg("'%s': %s", texts[i][0], burn_status_message(status));
+    burn_device_close(device);
+  }
+}
+
+/* -- threads -------------------------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 200 };
+
+typedef struct Exchange {
+  BurnDevice *device;
+  BurnTensor *x; /* of the other thread; not computed yet */
+  double sum;
+} Exchange;
+
+/* Goes on with tensors that another thread has queued, while that one goes on too. */
+static void *continue_them(void *argument) {
+  Exchange *exchange = argument;
+  for (int i = 0; i < ROUNDS; i++) {
+    double value = 0;
+    BurnTensor *y = burn_add_scalar(burn_mul_scalar(burn_clone(exchange->x), 2), i);
+    if (burn_read_scalar(burn_sum(y), &value) == BURN_OK) exchange->sum += value;
+  }
+  burn_drop(exchange->x);
+  return NULL;
+}
+
+static void test_threads_use_each_others_tensors(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  Exchange exchanges[THREADS];
+  pthread_t threads[THREADS];
+  BurnTensor *x = burn_add_scalar(burn_full(device, BURN_SHAPE(8), 0, 1), 1); /* queued here */
+  for (int i = 0; i < THREADS; i++) {
+    exchanges[i] = (Exchange){.device = device, .x = burn_clone(x)};
+    assert_int_equal(pthread_create(&threads[i], NULL, continue_them, &exchanges[i]), 0);
+  }
+  for (int i = 0; i < ROUNDS; i++) x = burn_mul_scalar(burn_add_scalar(x, 0), 1);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) /* 8 * (4 + i), summed */
+    assert_true(exchanges[i].sum == 8.0 * (4.0 * ROUNDS + ROUNDS * (ROUNDS - 1) / 2.0));
+  float values[8];
+  read_floats(x, values, 8);
+  assert_true(values[7] == 2);
+  burn_device_close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nothing_is_computed_that_nobody_wants),
+      cmocka_unit_test(test_a_loop_is_planned_once),
+      cmocka_unit_test(test_a_loop_without_reads_finds_its_plans),
+      cmocka_unit_test(test_buffers_are_reused_as_soon_as_they_die),
+      cmocka_unit_test(test_a_failure_in_the_middle_names_its_op),
+      cmocka_unit_test(test_wrong_options),
+      cmocka_unit_test(test_threads_use_each_others_tensors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
