@@ -110,11 +110,10 @@ static uint64_t bytes_of(const BurnTensorDesc *desc) {
   return (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
 }
 
-/* A new slot for a tensor, which gets one reference more. There is room. */
+/* A new slot for a tensor, one of whose references the queue takes over. There is room. */
 static uint32_t add_value(FusionQueue *queue, FusionTensor *x, uint32_t producer) {
   const uint32_t slot = queue->values.count++;
   fusion_values(queue)[slot] = (FusionValue){.tensor = x, .producer = producer};
-  atomic_fetch_add_explicit(&x->references, 1u, memory_order_relaxed);
   atomic_store_explicit(&x->mark, queue->serial << FUSION_SLOT_BITS | slot, memory_order_relaxed);
   queue->bytes += bytes_of(&x->desc);
   return slot;
@@ -134,6 +133,7 @@ static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
     put(queue, known);
     return known;
   }
+  atomic_fetch_add_explicit(&tensor->references, 1u, memory_order_relaxed);
   const uint32_t slot = add_value(queue, tensor, FUSION_NONE);
   put(queue, slot);
   put_desc(queue, &tensor->desc);
@@ -148,12 +148,16 @@ static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
          burn__fusion_list_reserve(layer, &queue->key, key_words(call), sizeof(uint32_t));
 }
 
-/* The results as tensors without contents; false without memory, then there are none. */
+/* The results as tensors without contents, with one reference for the caller and one for the queue; false without memory, then
+ * there are none. */
 static bool make_outputs(FusionLayer *layer, const BurnOpCall *call, FusionTensor **outputs) {
   for (uint32_t i = 0; i < call->output_count; i++) {
     outputs[i] = burn__fusion_tensor_new(layer, &call->output_descs[i]);
-    if (outputs[i]) continue;
-    while (i-- > 0) burn__fusion_release(layer, &outputs[i]->header);
+    if (outputs[i]) {
+      atomic_init(&outputs[i]->references, 2u);
+      continue;
+    }
+    while (i-- > 0) layer->host->free(outputs[i], sizeof *outputs[i]);
     return false;
   }
   return true;
