@@ -4,6 +4,7 @@
 set(BURN_TESTS_NOT_ON_WINDOWS
   allocation_failure_test # puts a malloc of its own in place of everybody's, which DLLs do not see; forks
   memory_growth_test      # as above
+  autotune_test           # folders and files made as on POSIX
   conform_test            # burn conform runs its cases in children made by fork
   fuzz_test               # as above
   commands_test           # pipes and exit statuses of POSIX; the programs_.. tests below run the commands instead

@@ -1,0 +1,272 @@
+/* ndarray_autotune.c - timing, the table of choices, and their file.
+ *
+ * The table only grows, so looking a choice up takes no lock: an entry is complete before its address is stored. The file is text,
+ * a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are kept, lines that are no
+ * such line are passed over. It is read when the first choice is asked for, and a line is added per new choice, so several processes
+ * may share it. What another release measured lies in another file. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* secure_getenv */
+#endif
+#include "ndarray_autotune.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#if defined(_WIN32)
+#include <direct.h>
+#define make_folder(path) _mkdir(path)
+#else
+#include <unistd.h>
+#define make_folder(path) mkdir(path, 0700)
+#endif
+
+enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
+
+typedef struct Entry {
+  int64_t numbers[ND_TUNE_NUMBERS];
+  char work[40], winner[40];
+} Entry;
+
+struct NdTuner {
+  const BurnHost *host;
+  uint32_t mode, count;
+  pthread_mutex_t mutex; /* of what follows */
+  bool loaded;
+  char *path;
+  char machine[MACHINE_BYTES];
+  _Atomic(Entry *) table[TABLE_SIZE];
+};
+
+static uint64_t hash_of(const char *work, const int64_t *numbers) {
+  uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
+  for (; *work; work++) hash = (hash ^ (unsigned char)*work) * UINT64_C(0x100000001b3);
+  for (int i = 0; i < ND_TUNE_NUMBERS; i++) hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0xff51afd7ed558ccd) ^ hash >> 31;
+  return hash;
+}
+
+/* The entry, or the place where it would stand; NULL if the table is full. */
+static _Atomic(Entry *) * place_of(NdTuner *tuner, const char *work, const int64_t *numbers) {
+  const uint64_t hash = hash_of(work, numbers);
+  for (uint32_t i = 0; i < TABLE_SIZE; i++) {
+    _Atomic(Entry *) *place = &tuner->table[(hash + i) % TABLE_SIZE];
+    const Entry *entry = atomic_load_explicit(place, memory_order_acquire);
+    if (!entry) return place;
+    if (strcmp(entry->work, work) == 0 && memcmp(entry->numbers, numbers, sizeof entry->numbers) == 0) return place;
+  }
+  return NULL;
+}
+
+/* With the mutex held. Half of the table stays empty, so that looking up ends soon. */
+static void remember(NdTuner *tuner, const Entry *new_entry) {
+  _Atomic(Entry *) *place = place_of(tuner, new_entry->work, new_entry->numbers);
+  if (!place || atomic_load(place) || tuner->count >= TABLE_SIZE / 2) return;
+  Entry *entry = (Entry *)tuner->host->allocate(sizeof *entry);
+  if (!entry) return;
+  *entry = *new_entry;
+  tuner->count++;
+  atomic_store_explicit(place, entry, memory_order_release);
+}
+
+/* -- the file --------------------------------------------------------------------------------------------------------------- */
+
+/* Takes the next word, up to a tab or the end of the line; false if there is none or it does not fit. */
+static bool take_word(const char **at, char *word, size_t bytes) {
+  const size_t length = strcspn(*at, "\t\n");
+  if (length == 0 || length >= bytes) return false;
+  memcpy(word, *at, length);
+  word[length] = '\0';
+  *at += length + ((*at)[length] == '\t');
+  return true;
+}
+
+/* "machine TAB work TAB 1,2,.. TAB winner TAB ns" */
+static bool parse_line(const char *line, char *machine, Entry *entry) {
+  char numbers[ND_TUNE_NUMBERS * 22];
+  memset(entry, 0, sizeof *entry);
+  if (!take_word(&line, machine, MACHINE_BYTES) || !take_word(&line, entry->work, sizeof entry->work) ||
+      !take_word(&line, numbers, sizeof numbers) || !take_word(&line, entry->winner, sizeof entry->winner))
+    return false;
+  char *at = numbers;
+  for (int i = 0; i < ND_TUNE_NUMBERS; i++) {
+    char *end = NULL;
+    entry->numbers[i] = strtoll(at, &end, 10);
+    if (end == at || *end != (i + 1 < ND_TUNE_NUMBERS ? ',' : '\0')) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+/* With the mutex held. */
+static void load(NdTuner *tuner) {
+  if (tuner->loaded) return;
+  tuner->loaded = true;
+  FILE *file = tuner->path ? fopen(tuner->path, "r") : NULL;
+  if (!file) return;
+  char line[LINE_BYTES], machine[MACHINE_BYTES];
+  Entry entry;
+  for (int i = 0; i < FILE_LINES && fgets(line, sizeof line, file); i++)
+    if (parse_line(line, machine, &entry) && strcmp(machine, tuner->machine) == 0) remember(tuner, &entry);
+  fclose(file);
+}
+
+/* The folder of a file, if it is not there yet; only the last two levels are ours to make. */
+static void make_folders(const char *path) {
+  char folder[1024];
+  const char *end = strrchr(path, '/');
+  if (!end || (size_t)(end - path) >= sizeof folder) return;
+  memcpy(folder, path, (size_t)(end - path));
+  folder[end - path] = '\0';
+  if (make_folder(folder) == 0) return;
+  char *parent = strrchr(folder, '/');
+  if (!parent || parent == folder) return;
+  *parent = '\0';
+  (void)make_folder(folder);
+  *parent = '/';
+  (void)make_folder(folder);
+}
+
+/* One write, so that lines of several processes do not mix. A file that cannot be written is done without. */
+static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanoseconds) {
+  if (!tuner->path) return;
+  char line[LINE_BYTES];
+  int used = snprintf(line, sizeof line, "%s\t%s\t", tuner->machine, entry->work);
+  for (int i = 0; i < ND_TUNE_NUMBERS; i++)
+    used += snprintf(line + used, sizeof line - (size_t)used, i ? ",%" PRId64 : "%" PRId64, entry->numbers[i]);
+  used += snprintf(line + used, sizeof line - (size_t)used, "\t%s\t%" PRIu64 "\n", entry->winner, nanoseconds);
+  make_folders(tuner->path);
+  FILE *file = fopen(tuner->path, "a");
+  if (!file) return;
+  (void)fwrite(line, 1, (size_t)used, file);
+  (void)fclose(file);
+}
+
+/* -- timing ----------------------------------------------------------------------------------------------------------------- */
+
+/* The fastest of `rounds` runs of each way, in turns; the first round warms up. */
+static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64_t *nanoseconds) {
+  const uint32_t rounds = tuner->mode == ND_TUNE_FULL ? 10 : 3;
+  uint64_t best[ND_TUNE_CANDIDATES];
+  uint32_t winner = choice->fallback;
+  for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
+  for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t i = 0; i < choice->count; i++) {
+      const uint64_t begin = tuner->host->now_ns();
+      choice->run(choice->context, i);
+      const uint64_t time = tuner->host->now_ns() - begin;
+      if (round > 0 && time < best[i]) best[i] = time;
+    }
+  }
+  for (uint32_t i = 0; i < choice->count; i++)
+    if (best[i] < best[winner]) winner = i;
+  *nanoseconds = best[winner];
+  return winner;
+}
+
+static uint32_t number_of(const NdTuneChoice *choice, const Entry *entry) {
+  for (uint32_t i = 0; i < choice->count; i++)
+    if (strcmp(choice->names[i], entry->winner) == 0) return i;
+  return choice->fallback;
+}
+
+/* The mutex is held while timing: two choices timed at once would disturb each other. */
+static uint32_t decide(NdTuner *tuner, const NdTuneChoice *choice) {
+  load(tuner);
+  _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
+  if (!place || tuner->count >= TABLE_SIZE / 2) return choice->fallback;
+  if (atomic_load(place)) return number_of(choice, atomic_load(place));
+  Entry entry;
+  uint64_t nanoseconds = 0;
+  const uint32_t winner = measure(tuner, choice, &nanoseconds);
+  memset(&entry, 0, sizeof entry);
+  memcpy(entry.numbers, choice->numbers, sizeof entry.numbers);
+  (void)snprintf(entry.work, sizeof entry.work, "%s", choice->work);
+  (void)snprintf(entry.winner, sizeof entry.winner, "%s", choice->names[winner]);
+  remember(tuner, &entry);
+  append(tuner, &entry, nanoseconds);
+  if (tuner->host->log_enabled(BURN_LOG_INFO)) {
+    char text[160];
+    (void)snprintf(text, sizeof text, "%s: %s of %u ways, %" PRIu64 " ns", entry.work, entry.winner, choice->count, nanoseconds);
+    tuner->host->log(BURN_LOG_INFO, "autotune", text);
+  }
+  return winner;
+}
+
+uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice) {
+  if (!tuner || tuner->mode == ND_TUNE_OFF || choice->count < 2) return choice->fallback;
+  _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
+  const Entry *entry = place ? atomic_load_explicit(place, memory_order_acquire) : NULL;
+  if (entry) return number_of(choice, entry);
+  pthread_mutex_lock(&tuner->mutex);
+  const uint32_t winner = decide(tuner, choice);
+  pthread_mutex_unlock(&tuner->mutex);
+  return winner;
+}
+
+/* -- life ------------------------------------------------------------------------------------------------------------------- */
+
+NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path) {
+  NdTuner *tuner = (NdTuner *)host->allocate(sizeof *tuner);
+  if (!tuner) return NULL;
+  memset(tuner, 0, sizeof *tuner);
+  tuner->host = host;
+  tuner->mode = mode;
+  (void)snprintf(tuner->machine, sizeof tuner->machine, "%s", machine);
+  if (path && *path) {
+    tuner->path = (char *)host->allocate(strlen(path) + 1u);
+    if (!tuner->path) {
+      host->free(tuner, sizeof *tuner);
+      return NULL;
+    }
+    memcpy(tuner->path, path, strlen(path) + 1u);
+  }
+  pthread_mutex_init(&tuner->mutex, NULL);
+  return tuner;
+}
+
+void nd_tuner_destroy(NdTuner *tuner) {
+  if (!tuner) return;
+  const BurnHost *host = tuner->host;
+  for (uint32_t i = 0; i < TABLE_SIZE; i++) host->free(atomic_load(&tuner->table[i]), sizeof(Entry));
+  if (tuner->path) host->free(tuner->path, strlen(tuner->path) + 1u);
+  pthread_mutex_destroy(&tuner->mutex);
+  host->free(tuner, sizeof *tuner);
+}
+
+/* -- the environment ---------------------------------------------------------------------------------------------------------- */
+
+static const char *variable(const char *name) {
+#if defined(__GLIBC__)
+  return secure_getenv(name); /* a privileged program takes no paths from its caller */
+#else
+  return getenv(name);
+#endif
+}
+
+uint32_t nd_tune_mode(bool *known) {
+  static const char *const words[] = {"off", "quick", "full"};
+  const char *text = getenv("BURN_AUTOTUNE");
+  *known = true;
+  if (!text || !*text) return ND_TUNE_QUICK;
+  for (uint32_t i = 0; i < 3; i++)
+    if (strcmp(text, words[i]) == 0) return i;
+  *known = false;
+  return ND_TUNE_QUICK;
+}
+
+void nd_tune_path(char *path, uint64_t bytes, const char *version) {
+#if defined(_WIN32)
+  const char *cache = variable("LOCALAPPDATA"), *below = "";
+#else
+  const char *cache = variable("XDG_CACHE_HOME"), *below = "";
+  if (!cache || *cache != '/') {
+    cache = variable("HOME");
+    below = "/.cache";
+  }
+#endif
+  const int length = cache && *cache ? snprintf(path, bytes, "%s%s/burn/autotune-ndarray-%s.txt", cache, below, version) : 0;
+  if (length <= 0 || (uint64_t)length >= bytes) path[0] = '\0';
+}

@@ -1,0 +1,179 @@
+/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/ndarray_autotune.c, built into this test): what it picks, how often
+ * it times, what the file may look like. Time is a counter of the test's own, so nothing depends on the machine. */
+#include "../../plugins/ndarray/ndarray_autotune.h"
+#include "forked.h"
+
+#include <burn/op_call.h>
+#include <sys/stat.h>
+
+static uint64_t fake_time;
+static uint64_t BURN_CALL fake_now(void) { return fake_time; }
+
+/* The library's host with that clock. */
+static BurnHost fake_host(void) {
+  BurnHost host = *burn_host();
+  host.now_ns = fake_now;
+  return host;
+}
+
+/* Ways that take 300, 100 and 200 ns. */
+typedef struct Work {
+  int runs[3];
+} Work;
+static void run_way(void *context, uint32_t candidate) {
+  static const uint64_t costs[] = {300, 100, 200};
+  ((Work *)context)->runs[candidate]++;
+  fake_time += costs[candidate];
+}
+
+static const char *const names[] = {"slow", "fast", "middle"};
+static NdTuneChoice choice_of(Work *work, int64_t number) {
+  return (NdTuneChoice){
+      .work = "test_work", .numbers = {number, -1}, .names = names, .count = 3, .fallback = 2, .run = run_way, .context = work};
+}
+
+static char folder[256], path[300];
+
+static int make_folder_of_test(void **state) {
+  (void)state;
+  snprintf(folder, sizeof folder, "%s/burn_autotune_test_XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/cache/burn/choices.txt", folder);
+  return 0;
+}
+
+static void write_choices(const char *text) {
+  char command[700];
+  snprintf(command, sizeof command, "mkdir -p '%s/cache/burn'", folder);
+  assert_int_equal(system(command), 0);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void test_the_fastest_is_taken_and_remembered(void **state) {
+  (void)state;
+  const BurnHost host = fake_host();
+  Work work = {{0}};
+  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
+  for (int i = 0; i < 5; i++) {
+    const NdTuneChoice choice = choice_of(&work, 7);
+    assert_int_equal(nd_tune(tuner, &choice), 1);
+  }
+  assert_int_equal(work.runs[0], 3); /* once only */
+  nd_tuner_destroy(tuner);
+  const NdTuneChoice again = choice_of(&work, 7), other = choice_of(&work, 8);
+  tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path); /* another process */
+  assert_int_equal(nd_tune(tuner, &again), 1);
+  assert_int_equal(work.runs[0], 3);
+  assert_int_equal(nd_tune(tuner, &other), 1);
+  assert_int_equal(work.runs[0], 6);
+  nd_tuner_destroy(tuner);
+  tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 4", path); /* another machine */
+  assert_int_equal(nd_tune(tuner, &again), 1);
+  assert_int_equal(work.runs[0], 9);
+  nd_tuner_destroy(tuner);
+}
+
+static void test_off_times_nothing(void **state) {
+  (void)state;
+  const BurnHost host = fake_host();
+  Work work = {{0}};
+  const NdTuneChoice choice = choice_of(&work, 7);
+  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_OFF, "cpu 2", path);
+  assert_int_equal(nd_tune(tuner, &choice), 2);
+  assert_int_equal(nd_tune(NULL, &choice), 2);
+  assert_int_equal(work.runs[0] + work.runs[1] + work.runs[2], 0);
+  nd_tuner_destroy(tuner);
+}
+
+/* Lines that are none, that name ways unknown here, and that are cut off. */
+static void test_a_hostile_file_is_passed_over(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "",
+      "\n\n\t\t\t\n",
+      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0\tfast\t1\n",         /* a number short */
+      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0,9\tfast\t1\n",     /* one too many */
+      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,99999999999999999999999999999999999999999999999\n",
+      "cpu 2\ttest_work\t7,-1,x,0,0,0,0,0,0,0,0,0\tfast\t1\n",
+      "cpu 2\ttest_work",
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\ttest_work\t1\tfast\n",
+  };
+  const BurnHost host = fake_host();
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    write_choices(texts[i]);
+    Work work = {{0}};
+    const NdTuneChoice choice = choice_of(&work, 7);
+    NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
+    assert_int_equal(nd_tune(tuner, &choice), 1);
+    if (work.runs[0] != 3) fail_msg("line %d was taken for a choice", (int)i);
+    nd_tuner_destroy(tuner);
+  }
+  write_choices("cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0\tgone\t1\n"); /* a way that this release does not have */
+  Work work = {{0}};
+  const NdTuneChoice choice = choice_of(&work, 7);
+  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
+  assert_int_equal(nd_tune(tuner, &choice), 2);
+  nd_tuner_destroy(tuner);
+}
+
+static void test_without_a_place_to_write(void **state) {
+  (void)state;
+  const BurnHost host = fake_host();
+  Work work = {{0}};
+  const NdTuneChoice choice = choice_of(&work, 7);
+  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_FULL, "cpu 2", NO_FOLDER "/x/y/choices.txt");
+  assert_int_equal(nd_tune(tuner, &choice), 1);
+  assert_int_equal(nd_tune(tuner, &choice), 1);
+  assert_int_equal(work.runs[0], 10);
+  nd_tuner_destroy(tuner);
+}
+
+static void test_environment(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint32_t mode;
+    bool known;
+  } modes[] = {{"off", ND_TUNE_OFF, true}, {"quick", ND_TUNE_QUICK, true}, {"full", ND_TUNE_FULL, true}, {"", ND_TUNE_QUICK, true},
+               {"fast", ND_TUNE_QUICK, false}};
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    bool known = false;
+    setenv("BURN_AUTOTUNE", modes[i].text, 1);
+    assert_int_equal(nd_tune_mode(&known), modes[i].mode);
+    assert_int_equal(known, modes[i].known);
+  }
+  unsetenv("BURN_AUTOTUNE");
+  char found[300];
+  setenv("XDG_CACHE_HOME", folder, 1);
+  nd_tune_path(found, sizeof found, "1.2.3");
+  char expected[330];
+  snprintf(expected, sizeof expected, "%s/burn/autotune-ndarray-1.2.3.txt", folder);
+  assert_string_equal(found, expected);
+  setenv("XDG_CACHE_HOME", "relative", 1); /* is to be ignored, by its specification */
+  setenv("HOME", folder, 1);
+  nd_tune_path(found, sizeof found, "1.2.3");
+  snprintf(expected, sizeof expected, "%s/.cache/burn/autotune-ndarray-1.2.3.txt", folder);
+  assert_string_equal(found, expected);
+  nd_tune_path(found, 10, "1.2.3");
+  assert_string_equal(found, "");
+}
+
+static int remove_folder_of_test(void **state) {
+  (void)state;
+  char command[300];
+  snprintf(command, sizeof command, "rm -r '%s'", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_fastest_is_taken_and_remembered), cmocka_unit_test(test_off_times_nothing),
+      cmocka_unit_test(test_a_hostile_file_is_passed_over),       cmocka_unit_test(test_without_a_place_to_write),
+      cmocka_unit_test(test_environment),
+  };
+  return cmocka_run_group_tests(tests, make_folder_of_test, remove_folder_of_test);
+}
