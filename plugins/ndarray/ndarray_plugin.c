@@ -3,6 +3,7 @@
  * Options: gemm=openblas|builtin (which matrix product; automatic), isa=baseline|avx2|avx512 (the widest instruction
  * set to use; automatic), primitives=true|false (true leaves composite ops to the host's decompositions; false).
  * Threads are the host's. */
+#include "ndarray_fused.h"
 #include "ndarray_internal.h"
 
 #include <stdio.h>
@@ -181,6 +182,13 @@ static BurnStatus BURN_CALL ndarray_trim(void *self) {
   return BURN_OK;
 }
 
+static int32_t BURN_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (strcmp(name, BURN_FUSED_INTERFACE) != 0 || min_version > nd_fused_interface.version) return 0;
+  out->table = &nd_fused_interface;
+  out->self = self;
+  return 1;
+}
+
 static void BURN_CALL ndarray_close(void *self) {
   Ndarray *nd = self;
   const BurnHost *host = nd->host;
@@ -238,6 +246,7 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
   out->dtype_usage = ndarray_dtype_usage;
   out->query = ndarray_query;
   out->trim = ndarray_trim;
+  out->get_interface = ndarray_get_interface;
   return BURN_OK;
 }
 

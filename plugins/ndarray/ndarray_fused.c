@@ -1,0 +1,47 @@
+/* ndarray_fused.c - the interface "burn.fused" of this backend: bodies of element-wise steps in f32, f16 and bf16 become programs of
+ * the machine in ndarray_fused_machine.h. */
+#include "ndarray_fused.h"
+
+#include <stdio.h>
+
+static uint32_t BURN_CALL fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
+                                     const BurnTensorDesc *output) {
+  const Ndarray *nd = self;
+  const bool has_kernel = step->op < BURN_OP_LIMIT && nd->kernels[step->op];
+  return has_kernel ? nd_fused_role(step, inputs, output) : BURN_FUSED_NO;
+}
+
+static BurnStatus BURN_CALL fused_compile(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                          uint64_t why_bytes) {
+  return nd_fused_compile(self, body, out, why, why_bytes);
+}
+
+static BurnStatus BURN_CALL fused_run(void *self, const BurnFusedCall *call) { return nd_fused_run(self, call); }
+
+static void BURN_CALL fused_release(void *self, BurnFusedKernel *kernel) {
+  const Ndarray *nd = self;
+  if (kernel) nd->host->free(kernel, kernel->bytes);
+}
+
+static void BURN_CALL fused_describe(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes) {
+  const Ndarray *nd = self;
+  uint32_t loads = 0, stores = 0;
+  for (uint32_t k = 0; k < kernel->input_count; k++) loads += kernel->input_bytes[k] != 0;
+  for (uint32_t i = 0; i < kernel->line_count; i++) stores += kernel->lines[i].operand == ND_FUSED_OUTPUT;
+  if (text_bytes == 0) return;
+  (void)snprintf(text, text_bytes, "%u inputs, %u instructions, %u outputs, %u slots, %lld elements at a time", loads,
+                 kernel->line_count - 1, stores, kernel->slot_count, (long long)nd_fused_machine(nd)->width);
+}
+
+const BurnFusedInterface nd_fused_interface = {
+    .struct_size = (uint32_t)sizeof(BurnFusedInterface),
+    .version = 1,
+    .max_inputs = ND_FUSED_INPUTS,
+    .max_steps = ND_FUSED_STEPS,
+    .max_outputs = ND_FUSED_OUTPUTS,
+    .role = fused_role,
+    .compile = fused_compile,
+    .run = fused_run,
+    .release = fused_release,
+    .describe = fused_describe,
+};
