@@ -134,8 +134,9 @@ static bool may_merge(const Planner *p, uint32_t a, uint32_t b) {
   return common_shape(one, other) && !something_between(p, a, b);
 }
 
-/* The groups become one, named a. */
-static void merge(Planner *p, uint32_t a, uint32_t b) {
+/* The groups become one, named by its first op. */
+static void merge(Planner *p, uint32_t one_name, uint32_t other_name) {
+  const uint32_t a = one_name < other_name ? one_name : other_name, b = one_name < other_name ? other_name : one_name;
   Group *one = &p->groups[a];
   const Group *other = &p->groups[b];
   one->shape = common_shape(one, other);
