@@ -118,6 +118,17 @@ DECOMPOSE(cross_entropy) {
   out[0] = one(builder, BURN_OP_neg, one(builder, BURN_OP_mean, burn_build_dim2(builder, BURN_OP_gather, all, targets, 1)));
 }
 
+DECOMPOSE(cross_entropy_backward) {
+  BurnPrimitive *logits = call->inputs[1];
+  const int64_t items = logits->shape[0], column[] = {items, 1}, one_each[] = {1, 1};
+  BurnPrimitive *targets = burn_build_reshape(builder, call->inputs[2], column, 2);
+  BurnPrimitive *share = burn_build_dim(builder, BURN_OP_softmax, logits, 1);
+  BurnPrimitive *less_1 = burn_build_full(builder, column, 2, logits->dtype, -1);
+  share = burn_build_dim3(builder, BURN_OP_scatter, share, targets, less_1, 1);
+  BurnPrimitive *grad = burn_build_scalar(builder, BURN_OP_div_scalar, call->inputs[0], (double)items);
+  out[0] = burn_build_mul(builder, share, burn_build_reshape(builder, grad, one_each, 2));
+}
+
 /* -- layers ------------------------------------------------------------------------------------------------------------------ */
 
 DECOMPOSE(max_pool2d) {
@@ -137,21 +148,52 @@ DECOMPOSE(max_pool2d_backward) {
   out[0] = burn_build_reshape(builder, burn_build_dim3(builder, BURN_OP_scatter, zeros, indices, values, 2), shape, 4);
 }
 
-DECOMPOSE(layer_norm) {
-  BurnPrimitive *x = call->inputs[0];
+/* x - mean along the last axis, and sqrt(variance + epsilon). */
+static BurnPrimitive *centred_rows(BurnBuilder *b, BurnPrimitive *x, double epsilon, BurnPrimitive **deviation) {
   const int64_t last = last_axis(x);
+  BurnPrimitive *centred = burn_build_sub(b, x, burn_build_dim(b, BURN_OP_mean_dim, x, last));
+  BurnPrimitive *variance = burn_build_dim(b, BURN_OP_mean_dim, burn_build_mul(b, centred, centred), last);
+  *deviation = one(b, BURN_OP_sqrt, plus(b, variance, epsilon));
+  return centred;
+}
+
+DECOMPOSE(layer_norm) {
+  BurnPrimitive *x = call->inputs[0], *deviation;
   int64_t wide[BURN_MAX_RANK];
-  for (uint32_t i = 0; i < x->rank; i++) wide[i] = 1;
-  wide[last] = x->shape[last];
-  BurnPrimitive *centred = burn_build_sub(builder, x, burn_build_dim(builder, BURN_OP_mean_dim, x, last));
-  BurnPrimitive *variance = burn_build_dim(builder, BURN_OP_mean_dim, burn_build_mul(builder, centred, centred), last);
-  BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, variance, BURN_ATTRS(layer_norm, call)->epsilon.value.f64));
+  for (uint32_t i = 0; i < x->rank; i++) wide[i] = i + 1 == x->rank ? x->shape[i] : 1;
+  BurnPrimitive *centred = centred_rows(builder, x, BURN_ATTRS(layer_norm, call)->epsilon.value.f64, &deviation);
   BurnPrimitive *result = burn_build_div(builder, centred, deviation);
   result = burn_build_mul(builder, result, burn_build_reshape(builder, call->inputs[1], wide, x->rank));
   if (call->input_count > 2 && call->inputs[2]) {
     result = burn_build_add(builder, result, burn_build_reshape(builder, call->inputs[2], wide, x->rank));
   }
   out[0] = result;
+}
+
+/* x [.., d] summed to [d]. */
+static BurnPrimitive *sum_of_rows(BurnBuilder *b, BurnPrimitive *x, const BurnTensorDesc *desc) {
+  int64_t rows = 1;
+  for (uint32_t i = 0; i + 1 < desc->rank; i++) rows *= desc->shape[i];
+  const int64_t width = desc->shape[desc->rank - 1], folded[] = {rows, width};
+  BurnPrimitive *sum = burn_build_dim(b, BURN_OP_sum_dim, burn_build_reshape(b, x, folded, 2), 0);
+  return burn_build_reshape(b, sum, &width, 1);
+}
+
+/* With n the normalised x and g = grad * gamma: (g - mean(g) - n * mean(g * n)) / deviation. */
+DECOMPOSE(layer_norm_backward) {
+  BurnPrimitive *grad = call->inputs[0], *x = call->inputs[1], *deviation;
+  const int64_t last = last_axis(x);
+  int64_t wide[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) wide[i] = i + 1 == x->rank ? x->shape[i] : 1;
+  BurnPrimitive *centred = centred_rows(builder, x, BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64, &deviation);
+  BurnPrimitive *normal = burn_build_div(builder, centred, deviation);
+  BurnPrimitive *g = burn_build_mul(builder, grad, burn_build_reshape(builder, call->inputs[2], wide, x->rank));
+  BurnPrimitive *along = burn_build_dim(builder, BURN_OP_mean_dim, burn_build_mul(builder, g, normal), last);
+  BurnPrimitive *change = burn_build_sub(builder, g, burn_build_dim(builder, BURN_OP_mean_dim, g, last));
+  change = burn_build_sub(builder, change, burn_build_mul(builder, normal, along));
+  out[0] = burn_build_div(builder, change, deviation);
+  out[1] = sum_of_rows(builder, burn_build_mul(builder, grad, normal), call->output_descs);
+  out[2] = sum_of_rows(builder, grad, call->output_descs);
 }
 
 /* -- optimizer steps --------------------------------------------------------------------------------------------------------- */

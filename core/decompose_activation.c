@@ -137,6 +137,15 @@ DECOMPOSE(gelu) {
   out[0] = scaled(builder, burn_build_mul(builder, x, share), 0.5);
 }
 
+DECOMPOSE(gelu_backward) {
+  BurnPrimitive *x = call->inputs[1];
+  BurnPrimitive *share = plus(builder, one(builder, BURN_OP_erf, scaled(builder, x, 0.70710678118654752440)), 1);
+  BurnPrimitive *bell = one(builder, BURN_OP_exp, scaled(builder, burn_build_mul(builder, x, x), -0.5));
+  BurnPrimitive *moved = scaled(builder, burn_build_mul(builder, x, bell), 0.79788456080286535588); /* sqrt(2 / pi) */
+  BurnPrimitive *slope = scaled(builder, burn_build_add(builder, share, moved), 0.5);
+  out[0] = burn_build_mul(builder, call->inputs[0], slope);
+}
+
 DECOMPOSE(silu) { out[0] = burn_build_mul(builder, call->inputs[0], one(builder, BURN_OP_sigmoid, call->inputs[0])); }
 
 DECOMPOSE(softplus) {
@@ -209,6 +218,20 @@ DECOMPOSE(log_softmax) {
   BurnPrimitive *low = shifted(builder, call->inputs[0], dim);
   BurnPrimitive *total = burn_build_dim(builder, BURN_OP_sum_dim, one(builder, BURN_OP_exp, low), dim);
   out[0] = burn_build_sub(builder, low, one(builder, BURN_OP_log, total));
+}
+
+DECOMPOSE(softmax_backward) {
+  const int64_t dim = BURN_ATTRS(softmax_backward, call)->dim.value.i64;
+  BurnPrimitive *grad = call->inputs[0], *output = call->inputs[1];
+  BurnPrimitive *sum = burn_build_dim(builder, BURN_OP_sum_dim, burn_build_mul(builder, grad, output), dim);
+  out[0] = burn_build_mul(builder, output, burn_build_sub(builder, grad, sum));
+}
+
+DECOMPOSE(log_softmax_backward) {
+  BurnPrimitive *grad = call->inputs[0];
+  BurnPrimitive *sum = burn_build_dim(builder, BURN_OP_sum_dim, grad, BURN_ATTRS(log_softmax_backward, call)->dim.value.i64);
+  BurnPrimitive *share = burn_build_mul(builder, one(builder, BURN_OP_exp, call->inputs[1]), sum);
+  out[0] = burn_build_sub(builder, grad, share);
 }
 
 DECOMPOSE(quiet_softmax) {

@@ -1,4 +1,4 @@
-/* decompose_layers.c - layers and losses written with other ops: linear, batch_norm, attention, ctc_loss. */
+/* decompose_layers.c - layers and losses written with other ops: linear, batch norms, attention, ctc_loss. */
 #include "decompose_internal.h"
 
 #include <math.h>
@@ -27,6 +27,55 @@ DECOMPOSE(batch_norm) {
   BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, by_channel[4], epsilon));
   BurnPrimitive *result = burn_build_div(builder, burn_build_sub(builder, x, by_channel[3]), deviation);
   out[0] = burn_build_add(builder, burn_build_mul(builder, result, by_channel[1]), by_channel[2]);
+}
+
+/* x [n, c, ..] as [n, c, rest]. */
+static BurnPrimitive *by_channel(BurnBuilder *b, BurnPrimitive *x) {
+  int64_t rest = 1;
+  for (uint32_t i = 2; i < x->rank; i++) rest *= x->shape[i];
+  const int64_t shape[] = {x->shape[0], x->shape[1], rest};
+  return burn_build_reshape(b, x, shape, 3);
+}
+/* [c] as [1, c, 1], and back. */
+static BurnPrimitive *across(BurnBuilder *b, BurnPrimitive *x) {
+  const int64_t shape[] = {1, x ? burn_primitive_count(x) : 0, 1};
+  return burn_build_reshape(b, x, shape, 3);
+}
+/* x [n, c, rest] -> [1, c, 1] by two steps of a reduction. */
+static BurnPrimitive *over_channels(BurnBuilder *b, uint32_t op, BurnPrimitive *x) {
+  return burn_build_dim(b, op, burn_build_dim(b, op, x, 2), 0);
+}
+
+DECOMPOSE(batch_norm_train) {
+  const BurnTensorDesc *desc = call->output_descs;
+  BurnPrimitive *x = by_channel(builder, call->inputs[0]);
+  BurnPrimitive *mean = over_channels(builder, BURN_OP_mean_dim, x);
+  BurnPrimitive *centred = burn_build_sub(builder, x, mean);
+  BurnPrimitive *var = over_channels(builder, BURN_OP_mean_dim, burn_build_mul(builder, centred, centred));
+  BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, var, BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64));
+  BurnPrimitive *y = burn_build_mul(builder, burn_build_div(builder, centred, deviation), across(builder, call->inputs[1]));
+  y = burn_build_add(builder, y, across(builder, call->inputs[2]));
+  out[0] = burn_build_reshape(builder, y, desc->shape, desc->rank);
+  out[1] = flat(builder, mean);
+  out[2] = flat(builder, var);
+}
+
+/* With n the normalised x: gamma / deviation * (grad - mean(grad) - n * mean(grad * n)), means by channel. */
+DECOMPOSE(batch_norm_train_backward) {
+  const BurnTensorDesc *desc = call->output_descs;
+  BurnPrimitive *grad = by_channel(builder, call->inputs[0]), *x = by_channel(builder, call->inputs[1]);
+  BurnPrimitive *deviation = plus(builder, call->inputs[4], BURN_ATTRS(batch_norm_train_backward, call)->epsilon.value.f64);
+  deviation = one(builder, BURN_OP_sqrt, deviation);
+  BurnPrimitive *normal = burn_build_sub(builder, x, across(builder, call->inputs[3]));
+  normal = burn_build_div(builder, normal, across(builder, deviation));
+  BurnPrimitive *grad_normal = burn_build_mul(builder, grad, normal);
+  BurnPrimitive *change = burn_build_sub(builder, grad, over_channels(builder, BURN_OP_mean_dim, grad));
+  BurnPrimitive *along = over_channels(builder, BURN_OP_mean_dim, grad_normal);
+  change = burn_build_sub(builder, change, burn_build_mul(builder, normal, along));
+  change = burn_build_mul(builder, change, across(builder, burn_build_div(builder, call->inputs[2], deviation)));
+  out[0] = burn_build_reshape(builder, change, desc->shape, desc->rank);
+  out[1] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad_normal));
+  out[2] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad));
 }
 
 /* -- attention ----------------------------------------------------------------------------------------------------- */

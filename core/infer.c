@@ -83,6 +83,17 @@ BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call
                    burn_dtype_name(lhs), info->input_names[second], burn_dtype_name(rhs));
 }
 
+BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second) {
+  const BurnPrimitive *lhs = call->inputs[first], *rhs = call->inputs[second];
+  BURN_TRY(burn__infer_same_dtype(info, call, first, second));
+  bool equal = lhs->rank == rhs->rank;
+  for (uint32_t axis = 0; equal && axis < lhs->rank; axis++) equal = lhs->shape[axis] == rhs->shape[axis];
+  if (equal) return BURN_OK;
+  BurnShapeText l, r;
+  return BURN_FAIL(INVALID_SHAPE, "%s: shapes %s and %s differ", info->name, burn__shape_text(&l, lhs->rank, lhs->shape),
+                   burn__shape_text(&r, rhs->rank, rhs->shape));
+}
+
 BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what) {
   if (burn_dtype_kind(call->inputs[input]->dtype) & kinds) return BURN_OK;
   return BURN_FAIL(INVALID_DTYPE, "%s: %s must be %s, not %s", info->name, info->input_names[input], what,

@@ -19,26 +19,16 @@ BURN_RULE(create) {
   return burn__infer_count(info, out);
 }
 
-/* Further inputs, where there are any, have the same shape and dtype (relu_backward). */
+/* Further inputs, where there are any, have the same shape and dtype (relu_backward, softmax_backward). */
 BURN_RULE(same) {
+  for (uint32_t i = 1; i < call->input_count; i++) BURN_TRY(burn__infer_same_shape(info, call, 0, i));
   *out = burn_primitive_desc(call->inputs[0]);
-  for (uint32_t i = 1; i < call->input_count; i++) {
-    BURN_TRY(burn__infer_same_dtype(info, call, 0, i));
-    BurnTensorDesc other = burn_primitive_desc(call->inputs[i]);
-    bool equal = other.rank == out->rank;
-    for (uint32_t axis = 0; equal && axis < out->rank; axis++) equal = other.shape[axis] == out->shape[axis];
-    if (equal) continue;
-    BurnShapeText l, r;
-    return BURN_FAIL(INVALID_SHAPE, "%s: shapes %s and %s differ", info->name, burn__shape_text(&l, out->rank, out->shape),
-                     burn__shape_text(&r, other.rank, other.shape));
-  }
   return BURN_OK;
 }
 
 BURN_RULE(same_dim) {
   BURN_TRY(burn__infer_check_dim(info, call->inputs[0], call->attrs[0].value.i64));
-  *out = burn_primitive_desc(call->inputs[0]);
-  return BURN_OK;
+  return burn__infer_same(info, call, out);
 }
 
 BURN_RULE(cast) {

@@ -17,6 +17,8 @@
 
 BurnStatus burn__infer_check_dim(const BurnOpInfo *info, const BurnPrimitive *x, int64_t dim);
 BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second);
+/* Two inputs have the same shape and dtype. */
+BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second);
 /* The dtype of an input is of one of the kinds; `what` completes "must be". */
 BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what);
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);

@@ -261,34 +261,63 @@ static BurnStatus adaptive_pool(const BurnOpInfo *info, const BurnOpCall *call, 
 BURN_RULE(adaptive_avg_pool2d) { return adaptive_pool(info, call, out, 2); }
 BURN_RULE(adaptive_avg_pool3d) { return adaptive_pool(info, call, out, 3); }
 
-BURN_RULE(layer_norm) {
-  const BurnPrimitive *x = call->inputs[0];
+/* Inputs `first` and later, where they are given, have an entry for each of the last axis of the input before them. */
+static BurnStatus last_axis_entries(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first) {
+  const BurnPrimitive *x = call->inputs[first - 1];
   const int64_t width = x->shape[x->rank - 1];
-  for (uint32_t i = 1; i < call->input_count; i++) {
+  for (uint32_t i = first; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;
-    BURN_TRY(burn__infer_same_dtype(info, call, 0, i));
+    BURN_TRY(burn__infer_same_dtype(info, call, first - 1, i));
     BURN_TRY(burn__infer_rank(info, call, i, 1));
     if (call->inputs[i]->shape[0] == width) continue;
     BurnShapeText text;
     return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, the last axis of %s has %lld", info->name, info->input_names[i],
                      (long long)call->inputs[i]->shape[0], burn__shape_text(&text, x->rank, x->shape), (long long)width);
   }
-  *out = burn_primitive_desc(x);
   return BURN_OK;
 }
 
+BURN_RULE(layer_norm) {
+  BURN_TRY(last_axis_entries(info, call, 1));
+  *out = burn_primitive_desc(call->inputs[0]);
+  return BURN_OK;
+}
+
+BURN_RULE(layer_norm_backward) {
+  BURN_TRY(burn__infer_same_shape(info, call, 0, 1));
+  BURN_TRY(last_axis_entries(info, call, 2));
+  out[0] = burn_primitive_desc(call->inputs[1]);
+  out[1] = out[2] = burn_primitive_desc(call->inputs[2]);
+  return BURN_OK;
+}
+
+/* Logits [n, classes] and integer targets [n] are inputs `first` and the one after it. */
+static BurnStatus logits_and_targets(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first) {
+  BURN_TRY(burn__infer_rank(info, call, first, 2));
+  BURN_TRY(burn__infer_rank(info, call, first + 1, 1));
+  BURN_TRY(burn__infer_kind(info, call, first + 1, BURN_KIND_INT, "an int tensor"));
+  const BurnPrimitive *logits = call->inputs[first], *targets = call->inputs[first + 1];
+  if (logits->shape[0] == targets->shape[0]) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: logits %s need %lld targets, %lld given", info->name,
+                   burn__shape_text(&text, 2, logits->shape), (long long)logits->shape[0], (long long)targets->shape[0]);
+}
+
 BURN_RULE(cross_entropy) {
-  BURN_TRY(burn__infer_rank(info, call, 0, 2));
-  BURN_TRY(burn__infer_rank(info, call, 1, 1));
-  BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_INT, "an int tensor"));
-  const BurnPrimitive *logits = call->inputs[0], *targets = call->inputs[1];
-  if (logits->shape[0] != targets->shape[0]) {
-    BurnShapeText text;
-    return BURN_FAIL(INVALID_SHAPE, "%s: logits %s need %lld targets, %lld given", info->name,
-                     burn__shape_text(&text, 2, logits->shape), (long long)logits->shape[0], (long long)targets->shape[0]);
-  }
-  out->dtype = logits->dtype;
+  BURN_TRY(logits_and_targets(info, call, 0));
+  out->dtype = call->inputs[0]->dtype;
   out->rank = 1;
   out->shape[0] = 1;
   return BURN_OK;
+}
+
+BURN_RULE(cross_entropy_backward) {
+  const BurnPrimitive *grad = call->inputs[0];
+  BURN_TRY(logits_and_targets(info, call, 1));
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
+  *out = burn_primitive_desc(call->inputs[1]);
+  if (grad->rank == 1 && grad->shape[0] == 1) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: grad has shape %s, [1] expected", info->name,
+                   burn__shape_text(&text, grad->rank, grad->shape));
 }

@@ -211,21 +211,42 @@ BURN_RULE(linear) {
   return burn__infer_count(info, out);
 }
 
-BURN_RULE(batch_norm) {
-  const BurnPrimitive *x = call->inputs[0];
+/* Input `first` is [n, c, ..], and all after it are [c]. */
+static BurnStatus by_channel(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first) {
+  const BurnPrimitive *x = call->inputs[first];
   BurnShapeText text;
   if (x->rank < 2) {
     return BURN_FAIL(INVALID_SHAPE, "%s: shape %s; rank 2 or more expected", info->name,
                      burn__shape_text(&text, x->rank, x->shape));
   }
-  for (uint32_t i = 1; i < 5; i++) {
-    BURN_TRY(burn__infer_same_dtype(info, call, 0, i));
+  for (uint32_t i = first + 1; i < call->input_count; i++) {
+    BURN_TRY(burn__infer_same_dtype(info, call, first, i));
     BURN_TRY(burn__infer_rank(info, call, i, 1));
     if (call->inputs[i]->shape[0] == x->shape[1]) continue;
     return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, x %s has %lld channels", info->name, info->input_names[i],
                      (long long)call->inputs[i]->shape[0], burn__shape_text(&text, x->rank, x->shape), (long long)x->shape[1]);
   }
-  *out = burn_primitive_desc(x);
+  return BURN_OK;
+}
+
+BURN_RULE(batch_norm) {
+  BURN_TRY(by_channel(info, call, 0));
+  *out = burn_primitive_desc(call->inputs[0]);
+  return BURN_OK;
+}
+
+BURN_RULE(batch_norm_train) {
+  BURN_TRY(by_channel(info, call, 0));
+  out[0] = burn_primitive_desc(call->inputs[0]);
+  out[1] = out[2] = burn_primitive_desc(call->inputs[1]);
+  return BURN_OK;
+}
+
+BURN_RULE(batch_norm_train_backward) {
+  BURN_TRY(by_channel(info, call, 1));
+  BURN_TRY(burn__infer_same_shape(info, call, 0, 1));
+  out[0] = burn_primitive_desc(call->inputs[1]);
+  out[1] = out[2] = burn_primitive_desc(call->inputs[2]);
   return BURN_OK;
 }
 

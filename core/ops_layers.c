@@ -1,5 +1,5 @@
 /* ops_layers.c - public ops of layers beside convolutions and pools: options to attributes. */
-#include "core_internal.h"
+#include "ops_internal.h"
 
 BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias) {
   return burn__apply(BURN_OP_linear, (BurnTensor *const[]){x, weight, bias}, 3, NULL, 0);
@@ -31,6 +31,16 @@ BurnTensor *burn_batch_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta, 
                             double epsilon) {
   const BurnAttr attr = burn_attr_f64(epsilon);
   return burn__apply(BURN_OP_batch_norm, (BurnTensor *const[]){x, gamma, beta, mean, var}, 5, &attr, 1);
+}
+
+BurnTensor *burn_batch_norm_train(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta, double epsilon, BurnTensor **mean,
+                                  BurnTensor **var) {
+  BurnTensor *out[3];
+  const BurnAttr attr = burn_attr_f64(epsilon);
+  burn__apply_outputs(BURN_OP_batch_norm_train, (BurnTensor *const[]){x, gamma, beta}, 3, &attr, 1, out, 3);
+  give(mean, out[1]);
+  give(var, out[2]);
+  return out[0];
 }
 
 BurnTensor *burn_ctc_loss(BurnTensor *log_probs, BurnTensor *targets, BurnTensor *input_lengths, BurnTensor *target_lengths,

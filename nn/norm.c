@@ -1,8 +1,6 @@
 /* norm.c - batch and layer normalisation.
  *
- * BatchNorm works on [batch, channels, rest]: all axes after the second become one, which costs nothing, and the mean over
- * batch and rest is the mean of means. f16 and bf16 are computed in f32: squares would overflow and running values stand still
- * between two numbers. */
+ * In BatchNorm f16 and bf16 are computed in f32: squares would overflow and running values stand still between two numbers. */
 #include <burn/autodiff.h>
 #include <burn/nn/norm.h>
 
@@ -33,31 +31,21 @@ BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice
   return m;
 }
 
-/* x [n, c, rest] -> [1, c, 1] */
-static BurnTensor *channel_mean(BurnTensor *x) { return burn_mean_dim(burn_mean_dim(x, 2), 0); }
-
 /* x in the dtype; failed tensors pass. */
 static BurnTensor *in_dtype(BurnTensor *x, BurnDType dtype) {
   return burn_rank(x) == 0 || burn_dtype(x) == dtype ? x : burn_cast(x, dtype);
 }
 
-/* [c] -> [1, c, 1] */
-static BurnTensor *as_channels(BurnTensor *x) {
-  const int64_t channels = burn_element_count(x);
-  return burn_rank(x) == 0 ? x : burn_reshape(x, BURN_SHAPE(1, channels, 1));
-}
-
-/* running = (1 - momentum) running + momentum batch; batch [1, c, 1] is taken. A failed batch changes nothing. */
+/* running = (1 - momentum) running + momentum batch; batch [c] is taken. A failed batch changes nothing. */
 static void update_running(const BurnBuffer *running, BurnTensor *batch, double momentum) {
   BurnTensor *next = burn_buffer_value(running);
   const BurnDType kept = burn_dtype(next);
-  const int64_t channels = burn_element_count(batch);
   if (burn_tensor_status(batch) != BURN_OK) {
     burn_drop(batch);
     burn_drop(next);
     return;
   }
-  batch = burn_detach(burn_reshape(batch, BURN_SHAPE(channels)));
+  batch = burn_detach(batch);
   next = burn_mul_scalar(in_dtype(next, burn_dtype(batch)), 1 - momentum);
   next = burn_add(next, burn_mul_scalar(batch, momentum));
   if (burn_tensor_status(next) != BURN_OK) {
@@ -67,30 +55,25 @@ static void update_running(const BurnBuffer *running, BurnTensor *batch, double 
   burn_buffer_set(running, in_dtype(next, kept));
 }
 
-/* x [n, c, rest] by its own statistics, which also move the running ones. */
+/* x by its own statistics, which also move the running ones. */
 static BurnTensor *batch_norm_train(const BurnBatchNorm *m, BurnTensor *x) {
   const BurnDType dtype = burn_dtype(x);
-  BurnTensor *mean = channel_mean(burn_clone(x));
   BurnTensor *gamma = in_dtype(burn_param_value(&m->gamma), dtype), *beta = in_dtype(burn_param_value(&m->beta), dtype);
-  BurnTensor *var, *scale;
-  x = burn_sub(x, burn_clone(mean));
-  var = channel_mean(burn_square(burn_clone(x)));
+  BurnTensor *mean, *var;
+  x = burn_batch_norm_train(x, gamma, beta, m->epsilon, &mean, &var);
   update_running(&m->running_mean, mean, m->momentum);
-  update_running(&m->running_var, burn_clone(var), m->momentum);
-  scale = burn_div(as_channels(gamma), burn_sqrt(burn_add_scalar(var, m->epsilon)));
-  return burn_add(burn_mul(x, scale), as_channels(beta));
+  update_running(&m->running_var, var, m->momentum);
+  return x;
 }
 
-/* x [n, c, rest] by the running statistics: one multiplication and one addition per element. */
+/* x by the running statistics. */
 static BurnTensor *batch_norm_infer(const BurnBatchNorm *m, BurnTensor *x) {
   BurnDevice *device = burn_tensor_device(x);
   const BurnDType dtype = burn_dtype(x);
   BurnTensor *mean = in_dtype(burn_to_device(burn_buffer_value(&m->running_mean), device), dtype);
   BurnTensor *var = in_dtype(burn_to_device(burn_buffer_value(&m->running_var), device), dtype);
   BurnTensor *gamma = in_dtype(burn_param_value(&m->gamma), dtype), *beta = in_dtype(burn_param_value(&m->beta), dtype);
-  BurnTensor *scale = burn_div(gamma, burn_sqrt(burn_add_scalar(var, m->epsilon)));
-  BurnTensor *shift = burn_sub(beta, burn_mul(mean, burn_clone(scale)));
-  return burn_add(burn_mul(x, as_channels(scale)), as_channels(shift));
+  return burn_batch_norm(x, gamma, beta, mean, var, m->epsilon);
 }
 
 BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
@@ -98,7 +81,6 @@ BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
   const int64_t features = m->gamma.value ? burn_element_count(m->gamma.value) : 0;
   const bool training = burn_nn_is_training(x);
   const BurnDType dtype = burn_dtype(x);
-  int64_t rest = 1;
   /* A failed parameter or input needs no check of shapes: it is the message. */
   if (features > 0 && shape.rank != 0 && (shape.rank < 2 || shape.dims[1] != features)) {
     burn_drop(x);
@@ -110,11 +92,8 @@ BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
                                                (long long)shape.dims[1], (long long)features));
   }
   if (features <= 0 || shape.rank == 0) return burn_mul(x, burn_param_value(&m->gamma));
-  for (uint32_t i = 2; i < shape.rank; i++) rest *= shape.dims[i];
-  x = burn_reshape(x, BURN_SHAPE(shape.dims[0], shape.dims[1], rest));
   if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) x = burn_cast(x, BURN_DTYPE_F32);
-  x = burn_reshape(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), shape);
-  return in_dtype(x, dtype);
+  return in_dtype(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), dtype);
 }
 
 BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice *device) {

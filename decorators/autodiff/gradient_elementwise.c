@@ -143,6 +143,10 @@ void burn__gradient_relu(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_relu_backward, c->grad, c->outputs[0]));
 }
 
+void burn__gradient_gelu(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_gelu_backward, c->grad, c->inputs[0]));
+}
+
 /* g * (y - y * y) */
 void burn__gradient_sigmoid(GradientContext *c) {
   BurnBuilder *b = &c->builder;

@@ -11,6 +11,7 @@ softplus without threshold, ceil_mode of pools, saturating casts), the rule is w
 Run: python3 tests/golden/make_ops_golden.py   (made with PyTorch 1.13 and NumPy 1.24)
 """
 import ops_activation
+import ops_backward
 import ops_elementwise
 import ops_index
 import ops_layers
@@ -31,6 +32,7 @@ if __name__ == "__main__":
     ops_index.index()
     ops_layers.layers()
     ops_activation.activation()
+    ops_backward.backward()
     ops_linalg.linalg()
     ops_signal.signal()
     ops_windows.windows()

@@ -140,6 +140,15 @@ static BurnTensor *var_and_mean_bias(BurnTensor *x) {
   BurnTensor *variance = burn_var_mean_bias(x, 1, &mean);
   return beside(variance, mean);
 }
+/* The results of batch_norm_train side by side, or without the first. Takes all. */
+static BurnTensor *normalized_and_statistics(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta, bool with_first) {
+  BurnTensor *mean = NULL, *var = NULL;
+  BurnTensor *y = burn_batch_norm_train(x, gamma, beta, 1e-3, &mean, &var);
+  BurnTensor *statistics = beside(mean, var);
+  if (with_first) return beside(y, statistics);
+  burn_drop(y);
+  return statistics;
+}
 static BurnTensor *rfft_parts(BurnTensor *x, int dim, int64_t n) {
   BurnTensor *imaginary = NULL;
   BurnTensor *real = burn_rfft(x, dim, n, &imaginary);

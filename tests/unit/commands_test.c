@@ -153,7 +153,7 @@ static void test_ops_shows_every_route(void **state) {
   expect_route(entry(ops, "name", "matmul"), 1, "mini", "sometimes");
   expect_route(entry(ops, "name", "mean"), 1, "mini", "decomposed");
   expect_route(entry(ops, "name", "sin"), 1, "mini", "");
-  expect_route(entry(ops, "name", "gelu"), 0, "autodiff", "decomposed");
+  expect_route(entry(ops, "name", "silu"), 0, "autodiff", "decomposed");
   expect_route(entry(ops, "name", "pack.scaled_add"), 1, "mini", "pack");
   expect_route(entry(ops, "name", "pack.triple"), 1, "mini", "decomposed");
   cJSON_Delete(root);

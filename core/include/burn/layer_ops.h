@@ -215,10 +215,15 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta,
                                                                     double epsilon);
 /* x [n, c, ..] by channel: (x - mean) / sqrt(var + epsilon) * gamma + beta, all [c]. Statistics are arguments; the layer of
- * nn/ computes and tracks them. */
+ * nn/ tracks them. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_batch_norm(BurnTensor *x, BurnTensor *gamma,
                                                                           BurnTensor *beta, BurnTensor *mean,
                                                                           BurnTensor *var, double epsilon);
+/* The same by the statistics of x itself, which are given out too: the mean of every channel and its variance, divided by
+ * the number of elements. mean and var may be NULL. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_batch_norm_train(BurnTensor *x, BurnTensor *gamma,
+                                                                          BurnTensor *beta, double epsilon,
+                                                                          BurnTensor **mean, BurnTensor **var);
 /* Zeroes each element with probability prob and scales the others by 1 / (1 - prob), on every device (the layer of nn/
  * is the one that does so only in training). prob is in [0, 1]; 1 gives NaN as in Burn (0 / 0). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double prob);
