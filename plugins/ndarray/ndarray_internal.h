@@ -46,7 +46,7 @@ struct Ndarray {
   uint32_t owner;
   bool primitives_only; /* option primitives=true: composite ops are left to the host, to test the decompositions */
   NdPool *pool;
-  atomic_llong bytes_in_use, bytes_peak, live_tensors;
+  uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
   NdGemmF32 gemm_f32; /* OpenBLAS, or built in: ndarray_gemm.c */
   NdGemmF64 gemm_f64;
   const char *gemm_name; /* "openblas" or "builtin" */
@@ -135,10 +135,18 @@ BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line
 #endif
     ;
 BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op's name and the size asked for */
+/* "... bytes in use", and of which limit, for such messages. */
+void nd_describe_memory(Ndarray *nd, char *text, size_t size);
 
 /* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------------------------------- */
 
-NdPool *nd_pool_create(const BurnHost *host);
+/* What the pool holds: tensors, the bytes of their storages, the most of those so far, and all bytes in use and cached. */
+typedef struct NdPoolTensors {
+  uint64_t count, bytes, peak, reserved;
+} NdPoolTensors;
+
+/* `limit` bounds what is in use and cached together; 0 for no limit. */
+NdPool *nd_pool_create(const BurnHost *host, uint64_t limit);
 void nd_pool_destroy(NdPool *pool);
 void *nd_pool_allocate(NdPool *pool, uint64_t bytes); /* 64-byte aligned; NULL when out of memory even after a trim */
 void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes);
@@ -146,7 +154,12 @@ void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes);
  * are does not depend on how many threads happened to meet. Without memory it does less. */
 void nd_pool_reserve(NdPool *pool, uint64_t bytes, uint32_t count);
 void nd_pool_trim(NdPool *pool);
-uint64_t nd_pool_reserved(NdPool *pool); /* bytes in use and cached */
+NdPoolTensors nd_pool_tensors(NdPool *pool);
+/* The same for the record of a tensor, which is counted with the bytes of its storage (a view's count as 0) under the same lock;
+ * and a tensor less whose record stays, because others share the storage. */
+void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes);
+void nd_pool_free_tensor(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes);
+void nd_pool_forget_tensor(NdPool *pool);
 
 /* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------------------------------- */
 

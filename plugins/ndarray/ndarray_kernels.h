@@ -70,6 +70,9 @@ extern const NdKernels nd_kernels_baseline;
 extern const NdKernels nd_kernels_avx2, nd_kernels_avx512;
 #endif
 
+/* True if the op has an elementwise loop that serves f16 and bf16, of its own or that of f32 (ndarray_elementwise.c). */
+bool nd_takes_halves(const Ndarray *nd, uint32_t op);
+
 /* The loops for nd->isa. */
 static inline const NdKernels *nd_kernels(const Ndarray *nd) {
 #if defined(BURN_NDARRAY_X86_VARIANTS)

@@ -1,7 +1,8 @@
 /* ndarray_plugin.c - the CPU backend as a plugin: descriptor, probe, open, and the backend table over the kernels.
  *
  * Options: gemm=openblas|builtin (which matrix product; automatic), isa=baseline|avx2|avx512 (the widest instruction
- * set to use; automatic), primitives=true|false (true leaves composite ops to the host's decompositions; false).
+ * set to use; automatic), memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none),
+ * primitives=true|false (true leaves composite ops to the host's decompositions; false).
  * Threads are the host's. */
 #include "ndarray_fused.h"
 #include "ndarray_internal.h"
@@ -112,8 +113,10 @@ static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *des
   }
   NdTensor *x = nd_new(nd, desc);
   if (!x) {
-    return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory for a tensor of rank %u of %s", desc->rank,
-                   burn_dtype_name(desc->dtype));
+    char held[128];
+    nd_describe_memory(nd, held, sizeof held);
+    return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory for a tensor of rank %u of %s; %s", desc->rank,
+                   burn_dtype_name(desc->dtype), held);
   }
   if (data && desc->dtype == BURN_DTYPE_BOOL) { /* kernels count on 0 and 1 */
     uint8_t *to = nd_data(x);
@@ -159,18 +162,19 @@ static BurnStatus BURN_CALL ndarray_sync(void *self) {
 
 static BurnStatus BURN_CALL ndarray_query(void *self, uint32_t key, int64_t *out) {
   Ndarray *nd = self;
+  const NdPoolTensors tensors = nd_pool_tensors(nd->pool);
   switch (key) {
     case BURN_QUERY_BYTES_IN_USE:
-      *out = atomic_load_explicit(&nd->bytes_in_use, memory_order_relaxed);
+      *out = (int64_t)tensors.bytes;
       return BURN_OK;
     case BURN_QUERY_BYTES_RESERVED:
-      *out = (int64_t)nd_pool_reserved(nd->pool);
+      *out = (int64_t)tensors.reserved;
       return BURN_OK;
     case BURN_QUERY_BYTES_PEAK:
-      *out = atomic_load_explicit(&nd->bytes_peak, memory_order_relaxed);
+      *out = (int64_t)tensors.peak;
       return BURN_OK;
     case BURN_QUERY_LIVE_TENSORS:
-      *out = atomic_load_explicit(&nd->live_tensors, memory_order_relaxed);
+      *out = (int64_t)tensors.count;
       return BURN_OK;
     default:
       return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: query %u is unknown", key);
@@ -196,11 +200,29 @@ static void BURN_CALL ndarray_close(void *self) {
   host->free(nd, sizeof *nd);
 }
 
+/* A size as 1000000, 64KiB, 512MiB or 2GiB; 0 if it is none of these. */
+static uint64_t parse_bytes(const char *text) {
+  static const char *const units[] = {"", "KiB", "MiB", "GiB"};
+  uint64_t count = 0;
+  const char *at = text;
+  for (; *at >= '0' && *at <= '9' && count < (uint64_t)1 << 50; at++) count = count * 10 + (uint64_t)(*at - '0');
+  for (uint32_t i = 0; i < 4; i++) {
+    if (at != text && strcmp(at, units[i]) == 0 && count <= (uint64_t)INT64_MAX >> (10 * i)) return count << (10 * i);
+  }
+  return 0;
+}
+
 /* Reads the options; all of them each time, because the host refuses those that nobody asked for. */
 static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const char *gemm = nd->host->option(options, "gemm");
   const char *isa = nd->host->option(options, "isa");
   const char *primitives = nd->host->option(options, "primitives");
+  const char *limit = nd->host->option(options, "memory_limit");
+  nd->memory_limit = limit ? parse_bytes(limit) : 0;
+  if (limit && nd->memory_limit == 0) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
+                   limit);
+  }
   if (primitives && strcmp(primitives, "true") != 0 && strcmp(primitives, "false") != 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
   }
@@ -224,7 +246,7 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
     status = nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: device %u does not exist, there is only 0", index);
   }
   if (status == BURN_OK) {
-    nd->pool = nd_pool_create(host);
+    nd->pool = nd_pool_create(host, nd->memory_limit);
     if (!nd->pool) status = nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory to open the backend");
   }
   if (status != BURN_OK) {

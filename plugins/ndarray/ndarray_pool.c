@@ -2,13 +2,23 @@
  *
  * Sizes are rounded up to classes (steps of 64 bytes up to 512, then eight steps per doubling: at most 12.5 % are
  * wasted). A freed block goes to the list of its class, linked through its own first bytes, and is handed out again
- * from there. A spin lock guards the lists; it is held for a few instructions. When the cache would hold more than the
- * largest amount ever in use (and more than ND_POOL_KEEP), all of it goes back to the host, so changing shapes do not
- * pile up blocks. Under AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
+ * from there. A spin lock guards the lists and all counts, those of tensors included; it is held for a few instructions,
+ * and taking it is the only atomic operation of an allocation.
+ *
+ * The cache never holds more than the largest amount that was ever in use, or ND_POOL_KEEP if that is more: then the
+ * classes that nobody has asked for the longest go back to the host, so changing shapes do not pile up blocks. With a
+ * limit, in use and cached together stay below it: the cache is given back first, then allocations fail.
+ *
+ * Large blocks are aligned to huge pages and ask for them: their first touch is faster and they miss the TLB less. Under
+ * AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "ndarray_internal.h"
 
 #include <sched.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ND_ADDRESS_SANITIZER 1
@@ -31,6 +41,8 @@
 #define ND_POOL_LARGEST ((uint64_t)1 << 39) /* larger blocks are not cached */
 #define ND_POOL_KEEP ((uint64_t)256 << 20)  /* bytes that may always stay cached */
 #define ND_POOL_SPINS 64                    /* tries before the thread yields */
+#define ND_POOL_HUGE ((uint64_t)4 << 20)    /* blocks from here on want huge pages */
+#define ND_HUGE_PAGE ((uint64_t)2 << 20)
 
 typedef struct NdFreeBlock {
   struct NdFreeBlock *next;
@@ -40,7 +52,11 @@ struct NdPool {
   const BurnHost *host;
   atomic_flag locked;
   uint64_t in_use, peak, cached; /* bytes, rounded to classes */
+  uint64_t limit;                /* of in_use + cached; UINT64_MAX for none */
+  uint64_t clock;                /* allocations so far */
+  NdPoolTensors tensors;
   NdFreeBlock *lists[ND_POOL_CLASSES];
+  uint64_t asked[ND_POOL_CLASSES]; /* by the clock: when the class was last asked for */
 };
 
 /* -- classes ------------------------------------------------------------------------------------------------------- */
@@ -83,13 +99,40 @@ static void pool_lock(NdPool *pool) {
 
 static void pool_unlock(NdPool *pool) { atomic_flag_clear_explicit(&pool->locked, memory_order_release); }
 
+/* -- the host's memory --------------------------------------------------------------------------------------------- */
+
+/* Large blocks start at a huge page; the word before them says where the host's block starts. */
+static void *host_allocate(const NdPool *pool, uint64_t bytes) {
+  if (bytes < ND_POOL_HUGE) return pool->host->allocate(bytes);
+  char *memory = pool->host->allocate(bytes + ND_HUGE_PAGE + 64);
+  if (!memory) return NULL;
+  char *block = memory + 64;
+  block += -(uintptr_t)block % ND_HUGE_PAGE;
+  memcpy(block - sizeof memory, &memory, sizeof memory);
+#if defined(MADV_HUGEPAGE)
+  (void)madvise(block, bytes / 4096 * 4096, MADV_HUGEPAGE); /* a wish: without it all works too */
+#endif
+  return block;
+}
+
+static void host_free(const NdPool *pool, void *block, uint64_t bytes) {
+  if (bytes < ND_POOL_HUGE) {
+    pool->host->free(block, bytes);
+    return;
+  }
+  char *memory;
+  memcpy(&memory, (char *)block - sizeof memory, sizeof memory);
+  pool->host->free(memory, bytes + ND_HUGE_PAGE + 64);
+}
+
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-NdPool *nd_pool_create(const BurnHost *host) {
+NdPool *nd_pool_create(const BurnHost *host, uint64_t limit) {
   NdPool *pool = host->allocate(sizeof *pool);
   if (!pool) return NULL;
   memset(pool, 0, sizeof *pool);
   pool->host = host;
+  pool->limit = limit != 0 ? limit : UINT64_MAX;
   atomic_flag_clear_explicit(&pool->locked, memory_order_relaxed);
   return pool;
 }
@@ -100,6 +143,17 @@ void nd_pool_destroy(NdPool *pool) {
   pool->host->free(pool, sizeof *pool);
 }
 
+/* Moves the list of a class to `lists`; the lock is held. */
+static void take_list(NdPool *pool, uint32_t class, NdFreeBlock **lists) {
+  lists[class] = pool->lists[class];
+  for (const NdFreeBlock *block = lists[class]; block;) {
+    ND_UNPOISON(block, sizeof *block);
+    pool->cached -= class_bytes(class);
+    block = block->next;
+  }
+  pool->lists[class] = NULL;
+}
+
 /* Moves all lists to `lists`; the lock is held. */
 static void take_lists(NdPool *pool, NdFreeBlock **lists) {
   memcpy(lists, pool->lists, sizeof pool->lists);
@@ -107,14 +161,28 @@ static void take_lists(NdPool *pool, NdFreeBlock **lists) {
   pool->cached = 0;
 }
 
+/* Moves the lists that were asked for the longest ago, until the cache has room for `bytes`; the lock is held. */
+static void take_stale_lists(NdPool *pool, uint64_t bytes, NdFreeBlock **lists) {
+  const uint64_t most = pool->peak > ND_POOL_KEEP ? pool->peak : ND_POOL_KEEP;
+  memset(lists, 0, sizeof pool->lists);
+  while (pool->cached > 0 && pool->cached + bytes > most) {
+    uint32_t stalest = ND_POOL_CLASSES;
+    for (uint32_t class = 0; class < ND_POOL_CLASSES; class ++) {
+      if (!pool->lists[class]) continue;
+      if (stalest == ND_POOL_CLASSES || pool->asked[class] < pool->asked[stalest]) stalest = class;
+    }
+    take_list(pool, stalest, lists);
+  }
+}
+
 /* Gives the blocks of taken lists to the host. */
-static void free_lists(NdPool *pool, NdFreeBlock **lists) {
+static void free_lists(const NdPool *pool, NdFreeBlock **lists) {
   for (uint32_t class = 0; class < ND_POOL_CLASSES; class ++) {
     NdFreeBlock *block = lists[class];
     while (block) {
       ND_UNPOISON(block, class_bytes(class));
       NdFreeBlock *next = block->next;
-      pool->host->free(block, class_bytes(class));
+      host_free(pool, block, class_bytes(class));
       block = next;
     }
   }
@@ -136,58 +204,99 @@ void nd_pool_trim(NdPool *pool) {
   free_lists(pool, lists);
 }
 
-uint64_t nd_pool_reserved(NdPool *pool) {
+NdPoolTensors nd_pool_tensors(NdPool *pool) {
   pool_lock(pool);
-  const uint64_t bytes = pool->in_use + pool->cached;
+  NdPoolTensors tensors = pool->tensors;
+  tensors.reserved = pool->in_use + pool->cached;
   pool_unlock(pool);
-  return bytes;
+  return tensors;
 }
 
 /* -- blocks -------------------------------------------------------------------------------------------------------- */
 
-static void count_in_use(NdPool *pool, uint64_t bytes) {
-  pool->in_use += bytes;
+static void note_peak(NdPool *pool) {
   if (pool->in_use > pool->peak) pool->peak = pool->in_use;
+}
+
+static void count_tensor(NdPool *pool, uint64_t bytes) {
+  pool->tensors.count++;
+  pool->tensors.bytes += bytes;
+  if (pool->tensors.bytes > pool->tensors.peak) pool->tensors.peak = pool->tensors.bytes;
+}
+
+/* Counts `bytes` as in use if the limit allows that; where it does only without the cache, the cache goes. */
+static bool claim(NdPool *pool, uint64_t bytes) {
+  NdFreeBlock *lists[ND_POOL_CLASSES];
+  pool_lock(pool);
+  const bool fits = pool->in_use <= pool->limit && bytes <= pool->limit - pool->in_use;
+  const bool trims = fits && pool->cached > pool->limit - pool->in_use - bytes;
+  if (trims) take_lists(pool, lists);
+  if (fits) pool->in_use += bytes;
+  pool_unlock(pool);
+  if (trims) free_lists(pool, lists);
+  return fits;
 }
 
 /* A new block from the host, with one more try after a trim. */
 static void *allocate_new(NdPool *pool, uint64_t bytes) {
-  void *memory = pool->host->allocate(bytes);
+  if (!claim(pool, bytes)) return NULL;
+  void *memory = host_allocate(pool, bytes);
   if (!memory) {
     nd_pool_trim(pool);
-    memory = pool->host->allocate(bytes);
-    if (!memory) return NULL;
+    memory = host_allocate(pool, bytes);
   }
   pool_lock(pool);
-  count_in_use(pool, bytes);
+  if (memory) note_peak(pool);
+  if (!memory) pool->in_use -= bytes;
   pool_unlock(pool);
   return memory;
 }
 
-void *nd_pool_allocate(NdPool *pool, uint64_t bytes) {
+/* The block of a class that was freed last, or NULL; the lock is held. */
+static NdFreeBlock *take_cached(NdPool *pool, uint32_t class, uint64_t bytes) {
+  NdFreeBlock *block = pool->lists[class];
+  pool->asked[class] = ++pool->clock;
+  if (!block) return NULL;
+  const uint64_t rounded = class_bytes(class);
+  ND_UNPOISON(block, sizeof *block); /* the link may be longer than what is asked for */
+  pool->lists[class] = block->next;
+  ND_POISON(block, rounded);
+  ND_UNPOISON(block, bytes);
+  pool->cached -= rounded;
+  pool->in_use += rounded;
+  note_peak(pool);
+  return block;
+}
+
+/* With a tensor's bytes to count, or UINT64_MAX for none. */
+static void *allocate_counted(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
   if (bytes == 0) bytes = 1;
   const uint32_t class = class_of(bytes);
-  if (class == ND_POOL_CLASSES) return allocate_new(pool, bytes);
-  const uint64_t rounded = class_bytes(class);
   pool_lock(pool);
-  NdFreeBlock *block = pool->lists[class];
-  if (block) {
-    ND_UNPOISON(block, sizeof *block); /* the link may be longer than what is asked for */
-    pool->lists[class] = block->next;
-    ND_POISON(block, rounded);
-    ND_UNPOISON(block, bytes);
-    pool->cached -= rounded;
-    count_in_use(pool, rounded);
-  }
+  NdFreeBlock *block = class != ND_POOL_CLASSES ? take_cached(pool, class, bytes) : NULL;
+  if (block && tensor_bytes != UINT64_MAX) count_tensor(pool, tensor_bytes);
   pool_unlock(pool);
   if (block) return block;
+  const uint64_t rounded = class != ND_POOL_CLASSES ? class_bytes(class) : bytes;
   char *memory = allocate_new(pool, rounded);
-  if (memory) ND_POISON(memory + bytes, rounded - bytes);
+  if (!memory) return NULL;
+  ND_POISON(memory + bytes, rounded - bytes);
+  if (tensor_bytes != UINT64_MAX) {
+    pool_lock(pool);
+    count_tensor(pool, tensor_bytes);
+    pool_unlock(pool);
+  }
   return memory;
 }
 
-void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes) {
-  if (!memory) return;
+void *nd_pool_allocate(NdPool *pool, uint64_t bytes) { return allocate_counted(pool, bytes, UINT64_MAX); }
+
+void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
+  return allocate_counted(pool, bytes, tensor_bytes);
+}
+
+/* With what to take off the counts of tensors. */
+static void free_counted(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes) {
   if (bytes == 0) bytes = 1;
   const uint32_t class = class_of(bytes);
   const bool keep = class != ND_POOL_CLASSES;
@@ -195,10 +304,12 @@ void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes) {
   NdFreeBlock *lists[ND_POOL_CLASSES];
   bool full = false;
   pool_lock(pool);
+  pool->tensors.count -= tensors;
+  pool->tensors.bytes -= tensor_bytes;
   pool->in_use -= rounded;
   if (keep) {
     full = pool->cached + rounded > ND_POOL_KEEP && pool->cached + rounded > pool->peak;
-    if (full) take_lists(pool, lists);
+    if (full) take_stale_lists(pool, rounded, lists);
     NdFreeBlock *block = memory;
     ND_UNPOISON(block, sizeof *block);
     block->next = pool->lists[class];
@@ -208,5 +319,19 @@ void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes) {
   }
   pool_unlock(pool);
   if (full) free_lists(pool, lists);
-  if (!keep) pool->host->free(memory, bytes);
+  if (!keep) host_free(pool, memory, bytes);
+}
+
+void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes) {
+  if (memory) free_counted(pool, memory, bytes, 0, 0);
+}
+
+void nd_pool_free_tensor(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes) {
+  free_counted(pool, memory, bytes, tensors, tensor_bytes);
+}
+
+void nd_pool_forget_tensor(NdPool *pool) {
+  pool_lock(pool);
+  pool->tensors.count--;
+  pool_unlock(pool);
 }

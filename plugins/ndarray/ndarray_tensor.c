@@ -42,10 +42,18 @@ BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call) {
     const int length = snprintf(shape + used, sizeof shape - used, "%s%lld", i ? "," : "", (long long)desc->shape[i]);
     if (length > 0) used += (size_t)length;
   }
-  return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY,
-                 "%s: no memory for a result [%s] of %s, or for its work space; %lld bytes in use", name, shape,
-                 burn_dtype_name(desc->dtype),
-                 (long long)atomic_load_explicit(&nd->bytes_in_use, memory_order_relaxed));
+  char held[128];
+  nd_describe_memory(nd, held, sizeof held);
+  return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for a result [%s] of %s, or for its work space; %s", name, shape,
+                 burn_dtype_name(desc->dtype), held);
+}
+
+void nd_describe_memory(Ndarray *nd, char *text, size_t size) {
+  const NdPoolTensors tensors = nd_pool_tensors(nd->pool);
+  const int length = snprintf(text, size, "%llu bytes in use", (unsigned long long)tensors.bytes);
+  if (nd->memory_limit == 0 || length < 0 || (size_t)length >= size) return;
+  (void)snprintf(text + length, size - (size_t)length, ", %llu held, memory_limit=%llu", (unsigned long long)tensors.reserved,
+                 (unsigned long long)nd->memory_limit);
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
@@ -65,15 +73,6 @@ static uint64_t desc_bytes(const BurnTensorDesc *desc) {
   return fits ? bytes : UINT64_MAX;
 }
 
-static void count_bytes(Ndarray *nd, uint64_t bytes) {
-  const long long now =
-      atomic_fetch_add_explicit(&nd->bytes_in_use, (long long)bytes, memory_order_relaxed) + (long long)bytes;
-  long long peak = atomic_load_explicit(&nd->bytes_peak, memory_order_relaxed);
-  while (now > peak && !atomic_compare_exchange_weak_explicit(&nd->bytes_peak, &peak, now, memory_order_relaxed,
-                                                              memory_order_relaxed)) {
-  }
-}
-
 /* Fills what all tensors have; shape and strides are the caller's. */
 static void tensor_init(Ndarray *nd, NdTensor *x, NdStorage *storage, BurnDType dtype, uint32_t rank) {
   x->header.struct_size = (uint32_t)sizeof(BurnPrimitive);
@@ -89,7 +88,6 @@ static void tensor_init(Ndarray *nd, NdTensor *x, NdStorage *storage, BurnDType 
   x->header.id = 0;
   atomic_init(&x->references, 1);
   x->storage = storage;
-  atomic_fetch_add_explicit(&nd->live_tensors, 1, memory_order_relaxed);
 }
 
 static void row_major_strides(uint32_t rank, const int64_t *shape, int64_t *strides) {
@@ -105,30 +103,27 @@ static uint64_t owner_block_bytes(uint64_t bytes) { return ND_INLINE_OFFSET + (b
 NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc) {
   const uint64_t bytes = desc_bytes(desc);
   if (bytes == UINT64_MAX) return NULL;
-  NdOwner *owner = nd_pool_allocate(nd->pool, owner_block_bytes(bytes));
-  if (!owner) return NULL;
-  void *data = (char *)owner + ND_INLINE_OFFSET;
-  if (bytes > ND_INLINE_BYTES) {
-    data = nd_pool_allocate(nd->pool, bytes);
-    if (!data) {
-      nd_pool_free(nd->pool, owner, owner_block_bytes(bytes));
-      return NULL;
-    }
+  const bool is_inline = bytes <= ND_INLINE_BYTES;
+  void *data = is_inline ? NULL : nd_pool_allocate(nd->pool, bytes);
+  if (!is_inline && !data) return NULL;
+  NdOwner *owner = nd_pool_allocate_tensor(nd->pool, owner_block_bytes(bytes), bytes);
+  if (!owner) {
+    nd_pool_free(nd->pool, data, bytes);
+    return NULL;
   }
   atomic_init(&owner->storage.references, 1);
   owner->storage.bytes = bytes;
-  owner->storage.data = data;
+  owner->storage.data = is_inline ? (char *)owner + ND_INLINE_OFFSET : data;
   tensor_init(nd, &owner->tensor, &owner->storage, desc->dtype, desc->rank);
   memcpy(owner->tensor.shape, desc->shape, sizeof owner->tensor.shape);
   memset(owner->tensor.strides, 0, sizeof owner->tensor.strides);
   row_major_strides(desc->rank, desc->shape, owner->tensor.strides);
-  count_bytes(nd, bytes);
   return &owner->tensor;
 }
 
 NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides,
                   int64_t offset) {
-  NdTensor *x = nd_pool_allocate(nd->pool, sizeof(NdTensor));
+  NdTensor *x = nd_pool_allocate_tensor(nd->pool, sizeof(NdTensor), 0);
   if (!x) return NULL;
   tensor_init(nd, x, base->storage, base->header.dtype, rank);
   atomic_fetch_add_explicit(&base->storage->references, 1, memory_order_relaxed);
@@ -148,13 +143,16 @@ static bool drop_reference(atomic_uint *references) {
   return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
-static void storage_release(Ndarray *nd, NdStorage *storage) {
-  if (!drop_reference(&storage->references)) return;
+/* Gives up a reference to the storage, and `tensors` of those that the pool counts: the first tensor of the storage, or none. */
+static void storage_release(Ndarray *nd, NdStorage *storage, uint64_t tensors) {
+  if (!drop_reference(&storage->references)) {
+    if (tensors > 0) nd_pool_forget_tensor(nd->pool);
+    return;
+  }
   NdOwner *owner = (NdOwner *)(void *)((char *)storage - offsetof(NdOwner, storage));
   const uint64_t bytes = storage->bytes;
-  atomic_fetch_sub_explicit(&nd->bytes_in_use, (long long)bytes, memory_order_relaxed);
   if (bytes > ND_INLINE_BYTES) nd_pool_free(nd->pool, storage->data, bytes);
-  nd_pool_free(nd->pool, owner, owner_block_bytes(bytes));
+  nd_pool_free_tensor(nd->pool, owner, owner_block_bytes(bytes), tensors, bytes);
 }
 
 void nd_retain(NdTensor *x) { atomic_fetch_add_explicit(&x->references, 1, memory_order_relaxed); }
@@ -163,9 +161,8 @@ void nd_release(Ndarray *nd, NdTensor *x) {
   if (!x || !drop_reference(&x->references)) return;
   NdStorage *storage = x->storage;
   const bool is_view = (char *)storage != (char *)x + offsetof(NdOwner, storage);
-  atomic_fetch_sub_explicit(&nd->live_tensors, 1, memory_order_relaxed);
-  if (is_view) nd_pool_free(nd->pool, x, sizeof(NdTensor));
-  storage_release(nd, storage);
+  if (is_view) nd_pool_free_tensor(nd->pool, x, sizeof(NdTensor), 1, 0);
+  storage_release(nd, storage, is_view ? 0 : 1);
 }
 
 /* -- results ------------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,9 @@ bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
   for (uint32_t i = 0; i < call->output_count; i++) any = any || is_narrow(call->output_descs[i].dtype);
   if (!any) return false;
   const BurnDType dtype = working_dtype(call);
+  const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
+  if (is_half && nd_takes_halves(nd, call->op)) return false;
   for (size_t i = 0; i < sizeof natives / sizeof *natives; i++) {
     if (natives[i].op == call->op) return !(natives[i].kinds & burn_dtype_kind(dtype));
   }
