@@ -17,6 +17,17 @@
 #define BURN_GUARDS 0
 #endif
 
+/* Variables of a thread that every op looks at: without a call where libraries of glibc have room for them. */
+#if defined(__GLIBC__) && defined(__GNUC__)
+#define BURN__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define BURN__THREAD_LOCAL _Thread_local
+#endif
+
+/* The address of a byte that every thread has for itself, as its name. */
+extern BURN__THREAD_LOCAL char burn__thread_mark_place;
+static inline const void *burn__thread_mark(void) { return &burn__thread_mark_place; }
+
 /* -- failures (status.c) -------------------------------------------------------------------------------------------- */
 
 BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5);
@@ -34,6 +45,14 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) B
 
 const BurnHost *burn__host(void);
 void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
+
+/* Memory of at most BURN__SMALL_BYTES, aligned to 64 bytes, not cleared; NULL when there is none. Freed with its size, by any
+ * thread (small_block.c). */
+enum { BURN__SMALL_BYTES = 512 };
+void *burn__small_allocate(size_t bytes);
+void burn__small_free(void *memory, size_t bytes);
+/* Gives the free blocks of this thread and those of no thread back to the system. */
+void burn__small_trim(void);
 
 /* -- ops (op_table.c, infer_*.c, decompose_*.c, invoke.c) --------------------------------------------------------------- */
 
@@ -176,7 +195,12 @@ struct BurnDevice {
   BurnDevice *inner;           /* below autodiff; owned; NULL: none */
   BurnDType float_dtype, int_dtype;
   _Atomic uint64_t seed, offset;
-  atomic_llong references;     /* one for the opener (or the outer device), one per handle */
+  /* One for the opener (or the outer device), one per handle. The thread that opened the device counts its own on the side. */
+  atomic_llong references;
+  _Atomic(const void *) home;  /* that thread; NULL once its count is in `references` */
+  atomic_llong home_references; /* written by that thread alone */
+  atomic_bool home_busy;       /* that thread is at it */
+  atomic_bool closing;         /* another thread wants the two counts to be one */
 #if BURN_GUARDS
   pthread_mutex_t live_mutex;
   BurnTensor *live;            /* all handles of the device */

@@ -1,16 +1,69 @@
 /* device.c - the public face of a stack: default dtypes, random state, memory, and the inner device below autodiff. */
 #include "core_internal.h"
+#include "platform.h"
 
 #include <burn/op_call.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* -- the count of users --------------------------------------------------------------------------------------------------
+ *
+ * A tensor counts as a user of its device, so every op would change that count twice. The thread that opened the device, its
+ * home, does so without an atomic access: in home_references, which no other thread writes. Until the two counts are made one,
+ * HOME_BIAS keeps the other from reaching 0. That happens in burn_device_close: another thread than home asks for it (closing),
+ * makes a fence that all threads pass, and once home is not busy, home will see the question before it counts again. */
+#define HOME_BIAS (1LL << 48)
+
+BURN__THREAD_LOCAL char burn__thread_mark_place;
+
+static void make_home(BurnDevice *device) {
+  atomic_init(&device->home, burn__thread_mark());
+  atomic_store_explicit(&device->references, 1 + HOME_BIAS, memory_order_relaxed);
+}
+
+/* From here on all count in `references`. Called by home, or by the one that has fenced it off. */
+static void leave_home(BurnDevice *device) {
+  const long long own = atomic_load_explicit(&device->home_references, memory_order_relaxed);
+  atomic_fetch_add_explicit(&device->references, own - HOME_BIAS, memory_order_acq_rel);
+  atomic_store_explicit(&device->home, NULL, memory_order_release);
+}
+
+/* True if this thread may count on the side; it then says home_exit. */
+static bool home_enter(BurnDevice *device) {
+  if (atomic_load_explicit(&device->home, memory_order_relaxed) != burn__thread_mark()) return false;
+  atomic_store_explicit(&device->home_busy, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst); /* the processor's part is burn__fence_threads */
+  if (!atomic_load_explicit(&device->closing, memory_order_relaxed)) return true;
+  atomic_store_explicit(&device->home_busy, false, memory_order_release);
+  while (atomic_load_explicit(&device->home, memory_order_acquire)) (void)sched_yield();
+  return false;
+}
+
+static void home_exit(BurnDevice *device, long long change) {
+  const long long own = atomic_load_explicit(&device->home_references, memory_order_relaxed);
+  atomic_store_explicit(&device->home_references, own + change, memory_order_relaxed);
+  atomic_store_explicit(&device->home_busy, false, memory_order_release);
+}
+
+static void close_home(BurnDevice *device) {
+  const void *home = atomic_load_explicit(&device->home, memory_order_acquire);
+  if (!home) return;
+  if (home != burn__thread_mark()) {
+    atomic_store_explicit(&device->closing, true, memory_order_seq_cst);
+    burn__fence_threads();
+    while (atomic_load_explicit(&device->home_busy, memory_order_acquire)) (void)sched_yield();
+  }
+  leave_home(device);
+}
 
 static BurnDevice *device_new(void) {
   BurnDevice *device = calloc(1, sizeof *device);
   if (!device) return NULL;
   atomic_init(&device->references, 1);
+  if (burn__fence_threads_works()) make_home(device);
   device->float_dtype = BURN_DTYPE_F32;
   device->int_dtype = BURN_DTYPE_I64;
 #if BURN_GUARDS
@@ -134,11 +187,15 @@ BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_st
 
 /* -- lifetime --------------------------------------------------------------------------------------------------------------- */
 
-void burn__device_retain(BurnDevice *device) { atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed); }
+void burn__device_retain(BurnDevice *device) {
+  if (home_enter(device)) {
+    home_exit(device, 1);
+  } else {
+    atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
+  }
+}
 
-void burn__device_release(BurnDevice *device) {
-  if (!device || device == &no_memory) return;
-  if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1) return;
+static void device_destroy(BurnDevice *device) {
   burn__device_release(device->inner);
   burn__instance_release(device->top);
 #if BURN_GUARDS
@@ -147,6 +204,16 @@ void burn__device_release(BurnDevice *device) {
   free(device->failure);
   free(device->name);
   free(device);
+  burn__small_trim();
+}
+
+void burn__device_release(BurnDevice *device) {
+  if (!device || device == &no_memory) return;
+  if (home_enter(device)) {
+    home_exit(device, -1);
+  } else if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1) {
+    device_destroy(device);
+  }
 }
 
 /* Guards: names what was forgotten, by the op that made it. */
@@ -174,6 +241,8 @@ void burn_device_close(BurnDevice *device) {
   if (!device || device == &no_memory) return;
   if (device->inner) report_live(device->inner);
   report_live(device);
+  if (device->inner) close_home(device->inner);
+  close_home(device);
   burn__device_release(device);
 }
 
@@ -236,6 +305,7 @@ void burn_device_trim(BurnDevice *device) {
   if (!device || !device->top) return;
   const BurnStatus status = device->top->backend.trim(device->top->backend.self);
   if (status != BURN_OK) burn__log(BURN_LOG_WARN, "trim", "%s", burn_status_message(status));
+  burn__small_trim();
 }
 
 /* -- random state --------------------------------------------------------------------------------------------------------------- */

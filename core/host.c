@@ -50,14 +50,17 @@ static uint64_t BURN_CALL host_status_message(BurnStatus status, char *buffer, u
 }
 
 static void *BURN_CALL host_allocate(uint64_t bytes) {
-  if (bytes > (uint64_t)INT64_MAX - 64) return NULL;
-  const size_t rounded = ((size_t)bytes + 63u) & ~(size_t)63u; /* as burn__aligned_allocate wants it */
-  return burn__aligned_allocate(rounded ? rounded : 64);
+  if (bytes <= BURN__SMALL_BYTES) return burn__small_allocate((size_t)bytes);
+  return bytes <= (uint64_t)INT64_MAX ? burn__aligned_allocate((size_t)bytes) : NULL;
 }
 
 static void BURN_CALL host_free(void *memory, uint64_t bytes) {
-  (void)bytes;
-  burn__aligned_free(memory);
+  if (!memory) return;
+  if (bytes <= BURN__SMALL_BYTES) {
+    burn__small_free(memory, (size_t)bytes);
+  } else {
+    burn__aligned_free(memory);
+  }
 }
 
 static uint32_t BURN_CALL host_thread_count(void) { return burn_threads(); }

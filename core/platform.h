@@ -15,9 +15,14 @@ unsigned burn__cpu_count(void);
 /* Fills memory with random bytes of the system; false if it has none to give. */
 bool burn__random_bytes(void *bytes, size_t count);
 
-/* Memory aligned to 64 bytes, or NULL; `bytes` is a multiple of 64. */
+/* Memory of one byte or more, aligned to 64 bytes, or NULL. */
 void *burn__aligned_allocate(size_t bytes);
 void burn__aligned_free(void *memory);
+
+/* After burn__fence_threads, every other thread of the process has passed a full fence: what it wrote before is seen here, and it
+ * sees what was written here. False from burn__fence_threads_works: the system has no such thing. */
+bool burn__fence_threads_works(void);
+void burn__fence_threads(void);
 
 /* Sleeps while the word has this value: whoever changes it wakes all that sleep for it afterwards. One word per process. */
 void burn__sleep_while_equal(atomic_uint *word, unsigned value);

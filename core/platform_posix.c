@@ -11,6 +11,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#endif
 
 unsigned burn__cpu_count(void) {
   cpu_set_t allowed;
@@ -34,8 +38,28 @@ bool burn__random_bytes(void *bytes, size_t count) {
   return got == (ssize_t)count || random_from_file(bytes, count);
 }
 
-void *burn__aligned_allocate(size_t bytes) { return aligned_alloc(64, bytes); }
+/* Not aligned_alloc, which need not take sizes that are no multiple of the alignment: sanitizers see the true end this way. */
+void *burn__aligned_allocate(size_t bytes) {
+  void *memory = NULL;
+  return posix_memalign(&memory, 64, bytes) == 0 ? memory : NULL;
+}
 void burn__aligned_free(void *memory) { free(memory); }
+
+#if defined(__linux__) && defined(SYS_membarrier)
+static bool has_membarrier;
+static void look_for_membarrier(void) {
+  has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
+}
+bool burn__fence_threads_works(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, look_for_membarrier);
+  return has_membarrier;
+}
+void burn__fence_threads(void) { (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0); }
+#else
+bool burn__fence_threads_works(void) { return false; }
+void burn__fence_threads(void) {}
+#endif
 
 static pthread_mutex_t sleep_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;

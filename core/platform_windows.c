@@ -27,6 +27,9 @@ bool burn__random_bytes(void *bytes, size_t count) {
 void *burn__aligned_allocate(size_t bytes) { return _aligned_malloc(bytes, 64); }
 void burn__aligned_free(void *memory) { _aligned_free(memory); }
 
+bool burn__fence_threads_works(void) { return true; }
+void burn__fence_threads(void) { FlushProcessWriteBuffers(); }
+
 /* The system's own, as a condition of winpthreads takes many times as long to wake. */
 void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
   while (atomic_load(word) == value) (void)WaitOnAddress(word, &value, sizeof value, INFINITE);

@@ -26,7 +26,7 @@ static void retire(BurnTensor *x, const char *user) {
   BurnTensor *oldest = quarantine[slot];
   quarantine[slot] = x;
   pthread_mutex_unlock(&quarantine_mutex);
-  free(oldest);
+  if (oldest) burn__small_free(oldest, sizeof *oldest);
 }
 
 static void live_add(BurnTensor *x) {
@@ -50,14 +50,14 @@ static void live_remove(BurnTensor *x) {
 #else
 static void retire(BurnTensor *x, const char *user) {
   (void)user;
-  free(x);
+  burn__small_free(x, sizeof *x);
 }
 static void live_add(BurnTensor *x) { (void)x; }
 static void live_remove(BurnTensor *x) { (void)x; }
 #endif
 
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by) {
-  BurnTensor *x = malloc(sizeof *x); /* not calloc: glibc's bypasses the cache of the thread */
+  BurnTensor *x = burn__small_allocate(sizeof *x);
   if (!x) {
     device->top->backend.release(device->top->backend.self, primitive);
     return &out_of_memory;
@@ -68,13 +68,22 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
   return x;
 }
 
+/* The handle x, which was taken, becomes that of a result: it has its device already. Guards want to know x again. */
+enum { HANDLES_CHANGE = !BURN_GUARDS };
+static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
+  const BurnBackend *backend = &x->device->top->backend;
+  backend->release(backend->self, x->primitive);
+  x->primitive = primitive;
+  x->made_by = made_by;
+  return x;
+}
+
 BurnTensor *burn__tensor_failed(BurnStatus status) {
   if (burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY && status >> 8 == 0) return &out_of_memory;
-  BurnTensor *x = calloc(1, sizeof *x);
+  BurnTensor *x = burn__small_allocate(sizeof *x);
   if (!x) return &out_of_memory;
-  x->state = BURN__HANDLE_LIVE;
-  x->status = status;
-  x->message = burn__text_copy(burn_status_message(status));
+  *x = (BurnTensor){
+      .state = BURN__HANDLE_LIVE, .status = status, .message = burn__text_copy(burn_status_message(status))};
   return x;
 }
 
@@ -307,10 +316,13 @@ void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, 
   if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
   if (status != BURN_OK) {
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
-  } else {
-    for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+    burn__tensor_take_all(inputs, input_count, name);
+    return;
   }
-  burn__tensor_take_all(inputs, input_count, name);
+  for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  const bool becomes = HANDLES_CHANGE && input_count > 0 && inputs[0];
+  out[0] = becomes ? become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
+  for (uint32_t i = becomes; i < input_count; i++) burn__tensor_take(inputs[i], name); /* check_inputs: none stands there twice */
 }
 
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
