@@ -28,9 +28,16 @@
 extern BURN__THREAD_LOCAL char burn__thread_mark_place;
 static inline const void *burn__thread_mark(void) { return &burn__thread_mark_place; }
 
+/* Functions that only failures and rare cases reach: kept out of the way of all others. */
+#if defined(__GNUC__)
+#define BURN__COLD __attribute__((cold, noinline))
+#else
+#define BURN__COLD
+#endif
+
 /* -- failures (status.c) -------------------------------------------------------------------------------------------- */
 
-BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5);
+BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5) BURN__COLD;
 #define BURN_FAIL(CODE, ...) burn__status_make(BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
 
 /* A shape as text, "[32,784]", in a buffer of the caller. */
@@ -93,6 +100,8 @@ typedef struct BurnAttrRoom {
 /* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room afterwards. */
 BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room);
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
+/* The same for a call with all attributes and output_descs, whose inputs are the backend's. */
+BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call);
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 
 /* -- plugins and stacks (plugin_*.c, stack*.c) --------------------------------------------------------------------------- */
@@ -206,7 +215,28 @@ struct BurnDevice {
   BurnTensor *live;            /* all handles of the device */
 #endif
 };
-void burn__device_retain(BurnDevice *device);
+
+/* True if this thread is the device's home and may count on the side (device.c); it then says burn__home_exit. */
+bool burn__home_wait(BurnDevice *device) BURN__COLD; /* until the counts are one; false */
+static inline bool burn__home_enter(BurnDevice *device) {
+  if (atomic_load_explicit(&device->home, memory_order_relaxed) != burn__thread_mark()) return false;
+  atomic_store_explicit(&device->home_busy, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst); /* the processor's part is burn__fence_threads */
+  return !atomic_load_explicit(&device->closing, memory_order_relaxed) || burn__home_wait(device);
+}
+static inline void burn__home_exit(BurnDevice *device, long long change) {
+  const long long own = atomic_load_explicit(&device->home_references, memory_order_relaxed);
+  atomic_store_explicit(&device->home_references, own + change, memory_order_relaxed);
+  atomic_store_explicit(&device->home_busy, false, memory_order_release);
+}
+
+static inline void burn__device_retain(BurnDevice *device) {
+  if (burn__home_enter(device)) {
+    burn__home_exit(device, 1);
+  } else {
+    atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
+  }
+}
 void burn__device_release(BurnDevice *device);
 /* Of positions that ops return: the device's default int dtype, but i64 if that is narrower than i32. */
 BurnDType burn__device_index_dtype(const BurnDevice *device);

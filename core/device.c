@@ -31,21 +31,10 @@ static void leave_home(BurnDevice *device) {
   atomic_store_explicit(&device->home, NULL, memory_order_release);
 }
 
-/* True if this thread may count on the side; it then says home_exit. */
-static bool home_enter(BurnDevice *device) {
-  if (atomic_load_explicit(&device->home, memory_order_relaxed) != burn__thread_mark()) return false;
-  atomic_store_explicit(&device->home_busy, true, memory_order_relaxed);
-  atomic_signal_fence(memory_order_seq_cst); /* the processor's part is burn__fence_threads */
-  if (!atomic_load_explicit(&device->closing, memory_order_relaxed)) return true;
+bool burn__home_wait(BurnDevice *device) {
   atomic_store_explicit(&device->home_busy, false, memory_order_release);
   while (atomic_load_explicit(&device->home, memory_order_acquire)) (void)sched_yield();
   return false;
-}
-
-static void home_exit(BurnDevice *device, long long change) {
-  const long long own = atomic_load_explicit(&device->home_references, memory_order_relaxed);
-  atomic_store_explicit(&device->home_references, own + change, memory_order_relaxed);
-  atomic_store_explicit(&device->home_busy, false, memory_order_release);
 }
 
 static void close_home(BurnDevice *device) {
@@ -187,14 +176,6 @@ BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_st
 
 /* -- lifetime --------------------------------------------------------------------------------------------------------------- */
 
-void burn__device_retain(BurnDevice *device) {
-  if (home_enter(device)) {
-    home_exit(device, 1);
-  } else {
-    atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
-  }
-}
-
 static void device_destroy(BurnDevice *device) {
   burn__device_release(device->inner);
   burn__instance_release(device->top);
@@ -209,8 +190,8 @@ static void device_destroy(BurnDevice *device) {
 
 void burn__device_release(BurnDevice *device) {
   if (!device || device == &no_memory) return;
-  if (home_enter(device)) {
-    home_exit(device, -1);
+  if (burn__home_enter(device)) {
+    burn__home_exit(device, -1);
   } else if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1) {
     device_destroy(device);
   }

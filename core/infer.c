@@ -131,12 +131,14 @@ BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lh
 BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc) {
   int64_t count = 1;
   for (uint32_t i = 0; i < desc->rank; i++) {
-    if (desc->shape[i] < 0 || (desc->shape[i] > 0 && count > INT64_MAX / 16 / desc->shape[i])) {
+    const int64_t size = desc->shape[i];
+    /* Only a count or a size of 2^29 or more can be too much; the others are spared the division. */
+    if (((count | size) >> 29) != 0 && (size < 0 || (size > 0 && count > INT64_MAX / 16 / size))) {
       BurnShapeText text;
       return BURN_FAIL(INVALID_SHAPE, "%s: a tensor of shape %s is not possible", info->name,
                        burn__shape_text(&text, desc->rank, desc->shape));
     }
-    count *= desc->shape[i] ? desc->shape[i] : 1;
+    count *= size ? size : 1;
   }
   return BURN_OK;
 }

@@ -56,10 +56,11 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
   return BURN_OK;
 }
 
-static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+/* For ops that the backend does not always run itself. */
+static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   const BurnBackend *backend = &instance->backend;
   char why[256];
-  why[0] = '\0'; /* not the whole buffer: every op passes here */
+  why[0] = '\0';
   if (call->op >= BURN_OP_LIMIT && !instance->next) {
     bool ran = false;
     const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
@@ -75,8 +76,13 @@ static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, co
                    backend->name, why[0] ? ": " : "", why);
 }
 
+static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+  const bool always = call->op < BURN_OP_LIMIT && instance->support[call->op] == BURN_SUPPORT_YES;
+  return always ? instance->backend.submit(instance->backend.self, call) : route_by_asking(instance, info, call);
+}
+
 /* A plugin that says it succeeded and left output i empty: what else it made goes. */
-static BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call, uint32_t i) {
+static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call, uint32_t i) {
   for (uint32_t k = 0; k < call->output_count; k++) {
     if (call->outputs[k]) backend->release(backend->self, call->outputs[k]);
     call->outputs[k] = NULL;
@@ -101,6 +107,10 @@ static BurnStatus invoke_incomplete(const BurnInstance *instance, const BurnOpIn
   if (status != BURN_OK) return status;
   complete.call.output_descs = complete.descs;
   return dispatch(instance, info, &complete.call);
+}
+
+BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call) {
+  return dispatch((const BurnInstance *)(const void *)backend, info, call);
 }
 
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {

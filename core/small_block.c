@@ -143,7 +143,7 @@ static bool thread_keeps(void) {
 /* -- blocks ------------------------------------------------------------------------------------------------------------------ */
 
 /* The thread's magazine is empty. */
-static void *allocate_more(size_t class, size_t bytes) {
+static BURN__COLD void *allocate_more(size_t class, size_t bytes) {
   if (!thread_keeps()) return burn__aligned_allocate(bytes ? bytes : 1);
   Class *own = &thread.classes[class];
   Block *magazine = own->spare ? own->spare : withdraw(class);
@@ -165,7 +165,7 @@ void *burn__small_allocate(size_t bytes) {
 }
 
 /* There is no room: the thread has not begun, has ended, or its magazine is full. */
-static void free_more(size_t class, Block *block) {
+static BURN__COLD void free_more(size_t class, Block *block) {
   Class *own = &thread.classes[class];
   if (!thread_keeps()) {
     burn__aligned_free(block);

@@ -92,8 +92,7 @@ BurnTensor *burn_tensor_failed(BurnStatus status) {
 }
 
 /* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
-static BurnStatus carried_status(const BurnTensor *x) {
-  if (x->status == BURN_OK) return BURN_OK;
+static BURN__COLD BurnStatus carried_status(const BurnTensor *x) {
   return burn__status_make(burn_status_code(x->status), "", 0, "%s", x->message ? x->message : burn_status_text(x->status));
 }
 
@@ -102,7 +101,7 @@ BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
 #if BURN_GUARDS
   if (x->state == BURN__HANDLE_TAKEN) return BURN_FAIL(TENSOR_TAKEN, "%s: tensor already taken by %s", user, x->taken_by);
 #endif
-  return carried_status(x);
+  return x->status == BURN_OK ? BURN_OK : carried_status(x);
 }
 
 void burn__tensor_take(BurnTensor *x, const char *user) {
@@ -258,26 +257,27 @@ BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device
 enum { FEW_INPUTS = 8 };
 
 /* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
-static BurnStatus check_inputs(const char *op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
+static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
   for (uint32_t i = 0; i < count; i++) {
     if (!inputs[i]) continue;
 #if BURN_GUARDS
-    const BurnStatus status = burn__tensor_check(inputs[i], op);
+    const BurnStatus status = burn__tensor_check(inputs[i], burn__op_name(op));
 #else
     const BurnStatus status = inputs[i]->status == BURN_OK ? BURN_OK : carried_status(inputs[i]);
 #endif
     if (status != BURN_OK) return status;
     if (*device && *device != inputs[i]->device) {
       return BURN_FAIL(INVALID_ARGUMENT,
-                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device", op,
+                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device", burn__op_name(op),
                        burn_device_name(*device), burn_device_name(inputs[i]->device));
     }
     *device = inputs[i]->device;
     for (uint32_t j = 0; j < i; j++) {
-      if (inputs[j] == inputs[i]) return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", op);
+      if (inputs[j] != inputs[i]) continue;
+      return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", burn__op_name(op));
     }
   }
-  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", op);
+  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
 }
 
 /* Runs the call on primitives; outputs are set only on success. */
@@ -298,12 +298,13 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
                            .attrs = attrs,
                            .output_descs = descs,
                            .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
-  BurnStatus status = burn__infer(&call, descs);
+  const BurnOpInfo *info = burn__op_info(op);
+  BurnStatus status = info ? burn__infer_as(info, &call, descs) : burn__infer(&call, descs);
   for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
     const bool known = input_count > 0 && inputs[0] && descs[i].dtype == inputs[0]->primitive->dtype;
     if (!known) status = check_storable(device, descs[i].dtype, burn__op_name(op));
   }
-  if (status == BURN_OK) status = burn__invoke(&device->top->backend, &call);
+  if (status == BURN_OK) status = burn__invoke_complete(&device->top->backend, info, &call);
   if (primitives != few) free(primitives);
   return status;
 }
@@ -311,18 +312,19 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                     uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  const char *name = burn__op_name(op);
-  BurnStatus status = check_inputs(name, inputs, input_count, &device);
+  BurnStatus status = check_inputs(op, inputs, input_count, &device);
   if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
   if (status != BURN_OK) {
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
-    burn__tensor_take_all(inputs, input_count, name);
+    burn__tensor_take_all(inputs, input_count, burn__op_name(op));
     return;
   }
   for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   const bool becomes = HANDLES_CHANGE && input_count > 0 && inputs[0];
   out[0] = becomes ? become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
-  for (uint32_t i = becomes; i < input_count; i++) burn__tensor_take(inputs[i], name); /* check_inputs: none stands there twice */
+  for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
+    if (inputs[i]) burn__tensor_take(inputs[i], BURN_GUARDS ? burn__op_name(op) : NULL);
+  }
 }
 
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,

@@ -131,7 +131,7 @@ BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call);
 #define nd_fail(nd, code, ...) nd_fail_at(nd, code, __FILE__, __LINE__, __VA_ARGS__)
 BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line, const char *format, ...)
 #if defined(__GNUC__)
-    __attribute__((format(printf, 5, 6)))
+    __attribute__((format(printf, 5, 6), cold))
 #endif
     ;
 BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op's name and the size asked for */

@@ -41,7 +41,11 @@ static BurnDType wide_dtype(BurnDType dtype) {
   }
 }
 
-static bool is_narrow(BurnDType dtype) { return wide_dtype(dtype) != dtype; }
+/* A bit of a constant, not wide_dtype: every op asks for each of its tensors. */
+static bool is_narrow(BurnDType dtype) {
+  const uint32_t narrow = 1u << BURN_DTYPE_F16 | 1u << BURN_DTYPE_BF16 | 1u << BURN_DTYPE_I8 | 1u << BURN_DTYPE_I16;
+  return dtype < 32 && (narrow >> dtype & 1u) != 0;
+}
 
 /* The dtype that an op works in: that of its first input, or of its result if it has none. */
 static BurnDType working_dtype(const BurnOpCall *call) {
