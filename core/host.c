@@ -75,9 +75,16 @@ static uint64_t BURN_CALL host_now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* A thread takes numbers in blocks, so that it seldom meets the others. */
 static uint64_t BURN_CALL host_next_id(void) {
-  static atomic_ullong last;
-  return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+  enum { BLOCK = 256 };
+  static atomic_ullong blocks;
+  static BURN__THREAD_LOCAL uint64_t next, end;
+  if (next == end) {
+    next = atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed) * BLOCK + 1;
+    end = next + BLOCK;
+  }
+  return next++;
 }
 
 static const char *BURN_CALL host_option(const BurnOptions *options, const char *key) { return burn__option(options, key); }

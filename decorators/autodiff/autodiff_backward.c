@@ -23,12 +23,18 @@ typedef struct WalkOrder {
 
 typedef struct Walk {
   AutodiffLayer *layer;
-  WalkEntry *entries;
+  WalkEntry *entries; /* [capacity]; the start of one block that holds the other arrays too */
+  WalkOrder *order;   /* [capacity] */
+  uint64_t *slots;    /* [2 * capacity]; hash table from node to entry + 1; 0: free */
   uint64_t count, capacity;
-  uint64_t *slots; /* hash table from node to entry + 1; 0: free */
-  uint64_t slot_count;
-  WalkOrder *order; /* [count] */
 } Walk;
+
+enum { FIRST_CAPACITY = 64, MOST_SPARE = 4096 };
+
+/* What a walk leaves for the next one: its block, with the capacity at the start. */
+typedef struct Spare {
+  uint64_t capacity;
+} Spare;
 
 static BurnStatus out_of_memory(const Walk *walk) {
   return AUTODIFF_FAIL(walk->layer, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
@@ -41,33 +47,53 @@ static BurnStatus out_of_memory(const Walk *walk) {
 static uint64_t *find_slot(const Walk *walk, const AutodiffNode *node) {
   uint64_t at = (node->sequence * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
   while (1) {
-    uint64_t *slot = &walk->slots[at & (walk->slot_count - 1)];
+    uint64_t *slot = &walk->slots[at & (2 * walk->capacity - 1)];
     if (*slot == 0 || walk->entries[*slot - 1].node == node) return slot;
     at++;
   }
 }
 
-/* Doubles the room for entries and, as twice as many slots, the hash table. */
-static BurnStatus grow(Walk *walk) {
-  const BurnHost *host = walk->layer->host;
-  const uint64_t capacity = walk->capacity ? 2 * walk->capacity : 64, slot_count = 2 * capacity;
-  WalkEntry *entries = (WalkEntry *)host->allocate(capacity * sizeof *entries);
-  uint64_t *slots = (uint64_t *)host->allocate(slot_count * sizeof *slots);
-  if (!entries || !slots) {
-    host->free(entries, capacity * sizeof *entries);
-    host->free(slots, slot_count * sizeof *slots);
-    return out_of_memory(walk);
-  }
-  if (walk->count) memcpy(entries, walk->entries, (size_t)(walk->count * sizeof *entries));
-  host->free(walk->entries, walk->capacity * sizeof *entries);
-  host->free(walk->slots, walk->slot_count * sizeof *slots);
-  walk->entries = entries;
+static uint64_t block_bytes(uint64_t capacity) {
+  return capacity * (sizeof(WalkEntry) + sizeof(WalkOrder) + 2 * sizeof(uint64_t));
+}
+
+/* Makes a block the walk's; all slots are free. */
+static void use_block(Walk *walk, void *block, uint64_t capacity) {
   walk->capacity = capacity;
-  walk->slots = slots;
-  walk->slot_count = slot_count;
-  memset(slots, 0, (size_t)(slot_count * sizeof *slots));
-  for (uint64_t i = 0; i < walk->count; i++) *find_slot(walk, entries[i].node) = i + 1;
+  walk->entries = block;
+  walk->order = (WalkOrder *)(void *)(walk->entries + capacity);
+  walk->slots = (uint64_t *)(void *)(walk->order + capacity);
+  memset(walk->slots, 0, (size_t)(2 * capacity * sizeof *walk->slots));
+}
+
+static void free_block(AutodiffLayer *layer, void *block, uint64_t capacity) {
+  if (block) layer->host->free(block, block_bytes(capacity));
+}
+
+/* Doubles the room for entries. */
+static BurnStatus grow(Walk *walk) {
+  WalkEntry *old = walk->entries;
+  const uint64_t old_capacity = walk->capacity, capacity = old_capacity ? 2 * old_capacity : FIRST_CAPACITY;
+  void *block = walk->layer->host->allocate(block_bytes(capacity));
+  if (!block) return out_of_memory(walk);
+  use_block(walk, block, capacity);
+  if (walk->count) memcpy(walk->entries, old, (size_t)(walk->count * sizeof *old));
+  for (uint64_t i = 0; i < walk->count; i++) *find_slot(walk, walk->entries[i].node) = i + 1;
+  free_block(walk->layer, old, old_capacity);
   return BURN_OK;
+}
+
+/* Begins with what an earlier walk has left, if anything. */
+static Walk walk_begin(AutodiffLayer *layer) {
+  Walk walk = {.layer = layer};
+  Spare *spare = atomic_exchange_explicit(&layer->spare, NULL, memory_order_acquire);
+  if (spare) use_block(&walk, spare, spare->capacity);
+  return walk;
+}
+
+void burn__autodiff_spare_free(AutodiffLayer *layer) {
+  Spare *spare = atomic_exchange_explicit(&layer->spare, NULL, memory_order_acquire);
+  if (spare) free_block(layer, spare, spare->capacity);
 }
 
 static BurnStatus meet(Walk *walk, AutodiffNode *node) {
@@ -99,12 +125,14 @@ static int newest_first(const void *left, const void *right) {
   return (a < b) - (a > b);
 }
 
-static BurnStatus order(Walk *walk) {
-  walk->order = (WalkOrder *)walk->layer->host->allocate(walk->count * sizeof *walk->order);
-  if (!walk->order) return out_of_memory(walk);
-  for (uint64_t i = 0; i < walk->count; i++) walk->order[i] = (WalkOrder){walk->entries[i].node->sequence, i};
-  qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
-  return BURN_OK;
+/* What was collected is in order already where the graph does not branch. */
+static void order(Walk *walk) {
+  int ordered = 1;
+  for (uint64_t i = 0; i < walk->count; i++) {
+    walk->order[i] = (WalkOrder){walk->entries[i].node->sequence, i};
+    if (i > 0 && walk->order[i].sequence > walk->order[i - 1].sequence) ordered = 0;
+  }
+  if (!ordered) qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
 }
 
 static AutodiffNode *node_at(const Walk *walk, uint64_t position) { return walk->entries[walk->order[position].entry].node; }
@@ -193,17 +221,18 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
   int arrived = 0;
   for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
   if (!arrived) return BURN_OK;
-  GradientContext context = {.builder = burn_builder_begin(walk->layer->host, walk->layer->next),
-                             .grad = entry->gradients[0],
-                             .grads = entry->gradients,
-                             .inputs = node->saved_inputs,
-                             .outputs = node->saved_outputs,
-                             .input_descs = node->input_descs,
-                             .output_descs = node->output_descs,
-                             .attrs = node->attrs,
-                             .input_count = node->input_count,
-                             .node = node,
-                             .op = node->op};
+  GradientContext context;
+  context.builder = burn_builder_begin(walk->layer->host, walk->layer->next);
+  context.grad = entry->gradients[0];
+  context.grads = entry->gradients;
+  context.inputs = node->saved_inputs;
+  context.outputs = node->saved_outputs;
+  context.input_descs = node->input_descs;
+  context.output_descs = node->output_descs;
+  context.attrs = node->attrs;
+  context.input_count = node->input_count;
+  context.node = node;
+  context.op = node->op;
   burn__gradient_run(&context, node->row);
   const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
   if (status == BURN_OK) return BURN_OK;
@@ -213,7 +242,7 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
 }
 
 static void drop_gradients(const Walk *walk, WalkEntry *entry) {
-  for (uint32_t i = 0; i < BURN_MAX_OUTPUTS; i++) {
+  for (uint32_t i = 0; i < entry->node->output_count; i++) {
     if (entry->gradients[i]) walk->layer->next->release(walk->layer->next->self, entry->gradients[i]);
     entry->gradients[i] = NULL;
   }
@@ -254,12 +283,18 @@ static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
   return BURN_OK;
 }
 
+/* Leaves the block to the next walk, unless it is large or another walk has left one. */
 static void walk_end(Walk *walk) {
-  const BurnHost *host = walk->layer->host;
+  AutodiffLayer *layer = walk->layer;
   for (uint64_t i = 0; i < walk->count; i++) drop_gradients(walk, &walk->entries[i]);
-  if (walk->order) host->free(walk->order, walk->count * sizeof *walk->order);
-  host->free(walk->entries, walk->capacity * sizeof *walk->entries);
-  host->free(walk->slots, walk->slot_count * sizeof *walk->slots);
+  if (walk->capacity == 0 || walk->capacity > MOST_SPARE) {
+    free_block(layer, walk->entries, walk->capacity);
+    return;
+  }
+  Spare *spare = (Spare *)(void *)walk->entries, *other;
+  spare->capacity = walk->capacity;
+  other = atomic_exchange_explicit(&layer->spare, spare, memory_order_acq_rel);
+  if (other) free_block(layer, other, other->capacity);
 }
 
 BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
@@ -269,9 +304,9 @@ BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, Bu
   if (!autodiff_tensor(root)->node)
     return AUTODIFF_FAIL(layer, FAILED_PRECONDITION,
                          "backward: the tensor is not tracked; call burn_require_grad on a leaf it is computed from");
-  Walk walk = {.layer = layer};
+  Walk walk = walk_begin(layer);
   status = collect(&walk, autodiff_tensor(root)->node);
-  if (status == BURN_OK) status = order(&walk);
+  if (status == BURN_OK) order(&walk);
   if (status == BURN_OK) status = claim(&walk);
   if (status == BURN_OK) status = run(&walk, root);
   if (status == BURN_OK) status = gather_leaves(&walk, out);

@@ -21,6 +21,7 @@ typedef struct AutodiffLayer {
   const BurnBackend *next;
   uint32_t owner;
   _Atomic uint64_t sequence; /* of the newest node */
+  _Atomic(void *) spare;     /* memory of a walk that has ended, for the next one; NULL: none (autodiff_backward.c) */
 } AutodiffLayer;
 
 typedef struct AutodiffNode AutodiffNode;
@@ -45,6 +46,7 @@ struct AutodiffNode {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t attr_count;
+  uint32_t saved_bits; /* GRADIENT_INPUT and GRADIENT_OUTPUT of what is saved; 0 once it was forgotten */
   AutodiffEdge *edges;             /* [input_count] */
   BurnPrimitive **saved_inputs;    /* [input_count], of the layer below; NULL where the rule does not look */
   BurnPrimitive **saved_outputs;   /* [output_count], likewise */
@@ -63,13 +65,19 @@ typedef struct AutodiffTensor {
   AutodiffNode *node;   /* one reference; NULL when not tracked */
 } AutodiffTensor;
 
+/* One reference less; true if it was the last. A sole holder needs no atomic write. */
+static inline int autodiff_drop_reference(_Atomic uint32_t *references) {
+  if (atomic_load_explicit(references, memory_order_acquire) == 1u) return 1;
+  return atomic_fetch_sub_explicit(references, 1u, memory_order_acq_rel) == 1u;
+}
+
 static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (AutodiffTensor *)(void *)x; }
 
 /* -- autodiff_plugin.c ------------------------------------------------------------------------------------------ */
 
 /* A failed status with a formatted message. */
 #if defined(__GNUC__)
-__attribute__((format(printf, 5, 6)))
+__attribute__((format(printf, 5, 6), cold))
 #endif
 BurnStatus
 burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
@@ -83,8 +91,8 @@ const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op);
 
 /* -- autodiff_tensor.c ------------------------------------------------------------------------------------------ */
 
-/* A new tensor with one reference around `inner`, whose reference it takes over, also when it fails: then inner is
- * released. `node` is retained; NULL makes an untracked tensor. */
+/* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also when it
+ * fails: then they are released. A `node` of NULL makes an untracked tensor. */
 BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out);
 
@@ -104,9 +112,9 @@ BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPri
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer);
 
 /* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this layer
- * as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those that `row` reads. */
+ * as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in `saved_bits`. */
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row);
+                                         BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
 uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row);
@@ -133,6 +141,8 @@ BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call);
 
 /* -- autodiff_backward.c ---------------------------------------------------------------------------------------- */
 
+/* Frees what the last walk left for the next one. */
+void burn__autodiff_spare_free(AutodiffLayer *layer);
 BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
 
 /* -- autodiff_gradients.c --------------------------------------------------------------------------------------- */

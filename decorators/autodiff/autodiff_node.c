@@ -5,51 +5,55 @@
  * loop that appends their parents. */
 #include "autodiff_internal.h"
 
-/* Reserves `bytes`, rounded up to whole words, at *used of the block that starts at `block` (NULL when only measuring). */
-static void *carve(unsigned char *block, uint64_t *used, uint64_t bytes) {
-  void *at = block ? block + *used : NULL;
-  *used += (bytes + 7u) & ~(uint64_t)7u;
-  return at;
+/* Bytes of a node with its arrays; all of them are whole words. */
+static uint64_t node_bytes(const BurnOpCall *call) {
+  uint64_t bytes = sizeof(AutodiffNode);
+  bytes += call->input_count * (sizeof(AutodiffEdge) + 2 * sizeof(BurnPrimitive *) + sizeof(BurnTensorDesc));
+  bytes += call->output_count * (sizeof(BurnPrimitive *) + sizeof(BurnTensorDesc));
+  bytes += call->attr_count * sizeof(BurnAttr);
+  for (uint32_t i = 0; i < call->attr_count; i++)
+    if (call->attrs[i].tag == BURN_ATTR_I64S) bytes += call->attrs[i].count * sizeof(int64_t);
+  return bytes;
 }
 
-/* Places the arrays of a node behind it and returns the bytes of the whole; with node NULL only the latter. */
-static uint64_t lay_out(AutodiffNode *node, const BurnOpCall *call) {
-  unsigned char *block = (unsigned char *)node;
-  uint64_t used = (sizeof *node + 7u) & ~(uint64_t)7u;
-  AutodiffNode unused, *target = node ? node : &unused;
-  target->edges = carve(block, &used, call->input_count * sizeof *target->edges);
-  target->saved_inputs = carve(block, &used, call->input_count * sizeof *target->saved_inputs);
-  target->saved_outputs = carve(block, &used, call->output_count * sizeof *target->saved_outputs);
-  target->input_gradients = carve(block, &used, call->input_count * sizeof *target->input_gradients);
-  target->input_descs = carve(block, &used, call->input_count * sizeof *target->input_descs);
-  target->output_descs = carve(block, &used, call->output_count * sizeof *target->output_descs);
-  target->attrs = carve(block, &used, call->attr_count * sizeof *target->attrs);
+/* Copies the attributes of a call and behind them their lists, to the end of a node. */
+static void copy_attrs(BurnAttr *attrs, const BurnOpCall *call) {
+  int64_t *list = (int64_t *)(void *)(attrs + call->attr_count);
   for (uint32_t i = 0; i < call->attr_count; i++) {
-    const BurnAttr *attr = &call->attrs[i];
-    const uint64_t bytes = attr->tag == BURN_ATTR_I64S ? attr->count * sizeof(int64_t) : 0;
-    void *list = carve(block, &used, bytes);
-    if (!node) continue;
-    node->attrs[i] = *attr;
-    if (bytes == 0) continue;
-    memcpy(list, attr->value.i64s, (size_t)bytes);
-    node->attrs[i].value.i64s = list;
+    attrs[i] = call->attrs[i];
+    if (attrs[i].tag != BURN_ATTR_I64S || attrs[i].count == 0) continue;
+    memcpy(list, attrs[i].value.i64s, attrs[i].count * sizeof *list);
+    attrs[i].value.i64s = list;
+    list += attrs[i].count;
   }
-  return used;
+}
+
+/* Places the arrays of a node behind it. What they hold is the caller's to write. */
+static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
+  node->edges = (AutodiffEdge *)(void *)(node + 1);
+  node->saved_inputs = (BurnPrimitive **)(void *)(node->edges + call->input_count);
+  node->input_gradients = node->saved_inputs + call->input_count;
+  node->saved_outputs = node->input_gradients + call->input_count;
+  node->input_descs = (BurnTensorDesc *)(void *)(node->saved_outputs + call->output_count);
+  node->output_descs = node->input_descs + call->input_count;
+  node->attrs = (BurnAttr *)(void *)(node->output_descs + call->output_count);
+  copy_attrs(node->attrs, call);
 }
 
 static AutodiffNode *node_allocate(AutodiffLayer *layer, const BurnOpCall *call) {
-  const uint64_t bytes = lay_out(NULL, call);
+  const uint64_t bytes = node_bytes(call);
   AutodiffNode *node = (AutodiffNode *)layer->host->allocate(bytes);
   if (!node) return NULL;
-  memset(node, 0, (size_t)bytes);
   lay_out(node, call);
   atomic_init(&node->references, 1u);
   atomic_init(&node->state, (uint32_t)AUTODIFF_NODE_LIVE);
   node->bytes = bytes;
+  node->row = NULL;
   node->op = call->op;
   node->input_count = call->input_count;
   node->output_count = call->output_count;
   node->attr_count = call->attr_count;
+  node->saved_bits = 0;
   /* Parents took their number before anybody could see them, so this one is greater. */
   node->sequence = atomic_fetch_add_explicit(&layer->sequence, 1u, memory_order_relaxed) + 1u;
   return node;
@@ -57,7 +61,11 @@ static AutodiffNode *node_allocate(AutodiffLayer *layer, const BurnOpCall *call)
 
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer) {
   const BurnOpCall none = {.struct_size = (uint32_t)sizeof none, .output_count = 1};
-  return node_allocate(layer, &none);
+  AutodiffNode *leaf = node_allocate(layer, &none);
+  if (!leaf) return NULL;
+  leaf->saved_outputs[0] = NULL;
+  leaf->output_descs[0] = (BurnTensorDesc){0};
+  return leaf;
 }
 
 static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_t input) {
@@ -80,23 +88,36 @@ static BurnPrimitive *retained(const AutodiffLayer *layer, BurnPrimitive *x) {
   return x;
 }
 
+static void describe(BurnTensorDesc *desc, const BurnPrimitive *x) {
+  *desc = (BurnTensorDesc){.dtype = x->dtype, .rank = x->rank};
+  for (uint32_t i = 0; i < x->rank; i++) desc->shape[i] = x->shape[i];
+}
+
+static void note_input(const AutodiffLayer *layer, AutodiffNode *node, uint32_t i, BurnPrimitive *outer, BurnPrimitive *x) {
+  node->saved_inputs[i] = node->input_gradients[i] = NULL;
+  node->edges[i] = (AutodiffEdge){NULL, 0};
+  if (!outer) {
+    node->input_descs[i] = (BurnTensorDesc){0};
+    return;
+  }
+  const AutodiffTensor *tensor = autodiff_tensor(outer);
+  describe(&node->input_descs[i], x);
+  if (i < 16u && (node->saved_bits & GRADIENT_INPUT(i))) node->saved_inputs[i] = retained(layer, x);
+  if (!tensor->node) return;
+  node->edges[i] = (AutodiffEdge){tensor->node, tensor->output};
+  burn__autodiff_node_retain(tensor->node);
+}
+
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row) {
+                                         BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits) {
   AutodiffNode *node = node_allocate(layer, call);
   if (!node) return NULL;
-  const uint32_t bits = burn__autodiff_saved_bits(layer, call, row);
   node->row = row;
-  for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!call->inputs[i]) continue;
-    const AutodiffTensor *x = autodiff_tensor(call->inputs[i]);
-    node->input_descs[i] = burn_primitive_desc(inputs[i]);
-    node->edges[i] = (AutodiffEdge){x->node, x->output};
-    if (x->node) burn__autodiff_node_retain(x->node);
-    if (i < 16u && (bits & GRADIENT_INPUT(i))) node->saved_inputs[i] = retained(layer, inputs[i]);
-  }
+  node->saved_bits = saved_bits;
+  for (uint32_t i = 0; i < call->input_count; i++) note_input(layer, node, i, call->inputs[i], inputs[i]);
   for (uint32_t i = 0; i < call->output_count; i++) {
-    node->output_descs[i] = burn_primitive_desc(outputs[i]);
-    if (bits & GRADIENT_OUTPUT(i)) node->saved_outputs[i] = retained(layer, outputs[i]);
+    describe(&node->output_descs[i], outputs[i]);
+    node->saved_outputs[i] = saved_bits & GRADIENT_OUTPUT(i) ? retained(layer, outputs[i]) : NULL;
   }
   return node;
 }
@@ -109,15 +130,17 @@ static void forget(const AutodiffLayer *layer, BurnPrimitive **list, uint32_t co
 }
 
 void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node) {
+  if (node->saved_bits == 0) return;
   forget(layer, node->saved_inputs, node->input_count);
   forget(layer, node->saved_outputs, node->output_count);
+  node->saved_bits = 0;
 }
 
 void burn__autodiff_node_retain(AutodiffNode *node) { atomic_fetch_add_explicit(&node->references, 1u, memory_order_relaxed); }
 
 /* Drops one reference; a node nobody holds any more goes to the front of the list. */
 static void let_go(AutodiffNode *node, AutodiffNode **list) {
-  if (!node || atomic_fetch_sub_explicit(&node->references, 1u, memory_order_acq_rel) != 1u) return;
+  if (!node || !autodiff_drop_reference(&node->references)) return;
   node->next_released = *list;
   *list = node;
 }

@@ -44,12 +44,14 @@ static BurnStatus BURN_CALL layer_query(void *self, uint32_t key, int64_t *out) 
 }
 
 static BurnStatus BURN_CALL layer_trim(void *self) {
+  burn__autodiff_spare_free(self);
   const BurnBackend *next = ((const AutodiffLayer *)self)->next;
   return next->trim(next->self);
 }
 
 static void BURN_CALL layer_close(void *self) {
   AutodiffLayer *layer = self;
+  burn__autodiff_spare_free(layer);
   layer->host->free(layer, sizeof *layer);
 }
 
@@ -83,6 +85,7 @@ static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *
   layer->next = next;
   layer->owner = owner;
   atomic_init(&layer->sequence, UINT64_C(0));
+  atomic_init(&layer->spare, NULL);
   out->self = layer;
   out->name = "autodiff";
   out->close = layer_close;

@@ -66,6 +66,7 @@ static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, Bur
       continue;
     }
     const int tracked = node && burn_dtype_kind(inner[i]->dtype) == BURN_KIND_FLOAT;
+    if (tracked) burn__autodiff_node_retain(node);
     status = burn__autodiff_wrap(layer, inner[i], tracked ? node : NULL, i, &call->outputs[i]);
   }
   if (status == BURN_OK) return BURN_OK;
@@ -76,7 +77,24 @@ static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, Bur
   return status;
 }
 
-/* Runs the call below with the unwrapped `inputs`, records a node if `row` is not NULL, wraps the results. */
+/* Wraps what the layer below made of a call and, if `row` is not NULL, records a node. Takes over the references in `outputs`. */
+static BurnStatus finish(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, BurnPrimitive **outputs,
+                         const GradientRow *row, uint32_t saved_bits) {
+  AutodiffNode *node = NULL;
+  if (row && any_float(outputs, call->output_count)) {
+    node = burn__autodiff_node_create(layer, call, inputs, outputs, row, saved_bits);
+    if (!node) {
+      for (uint32_t i = 0; i < call->output_count; i++) layer->next->release(layer->next->self, outputs[i]);
+      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node", burn__autodiff_op_name(layer, call->op));
+    }
+  }
+  if (call->output_count == 1) return burn__autodiff_wrap(layer, outputs[0], node, 0, &call->outputs[0]);
+  const BurnStatus wrapped = wrap_outputs(layer, call, outputs, node);
+  burn__autodiff_node_release(layer, node);
+  return wrapped;
+}
+
+/* Runs the call below with the unwrapped `inputs`. */
 static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const uint32_t saved_bits = row ? burn__autodiff_saved_bits(layer, call, row) : 0;
@@ -86,18 +104,7 @@ static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitiv
   below.outputs = outputs;
   below.donate = call->donate ? donations(call, saved_bits) : 0;
   const BurnStatus status = layer->host->invoke(layer->next, &below);
-  if (status != BURN_OK) return status;
-  AutodiffNode *node = NULL;
-  if (row && any_float(outputs, call->output_count)) {
-    node = burn__autodiff_node_create(layer, call, inputs, outputs, row);
-    if (!node) {
-      for (uint32_t i = 0; i < call->output_count; i++) layer->next->release(layer->next->self, outputs[i]);
-      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node", burn__autodiff_op_name(layer, call->op));
-    }
-  }
-  const BurnStatus wrapped = wrap_outputs(layer, call, outputs, node);
-  burn__autodiff_node_release(layer, node);
-  return wrapped;
+  return status == BURN_OK ? finish(layer, call, inputs, outputs, row, saved_bits) : status;
 }
 
 /* The primitives below the inputs of a call; NULL for absent ones. */
@@ -112,8 +119,9 @@ static BurnStatus unwrap_inputs(const AutodiffLayer *layer, const BurnOpCall *ca
 
 /* Finds the rule to be recorded: none if nothing is tracked or no gradient flows. */
 static BurnStatus choose_rule(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow **row) {
-  *row = any_tracked(call) ? burn__autodiff_row(layer, call->op) : NULL;
-  if (*row || !any_tracked(call) || is_constant(layer, call->op)) return BURN_OK;
+  if (!any_tracked(call)) return BURN_OK;
+  *row = burn__autodiff_row(layer, call->op);
+  if (*row || is_constant(layer, call->op)) return BURN_OK;
   return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: there is no gradient rule; a tracked input needs the op's decomposition",
                        burn__autodiff_op_name(layer, call->op));
 }

@@ -9,6 +9,7 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
   AutodiffTensor *tensor = (AutodiffTensor *)layer->host->allocate(sizeof *tensor);
   if (!tensor) {
     layer->next->release(layer->next->self, inner);
+    burn__autodiff_node_release(layer, node);
     return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "autodiff: no memory for a tensor of %u bytes", (unsigned)sizeof *tensor);
   }
   tensor->header = (BurnPrimitive){
@@ -26,7 +27,6 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
   tensor->output = output;
   tensor->inner = inner;
   tensor->node = node;
-  if (node) burn__autodiff_node_retain(node);
   *out = &tensor->header;
   return BURN_OK;
 }
@@ -55,8 +55,8 @@ void BURN_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
   const AutodiffLayer *layer = self;
   if (!x) return;
   AutodiffTensor *tensor = autodiff_tensor(x);
-  if (atomic_fetch_sub_explicit(&tensor->references, 1u, memory_order_acq_rel) != 1u) return;
-  burn__autodiff_node_release(layer, tensor->node);
+  if (!autodiff_drop_reference(&tensor->references)) return;
+  if (tensor->node) burn__autodiff_node_release(layer, tensor->node);
   layer->next->release(layer->next->self, tensor->inner);
   layer->host->free(tensor, sizeof *tensor);
 }
@@ -92,9 +92,7 @@ BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, B
   AutodiffNode *leaf = burn__autodiff_leaf_create(layer);
   if (!leaf) return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "require_grad: no memory for a graph node");
   layer->next->retain(layer->next->self, tensor->inner);
-  status = burn__autodiff_wrap(layer, tensor->inner, leaf, 0, out);
-  burn__autodiff_node_release(layer, leaf);
-  return status;
+  return burn__autodiff_wrap(layer, tensor->inner, leaf, 0, out);
 }
 
 int32_t BURN_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x) {

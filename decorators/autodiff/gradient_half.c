@@ -29,15 +29,16 @@ static BurnTensorDesc widen_desc(BurnTensorDesc desc) {
 /* 1 if the rule computes with what was saved, element by element or along axes, and there are halves among its tensors. */
 static int wants_f32(const GradientContext *c, const GradientRow *row) {
   const AutodiffNode *node = c->node;
+  int halves = 0;
+  for (uint32_t i = 0; i < c->input_count; i++) halves |= is_half(c->input_descs[i].dtype);
+  for (uint32_t i = 0; i < node->output_count; i++) halves |= is_half(c->output_descs[i].dtype);
+  if (!halves) return 0;
   const BurnOpInfo *info = c->builder.host->op_info(node->op);
   uint32_t needs = 0;
-  int halves = 0;
   if (!info || !(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE))) return 0;
   if (c->input_count > MOST_TENSORS || node->output_count > BURN_MAX_OUTPUTS) return 0;
   for (uint32_t i = 0; i < GRADIENT_NEED_COLUMNS; i++) needs |= row->needs[i];
-  for (uint32_t i = 0; i < c->input_count; i++) halves |= is_half(c->input_descs[i].dtype);
-  for (uint32_t i = 0; i < node->output_count; i++) halves |= is_half(c->output_descs[i].dtype);
-  return needs != 0 && halves;
+  return needs != 0;
 }
 
 void burn__gradient_run(GradientContext *c, const GradientRow *row) {
