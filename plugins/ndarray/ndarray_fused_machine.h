@@ -10,6 +10,11 @@
 
 #define ND_FUSED_WIDEST 256 /* lanes of the widest machine; widths divide it */
 
+/* Instructions that are not in ndarray_fused_instructions.def. stream_f32 is store_f32 past the caches, to an address aligned to 64
+ * bytes; data is none: the second operand of the pair before it. */
+#define ND_FUSED_OTHERS(X)                                                              \
+  X(load_f32) X(store_f32) X(stream_f32) X(load_f16) X(store_f16) X(round_f16) X(data) X(end)
+
 /* Numbers of the instructions. */
 typedef enum NdFusedOpcode {
 #define ND_FUSED_UNARY(name, expression) ND_FUSED_##name,
@@ -19,8 +24,9 @@ typedef enum NdFusedOpcode {
 #define ND_FUSED_LOAD(name, Y, expression) ND_FUSED_##name,
 #define ND_FUSED_STORE(name, Y, expression) ND_FUSED_##name,
 #include "ndarray_fused_instructions.def"
-  ND_FUSED_data, /* no instruction: the second operand of the pair before it */
-  ND_FUSED_end,
+#define X(name) ND_FUSED_##name,
+  ND_FUSED_OTHERS(X)
+#undef X
   ND_FUSED_OPCODE_COUNT
 } NdFusedOpcode;
 
