@@ -749,6 +749,7 @@ const NdKernelRow nd_elementwise_kernels[] = {
     ND_ROW(mask_fill, mask_fill),
     ND_ROW(relu, cheap),
     ND_ROW(relu_backward, cheap),
+    ND_ROW(gelu_backward, heavy),
     ND_ROW(leaky_relu, scalar_cheap),
     ND_ROW(sigmoid, heavy),
     ND_ROW(gelu, heavy),

@@ -64,7 +64,10 @@ typedef struct NdKernelRow {
 } NdKernelRow;
 extern const NdKernelRow nd_create_kernels[];      /* ndarray_create.c: full, arange, random */
 extern const NdKernelRow nd_elementwise_kernels[]; /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
-extern const NdKernelRow nd_reduce_kernels[];      /* ndarray_reduce.c: reductions, arg, softmax, layer_norm */
+extern const NdKernelRow nd_reduce_kernels[];      /* ndarray_reduce.c: reductions, arg */
+extern const NdKernelRow nd_softmax_kernels[];     /* ndarray_softmax.c: softmax, log_softmax, their gradients */
+extern const NdKernelRow nd_norm_kernels[];        /* ndarray_norm.c: layer and batch norm, their gradients */
+extern const NdKernelRow nd_loss_kernels[];        /* ndarray_loss.c: cross_entropy, its gradient */
 extern const NdKernelRow nd_matmul_kernels[];      /* ndarray_matmul.c */
 extern const NdKernelRow nd_conv_kernels[];        /* ndarray_conv.c: convolutions */
 extern const NdKernelRow nd_pool_kernels[];        /* ndarray_pooling.c: max, avg, adaptive */

@@ -158,6 +158,11 @@ static inline float nd_erf_f32(float x) {
 /* x * (1 + erf(x / sqrt 2)) / 2. */
 static inline float nd_gelu_f32(float x) { return 0.5f * x * (1.0f + nd_erf_f32(x * 0.70710678118654752f)); }
 
+/* Its derivative: (1 + erf(x / sqrt 2)) / 2 + x * e^(-x^2 / 2) / sqrt(2 pi). */
+static inline float nd_gelu_slope_f32(float x) {
+  return 0.5f * (1.0f + nd_erf_f32(x * 0.70710678118654752f)) + x * 0.39894228040143268f * nd_exp_f32(-0.5f * x * x);
+}
+
 /* Larger arguments go through libm: see nd_sin_cos_f32. */
 #define ND_TRIGONOMETRIC_LIMIT 1.0e9f
 

@@ -293,7 +293,5 @@ const NdKernelRow nd_reduce_kernels[] = {
     {BURN_OP_any, run_reduce},         {BURN_OP_any_dim, run_reduce},
     {BURN_OP_all, run_reduce},         {BURN_OP_all_dim, run_reduce},
     {BURN_OP_argmax, nd_run_arg},      {BURN_OP_argmin, nd_run_arg},
-    {BURN_OP_softmax, nd_run_softmax}, {BURN_OP_log_softmax, nd_run_softmax},
-    {BURN_OP_layer_norm, nd_run_layer_norm},
     {BURN_OP_INVALID, NULL},
 };

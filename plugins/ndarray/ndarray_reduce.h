@@ -41,8 +41,15 @@ static inline int64_t nd_grain(int64_t elements) {
 
 static inline int64_t nd_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-BurnStatus nd_run_arg(Ndarray *nd, const BurnOpCall *call);        /* ndarray_arg.c: argmax, argmin */
-BurnStatus nd_run_softmax(Ndarray *nd, const BurnOpCall *call);    /* ndarray_softmax.c: softmax, log_softmax */
-BurnStatus nd_run_layer_norm(Ndarray *nd, const BurnOpCall *call); /* ndarray_softmax.c */
+/* True if `out` is so large that it should be written past the caches, and neither of the inputs (NULL: none) in disguise. */
+static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const NdTensor *second) {
+  const int64_t bytes = burn_primitive_count(&out->header) * (int64_t)burn_dtype_bytes(out->header.dtype);
+  return bytes >= ND_STREAM_BYTES && out->storage != first->storage && !(second && out->storage == second->storage);
+}
+
+/* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_softmax.c */
+BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype);
+
+BurnStatus nd_run_arg(Ndarray *nd, const BurnOpCall *call); /* ndarray_arg.c: argmax, argmin */
 
 #endif

@@ -1,14 +1,24 @@
 /* ndarray_rows.h - inner loops over rows of memory, compiled once per instruction set: the folds behind the reductions,
- * the passes of softmax and layer_norm, the update of Adam.
+ * softmax, losses and norms, the update of Adam.
  *
- * ndarray_rows.inc holds them; ndarray_rows_{baseline,avx2,avx512}.c include it with other compiler flags. */
+ * ndarray_rows.inc and ndarray_rows_template.h hold them; ndarray_rows_{baseline,avx2,avx512}.c include these with other
+ * compiler flags. */
 #ifndef BURN_NDARRAY_ROWS_H
 #define BURN_NDARRAY_ROWS_H
 
 #include "ndarray_internal.h"
 
-/* Most columns that NdFold.columns takes at once. */
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+/* Most columns that a loop over columns takes at once, and rows that add up in the type of the elements. */
 #define ND_COLUMNS 512
+#define ND_STRETCH 64
+
+/* Results from this size on are written past the caches, unless they replace an input: twice the second-level cache of
+ * today's processors. */
+#define ND_STREAM_BYTES ((int64_t)4 << 20)
 
 /* The families of ndarray_reduce.def. */
 enum {
@@ -54,16 +64,60 @@ typedef struct NdFold {
   void (*finish)(const void *totals, int64_t width, int64_t divisor, void *out);
 } NdFold;
 
-/* Passes over float rows of n elements. `out` may be the very memory of x. A step of 0 takes the one value of an
- * argument for the whole row, a step of 1 one value per element. */
+/* One call over row-major floats [rows, count], or [.., count, inner] in strips of columns. What an op does not have is
+ * NULL or 0. */
+typedef struct NdRowJob NdRowJob;
+/* Runs items begin .. end-1: rows, unless the loop says otherwise. `out` may be the very memory of x or grad. */
+typedef void (*NdRowLoop)(const NdRowJob *job, int64_t begin, int64_t end);
+struct NdRowJob {
+  NdRowLoop loop;
+  int64_t rows; /* or items of another kind */
+  int64_t count, inner;
+  int64_t part; /* columns in a strip (at most ND_COLUMNS), or rows with common sums */
+  const void *x, *grad, *gamma, *beta;
+  const int64_t *targets; /* [rows], within count */
+  void *out, *sums;
+  double epsilon;
+  bool is_log; /* of softmax */
+  bool stream; /* the result is too large for the caches: write past them */
+};
+
+/* Number of some elements, their mean, and the sum of squared distances from it. */
+typedef struct NdMoments {
+  double count, mean, squares;
+} NdMoments;
+
+/* Adds the elements behind `part` to those behind `all` (Chan, Golub, LeVeque 1979); part->count is not 0. */
+static inline void nd_moments_join(NdMoments *all, const NdMoments *part) {
+  const double count = all->count + part->count, distance = part->mean - all->mean;
+  all->mean += distance * (part->count / count);
+  all->squares += part->squares + distance * distance * (all->count * part->count / count);
+  all->count = count;
+}
+
+/* Loops over rows of floats; see ndarray_rows_template.h. */
 typedef struct NdFloatRows {
-  void (*exp_shift)(int64_t n, void *out, const void *x, const void *shift, int64_t step);           /* e^(x - shift) */
-  void (*scale)(int64_t n, void *out, const void *x, const void *factor, int64_t step);              /* x * factor */
-  void (*subtract)(int64_t n, void *out, const void *x, const void *a, const void *b, int64_t step); /* x - a - b */
-  void (*squared_distance)(int64_t n, void *out, const void *x, const void *center); /* (x - center)^2 */
-  /* (x - center) * factor * gamma + beta; center and factor are single values, beta may be NULL. */
-  void (*normalize)(int64_t n, void *out, const void *x, const void *center, const void *factor, const void *gamma,
-                    const void *beta);
+  NdRowLoop softmax, softmax_strips;                   /* log_softmax too; items of the second are strips */
+  NdRowLoop softmax_backward, softmax_backward_strips; /* x is the output of the forward pass */
+  NdRowLoop cross_entropy;                             /* out [rows] of f64: the loss of each row */
+  NdRowLoop cross_entropy_backward;                    /* grad points at one number, by which all is multiplied */
+  NdRowLoop layer_norm;
+  NdRowLoop layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
+  /* Of n elements in a row; asks for n elements at `ahead`, which may be x. */
+  NdMoments (*moments)(int64_t n, const void *x, const void *ahead);
+  /* moments[j] of column j, for at most ND_STRETCH rows that lie `stride` apart. */
+  void (*column_moments)(int64_t rows, int64_t width, int64_t stride, const void *x, NdMoments *moments);
+  /* (x - center) * gain + shift, with one number each for the whole run (step 0) or one per element (step 1). */
+  void (*affine)(int64_t n, void *out, const void *x, const void *center, const void *gain, const void *shift, int64_t step,
+                 bool stream);
+  /* along[0] += sum of grad, along[1] += sum of grad * (x - center), center being one number. */
+  void (*products)(int64_t n, const void *grad, const void *x, const void *center, double *along);
+  /* The same by columns, at most ND_STRETCH rows, with a center for each. */
+  void (*column_products)(int64_t rows, int64_t width, int64_t stride, const void *grad, const void *x, const void *center,
+                          double *plain, double *moved);
+  /* grad * k[1] + (x - k[0]) * k[2] + k[3], numbers as in affine. */
+  void (*affine_backward)(int64_t n, void *out, const void *grad, const void *x, const void *const k[4], int64_t step,
+                          bool stream);
 } NdFloatRows;
 
 /* Scalars of adam_step; see ops.def. */
@@ -89,6 +143,20 @@ extern const NdRows nd_rows_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdRows nd_rows_avx2, nd_rows_avx512;
 #endif
+
+/* To be called by a thread that has written past the caches, before others read that. */
+static inline void nd_stream_end(void) {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/* Body of parallel loops over a job. */
+static inline void BURN_CALL nd_run_row_job(void *context, int64_t begin, int64_t end) {
+  const NdRowJob *job = (const NdRowJob *)context;
+  job->loop(job, begin, end);
+  if (job->stream) nd_stream_end();
+}
 
 /* The loops for nd->isa. */
 static inline const NdRows *nd_rows(const Ndarray *nd) {
