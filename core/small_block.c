@@ -21,7 +21,7 @@
 
 /* Size class n is n * 64 bytes; class 0, of nothing, is 64 bytes too. */
 enum { CLASS_BYTES = 64, CLASS_COUNT = BURN__SMALL_BYTES / CLASS_BYTES + 1 };
-enum { MAGAZINE = 32, DEPOT_BYTES = 64 << 20 };
+enum { MAGAZINE = 8, DEPOT_BYTES = 64 << 20 };
 
 /* A free block; the first one of a magazine in the depot knows the next magazine. */
 typedef struct Block {
