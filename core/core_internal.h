@@ -44,7 +44,10 @@ BurnStatus burn__status_make(uint32_t code, const char *file, int line, const ch
 typedef struct BurnShapeText {
   char text[8 + BURN_MAX_RANK * 21];
 } BurnShapeText;
-const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t *shape);
+const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t *shape) BURN__COLD; /* only for messages */
+static inline const char *burn__shape_of(BurnShapeText *buffer, const BurnPrimitive *x) {
+  return burn__shape_text(buffer, x->rank, x->shape);
+}
 
 void burn__log(uint32_t level, const char *component, const char *format, ...) BURN_PRINTF(3, 4);
 

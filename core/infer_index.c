@@ -90,16 +90,14 @@ BURN_RULE(gather_nd) {
   BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_INT, "an int tensor"));
   const int64_t tuple = indices->shape[indices->rank - 1];
   BurnShapeText l, r;
-  burn__shape_text(&l, x->rank, x->shape);
-  burn__shape_text(&r, indices->rank, indices->shape);
   if (tuple < 1 || tuple > (int64_t)x->rank) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; their last axis has 1 .. %u coordinates", info->name,
-                     l.text, r.text, x->rank);
+                     burn__shape_of(&l, x), burn__shape_of(&r, indices), x->rank);
   }
   const uint32_t leading = indices->rank - 1, further = x->rank - (uint32_t)tuple;
   if (leading + further < 1 || leading + further > BURN_MAX_RANK) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and indices %s give a tensor of rank %u; 1 .. %u is possible", info->name, l.text,
-                     r.text, leading + further, BURN_MAX_RANK);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and indices %s give a tensor of rank %u; 1 .. %u is possible", info->name, burn__shape_of(&l, x),
+                     burn__shape_of(&r, indices), leading + further, BURN_MAX_RANK);
   }
   out->dtype = x->dtype;
   out->rank = leading + further;

@@ -4,16 +4,16 @@
 BURN_RULE(matmul) {
   const BurnPrimitive *lhs = call->inputs[0], *rhs = call->inputs[1];
   BurnShapeText l, r;
-  burn__shape_text(&l, lhs->rank, lhs->shape);
-  burn__shape_text(&r, rhs->rank, rhs->shape);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   const uint32_t rank = lhs->rank;
   if (rank < 2 || rhs->rank != rank) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: equal ranks of 2 or more are needed", info->name, l.text, r.text);
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: equal ranks of 2 or more are needed", info->name, burn__shape_of(&l, lhs),
+                     burn__shape_of(&r, rhs));
   }
   const int64_t inner_lhs = lhs->shape[rank - 1], inner_rhs = rhs->shape[rank - 2];
   if (inner_lhs != inner_rhs) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: inner dimensions %lld and %lld differ", info->name, l.text, r.text,
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: inner dimensions %lld and %lld differ", info->name, burn__shape_of(&l, lhs),
+                     burn__shape_of(&r, rhs),
                      (long long)inner_lhs, (long long)inner_rhs);
   }
   out->dtype = lhs->dtype;
@@ -21,7 +21,8 @@ BURN_RULE(matmul) {
   for (uint32_t i = 0; i + 2 < rank; i++) {
     const int64_t a = lhs->shape[i], b = rhs->shape[i];
     if (a != b && a != 1 && b != 1) {
-      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, l.text, r.text, i,
+      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, burn__shape_of(&l, lhs),
+                       burn__shape_of(&r, rhs), i,
                        (long long)a, (long long)b);
     }
     out->shape[i] = a == 1 ? b : a;
@@ -101,11 +102,10 @@ static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTenso
   BURN_TRY(burn__infer_groups(info, groups, weight->shape[0], "output"));
   BURN_TRY(burn__infer_bias(info, call, 2, weight->shape[0]));
   BurnShapeText l, r, p;
-  burn__shape_text(&l, x->rank, x->shape);
-  burn__shape_text(&r, weight->rank, weight->shape);
   if (weight->shape[1] != x->shape[1] / groups) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels per group, x has %lld", info->name,
-                     l.text, r.text, (long long)weight->shape[1], (long long)(x->shape[1] / groups));
+                     burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[1],
+                     (long long)(x->shape[1] / groups));
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[0];
@@ -114,8 +114,9 @@ static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTenso
                                                  weight->shape[2 + i], attrs->stride.value.i64s[i], false);
   }
   if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: the kernel of weight %s does not fit into x %s with padding %s", info->name, r.text,
-                     l.text, burn__shape_text(&p, axes, padding));
+    return BURN_FAIL(INVALID_SHAPE, "%s: the kernel of weight %s does not fit into x %s with padding %s", info->name,
+                     burn__shape_of(&r, weight),
+                     burn__shape_of(&l, x), burn__shape_text(&p, axes, padding));
   }
   return burn__infer_count(info, out);
 }
@@ -163,11 +164,10 @@ static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call,
   const int64_t groups = attrs->groups.value.i64;
   BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
   BurnShapeText l, r;
-  burn__shape_text(&l, x->rank, x->shape);
-  burn__shape_text(&r, weight->rank, weight->shape);
   if (weight->shape[0] != x->shape[1]) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name, l.text,
-                     r.text, (long long)weight->shape[0], (long long)x->shape[1]);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name,
+                     burn__shape_of(&l, x),
+                     burn__shape_of(&r, weight), (long long)weight->shape[0], (long long)x->shape[1]);
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[1] * groups;
@@ -178,7 +178,8 @@ static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call,
                         2 * attrs->padding.value.i64s[i];
   }
   if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s give an empty result", info->name, l.text, r.text);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s give an empty result", info->name, burn__shape_of(&l, x),
+                     burn__shape_of(&r, weight));
   }
   return burn__infer_count(info, out);
 }

@@ -10,13 +10,11 @@ BURN_RULE(reshape) {
   out->rank = shape->count;
   if (shape->count > 0) memcpy(out->shape, shape->value.i64s, shape->count * sizeof(int64_t));
   BurnShapeText from, to;
-  burn__shape_text(&from, x->rank, x->shape);
-  burn__shape_text(&to, out->rank, out->shape);
-  if (out->rank < 1) return BURN_FAIL(INVALID_SHAPE, "%s: %s to rank 0; tensors have rank 1 or more", info->name, from.text);
+  if (out->rank < 1) return BURN_FAIL(INVALID_SHAPE, "%s: %s to rank 0; tensors have rank 1 or more", info->name, burn__shape_of(&from, x));
   BURN_TRY(burn__infer_count(info, out));
   if (burn_desc_count(out) == burn_primitive_count(x)) return BURN_OK;
-  return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld elements, %s has %lld", info->name, from.text,
-                   (long long)burn_primitive_count(x), to.text, (long long)burn_desc_count(out));
+  return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld elements, %s has %lld", info->name, burn__shape_of(&from, x),
+                   (long long)burn_primitive_count(x), burn__shape_text(&to, out->rank, out->shape), (long long)burn_desc_count(out));
 }
 
 BURN_RULE(permute) {

@@ -2,6 +2,7 @@
  * ops.def wants, and builds the many views from the few rows. */
 #include "ops_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,23 +99,27 @@ static BurnTensor *view(uint32_t op, BurnTensor *x, const int64_t *values, uint3
 
 BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape) { return view(BURN_OP_reshape, x, shape.dims, shape.rank); }
 
+static BURN__COLD BurnTensor *no_reshape(BurnTensor *x, BurnShape shape, const char *why) {
+  const BurnShape from = burn_shape(x);
+  BurnShapeText text, target;
+  return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %s", burn__shape_text(&text, from.rank, from.dims),
+                                      burn__shape_text(&target, shape.rank, shape.dims), why));
+}
+
 BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
   const BurnStatus status = burn__tensor_check(x, "reshape");
   if (status != BURN_OK) return fail(x, "reshape", status);
   const BurnShape from = burn_shape(x);
-  BurnShapeText text, target;
-  burn__shape_text(&text, from.rank, from.dims);
-  burn__shape_text(&target, shape.rank, shape.dims);
+  const BurnShape given = shape;
   int64_t known = 1, inferred = -1;
   for (uint32_t i = 0; i < shape.rank && i < BURN_MAX_RANK; i++) {
     if (shape.dims[i] == 0 && i < from.rank) shape.dims[i] = from.dims[i];
     if (shape.dims[i] == -1 && inferred < 0) {
       inferred = i;
     } else if (shape.dims[i] < 0) {
-      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: only one -1 and no other negative size is allowed",
-                                          text.text, target.text));
+      return no_reshape(x, given, "only one -1 and no other negative size is allowed");
     } else if (shape.dims[i] > 0 && known > INT64_MAX / shape.dims[i]) {
-      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: too many elements", text.text, target.text));
+      return no_reshape(x, given, "too many elements");
     } else {
       known *= shape.dims[i];
     }
@@ -122,8 +127,9 @@ BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
   if (inferred >= 0) {
     const int64_t count = burn_element_count(x);
     if (known == 0 || count % known != 0) {
-      return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %lld elements cannot be divided by %lld", text.text,
-                                          target.text, (long long)count, (long long)known));
+      char why[96];
+      snprintf(why, sizeof why, "%lld elements cannot be divided by %lld", (long long)count, (long long)known);
+      return no_reshape(x, given, why);
     }
     shape.dims[inferred] = count / known;
   }

@@ -109,6 +109,55 @@ static BurnStatus run_clone(Operands *self, size_t count) {
   return finish(burn_clone(self->a));
 }
 
+/* CHAIN adds that are recorded and forgotten. */
+static BurnStatus run_add_recorded(Operands *self, size_t count) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    BurnTensor *x = burn_clone(self->a);
+    for (int k = 0; k < CHAIN; k++) x = burn_add(x, burn_clone(self->b));
+    status = finish(x);
+  }
+  return status;
+}
+
+static BurnStatus prepare_matrix(int64_t size, BurnDevice *device, Operands *self) {
+  self->a = burn_random_normal(device, BURN_SHAPE(size, size), BURN_DTYPE_F32, 0, 1);
+  return check(self->a);
+}
+
+/* Turned again and again. */
+static BurnStatus run_view(Operands *self, size_t count) {
+  for (size_t i = 0; i < count; i++) self->a = burn_swap_dims(self->a, 0, 1);
+  return check(self->a);
+}
+
+static BurnStatus run_reshape(Operands *self, size_t count) {
+  for (size_t i = 1; i < count; i++) burn_drop(burn_reshape(burn_clone(self->a), BURN_SHAPE(4, 1)));
+  return finish(burn_reshape(burn_clone(self->a), BURN_SHAPE(4, 1)));
+}
+
+/* -- threads --------------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus prepare_nothing(int64_t size, BurnDevice *device, Operands *self) {
+  (void)size;
+  (void)device;
+  (void)self;
+  return BURN_OK;
+}
+
+static void BURN_CALL nothing(void *context, int64_t begin, int64_t end) {
+  (void)context;
+  (void)begin;
+  (void)end;
+}
+
+/* One item per thread; the workers stay awake from one loop to the next. */
+static BurnStatus run_fork_join(Operands *self, size_t count) {
+  (void)self;
+  for (size_t i = 0; i < count; i++) burn_host()->parallel_for(burn_threads(), 1, nothing, NULL);
+  return BURN_OK;
+}
+
 /* -- large tensors --------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus prepare_large(int64_t size, BurnDevice *device, Operands *self) {
@@ -227,6 +276,7 @@ static BurnStatus run_copy_threads(Operands *self, size_t count) {
 #define NEW "2 clones, add, new result, its drop"
 #define IN_PLACE "1 clone, add into its first input"
 #define TAPE "1 clone, add recorded, backward; 100 in a chain"
+#define TAPE_ALONE "1 clone, add recorded; 100 in a chain, its drop"
 #define CUBE(n) (2.0 * (n) * (n) * (n))
 #define CONV_FLOPS (2.0 * 64 * 16 * 26 * 26 * 8 * 9)
 #define BYTES(tensors) ((tensors)*4.0 * LARGE)
@@ -240,6 +290,10 @@ static const Case cases[] = {
     {"add 2 untracked", NEW, "autodiff+ndarray", NS_PER_OP, 1, 2, prepare_pair, run_add_new},
     {"add 2 untracked", IN_PLACE, "autodiff+ndarray", NS_PER_OP, 1, 2, prepare_pair, run_add_in_place},
     {"add 2 tracked", TAPE, "autodiff+ndarray", NS_PER_OP, CHAIN, 2, prepare_tracked_pair, run_add_tracked},
+    {"tape per op", TAPE_ALONE, "autodiff+ndarray", NS_PER_OP, CHAIN, 2, prepare_tracked_pair, run_add_recorded},
+    {"view op", "swap_dims of the last one", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_view},
+    {"view op", "1 clone, reshape, its drop", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_reshape},
+    {"parallel_for empty", "1 item per thread, workers awake", NULL, NS_PER_OP, 1, 0, prepare_nothing, run_fork_join},
     {"memcpy 64 MiB", "1 read, 1 write; 1 thread", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy},
     {"memcpy 64 MiB", "1 read, 1 write; all threads", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy_threads},
     {"add 16M", "2 reads, 1 write", "ndarray", GIGABYTES, BYTES(3), LARGE, prepare_large, run_add_new},
