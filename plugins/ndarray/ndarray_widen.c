@@ -41,11 +41,10 @@ static BurnDType wide_dtype(BurnDType dtype) {
   }
 }
 
-/* A bit of a constant, not wide_dtype: every op asks for each of its tensors. */
-static bool is_narrow(BurnDType dtype) {
-  const uint32_t narrow = 1u << BURN_DTYPE_F16 | 1u << BURN_DTYPE_BF16 | 1u << BURN_DTYPE_I8 | 1u << BURN_DTYPE_I16;
-  return dtype < 32 && (narrow >> dtype & 1u) != 0;
-}
+/* Sets of dtypes as bits: every op asks for each of its tensors. */
+enum { NARROW = 1 << BURN_DTYPE_F16 | 1 << BURN_DTYPE_BF16 | 1 << BURN_DTYPE_I8 | 1 << BURN_DTYPE_I16 };
+
+static bool is_narrow(BurnDType dtype) { return (NARROW >> (dtype % BURN_DTYPE_LIMIT) & 1) != 0; }
 
 /* The dtype that an op works in: that of its first input, or of its result if it has none. */
 static BurnDType working_dtype(const BurnOpCall *call) {
@@ -53,10 +52,12 @@ static BurnDType working_dtype(const BurnOpCall *call) {
 }
 
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
-  bool any = false;
-  for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && is_narrow(call->inputs[i]->dtype));
-  for (uint32_t i = 0; i < call->output_count; i++) any = any || is_narrow(call->output_descs[i].dtype);
-  if (!any) return false;
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (call->inputs[i]) seen |= 1u << (call->inputs[i]->dtype % BURN_DTYPE_LIMIT);
+  }
+  for (uint32_t i = 0; i < call->output_count; i++) seen |= 1u << (call->output_descs[i].dtype % BURN_DTYPE_LIMIT);
+  if (!(seen & NARROW)) return false;
   const BurnDType dtype = working_dtype(call);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
