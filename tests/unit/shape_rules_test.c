@@ -573,7 +573,7 @@ static void test_indices_inside_decompositions(void **state) {
     burn_drop(x);
     x = burn_cross_entropy(F(2, 5), burn_tensor_i64(device, tokens, BURN_SHAPE(2)));
     assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_OUT_OF_RANGE);
-    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "index 9"));
+    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), " 9 at"));
     burn_drop(x);
     assert_int_equal(burn_device_memory(device).live_tensors, 0);
     burn_device_close(device);
