@@ -1,7 +1,7 @@
-/* ndarray_compute.h - the inner loops of matrix product and convolution, once per instruction set.
+/* ndarray_compute.h - the inner loops of convolution, once per instruction set.
  *
  * ndarray_compute_template.h is compiled by ndarray_compute_{baseline,avx2,avx512}.c, each with its own compiler flags
- * and each for f32 and f64; this header is what the drivers (gemm, matmul, conv) see of it. Every element of a result
+ * and each for f32 and f64; this header is what the drivers (conv) see of it. Every element of a result
  * is one chain of multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes
  * it. */
 #ifndef BURN_NDARRAY_COMPUTE_H
@@ -56,8 +56,6 @@ typedef struct NdConvLoops {
 
 /* All loops of one instruction set. */
 typedef struct NdCompute {
-  NdGemmF32 gemm_f32;
-  NdGemmF64 gemm_f64;
   NdConvLoops conv_f32, conv_f64;
 } NdCompute;
 
@@ -68,6 +66,13 @@ extern const NdCompute nd_compute_avx512;
 #endif
 
 /* The loops for NDARRAY_ISA_*; baseline if this build has no such variant. */
-const NdCompute *nd_compute(uint32_t isa);
+static inline const NdCompute *nd_compute(uint32_t isa) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (isa == NDARRAY_ISA_AVX512) return &nd_compute_avx512;
+  if (isa == NDARRAY_ISA_AVX2) return &nd_compute_avx2;
+#endif
+  (void)isa;
+  return &nd_compute_baseline;
+}
 
 #endif

@@ -3,5 +3,4 @@
 
 #define COMPUTE_TABLE nd_compute_avx2
 #define COMPUTE_VECTOR_BYTES 32
-#define COMPUTE_TILE_ROWS 6
 #include "ndarray_compute_isa.h"

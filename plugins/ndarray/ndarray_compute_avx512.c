@@ -3,5 +3,4 @@
 
 #define COMPUTE_TABLE nd_compute_avx512
 #define COMPUTE_VECTOR_BYTES 64
-#define COMPUTE_TILE_ROWS 12
 #include "ndarray_compute_isa.h"

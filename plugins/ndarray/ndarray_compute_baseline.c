@@ -3,5 +3,4 @@
 
 #define COMPUTE_TABLE nd_compute_baseline
 #define COMPUTE_VECTOR_BYTES 16
-#define COMPUTE_TILE_ROWS 4
 #include "ndarray_compute_isa.h"

@@ -1,6 +1,5 @@
 /* ndarray_compute_isa.h - body of ndarray_compute_{baseline,avx2,avx512}.c: the template for both dtypes, and the
- * table. The includer defines COMPUTE_TABLE, COMPUTE_VECTOR_BYTES and COMPUTE_TILE_ROWS (rows of a GEMM tile: with two
- * vectors each they have to fit into the registers). No include guard: this is text, not declarations. */
+ * table. The includer defines COMPUTE_TABLE and COMPUTE_VECTOR_BYTES. No include guard: this is text, not declarations. */
 #include <string.h>
 
 #if defined(__GNUC__)
@@ -9,8 +8,6 @@
 #define COMPUTE_INLINE static inline
 #endif
 
-#define COMPUTE_BLOCK_DEPTH 256   /* k is summed in blocks of this many */
-#define COMPUTE_BLOCK_BYTES 65536 /* packed block of B, on the stack */
 #define COMPUTE_CHANNELS 4        /* convolution tile: output channels ... */
 #define COMPUTE_VECTORS 3         /* ... times vectors of pixels (or taps) */
 
@@ -31,8 +28,6 @@
 #undef NAME
 
 const NdCompute COMPUTE_TABLE = {
-    gemm_f32,
-    gemm_f64,
     {(int64_t)(sizeof(Vector_f32) / sizeof(float)), convolve_f32, correlate_f32, fold_f32},
     {(int64_t)(sizeof(Vector_f64) / sizeof(double)), convolve_f64, correlate_f64, fold_f64},
 };

@@ -1,4 +1,4 @@
-/* ndarray_compute_template.h - GEMM and convolution loops for one dtype (REAL) and one vector width.
+/* ndarray_compute_template.h - convolution loops for one dtype (REAL) and one vector width.
  *
  * All kernels keep a tile of sums in registers and stream over the long axis: vectors hold neighbouring columns or
  * pixels, the other operand is broadcast. Functions take the tile's size as a constant and are inlined, so that the
@@ -15,8 +15,6 @@ typedef INTEGER NAME(Mask);
 #endif
 #define VECTOR NAME(Vector)
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
-#define PANEL (2 * LANES) /* columns of a GEMM tile */
-#define BLOCK_COLUMNS ((int64_t)(COMPUTE_BLOCK_BYTES / sizeof(REAL)) / COMPUTE_BLOCK_DEPTH)
 
 COMPUTE_INLINE VECTOR NAME(load)(const REAL *from) {
   VECTOR x;
@@ -29,102 +27,6 @@ COMPUTE_INLINE void NAME(store)(REAL *to, VECTOR x) { memcpy(to, &x, sizeof x); 
 COMPUTE_INLINE VECTOR NAME(splat)(REAL value) {
   const VECTOR zero = {0};
   return zero + value;
-}
-
-/* -- matrix product
- * ---------------------------------------------------------------------------------------------------- */
-
-/* C[rows, columns] (+)= A[rows, depth] x panel[depth, PANEL]; element (r, p) of A is a[r * a_row + p * a_step]. */
-COMPUTE_INLINE void NAME(gemm_tile)(const int rows, int64_t depth, const REAL *a, int64_t a_row, int64_t a_step,
-                                    const REAL *panel, REAL *c, int64_t ldc, int64_t columns, bool accumulate) {
-  VECTOR sum[COMPUTE_TILE_ROWS][2];
-  for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = NAME(splat)(0);
-  for (int64_t p = 0; p < depth; p++) {
-    const VECTOR b0 = NAME(load)(panel), b1 = NAME(load)(panel + LANES);
-    for (int r = 0; r < rows; r++) {
-      const REAL x = a[r * a_row];
-      sum[r][0] += b0 * x;
-      sum[r][1] += b1 * x;
-    }
-    a += a_step;
-    panel += PANEL;
-  }
-  for (int r = 0; r < rows; r++) {
-    REAL *to = c + r * ldc;
-    if (columns == PANEL) {
-      NAME(store)(to, accumulate ? NAME(load)(to) + sum[r][0] : sum[r][0]);
-      NAME(store)(to + LANES, accumulate ? NAME(load)(to + LANES) + sum[r][1] : sum[r][1]);
-    } else {
-      REAL edge[2 * COMPUTE_VECTOR_BYTES / sizeof(REAL)];
-      NAME(store)(edge, sum[r][0]);
-      NAME(store)(edge + LANES, sum[r][1]);
-      for (int64_t j = 0; j < columns; j++) to[j] = accumulate ? to[j] + edge[j] : edge[j];
-    }
-  }
-}
-
-/* The tile function for each number of rows left at the lower edge. */
-static void NAME(gemm_rows)(int64_t rows, int64_t depth, const REAL *a, int64_t a_row, int64_t a_step,
-                            const REAL *panel, REAL *c, int64_t ldc, int64_t columns, bool accumulate) {
-#define ROWS(count)                                                                      \
-  case count:                                                                            \
-    NAME(gemm_tile)(count, depth, a, a_row, a_step, panel, c, ldc, columns, accumulate); \
-    break;
-  switch (rows) {
-    ROWS(1)
-    ROWS(2) ROWS(3) ROWS(4)
-#if COMPUTE_TILE_ROWS >= 6
-        ROWS(5) ROWS(6)
-#endif
-#if COMPUTE_TILE_ROWS >= 12
-            ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
-#endif
-                default : break;
-  }
-#undef ROWS
-}
-
-/* Packs B[depth, columns] into panels of PANEL columns, the last one padded with zeros. */
-static void NAME(gemm_pack)(bool transpose, int64_t depth, int64_t columns, const REAL *b, int64_t ldb, REAL *packed) {
-  for (int64_t first = 0; first < columns; first += PANEL, packed += depth * PANEL) {
-    const int64_t width = columns - first < PANEL ? columns - first : PANEL;
-    if (width < PANEL) memset(packed, 0, (size_t)(depth * PANEL) * sizeof(REAL));
-    if (!transpose && width == PANEL) {
-      for (int64_t p = 0; p < depth; p++) memcpy(packed + p * PANEL, b + p * ldb + first, (size_t)PANEL * sizeof(REAL));
-    } else {
-      const int64_t column_step = transpose ? ldb : 1, row_step = transpose ? 1 : ldb;
-      for (int64_t j = 0; j < width; j++) {
-        const REAL *from = b + (first + j) * column_step;
-        for (int64_t p = 0; p < depth; p++) packed[p * PANEL + j] = from[p * row_step];
-      }
-    }
-  }
-}
-
-/* NdGemm: blocks of B are packed, A is read where it lies (one number per row and step). */
-static void NAME(gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const REAL *a, int64_t lda,
-                       const REAL *b, int64_t ldb, REAL *c, int64_t ldc, bool accumulate) {
-  VECTOR block[COMPUTE_BLOCK_BYTES / sizeof(VECTOR)];
-  REAL *packed = (REAL *)(void *)block;
-  const int64_t a_row = transpose_a ? 1 : lda, a_step = transpose_a ? lda : 1;
-  if (k <= 0 && !accumulate)
-    for (int64_t i = 0; i < m && n > 0; i++) memset(c + i * ldc, 0, (size_t)n * sizeof(REAL));
-  for (int64_t j = 0; j < n; j += BLOCK_COLUMNS) {
-    const int64_t columns = n - j < BLOCK_COLUMNS ? n - j : BLOCK_COLUMNS;
-    for (int64_t p = 0; p < k; p += COMPUTE_BLOCK_DEPTH) {
-      const int64_t depth = k - p < COMPUTE_BLOCK_DEPTH ? k - p : COMPUTE_BLOCK_DEPTH;
-      NAME(gemm_pack)(transpose_b, depth, columns, transpose_b ? b + j * ldb + p : b + p * ldb + j, ldb, packed);
-      for (int64_t first = 0; first < columns; first += PANEL) {
-        const int64_t width = columns - first < PANEL ? columns - first : PANEL;
-        for (int64_t i = 0; i < m; i += COMPUTE_TILE_ROWS) {
-          const int64_t rows = m - i < COMPUTE_TILE_ROWS ? m - i : COMPUTE_TILE_ROWS;
-          NAME(gemm_rows)
-          (rows, depth, a + i * a_row + p * a_step, a_row, a_step, packed + first * depth, c + i * ldc + j + first, ldc,
-           width, accumulate || p > 0);
-        }
-      }
-    }
-  }
 }
 
 /* -- convolution
@@ -264,5 +166,3 @@ static void NAME(fold)(const void *sums, int64_t count, void *out) {
 #undef MASKED
 #undef VECTOR
 #undef LANES
-#undef PANEL
-#undef BLOCK_COLUMNS

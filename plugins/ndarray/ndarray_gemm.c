@@ -1,116 +1,129 @@
-/* ndarray_gemm.c - which matrix product a device uses: OpenBLAS, found at run time, or our own.
+/* ndarray_gemm.c - how a matrix product is computed: which loops, in which pieces, with which operands copied.
  *
- * OpenBLAS is told to use one thread, because we split the work ourselves. That setting belongs to the whole process:
- * other users of the same libopenblas in it (NumPy, say) are slowed down, not broken. The library stays loaded until
- * the process ends, since its worker threads cannot be stopped safely. */
-#include "ndarray_compute.h"
+ * The figures here were measured: packing pays where a panel read in place would touch more pages than the processor keeps
+ * translations of, and where it is read often enough; operands that lie in the second-level cache are read in place. */
+#include "ndarray_gemm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#if !defined(_WIN32)
-#include <dlfcn.h>
-#endif
+enum {
+  DEPTH = 1024,              /* deepest block of k: panels stay in the second-level cache, C is read seldom */
+  BLOCK_BYTES = 1 << 20,     /* part of A that all panels of B meet: half of a second-level cache */
+  WALK_BYTES = 96 * 4096,    /* distance that a panel may stretch over in place */
+  PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
+  FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
+  STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
+  PIECES_PER_THREAD = 4,     /* so that a thread that comes late, or is slow, gets less */
+};
+#define LEAST_FLOPS 4e5        /* of a piece for a thread: two to three microseconds */
+#define LEAST_STREAM_FLOPS 4e4 /* the same where memory is the limit */
 
-enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANSPOSE = 111, CBLAS_TRANSPOSE = 112 };
-
-typedef void (*CblasSgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                           const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
-typedef void (*CblasDgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
-                           const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
-typedef void (*OpenblasSetThreads)(int count);
-
-/* The loaded functions: written, always with the same values, before any device has them in its table. */
-static _Atomic(CblasSgemm) openblas_sgemm;
-static _Atomic(CblasDgemm) openblas_dgemm;
-
-const NdCompute *nd_compute(uint32_t isa) {
+static const NdGemmTable *table_of(uint32_t isa) {
 #if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (isa == NDARRAY_ISA_AVX512) return &nd_compute_avx512;
-  if (isa == NDARRAY_ISA_AVX2) return &nd_compute_avx2;
+  if (isa == NDARRAY_ISA_AVX512) return &nd_gemm_avx512;
+  if (isa == NDARRAY_ISA_AVX2) return &nd_gemm_avx2;
 #endif
   (void)isa;
-  return &nd_compute_baseline;
+  return &nd_gemm_baseline;
 }
 
-/* BLAS counts in int. */
-static bool fits_blas(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc) {
-  const int64_t limit = INT32_MAX;
-  return m <= limit && n <= limit && k <= limit && lda <= limit && ldb <= limit && ldc <= limit;
+const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype) {
+  const NdGemmTable *table = table_of(nd->isa);
+  return dtype == BURN_DTYPE_F64 ? &table->f64 : &table->f32;
 }
 
-static int64_t at_least(int64_t value, int64_t least) { return value < least ? least : value; }
+/* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-/* BLAS refuses (and prints) leading dimensions below the width, also of matrices that have one row: those are widened
- * here. */
-#define OPENBLAS_GEMM(type, name, function, fallback)                                                               \
-  static void name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const type *a, int64_t lda, \
-                   const type *b, int64_t ldb, type *c, int64_t ldc, bool accumulate) {                             \
-    if (k <= 0 || !fits_blas(m, n, k, lda, ldb, ldc)) {                                                             \
-      nd_compute_baseline.fallback(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);          \
-      return;                                                                                                       \
-    }                                                                                                               \
-    lda = at_least(lda, transpose_a ? m : k);                                                                       \
-    ldb = at_least(ldb, transpose_b ? k : n);                                                                       \
-    ldc = at_least(ldc, n);                                                                                         \
-    if (m > 0 && n > 0)                                                                                             \
-      atomic_load_explicit(&function, memory_order_relaxed)(                                                        \
-          CBLAS_ROW_MAJOR, transpose_a ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE,                                      \
-          transpose_b ? CBLAS_TRANSPOSE : CBLAS_NO_TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb,  \
-          accumulate ? 1 : 0, c, (int)ldc);                                                                         \
+static NdGemmKind choose_kind(const NdGemm *g, int64_t bytes) {
+  const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
+  if (along_k && (g->m <= FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
+  if (g->b_column == 1 && g->m <= FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES) return ND_GEMM_STREAM;
+  return ND_GEMM_TILES;
+}
+
+/* Halves the longer side until there is enough for all threads. */
+static void choose_rectangle(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, double pieces) {
+  double count = 1;
+  while (count < pieces) {
+    const bool rows = plan->rows >= 2 * loops->rows, columns = plan->columns >= 2 * loops->columns;
+    if (!rows && !columns) break;
+    if (rows && (plan->rows >= plan->columns || !columns))
+      plan->rows = nd_ceil_div(plan->rows, 2);
+    else
+      plan->columns = nd_ceil_div(nd_ceil_div(plan->columns, 2), loops->columns) * loops->columns;
+    count = (double)nd_ceil_div(g->m, plan->rows) * (double)nd_ceil_div(g->n, plan->columns);
   }
-OPENBLAS_GEMM(float, openblas_gemm_f32, openblas_sgemm, gemm_f32)
-OPENBLAS_GEMM(double, openblas_gemm_f64, openblas_dgemm, gemm_f64)
-
-#if defined(_WIN32)
-static bool openblas_load(char *why, size_t why_bytes) {
-  (void)why_bytes;
-  strcpy(why, "not supported on this system");
-  return false;
-}
-#else
-/* A function of the library; copied bit by bit, as ISO C knows no cast from an object pointer to a function pointer. */
-static bool openblas_function(void *library, const char *name, void *function) {
-  void *symbol = dlsym(library, name);
-  memcpy(function, &symbol, sizeof symbol);
-  return symbol != NULL;
 }
 
-/* Loads the library and sets the functions; else false and the reason. */
-static bool openblas_load(char *why, size_t why_bytes) {
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  const char *reason = library ? "cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing" : dlerror();
-  CblasSgemm sgemm;
-  CblasDgemm dgemm;
-  OpenblasSetThreads set_threads;
-  if (library && openblas_function(library, "cblas_sgemm", &sgemm) &&
-      openblas_function(library, "cblas_dgemm", &dgemm) &&
-      openblas_function(library, "openblas_set_num_threads", &set_threads)) {
-    set_threads(1);
-    atomic_store_explicit(&openblas_sgemm, sgemm, memory_order_relaxed);
-    atomic_store_explicit(&openblas_dgemm, dgemm, memory_order_relaxed);
-    return true;
+/* True if `count` steps of `stride` elements lead through more pages than a panel in place should. */
+static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) { return llabs(stride) * bytes * count > WALK_BYTES; }
+
+NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads) {
+  const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
+  NdGemmPlan plan = {.kind = choose_kind(g, bytes), .rows = g->m, .columns = g->n, .depth = depth};
+  const double least = plan.kind == ND_GEMM_TILES ? LEAST_FLOPS : LEAST_STREAM_FLOPS;
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * PIECES_PER_THREAD);
+  const double wanted = flops * (double)batch / least;
+  if (threads > 1) choose_rectangle(&plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
+  if (plan.kind == ND_GEMM_TILES && plan.rows * depth * bytes > BLOCK_BYTES) {
+    const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan.rows, most_rows);
+    plan.rows = nd_ceil_div(plan.rows, blocks);
   }
-  strncpy(why, reason ? reason : "unknown reason", why_bytes - 1);
-  why[why_bytes - 1] = 0;
-  return false;
+  const double rectangle = 2 * (double)plan.rows * (double)plan.columns * (double)g->k;
+  plan.grain = rectangle >= least ? 1 : (int64_t)(least / (rectangle + 1)) + 1;
+  plan.pack_b = plan.rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
+  plan.pack_a = g->a_row == 1 ? plan.columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
+                              : g->a_step != 1 && g->m > 1;
+  return plan;
 }
-#endif
+
+uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, const NdGemmPlan *plan) {
+  const bool in_place = !plan->pack_b && g->b_column == 1 && g->n % (loops->columns / 2) == 0;
+  int64_t elements = 0;
+  if (plan->kind != ND_GEMM_TILES) return 0;
+  if (!in_place || plan->pack_a) elements += plan->depth * loops->columns;
+  if (plan->pack_a) elements += plan->depth * plan->rows + loops->columns; /* whole vectors are written */
+  return (uint64_t)(elements * burn_dtype_bytes(dtype));
+}
+
+void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
+  const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
+  if (nd->uses_openblas && nd_openblas_run(dtype, gemm)) return;
+  if (plan->kind == ND_GEMM_DOTS)
+    loops->dots(gemm);
+  else if (plan->kind == ND_GEMM_STREAM)
+    loops->stream(gemm);
+  else
+    loops->tiles(gemm, plan, scratch);
+}
+
+/* -- the device's product ------------------------------------------------------------------------------------------ */
+
+/* NdGemm of OpenBLAS; what BLAS does not take is computed here. */
+#define OPENBLAS_ENTRY(name, real, dtype)                                                                                   \
+  static void openblas_##name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const real *a,           \
+                              int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool accumulate) {             \
+    const NdGemm gemm = {m, n, k, a, b, transpose_a ? 1 : lda, transpose_a ? lda : 1, transpose_b ? 1 : ldb,                \
+                         transpose_b ? ldb : 1, c, ldc, accumulate ? c : NULL, ldc};                                        \
+    if (!nd_openblas_run(dtype, &gemm))                                                                                     \
+      nd_gemm_baseline.name(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);                         \
+  }
+OPENBLAS_ENTRY(gemm_f32, float, BURN_DTYPE_F32)
+OPENBLAS_ENTRY(gemm_f64, double, BURN_DTYPE_F64)
 
 BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
-  const NdCompute *compute = nd_compute(nd->isa);
   char why[256];
-  nd->gemm_f32 = compute->gemm_f32;
-  nd->gemm_f64 = compute->gemm_f64;
-  nd->gemm_name = "builtin";
-  if (choice && strcmp(choice, "builtin") == 0) return BURN_OK;
-  if (choice && strcmp(choice, "openblas") != 0)
+  nd->gemm_f32 = table_of(nd->isa)->gemm_f32;
+  nd->gemm_f64 = table_of(nd->isa)->gemm_f64;
+  nd->uses_openblas = false;
+  if (!choice || strcmp(choice, "builtin") == 0) return BURN_OK;
+  if (strcmp(choice, "openblas") != 0)
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: gemm=%s is neither openblas nor builtin", choice);
-  if (!openblas_load(why, sizeof why)) {
-    if (!choice) return BURN_OK;
+  if (!nd_openblas_load(why, sizeof why))
     return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: gemm=openblas cannot be had: %s", why);
-  }
   nd->gemm_f32 = openblas_gemm_f32;
   nd->gemm_f64 = openblas_gemm_f64;
-  nd->gemm_name = "openblas";
+  nd->uses_openblas = true;
   return BURN_OK;
 }

@@ -1,0 +1,55 @@
+/* ndarray_gemm_isa.h - body of ndarray_gemm_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The includer
+ * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
+ * registers) and GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS). No include guard: this is text, not declarations. */
+
+#define GEMM_FETCH_STEPS 8       /* steps along k in which two lines of the next panel of B are fetched */
+#define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
+#define GEMM_STACK_DEPTH 512     /* rows of a panel of B on the stack: at most 64 KB */
+
+/* What an instruction set can do without. */
+#if !defined(GEMM_FETCH)
+#define GEMM_FETCH(address) ((void)(address))
+#define GEMM_FETCH_WRITE(address) ((void)(address))
+#endif
+#if !defined(GEMM_KEEP)
+#define GEMM_KEEP(vector) ((void)0)
+#define GEMM_KEEP_POINTER(pointer) ((void)0)
+#endif
+#if !defined(GEMM_CHEAP_PARTS)
+#define GEMM_CHEAP_PARTS false
+#endif
+#if defined(__clang__)
+#define GEMM_UNROLL _Pragma("unroll")
+#define GEMM_ROLL _Pragma("nounroll")
+#elif defined(__GNUC__)
+#define GEMM_UNROLL _Pragma("GCC unroll 16")
+#define GEMM_ROLL _Pragma("GCC unroll 1")
+#else
+#define GEMM_UNROLL
+#define GEMM_ROLL
+#endif
+#if defined(__GNUC__)
+#define GEMM_INLINE static inline __attribute__((always_inline))
+#else
+#define GEMM_INLINE static inline
+#endif
+
+#define REAL float
+#define NAME(name) name##_f32
+#include "ndarray_gemm_template.h"
+#undef REAL
+#undef NAME
+#undef GEMM_TRANSPOSE_HOOKS
+
+#define REAL double
+#define NAME(name) name##_f64
+#include "ndarray_gemm_template.h"
+#undef REAL
+#undef NAME
+
+const NdGemmTable GEMM_TABLE = {
+    gemm_f32,
+    gemm_f64,
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), tiles_f32, dots_f32, stream_f32},
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), tiles_f64, dots_f64, stream_f64},
+};
