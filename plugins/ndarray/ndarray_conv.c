@@ -1,11 +1,15 @@
-/* ndarray_conv.c - conv2d and conv_transpose2d, as direct convolutions with a tile of sums in registers.
+/* ndarray_conv.c - conv2d and conv_transpose2d, as products of weights and pixels with a tile of sums in registers.
  *
- * The work is cut into items of one image, one group, a band of output rows and a share of the output channels; the
- * cuts depend on shapes alone, and no sum is cut. The layout stands in ndarray_conv.h, the loops in
- * ndarray_compute_template.h. */
+ * The work is cut into items of some images, one group, a band of output rows and a share of the output channels. No sum is
+ * cut, so the cuts may follow the number of threads. The layout stands in ndarray_conv.h, the loops in
+ * ndarray_conv_template.h. */
 #include "ndarray_conv.h"
 
-#include <string.h>
+enum {
+  PANEL_DEPTH = 192,   /* taps that are gathered at once: a tile of pixels stays in the first-level cache */
+  DIRECT_DEPTH = 1024, /* taps whose weights stay in the second-level cache */
+  SHARE_CHANNELS = 64, /* least output channels of a share: every share gathers its pixels anew */
+};
 
 /* What the bodies of the parallel loops see. */
 typedef struct Conv {
@@ -13,177 +17,161 @@ typedef struct Conv {
   const char *x;
   const char *bias; /* or NULL */
   char *out;
-  int64_t bands, shares; /* per image and group */
-  int64_t share;         /* output channels of an item */
+  int64_t items;         /* of pixels */
+  int64_t share, shares; /* output channels of an item, and how many such shares there are */
+  int64_t depth;         /* taps of a chunk */
+  int64_t most_taps;     /* of all phases */
   atomic_bool out_of_memory;
 } Conv;
 
-/* Memory of one running body. */
+/* Memory of one running body: the copy, then what lies so many bytes behind. */
 typedef struct Scratch {
-  NdConvVector *vectors; /* [phases][capacity] */
-  int64_t *counts;       /* [phases] */
-  void *copy;
-  int64_t capacity;
-  int64_t rows; /* of the band that vectors are for; 0 at first */
+  char *copy;
+  uint64_t columns_at; /* gathered pixels, [tiles, depth, tile] */
+  uint64_t partial_at; /* sums of a share, [tiles, channels, tile] */
+  uint64_t offsets_at; /* int64_t [depth] into the columns of a tile */
   uint64_t bytes;
 } Scratch;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static uint64_t round_64(int64_t bytes) { return ((uint64_t)bytes + 63u) / 64u * 64u; }
 
-/* Rows of a phase in a band of `rows` grid rows from `first` on. */
-static int64_t phase_rows(const NdConvPhase *phase, int64_t first, int64_t rows) {
-  const int64_t left = phase->rows - first;
-  return left < 0 ? 0 : least(left, rows);
+/* Elements of a tile of pixels. */
+static int64_t tile_lanes(const NdConvPlan *plan) { return ND_CONV_VECTORS * plan->loops->lanes; }
+
+static Scratch scratch_measure(const Conv *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
+  const int64_t tiles = ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
+  const bool panels = plan->way == ND_CONV_PANELS, chunks = work->most_taps > work->depth;
+  Scratch scratch = {.columns_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
+  scratch.partial_at = scratch.columns_at + (panels ? round_64(tiles * work->depth * tile * bytes) : 0);
+  scratch.offsets_at = scratch.partial_at + (chunks ? round_64(tiles * work->share * tile * bytes) : 0);
+  scratch.bytes = scratch.offsets_at + (panels ? (uint64_t)work->depth * sizeof(int64_t) : 0);
+  return scratch;
 }
 
-/* Vectors of a band if every row begins a new one, and if they run on over the unused columns of the copy. */
-static int64_t count_by_row(const NdConvPlan *plan, int64_t rows, int64_t columns) {
-  return rows * ceil_div(columns, plan->loops->lanes);
-}
-static int64_t count_running(const NdConvPlan *plan, int64_t rows, int64_t columns) {
-  return rows == 0 ? 0 : ceil_div((rows - 1) * plan->row_width + columns, plan->loops->lanes);
-}
+static int64_t *scratch_offsets(const Scratch *scratch) { return (int64_t *)(void *)(scratch->copy + scratch->offsets_at); }
 
-/* Cuts the pixels of a phase into vectors, offsets relative to the first row of the band; returns how many. */
-static int64_t make_vectors(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvVector *out) {
-  const int64_t lanes = plan->loops->lanes, width = plan->row_width, columns = phase->columns;
-  const int64_t out_row = plan->out_step_y * plan->out_width;
-  /* Running vectors cost stores in two pieces, and read beyond the last row. */
-  const bool running = !plan->direct && plan->row_step == 1 && plan->column_phases == 1 && width >= lanes &&
-                       count_running(plan, rows, columns) * 5 < count_by_row(plan, rows, columns) * 4;
-  int64_t count = 0, row = 0, column = 0;
-  while (row < rows) {
-    NdConvVector *v = &out[count];
-    memset(v, 0, sizeof *v);
-    /* The last vector of a row overlaps the one before: the same pixels come out twice, but all stores are whole. */
-    if (!running && columns >= lanes) column = least(column, columns - lanes);
-    v->input = row * plan->row_step * width + column;
-    v->output = row * out_row + column * plan->out_step_x;
-    v->lanes = column < columns ? (int32_t)least(lanes, columns - column) : 0;
-    column += lanes;
-    if (!running && column >= columns) {
-      row++;
-      column = 0;
-    } else if (running && column >= width) {
-      row++;
-      column -= width;
-      if (row < rows && column > 0) {
-        v->next_first = (int32_t)(lanes - column);
-        v->next_lanes = (int32_t)least(column, columns);
-        v->next_output = row * out_row;
-      }
-    }
-    if (v->lanes + v->next_lanes > 0) count++;
-  }
-  return count;
-}
-
-/* Fills in capacity and bytes. */
-static void scratch_measure(const NdConvPlan *plan, Scratch *scratch, uint64_t *copy_bytes, uint64_t *vector_bytes) {
-  const int64_t per_row = ceil_div(plan->phases[0].columns, plan->loops->lanes) + 1;
-  const int64_t copy = plan->direct ? 0 : nd_conv_copy_elements(plan, plan->channels_in) * plan->element_bytes;
-  *copy_bytes = ((uint64_t)copy + 63u) / 64u * 64u;
-  scratch->capacity = plan->band * per_row + 1;
-  *vector_bytes = (uint64_t)(plan->phase_count * scratch->capacity) * sizeof(NdConvVector);
-  scratch->bytes = *copy_bytes + *vector_bytes + (uint64_t)plan->phase_count * sizeof(int64_t);
-}
-
-static void scratch_reserve(const NdConvPlan *plan) {
-  Scratch scratch;
-  uint64_t copy_bytes, vector_bytes;
-  scratch_measure(plan, &scratch, &copy_bytes, &vector_bytes);
-  nd_pool_reserve(plan->nd->pool, scratch.bytes, plan->nd->host->thread_count());
-}
-
-static bool scratch_open(const NdConvPlan *plan, Scratch *scratch) {
-  uint64_t copy_bytes, vector_bytes;
-  scratch_measure(plan, scratch, &copy_bytes, &vector_bytes);
-  scratch->copy = nd_pool_allocate(plan->nd->pool, scratch->bytes);
+static bool scratch_open(const Conv *work, Scratch *scratch) {
+  *scratch = scratch_measure(work);
+  scratch->copy = (char *)nd_pool_allocate(work->plan.nd->pool, scratch->bytes);
   if (!scratch->copy) return false;
-  scratch->vectors = (NdConvVector *)(void *)((char *)scratch->copy + copy_bytes);
-  scratch->counts = (int64_t *)(void *)((char *)scratch->vectors + vector_bytes);
-  scratch->rows = 0;
+  if (work->plan.way == ND_CONV_PANELS)
+    for (int64_t k = 0; k < work->depth; k++) scratch_offsets(scratch)[k] = k * tile_lanes(&work->plan);
   return true;
 }
 
-/* Makes the vector tables for the band at `first` unless they are there. Only the last band differs from the others. */
-static void scratch_prepare(const NdConvPlan *plan, Scratch *scratch, int64_t first, int64_t rows, bool last) {
-  const int64_t key = last ? -rows : rows;
-  if (scratch->rows == key) return;
-  scratch->rows = key;
-  for (int64_t p = 0; p < plan->phase_count; p++)
-    scratch->counts[p] = make_vectors(plan, &plan->phases[p], phase_rows(&plan->phases[p], first, rows),
-                                      scratch->vectors + p * scratch->capacity);
-}
-
-/* All phases of one item. `image_group` counts groups through all images. */
-static void run_item(const Conv *work, const Scratch *scratch, const void *input, int64_t image_group,
-                     int64_t first_row, int64_t first_channel) {
+/* Gathers the pixels of all tiles for `depth` taps from `done` on. */
+static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
+                         const void *input, int64_t done, int64_t depth) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, group = image_group % plan->groups;
-  const int64_t plane = plan->out_height * plan->out_width;
-  const int64_t out_channel = image_group * plan->channels_out + first_channel;
-  NdConvTile tile = {.input = input, .plane = plane, .step = plan->out_step_x};
-  tile.channels = least(work->share, plan->channels_out - first_channel);
-  if (work->bias) tile.bias = work->bias + (group * plan->channels_out + first_channel) * bytes;
-  for (int64_t p = 0; p < plan->phase_count; p++) {
-    const NdConvPhase *phase = &plan->phases[p];
-    const int64_t row = phase->first_row + first_row * plan->out_step_y;
-    tile.taps = phase->taps;
-    tile.offsets = phase->offsets;
-    tile.weights = (const char *)phase->weights + (group * phase->weights_group + first_channel * phase->taps) * bytes;
-    tile.vectors = scratch->vectors + p * scratch->capacity;
-    tile.vector_count = scratch->counts[p];
-    if (tile.vector_count == 0) continue;
-    tile.output = work->out + (out_channel * plane + row * plan->out_width + phase->first_column) * bytes;
-    plan->loops->convolve(&tile);
+  const int64_t tile = tile_lanes(plan);
+  NdConvGather gather = {.input = input, .offsets = phase->offsets + done, .depth = depth, .row = tile};
+  gather.columns = scratch->copy + scratch->columns_at;
+  for (int64_t v = 0; v < grid->vector_count; v += ND_CONV_VECTORS) {
+    gather.vectors = &grid->vectors[v];
+    gather.vector_count = least(ND_CONV_VECTORS, grid->vector_count - v);
+    plan->loops->gather(&gather);
+    gather.columns = (char *)gather.columns + work->depth * tile * plan->element_bytes;
   }
 }
 
+/* All tiles and channels for some of the taps; `product` says which. */
+static void multiply_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
+                           const char *input, NdConvProduct *product) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
+  for (int64_t v = 0, number = 0; v < grid->vector_count; v += ND_CONV_VECTORS, number++) {
+    product->vectors = &grid->vectors[v];
+    product->vector_count = least(ND_CONV_VECTORS, grid->vector_count - v);
+    product->partial = scratch->copy + scratch->partial_at + number * work->share * tile * bytes;
+    if (plan->way == ND_CONV_PANELS) {
+      product->input = scratch->copy + scratch->columns_at + number * work->depth * tile * bytes;
+      product->offsets = scratch_offsets(scratch);
+    } else {
+      product->input = input + product->vectors->input * bytes;
+      product->offsets = phase->offsets + product->done;
+    }
+    plan->loops->product(product);
+  }
+}
+
+/* One phase of an item; output is that of the phase's first pixel in the item. */
+static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvItem *item,
+                      int64_t first_channel, const void *input, char *output) {
+  const NdConvPlan *plan = &work->plan;
+  const NdConvGrid *grid = item->last ? &phase->last : &phase->whole;
+  const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
+  NdConvProduct product = {.pieces = grid->pieces, .output = output, .plane = plan->y.out * plan->x.out};
+  product.channels = least(work->share, plan->channels_out - first_channel);
+  product.weights = (const char *)phase->weights + channel * phase->taps * bytes;
+  product.weights_block = plan->loops->rows * phase->taps;
+  product.bias = work->bias ? work->bias + channel * bytes : NULL;
+  product.step = plan->x.out_step;
+  do {
+    product.depth = least(work->depth, phase->taps - product.done);
+    product.first = product.done == 0;
+    product.last = product.done + product.depth == phase->taps;
+    if (plan->way == ND_CONV_PANELS) gather_tiles(work, scratch, phase, grid, input, product.done, product.depth);
+    multiply_tiles(work, scratch, phase, grid, (const char *)input, &product);
+    product.done += product.depth;
+  } while (!product.last);
+}
+
+/* Items are pairs of pixels and share. */
 static void BURN_CALL conv_body(void *context, int64_t begin, int64_t end) {
   Conv *work = (Conv *)context;
   const NdConvPlan *plan = &work->plan;
-  const int64_t plane_bytes = plan->channels_in * plan->height * plan->width * plan->element_bytes;
   const void *input = NULL;
   int64_t copied = -1;
   Scratch scratch;
-  if (!scratch_open(plan, &scratch)) {
+  if (!scratch_open(work, &scratch)) {
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
     return;
   }
-  for (int64_t item = begin; item < end; item++) {
-    const int64_t band_number = item / work->shares, image_group = band_number / work->bands;
-    const int64_t first_row = band_number % work->bands * plan->band;
-    const int64_t rows = least(plan->band, plan->grid_rows - first_row);
-    scratch_prepare(plan, &scratch, first_row, rows, first_row + rows == plan->grid_rows);
-    if (band_number != copied)
-      input =
-          nd_conv_input(plan, work->x + image_group * plane_bytes, plan->channels_in, first_row, rows, scratch.copy);
-    copied = band_number;
-    run_item(work, &scratch, input, image_group, first_row, item % work->shares * work->share);
+  for (int64_t number = begin; number < end; number++) {
+    const int64_t first_channel = number % work->shares * work->share;
+    const NdConvItem item = nd_conv_item(plan, number / work->shares);
+    const int64_t channel = (item.first_image * plan->groups + item.group) * plan->channels_out + first_channel;
+    if (number / work->shares != copied) input = nd_conv_input(plan, &item, work->x, 0, plan->channels_in, scratch.copy);
+    copied = number / work->shares;
+    for (int64_t p = 0; p < plan->phase_count; p++) {
+      const NdConvPhase *phase = &plan->phases[p];
+      const int64_t row = phase->first_row + item.first_row * plan->y.out_step;
+      const int64_t place = (channel * plan->y.out + row) * plan->x.out + phase->first_column;
+      run_phase(work, &scratch, phase, &item, first_channel, input, work->out + place * plan->element_bytes);
+    }
   }
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
+}
+
+/* Cuts the output channels where there are not enough items for the threads. */
+static void cut_channels(Conv *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t wanted = ceil_div((int64_t)plan->nd->host->thread_count() * 4, work->items);
+  const int64_t rows = plan->loops->rows, sharing = least(wanted, most(1, plan->channels_out / SHARE_CHANNELS));
+  work->share = ceil_div(ceil_div(plan->channels_out, sharing), rows) * rows;
+  work->shares = ceil_div(plan->channels_out, work->share);
 }
 
 /* Cuts the work and runs it; false when out of memory. */
 static bool conv_run(Conv *work) {
   const NdConvPlan *plan = &work->plan;
-  double flops = 0; /* of one band */
-  int64_t items;
-  for (int64_t p = 0; p < plan->phase_count; p++)
-    flops += 2 * (double)plan->phases[p].taps * (double)plan->phases[p].columns * (double)plan->band;
-  flops *= (double)plan->channels_out;
-  work->bands = ceil_div(plan->grid_rows, plan->band);
-  items = plan->batch * plan->groups * work->bands;
-  work->shares = items < 16 ? least(ceil_div(16, items), (int64_t)(flops / 1e6)) : 1;
-  if (work->shares < 1) work->shares = 1;
-  work->share = ceil_div(ceil_div(plan->channels_out, work->shares), 8) * 8;
-  work->shares = ceil_div(plan->channels_out, work->share);
+  double flops = 0;
+  work->items = plan->blocks * plan->groups * plan->bands;
+  cut_channels(work);
+  for (int64_t p = 0; p < plan->phase_count; p++) {
+    work->most_taps = most(work->most_taps, plan->phases[p].taps);
+    flops += 2 * (double)plan->phases[p].taps * (double)plan->phases[p].columns;
+  }
+  flops *= (double)(plan->images * plan->band * work->share);
+  work->depth = least(plan->way == ND_CONV_PANELS ? PANEL_DEPTH : DIRECT_DEPTH, most(work->most_taps, 1));
   atomic_init(&work->out_of_memory, false);
-  flops /= (double)work->shares;
-  scratch_reserve(plan);
-  nd_parallel_for_flushed(plan->nd, items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());
+  nd_parallel_for_flushed(plan->nd, work->items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
@@ -191,7 +179,7 @@ static bool conv_run(Conv *work) {
 static BurnStatus conv_any(Ndarray *nd, const BurnOpCall *call, const NdConvShape *shape, bool transpose) {
   NdTensor *out = nd_new(nd, call->output_descs), *x, *weight, *bias = NULL;
   bool done = false;
-  Conv work;
+  Conv work = {.bias = NULL};
   if (!out) return nd_out_of_memory(nd, call);
   if (burn_desc_count(call->output_descs) == 0) return nd_finish(nd, call, out);
   x = nd_contiguous(nd, nd_tensor(call->inputs[0]));

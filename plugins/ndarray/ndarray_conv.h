@@ -1,23 +1,51 @@
-/* ndarray_conv.h - how convolutions are laid out; shared by ndarray_conv.c, ndarray_conv_plan.c and
- * ndarray_conv_backward.c.
+/* ndarray_conv.h - how convolutions are laid out; shared by the files ndarray_conv*.c.
  *
- * All of them run over a padded copy of some rows of one group of one image. Where the stride along a row is s, each
- * row of the copy is split into s phases (columns 0, s, 2s, .. then 1, s + 1, ..), so neighbouring outputs always read
- * neighbouring numbers and a tap of the kernel is one offset. A transposed convolution is s * s convolutions of stride
- * 1, one for each phase of its output. */
+ * Every convolution becomes one of stride 1 over a padded copy of some rows of some images of one group. Where the stride
+ * is s, the copy holds s * s planes, one for each phase of rows and columns (0, s, 2s, .. then 1, s + 1, ..), as far as taps
+ * need them; so neighbouring outputs always read neighbouring numbers and a tap of the kernel is one offset. A transposed
+ * convolution is s * s convolutions, one for each phase of its output. Without padding and stride there is no copy: the
+ * planes of the input are read where they lie.
+ *
+ * The pixels of the output are cut into vectors in one of two ways:
+ * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
+ *   where they lie (ND_CONV_DIRECT, and the gradient of few weights).
+ * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
+ *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). */
 #ifndef BURN_NDARRAY_CONV_H
 #define BURN_NDARRAY_CONV_H
 
-#include "ndarray_compute.h"
+#include "ndarray_conv_loops.h"
+
+typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS } NdConvWay;
+
+/* One axis, rows (y) or columns (x). */
+typedef struct NdConvAxis {
+  int64_t in, out;
+  int64_t pad;      /* position 0 of the copy is position -pad of the input; may be negative */
+  int64_t step;     /* input positions between grid points */
+  int64_t dilation; /* input positions between taps, where step > 1 */
+  int64_t phases;   /* planes of the copy: plane i starts at input position i * dilation % step - pad */
+  int64_t span;     /* positions of a plane that one grid point needs */
+  int64_t grid;     /* most grid points of a phase of the output */
+  int64_t out_step; /* output positions between grid points */
+} NdConvAxis;
+
+/* The vectors of an item: its pixels in one phase of the output. */
+typedef struct NdConvGrid {
+  NdConvVector *vectors;
+  NdConvPiece *pieces;
+  int64_t vector_count, piece_count;
+} NdConvGrid;
 
 /* One output phase: a grid of output pixels that share their taps. */
 typedef struct NdConvPhase {
   int64_t taps;                    /* per output channel, input channels included */
   int64_t *offsets;                /* [taps] into the copy */
-  const void *weights;             /* [channels_out, taps] of group 0 */
-  int64_t weights_group;           /* elements to the next group's */
+  int64_t *kernel;                 /* [taps / channels_in]: y * kw + x */
+  void *weights;                   /* of group 0: blocks of loops->rows output channels, each [taps, channels] */
   int64_t first_row, first_column; /* of the output */
   int64_t rows, columns;           /* of the grid */
+  NdConvGrid whole, last;          /* of an item, and of the last band or block of images */
 } NdConvPhase;
 
 /* Everything that follows from shapes and attributes. Channels are those of one group. */
@@ -26,22 +54,18 @@ typedef struct NdConvPlan {
   const NdConvLoops *loops;
   uint32_t element_bytes; /* 4 or 8 */
   int64_t batch, groups, channels_in, channels_out;
-  int64_t height, width;                         /* of the input */
-  int64_t out_height, out_width;                 /* of the output */
-  int64_t pad_top, pad_left;                     /* may be negative: rows or columns that are not used */
-  int64_t row_step;                              /* rows of the copy between grid rows */
-  int64_t column_phases, phase_width, row_width; /* of the copy, row_width = column_phases * phase_width */
-  int64_t span;                                  /* rows of the copy that one grid row needs */
-  int64_t copy_plane;                            /* elements between channels of the copy */
-  bool direct;                                   /* no copy: the loops read the planes of the input */
-  int64_t out_step_y, out_step_x;                /* output pixels between grid points */
-  int64_t grid_rows;                             /* most rows of a phase */
-  int64_t band;                                  /* grid rows done at once */
+  NdConvAxis y, x;
+  NdConvWay way;
+  bool is_gradient;       /* of a weight */
+  bool in_place;          /* no copy */
+  int64_t images, band;  /* an item is so many images, and so many rows of the grid; one of the two is whole */
+  int64_t blocks, bands; /* so many items for a group */
+  int64_t row_width;      /* of the copy (or input), from row to row */
+  int64_t plane, image, channel; /* and so on */
   int64_t phase_count;
   NdConvPhase *phases;
-  int64_t *offsets; /* memory of all phases */
-  void *packed;     /* rearranged weights, or NULL */
-  uint64_t offsets_bytes, packed_bytes;
+  void *packed, *tables; /* weights of all phases, or NULL; vectors and pieces */
+  uint64_t phases_bytes, packed_bytes, tables_bytes;
 } NdConvPlan;
 
 /* A convolution as the ops describe it. */
@@ -52,19 +76,38 @@ typedef struct NdConvShape {
   BurnDType dtype;
 } NdConvShape;
 
-/* Plans a conv2d. `weights` are those of the op, contiguous, and must outlive the plan; NULL plans the gradient of the
- * weight. False when out of memory. The output must not be empty. nd_conv_plan_close ends both kinds, failed ones too.
- */
+/* Some pixels of a group. */
+typedef struct NdConvItem {
+  int64_t group, first_image, images, first_row, rows;
+  bool last; /* the grids `last` hold: fewer images, or the last of several bands, where phases may have fewer rows */
+} NdConvItem;
+
+/* -- ndarray_conv_plan.c */
+
+/* Plans a conv2d (or conv_transpose2d), with a copy of the weights in the order of the loops. False when out of memory.
+ * The output must not be empty. nd_conv_plan_close ends all kinds, failed ones too. */
 bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights);
-/* The same for conv_transpose2d; copies the weights [in, out/groups, kh, kw] in another order. */
 bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights);
+/* Plans the gradient of a conv2d's weight; the cut depends on shapes alone. */
+bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 void nd_conv_plan_close(NdConvPlan *plan);
 
-/* Elements of the copy of `channels` planes for one band, room for reading a vector beyond its end included. */
+/* -- ndarray_conv_item.c */
+
+/* Chooses the way and cuts the output into items, enough for so many threads, once the axes are known. */
+void nd_conv_cut(NdConvPlan *plan, uint32_t threads);
+/* The same for the gradient of a weight, where sums follow the cut: it depends on shapes alone. */
+void nd_conv_cut_gradient(NdConvPlan *plan);
+/* Makes the grids of all phases; false when out of memory. */
+bool nd_conv_make_grids(NdConvPlan *plan);
+/* Item `number` of all groups: those of a group follow each other. */
+NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number);
+
+/* Elements of the copy of `channels` planes for one item, room for reading beyond its end included; 0 for no copy. */
 int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels);
-/* What the loops shall read for `rows` grid rows from `first_row` on of `channels` planes that start at `planes`: the
- * copy, which is made in `copy`, or the planes themselves where no padding is needed. */
-const void *nd_conv_input(const NdConvPlan *plan, const void *planes, int64_t channels, int64_t first_row, int64_t rows,
+/* What the loops shall read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which is
+ * made in `copy`, or the planes themselves. */
+const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
                           void *copy);
 
 /* The kernel of conv2d_weight_backward (ndarray_conv_backward.c). */

@@ -1,207 +1,341 @@
 /* ndarray_conv_backward.c - the gradient of conv2d with regard to its weight.
  *
- * Few weights: the batch is cut into at most 16 slices, each with sums of its own, added up in order at the end. Many
- * weights: shares of the input channels, each one matrix product per image, grad [out, pixels] x columns [taps,
- * pixels]^T. Slices and shares depend on shapes alone, so the bits do not depend on the number of threads. */
+ * Few output channels: vectors of pixels run over the rows, sums [out, taps, lanes] stay apart until the end of a slice.
+ * Many: products of gathered columns [taps, pixels] and the transposed gradient [pixels, out]; where there are many weights
+ * too, shares of the input channels are items of their own. Both ways the items of pixels are cut into at most SLICES
+ * slices, each with sums of its own, added up in order at the end. Slices depend on shapes alone, so the bits do not depend
+ * on the number of threads. */
 #include "ndarray_conv.h"
 
 #include <string.h>
 
-#define SLICES 16
-#define SUMS_BYTES (1024 * 1024) /* most bytes of vector sums for the first way */
+enum {
+  SLICES = 16,
+  PARTIAL_BYTES = 8 * 1024 * 1024, /* most of all slices, unless one has more */
+  SHARE_BYTES = 512 * 1024,        /* of a share's sums, which should stay in the second-level cache */
+};
 
 /* What the bodies of the parallel loops see. */
 typedef struct WeightGradient {
   NdConvPlan plan;
   const char *x, *grad;
   char *out;
-  char *partial;         /* [slices][weights], first way */
-  int64_t slices;        /* first way */
-  int64_t share, shares; /* second way: input channels of an item, items per group */
-  int64_t weights;       /* of the whole result */
+  uint16_t *bits;        /* of the vectors of a whole item, then of the last; for few weights */
+  char *partial;         /* [slices][groups][sums] */
+  int64_t items;         /* of pixels, per group */
+  int64_t slices;
+  int64_t share, shares; /* input channels of a share, and how many such shares there are; for many weights */
+  int64_t sums;          /* elements of a slice and group */
   atomic_bool out_of_memory;
 } WeightGradient;
 
+/* Memory of one running body: the copy of x, then what lies so many bytes behind. */
+typedef struct Scratch {
+  char *copy;
+  uint64_t grad_at, columns_at, sums_at, bytes;
+} Scratch;
+
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static uint64_t round_64(int64_t bytes) { return ((uint64_t)bytes + 63u) / 64u * 64u; }
+static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-/* Width of a row of grad in whole vectors. */
-static int64_t padded_width(const NdConvPlan *plan) {
-  return ceil_div(plan->out_width, plan->loops->lanes) * plan->loops->lanes;
+/* Item i of a group, in an order where those of a slice follow each other. */
+static NdConvItem item_of(const NdConvPlan *plan, int64_t group, int64_t i) {
+  return nd_conv_item(plan, (i / plan->bands * plan->groups + group) * plan->bands + i % plan->bands);
 }
 
-/* Copies rows of all channels of a group's grad into rows that end in zeros. */
-static void copy_grad(const NdConvPlan *plan, const char *from, int64_t rows, char *to) {
-  const int64_t bytes = plan->element_bytes, width = plan->out_width * bytes, padded = padded_width(plan) * bytes;
-  for (int64_t c = 0; c < plan->channels_out; c++)
-    for (int64_t r = 0; r < rows; r++) {
-      char *row = to + (c * plan->band + r) * padded;
-      memcpy(row, from + (c * plan->out_height + r) * width, (size_t)width);
-      memset(row + width, 0, (size_t)(padded - width));
-    }
+static const NdConvGrid *grid_of(const NdConvPlan *plan, const NdConvItem *item) {
+  return item->last ? &plan->phases->last : &plan->phases->whole;
 }
 
-/* Adds one image of one group to sums. */
-static void correlate_image(const WeightGradient *work, int64_t image_group, void *copy, char *grad_copy, void *sums) {
+/* The gradient at the first pixel of an image and item. */
+static const char *grad_of(const WeightGradient *work, const NdConvItem *item, int64_t image) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, plane = plan->out_height * plan->out_width;
-  const bool whole = plan->out_width % lanes == 0; /* then grad can be read where it lies */
-  NdConvCorrelation correlation = {.sums = sums, .channels = plan->channels_out, .taps = plan->phases->taps};
-  correlation.offsets = plan->phases->offsets;
-  correlation.columns = plan->out_width;
-  correlation.input_row = plan->row_step * plan->row_width;
-  correlation.grad_row = padded_width(plan);
-  correlation.grad_plane = whole ? plane : plan->band * correlation.grad_row;
-  for (int64_t first = 0; first < plan->grid_rows; first += plan->band) {
-    const int64_t rows = least(plan->band, plan->grid_rows - first);
-    const char *grad = work->grad + (image_group * plan->channels_out * plane + first * plan->out_width) * bytes;
-    const char *x = work->x + image_group * plan->channels_in * plan->height * plan->width * bytes;
-    correlation.input = nd_conv_input(plan, x, plan->channels_in, first, rows, copy);
-    if (!whole) copy_grad(plan, grad, rows, grad_copy);
-    correlation.grad = whole ? grad : grad_copy;
-    correlation.rows = rows;
-    plan->loops->correlate(&correlation);
+  const int64_t channel = ((item->first_image + image) * plan->groups + item->group) * plan->channels_out;
+  return work->grad + (channel * plan->y.out + item->first_row) * plan->x.out * plan->element_bytes;
+}
+
+/* -- few output channels -------------------------------------------------------------------------------------------- */
+
+/* Elements from one channel's copied gradient to the next. */
+static int64_t running_width(const NdConvPlan *plan) { return plan->phases->whole.vector_count * plan->loops->lanes; }
+
+/* Bit i of a vector: lane i is a pixel. */
+static void make_bits(const NdConvGrid *grid, uint16_t *bits) {
+  for (int64_t v = 0; v < grid->vector_count; v++) {
+    bits[v] = 0;
+    for (int32_t i = 0; i < grid->vectors[v].piece_count; i++) {
+      const NdConvPiece *piece = &grid->pieces[grid->vectors[v].piece + i];
+      bits[v] = (uint16_t)(bits[v] | (((1u << piece->count) - 1u) << piece->first));
+    }
   }
 }
 
-/* Bytes of scratch of slice_body: the copy of x, at grad_at the gradient's rows, at sums_at the sums. */
-static uint64_t slice_scratch(const WeightGradient *work, uint64_t *grad_at, uint64_t *sums_at) {
+/* Copies the gradient of an item to rows as wide as those of the copy of x, with zeros between. */
+static void copy_grad(const WeightGradient *work, const NdConvItem *item, char *to) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes;
-  *grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes);
-  *sums_at = *grad_at + round_64(plan->channels_out * plan->band * padded_width(plan) * bytes);
-  return *sums_at + (uint64_t)(work->weights / plan->groups * plan->loops->lanes * bytes);
+  const int64_t bytes = plan->element_bytes, row = plan->x.out * bytes, wide = plan->row_width * bytes;
+  const int64_t all = grid_of(plan, item)->vector_count * plan->loops->lanes * bytes;
+  for (int64_t c = 0; c < plan->channels_out; c++, to += running_width(plan) * bytes) {
+    const char *from = grad_of(work, item, 0) + c * plan->y.out * row;
+    for (int64_t r = 0; r < item->rows; r++) {
+      const int64_t end = r + 1 < item->rows ? wide : all - r * wide;
+      memcpy(to + r * wide, from + r * row, (size_t)row);
+      memset(to + r * wide + row, 0, (size_t)(end - row));
+    }
+  }
 }
 
-/* Items are pairs of slice and group. */
+/* Adds an item to sums. */
+static void correlate_item(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch) {
+  const NdConvPlan *plan = &work->plan;
+  NdConvCorrelation c = {.sums = scratch->copy + scratch->sums_at, .grad = scratch->copy + scratch->grad_at};
+  c.channels = plan->channels_out;
+  c.taps = plan->phases->taps;
+  c.offsets = plan->phases->offsets;
+  c.bits = work->bits + (item->last ? plan->phases->whole.vector_count : 0);
+  c.vectors = grid_of(plan, item)->vector_count;
+  c.grad_plane = running_width(plan);
+  c.input = nd_conv_input(plan, item, work->x, 0, plan->channels_in, scratch->copy);
+  copy_grad(work, item, scratch->copy + scratch->grad_at);
+  plan->loops->correlate(&c);
+}
+
+static Scratch slice_measure(const WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes;
+  Scratch scratch = {.grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
+  scratch.sums_at = scratch.grad_at + round_64(plan->channels_out * running_width(plan) * bytes);
+  scratch.bytes = scratch.sums_at + (uint64_t)(work->sums * plan->loops->lanes * bytes);
+  return scratch;
+}
+
+/* Loop items are pairs of slice and group. */
 static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, group_weights = work->weights / plan->groups;
-  const int64_t sums_bytes = group_weights * plan->loops->lanes * bytes;
-  uint64_t grad_at, sums_at;
-  const uint64_t scratch_bytes = slice_scratch(work, &grad_at, &sums_at);
-  char *scratch = (char *)nd_pool_allocate(plan->nd->pool, scratch_bytes);
-  if (!scratch) {
+  Scratch scratch = slice_measure(work);
+  scratch.copy = (char *)nd_pool_allocate(plan->nd->pool, scratch.bytes);
+  if (!scratch.copy) {
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
     return;
   }
-  for (int64_t item = begin; item < end; item++) {
-    const int64_t slice = item / plan->groups, group = item % plan->groups;
-    const int64_t first = slice * plan->batch / work->slices, last = (slice + 1) * plan->batch / work->slices;
-    memset(scratch + sums_at, 0, (size_t)sums_bytes);
-    for (int64_t image = first; image < last; image++)
-      correlate_image(work, image * plan->groups + group, scratch, scratch + grad_at, scratch + sums_at);
-    plan->loops->fold(scratch + sums_at, group_weights,
-                      work->partial + (slice * work->weights + group * group_weights) * bytes);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t slice = i / plan->groups, group = i % plan->groups;
+    const int64_t last = (slice + 1) * work->items / work->slices;
+    memset(scratch.copy + scratch.sums_at, 0, (size_t)(scratch.bytes - scratch.sums_at));
+    for (int64_t number = slice * work->items / work->slices; number < last; number++) {
+      const NdConvItem item = item_of(plan, group, number);
+      correlate_item(work, &item, &scratch);
+    }
+    plan->loops->fold(scratch.copy + scratch.sums_at, work->sums, work->partial + i * work->sums * plan->element_bytes);
   }
-  nd_pool_free(plan->nd->pool, scratch, scratch_bytes);
+  nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
-/* out = partial of slice 0 + slice 1 + ..., in that order. */
-#define ADD_SLICES(name, type)                                                                          \
-  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {                               \
-    const WeightGradient *work = (const WeightGradient *)context;                                       \
-    const type *partial = (const type *)(const void *)work->partial;                                    \
-    for (int64_t i = begin; i < end; i++) {                                                             \
-      type sum = partial[i];                                                                            \
-      for (int64_t slice = 1; slice < work->slices; slice++) sum += partial[slice * work->weights + i]; \
-      ((type *)(void *)work->out)[i] = sum;                                                             \
-    }                                                                                                   \
+/* -- many output channels ------------------------------------------------------------------------------------------- */
+
+/* Channels of the panel from `channel` on: as wide as is not mostly empty. */
+static int64_t panel_width(const NdConvPlan *plan, int64_t channel) {
+  const int64_t left = plan->channels_out - channel, lanes = plan->loops->lanes;
+  int64_t vectors = 1;
+  while (vectors < plan->loops->most_vectors && left > vectors * lanes) vectors *= 2;
+  if (vectors > 1 && left <= vectors * lanes / 4 * 3) vectors /= 2;
+  return vectors * lanes;
+}
+
+/* Channels of all panels. */
+static int64_t panels_width(const NdConvPlan *plan) {
+  int64_t channel = 0;
+  while (channel < plan->channels_out) channel += panel_width(plan, channel);
+  return channel;
+}
+
+/* to[pixel][channel] of `pixels` pixels of an item from `first` on, zeros in channels that do not exist. */
+static void transpose_grad(const WeightGradient *work, const NdConvItem *item, int64_t first, int64_t pixels, int64_t channel,
+                           int64_t width, char *to) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, plane = item->rows * plan->x.out, whole = plan->y.out * plan->x.out;
+  const int64_t channels = least(width, plan->channels_out - channel);
+  if (channels < width) memset(to, 0, (size_t)(pixels * width * bytes));
+  while (pixels > 0) {
+    const int64_t place = first % plane, count = least(pixels, plane - place);
+    const char *from = grad_of(work, item, first / plane) + (channel * whole + place) * bytes;
+    plan->loops->transpose(from, whole, channels, count, to, width);
+    to += count * width * bytes;
+    first += count;
+    pixels -= count;
+  }
+}
+
+/* Adds ND_CONV_CHUNK pixels (or what is left) of an item to the sums of a share. */
+static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch, const void *input,
+                           int64_t first_vector, int64_t taps, char *sums) {
+  const NdConvPlan *plan = &work->plan;
+  const NdConvGrid *grid = grid_of(plan, item);
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, first = first_vector * lanes;
+  NdConvGather gather = {.input = input, .offsets = plan->phases->offsets, .depth = taps, .row = ND_CONV_COLUMN};
+  NdConvOuter outer = {.taps = taps, .sums_row = panels_width(plan)};
+  gather.vectors = &grid->vectors[first_vector];
+  gather.vector_count = least(ND_CONV_CHUNK / lanes, grid->vector_count - first_vector);
+  gather.columns = scratch->copy + scratch->columns_at;
+  plan->loops->gather(&gather);
+  outer.columns = gather.columns;
+  outer.grad = scratch->copy + scratch->grad_at;
+  outer.pixels = least(gather.vector_count * lanes, item->images * item->rows * plan->x.out - first);
+  for (int64_t channel = 0; channel < plan->channels_out; channel += outer.width) {
+    outer.width = panel_width(plan, channel);
+    outer.sums = sums + channel * bytes;
+    transpose_grad(work, item, first, outer.pixels, channel, outer.width, scratch->copy + scratch->grad_at);
+    plan->loops->outer(&outer);
+  }
+}
+
+/* Taps of `channels` input channels, in whole tiles. */
+static int64_t padded_taps(const NdConvPlan *plan, int64_t channels) {
+  return round_up(plan->phases->taps / plan->channels_in * channels, plan->loops->tile_taps);
+}
+
+static Scratch share_measure(const WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, widest = plan->loops->most_vectors * plan->loops->lanes;
+  Scratch scratch = {.columns_at = round_64(nd_conv_copy_elements(plan, work->share) * bytes)};
+  scratch.grad_at = scratch.columns_at + round_64(padded_taps(plan, work->share) * ND_CONV_COLUMN * bytes);
+  scratch.bytes = scratch.grad_at + (uint64_t)(ND_CONV_CHUNK * widest * bytes);
+  return scratch;
+}
+
+/* One slice of one group and share, sums [taps, channels]. */
+static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t group, int64_t share, const Scratch *scratch) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, kernel = plan->phases->taps / plan->channels_in;
+  const int64_t channel = share * work->share, channels = least(work->share, plan->channels_in - channel);
+  const int64_t row = panels_width(plan) * bytes, whole = padded_taps(plan, work->share) * row;
+  char *sums = work->partial + (slice * plan->groups + group) * work->sums * bytes + share * whole;
+  memset(sums, 0, (size_t)(padded_taps(plan, channels) * row));
+  for (int64_t i = slice * work->items / work->slices; i < (slice + 1) * work->items / work->slices; i++) {
+    const NdConvItem item = item_of(plan, group, i);
+    const void *input = nd_conv_input(plan, &item, work->x, channel, channels, scratch->copy);
+    for (int64_t v = 0; v < grid_of(plan, &item)->vector_count; v += ND_CONV_CHUNK / lanes)
+      multiply_chunk(work, &item, scratch, input, v, channels * kernel, sums);
+  }
+}
+
+/* Loop items are triples of slice, group and share. */
+static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
+  WeightGradient *work = (WeightGradient *)context;
+  const NdConvPlan *plan = &work->plan;
+  Scratch scratch = share_measure(work);
+  scratch.copy = (char *)nd_pool_allocate(plan->nd->pool, scratch.bytes);
+  if (!scratch.copy) {
+    atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
+    return;
+  }
+  /* Tiles of taps are whole: what lies behind the last tap is multiplied too, and has to be numbers. */
+  memset(scratch.copy + scratch.columns_at, 0, (size_t)(scratch.grad_at - scratch.columns_at));
+  for (int64_t i = begin; i < end; i++)
+    multiply_slice(work, i / work->shares / plan->groups, i / work->shares % plan->groups, i % work->shares, &scratch);
+  nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
+}
+
+/* -- the sum of slices ---------------------------------------------------------------------------------------------- */
+
+/* partial of slice 0 += slice 1, += slice 2, .., in that order. */
+#define ADD_SLICES(name, type)                                                         \
+  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {              \
+    const WeightGradient *work = (const WeightGradient *)context;                      \
+    const int64_t all = work->plan.groups * work->sums;                                \
+    type *sums = (type *)(void *)work->partial;                                        \
+    for (int64_t slice = 1; slice < work->slices; slice++)                             \
+      for (int64_t i = begin; i < end; i++) sums[i] += sums[slice * all + i];          \
   }
 ADD_SLICES(add_slices_f32, float)
 ADD_SLICES(add_slices_f64, double)
 
-static bool run_slices(WeightGradient *work) {
+/* sums [share, taps, channels] -> out [channels, taps]; loop items are pairs of group and share. */
+static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) {
+  const WeightGradient *work = (const WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes;
-  const double flops =
-      2 * (double)(plan->out_height * plan->out_width) * (double)(work->weights / plan->groups) * (double)plan->batch;
-  uint64_t partial_bytes;
-  work->slices = least(plan->batch, SLICES);
-  partial_bytes = (uint64_t)(work->slices * work->weights * bytes);
-  work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
-  if (!work->partial) return false;
-  uint64_t grad_at, sums_at;
-  nd_pool_reserve(plan->nd->pool, slice_scratch(work, &grad_at, &sums_at), plan->nd->host->thread_count());
-  nd_parallel_for_flushed(plan->nd, work->slices * plan->groups, 1 + (int64_t)(5e5 * (double)work->slices / (flops + 1)),
-                  slice_body, work);
-  nd_parallel_for_flushed(plan->nd, work->weights, 4096, bytes == 4 ? add_slices_f32 : add_slices_f64, work);
-  nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
-  return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
-}
-
-/* columns[tap][pixel] of `rows` rows from the (copy of the) input. */
-static void make_columns(const NdConvPlan *plan, const char *input, int64_t taps, int64_t rows, char *columns) {
-  const int64_t bytes = plan->element_bytes, width = plan->out_width * bytes;
-  for (int64_t tap = 0; tap < taps; tap++) {
-    const char *from = input + plan->phases->offsets[tap] * bytes;
-    for (int64_t r = 0; r < rows; r++, columns += width)
-      memcpy(columns, from + r * plan->row_step * plan->row_width * bytes, (size_t)width);
+  const int64_t bytes = plan->element_bytes, all = plan->phases->taps, kernel = all / plan->channels_in;
+  const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t group = i / work->shares, channel = i % work->shares * work->share;
+    const int64_t taps = least(work->share, plan->channels_in - channel) * kernel;
+    plan->loops->transpose(work->partial + (group * work->sums + i % work->shares * whole) * bytes, row, taps,
+                           plan->channels_out, work->out + (group * plan->channels_out * all + channel * kernel) * bytes, all);
   }
 }
 
-/* One item of the second way: all images of one group and some input channels. */
-static void multiply_share(const WeightGradient *work, int64_t group, int64_t first_channel, char *copy,
-                           char *columns) {
+/* -- the op --------------------------------------------------------------------------------------------------------- */
+
+/* Runs a body with its memory for all slices, groups and shares, and adds the slices up. */
+static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch_bytes) {
   const NdConvPlan *plan = &work->plan;
-  const Ndarray *nd = plan->nd;
-  const int64_t bytes = plan->element_bytes, plane = plan->out_height * plan->out_width, all = plan->phases->taps;
-  const int64_t channels = least(work->share, plan->channels_in - first_channel);
-  const int64_t kernel = all / plan->channels_in, taps = channels * kernel, out = plan->channels_out;
-  void *c = work->out + (group * out * all + first_channel * kernel) * bytes;
-  for (int64_t image = 0; image < plan->batch; image++)
-    for (int64_t first = 0; first < plan->grid_rows; first += plan->band) {
-      const int64_t rows = least(plan->band, plan->grid_rows - first), pixels = rows * plan->out_width;
-      const int64_t image_group = image * plan->groups + group,
-                    channel = image_group * plan->channels_in + first_channel;
-      const char *x = work->x + channel * plan->height * plan->width * bytes;
-      const void *grad = work->grad + (image_group * out * plane + first * plan->out_width) * bytes;
-      const bool add = image > 0 || first > 0;
-      make_columns(plan, (const char *)nd_conv_input(plan, x, channels, first, rows, copy), taps, rows, columns);
-      if (bytes == 4)
-        nd->gemm_f32(false, true, out, taps, pixels, (const float *)grad, plane, (const float *)(void *)columns, pixels,
-                     (float *)c, all, add);
-      else
-        nd->gemm_f64(false, true, out, taps, pixels, (const double *)grad, plane, (const double *)(void *)columns,
-                     pixels, (double *)c, all, add);
-    }
+  const int64_t loop = work->slices * plan->groups * work->shares, all = plan->groups * work->sums;
+  const double flops = 2 * (double)(plan->y.out * plan->x.out * plan->batch) * (double)(plan->channels_out * plan->phases->taps);
+  const double each = flops / (double)(work->slices * work->shares);
+  nd_pool_reserve(plan->nd->pool, scratch_bytes, plan->nd->host->thread_count());
+  nd_parallel_for_flushed(plan->nd, loop, 1 + (int64_t)(5e5 / (each + 1)), body, work);
+  if (atomic_load_explicit(&work->out_of_memory, memory_order_relaxed)) return false;
+  if (work->slices > 1)
+    nd_parallel_for_flushed(plan->nd, all, 4096, plan->element_bytes == 4 ? add_slices_f32 : add_slices_f64, work);
+  return true;
 }
 
-/* Bytes of scratch of share_body: the copy of x, at columns_at its columns. */
-static uint64_t share_scratch(const WeightGradient *work, uint64_t *columns_at) {
+static bool run_few(WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t whole = plan->phases->whole.vector_count, vectors = whole + plan->phases->last.vector_count;
+  const uint64_t bits_bytes = (uint64_t)vectors * sizeof *work->bits;
+  work->shares = 1;
+  work->bits = (uint16_t *)nd_pool_allocate(plan->nd->pool, bits_bytes);
+  if (!work->bits) return false;
+  make_bits(&plan->phases->whole, work->bits);
+  make_bits(&plan->phases->last, work->bits + whole);
+  const bool done = run_slices(work, slice_body, slice_measure(work).bytes);
+  nd_pool_free(plan->nd->pool, work->bits, bits_bytes);
+  if (done) memcpy(work->out, work->partial, (size_t)(plan->groups * work->sums * plan->element_bytes));
+  return done;
+}
+
+static bool run_many(WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t pairs = plan->groups * work->shares;
+  if (!run_slices(work, share_body, share_measure(work).bytes)) return false;
+  nd_parallel_for(plan->nd, pairs, 1 + 32768 * pairs / (plan->groups * work->sums), transpose_body, work);
+  return true;
+}
+
+/* Cuts pixels into slices and, for many weights, input channels into shares. */
+static void cut(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, kernel = plan->phases->taps / plan->channels_in;
-  *columns_at = round_64(nd_conv_copy_elements(plan, work->share) * bytes);
-  return *columns_at + (uint64_t)(work->share * kernel * plan->band * plan->out_width * bytes);
-}
-
-/* Items are pairs of group and share. */
-static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
-  WeightGradient *work = (WeightGradient *)context;
-  const NdConvPlan *plan = &work->plan;
-  uint64_t columns_at;
-  const uint64_t scratch_bytes = share_scratch(work, &columns_at);
-  char *scratch = (char *)nd_pool_allocate(plan->nd->pool, scratch_bytes);
-  if (!scratch) {
-    atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
-    return;
+  work->items = plan->blocks * plan->bands;
+  work->share = plan->channels_in;
+  work->shares = 1;
+  work->sums = plan->channels_out * plan->phases->taps;
+  if (plan->way == ND_CONV_PANELS) {
+    const int64_t channel_bytes = panels_width(plan) * kernel * bytes;
+    work->share = most(1, least(plan->channels_in, SHARE_BYTES / channel_bytes));
+    work->shares = ceil_div(plan->channels_in, work->share);
+    work->share = ceil_div(plan->channels_in, work->shares);
+    work->shares = ceil_div(plan->channels_in, work->share);
+    work->sums = work->shares * padded_taps(plan, work->share) * panels_width(plan);
   }
-  for (int64_t item = begin; item < end; item++)
-    multiply_share(work, item / work->shares, item % work->shares * work->share, scratch, scratch + columns_at);
-  nd_pool_free(plan->nd->pool, scratch, scratch_bytes);
+  work->slices = most(1, least(SLICES, PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
+  work->slices = least(work->slices, work->items);
 }
 
-static bool run_shares(WeightGradient *work) {
+static bool gradient_run(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t kernel = plan->phases->taps / plan->channels_in;
-  work->share = least(plan->channels_in, ceil_div(least(512, ceil_div(plan->phases->taps * plan->groups, 16)), kernel));
-  work->shares = ceil_div(plan->channels_in, work->share);
-  uint64_t columns_at;
-  nd_pool_reserve(plan->nd->pool, share_scratch(work, &columns_at), plan->nd->host->thread_count());
-  nd_parallel_for_flushed(plan->nd, plan->groups * work->shares, 1, share_body, work);
-  return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
+  cut(work);
+  const uint64_t partial_bytes = (uint64_t)(work->slices * plan->groups * work->sums * plan->element_bytes);
+  work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
+  if (!work->partial) return false;
+  const bool done = plan->way == ND_CONV_PANELS ? run_many(work) : run_few(work);
+  nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
+  return done;
 }
 
 /* x [n, in, h, w], grad [n, out, oh, ow] -> [out, in/groups, kh, kw]. */
@@ -210,28 +344,24 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   const NdConvShape shape = {call->inputs[0]->shape,   call->inputs[1]->shape,    call->output_descs->shape + 2,
                              attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
                              attrs->groups.value.i64,  call->output_descs->dtype};
+  const int64_t weights = burn_desc_count(call->output_descs);
   NdTensor *out = nd_new(nd, call->output_descs), *x, *grad;
+  WeightGradient work = {.out = NULL};
   bool done = false;
-  WeightGradient work = {.weights = burn_desc_count(call->output_descs)};
   if (!out) return nd_out_of_memory(nd, call);
-  if (work.weights == 0) return nd_finish(nd, call, out);
+  if (weights == 0) return nd_finish(nd, call, out);
   if (burn_primitive_count(call->inputs[1]) == 0) {
-    memset(nd_data(out), 0, (size_t)work.weights * burn_dtype_bytes(shape.dtype));
+    memset(nd_data(out), 0, (size_t)weights * burn_dtype_bytes(shape.dtype));
     return nd_finish(nd, call, out);
   }
   x = nd_contiguous(nd, nd_tensor(call->inputs[0]));
   grad = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   atomic_init(&work.out_of_memory, false);
   if (x && grad) {
-    const NdConvPlan *plan = &work.plan;
-    const bool planned = nd_conv_plan_forward(&work.plan, nd, &shape, NULL);
     work.x = (const char *)nd_data(x);
     work.grad = (const char *)nd_data(grad);
     work.out = (char *)nd_data(out);
-    if (planned) {
-      const int64_t sums_bytes = work.weights / plan->groups * plan->loops->lanes * plan->element_bytes;
-      done = sums_bytes <= SUMS_BYTES ? run_slices(&work) : run_shares(&work);
-    }
+    done = nd_conv_plan_gradient(&work.plan, nd, &shape) && gradient_run(&work);
     nd_conv_plan_close(&work.plan); /* a failed plan too */
   }
   nd_release(nd, x);

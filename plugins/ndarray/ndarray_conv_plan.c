@@ -1,9 +1,9 @@
-/* ndarray_conv_plan.c - where the taps of a convolution lie, and the padded copy of its input: see ndarray_conv.h. */
+/* ndarray_conv_plan.c - where the taps of a convolution lie, and its weights in the order of the loops: see ndarray_conv.h. */
 #include "ndarray_conv.h"
 
 #include <string.h>
 
-#define COPY_BYTES (256 * 1024) /* a band's copy should fit into the second-level cache */
+enum { PACK_GRAIN = 32768 }; /* weights that are worth a chunk of a parallel loop */
 
 /* One tap of one axis of an output phase: kernel index and row (or column) of the input relative to the grid's. */
 typedef struct AxisTap {
@@ -11,94 +11,174 @@ typedef struct AxisTap {
 } AxisTap;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static const NdConvLoops *loops_of(uint32_t isa, BurnDType dtype) {
+  const NdConvTable *table = &nd_conv_baseline;
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (isa == NDARRAY_ISA_AVX512) table = &nd_conv_avx512;
+  if (isa == NDARRAY_ISA_AVX2) table = &nd_conv_avx2;
+#endif
+  (void)isa;
+  return dtype == BURN_DTYPE_F32 ? &table->f32 : &table->f64;
+}
 
 static void plan_begin(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
-  const NdCompute *compute;
   memset(plan, 0, sizeof *plan);
   plan->nd = nd;
+  plan->loops = loops_of(nd->isa, shape->dtype);
   plan->element_bytes = burn_dtype_bytes(shape->dtype);
   plan->batch = shape->x[0];
   plan->groups = shape->groups;
   plan->channels_in = shape->x[1] / shape->groups;
   plan->channels_out = shape->output[1] / shape->groups;
-  plan->height = shape->x[2];
-  plan->width = shape->x[3];
-  plan->out_height = shape->output[2];
-  plan->out_width = shape->output[3];
-  /* Rows of up to 8 pixels would leave half of a wide vector empty. */
-  compute = nd_compute(nd->isa > NDARRAY_ISA_AVX2 && plan->out_width <= 8 ? NDARRAY_ISA_AVX2 : nd->isa);
-  plan->loops = shape->dtype == BURN_DTYPE_F32 ? &compute->conv_f32 : &compute->conv_f64;
+  plan->y = (NdConvAxis){.in = shape->x[2], .out = shape->output[2]};
+  plan->x = (NdConvAxis){.in = shape->x[3], .out = shape->output[3]};
 }
 
-/* Memory for phases and `offsets` offsets, in one block. */
-static bool plan_allocate(NdConvPlan *plan, int64_t phases, int64_t offsets) {
-  const uint64_t phase_bytes = (uint64_t)phases * sizeof(NdConvPhase);
-  plan->offsets_bytes = phase_bytes + (uint64_t)(offsets + 1) * sizeof(int64_t);
-  plan->phases = (NdConvPhase *)nd_pool_allocate(plan->nd->pool, plan->offsets_bytes);
+/* Memory for phases, with `taps` taps in all and `kernel` of them for one channel. */
+static bool plan_allocate(NdConvPlan *plan, int64_t phases, int64_t kernel) {
+  const uint64_t head = (uint64_t)phases * sizeof(NdConvPhase);
+  plan->phases_bytes = head + (uint64_t)(kernel * (plan->channels_in + 1) + 1) * sizeof(int64_t);
+  plan->phases = (NdConvPhase *)nd_pool_allocate(plan->nd->pool, plan->phases_bytes);
   if (!plan->phases) return false;
-  plan->offsets = (int64_t *)(void *)((char *)plan->phases + phase_bytes);
+  plan->phases->kernel = (int64_t *)(void *)((char *)plan->phases + head);
+  plan->phases->offsets = plan->phases->kernel + kernel;
   return true;
 }
 
-/* Rows of the copy for so many grid rows. */
-static int64_t copy_rows(const NdConvPlan *plan, int64_t grid_rows) {
-  return (grid_rows - 1) * plan->row_step + plan->span;
+void nd_conv_plan_close(NdConvPlan *plan) {
+  if (plan->packed) nd_pool_free(plan->nd->pool, plan->packed, plan->packed_bytes);
+  if (plan->tables) nd_pool_free(plan->nd->pool, plan->tables, plan->tables_bytes);
+  if (plan->phases) nd_pool_free(plan->nd->pool, plan->phases, plan->phases_bytes);
 }
 
-/* The largest band whose copy is still small, and from it the size of a plane. */
-static void plan_band(NdConvPlan *plan) {
-  const int64_t row_bytes = plan->channels_in * plan->row_width * plan->element_bytes + 1;
-  const int64_t rows = (COPY_BYTES / row_bytes - plan->span) / plan->row_step + 1;
-  plan->band = rows < 4 ? 4 : rows;
-  if (plan->band > plan->grid_rows) plan->band = plan->grid_rows;
-  plan->copy_plane = copy_rows(plan, plan->band) * plan->row_width;
-}
+/* -- weights -------------------------------------------------------------------------------------------------------- */
 
-bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights) {
-  const int64_t kh = shape->kernel[0], kw = shape->kernel[1], step = shape->stride[1];
-  const bool plain = shape->padding[0] == 0 && shape->padding[1] == 0 && step == 1;
-  int64_t next = 0;
-  NdConvPhase *phase;
-  plan_begin(plan, nd, shape);
-  if (plain && kh == 1 && kw == 1 && shape->stride[0] == 1) { /* a matrix product: rows may run on */
-    plan->width *= plan->height;
-    plan->out_width *= plan->out_height;
-    plan->height = plan->out_height = 1;
+/* What the bodies of the packing loops see. Elements from one to the next in the op's weights. */
+typedef struct Packing {
+  const NdConvPlan *plan;
+  const NdConvPhase *phase;
+  const char *from;
+  int64_t in_step, out_step;
+} Packing;
+
+/* to[tap][row] = from[row][channel of the tap][place of the tap in the kernel] */
+#define PACK_BLOCK(name, type)                                                                            \
+  static void name(const Packing *packing, const type *from, int64_t rows, type *to) {                   \
+    const int64_t taps = packing->phase->taps / packing->plan->channels_in;                              \
+    for (int64_t c = 0; c < packing->plan->channels_in; c++, from += packing->in_step)                    \
+      for (int64_t tap = 0; tap < taps; tap++, to += rows)                                                \
+        for (int64_t r = 0; r < rows; r++) to[r] = from[r * packing->out_step + packing->phase->kernel[tap]]; \
   }
-  if (!plan_allocate(plan, 1, plan->channels_in * kh * kw)) return false;
-  plan->pad_top = shape->padding[0];
-  plan->pad_left = shape->padding[1];
-  plan->row_step = shape->stride[0];
-  plan->span = (kh - 1) * shape->dilation[0] + 1;
-  plan->out_step_y = plan->out_step_x = 1;
-  plan->grid_rows = plan->out_height;
-  plan->column_phases = step;
-  plan->phase_width = plan->out_width + (kw - 1) * shape->dilation[1] / step;
-  plan->row_width = step * plan->phase_width;
-  /* The forward loops read no pixel beyond a row that is at least a vector wide; those of the gradient read whole
-   * vectors. */
-  plan->direct =
-      plain && (plan->out_width % plan->loops->lanes == 0 || (weights && plan->out_width >= plan->loops->lanes));
-  if (plan->direct) plan->row_width = plan->width;
-  plan_band(plan);
-  if (plan->direct) plan->copy_plane = plan->height * plan->width;
-  plan->phase_count = 1;
-  phase = plan->phases;
-  *phase = (NdConvPhase){.taps = plan->channels_in * kh * kw,
-                         .offsets = plan->offsets,
-                         .weights = weights,
-                         .rows = plan->out_height,
-                         .columns = plan->out_width};
-  phase->weights_group = plan->channels_out * phase->taps;
+PACK_BLOCK(pack_block_4, uint32_t)
+PACK_BLOCK(pack_block_8, uint64_t)
+
+/* Items are blocks of output channels of all groups. */
+static void BURN_CALL pack_body(void *context, int64_t begin, int64_t end) {
+  const Packing *packing = (const Packing *)context;
+  const NdConvPlan *plan = packing->plan;
+  const int64_t rows = plan->loops->rows, blocks = ceil_div(plan->channels_out, rows), bytes = plan->element_bytes;
+  const int64_t kernel = least(packing->in_step, packing->out_step);
+  for (int64_t item = begin; item < end; item++) {
+    const int64_t group = item / blocks, channel = item % blocks * rows, count = least(rows, plan->channels_out - channel);
+    const char *from =
+        packing->from + (group * plan->channels_in * plan->channels_out * kernel + channel * packing->out_step) * bytes;
+    char *to = (char *)packing->phase->weights + (group * plan->channels_out + channel) * packing->phase->taps * bytes;
+    if (bytes == 4)
+      pack_block_4(packing, (const uint32_t *)(const void *)from, count, (uint32_t *)(void *)to);
+    else
+      pack_block_8(packing, (const uint64_t *)(const void *)from, count, (uint64_t *)(void *)to);
+  }
+}
+
+/* Weights of all phases from the op's, which has steps between channels. */
+static bool pack_weights(NdConvPlan *plan, int64_t kernel, Packing packing) {
+  const int64_t all = plan->groups * plan->channels_out, blocks = plan->groups * ceil_div(plan->channels_out, plan->loops->rows);
+  plan->packed_bytes = (uint64_t)(all * plan->channels_in * kernel * plan->element_bytes) + 1;
+  plan->packed = nd_pool_allocate(plan->nd->pool, plan->packed_bytes);
+  if (!plan->packed) return false;
+  packing.plan = plan;
+  char *to = (char *)plan->packed;
+  for (int64_t p = 0; p < plan->phase_count; p++) {
+    NdConvPhase *phase = &plan->phases[p];
+    phase->weights = to;
+    packing.phase = phase;
+    to += all * phase->taps * plan->element_bytes;
+    if (phase->taps > 0)
+      nd_parallel_for(plan->nd, blocks, 1 + PACK_GRAIN / (phase->taps * plan->loops->rows), pack_body, &packing);
+  }
+  return true;
+}
+
+/* -- conv2d --------------------------------------------------------------------------------------------------------- */
+
+static void forward_axis(NdConvAxis *axis, const NdConvShape *shape, int i) {
+  axis->step = shape->stride[i];
+  axis->pad = shape->padding[i];
+  axis->dilation = shape->dilation[i];
+  axis->phases = least(axis->step / greatest_divisor(axis->dilation, axis->step), shape->kernel[i]);
+  axis->span = (shape->kernel[i] - 1) * axis->dilation / axis->step + 1;
+  axis->grid = axis->out;
+  axis->out_step = 1;
+}
+
+/* Offsets of the only phase. */
+static void forward_offsets(const NdConvPlan *plan, const NdConvShape *shape) {
+  const int64_t kh = shape->kernel[0], kw = shape->kernel[1];
+  int64_t *next = plan->phases->offsets;
   for (int64_t c = 0; c < plan->channels_in; c++)
     for (int64_t y = 0; y < kh; y++)
       for (int64_t x = 0; x < kw; x++) {
-        const int64_t column = x * shape->dilation[1];
-        phase->offsets[next++] = c * plan->copy_plane + y * shape->dilation[0] * plan->row_width +
-                                 column % step * plan->phase_width + column / step;
+        const int64_t plane = y % plan->y.phases * plan->x.phases + x % plan->x.phases;
+        const int64_t row = y * plan->y.dilation / plan->y.step, column = x * plan->x.dilation / plan->x.step;
+        *next++ = c * plan->channel + plane * plan->plane + row * plan->row_width + column;
       }
+}
+
+static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
+  const int64_t kernel = shape->kernel[0] * shape->kernel[1];
+  plan_begin(plan, nd, shape);
+  if (!plan_allocate(plan, 1, kernel)) return false;
+  forward_axis(&plan->y, shape, 0);
+  forward_axis(&plan->x, shape, 1);
+  plan->phase_count = 1;
+  int64_t *const indices = plan->phases->kernel, *const offsets = plan->phases->offsets;
+  for (int64_t i = 0; i < kernel; i++) indices[i] = i;
+  plan->phases[0] = (NdConvPhase){.taps = plan->channels_in * kernel,
+                                  .offsets = offsets,
+                                  .kernel = indices,
+                                  .rows = plan->y.out,
+                                  .columns = plan->x.out};
   return true;
 }
+
+bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights) {
+  const int64_t kernel = shape->kernel[0] * shape->kernel[1];
+  const Packing packing = {.from = (const char *)weights, .in_step = kernel, .out_step = shape->x[1] / shape->groups * kernel};
+  if (!forward_geometry(plan, nd, shape)) return false;
+  nd_conv_cut(plan, nd->host->thread_count());
+  forward_offsets(plan, shape);
+  return nd_conv_make_grids(plan) && pack_weights(plan, kernel, packing);
+}
+
+bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
+  if (!forward_geometry(plan, nd, shape)) return false;
+  nd_conv_cut_gradient(plan);
+  forward_offsets(plan, shape);
+  return nd_conv_make_grids(plan);
+}
+
+/* -- conv_transpose2d ----------------------------------------------------------------------------------------------- */
 
 /* The taps of output phase `phase` along an axis; returns how many. Output position o = stride * i + phase gets input
  * position (o + padding - dilation * k) / stride where that is whole. */
@@ -114,141 +194,70 @@ static int64_t axis_taps(const NdConvShape *shape, int axis, int64_t phase, Axis
   return count;
 }
 
-/* Lowest and highest input position of an axis over all phases, relative to the grid. */
-static void axis_range(const NdConvShape *shape, int axis, AxisTap *taps, int64_t *low, int64_t *high) {
-  *low = INT64_MAX;
-  *high = INT64_MIN;
-  for (int64_t phase = 0; phase < shape->stride[axis]; phase++) {
-    const int64_t count = axis_taps(shape, axis, phase, taps);
-    for (int64_t i = 0; i < count; i++) {
-      if (taps[i].position < *low) *low = taps[i].position;
-      if (taps[i].position > *high) *high = taps[i].position;
+/* From the lowest and highest input position over all phases, relative to the grid. */
+static void transpose_axis(NdConvAxis *axis, const NdConvShape *shape, int i, AxisTap *taps) {
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (int64_t phase = 0; phase < shape->stride[i]; phase++) {
+    const int64_t count = axis_taps(shape, i, phase, taps);
+    for (int64_t tap = 0; tap < count; tap++) {
+      if (taps[tap].position < low) low = taps[tap].position;
+      if (taps[tap].position > high) high = taps[tap].position;
     }
   }
+  axis->pad = -low;
+  axis->step = axis->dilation = axis->phases = 1;
+  axis->span = high - low + 1;
+  axis->out_step = shape->stride[i];
+  axis->grid = ceil_div(axis->out, axis->out_step);
 }
 
-/* Fills a phase: its offsets, and its weights [groups, out, in, ky, kx] from the op's [in, out, kh, kw]. */
-static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase,
-                            const AxisTap *ys, int64_t y_count, const AxisTap *xs, int64_t x_count,
-                            const char *weights) {
-  const int64_t kernel = shape->kernel[0] * shape->kernel[1];
-  const uint32_t bytes = plan->element_bytes;
-  char *to = (char *)plan->packed + ((const char *)phase->weights - (const char *)plan->packed);
-  int64_t next = 0;
+/* Offsets and kernel indices of a phase. */
+static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase, const AxisTap *ys,
+                            int64_t y_count, const AxisTap *xs, int64_t x_count) {
+  int64_t *next = phase->offsets;
   for (int64_t c = 0; c < plan->channels_in; c++)
     for (int64_t y = 0; y < y_count; y++)
       for (int64_t x = 0; x < x_count; x++)
-        phase->offsets[next++] =
-            c * plan->copy_plane + (ys[y].position + plan->pad_top) * plan->row_width + xs[x].position + plan->pad_left;
-  for (int64_t group = 0; group < plan->groups; group++)
-    for (int64_t out = 0; out < plan->channels_out; out++)
-      for (int64_t c = 0; c < plan->channels_in; c++) {
-        const char *from = weights + ((group * plan->channels_in + c) * plan->channels_out + out) * kernel * bytes;
-        for (int64_t y = 0; y < y_count; y++)
-          for (int64_t x = 0; x < x_count; x++, to += bytes) {
-            const char *weight = from + (ys[y].kernel * shape->kernel[1] + xs[x].kernel) * bytes;
-            if (bytes == 4)
-              memcpy(to, weight, 4);
-            else
-              memcpy(to, weight, 8);
-          }
-      }
+        *next++ = c * plan->channel + (ys[y].position + plan->y.pad) * plan->row_width + xs[x].position + plan->x.pad;
+  next = phase->kernel;
+  for (int64_t y = 0; y < y_count; y++)
+    for (int64_t x = 0; x < x_count; x++) *next++ = ys[y].kernel * shape->kernel[1] + xs[x].kernel;
 }
 
-/* The grid, the copy and the band; `low` and `high` are the ranges of both axes. */
-static void transpose_layout(NdConvPlan *plan, const NdConvShape *shape, const int64_t *low, const int64_t *high) {
-  plan->pad_top = -low[0];
-  plan->pad_left = -low[1];
-  plan->row_step = 1;
-  plan->span = high[0] - low[0] + 1;
-  plan->out_step_y = shape->stride[0];
-  plan->out_step_x = shape->stride[1];
-  plan->grid_rows = ceil_div(plan->out_height, plan->out_step_y);
-  plan->column_phases = 1;
-  plan->phase_width = plan->row_width = ceil_div(plan->out_width, plan->out_step_x) + high[1] - low[1];
-  plan_band(plan);
+/* The phases of the output; those that begin beyond its end are left out. */
+static void transpose_phases(NdConvPlan *plan, const NdConvShape *shape, AxisTap *ys, AxisTap *xs) {
+  int64_t *kernel = plan->phases->kernel, *offsets = plan->phases->offsets;
+  for (int64_t y = 0; y < shape->stride[0] && y < plan->y.out; y++)
+    for (int64_t x = 0; x < shape->stride[1] && x < plan->x.out; x++) {
+      NdConvPhase *phase = &plan->phases[plan->phase_count++];
+      const int64_t y_count = axis_taps(shape, 0, y, ys), x_count = axis_taps(shape, 1, x, xs);
+      *phase = (NdConvPhase){.taps = plan->channels_in * y_count * x_count,
+                             .offsets = offsets,
+                             .kernel = kernel,
+                             .first_row = y,
+                             .first_column = x,
+                             .rows = ceil_div(plan->y.out - y, shape->stride[0]),
+                             .columns = ceil_div(plan->x.out - x, shape->stride[1])};
+      transpose_phase(plan, shape, phase, ys, y_count, xs, x_count);
+      offsets += phase->taps;
+      kernel += y_count * x_count;
+    }
 }
 
 bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights) {
   const int64_t kernel = shape->kernel[0] * shape->kernel[1];
   const int64_t axis_bytes = (shape->kernel[0] + shape->kernel[1]) * (int64_t)sizeof(AxisTap);
-  int64_t low[2], high[2], offset = 0;
-  AxisTap *ys = (AxisTap *)nd_pool_allocate(nd->pool, (uint64_t)axis_bytes), *xs;
-  bool allocated;
+  const Packing packing = {.from = (const char *)weights, .in_step = shape->output[1] / shape->groups * kernel, .out_step = kernel};
+  AxisTap *ys = (AxisTap *)nd_pool_allocate(nd->pool, (uint64_t)axis_bytes), *xs = ys + shape->kernel[0];
   plan_begin(plan, nd, shape);
-  plan->packed_bytes = (uint64_t)(plan->groups * plan->channels_out * plan->channels_in * kernel * plan->element_bytes);
-  plan->packed = nd_pool_allocate(nd->pool, plan->packed_bytes + 1);
-  allocated =
-      plan_allocate(plan, shape->stride[0] * shape->stride[1], plan->channels_in * kernel) && plan->packed && ys;
+  const int64_t phases = least(shape->stride[0], plan->y.out) * least(shape->stride[1], plan->x.out);
+  const bool allocated = ys && plan_allocate(plan, phases, kernel);
   if (allocated) {
-    xs = ys + shape->kernel[0];
-    for (int axis = 0; axis < 2; axis++) axis_range(shape, axis, axis ? xs : ys, &low[axis], &high[axis]);
-    transpose_layout(plan, shape, low, high);
-    for (int64_t y = 0; y < shape->stride[0] && y < plan->out_height; y++)
-      for (int64_t x = 0; x < shape->stride[1] && x < plan->out_width; x++) {
-        NdConvPhase *phase = &plan->phases[plan->phase_count++];
-        const int64_t y_count = axis_taps(shape, 0, y, ys), x_count = axis_taps(shape, 1, x, xs);
-        const int64_t all = plan->groups * plan->channels_out;
-        *phase = (NdConvPhase){.taps = plan->channels_in * y_count * x_count, .first_row = y, .first_column = x};
-        phase->offsets = plan->offsets + offset;
-        phase->weights = (char *)plan->packed + offset * all * plan->element_bytes;
-        phase->weights_group = plan->channels_out * phase->taps;
-        phase->rows = ceil_div(plan->out_height - y, shape->stride[0]);
-        phase->columns = ceil_div(plan->out_width - x, shape->stride[1]);
-        transpose_phase(plan, shape, phase, ys, y_count, xs, x_count, (const char *)weights);
-        offset += phase->taps;
-      }
+    transpose_axis(&plan->y, shape, 0, ys);
+    transpose_axis(&plan->x, shape, 1, xs);
+    nd_conv_cut(plan, nd->host->thread_count());
+    transpose_phases(plan, shape, ys, xs);
   }
   nd_pool_free(nd->pool, ys, (uint64_t)axis_bytes);
-  return allocated;
-}
-
-void nd_conv_plan_close(NdConvPlan *plan) {
-  if (plan->packed) nd_pool_free(plan->nd->pool, plan->packed, plan->packed_bytes + 1);
-  if (plan->phases) nd_pool_free(plan->nd->pool, plan->phases, plan->offsets_bytes);
-}
-
-int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels) {
-  return channels * plan->copy_plane + plan->loops->lanes;
-}
-
-/* One row of the copy from one row of the input. */
-static void copy_row(const NdConvPlan *plan, const char *from, char *to) {
-  const int64_t step = plan->column_phases;
-  const size_t bytes = plan->element_bytes;
-  for (int64_t phase = 0; phase < step; phase++, to += (size_t)plan->phase_width * bytes) {
-    const int64_t first = phase - plan->pad_left; /* input column of element 0 */
-    int64_t begin = first < 0 ? ceil_div(-first, step) : 0;
-    int64_t end = plan->width > first ? ceil_div(plan->width - first, step) : 0;
-    if (end > plan->phase_width) end = plan->phase_width;
-    if (begin > end) begin = end;
-    memset(to, 0, (size_t)begin * bytes);
-    memset(to + (size_t)end * bytes, 0, (size_t)(plan->phase_width - end) * bytes);
-    if (step == 1) {
-      memcpy(to + (size_t)begin * bytes, from + (first + begin) * (int64_t)bytes, (size_t)(end - begin) * bytes);
-    } else if (bytes == 4) {
-      for (int64_t j = begin; j < end; j++) memcpy(to + j * 4, from + (first + j * step) * 4, 4);
-    } else {
-      for (int64_t j = begin; j < end; j++) memcpy(to + j * 8, from + (first + j * step) * 8, 8);
-    }
-  }
-}
-
-const void *nd_conv_input(const NdConvPlan *plan, const void *planes, int64_t channels, int64_t first_row, int64_t rows,
-                          void *copy) {
-  const int64_t bytes = plan->element_bytes, first = first_row * plan->row_step - plan->pad_top;
-  const int64_t needed = copy_rows(plan, rows);
-  if (plan->direct) return (const char *)planes + first * plan->width * bytes;
-  for (int64_t c = 0; c < channels; c++) {
-    const char *plane = (const char *)planes + c * plan->height * plan->width * bytes;
-    char *to = (char *)copy + c * plan->copy_plane * bytes;
-    for (int64_t r = 0; r < needed; r++, to += plan->row_width * bytes) {
-      const int64_t row = first + r;
-      if (row < 0 || row >= plan->height)
-        memset(to, 0, (size_t)(plan->row_width * bytes));
-      else
-        copy_row(plan, plane + row * plan->width * bytes, to);
-    }
-  }
-  return copy;
+  return allocated && nd_conv_make_grids(plan) && pack_weights(plan, kernel, packing);
 }

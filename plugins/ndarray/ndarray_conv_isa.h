@@ -1,0 +1,50 @@
+/* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The
+ * includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit into the registers: CONV_ROWS
+ * channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x CONV_TAPS (gradient of few weights),
+ * CONV_TILE_TAPS vectors with at most CONV_PANEL side by side (gradient of many). No include guard: this is text, not
+ * declarations. */
+#include <string.h>
+
+#if defined(__GNUC__)
+#define CONV_INLINE static inline __attribute__((always_inline))
+#else
+#define CONV_INLINE static inline
+#endif
+
+/* Keeps a broadcast number in a register where it is used more than once: GCC would fetch it anew for every use. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
+#else
+#define KEEP_IN_REGISTER(x) ((void)0)
+#endif
+
+#if !defined(CONV_LANES_HEADER)
+#define CONV_LANES_HEADER "ndarray_conv_lanes.h"
+#endif
+
+#define CORRELATE_CHANNELS 4
+
+#define REAL float
+#define INTEGER int32_t
+#define NAME(name) name##_f32
+#include "ndarray_conv_template.h"
+#undef REAL
+#undef INTEGER
+#undef NAME
+
+#define REAL double
+#define INTEGER int64_t
+#define NAME(name) name##_f64
+#define CONV_DOUBLE
+#include "ndarray_conv_template.h"
+#undef REAL
+#undef INTEGER
+#undef NAME
+
+#define CONV_LOOPS(type, suffix)                                                                                          \
+  {                                                                                                                       \
+    (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,          \
+        copy_##suffix, gather_##suffix, product_##suffix, correlate_##suffix, outer_##suffix, fold_##suffix,              \
+        transpose_##suffix                                                                                                \
+  }
+const NdConvTable CONV_TABLE = {CONV_LOOPS(float, f32), CONV_LOOPS(double, f64)};

@@ -1,0 +1,272 @@
+/* ndarray_conv_item.c - the items that a convolution is cut into: how large, which pixels, and their padded copy of the
+ * input: see ndarray_conv.h. */
+#include "ndarray_conv.h"
+
+#include <string.h>
+
+enum {
+  COPY_BYTES = 256 * 1024,  /* a copy should fit into the second-level cache */
+  PANEL_PIXELS = 288,       /* of an item whose vectors are packed */
+  DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
+  GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
+  OUTER_PIXELS = 512,       /* of an item of the gradient of many weights */
+  OUTER_CHANNELS = 32,      /* output channels from which on the gradient counts as one of many weights */
+  ITEMS_PER_THREAD = 4,
+};
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* -- the cut -------------------------------------------------------------------------------------------------------- */
+
+/* True if every window lies inside the input and neighbours are neighbours there. */
+static bool lies_inside(const NdConvAxis *axis) {
+  return axis->step == 1 && axis->pad == 0 && axis->grid - 1 + axis->span <= axis->in;
+}
+
+/* True if the planes can be read where they lie; the pixels of a vector have to be less than 2^31 elements apart. */
+static bool needs_no_copy(const NdConvPlan *plan) {
+  const int64_t image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
+  return lies_inside(&plan->y) && lies_inside(&plan->x) && image <= INT32_MAX / ND_CONV_LANES;
+}
+
+/* The size of an item is known: bands of equal height, and how the copy lies. */
+static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
+  plan->images = images;
+  plan->blocks = ceil_div(plan->batch, images);
+  plan->bands = ceil_div(plan->y.grid, band);
+  plan->band = ceil_div(plan->y.grid, plan->bands);
+  plan->bands = ceil_div(plan->y.grid, plan->band);
+  plan->row_width = plan->x.grid - 1 + plan->x.span;
+  plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width;
+  plan->image = plan->y.phases * plan->x.phases * plan->plane;
+  plan->channel = plan->images * plan->image;
+  if (!plan->in_place) return;
+  plan->row_width = plan->x.in;
+  plan->channel = plan->y.in * plan->x.in;
+  plan->image = plan->groups * plan->channels_in * plan->channel;
+}
+
+/* Rows whose copy is still small. */
+static int64_t rows_of_copy(const NdConvPlan *plan) {
+  const int64_t width = plan->x.grid - 1 + plan->x.span;
+  const int64_t row_bytes = plan->channels_in * plan->y.phases * plan->x.phases * width * plan->element_bytes + 1;
+  return plan->in_place ? plan->y.grid : most(COPY_BYTES / row_bytes - plan->y.span + 1, 4);
+}
+
+/* About so many pixels, of one image or of several whole ones. */
+static void settle_packed(NdConvPlan *plan, int64_t pixels) {
+  const int64_t plane = plan->y.grid * plan->x.grid;
+  if (2 * plane <= pixels * 3)
+    settle(plan, most(1, least(plan->batch, pixels / plane)), plan->y.grid);
+  else
+    settle(plan, 1, ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
+}
+
+/* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some four
+ * multiply-adds each. With many channels the gathered pixels are used often, and lie better in the cache. */
+static NdConvWay choose_way(const NdConvPlan *plan) {
+  const double width = plan->in_place ? (double)plan->x.in : (double)(plan->x.grid - 1 + plan->x.span);
+  const double waste = (width / (double)plan->x.grid - 1) * (double)plan->channels_out;
+  return waste <= 8 && plan->channels_out < 48 ? ND_CONV_DIRECT : ND_CONV_PANELS;
+}
+
+/* True if running vectors find whole tiles in the last band, even in a phase that has a row and a column less: the end of
+ * the input must not cut them off. */
+static bool has_whole_tiles(const NdConvPlan *plan) {
+  const int64_t rows = plan->y.grid - (plan->bands - 1) * plan->band;
+  return (rows - 2) * plan->row_width + plan->x.grid - 1 >= ND_CONV_VECTORS * plan->loops->lanes;
+}
+
+void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
+  const int64_t wanted = ceil_div((int64_t)threads * ITEMS_PER_THREAD, plan->batch * plan->groups);
+  plan->in_place = needs_no_copy(plan);
+  plan->way = choose_way(plan);
+  if (plan->way == ND_CONV_PANELS) {
+    settle_packed(plan, PANEL_PIXELS);
+    return;
+  }
+  const int64_t rows = most(ceil_div(DIRECT_PIXELS, plan->x.grid), ceil_div(plan->y.grid, wanted));
+  settle(plan, 1, least(rows_of_copy(plan), rows));
+  if (!plan->in_place || has_whole_tiles(plan)) return;
+  plan->in_place = false;
+  settle(plan, 1, least(rows_of_copy(plan), rows));
+}
+
+void nd_conv_cut_gradient(NdConvPlan *plan) {
+  plan->is_gradient = true;
+  plan->in_place = needs_no_copy(plan);
+  plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_DIRECT : ND_CONV_PANELS;
+  if (plan->way == ND_CONV_PANELS) {
+    settle_packed(plan, OUTER_PIXELS);
+    return;
+  }
+  if (!plan->loops->reads_within) plan->in_place = false;
+  settle(plan, 1, least(rows_of_copy(plan), most(1, GRADIENT_PIXELS / plan->x.grid)));
+}
+
+NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
+  const int64_t band = number % plan->bands, block = number / plan->bands / plan->groups;
+  NdConvItem item = {.group = number / plan->bands % plan->groups};
+  item.first_image = block * plan->images;
+  item.images = least(plan->images, plan->batch - item.first_image);
+  item.first_row = band * plan->band;
+  item.rows = least(plan->band, plan->y.grid - item.first_row);
+  item.last = item.images < plan->images || (band > 0 && band == plan->bands - 1);
+  return item;
+}
+
+/* -- pixels --------------------------------------------------------------------------------------------------------- */
+
+/* The pixel that a walk over the grid has reached. */
+typedef struct Pixel {
+  int64_t image, row, column;
+} Pixel;
+
+static int64_t place_in(const NdConvPlan *plan, const Pixel *at) {
+  return at->image * plan->image + at->row * plan->row_width + at->column;
+}
+
+static int64_t place_out(const NdConvPlan *plan, const Pixel *at) {
+  const int64_t plane = plan->y.out * plan->x.out;
+  return at->image * plan->groups * plan->channels_out * plane + at->row * plan->y.out_step * plan->x.out +
+         at->column * plan->x.out_step;
+}
+
+static void step_pixel(Pixel *at, int64_t rows, int64_t width) {
+  if (++at->column < width) return;
+  at->column = 0;
+  if (++at->row < rows) return;
+  at->row = 0;
+  at->image++;
+}
+
+static NdConvKind kind_of(const NdConvPlan *plan, const NdConvVector *vector, int64_t pixels) {
+  bool neighbours = true;
+  int32_t farthest = 0;
+  for (int32_t i = 0; i < (int32_t)pixels; i++) {
+    neighbours &= vector->index[i] == i;
+    if (vector->index[i] > farthest) farthest = vector->index[i];
+  }
+  /* Whole vectors may be read beyond the last pixel in a copy only. */
+  if (neighbours && (pixels == plan->loops->lanes || !plan->in_place)) return ND_CONV_NEIGHBOURS;
+  return farthest < 2 * plan->loops->lanes && !plan->in_place ? ND_CONV_NEAR : ND_CONV_ANYWHERE;
+}
+
+/* One vector from `at` on, which is moved behind it; `left` pixels are there. Pixels from `columns` on of a row go nowhere. */
+static void make_vector(const NdConvPlan *plan, NdConvGrid *grid, Pixel *at, int64_t left, int64_t rows, int64_t width,
+                        int64_t columns) {
+  const int64_t lanes = plan->loops->lanes, pixels = least(lanes, left);
+  NdConvVector *vector = &grid->vectors[grid->vector_count++];
+  NdConvPiece *piece = NULL;
+  memset(vector, 0, sizeof *vector);
+  vector->input = place_in(plan, at);
+  vector->piece = (int32_t)grid->piece_count;
+  for (int32_t i = 0; i < (int32_t)pixels; i++, step_pixel(at, rows, width)) {
+    const int64_t place = place_out(plan, at);
+    vector->index[i] = (int32_t)(place_in(plan, at) - vector->input);
+    if (at->column >= columns) continue;
+    if (piece && piece->first + piece->count == i && piece->output + piece->count * plan->x.out_step == place) {
+      piece->count++;
+      continue;
+    }
+    piece = &grid->pieces[grid->piece_count++];
+    *piece = (NdConvPiece){.output = place, .first = i, .count = 1};
+  }
+  vector->piece_count = (int32_t)grid->piece_count - vector->piece;
+  vector->kind = kind_of(plan, vector, pixels);
+}
+
+/* Vectors that run on over `rows` rows. The last tile is moved back to where it is whole, so that nothing is read beyond it:
+ * some pixels come out twice. Sums of a gradient must not count them twice, and read no pixel that is not there. */
+static void make_running(const NdConvPlan *plan, int64_t rows, int64_t columns, NdConvGrid *grid) {
+  const int64_t lanes = plan->loops->lanes, width = plan->row_width, tile = ND_CONV_VECTORS * lanes;
+  const int64_t total = rows > 0 ? (rows - 1) * width + columns : 0;
+  for (int64_t first = 0; first < total; first += tile) {
+    const int64_t vectors = least(ND_CONV_VECTORS, ceil_div(total - first, lanes));
+    const int64_t begin = plan->is_gradient ? first : most(0, least(first, total - vectors * lanes));
+    Pixel at = {0, begin / width, begin % width};
+    for (int64_t v = 0; v < vectors; v++) make_vector(plan, grid, &at, total - begin - v * lanes, rows, width, columns);
+  }
+}
+
+static void make_packed(const NdConvPlan *plan, int64_t images, int64_t rows, int64_t columns, NdConvGrid *grid) {
+  const int64_t lanes = plan->loops->lanes, total = images * rows * columns;
+  Pixel at = {0, 0, 0};
+  for (int64_t first = 0; first < total; first += lanes)
+    make_vector(plan, grid, &at, total - first, rows, columns, columns);
+}
+
+static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t images, int64_t rows, NdConvGrid *grid) {
+  if (plan->way == ND_CONV_PANELS)
+    make_packed(plan, images, rows, phase->columns, grid);
+  else
+    make_running(plan, rows, phase->columns, grid);
+}
+
+/* Rows of a phase among `rows` rows of the grid from `first` on. */
+static int64_t phase_rows(const NdConvPhase *phase, int64_t first, int64_t rows) {
+  return most(0, least(phase->rows - first, rows));
+}
+
+bool nd_conv_make_grids(NdConvPlan *plan) {
+  const int64_t width = plan->way == ND_CONV_PANELS ? plan->x.grid : plan->row_width, rows = plan->images * plan->band;
+  const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
+  const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;
+  const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector), piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
+  const NdConvItem last = nd_conv_item(plan, plan->blocks * plan->groups * plan->bands - 1);
+  plan->tables_bytes = (uint64_t)plan->phase_count * 2 * (vector_bytes + piece_bytes);
+  plan->tables = nd_pool_allocate(plan->nd->pool, plan->tables_bytes);
+  if (!plan->tables) return false;
+  char *memory = (char *)plan->tables;
+  for (int64_t i = 0; i < plan->phase_count * 2; i++) {
+    NdConvPhase *phase = &plan->phases[i / 2];
+    NdConvGrid *grid = i % 2 ? &phase->last : &phase->whole;
+    grid->vectors = (NdConvVector *)(void *)memory;
+    grid->pieces = (NdConvPiece *)(void *)(memory + vector_bytes);
+    memory += vector_bytes + piece_bytes;
+    if (i % 2)
+      make_grid(plan, phase, last.images, phase_rows(phase, last.first_row, last.rows), grid);
+    else
+      make_grid(plan, phase, plan->images, phase_rows(phase, 0, plan->band), grid);
+  }
+  return true;
+}
+
+/* -- the copy ------------------------------------------------------------------------------------------------------- */
+
+int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels) {
+  return plan->in_place ? 0 : channels * plan->channel + (ND_CONV_VECTORS + 1) * plan->loops->lanes;
+}
+
+/* All phases of one plane. */
+static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const char *from, char *to) {
+  NdConvCopy copy = {.from = from,
+                     .height = plan->y.in,
+                     .width = plan->x.in,
+                     .row_step = plan->y.step,
+                     .rows = item->rows - 1 + plan->y.span,
+                     .column_step = plan->x.step,
+                     .columns = plan->row_width};
+  for (int64_t y = 0; y < plan->y.phases; y++)
+    for (int64_t x = 0; x < plan->x.phases; x++) {
+      copy.first_row = item->first_row * plan->y.step + y * plan->y.dilation % plan->y.step - plan->y.pad;
+      copy.first_column = x * plan->x.dilation % plan->x.step - plan->x.pad;
+      copy.to = to + (y * plan->x.phases + x) * plan->plane * plan->element_bytes;
+      plan->loops->copy(&copy);
+    }
+}
+
+const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
+                          void *copy) {
+  const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in;
+  const int64_t image = plan->groups * plan->channels_in * plane;
+  const char *from = (const char *)x + (item->first_image * image + (item->group * plan->channels_in + channel) * plane) * bytes;
+  if (plan->in_place) return from + item->first_row * plan->row_width * bytes;
+  for (int64_t c = 0; c < channels; c++)
+    for (int64_t i = 0; i < item->images; i++)
+      copy_plane(plan, item, from + (i * image + c * plane) * bytes, (char *)copy + (c * plan->channel + i * plan->image) * bytes);
+  memset((char *)copy + channels * plan->channel * bytes, 0, (size_t)((ND_CONV_VECTORS + 1) * plan->loops->lanes * bytes));
+  return copy;
+}

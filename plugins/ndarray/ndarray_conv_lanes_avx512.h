@@ -1,0 +1,70 @@
+/* ndarray_conv_lanes_avx512.h - what the convolution loops do with single lanes of a vector, for one dtype, with masks and
+ * permutations. Masked lanes are not touched in memory. See ndarray_conv_lanes.h. */
+
+#undef CONV_READS_WITHIN
+#define CONV_READS_WITHIN true
+
+#if defined(CONV_DOUBLE)
+#define MASK_TYPE __mmask8
+#define OF_512(operation) operation##_pd
+#define INDEX_VECTOR(index) _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(index)))
+#define GATHER(from, index) _mm512_i32gather_pd(_mm256_loadu_si256((const __m256i *)(const void *)(index)), from, 8)
+#else
+#define MASK_TYPE __mmask16
+#define OF_512(operation) operation##_ps
+#define INDEX_VECTOR(index) _mm512_loadu_si512(index)
+#define GATHER(from, index) _mm512_i32gather_ps(_mm512_loadu_si512(index), from, 4)
+#endif
+
+CONV_INLINE VECTOR NAME(load_lanes)(const REAL *from, uint32_t bits) {
+  return (VECTOR)OF_512(_mm512_maskz_loadu)((MASK_TYPE)bits, from);
+}
+
+CONV_INLINE VECTOR NAME(load_masked)(const REAL *from, uint32_t bits) { return NAME(load_lanes)(from, bits); }
+
+CONV_INLINE void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTOR x) {
+  OF_512(_mm512_mask_storeu)(to - first, (MASK_TYPE)(((1u << count) - 1u) << first), x);
+}
+
+CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) { return (VECTOR)GATHER(from, index); }
+
+CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) {
+  return (VECTOR)OF_512(_mm512_permutex2var)(NAME(load)(from), INDEX_VECTOR(index), NAME(load)(from + LANES));
+}
+
+CONV_INLINE VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
+  static const int32_t even[ND_CONV_LANES] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
+  const uint32_t spread = _pdep_u32(bits, 0x55555555u);
+  const VECTOR low = NAME(load_lanes)(from, spread & ((1u << LANES) - 1u));
+  const VECTOR high = NAME(load_lanes)(from + LANES, spread >> LANES);
+  return (VECTOR)OF_512(_mm512_permutex2var)(low, INDEX_VECTOR(even), high);
+}
+
+CONV_INLINE REAL NAME(fold_vector)(const REAL *from) { return OF_512(_mm512_reduce_add)(NAME(load)(from)); }
+
+/* Lanes of a and b in turn, from the lower or the upper half of both. */
+CONV_INLINE VECTOR NAME(interleave)(VECTOR a, VECTOR b, int32_t half) {
+  int32_t index[ND_CONV_LANES];
+  for (int32_t i = 0; i < (int32_t)LANES; i++) index[i] = half * (int32_t)LANES / 2 + i / 2 + i % 2 * (int32_t)LANES;
+  return (VECTOR)OF_512(_mm512_permutex2var)(a, INDEX_VECTOR(index), b);
+}
+
+/* LANES x LANES: pairs of rows are interleaved, then pairs of pairs, .. */
+CONV_INLINE void NAME(transpose_block)(const REAL *from, int64_t from_row, REAL *to, int64_t to_row) {
+  VECTOR a[LANES_MOST], b[LANES_MOST];
+  for (int r = 0; r < LANES_MOST; r++) a[r] = NAME(load)(from + r * from_row);
+  /* Rows r and r + half, in each round, become the interleaving of the two; after log2(LANES) rounds all is transposed. */
+  for (int round = 1; round < LANES_MOST; round *= 2) {
+    for (int r = 0; r < LANES_MOST / 2; r++) {
+      b[2 * r] = NAME(interleave)(a[r], a[r + LANES_MOST / 2], 0);
+      b[2 * r + 1] = NAME(interleave)(a[r], a[r + LANES_MOST / 2], 1);
+    }
+    for (int r = 0; r < LANES_MOST; r++) a[r] = b[r];
+  }
+  for (int r = 0; r < LANES_MOST; r++) NAME(store)(to + r * to_row, a[r]);
+}
+
+#undef MASK_TYPE
+#undef OF_512
+#undef INDEX_VECTOR
+#undef GATHER

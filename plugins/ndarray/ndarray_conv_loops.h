@@ -1,0 +1,123 @@
+/* ndarray_conv_loops.h - the inner loops of convolution, once per instruction set.
+ *
+ * ndarray_conv_template.h is compiled by ndarray_conv_{baseline,avx2,avx512}.c, each with its own compiler flags and each
+ * for f32 and f64; this header is what the drivers (ndarray_conv*.c) see of it. Every element of a result is one chain of
+ * multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes it. */
+#ifndef BURN_NDARRAY_CONV_LOOPS_H
+#define BURN_NDARRAY_CONV_LOOPS_H
+
+#include "ndarray_internal.h"
+
+#define ND_CONV_LANES 16  /* most lanes of a vector */
+#define ND_CONV_VECTORS 3 /* vectors of pixels in a tile */
+#define ND_CONV_CHUNK 128 /* pixels that the sums of a weight gradient take at once */
+#define ND_CONV_COLUMN (ND_CONV_CHUNK + ND_CONV_LANES) /* from one tap to the next: rows do not meet in the cache */
+
+/* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j *
+ * column_step], and 0 outside. Up to a vector is written beyond the last row. */
+typedef struct NdConvCopy {
+  const void *from;
+  void *to;
+  int64_t height, width;
+  int64_t first_row, row_step, rows;
+  int64_t first_column, column_step, columns;
+} NdConvCopy;
+
+/* Lanes first .. first+count-1 of a vector of results go to output, output + step, .. */
+typedef struct NdConvPiece {
+  int64_t output;
+  int32_t first, count;
+} NdConvPiece;
+
+/* LANES pixels: where each one's window starts, relative to the first one's; and the pieces they are stored in. */
+typedef enum NdConvKind { ND_CONV_NEIGHBOURS, ND_CONV_NEAR, ND_CONV_ANYWHERE } NdConvKind;
+typedef struct NdConvVector {
+  int64_t input; /* of the first pixel */
+  int32_t index[ND_CONV_LANES];
+  NdConvKind kind; /* index[i] = i; all below 2 * LANES, and that far may be read; any */
+  int32_t piece, piece_count;
+} NdConvVector;
+
+/* columns[k][vector][lane] = input[vectors[vector].input + index[lane] + offsets[k]], k's `row` elements apart. */
+typedef struct NdConvGather {
+  const void *input;
+  const NdConvVector *vectors;
+  int64_t vector_count;
+  const int64_t *offsets;
+  int64_t depth;
+  void *columns;
+  int64_t row;
+} NdConvGather;
+
+/* One tile of pixels of some output channels: sum over k of weights[k][channel] * input[offsets[k] + pixel]. */
+typedef struct NdConvProduct {
+  const void *input;
+  const int64_t *offsets;
+  int64_t done, depth; /* k: so many in chunks before this one, so many in it */
+  const void *weights; /* blocks of `rows` channels (fewer in the last), each [k of all chunks, channels of the block] */
+  int64_t weights_block;
+  int64_t channels;
+  const void *bias;          /* [channels] or NULL; used by the first chunk */
+  void *partial;             /* [channels, ND_CONV_VECTORS vectors]: sums between the chunks of depth */
+  bool first, last;          /* the chunk starts with the bias, ends in the output */
+  const NdConvVector *vectors;
+  int64_t vector_count;      /* 1 .. ND_CONV_VECTORS */
+  const NdConvPiece *pieces; /* of all vectors of the item */
+  void *output;
+  int64_t plane; /* elements between output channels */
+  int64_t step;  /* between pixels of a row */
+} NdConvProduct;
+
+/* sums[channel][tap][lane] += over vectors of pixels: grad[channel][pixel] * input[offsets[tap] + pixel], where pixels whose
+ * bit is 0 count as zeros of the input. grad holds zeros there. */
+typedef struct NdConvCorrelation {
+  const void *input, *grad;
+  void *sums; /* [channels, taps, lanes] */
+  int64_t channels, taps;
+  const int64_t *offsets; /* [taps] */
+  const uint16_t *bits;   /* [vectors] */
+  int64_t vectors;
+  int64_t grad_plane; /* elements from one channel to the next */
+} NdConvCorrelation;
+
+/* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole tiles
+ * of taps. */
+typedef struct NdConvOuter {
+  const void *columns; /* [taps, ND_CONV_COLUMN] */
+  const void *grad;    /* [pixels, width] */
+  void *sums;
+  int64_t taps, pixels;
+  int64_t width;    /* one of the panel widths */
+  int64_t sums_row; /* elements between taps */
+} NdConvOuter;
+
+/* The loops for one dtype. */
+typedef struct NdConvLoops {
+  int64_t lanes;
+  int64_t rows;         /* channels of a block of packed weights */
+  int64_t most_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
+  int64_t tile_taps;    /* of the narrowest panel; a panel of v vectors has tile_taps / v */
+  bool reads_within;    /* correlate does not touch pixels whose bit is 0 */
+  void (*copy)(const NdConvCopy *copy);
+  void (*gather)(const NdConvGather *gather);
+  void (*product)(const NdConvProduct *product);
+  void (*correlate)(const NdConvCorrelation *correlation);
+  void (*outer)(const NdConvOuter *outer);
+  /* out[i] = sum of sums[i][0 .. lanes-1] */
+  void (*fold)(const void *sums, int64_t count, void *out);
+  /* to[c][r] = from[r][c] for r < rows, c < columns; rows of `from` and `to` are that many elements apart. */
+  void (*transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to, int64_t to_row);
+} NdConvLoops;
+
+/* All loops of one instruction set. */
+typedef struct NdConvTable {
+  NdConvLoops f32, f64;
+} NdConvTable;
+
+extern const NdConvTable nd_conv_baseline;
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+extern const NdConvTable nd_conv_avx2;
+extern const NdConvTable nd_conv_avx512;
+#endif
+
+#endif

@@ -1,0 +1,299 @@
+/* ndarray_conv_template.h - the convolution loops for one dtype (REAL) and one vector width.
+ *
+ * All of them keep a tile of sums in registers and stream over the long axis. Functions take the tile's size as a constant
+ * and are inlined, so that the arrays of vectors become registers. Without vector types the same text works on single
+ * numbers. */
+
+#if defined(__GNUC__)
+#define LANES_MOST ((int)(CONV_VECTOR_BYTES / sizeof(REAL)))
+typedef REAL NAME(Vector) __attribute__((vector_size(CONV_VECTOR_BYTES)));
+typedef INTEGER NAME(Mask) __attribute__((vector_size(CONV_VECTOR_BYTES)));
+#else
+#define LANES_MOST 1
+typedef REAL NAME(Vector);
+#endif
+#define VECTOR NAME(Vector)
+#define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
+
+CONV_INLINE VECTOR NAME(load)(const REAL *from) {
+  VECTOR x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+
+CONV_INLINE void NAME(store)(REAL *to, VECTOR x) { memcpy(to, &x, sizeof x); }
+
+CONV_INLINE VECTOR NAME(splat)(REAL value) {
+  const VECTOR zero = {0};
+  return value - zero; /* which, unlike a sum, leaves -0 alone, and so costs nothing */
+}
+
+#include CONV_LANES_HEADER
+
+/* -- the padded copy ------------------------------------------------------------------------------------------------ */
+
+/* Bits of the lanes j .. that lie in begin .. end - 1. */
+CONV_INLINE uint32_t NAME(lanes_within)(int64_t begin, int64_t end, int64_t j) {
+  const int64_t low = begin > j ? begin - j : 0, high = end < j + LANES ? end - j : LANES;
+  return low < high ? (1u << high) - (1u << low) : 0;
+}
+
+/* One row; `from` is where its element 0 would lie, and elements begin .. end-1 are there. */
+CONV_INLINE void NAME(copy_row)(const REAL *from, int64_t step, int64_t begin, int64_t end, int64_t columns, REAL *to) {
+  for (int64_t j = 0; j < columns; j += LANES) {
+    const uint32_t bits = NAME(lanes_within)(begin, end, j);
+    if (step == 1) {
+      NAME(store)(to + j, NAME(load_lanes)(from + j, bits));
+    } else if (step == 2) {
+      NAME(store)(to + j, NAME(load_even)(from + 2 * j, bits));
+    } else {
+      for (int64_t i = 0; i < LANES; i++) to[j + i] = bits >> i & 1u ? from[(j + i) * step] : 0;
+    }
+  }
+}
+
+static void NAME(copy)(const NdConvCopy *copy) {
+  const int64_t step = copy->column_step, first = copy->first_column, left = copy->width - first;
+  const int64_t begin = first < 0 ? (-first + step - 1) / step : 0, end = left > 0 ? (left + step - 1) / step : 0;
+  REAL *to = (REAL *)copy->to;
+  for (int64_t r = 0; r < copy->rows; r++, to += copy->columns) {
+    const int64_t row = copy->first_row + r * copy->row_step;
+    const REAL *from = (const REAL *)copy->from + (row < 0 ? 0 : row) * copy->width + first;
+    const bool inside = row >= 0 && row < copy->height;
+    NAME(copy_row)(from, step, begin, inside ? end : begin, copy->columns, to);
+  }
+}
+
+/* -- pixels side by side -------------------------------------------------------------------------------------------- */
+
+static void NAME(gather)(const NdConvGather *g) {
+  for (int64_t v = 0; v < g->vector_count; v++) {
+    const NdConvVector *vector = &g->vectors[v];
+    const REAL *from = (const REAL *)g->input + vector->input;
+    REAL *to = (REAL *)g->columns + v * LANES;
+    if (vector->kind == ND_CONV_NEIGHBOURS) {
+      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(load)(from + g->offsets[k]));
+    } else if (vector->kind == ND_CONV_NEAR) {
+      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(gather_near)(from + g->offsets[k], vector->index));
+    } else {
+      for (int64_t k = 0; k < g->depth; k++, to += g->row)
+        NAME(store)(to, NAME(gather_anywhere)(from + g->offsets[k], vector->index));
+    }
+  }
+}
+
+/* -- output channels times pixels ----------------------------------------------------------------------------------- */
+
+/* Where the sums start. */
+CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
+  if (!p->first) return NAME(load)((const REAL *)p->partial + (channel * ND_CONV_VECTORS + v) * LANES);
+  return NAME(splat)(p->bias ? ((const REAL *)p->bias)[channel] : 0);
+}
+
+/* Writes the sums of one vector of pixels, `rows` channels, to their places. */
+CONV_INLINE void NAME(finish)(const int rows, const int v, const NdConvProduct *p, REAL *output,
+                              VECTOR sum[CONV_ROWS][ND_CONV_VECTORS]) {
+  const NdConvVector *vector = &p->vectors[v];
+  for (int32_t i = 0; i < vector->piece_count; i++) {
+    const NdConvPiece *piece = &p->pieces[vector->piece + i];
+    REAL *to = output + piece->output;
+    if (p->step == 1) {
+      for (int r = 0; r < rows; r++) NAME(store_lanes)(to + r * p->plane, piece->first, piece->count, sum[r][v]);
+      continue;
+    }
+    for (int r = 0; r < rows; r++) {
+      REAL lanes[LANES_MOST];
+      NAME(store)(lanes, sum[r][v]);
+      for (int32_t lane = 0; lane < piece->count; lane++) to[r * p->plane + lane * p->step] = lanes[piece->first + lane];
+    }
+  }
+}
+
+/* `rows` output channels from `channel` on, `count` vectors of pixels. */
+CONV_INLINE void NAME(product_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel) {
+  const REAL *weights = (const REAL *)p->weights + channel / CONV_ROWS * p->weights_block + p->done * rows;
+  const REAL *input = (const REAL *)p->input;
+  const int64_t *offsets = p->offsets;
+  VECTOR sum[CONV_ROWS][ND_CONV_VECTORS];
+  for (int r = 0; r < rows; r++)
+    for (int v = 0; v < count; v++) sum[r][v] = NAME(start)(p, channel + r, v);
+  for (const int64_t *end = offsets + p->depth; offsets < end; offsets++, weights += rows) {
+    const REAL *from = input + *offsets;
+    VECTOR x[ND_CONV_VECTORS];
+    for (int v = 0; v < count; v++) x[v] = NAME(load)(from + v * LANES);
+    for (int r = 0; r < rows; r++) {
+      VECTOR weight = NAME(splat)(weights[r]);
+      if (count > 1) KEEP_IN_REGISTER(weight);
+      for (int v = 0; v < count; v++) sum[r][v] += x[v] * weight;
+    }
+  }
+  if (p->last) {
+    REAL *output = (REAL *)p->output + channel * p->plane;
+    for (int v = 0; v < count; v++) NAME(finish)(rows, v, p, output, sum);
+  } else {
+    REAL *partial = (REAL *)p->partial + channel * ND_CONV_VECTORS * LANES;
+    for (int r = 0; r < rows; r++)
+      for (int v = 0; v < count; v++) NAME(store)(partial + (r * ND_CONV_VECTORS + v) * LANES, sum[r][v]);
+  }
+}
+
+/* All blocks of channels of a tile of `count` vectors. */
+CONV_INLINE void NAME(product_vectors)(const int count, const NdConvProduct *p) {
+  int64_t channel = 0;
+  for (; channel + CONV_ROWS <= p->channels; channel += CONV_ROWS) NAME(product_tile)(CONV_ROWS, count, p, channel);
+#define ROWS(rows)                                \
+  case rows:                                      \
+    NAME(product_tile)(rows, count, p, channel);  \
+    break;
+  switch (p->channels - channel) {
+    ROWS(1)
+    ROWS(2)
+    ROWS(3)
+#if CONV_ROWS > 4
+    ROWS(4)
+    ROWS(5)
+    ROWS(6)
+    ROWS(7)
+#endif
+    default:
+      break;
+  }
+#undef ROWS
+}
+
+static void NAME(product_1)(const NdConvProduct *p) { NAME(product_vectors)(1, p); }
+static void NAME(product_2)(const NdConvProduct *p) { NAME(product_vectors)(2, p); }
+static void NAME(product_3)(const NdConvProduct *p) { NAME(product_vectors)(3, p); }
+
+static void NAME(product)(const NdConvProduct *p) {
+  if (p->vector_count == 1) NAME(product_1)(p);
+  if (p->vector_count == 2) NAME(product_2)(p);
+  if (p->vector_count == 3) NAME(product_3)(p);
+}
+
+/* -- gradient of few weights ---------------------------------------------------------------------------------------- */
+
+/* `rows` channels of grad times `count` taps, over all pixels. */
+CONV_INLINE void NAME(correlate_tile)(const int rows, const int count, const NdConvCorrelation *c, int64_t channel, int64_t tap) {
+  REAL *sums = (REAL *)c->sums + (channel * c->taps + tap) * LANES;
+  const REAL *grad = (const REAL *)c->grad + channel * c->grad_plane, *from[CONV_TAPS];
+  VECTOR sum[CORRELATE_CHANNELS][CONV_TAPS];
+  for (int t = 0; t < count; t++) from[t] = (const REAL *)c->input + c->offsets[tap + t];
+  for (int r = 0; r < rows; r++)
+    for (int t = 0; t < count; t++) sum[r][t] = NAME(load)(sums + (r * c->taps + t) * LANES);
+  for (int64_t v = 0; v < c->vectors; v++) {
+    const uint32_t bits = c->bits[v];
+    VECTOR g[CORRELATE_CHANNELS];
+    for (int r = 0; r < rows; r++) g[r] = NAME(load)(grad + r * c->grad_plane + v * LANES);
+    /* A zero of grad does not do: beyond the row x may be anything, an infinity too, and 0 * infinity would not vanish. */
+    for (int t = 0; t < count; t++) {
+      const VECTOR x = NAME(load_masked)(from[t] + v * LANES, bits);
+      for (int r = 0; r < rows; r++) sum[r][t] += x * g[r];
+    }
+  }
+  for (int r = 0; r < rows; r++)
+    for (int t = 0; t < count; t++) NAME(store)(sums + (r * c->taps + t) * LANES, sum[r][t]);
+}
+
+/* All taps of `rows` channels. */
+CONV_INLINE void NAME(correlate_rows)(const int rows, const NdConvCorrelation *c, int64_t channel) {
+  int64_t tap = 0;
+  for (; tap + CONV_TAPS <= c->taps; tap += CONV_TAPS) NAME(correlate_tile)(rows, CONV_TAPS, c, channel, tap);
+#define TAPS(count)                                  \
+  case count:                                        \
+    NAME(correlate_tile)(rows, count, c, channel, tap); \
+    break;
+  switch (c->taps - tap) {
+    TAPS(1)
+    TAPS(2)
+#if CONV_TAPS > 3
+    TAPS(3)
+    TAPS(4)
+    TAPS(5)
+#endif
+    default:
+      break;
+  }
+#undef TAPS
+}
+
+static void NAME(correlate)(const NdConvCorrelation *c) {
+  for (int64_t channel = 0; channel < c->channels; channel += CORRELATE_CHANNELS) {
+    switch (c->channels - channel) {
+      case 1:
+        NAME(correlate_rows)(1, c, channel);
+        break;
+      case 2:
+        NAME(correlate_rows)(2, c, channel);
+        break;
+      case 3:
+        NAME(correlate_rows)(3, c, channel);
+        break;
+      default:
+        NAME(correlate_rows)(4, c, channel);
+        break;
+    }
+  }
+}
+
+static void NAME(fold)(const void *sums, int64_t count, void *out) {
+  const REAL *from = (const REAL *)sums;
+  for (int64_t i = 0; i < count; i++) ((REAL *)out)[i] = NAME(fold_vector)(from + i * LANES);
+}
+
+/* -- gradient of many weights --------------------------------------------------------------------------------------- */
+
+/* `taps` taps times `count` vectors of channels, over all pixels. */
+CONV_INLINE void NAME(outer_tile)(const int taps, const int count, const NdConvOuter *o, int64_t tap) {
+  const REAL *columns = (const REAL *)o->columns + tap * ND_CONV_COLUMN, *grad = (const REAL *)o->grad;
+  REAL *sums = (REAL *)o->sums + tap * o->sums_row;
+  VECTOR sum[CONV_TILE_TAPS];
+  for (int t = 0; t < taps; t++)
+    for (int v = 0; v < count; v++) sum[t * count + v] = NAME(load)(sums + t * o->sums_row + v * LANES);
+  for (int64_t p = 0; p < o->pixels; p++, grad += count * LANES) {
+    VECTOR g[CONV_PANEL];
+    for (int v = 0; v < count; v++) g[v] = NAME(load)(grad + v * LANES);
+    for (int t = 0; t < taps; t++) {
+      VECTOR x = NAME(splat)(columns[t * ND_CONV_COLUMN + p]);
+      if (count > 1) KEEP_IN_REGISTER(x);
+      for (int v = 0; v < count; v++) sum[t * count + v] += g[v] * x;
+    }
+  }
+  for (int t = 0; t < taps; t++)
+    for (int v = 0; v < count; v++) NAME(store)(sums + t * o->sums_row + v * LANES, sum[t * count + v]);
+}
+
+static void NAME(outer_1)(const NdConvOuter *o) {
+  for (int64_t tap = 0; tap < o->taps; tap += CONV_TILE_TAPS) NAME(outer_tile)(CONV_TILE_TAPS, 1, o, tap);
+}
+static void NAME(outer_2)(const NdConvOuter *o) {
+  for (int64_t tap = 0; tap < o->taps; tap += CONV_TILE_TAPS / 2) NAME(outer_tile)(CONV_TILE_TAPS / 2, 2, o, tap);
+}
+#if CONV_PANEL > 2
+static void NAME(outer_4)(const NdConvOuter *o) {
+  for (int64_t tap = 0; tap < o->taps; tap += CONV_TILE_TAPS / 4) NAME(outer_tile)(CONV_TILE_TAPS / 4, 4, o, tap);
+}
+#endif
+
+static void NAME(outer)(const NdConvOuter *o) {
+  if (o->width == LANES) NAME(outer_1)(o);
+  if (o->width == 2 * LANES) NAME(outer_2)(o);
+#if CONV_PANEL > 2
+  if (o->width == 4 * LANES) NAME(outer_4)(o);
+#endif
+}
+
+static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to, int64_t to_row) {
+  const int64_t whole_rows = rows - rows % LANES, whole_columns = columns - columns % LANES;
+  const REAL *source = (const REAL *)from;
+  REAL *target = (REAL *)to;
+  for (int64_t r = 0; r < whole_rows; r += LANES)
+    for (int64_t c = 0; c < whole_columns; c += LANES)
+      NAME(transpose_block)(source + r * from_row + c, from_row, target + c * to_row + r, to_row);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) target[c * to_row + r] = source[r * from_row + c];
+}
+
+#undef VECTOR
+#undef LANES
+#undef LANES_MOST
