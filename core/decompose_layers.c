@@ -1,4 +1,4 @@
-/* decompose_layers.c - layers and losses written with other ops: linear, batch norms, attention, ctc_loss. */
+/* decompose_layers.c - layers and losses written with other ops: linear, batch norms, ctc_loss. */
 #include "decompose_internal.h"
 
 #include <math.h>
@@ -76,43 +76,6 @@ DECOMPOSE(batch_norm_train_backward) {
   out[0] = burn_build_reshape(builder, change, desc->shape, desc->rank);
   out[1] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad_normal));
   out[2] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad));
-}
-
-/* -- attention ----------------------------------------------------------------------------------------------------- */
-
-/* [1, 1, sq, sk]: true where the key comes after the query; the last query sees the last key. */
-static BurnPrimitive *future(BurnBuilder *b, int64_t queries, int64_t keys) {
-  const int64_t column[] = {1, 1, queries, 1}, row[] = {1, 1, 1, keys};
-  BurnPrimitive *query = burn_build_reshape(b, arange(b, queries, keys - queries), column, 4);
-  BurnPrimitive *key = burn_build_reshape(b, arange(b, keys, 0), row, 4);
-  return burn_build_op2(b, BURN_OP_greater, key, query);
-}
-
-/* softmax along the last axis; a row of -infinity gives 0. Such rows go through softmax as zeros, so that neither the result
- * nor the gradient has a NaN. */
-static BurnPrimitive *softmax_of_hidden(BurnBuilder *b, BurnPrimitive *scores) {
-  BurnPrimitive *hidden = burn_build_scalar(b, BURN_OP_equal_scalar, scores, -(double)INFINITY);
-  hidden = burn_build_dim(b, BURN_OP_all_dim, hidden, 3);
-  return masked(b, burn_build_dim(b, BURN_OP_softmax, masked(b, scores, hidden, 0), 3), hidden, 0);
-}
-
-DECOMPOSE(attention) {
-  const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
-  BurnPrimitive *query = call->inputs[0], *key = call->inputs[1];
-  BurnPrimitive *mask = call->input_count > 3 ? call->inputs[3] : NULL, *bias = call->input_count > 4 ? call->inputs[4] : NULL;
-  const int64_t queries = query->shape[2], keys = key->shape[2], width = query->shape[3];
-  const double cap = attrs->softcap.value.f64, given = attrs->scale.value.f64;
-  const double scale = given != 0 || width == 0 ? given : 1 / sqrt((double)width);
-  BurnPrimitive *scores = burn_build_op2(builder, BURN_OP_matmul, query, burn_build_transpose(builder, key));
-  scores = scaled(builder, scores, scale);
-  if (cap > 0) scores = scaled(builder, one(builder, BURN_OP_tanh, scaled(builder, scores, 1 / cap)), cap);
-  if (mask) scores = masked(builder, scores, mask, -(double)INFINITY);
-  const bool causal = attrs->is_causal.value.i64 != 0;
-  if (causal) scores = masked(builder, scores, future(builder, queries, keys), -(double)INFINITY);
-  if (bias) scores = burn_build_add(builder, scores, bias);
-  const bool may_hide_all = mask || bias || (causal && queries > keys);
-  scores = may_hide_all ? softmax_of_hidden(builder, scores) : burn_build_dim(builder, BURN_OP_softmax, scores, 3);
-  out[0] = burn_build_op2(builder, BURN_OP_matmul, scores, call->inputs[2]);
 }
 
 /* -- ctc_loss ------------------------------------------------------------------------------------------------------ */

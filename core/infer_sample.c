@@ -1,4 +1,4 @@
-/* infer_sample.c - shape rules of windows as columns, resampling, attention, quantization, and of layers
+/* infer_sample.c - shape rules of windows as columns, resampling, quantization, and of layers
  * and losses beside convolutions. */
 #include "infer_internal.h"
 
@@ -147,49 +147,6 @@ BURN_RULE(deform_conv2d) {
   const int64_t masks[] = {x->shape[0], taps, out->shape[2], out->shape[3]};
   BURN_TRY(check_moves(info, call, 1, offsets));
   if (call->input_count > 3 && call->inputs[3]) BURN_TRY(check_moves(info, call, 3, masks));
-  return burn__infer_count(info, out);
-}
-
-/* -- attention ----------------------------------------------------------------------------------------------------- */
-
-/* The mask or bias stretches to the scores. */
-static BurnStatus check_scores(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, const int64_t *scores) {
-  BURN_TRY(burn__infer_rank(info, call, input, 4));
-  const int64_t *shape = call->inputs[input]->shape;
-  BurnShapeText l, r;
-  for (uint32_t i = 0; i < 4; i++) {
-    if (shape[i] == scores[i] || shape[i] == 1) continue;
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s of shape %s does not stretch to the scores %s", info->name,
-                     info->input_names[input], burn__shape_text(&l, 4, shape), burn__shape_text(&r, 4, scores));
-  }
-  return BURN_OK;
-}
-
-BURN_RULE(attention) {
-  const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
-  for (uint32_t i = 0; i < 3; i++) {
-    BURN_TRY(burn__infer_same_dtype(info, call, 0, i));
-    BURN_TRY(burn__infer_rank(info, call, i, 4));
-  }
-  const int64_t *q = call->inputs[0]->shape, *k = call->inputs[1]->shape, *v = call->inputs[2]->shape;
-  if (q[0] != k[0] || q[0] != v[0] || q[1] != k[1] || q[1] != v[1] || q[3] != k[3] || k[2] != v[2]) {
-    BurnShapeText a, b, c;
-    return BURN_FAIL(INVALID_SHAPE, "%s: query %s, key %s and value %s do not belong together", info->name,
-                     burn__shape_text(&a, 4, q), burn__shape_text(&b, 4, k), burn__shape_text(&c, 4, v));
-  }
-  if (!(attrs->softcap.value.f64 >= 0)) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: softcap %g is negative", info->name, attrs->softcap.value.f64);
-  }
-  const int64_t scores[] = {q[0], q[1], q[2], k[2]};
-  if (call->input_count > 3 && call->inputs[3]) {
-    BURN_TRY(burn__infer_kind(info, call, 3, BURN_KIND_BOOL, "bool"));
-    BURN_TRY(check_scores(info, call, 3, scores));
-  }
-  if (call->input_count > 4 && call->inputs[4]) {
-    BURN_TRY(burn__infer_same_dtype(info, call, 0, 4));
-    BURN_TRY(check_scores(info, call, 4, scores));
-  }
-  *out = (BurnTensorDesc){call->inputs[0]->dtype, 4, {q[0], q[1], q[2], v[3]}};
   return burn__infer_count(info, out);
 }
 

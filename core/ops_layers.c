@@ -22,6 +22,15 @@ BurnTensor *burn_attention(BurnTensor *query, BurnTensor *key, BurnTensor *value
   return burn__apply(BURN_OP_attention, (BurnTensor *const[]){query, key, value, mask, bias}, 5, attrs, 3);
 }
 
+BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden, BurnTensor *cell, BurnTensor *weight, BurnTensor **cells) {
+  BurnTensor *const inputs[] = {gates, hidden, cell, weight};
+  BurnTensor *out[3];
+  burn__apply_outputs(BURN_OP_lstm, inputs, 4, NULL, 0, out, 3);
+  burn_drop(out[2]);
+  give(cells, out[1]);
+  return out[0];
+}
+
 BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta, double epsilon) {
   const BurnAttr attr = burn_attr_f64(epsilon);
   return burn__apply(BURN_OP_layer_norm, (BurnTensor *const[]){x, gamma, beta}, 3, &attr, 1);

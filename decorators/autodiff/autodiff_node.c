@@ -72,13 +72,13 @@ static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_
   if (call->op == BURN_OP_select_assign)
     return burn__gradient_update_needs(BURN_ATTRS(select_assign, call)->update.value.i64, input);
   if (call->op == BURN_OP_scatter) return burn__gradient_update_needs(BURN_ATTRS(scatter, call)->update.value.i64, input);
-  return row->needs[input];
+  return row->needs[input < GRADIENT_NEED_COLUMNS ? input : GRADIENT_NEED_COLUMNS - 1];
 }
 
 uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row) {
   if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(layer, call->op);
   uint32_t bits = 0;
-  for (uint32_t i = 0; i < call->input_count && i < GRADIENT_NEED_COLUMNS; i++)
+  for (uint32_t i = 0; i < call->input_count; i++)
     if (call->inputs[i] && autodiff_tensor(call->inputs[i])->node) bits |= needs_of(call, row, i);
   return bits;
 }

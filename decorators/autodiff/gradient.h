@@ -31,7 +31,7 @@ typedef void (*GradientRule)(GradientContext *context);
 #define GRADIENT_INPUT(i) (1u << (i))
 #define GRADIENT_OUTPUT(i) (0x10000u << (i))
 
-/* Inputs beyond this one (of list ops) need nothing saved. */
+/* Inputs beyond the last column need what that one needs: nothing for list ops. */
 enum { GRADIENT_NEED_COLUMNS = 3 };
 
 /* A row of gradients.def. */

@@ -19,6 +19,7 @@ import ops_linalg
 import ops_math
 import ops_move
 import ops_reduce
+import ops_sequence
 import ops_shape
 import ops_signal
 import ops_windows
@@ -36,5 +37,6 @@ if __name__ == "__main__":
     ops_linalg.linalg()
     ops_signal.signal()
     ops_windows.windows()
+    ops_sequence.sequence()
     ops_move.move()
     ops_sort.sort()

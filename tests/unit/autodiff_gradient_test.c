@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include <burn/op_call.h>
 #include <burn/plugin/op.h>
 
 enum { INPUT_LIMIT = 5, ELEMENT_LIMIT = 256, THREAD_COUNT = 4 };
@@ -158,6 +159,24 @@ static BurnTensor *cfft_parts(BurnTensor *re, BurnTensor *im) {
   BurnTensor *imaginary = NULL;
   BurnTensor *real = burn_cfft(re, im, 1, 0, &imaginary);
   return beside(real, imaginary);
+}
+
+/* Outputs of an lstm, its cells, or both. Takes the four inputs in x. */
+static BurnTensor *lstm_parts(BurnTensor **x, bool outputs, bool cells) {
+  BurnTensor *states = NULL;
+  BurnTensor *result = burn_lstm(x[0], x[1], x[2], x[3], cells ? &states : NULL);
+  if (!cells) return result;
+  if (outputs) return beside(result, states);
+  burn_drop(result);
+  return states;
+}
+/* The result that burn_lstm keeps to itself. */
+static BurnTensor *lstm_activations(BurnTensor **x) {
+  BurnTensor *results[3];
+  burn_op_call(device, burn_op_info(BURN_OP_lstm), x, 4, NULL, 0, results);
+  burn_drop(results[0]);
+  burn_drop(results[1]);
+  return results[2];
 }
 
 /* Quantized integers with one scale, or with one per block. Takes the scales. */

@@ -461,6 +461,14 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_attention(F(1, 1, 1, 1), F(1, 1, 1, 1), F(1, 1, 1, 1), NULL, NULL, (BurnAttentionOptions){0, -1, false}),           \
       INVALID_ARGUMENT,                                                                                                        \
       "attention: softcap -1 is negative")                                                                                     \
+  ROW(burn_lstm(F(2, 3, 8), F(2, 2), F(2, 2), F(2, 6), NULL), INVALID_SHAPE,                                                   \
+      "lstm: weight of shape [2,6] is not [hidden, 4 * hidden]")                                                               \
+  ROW(burn_lstm(F(2, 3, 12), F(2, 2), F(2, 2), F(2, 8), NULL), INVALID_SHAPE,                                                  \
+      "lstm: gates has shape [2,3,12], [2,3,8] expected")                                                                      \
+  ROW(burn_lstm(F(2, 3, 8), F(2, 2), F(3, 2), F(2, 8), NULL), INVALID_SHAPE,                                                   \
+      "lstm: cell has shape [3,2], [2,2] expected")                                                                            \
+  ROW(burn_lstm(F(2, 3, 8), D(2, 2), F(2, 2), F(2, 8), NULL), INVALID_DTYPE,                                                   \
+      "lstm: gates is f32 and hidden is f64; convert one with burn_cast")                                                      \
   ROW(burn_batch_norm(F(2, 3), F(3), F(3), F(2), F(3), 1e-5), INVALID_SHAPE,                                                   \
       "batch_norm: mean has 2 entries, x [2,3] has 3 channels")                                                                \
   ROW(burn_batch_norm(F(3), F(3), F(3), F(3), F(3), 1e-5), INVALID_SHAPE,                                                      \

@@ -1,4 +1,5 @@
-/* layer_ops.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention, norms, losses.
+/* layer_ops.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention, recurrence,
+ * norms, losses.
  *
  * Layouts are [n, c, w], [n, c, h, w] and [n, c, d, h, w]; pairs are {height, width}, triples {depth, height, width}. All are
  * defined for float tensors of one dtype and differentiable in all of them; int and bool arguments are named as such. Options
@@ -206,6 +207,19 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
                                                                          BurnTensor *value, BurnTensor *mask,
                                                                          BurnTensor *bias,
                                                                          BurnAttentionOptions options);
+
+/* -- recurrence ------------------------------------------------------------------------------------------------------
+ */
+
+/* The loop of a long short-term memory over all steps: gates [n, steps, 4 * h], hidden and cell [n, h] before the first
+ * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's, NULL if
+ * unwanted), the cell after every step, of the same shape. `gates` is what does not depend on the state, made for all steps
+ * by one product: x [n, steps, inputs] times a weight [inputs, 4 * h], plus the biases (burn_linear). In each step
+ *   i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh, sigmoid
+ *   cell = f * cell + i * g;  hidden = o * tanh(cell)
+ * The last state is burn_narrow(.., 1, steps - 1, 1) of both results. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4) BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden, BurnTensor *cell,
+                                                                 BurnTensor *weight, BurnTensor **cells);
 
 /* -- norms and dropout -----------------------------------------------------------------------------------------------
  */
