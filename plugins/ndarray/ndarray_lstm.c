@@ -1,0 +1,2 @@
+#include "ndarray_sequence.h"
+const NdKernelRow nd_lstm_kernels[] = {{0, NULL}};

@@ -1,0 +1,7 @@
+/* ndarray_sequence_baseline.c - the loops of attention and lstm for whatever the compiler targets by default. */
+#include "ndarray_sequence.h"
+
+#define SEQUENCE_TABLE nd_sequence_baseline
+#define SEQUENCE_VECTOR_BYTES 16
+#define SEQUENCE_TILE_ROWS 4
+#include "ndarray_sequence_isa.h"
