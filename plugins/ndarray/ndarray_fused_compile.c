@@ -48,7 +48,7 @@ static const Op ops[BURN_OP_LIMIT] = {
 #define HEAVY(form, name) [BURN_OP_##name] = {form, 1, ND_FUSED_##name}
     OP(UNARY, neg), OP(UNARY, abs), OP(UNARY, sign), OP(UNARY, sqrt), OP(UNARY, recip), OP(UNARY, floor), OP(UNARY, ceil),
     OP(UNARY, round), OP(UNARY, trunc), OP(UNARY, relu), HEAVY(UNARY, exp), HEAVY(UNARY, log), HEAVY(UNARY, log1p),
-    HEAVY(UNARY, tanh), HEAVY(UNARY, erf), HEAVY(UNARY, sigmoid), HEAVY(UNARY, gelu), HEAVY(UNARY, silu),
+    HEAVY(UNARY, tanh), HEAVY(UNARY, erf), HEAVY(UNARY, sigmoid), HEAVY(UNARY, gelu), HEAVY(UNARY, sin), HEAVY(UNARY, cos), HEAVY(UNARY, silu),
     OP(SCALAR, leaky_relu), HEAVY(SCALAR, softplus), OP(SCALAR, add_scalar), OP(SCALAR, mul_scalar), OP(DIVIDE, div_scalar),
     [BURN_OP_powf_scalar] = {POWER, 1, ND_FUSED_power_any}, OP(SCALAR, clamp_min),
     OP(SCALAR, clamp_max), OP(CLAMP, clamp), OP(BINARY, add), OP(BINARY, sub), OP(BINARY, mul), OP(BINARY, div),

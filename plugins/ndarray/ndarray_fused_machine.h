@@ -13,7 +13,7 @@
 /* Instructions that are not in ndarray_fused_instructions.def. stream_f32 is store_f32 past the caches, to an address aligned to 64
  * bytes; data is none: the second operand of the pair before it. */
 #define ND_FUSED_OTHERS(X)                                                              \
-  X(load_f32) X(store_f32) X(stream_f32) X(load_f16) X(store_f16) X(round_f16) X(data) X(end)
+  X(load_f32) X(store_f32) X(stream_f32) X(load_f16) X(store_f16) X(round_f16) X(sin) X(cos) X(data) X(end)
 
 /* Numbers of the instructions. */
 typedef enum NdFusedOpcode {
@@ -45,6 +45,8 @@ typedef struct NdFusedMachine {
   NdFusedCode codes[ND_FUSED_OPCODE_COUNT];
   /* Runs a program, which ends with ND_FUSED_end, for elements 0 .. count-1; count is a multiple of width. */
   void (*run)(const NdFusedWord *program, int64_t count);
+  /* After stream_f32: what follows comes later for the other threads too. */
+  void (*fence)(void);
 } NdFusedMachine;
 
 extern const NdFusedMachine nd_fused_machine_baseline;

@@ -16,6 +16,7 @@
 #define BLOCK 1024 /* elements gathered at a time */
 #define LONG_ROW 512
 #define ARENA_BYTES 65536
+#define STREAMED (INT64_C(1) << 20) /* results of more elements, which no cache would keep, are stored past the caches */
 
 /* How the program reads an operand. */
 typedef enum Way {
@@ -49,6 +50,7 @@ typedef struct Run {
   int64_t count, piece; /* elements; at most so many at a time */
   bool in_order;        /* no operand needs to know of rows */
   bool by_rows;         /* pieces end with rows */
+  uint32_t streamed;    /* bit per output */
   uint32_t rank;        /* of the merged space */
   int64_t shape[BURN_MAX_RANK];
   Operand inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS];
@@ -166,6 +168,12 @@ static uint32_t link_scalars(const Run *run, const NdFusedLine *line, NdFusedWor
   return opcode;
 }
 
+/* The outputs that are stored past the caches: those in new memory, if all pieces begin at multiples of 64 bytes. */
+static void choose_streamed(Run *run, uint32_t in_place) {
+  const bool aligned = !run->by_rows || run->shape[run->rank - 1] % 16 == 0;
+  run->streamed = run->count > STREAMED && aligned ? ~in_place : 0;
+}
+
 static void link_program(Run *run) {
   for (uint32_t i = 0; i < run->kernel->line_count; i++) {
     NdFusedWord *word = &run->program[i];
@@ -173,7 +181,11 @@ static void link_program(Run *run) {
     word->mask = -1;
     word->s = 0.0f;
     word->q = 0.0f;
-    word->code = run->machine->codes[link_scalars(run, &run->kernel->lines[i], word)];
+    const NdFusedLine *line = &run->kernel->lines[i];
+    uint32_t opcode = link_scalars(run, line, word);
+    const bool is_output = line->operand == ND_FUSED_OUTPUT && opcode == ND_FUSED_store_f32;
+    if (is_output && ((run->streamed >> line->number) & 1u)) opcode = ND_FUSED_stream_f32;
+    word->code = run->machine->codes[opcode];
   }
   for (uint32_t i = 0; i < run->kernel->words_count; i++) {
     const uint32_t step = run->kernel->words_step[i];
@@ -465,6 +477,9 @@ static void run_rest(Worker *worker, int64_t done, int64_t n) {
     worker->outputs[o].address = worker->arena + run->outputs[o].buffer;
   }
   point_program(worker);
+  for (uint32_t i = 0; i < kernel->line_count && run->streamed != 0; i++) {
+    if (kernel->lines[i].opcode == ND_FUSED_store_f32) worker->program[i].code = run->machine->codes[ND_FUSED_store_f32];
+  }
   run->machine->run(worker->program, width);
   for (uint32_t o = 0; o < kernel->output_count; o++) {
     memcpy(results[o], worker->outputs[o].address, (size_t)(n * run->outputs[o].bytes));
@@ -498,6 +513,7 @@ static void BURN_CALL run_groups(void *context, int64_t begin, int64_t end) {
     run_piece(&worker, n);
     e += n;
   }
+  if (run->streamed != 0) run->machine->fence();
 }
 
 /* -- the call ------------------------------------------------------------------------------------------------------ */
@@ -525,7 +541,7 @@ static BurnStatus fail_outputs(Run *run, const BurnFusedCall *call, uint32_t cou
                  (long long)burn_desc_count(desc), burn_dtype_name(desc->dtype));
 }
 
-static BurnStatus make_outputs(Run *run, const BurnFusedCall *call) {
+static BurnStatus make_outputs(Run *run, const BurnFusedCall *call, uint32_t *in_place) {
   const BurnFusedKernel *kernel = run->kernel;
   const BurnOpCall pseudo = {.input_count = kernel->input_count, .inputs = call->inputs, .donate = call->donate};
   uint32_t from[ND_FUSED_OUTPUTS], taken = 0;
@@ -536,7 +552,10 @@ static BurnStatus make_outputs(Run *run, const BurnFusedCall *call) {
   for (uint32_t o = 0; o < kernel->output_count; o++) {
     NdTensor *out = from[o] < kernel->input_count ? nd_tensor(call->inputs[from[o]]) : nd_new(run->nd, &kernel->outputs[o]);
     if (!out) return fail_outputs(run, call, o);
-    if (from[o] < kernel->input_count) nd_retain(out);
+    if (from[o] < kernel->input_count) {
+      nd_retain(out);
+      *in_place |= 1u << o;
+    }
     call->outputs[o] = &out->header;
     run->outputs[o].data = nd_data(out);
     run->outputs[o].bytes = burn_dtype_bytes(kernel->outputs[o].dtype);
@@ -556,6 +575,7 @@ static BurnStatus check_owners(Ndarray *nd, const BurnFusedCall *call) {
 BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call) {
   Run run;
   NdTensor *inputs[ND_FUSED_INPUTS];
+  uint32_t in_place = 0;
   BurnStatus status = check_owners(nd, call);
   if (status != BURN_OK) return status;
   run.nd = nd;
@@ -567,10 +587,11 @@ BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call) {
     inputs[k] = nd_tensor(call->inputs[k]);
     run.packed[k] = NULL;
   }
-  status = make_outputs(&run, call);
+  status = make_outputs(&run, call, &in_place);
   if (status != BURN_OK || run.count == 0) return status;
   if (place_inputs(&run, inputs)) {
     divide_arena(&run);
+    choose_streamed(&run, in_place);
     link_program(&run);
     nd_parallel_for(nd, (run.count + GROUP - 1) / GROUP, run.kernel->grain / GROUP, run_groups, &run);
   } else {

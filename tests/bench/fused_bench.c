@@ -1,0 +1,256 @@
+/* fused_bench.c - chains of element-wise ops as one fused body of ndarray ("burn.fused"), as single calls, and as a loop that the
+ * compiler made of the chain; on arrays of the size of the first and second cache, and of memory.
+ *
+ * One sample of everything per round, about SAMPLE_SECONDS each; shown are medians as GB/s of inputs and result, each counted once.
+ *
+ *   fused_bench [--only TEXT] [--rounds N] [--size N] [--stack TEXT] */
+#include <burn/burn.h>
+#include <burn/op_call.h>
+#include <burn/plugin/fused.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fused_bench.h"
+
+#define SAMPLE_SECONDS 0.03
+
+enum { MOST_STEPS = 8, MOST_INPUTS = 3, MOST_ROUNDS = 51 };
+
+/* A step: op, inputs (values; -1: none), a number. */
+typedef struct Step {
+  uint32_t op;
+  int32_t inputs[2];
+  double number;
+} Step;
+
+typedef struct Chain {
+  const char *name;
+  uint32_t input_count, step_count;
+  Step steps[MOST_STEPS];
+  FusedBenchLoop loop;
+} Chain;
+
+static const Chain chains[] = {
+    {"silu: x * recip(exp(-x) + 1)", 1, 5,
+     {{BURN_OP_neg, {0, -1}, 0}, {BURN_OP_exp, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_recip, {3, -1}, 0}, {BURN_OP_mul, {0, 4}, 0}},
+     fused_bench_silu},
+    {"affine: 7 products and sums of x and y", 2, 7,
+     {{BURN_OP_mul_scalar, {0, -1}, 1.5}, {BURN_OP_add_scalar, {2, -1}, 0.25}, {BURN_OP_mul_scalar, {3, -1}, 0.75}, {BURN_OP_sub, {4, 1}, 0},
+      {BURN_OP_mul_scalar, {5, -1}, 2.5}, {BURN_OP_add_scalar, {6, -1}, 1}, {BURN_OP_mul, {7, 0}, 0}},
+     fused_bench_affine},
+    {"gelu: x * (erf(x / sqrt 2) + 1) / 2", 1, 5,
+     {{BURN_OP_div_scalar, {0, -1}, 1.4142135623730951}, {BURN_OP_erf, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_mul, {0, 3}, 0},
+      {BURN_OP_div_scalar, {4, -1}, 2}},
+     fused_bench_gelu},
+    {"gelu(x * y + z)", 3, 3, {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_add, {3, 2}, 0}, {BURN_OP_gelu, {4, -1}, 0}}, fused_bench_gelu_of_product},
+};
+
+static const BurnHost *host;
+static const BurnBackend *backend;
+static BurnInterface fused;
+static bool on_one_thread;
+
+static void BURN_CALL parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+  if (on_one_thread) {
+    body(context, 0, count);
+  } else {
+    host->parallel_for(count, grain, body, context);
+  }
+}
+
+static void check(BurnStatus status) {
+  if (status == BURN_OK) return;
+  fprintf(stderr, "fused_bench: %s\n", burn_status_message(status));
+  exit(1);
+}
+
+/* -- one chain on one size ------------------------------------------------------------------------------------------------- */
+
+typedef struct Work {
+  const Chain *chain;
+  int64_t size;
+  BurnTensorDesc descs[MOST_INPUTS + MOST_STEPS];
+  BurnAttr attrs[MOST_STEPS];
+  const BurnAttr *attr_rows[MOST_STEPS];
+  BurnPrimitive *inputs[MOST_INPUTS];
+  BurnFusedKernel *kernel;
+  const float *in[MOST_INPUTS];
+  float *out;
+} Work;
+
+static uint32_t inputs_of(const Step *step) { return step->inputs[1] < 0 ? 1 : 2; }
+
+static void compile(Work *work) {
+  const Chain *chain = work->chain;
+  BurnFusedStep steps[MOST_STEPS];
+  uint32_t inputs[MOST_STEPS][2];
+  char why[128] = "";
+  const uint32_t output = chain->input_count + chain->step_count - 1;
+  for (uint32_t i = 0; i < chain->step_count; i++) {
+    for (uint32_t k = 0; k < inputs_of(&chain->steps[i]); k++) inputs[i][k] = (uint32_t)chain->steps[i].inputs[k];
+    steps[i] = (BurnFusedStep){chain->steps[i].op, inputs_of(&chain->steps[i]), chain->steps[i].number != 0 ? 1 : 0, 0, inputs[i], &work->attrs[i]};
+  }
+  const BurnFusedBody body = {(uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};
+  const BurnFusedInterface *table = fused.table;
+  check(table->compile(fused.self, &body, &work->kernel, why, sizeof why));
+  if (work->kernel) return;
+  fprintf(stderr, "fused_bench: %s was refused: %s\n", chain->name, why);
+  exit(1);
+}
+
+static void prepare(Work *work, const Chain *chain, int64_t size) {
+  memset(work, 0, sizeof *work);
+  work->chain = chain;
+  work->size = size;
+  for (uint32_t v = 0; v < chain->input_count + chain->step_count; v++) {
+    work->descs[v].dtype = BURN_DTYPE_F32;
+    work->descs[v].rank = 1;
+    work->descs[v].shape[0] = size;
+  }
+  for (uint32_t i = 0; i < chain->step_count; i++) {
+    work->attrs[i] = burn_attr_f64(chain->steps[i].number);
+    work->attr_rows[i] = &work->attrs[i];
+  }
+  float *data = aligned_alloc(64, (size_t)size * sizeof *data);
+  work->out = aligned_alloc(64, (size_t)size * sizeof *work->out);
+  if (!data || !work->out) check(BURN_STATUS_OUT_OF_MEMORY);
+  for (uint32_t k = 0; k < MOST_INPUTS; k++) {
+    for (int64_t i = 0; i < size; i++) data[i] = (float)((i * 37 + (int64_t)k * 11) % 1001) / 167.0f - 3.0f;
+    check(backend->create(backend->self, &work->descs[0], data, &work->inputs[k]));
+    work->in[k] = (const float *)(const void *)((const char *)work->inputs[k]->buffer + work->inputs[k]->byte_offset);
+  }
+  free(data);
+  memset(work->out, 0, (size_t)size * sizeof *work->out);
+  compile(work);
+}
+
+static void finish(Work *work) {
+  const BurnFusedInterface *table = fused.table;
+  table->release(fused.self, work->kernel);
+  for (uint32_t k = 0; k < MOST_INPUTS; k++) backend->release(backend->self, work->inputs[k]);
+  free(work->out);
+}
+
+/* -- the three ways -------------------------------------------------------------------------------------------------------- */
+
+static void run_fused(Work *work) {
+  const BurnFusedInterface *table = fused.table;
+  BurnPrimitive *out = NULL;
+  const BurnFusedCall call = {(uint32_t)sizeof call, 0, work->kernel, work->inputs, work->attr_rows, &out, 0};
+  check(table->run(fused.self, &call));
+  backend->release(backend->self, out);
+}
+
+static void run_single(Work *work) {
+  const Chain *chain = work->chain;
+  BurnPrimitive *values[MOST_INPUTS + MOST_STEPS];
+  for (uint32_t k = 0; k < chain->input_count; k++) values[k] = work->inputs[k];
+  for (uint32_t i = 0; i < chain->step_count; i++) {
+    const Step *step = &chain->steps[i];
+    BurnPrimitive *inputs[2], *out = NULL;
+    BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = step->op, .attr_count = step->number != 0 ? 1 : 0, .input_count = inputs_of(step),
+                       .output_count = 1, .inputs = inputs, .outputs = &out, .attrs = &work->attrs[i], .output_descs = &work->descs[0]};
+    for (uint32_t k = 0; k < call.input_count; k++) {
+      inputs[k] = values[step->inputs[k]];
+      if ((uint32_t)step->inputs[k] >= chain->input_count) call.donate |= UINT64_C(1) << k;
+    }
+    check(backend->submit(backend->self, &call));
+    for (uint32_t k = 0; k < call.input_count; k++) {
+      if ((call.donate >> k) & 1u) backend->release(backend->self, inputs[k]);
+    }
+    values[chain->input_count + i] = out;
+  }
+  backend->release(backend->self, values[chain->input_count + chain->step_count - 1]);
+}
+
+static void BURN_CALL loop_chunk(void *context, int64_t begin, int64_t end) {
+  const Work *work = context;
+  work->chain->loop(work->in, work->out, begin, end);
+}
+
+static void run_loop(Work *work) {
+  parallel_for(work->size, 16384, loop_chunk, work);
+}
+
+/* -- measuring --------------------------------------------------------------------------------------------------------------- */
+
+typedef void (*Way)(Work *work);
+
+enum { WAYS = 3 };
+static const Way ways[WAYS] = {run_fused, run_single, run_loop};
+
+/* GB/s of one sample. */
+static double sample(Work *work, Way way, uint64_t *repetitions) {
+  for (;;) {
+    const uint64_t start = host->now_ns();
+    for (uint64_t i = 0; i < *repetitions; i++) way(work);
+    const double seconds = 1e-9 * (double)(host->now_ns() - start);
+    if (seconds < SAMPLE_SECONDS / 2 && *repetitions < UINT64_C(1) << 30) {
+      *repetitions *= 2;
+      continue;
+    }
+    const double bytes = 4.0 * (double)work->size * (work->chain->input_count + 1);
+    return bytes * (double)*repetitions / seconds * 1e-9;
+  }
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void measure(const Chain *chain, int64_t size, uint32_t rounds) {
+  Work work;
+  double samples[WAYS][MOST_ROUNDS], medians[WAYS];
+  uint64_t repetitions[WAYS] = {1, 1, 1};
+  const uint32_t count = fused_bench_loops_run() ? WAYS : WAYS - 1;
+  on_one_thread = size <= 65536;
+  prepare(&work, chain, size);
+  for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t way = 0; way < count; way++) samples[way][round] = sample(&work, ways[way], &repetitions[way]);
+  }
+  for (uint32_t way = 0; way < count; way++) {
+    qsort(samples[way], rounds, sizeof(double), compare);
+    medians[way] = samples[way][rounds / 2];
+  }
+  printf("%-40s %9lld  %8.1f %8.1f", chain->name, (long long)size, medians[0], medians[1]);
+  if (count == WAYS) printf(" %8.1f   %4.0f %%", medians[2], 100.0 * medians[0] / medians[2]);
+  printf("\n");
+  finish(&work);
+}
+
+int main(int argc, char **argv) {
+  static const int64_t sizes[] = {2048, 65536, 16 * 1024 * 1024};
+  const char *only = "", *stack = "ndarray";
+  uint32_t rounds = 7;
+  int64_t only_size = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+    if (strcmp(argv[i], "--rounds") == 0) rounds = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+    if (strcmp(argv[i], "--size") == 0) only_size = strtoll(argv[i + 1], NULL, 10);
+    if (strcmp(argv[i], "--stack") == 0) stack = argv[i + 1];
+  }
+  if (rounds < 1 || rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  host = burn_host();
+  BurnHost own = *host;
+  own.parallel_for = parallel_for;
+  BurnDevice *device = burn_device_open_with_host(stack, &own);
+  check(burn_device_status(device));
+  backend = burn_device_backend(device);
+  if (!backend->get_interface(backend->self, BURN_FUSED_INTERFACE, 1, &fused)) {
+    fprintf(stderr, "fused_bench: %s has no %s\n", stack, BURN_FUSED_INTERFACE);
+    return 1;
+  }
+  printf("%-40s %9s  %8s %8s %8s   fused of the loop; GB/s\n", "chain", "elements", "fused", "single", "loop");
+  for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++) {
+    if (!strstr(chains[c].name, only)) continue;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+      if (only_size == 0) measure(&chains[c], sizes[s], rounds);
+    }
+    if (only_size > 0) measure(&chains[c], only_size, rounds);
+  }
+  burn_device_close(device);
+  return 0;
+}
