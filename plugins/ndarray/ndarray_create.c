@@ -1,9 +1,11 @@
 /* ndarray_create.c - tensors from nothing: full, arange and the random ops, whose numbers random.h defines to the bit.
  *
- * Random ops run over groups of ND_RANDOM_WORDS elements: the words come from the vector loops of ndarray_kernels.inc,
- * and the rest of the formula is written here, in a file compiled without contraction into fused multiply-add. */
+ * Random ops run over groups of ND_RANDOM_WORDS elements: the words, and most of what is made of them, come from the vector
+ * loops of ndarray_random.inc; this file too is compiled without contraction into fused multiply-add. */
 #include "ndarray_half.h"
 #include "ndarray_kernels.h"
+#include "ndarray_moves.h"
+#include "ndarray_random.h"
 
 #include <burn/plugin/random.h>
 
@@ -20,8 +22,10 @@ static NdScalar fill_value(BurnDType dtype, double value) {
 }
 
 typedef struct NdCreate {
-  Ndarray *nd;
+  const NdRandomLoops *loops;
+  const NdMoves *moves;
   BurnDType dtype;
+  bool streams;
   int64_t count;
   void *out;
   NdScalar value;        /* full */
@@ -32,31 +36,50 @@ typedef struct NdCreate {
   uint64_t threshold;    /* bernoulli */
 } NdCreate;
 
-static void BURN_CALL fill(void *context, int64_t begin, int64_t end) {
-  const NdCreate *c = context;
+/* The value in elements begin .. end-1 of `to`. */
+static void fill_elements(const NdCreate *c, void *to, int64_t begin, int64_t end) {
   switch (burn_dtype_bytes(c->dtype)) {
     case 1:
-      memset((uint8_t *)c->out + begin, c->value.u8, (size_t)(end - begin));
+      memset((uint8_t *)to + begin, c->value.u8, (size_t)(end - begin));
       break;
     case 2:
-      for (int64_t i = begin; i < end; i++) ((uint16_t *)c->out)[i] = c->value.bits_16;
+      for (int64_t i = begin; i < end; i++) ((uint16_t *)to)[i] = c->value.bits_16;
       break;
     case 4:
-      for (int64_t i = begin; i < end; i++) ((uint32_t *)c->out)[i] = c->value.bits_32;
+      for (int64_t i = begin; i < end; i++) ((uint32_t *)to)[i] = c->value.bits_32;
       break;
     default:
-      for (int64_t i = begin; i < end; i++) ((uint64_t *)c->out)[i] = c->value.bits_64;
+      for (int64_t i = begin; i < end; i++) ((uint64_t *)to)[i] = c->value.bits_64;
       break;
   }
+}
+
+static void BURN_CALL fill(void *context, int64_t begin, int64_t end) {
+  const NdCreate *c = context;
+  if (!c->streams) {
+    fill_elements(c, c->out, begin, end);
+    return;
+  }
+  enum { AT_ONCE = 512 };
+  _Alignas(64) uint64_t pattern[AT_ONCE];
+  const int64_t bytes = burn_dtype_bytes(c->dtype);
+  fill_elements(c, pattern, 0, AT_ONCE);
+  for (; begin < end; begin += AT_ONCE) {
+    const int64_t n = end - begin < AT_ONCE ? end - begin : AT_ONCE;
+    c->moves->stream((char *)c->out + begin * bytes, pattern, n * bytes);
+  }
+  c->moves->stream_end();
 }
 
 static NdTensor *create_begin(Ndarray *nd, const BurnOpCall *call, NdCreate *c) {
   NdTensor *out = nd_new(nd, &call->output_descs[0]);
   memset(c, 0, sizeof *c);
-  c->nd = nd;
+  c->loops = nd_random(nd);
+  c->moves = nd_moves(nd);
   c->dtype = call->output_descs[0].dtype;
   c->count = out ? burn_desc_count(&call->output_descs[0]) : 0; /* of what does not fit it overflows */
   c->out = out ? nd_data(out) : NULL;
+  c->streams = c->count * (int64_t)burn_dtype_bytes(c->dtype) >= ND_STREAM_BYTES;
   return out;
 }
 
@@ -114,23 +137,30 @@ static BurnStatus arange(Ndarray *nd, const BurnOpCall *call) {
 
 /* -- random -------------------------------------------------------------------------------------------------------- */
 
-/* Elements first .. first + n - 1 from their words; n <= ND_RANDOM_WORDS, first is a multiple of it. */
-typedef void (*NdFromWords)(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words);
+/* n elements of group to `out` from their words; n <= ND_RANDOM_WORDS. */
+typedef void (*NdFromWords)(const NdCreate *c, int64_t n, const uint32_t *words, void *out);
 
 typedef struct NdRandom {
   NdCreate create;
   NdFromWords from_words;
 } NdRandom;
 
+/* Groups begin .. end-1 of ND_RANDOM_WORDS elements. */
 static void BURN_CALL random_groups(void *context, int64_t begin, int64_t end) {
   const NdRandom *random = context;
   const NdCreate *c = &random->create;
-  uint32_t words[ND_RANDOM_WORDS];
+  const int64_t bytes = burn_dtype_bytes(c->dtype);
+  _Alignas(64) uint32_t words[ND_RANDOM_WORDS];
+  _Alignas(64) double made[ND_RANDOM_WORDS];
   for (int64_t group = begin; group < end; group++) {
     const int64_t first = group * ND_RANDOM_WORDS, left = c->count - first;
-    nd_kernels(c->nd)->random_words(c->seed, c->offset + (uint64_t)group * ND_RANDOM_BLOCKS, words);
-    random->from_words(c, first, left < ND_RANDOM_WORDS ? left : ND_RANDOM_WORDS, words);
+    const int64_t n = left < ND_RANDOM_WORDS ? left : ND_RANDOM_WORDS;
+    void *to = (char *)c->out + first * bytes;
+    c->loops->words(c->seed, c->offset + (uint64_t)group * ND_RANDOM_BLOCKS, words);
+    random->from_words(c, n, words, c->streams ? made : to);
+    if (c->streams) c->moves->stream(to, made, n * bytes);
   }
+  if (c->streams) c->moves->stream_end();
 }
 
 static BurnStatus run_random(Ndarray *nd, const BurnOpCall *call, NdRandom *random, NdTensor *out) {
@@ -139,19 +169,13 @@ static BurnStatus run_random(Ndarray *nd, const BurnOpCall *call, NdRandom *rand
   return nd_finish(nd, call, out);
 }
 
-static void uniform_f32(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
-  float *out = (float *)c->out + first;
-  const float low = (float)c->low, high = (float)c->high, width = high - low;
-  for (int64_t i = 0; i < n; i++) {
-    const float scaled = burn_random_unit_f32(words[i]) * width;
-    const float sum = low + scaled;
-    out[i] = sum < high ? sum : low;
-  }
+static void uniform_f32(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  c->loops->uniform_f32(n, words, (float)c->low, (float)c->high, out);
 }
 
 /* The same in f32, between low and high that the dtype has; then rounded. */
-static void uniform_half(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
-  uint16_t *out = (uint16_t *)c->out + first;
+static void uniform_half(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  uint16_t *to = out;
   const bool is_f16 = c->dtype == BURN_DTYPE_F16;
   const uint16_t least = is_f16 ? nd_f16_from_f64(c->low) : nd_bf16_from_f64(c->low);
   const float low = is_f16 ? nd_f16_to_f32(least) : nd_bf16_to_f32(least);
@@ -163,37 +187,31 @@ static void uniform_half(const NdCreate *c, int64_t first, int64_t n, const uint
     const float sum = low + scaled;
     const uint16_t rounded = is_f16 ? nd_f16_from_f32(sum) : nd_bf16_from_f32(sum);
     const float number = is_f16 ? nd_f16_to_f32(rounded) : nd_bf16_to_f32(rounded);
-    out[i] = number < high ? rounded : least;
+    to[i] = number < high ? rounded : least;
   }
 }
 
-static void uniform_f64(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
-  double *out = (double *)c->out + first;
-  const double width = c->high - c->low;
-  for (int64_t i = 0; i < n; i++) {
-    const double scaled = burn_random_unit_f64(words[i]) * width;
-    const double sum = c->low + scaled;
-    out[i] = sum < c->high ? sum : c->low;
-  }
+static void uniform_f64(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  c->loops->uniform_f64(n, words, c->low, c->high, out);
 }
 
-static void uniform_integer(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
+static void uniform_integer(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
   for (int64_t i = 0; i < n; i++) {
     /* range is at most 2^32, so the product fits */
     const uint64_t scaled = c->range >> 32 ? words[i] : (uint64_t)words[i] * c->range >> 32;
     const uint64_t value = c->first + scaled;
     switch (c->dtype) {
       case BURN_DTYPE_I16:
-        ((uint16_t *)c->out)[first + i] = (uint16_t)value;
+        ((uint16_t *)out)[i] = (uint16_t)value;
         break;
       case BURN_DTYPE_I32:
-        ((int32_t *)c->out)[first + i] = (int32_t)(uint32_t)value;
+        ((int32_t *)out)[i] = (int32_t)(uint32_t)value;
         break;
       case BURN_DTYPE_I64:
-        ((int64_t *)c->out)[first + i] = (int64_t)value;
+        ((int64_t *)out)[i] = (int64_t)value;
         break;
       default:
-        ((uint8_t *)c->out)[first + i] = (uint8_t)value;
+        ((uint8_t *)out)[i] = (uint8_t)value;
         break;
     }
   }
@@ -225,35 +243,35 @@ static BurnStatus random_uniform(Ndarray *nd, const BurnOpCall *call) {
   return run_random(nd, call, &random, out);
 }
 
-/* Both numbers of a Box-Muller pair. */
-static void normal_pair(const NdCreate *c, const uint32_t *pair, double *even, double *odd) {
-  const double unit = 1.0 / 4294967296.0;
-  const double radius = sqrt(-2.0 * log(((double)pair[0] + 1.0) * unit));
-  const double angle = 6.28318530717958647692 * (double)pair[1] * unit;
-  *even = c->low + c->high * (radius * cos(angle));
-  *odd = c->low + c->high * (radius * sin(angle));
+static void normal_f32(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  const int64_t even = n / 2 * 2;
+  float *to = out, pair[2];
+  c->loops->normal_f32(even, words, c->low, c->high, to);
+  if (even == n) return;
+  c->loops->normal_f32(2, words + even, c->low, c->high, pair);
+  to[even] = pair[0];
 }
 
-static void normal(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
-  double pair[2];
-  for (int64_t i = 0; i < n; i += 2) {
-    normal_pair(c, words + i, &pair[0], &pair[1]);
-    for (int64_t k = 0; k < 2 && i + k < n; k++) {
-      switch (c->dtype) {
-        case BURN_DTYPE_F32:
-          ((float *)c->out)[first + i + k] = (float)pair[k];
-          break;
-        case BURN_DTYPE_F16:
-          ((uint16_t *)c->out)[first + i + k] = nd_f16_from_f32((float)pair[k]);
-          break;
-        case BURN_DTYPE_BF16:
-          ((uint16_t *)c->out)[first + i + k] = nd_bf16_from_f32((float)pair[k]);
-          break;
-        default:
-          ((double *)c->out)[first + i + k] = pair[k];
-          break;
-      }
-    }
+static void normal_half(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  float made[ND_RANDOM_WORDS];
+  uint16_t *to = out;
+  normal_f32(c, n, words, made);
+  if (c->dtype == BURN_DTYPE_F16) {
+    for (int64_t i = 0; i < n; i++) to[i] = nd_f16_from_f32(made[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) to[i] = nd_bf16_from_f32(made[i]);
+  }
+}
+
+/* Every last bit of the functions shows in f64, so they are those of the platform, as random.h says. */
+static void normal_f64(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  const double unit = 1.0 / 4294967296.0;
+  double *to = out;
+  for (int64_t i = 0; i < n; i++) {
+    const uint32_t *pair = words + i / 2 * 2;
+    const double radius = sqrt(-2.0 * log(((double)pair[0] + 1.0) * unit));
+    const double angle = 6.28318530717958647692 * (double)pair[1] * unit;
+    to[i] = c->low + c->high * (radius * (i % 2 == 0 ? cos(angle) : sin(angle)));
   }
 }
 
@@ -266,40 +284,16 @@ static BurnStatus random_normal(Ndarray *nd, const BurnOpCall *call) {
   random.create.offset = (uint64_t)attrs->offset.value.i64;
   random.create.low = attrs->mean.value.f64;
   random.create.high = attrs->std.value.f64;
-  random.from_words = normal;
+  random.from_words = random.create.dtype == BURN_DTYPE_F32   ? normal_f32
+                      : random.create.dtype == BURN_DTYPE_F64 ? normal_f64
+                                                              : normal_half;
   return run_random(nd, call, &random, out);
 }
 
-static void bernoulli(const NdCreate *c, int64_t first, int64_t n, const uint32_t *words) {
-  for (int64_t i = 0; i < n; i++) {
-    const uint8_t hit = words[i] < c->threshold;
-    switch (c->dtype) {
-      case BURN_DTYPE_F32:
-        ((float *)c->out)[first + i] = (float)hit;
-        break;
-      case BURN_DTYPE_F64:
-        ((double *)c->out)[first + i] = (double)hit;
-        break;
-      case BURN_DTYPE_F16:
-        ((uint16_t *)c->out)[first + i] = hit ? 0x3c00u : 0u;
-        break;
-      case BURN_DTYPE_BF16:
-        ((uint16_t *)c->out)[first + i] = hit ? 0x3f80u : 0u;
-        break;
-      case BURN_DTYPE_I16:
-        ((uint16_t *)c->out)[first + i] = hit;
-        break;
-      case BURN_DTYPE_I32:
-        ((int32_t *)c->out)[first + i] = hit;
-        break;
-      case BURN_DTYPE_I64:
-        ((int64_t *)c->out)[first + i] = hit;
-        break;
-      default:
-        ((uint8_t *)c->out)[first + i] = hit;
-        break;
-    }
-  }
+static void bernoulli(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
+  const NdScalar one = fill_value(c->dtype, 1.0);
+  const uint32_t which = nd_log2_bytes(burn_dtype_bytes(c->dtype));
+  c->loops->bernoulli[which](n, words, c->threshold, one.bits_64, out);
 }
 
 static BurnStatus random_bernoulli(Ndarray *nd, const BurnOpCall *call) {

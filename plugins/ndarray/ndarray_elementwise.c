@@ -5,9 +5,10 @@
  * (in parallel when there are many). Else axes are merged, and the result is made in blocks that stay in the first cache:
  * inputs that do not lie as the loop wants them are gathered there, halves are widened there, and a large result is written from
  * there past the caches. A transposed input is brought there by tiles. Nothing is expanded or converted as a whole. */
+#include "ndarray_half.h"
 #include "ndarray_kernels.h"
 #include "ndarray_moves.h"
-#include "ndarray_half.h"
+#include "ndarray_random.h"
 
 #include <burn/plugin/random.h>
 
@@ -618,8 +619,10 @@ static BurnStatus mask_fill(Ndarray *nd, const BurnOpCall *call) {
 /* -- dropout ------------------------------------------------------------------------------------------------------- */
 
 typedef struct NdDropout {
-  const NdKernels *kernels;
+  const NdRandomLoops *loops;
+  const NdMoves *moves;
   BurnDType dtype;
+  bool streams;
   int64_t count;
   uint64_t seed, offset, threshold;
   double scale; /* 1 / (1 - prob) */
@@ -627,27 +630,38 @@ typedef struct NdDropout {
   void *out;
 } NdDropout;
 
+/* n elements of a group from `first` on, to `to`. */
+static void drop_out(const NdDropout *d, int64_t first, int64_t n, const uint32_t *words, void *to) {
+  if (d->dtype == BURN_DTYPE_F32) {
+    d->loops->dropout_f32(n, words, d->threshold, (const float *)d->x + first, to, (float)d->scale);
+  } else {
+    d->loops->dropout_f64(n, words, d->threshold, (const double *)d->x + first, to, d->scale);
+  }
+}
+
 /* Groups begin .. end-1 of ND_RANDOM_WORDS elements. */
 static void BURN_CALL dropout_groups(void *context, int64_t begin, int64_t end) {
   const NdDropout *d = context;
-  uint32_t words[ND_RANDOM_WORDS];
+  const int64_t bytes = burn_dtype_bytes(d->dtype);
+  _Alignas(64) uint32_t words[ND_RANDOM_WORDS];
+  _Alignas(64) double made[ND_RANDOM_WORDS];
   for (int64_t group = begin; group < end; group++) {
     const int64_t first = group * ND_RANDOM_WORDS, left = d->count - first;
     const int64_t n = left < ND_RANDOM_WORDS ? left : ND_RANDOM_WORDS;
-    d->kernels->random_words(d->seed, d->offset + (uint64_t)group * ND_RANDOM_BLOCKS, words);
-    if (d->dtype == BURN_DTYPE_F32) {
-      d->kernels->dropout_f32(n, words, d->threshold, (const float *)d->x + first, (float *)d->out + first,
-                              (float)d->scale);
-    } else {
-      d->kernels->dropout_f64(n, words, d->threshold, (const double *)d->x + first, (double *)d->out + first, d->scale);
-    }
+    char *to = (char *)d->out + first * bytes;
+    if (d->streams) d->moves->fetch(at(d->x, first * bytes), n * bytes); /* while the words are made */
+    d->loops->words(d->seed, d->offset + (uint64_t)group * ND_RANDOM_BLOCKS, words);
+    drop_out(d, first, n, words, d->streams ? (char *)made : to);
+    if (d->streams) d->moves->stream(to, made, n * bytes);
   }
+  if (d->streams) d->moves->stream_end();
 }
 
 static BurnStatus dropout(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_dropout *attrs = BURN_ATTRS(dropout, call);
   NdDropout d;
-  d.kernels = nd_kernels(nd);
+  d.loops = nd_random(nd);
+  d.moves = nd_moves(nd);
   d.dtype = call->inputs[0]->dtype;
   d.count = burn_desc_count(&call->output_descs[0]);
   d.seed = (uint64_t)attrs->seed.value.i64;
@@ -662,6 +676,7 @@ static BurnStatus dropout(Ndarray *nd, const BurnOpCall *call) {
   }
   d.x = nd_data(x);
   d.out = nd_data(out);
+  d.streams = d.x != d.out && d.count * (int64_t)burn_dtype_bytes(d.dtype) >= ND_STREAM_BYTES;
   nd_parallel_for(nd, (d.count + ND_RANDOM_WORDS - 1) / ND_RANDOM_WORDS, ND_GRAIN_HEAVY / ND_RANDOM_WORDS,
                   dropout_groups, &d);
   nd_release(nd, x);

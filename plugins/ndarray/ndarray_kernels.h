@@ -44,21 +44,12 @@ typedef void (*NdLoop)(const NdRun *run);
 
 #define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
 
-/* Blocks of random words generated at a time. */
-#define ND_RANDOM_BLOCKS 64
-#define ND_RANDOM_WORDS (4 * ND_RANDOM_BLOCKS)
-
 /* The loops for one instruction set. */
 typedef struct NdKernels {
   /* By op and dtype of the first input; NULL where ops.def does not allow the dtype. Unary and scalar loops want steps
    * of 1, binary ones take at most one step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
   NdLoop loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
   NdLoop casts[ND_DTYPE_COUNT][ND_DTYPE_COUNT]; /* from, to; steps of 1 */
-  /* The words of blocks block .. block + ND_RANDOM_BLOCKS - 1. */
-  void (*random_words)(uint64_t seed, uint64_t block, uint32_t *words);
-  /* out = x * (word < threshold) * scale for n <= ND_RANDOM_WORDS elements. */
-  void (*dropout_f32)(int64_t n, const uint32_t *words, uint64_t threshold, const float *x, float *out, float scale);
-  void (*dropout_f64)(int64_t n, const uint32_t *words, uint64_t threshold, const double *x, double *out, double scale);
 } NdKernels;
 
 /* Loops that wider vectors would not make faster, by op and dtype of the first input, compiled once for all instruction
