@@ -2,6 +2,7 @@
  *
  * The first three are copies between two strided regions of the same shape: a region of the result, and an input. */
 #include "ndarray_index.h"
+#include "ndarray_moves.h"
 
 #include <string.h>
 
@@ -13,6 +14,8 @@ typedef struct Copy {
   char *to;
   const char *from;
   int64_t element_bytes;
+  const NdMoves *moves;
+  bool streams; /* there is much to copy: past the caches */
 } Copy;
 
 /* -- strided copies ------------------------------------------------------------------------------------------------ */
@@ -57,7 +60,7 @@ static void copy_run(const Copy *copy, char *to, const char *from, int64_t begin
   to += begin * to_step;
   from += begin * from_step;
   if (to_step == copy->element_bytes && from_step == copy->element_bytes) {
-    memcpy(to, from, (size_t)(n * copy->element_bytes));
+    nd_copy(copy->moves, copy->streams, to, from, n * copy->element_bytes);
     return;
   }
   switch (copy->element_bytes) {
@@ -71,6 +74,7 @@ static void copy_run(const Copy *copy, char *to, const char *from, int64_t begin
 static void BURN_CALL copy_elements(void *context, int64_t begin, int64_t end) {
   const Copy *copy = (const Copy *)context;
   copy_run(copy, copy->to, copy->from, begin, end);
+  if (copy->streams) copy->moves->stream_end();
 }
 
 /* Rows begin .. end-1 in row-major order of the outer axes. */
@@ -95,6 +99,7 @@ static void BURN_CALL copy_rows(void *context, int64_t begin, int64_t end) {
       at[i] = 0;
     }
   }
+  if (copy->streams) copy->moves->stream_end();
 }
 
 static void run_copy(Ndarray *nd, Copy *copy) {
@@ -109,6 +114,8 @@ static void run_copy(Ndarray *nd, Copy *copy) {
   }
   for (uint32_t i = 0; i + 1 < copy->rank; i++) rows *= copy->shape[i];
   const int64_t length = copy->shape[copy->rank - 1];
+  copy->moves = nd_moves(nd);
+  copy->streams = rows * length * copy->element_bytes >= ND_STREAM_BYTES;
   if (rows == 1) {
     nd_parallel_for(nd, length, nd_move_grain(copy->element_bytes), copy_elements, copy);
   } else {
