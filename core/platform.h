@@ -24,9 +24,9 @@ void burn__aligned_free(void *memory);
 bool burn__fence_threads_works(void);
 void burn__fence_threads(void);
 
-/* Sleeps while the word has this value: whoever changes it wakes all that sleep for it afterwards. One word per process. */
+/* Sleeps while the word has this value: whoever changes it wakes the thread that sleeps for it afterwards. One thread per word. */
 void burn__sleep_while_equal(atomic_uint *word, unsigned value);
-void burn__wake_sleepers(atomic_uint *word);
+void burn__wake_sleeper(atomic_uint *word);
 
 /* The text of an errno value, into a buffer of the caller; returns the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes);

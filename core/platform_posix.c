@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 #if defined(__linux__)
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #endif
@@ -61,8 +62,14 @@ bool burn__fence_threads_works(void) { return false; }
 void burn__fence_threads(void) {}
 #endif
 
+#if defined(__linux__)
+void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
+  while (atomic_load(word) == value) (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+void burn__wake_sleeper(atomic_uint *word) { (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
+#else
 static pthread_mutex_t sleep_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* for all words: who wakes for another one sleeps on */
 
 void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
   pthread_mutex_lock(&sleep_mutex);
@@ -70,12 +77,13 @@ void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
   pthread_mutex_unlock(&sleep_mutex);
 }
 
-void burn__wake_sleepers(atomic_uint *word) {
+void burn__wake_sleeper(atomic_uint *word) {
   (void)word;
   pthread_mutex_lock(&sleep_mutex);
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&sleep_mutex);
 }
+#endif
 
 /* GNU's strerror_r returns the text, which need not be in the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {

@@ -35,7 +35,7 @@ void burn__sleep_while_equal(atomic_uint *word, unsigned value) {
   while (atomic_load(word) == value) (void)WaitOnAddress(word, &value, sizeof value, INFINITE);
 }
 
-void burn__wake_sleepers(atomic_uint *word) { WakeByAddressAll(word); }
+void burn__wake_sleeper(atomic_uint *word) { WakeByAddressSingle(word); }
 
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);

@@ -13,6 +13,7 @@
 #include "../../sdk/examples/common/arguments.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,22 @@ static void BURN_CALL nothing(void *context, int64_t begin, int64_t end) {
   (void)context;
   (void)begin;
   (void)end;
+}
+
+/* Everybody waits for all others. */
+static void BURN_CALL meet(void *context, int64_t begin, int64_t end) {
+  atomic_uint *arrived = context;
+  atomic_fetch_add(arrived, (unsigned)(end - begin));
+  while (atomic_load_explicit(arrived, memory_order_relaxed) < burn_threads()) continue;
+}
+
+static BurnStatus run_meeting(Operands *self, size_t count) {
+  (void)self;
+  for (size_t i = 0; i < count; i++) {
+    atomic_uint arrived = 0;
+    burn_host()->parallel_for(burn_threads(), 1, meet, &arrived);
+  }
+  return BURN_OK;
 }
 
 /* One item per thread; the workers stay awake from one loop to the next. */
@@ -294,6 +311,7 @@ static const Case cases[] = {
     {"view op", "swap_dims of the last one", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_view},
     {"view op", "1 clone, reshape, its drop", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_reshape},
     {"parallel_for empty", "1 item per thread, workers awake", NULL, NS_PER_OP, 1, 0, prepare_nothing, run_fork_join},
+    {"parallel_for meeting", "1 item per thread, all wait for all", NULL, NS_PER_OP, 1, 0, prepare_nothing, run_meeting},
     {"memcpy 64 MiB", "1 read, 1 write; 1 thread", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy},
     {"memcpy 64 MiB", "1 read, 1 write; all threads", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy_threads},
     {"add 16M", "2 reads, 1 write", "ndarray", GIGABYTES, BYTES(3), LARGE, prepare_large, run_add_new},
