@@ -19,13 +19,21 @@ typedef struct Walker {
   char path[BURN_MODULE_PATH_BYTES];
 } Walker;
 
+static void path_append(Walker *walker, const char *text) {
+  const size_t bytes = strlen(text), room = sizeof walker->path - 1;
+  if (walker->length < room) {
+    const size_t copied = bytes < room - walker->length ? bytes : room - walker->length;
+    memcpy(walker->path + walker->length, text, copied);
+    walker->path[walker->length + copied] = '\0';
+  }
+  walker->length += bytes;
+}
+
 /* Appends a name to the path; returns the length to go back to. */
 static size_t path_push(Walker *walker, const char *name) {
-  size_t before = walker->length;
-  if (before < sizeof walker->path) {
-    (void)snprintf(walker->path + before, sizeof walker->path - before, "%s%s", before ? "." : "", name);
-  }
-  walker->length += strlen(name) + (before ? 1 : 0);
+  const size_t before = walker->length;
+  if (before) path_append(walker, ".");
+  path_append(walker, name);
   return before;
 }
 

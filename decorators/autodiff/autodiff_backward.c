@@ -125,14 +125,18 @@ static int newest_first(const void *left, const void *right) {
   return (a < b) - (a > b);
 }
 
-/* What was collected is in order already where the graph does not branch. */
+/* What was collected is nearly in order: each node is put in its place among those before it, until that has cost more than
+ * sorting would. */
 static void order(Walk *walk) {
-  int ordered = 1;
+  uint64_t moves = 0;
   for (uint64_t i = 0; i < walk->count; i++) {
-    walk->order[i] = (WalkOrder){walk->entries[i].node->sequence, i};
-    if (i > 0 && walk->order[i].sequence > walk->order[i - 1].sequence) ordered = 0;
+    const WalkOrder next = {walk->entries[i].node->sequence, i};
+    uint64_t at = i;
+    for (; at > 0 && walk->order[at - 1].sequence < next.sequence && moves <= 8 * walk->count; at--, moves++)
+      walk->order[at] = walk->order[at - 1];
+    walk->order[at] = next;
   }
-  if (!ordered) qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
+  if (moves > 8 * walk->count) qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
 }
 
 static AutodiffNode *node_at(const Walk *walk, uint64_t position) { return walk->entries[walk->order[position].entry].node; }
