@@ -4,6 +4,7 @@
  * of work is one piece. Else axes are merged; then either rows are long, and inputs are read where they lie, one piece per row, those
  * that are broadcast along the row from a few copies of their number; or blocks of the inputs are gathered first. Random words are
  * always made block by block. The elements at the end of a piece that do not fill the machine's width are copied to where they do. */
+#include "ndarray_random.h"
 #include "ndarray_fused.h"
 #include "ndarray_half.h"
 #include "ndarray_kernels.h"
@@ -383,12 +384,12 @@ static void repeat(void *to, const void *element, uint32_t bytes, int64_t width)
 
 /* Random words of elements e .. e + n - 1; returns where the first is. `to` has room for 4 more. */
 static char *make_words(const Run *run, const Words *words, int64_t e, int64_t n, uint32_t *to) {
-  const NdKernels *kernels = nd_kernels(run->nd);
+  const NdRandomLoops *loops = nd_random(run->nd);
   const int64_t skew = e % 4;
   uint32_t some[ND_RANDOM_WORDS];
   for (int64_t i = 0; i < n + skew; i += ND_RANDOM_WORDS) {
     const int64_t left = n + skew - i, count = left < ND_RANDOM_WORDS ? left : ND_RANDOM_WORDS;
-    kernels->random_words(words->seed, words->offset + (uint64_t)((e - skew + i) / 4), some);
+    loops->words(words->seed, words->offset + (uint64_t)((e - skew + i) / 4), some);
     memcpy(to + i, some, (size_t)count * sizeof *some);
   }
   return (char *)(to + skew);
