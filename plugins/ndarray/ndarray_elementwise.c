@@ -20,7 +20,7 @@
 #define ND_BLOCK_BYTES 4096  /* of the widest elements of a call, in a block */
 #define ND_LONG_ROW 64       /* rows from this length on go to the loop directly */
 #define ND_TILE_ROWS 16      /* of the result, in a tile of transposed inputs */
-#define ND_TILE_COLUMNS 256
+#define ND_TILE_BYTES 1024 /* of a row of a tile */
 #define ND_TILE_LEAST 8 /* shorter axes make no tiles */
 
 /* How an input gets to the loop. */
@@ -62,7 +62,7 @@ typedef struct NdTyped {
 
 /* Room for the inputs and the result of a block or tile: as they are (a tile, or a period and a block more), then in f32. */
 typedef struct NdBlock {
-  _Alignas(64) char gathered[3][ND_TILE_ROWS * ND_TILE_COLUMNS * 4];
+  _Alignas(64) char gathered[3][ND_TILE_ROWS * ND_TILE_BYTES];
   _Alignas(64) char wide[3][ND_BLOCK_BYTES];
   _Alignas(64) char made[ND_BLOCK_BYTES], out[ND_BLOCK_BYTES];
 } NdBlock;
@@ -326,16 +326,18 @@ static uint32_t transposed_axis(const NdStrided *e, uint32_t k) {
 static bool choose_tiles(NdStrided *e) {
   const uint32_t last = e->rank - 1;
   uint32_t zeros = 0;
+  int64_t widest = 1;
   e->fast = e->rank;
   for (uint32_t k = 0; k < e->input_count; k++) {
     const uint32_t axis = transposed_axis(e, k);
     const int64_t step = e->strides[k][last];
     if (e->fast == e->rank) e->fast = axis;
+    if (e->in_bytes[k] > widest) widest = e->in_bytes[k];
     const bool repeats = step == 0 && ((e->zero_steps >> k) & 1u) && !e->widen[k] && zeros++ == 0;
     e->rows[k] = axis < e->rank && axis == e->fast ? ND_TRANSPOSED_ROWS : step == 1 || repeats ? ND_OWN_ROWS : ND_GATHERED_ROWS;
   }
   if (e->fast == e->rank) return false;
-  e->columns = ND_TILE_COLUMNS < e->block ? ND_TILE_COLUMNS : e->block;
+  e->columns = ND_TILE_BYTES / widest < e->block ? ND_TILE_BYTES / widest : e->block;
   e->across = (e->shape[last] + e->columns - 1) / e->columns;
   e->down = (e->shape[e->fast] + ND_TILE_ROWS - 1) / ND_TILE_ROWS;
   return true;
