@@ -1,0 +1,168 @@
+/* bench.h - what the parts of the suite share: cases, kinds of work, peers, limits, results. See README.md for the reading
+ * order. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <burn/burn.h>
+#include <burn/nn.h>
+#include <burn/train.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { MOST_ARGS = 10, MOST_ROUNDS = 101, MOST_STACKS = 8, MOST_PEERS = 2, MOST_TENSORS = 8, MODEL_BYTES = 4096 };
+
+/* -- cases and kinds ------------------------------------------------------------------------------------------------------- */
+
+/* Sizes; what they mean, the kind says. */
+typedef struct Args {
+  int count;
+  int64_t at[MOST_ARGS];
+} Args;
+#define ARGS(...) {(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}}
+
+/* What a case works on while it is measured. */
+typedef struct Subject {
+  BurnDevice *device;
+  const int64_t *args;
+  BurnTensor *t[MOST_TENSORS];
+  BurnOptimizer *optimizer; /* models only, as are the rest */
+  const struct Network *network;
+  union {
+    char bytes[MODEL_BYTES];
+    double align;
+  } model, valid; /* valid: the copy for inference */
+  double loss;    /* of the last step; NaN for what has none */
+} Subject;
+
+/* A kind of work: the peer knows it by the same name and gives the same arguments the same meaning. */
+typedef struct Kind {
+  const char *name;
+  bool tracked; /* needs a stack with autodiff */
+  BurnStatus (*prepare)(Subject *s);
+  BurnStatus (*run)(Subject *s); /* one repetition, done when it returns */
+} Kind;
+
+/* "op", "overhead" or "model"; a run can be restricted to one. */
+typedef enum Group { GROUP_OP, GROUP_OVERHEAD, GROUP_MODEL } Group;
+extern const char *const group_names[];
+
+/* One line of the suite. Bytes and operations are those that must move, whoever computes. */
+typedef struct Case {
+  Group group;
+  const char *name;
+  const char *kind;
+  Args args;
+  double repeats; /* what one repetition does so often; times are told by one of them */
+  double read_bytes, write_bytes, flops;
+} Case;
+extern const Case bench_cases[];
+extern const size_t bench_case_count;
+
+/* NULL: unknown. */
+const Kind *kind_find(const char *name);
+extern const Kind op_kinds[];
+extern const size_t op_kind_count;
+
+/* Device and tensors of a case. After a failure too the subject must be ended. */
+BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, const char *stack);
+void subject_end(Subject *s);
+
+/* -- models ---------------------------------------------------------------------------------------------------------------- */
+
+/* A network with its data. args[0] is the batch size; the others are the model's own. */
+typedef struct Network {
+  const char *name;
+  const BurnType *(*type)(void);
+  void (*init)(void *model, const int64_t *args, BurnDevice *device);
+  BurnTensor *(*inputs)(const int64_t *args, BurnDevice *device);
+  int64_t (*target_count)(const int64_t *args);
+  int64_t (*classes)(const int64_t *args);
+  BurnTensor *(*forward)(const void *model, BurnTensor *x); /* -> [target_count, classes] */
+} Network;
+extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network;
+
+/* All of them, ended by NULL, and what `bench curves` trains: small sizes and those of the suite. */
+typedef struct NetworkSizes {
+  const Network *model;
+  int64_t small[MOST_ARGS], full[MOST_ARGS];
+} NetworkSizes;
+extern const NetworkSizes bench_networks[];
+extern const Kind network_kinds[];
+extern const size_t network_kind_count;
+
+/* A model with optimizer and one batch; then steps, each of which puts the loss into s->loss. */
+BurnStatus network_prepare(Subject *s, const Network *model);
+BurnStatus network_step(Subject *s);
+BurnStatus network_infer(Subject *s);
+
+/* -- time ------------------------------------------------------------------------------------------------------------------ */
+
+double seconds_now(void);
+
+/* Median and quartiles of the samples, which are sorted. */
+typedef struct Spread {
+  double median, low, high;
+} Spread;
+Spread spread_of(double *samples, size_t count);
+
+/* -- peers ----------------------------------------------------------------------------------------------------------------- */
+
+/* A child process that measures the same kinds; see peer.c for the lines that are exchanged. */
+typedef struct Peer Peer;
+BurnStatus peer_open(Peer **out, const char *python, const char *script, const char *label, bool tuned_malloc);
+void peer_close(Peer *peer); /* takes NULL */
+const char *peer_label(const Peer *peer);
+const char *peer_version(const Peer *peer);
+/* Prepares a case; *known is false if the peer has no such kind. *loss is NaN for what has none. */
+BurnStatus peer_case(Peer *peer, const char *kind, const Args *args, bool *known, double *loss);
+/* Runs for about so many seconds: seconds of one repetition. */
+BurnStatus peer_run(Peer *peer, double seconds, double *sample, double *loss);
+BurnStatus peer_end(Peer *peer);
+
+/* -- the machine's limits -------------------------------------------------------------------------------------------------- */
+
+/* Measures; again at the end of a run, when the better of both counts. */
+BurnStatus limits_measure(void);
+/* Bytes per second of the best way found to move that much in that proportion, all threads. */
+double limits_bandwidth(double read_bytes, double write_bytes);
+double limits_flops(void); /* f32 operations per second, an FMA being two */
+/* The time below which this cannot be done; models cannot move while they compute, so there both times add up. */
+double limits_seconds(const Case *c);
+
+/* -- measuring and telling ------------------------------------------------------------------------------------------------- */
+
+typedef struct Bench {
+  const char *stacks[MOST_STACKS];
+  size_t stack_count;
+  Peer *peers[MOST_PEERS];
+  size_t peer_count;
+  size_t rounds;
+  double seconds; /* of a sample */
+} Bench;
+
+/* One side's figures. */
+typedef struct Side {
+  bool known;
+  double samples[MOST_ROUNDS];
+  Spread time; /* seconds of one op, step or repetition */
+  double first_loss, last_loss;
+} Side;
+
+typedef struct Result {
+  Side own[MOST_STACKS];
+  Side peer[MOST_PEERS];
+} Result;
+
+/* Prepares a kind on every side, then lets them take turns. */
+BurnStatus measure(const Bench *bench, const char *kind, const Args *args, double repeats, Result *result);
+
+/* A text for a number of seconds: "12.3 us". */
+const char *time_text(double seconds, char *buffer, size_t capacity);
+
+/* The other commands: bench_curves.c and bench_growth.c. They return the exit status. */
+int curves_main(int argc, char **argv);
+int growth_main(Bench *bench, const char *svg_path);
+
+#endif

@@ -1,0 +1,639 @@
+"""The peer of the bench suite: the kinds of op_kinds.c and of models/ in PyTorch, under the same names and arguments.
+
+    peer_torch.py THREADS
+
+First line out: "torch VERSION". Then, for every line in, one line out:
+
+    case KIND ARG...   "ready LOSS" after a warm-up (LOSS nan where there is none), "missing" for a kind not known here,
+                       "error TEXT"
+    run SECONDS        "TIME LOSS": seconds of one repetition, over about so many seconds
+    end                "ended"; the case is let go
+
+What counts for us counts here: inputs are made before the clock starts, results are new tensors (as code without `out=`
+makes them), nothing is recorded where nothing is derived, and every step reads its loss.
+"""
+import math
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+CHAIN = 100
+KINDS = {}
+
+
+def kind(function):
+    """A function of the arguments that prepares and returns what one repetition does."""
+    KINDS[function.__name__] = function
+    return function
+
+
+def normal(*shape):
+    return torch.randn(*shape)
+
+
+def leaf(*shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+def backward(forward, *leaves):
+    """Gradients of all leaves, seeded with ones."""
+    with torch.enable_grad():
+        ones = torch.ones_like(forward())
+
+    def run():
+        with torch.enable_grad():
+            torch.autograd.grad(forward(), leaves, ones)
+    return run
+
+
+# -- element by element ------------------------------------------------------------------------------------------------------
+
+def unary(name, op):
+    def prepare(n):
+        x = normal(n)
+        return lambda: op(x)
+    KINDS[name] = prepare
+
+
+unary("exp", torch.exp)
+unary("relu", torch.relu)
+unary("tanh", torch.tanh)
+unary("gelu", F.gelu)
+unary("sum", torch.sum)
+unary("mean", torch.mean)
+unary("max", torch.max)
+unary("sort", lambda x: torch.sort(x).values)
+unary("cast_bf16", lambda x: x.to(torch.bfloat16))
+unary("dropout", lambda x: F.dropout(x, 0.5, True))
+
+
+@kind
+def add(n):
+    a, b = normal(n), normal(n)
+    return lambda: a + b
+
+
+@kind
+def mul(n):
+    a, b = normal(n), normal(n)
+    return lambda: a * b
+
+
+@kind
+def chain(n):
+    a, b, c = normal(n), normal(n), normal(n)
+    return lambda: F.gelu(a * b + c)
+
+
+@kind
+def where(n):
+    a, b, mask = normal(n), normal(n), torch.rand(n) < 0.5
+    return lambda: torch.where(mask, b, a)
+
+
+@kind
+def add_row(m, n):
+    a, row = normal(m, n), normal(1, n)
+    return lambda: a + row
+
+
+# -- along axes --------------------------------------------------------------------------------------------------------------
+
+def along(name, op):
+    def prepare(m, n, axis):
+        x = normal(m, n)
+        return lambda: op(x, axis)
+    KINDS[name] = prepare
+
+
+along("sum_dim", lambda x, axis: torch.sum(x, axis, keepdim=True))
+along("mean_dim", lambda x, axis: torch.mean(x, axis, keepdim=True))
+along("max_dim", lambda x, axis: torch.amax(x, axis, keepdim=True))
+along("argmax", lambda x, axis: torch.argmax(x, axis, keepdim=True))
+along("cumsum", torch.cumsum)
+along("softmax", torch.softmax)
+
+
+@kind
+def topk(n, k):
+    x = normal(n)
+    return lambda: torch.topk(x, k).values
+
+
+@kind
+def softmax_grad(m, n, axis):
+    x = leaf(m, n)
+    return backward(lambda: torch.softmax(x, axis), x)
+
+
+def norm_of(x, gamma, beta, axis):
+    return F.layer_norm(x.t() if axis == 0 else x, gamma.shape, gamma, beta, 1e-5)
+
+
+@kind
+def layer_norm(m, n, axis):
+    size = (m, n)[axis]
+    x, gamma, beta = normal(m, n), normal(size), normal(size)
+    return lambda: norm_of(x, gamma, beta, axis)
+
+
+@kind
+def layer_norm_grad(m, n, axis):
+    size = (m, n)[axis]
+    x, gamma, beta = leaf(m, n), leaf(size), leaf(size)
+    return backward(lambda: norm_of(x, gamma, beta, axis), x, gamma, beta)
+
+
+@kind
+def batch_norm_grad(n, c, h, w):
+    x, gamma, beta = leaf(n, c, h, w), leaf(c), leaf(c)
+    mean, var = torch.zeros(c), torch.ones(c)
+    return backward(lambda: F.batch_norm(x, mean, var, gamma, beta, True, 0.1, 1e-5), x, gamma, beta)
+
+
+# -- products ----------------------------------------------------------------------------------------------------------------
+
+@kind
+def matmul(batch, m, k, n, transposed, bf16):
+    def factor(rows, columns, is_transposed):
+        shape = (columns, rows) if is_transposed else (rows, columns)
+        x = normal(*((batch,) if batch else ()), *shape)
+        if bf16:
+            x = x.to(torch.bfloat16)
+        return x.transpose(-1, -2) if is_transposed else x
+    a, b = factor(m, k, transposed == 1), factor(k, n, transposed == 2)
+    return lambda: a @ b
+
+
+@kind
+def linear(m, k, n):
+    x, weight, bias = normal(m, k), normal(n, k), normal(n)
+    return lambda: F.linear(x, weight, bias)
+
+
+@kind
+def linear_grad(m, k, n):
+    x, weight, bias = leaf(m, k), leaf(n, k), leaf(n)
+    return backward(lambda: F.linear(x, weight, bias), x, weight, bias)
+
+
+@kind
+def attention(n, heads, t, d, causal):
+    q, k, v = (normal(n, heads, t, d) for _ in range(3))
+    return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+
+
+@kind
+def attention_grad(n, heads, t, d, causal):
+    q, k, v = (leaf(n, heads, t, d) for _ in range(3))
+    return backward(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal)), q, k, v)
+
+
+# -- convolution and pooling -------------------------------------------------------------------------------------------------
+
+@kind
+def conv2d(n, channels, h, w, out, size, stride, padding, groups):
+    x, weight, bias = normal(n, channels, h, w), normal(out, channels // groups, size, size), normal(out)
+    return lambda: F.conv2d(x, weight, bias, stride, padding, 1, groups)
+
+
+@kind
+def conv2d_grad(n, channels, h, w, out, size, stride, padding, groups):
+    x, weight, bias = leaf(n, channels, h, w), leaf(out, channels // groups, size, size), leaf(out)
+    return backward(lambda: F.conv2d(x, weight, bias, stride, padding, 1, groups), x, weight, bias)
+
+
+def pool(name, op):
+    def prepare(n, c, h, w, *options):
+        x = normal(n, c, h, w)
+        return lambda: op(x, *options)
+
+    def prepare_grad(n, c, h, w, *options):
+        x = leaf(n, c, h, w)
+        return backward(lambda: op(x, *options), x)
+    KINDS[name] = prepare
+    KINDS[name + "_grad"] = prepare_grad
+
+
+pool("max_pool", F.max_pool2d)
+pool("avg_pool", F.avg_pool2d)
+pool("adaptive_avg_pool", lambda x, h, w: F.adaptive_avg_pool2d(x, (h, w)))
+
+
+# -- by index ----------------------------------------------------------------------------------------------------------------
+
+@kind
+def embedding(vectors, d, batch, sequence):
+    weight, indices = normal(vectors, d), torch.randint(0, vectors, (batch, sequence))
+    return lambda: F.embedding(indices, weight)
+
+
+@kind
+def embedding_grad(vectors, d, batch, sequence):
+    weight, indices = leaf(vectors, d), torch.randint(0, vectors, (batch, sequence))
+    return backward(lambda: F.embedding(indices, weight), weight)
+
+
+def indices_of(m, n, k, axis):
+    shape = (k, n) if axis == 0 else (m, k)
+    return torch.randint(0, (m, n)[axis], shape)
+
+
+@kind
+def gather(m, n, k, axis):
+    x, indices = normal(m, n), indices_of(m, n, k, axis)
+    return lambda: torch.gather(x, axis, indices)
+
+
+@kind
+def scatter_add(m, n, k, axis):
+    x, indices = normal(m, n), indices_of(m, n, k, axis)
+    values = normal(*indices.shape)
+    return lambda: torch.scatter_add(x, axis, indices, values)
+
+
+@kind
+def select(m, n, k):
+    x, indices = normal(m, n), torch.randint(0, m, (k,))
+    return lambda: torch.index_select(x, 0, indices)
+
+
+@kind
+def select_add(m, n, k):
+    x, indices, values = normal(m, n), torch.randint(0, m, (k,)), normal(k, n)
+    return lambda: torch.index_add(x, 0, indices, values)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------------
+
+@kind
+def cat(m, n, axis):
+    a, b = normal(m, n), normal(m, n)
+    return lambda: torch.cat((a, b), axis)
+
+
+@kind
+def slice(m, n, begin, end):  # pylint: disable=redefined-builtin
+    x = normal(m, n)
+    return lambda: x[:, begin:end].reshape(-1)
+
+
+@kind
+def transpose(m, n):
+    x = normal(m, n)
+    return lambda: x.t().reshape(-1)
+
+
+@kind
+def channels_last(n, c, h, w):
+    x = normal(n, c, h, w)
+    return lambda: x.permute(0, 2, 3, 1).reshape(-1)
+
+
+@kind
+def heads(n, t, count, d):
+    x = normal(n, t, count, d)
+    return lambda: x.transpose(1, 2).reshape(-1)
+
+
+# -- random ------------------------------------------------------------------------------------------------------------------
+
+@kind
+def uniform(n):
+    return lambda: torch.rand(n)
+
+
+KINDS["normal"] = lambda n: lambda: torch.randn(n)
+
+
+@kind
+def bernoulli(n):
+    return lambda: torch.empty(n).bernoulli_(0.5)
+
+
+# -- training ----------------------------------------------------------------------------------------------------------------
+
+def adam_of(n, fused):
+    parameter = leaf(n)
+    parameter.grad = normal(n)
+    optimizer = torch.optim.Adam([parameter], lr=1e-4, fused=fused)
+    return optimizer.step
+
+
+@kind
+def adam(n):
+    return adam_of(n, None)
+
+
+@kind
+def adam_fused(n):
+    return adam_of(n, True)
+
+
+@kind
+def cross_entropy(n, classes):
+    logits, targets = normal(n, classes), torch.randint(0, classes, (n,))
+    return lambda: F.cross_entropy(logits, targets)
+
+
+@kind
+def cross_entropy_grad(n, classes):
+    logits, targets = leaf(n, classes), torch.randint(0, classes, (n,))
+    return backward(lambda: F.cross_entropy(logits, targets), logits)
+
+
+# -- overhead ----------------------------------------------------------------------------------------------------------------
+
+@kind
+def tiny_add(n):
+    a, b = normal(n), normal(n)
+
+    def run():
+        for _ in range(CHAIN):
+            a + b  # pylint: disable=pointless-statement
+    return run
+
+
+@kind
+def tiny_add_in_place(n):
+    a, b = normal(n), normal(n)
+
+    def run():
+        for _ in range(CHAIN):
+            a.add_(b)
+    return run
+
+
+@kind
+def tiny_add_untracked(n):
+    """Where gradients are on, but nothing asks for one."""
+    run = tiny_add(n)
+
+    def run_enabled():
+        with torch.enable_grad():
+            run()
+    return run_enabled
+
+
+@kind
+def tiny_add_grad(n):
+    a, b = leaf(n), normal(n)
+
+    def forward():
+        x = a
+        for _ in range(CHAIN):
+            x = x + b
+        return x
+    return backward(forward, a)
+
+
+@kind
+def tiny_linear(m, k, n):
+    x, weight, bias = normal(m, k), normal(n, k), normal(n)
+
+    def run():
+        for _ in range(CHAIN):
+            torch.relu(F.linear(x, weight, bias))
+    return run
+
+
+# -- models: each is the network of the same name in models/ ------------------------------------------------------------------
+
+class Guide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 3)
+        self.conv2 = nn.Conv2d(8, 16, 3)
+        self.pool = nn.AdaptiveAvgPool2d((8, 8))
+        self.dropout = nn.Dropout(0.5)
+        self.linear1 = nn.Linear(16 * 8 * 8, 512)
+        self.linear2 = nn.Linear(512, 10)
+
+    def forward(self, x):
+        x = self.dropout(self.conv1(x))
+        x = torch.relu(self.dropout(self.conv2(x)))
+        x = self.pool(x).flatten(1)
+        x = torch.relu(self.dropout(self.linear1(x)))
+        return self.linear2(x)
+
+
+class Lenet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(400, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(torch.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(torch.relu(self.conv2(x)), 2)
+        x = torch.relu(self.fc1(x.flatten(1)))
+        x = torch.relu(self.fc2(x))
+        return self.fc3(x)
+
+
+class Mlp(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        sizes = [784] + [width] * depth
+        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+        self.last = nn.Linear(sizes[-1], 10)
+
+    def forward(self, x):
+        for layer in self.hidden:
+            x = torch.relu(layer(x))
+        return self.last(x)
+
+
+class Block(nn.Module):
+    def __init__(self, d, head_count):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv, self.proj = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.heads = head_count
+
+    def attend(self, x):
+        n, t, d = x.shape
+        q, k, v = (part.view(n, t, self.heads, d // self.heads).transpose(1, 2) for part in self.qkv(x).split(d, 2))
+        x = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(x.transpose(1, 2).reshape(n, t, d))
+
+    def forward(self, x):
+        x = x + self.attend(self.norm1(x))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, d, layers, head_count, length, vocabulary):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, d)
+        nn.init.normal_(self.tokens.weight, 0, 0.02)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, length, d))
+        self.blocks = nn.ModuleList(Block(d, head_count) for _ in range(layers))
+        self.norm = nn.LayerNorm(d)
+        self.head = nn.Linear(d, vocabulary, bias=False)
+
+    def forward(self, x):
+        x = self.tokens(x) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)).flatten(0, 1)
+
+
+class Lstm(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.lstm = nn.LSTM(hidden, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+class ResBlock(nn.Module):
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(out)
+        self.shortcut = nn.Sequential()
+        if channels != out or stride != 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        skip = self.shortcut(x)
+        x = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.norm2(self.conv2(x)) + skip)
+
+
+class Resnet(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 3, 1, 1, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        blocks, channels = [], width
+        for i in range(8):
+            out = width << (i // 2)
+            blocks.append(ResBlock(channels, out, 2 if i > 0 and i % 2 == 0 else 1))
+            channels = out
+        self.blocks = nn.Sequential(*blocks)
+        self.head = nn.Linear(8 * width, 10)
+
+    def forward(self, x):
+        x = self.blocks(torch.relu(self.norm(self.stem(x))))
+        return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def images(channels, size):
+    return lambda batch, *_: (normal(batch, channels, size, size), torch.randint(0, 10, (batch,)))
+
+
+def model(name, make, data):
+    """Two kinds: training steps that return their loss, and inference."""
+    def training(batch, *sizes):
+        with torch.enable_grad():
+            network = make(*sizes).train()
+        inputs, targets = data(batch, *sizes)
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
+
+        def step():
+            with torch.enable_grad():
+                loss = F.cross_entropy(network(inputs), targets)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+            return loss.item()
+        return step
+
+    def inference(batch, *sizes):
+        network = make(*sizes).eval()
+        inputs, _ = data(batch, *sizes)
+
+        def run():
+            with torch.inference_mode():
+                network(inputs)
+        return run
+    KINDS[name] = training
+    KINDS[name + "_infer"] = inference
+
+
+def tokens(batch, d, layers, head_count, length, vocabulary):
+    del d, layers, head_count
+    return torch.randint(0, vocabulary, (batch, length)), torch.randint(0, vocabulary, (batch * length,))
+
+
+model("guide", Guide, images(1, 28))
+model("lenet", Lenet, images(1, 28))
+model("mlp", Mlp, lambda batch, *_: (normal(batch, 784), torch.randint(0, 10, (batch,))))
+model("gpt", Gpt, tokens)
+model("lstm", lambda hidden, _: Lstm(hidden), lambda batch, hidden, length: (normal(batch, length, hidden), torch.randint(0, 10, (batch,))))
+model("resnet", Resnet, images(3, 32))
+
+
+# -- the conversation --------------------------------------------------------------------------------------------------------
+
+class Case:
+    """What is measured at the moment."""
+
+    def __init__(self, run):
+        self.run = run
+        self.loss = math.nan
+        self.seconds = 0.0
+
+    def repeat(self, count):
+        """Seconds of one repetition; `run` returns a loss or anything else."""
+        result = None
+        begin = time.perf_counter()
+        for _ in range(count):
+            result = self.run()
+        self.seconds = (time.perf_counter() - begin) / count
+        if isinstance(result, float):
+            self.loss = result
+        return self.seconds
+
+    def warm_up(self):
+        """The loss of the first repetition; then until 30 ms have gone."""
+        self.repeat(1)
+        first, total, count = self.loss, 0.0, 1
+        while total < 0.03:
+            total += self.repeat(count) * count
+            count *= 2
+        return first
+
+
+def answer(words, case):
+    """The reply to a line, and the case that is prepared after it."""
+    if words[0] == "case":
+        if words[1] not in KINDS:
+            return "missing", None
+        case = Case(KINDS[words[1]](*(int(word) for word in words[2:])))
+        return f"ready {case.warm_up():.9g}", case
+    if words[0] == "run":
+        count = max(1, round(float(words[1]) / case.seconds))
+        return f"{case.repeat(count):.9g} {case.loss:.9g}", case
+    return "ended", None
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[1]))
+    torch.manual_seed(1)
+    torch.set_grad_enabled(False)
+    print("torch", torch.__version__, flush=True)
+    case = None
+    for line in sys.stdin:
+        try:
+            reply, case = answer(line.split(), case)
+        except (RuntimeError, ValueError, TypeError) as problem:
+            reply = "error " + " ".join(str(problem).split())
+        print(reply, flush=True)
+
+
+if __name__ == "__main__":
+    main()
