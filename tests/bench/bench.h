@@ -85,7 +85,7 @@ extern const Network guide_network, lenet_network, mlp_network, gpt_network, lst
 
 /* All of them, ended by NULL, and what `bench curves` trains: small sizes and those of the suite. */
 typedef struct NetworkSizes {
-  const Network *model;
+  const Network *network;
   int64_t small[MOST_ARGS], full[MOST_ARGS];
 } NetworkSizes;
 extern const NetworkSizes bench_networks[];
@@ -121,15 +121,19 @@ BurnStatus peer_case(Peer *peer, const char *kind, const Args *args, bool *known
 BurnStatus peer_run(Peer *peer, double seconds, double *sample, double *loss);
 BurnStatus peer_end(Peer *peer);
 
+/* The process of a peer, for what it uses. */
+long peer_process(const Peer *peer);
+
 /* -- the machine's limits -------------------------------------------------------------------------------------------------- */
 
-/* Measures; again at the end of a run, when the better of both counts. */
-BurnStatus limits_measure(void);
-/* Bytes per second of the best way found to move that much in that proportion, all threads. */
-double limits_bandwidth(double read_bytes, double write_bytes);
-double limits_flops(void); /* f32 operations per second, an FMA being two */
-/* The time below which this cannot be done; models cannot move while they compute, so there both times add up. */
-double limits_seconds(const Case *c);
+BurnStatus limits_open(void);
+void limits_close(void);
+/* The time in which that can be moved, in the proportion of reads and writes, or computed (an FMA being two), at best; 0 for
+ * nothing. One sample of some milliseconds. */
+double limits_move_seconds(double read_bytes, double write_bytes);
+double limits_compute_seconds(double flops);
+/* The time below which a case cannot be done; models do not move what they move while they compute, so there both add up. */
+double limits_case_seconds(const Case *c);
 
 /* -- measuring and telling ------------------------------------------------------------------------------------------------- */
 
@@ -153,16 +157,30 @@ typedef struct Side {
 typedef struct Result {
   Side own[MOST_STACKS];
   Side peer[MOST_PEERS];
+  double limit[MOST_ROUNDS];
+  Spread limit_time; /* seconds; 0 where there is no limit */
 } Result;
 
-/* Prepares a kind on every side, then lets them take turns. */
-BurnStatus measure(const Bench *bench, const char *kind, const Args *args, double repeats, Result *result);
+/* Prepares a case on every side, then lets them take turns. */
+BurnStatus measure(const Bench *bench, const Case *c, Result *result);
 
 /* A text for a number of seconds: "12.3 us". */
 const char *time_text(double seconds, char *buffer, size_t capacity);
 
-/* The other commands: bench_curves.c and bench_growth.c. They return the exit status. */
+/* Splits "ndarray:isa=avx2,gemm=builtin,fusion<ndarray>" in place: a comma that an option (key=value) follows stays. False after
+ * a message if there are too many. */
+bool stacks_split(char *text, Bench *bench);
+
+/* CPU time that was used in a stretch of time, and by whom; see bench_load.c. */
+typedef struct Load {
+  double wall, busy, ours; /* seconds */
+} Load;
+void load_begin(Load *load, const Bench *bench);
+/* Says so on stderr if others used a part of the machine: then no figure is good. */
+void load_end(const Load *begin, const Bench *bench);
+
+/* The other commands. curves_main returns the exit status; growth_run draws into a file, `about` below. */
 int curves_main(int argc, char **argv);
-int growth_main(Bench *bench, const char *svg_path);
+BurnStatus growth_run(const Bench *bench, const char *path, const char *about);
 
 #endif

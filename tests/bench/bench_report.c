@@ -23,10 +23,11 @@ static const char *percent_text(double share, char *buffer, size_t capacity) {
 }
 
 /* The share of what the machine can do; NaN where there is no limit. */
-static double limit_share(const Case *c, double seconds) {
-  const double limit = limits_seconds(c);
-  return limit > 0 ? limit / seconds : (double)NAN;
+static double limit_share(const Result *result, const Side *own) {
+  return result->limit_time.median > 0 ? result->limit_time.median / own->time.median : (double)NAN;
 }
+
+static bool is_tuned(const Peer *peer) { return strstr(peer_label(peer), "tuned") != NULL; }
 
 /* -- JSON ------------------------------------------------------------------------------------------------------------------ */
 
@@ -53,9 +54,17 @@ static void json_side(const char *name, const Side *side) {
   putchar('}');
 }
 
-static void json_machine(const Bench *bench) {
-  printf("{\"machine\":{\"threads\":%u,\"copy_GBps\":%.4g,\"read_GBps\":%.4g,\"fma_GFps\":%.5g", burn_threads(),
-         1e-9 * limits_bandwidth(128e6, 128e6), 1e-9 * limits_bandwidth(256e6, 0), 1e-9 * limits_flops());
+static void json_machine(const Report *report, const Bench *bench) {
+  const Machine *m = &report->machine;
+  printf("{\"machine\":{\"about\":");
+  json_text(report->about ? report->about : "");
+  printf(",\"threads\":%u", burn_threads());
+  json_number("copy_GBps", m->copy);
+  json_number("read_GBps", m->read);
+  json_number("add_GBps", m->add);
+  json_number("fill_GBps", m->fill);
+  json_number("cache_copy_GBps", m->cache_copy);
+  json_number("fma_GFps", m->fma);
   for (size_t i = 0; i < bench->peer_count; i++) {
     printf(",\"%s\":", i == 0 ? "peer" : "peer_2");
     json_text(peer_version(bench->peers[i]));
@@ -74,22 +83,26 @@ static void json_case(const Bench *bench, const Case *c, const Result *result) {
     for (size_t k = 0; k < bench->peer_count; k++) {
       const Side *peer = &result->peer[k];
       if (!peer->known) continue;
-      json_side(peer_label(bench->peers[k])[5] ? "torch_tuned" : "torch", peer);
-      json_number(k == 0 ? "ratio" : "ratio_2", own->time.median / peer->time.median);
+      json_side(is_tuned(bench->peers[k]) ? "torch_tuned" : "torch", peer);
+      json_number(is_tuned(bench->peers[k]) ? "ratio_tuned" : "ratio", own->time.median / peer->time.median);
     }
-    json_number("limit_seconds", limits_seconds(c) > 0 ? limits_seconds(c) : (double)NAN);
-    json_number("of_limit", limit_share(c, own->time.median));
+    json_number("limit_seconds", result->limit_time.median > 0 ? result->limit_time.median : (double)NAN);
+    json_number("of_limit", limit_share(result, own));
     printf("}\n");
   }
 }
 
 /* -- the table ------------------------------------------------------------------------------------------------------------- */
 
-static void table_machine(const Bench *bench) {
-  printf("%u threads; copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f in memory; copy %.0f GB/s in 1 MB; FMA f32 %.0f GF/s\n",
-         burn_threads(), 1e-9 * limits_bandwidth(200e6, 200e6), 1e-9 * limits_bandwidth(400e6, 0),
-         1e-9 * limits_bandwidth(266e6, 133e6), 1e-9 * limits_bandwidth(0, 400e6), 1e-9 * limits_bandwidth(5e5, 5e5),
-         1e-9 * limits_flops());
+static const char *machine_text(const Machine *m, char *buffer, size_t capacity) {
+  snprintf(buffer, capacity, "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s",
+           burn_threads(), m->copy, m->read, m->add, m->fill, m->cache_copy, m->fma);
+  return buffer;
+}
+
+static void table_machine(const Report *report, const Bench *bench) {
+  char text[256];
+  printf("%s\n", machine_text(&report->machine, text, sizeof text));
   for (size_t i = 0; i < bench->peer_count; i++) {
     printf("%s: %s\n", peer_label(bench->peers[i]), peer_version(bench->peers[i]));
   }
@@ -129,35 +142,93 @@ static void table_row(const Bench *bench, const Case *c, const Result *result, s
     printf(" %12s %6s %6.2f", time_text(peer->time.median, text, sizeof text), spread_text(&peer->time, spread, sizeof spread),
            own->time.median / peer->time.median);
   }
-  printf(" %6s", percent_text(limit_share(c, own->time.median), share, sizeof share));
+  printf(" %6s", percent_text(limit_share(result, own), share, sizeof share));
   table_losses(own, bench->peer_count > 0 ? &result->peer[0] : NULL);
   printf("\n");
-  fflush(stdout);
+}
+
+/* -- results.csv ----------------------------------------------------------------------------------------------------------- */
+
+static BurnStatus csv_case(Report *report, const Bench *bench, const Case *c, const Result *result, size_t i) {
+  const Side *own = &result->own[i];
+  CsvRow row = {.index = (size_t)(c - bench_cases),
+                .ours = own->time.median,
+                .torch = (double)NAN,
+                .tuned = (double)NAN,
+                .limit = limit_share(result, own)};
+  snprintf(row.stack, sizeof row.stack, "%s", bench->stacks[i]);
+  for (size_t k = 0; k < bench->peer_count; k++) {
+    if (!result->peer[k].known) continue;
+    *(is_tuned(bench->peers[k]) ? &row.tuned : &row.torch) = result->peer[k].time.median;
+  }
+  return csv_put(&report->csv, &row);
+}
+
+static void csv_about(Report *report, const Bench *bench) {
+  char text[256];
+  CsvFile *csv = &report->csv;
+  snprintf(csv->about[0], sizeof csv->about[0], "%s", report->about ? report->about : "unknown machine");
+  snprintf(csv->about[1], sizeof csv->about[1], "%s", machine_text(&report->machine, text, sizeof text));
+  if (bench->peer_count == 0) return; /* what was said of the peer stays, as do its figures */
+  snprintf(csv->about[2], sizeof csv->about[2], "%s", peer_version(bench->peers[0]));
 }
 
 /* -- all ------------------------------------------------------------------------------------------------------------------- */
 
-void report_begin(Report *report, const Bench *bench) {
+/* The best of some samples. */
+static double rate(double (*seconds)(double read_bytes, double write_bytes), double read_bytes, double write_bytes) {
+  double best = INFINITY;
+  for (int i = 0; i < 5; i++) best = fmin(best, seconds(read_bytes, write_bytes));
+  return 1e-9 * (read_bytes + write_bytes) / best;
+}
+
+static double compute_seconds(double flops, double nothing) {
+  (void)nothing;
+  return limits_compute_seconds(flops);
+}
+
+static Machine machine_measure(void) {
+  return (Machine){.copy = rate(limits_move_seconds, 200e6, 200e6),
+                   .read = rate(limits_move_seconds, 400e6, 0),
+                   .add = rate(limits_move_seconds, 266e6, 133e6),
+                   .fill = rate(limits_move_seconds, 0, 400e6),
+                   .cache_copy = rate(limits_move_seconds, 5e5, 5e5),
+                   .fma = rate(compute_seconds, 1e9, 0)};
+}
+
+BurnStatus report_begin(Report *report, const Bench *bench) {
+  const BurnStatus status = report->csv_path ? csv_load(&report->csv, report->csv_path) : BURN_OK;
+  if (status != BURN_OK) return status;
   report->group = -1;
+  report->machine = machine_measure();
+  if (report->csv_path) csv_about(report, bench);
   if (report->json) {
-    json_machine(bench);
+    json_machine(report, bench);
   } else {
-    table_machine(bench);
+    table_machine(report, bench);
   }
+  fflush(stdout);
+  return BURN_OK;
 }
 
 BurnStatus report_case(Report *report, const Bench *bench, const Case *c, const Result *result) {
   if (report->json) {
     json_case(bench, c, result);
-    return BURN_OK;
+  } else {
+    if (report->group != (int)c->group) table_head(bench, group_names[c->group]);
+    for (size_t i = 0; i < bench->stack_count; i++) table_row(bench, c, result, i);
   }
-  if (report->group != (int)c->group) table_head(bench, group_names[c->group]);
   report->group = (int)c->group;
-  for (size_t i = 0; i < bench->stack_count; i++) table_row(bench, c, result, i);
-  return BURN_OK;
+  fflush(stdout);
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < bench->stack_count && report->csv_path && status == BURN_OK; i++) {
+    status = csv_case(report, bench, c, result, i);
+  }
+  return status;
 }
 
 BurnStatus report_end(Report *report) {
-  (void)report;
-  return BURN_OK;
+  const BurnStatus status = report->csv_path ? csv_save(&report->csv, report->csv_path) : BURN_OK;
+  csv_release(&report->csv);
+  return status;
 }

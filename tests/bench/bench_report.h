@@ -1,21 +1,27 @@
-/* bench_report.h - what is told about a run: a table, JSON, rows of results.csv. */
+/* bench_report.h - what is told about a run: a table, JSON, lines of results.csv. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
-#include "bench.h"
+#include "bench_csv.h"
 
-typedef struct CsvRow CsvRow;
+/* The machine at its best, in GB/s and GF/s; memory: of 400 MB, cache: of 1 MB. */
+typedef struct Machine {
+  double copy, read, add, fill, cache_copy, fma;
+} Machine;
 
 typedef struct Report {
   bool json;
+  const char *about;    /* when and where, for the file and for JSON; may be NULL */
   const char *csv_path; /* NULL: none */
-  int group;            /* of the line before; -1 at first */
-  CsvRow *rows;
-  size_t row_count, row_capacity;
+  Machine machine;
+  int group; /* of the line before; -1 at first */
+  CsvFile csv;
 } Report;
 
-void report_begin(Report *report, const Bench *bench);
+/* Opens the file if there is one, measures the machine and tells about it. */
+BurnStatus report_begin(Report *report, const Bench *bench);
 BurnStatus report_case(Report *report, const Bench *bench, const Case *c, const Result *result);
+/* Writes the file: what was measured so far, also after a failure. */
 BurnStatus report_end(Report *report);
 
 #endif

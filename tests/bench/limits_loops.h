@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Moves over `bytes` of each buffer, a multiple of 1024, all aligned to 64. `streaming` stores pass the caches by where the
+/* Moves over `bytes` of each buffer, a multiple of 1024, all aligned to 64. `four`: from four places at
+ * once. `streaming` stores pass the caches by where the
  * instruction set can do that. `fma` returns a number so that its work is not left out. */
 typedef struct LimitLoops {
   size_t fma_flops; /* of one round */
-  float (*read)(const float *a, size_t bytes);
+  float (*read)(const float *a, size_t bytes, bool four);
   void (*copy)(float *c, const float *a, size_t bytes, bool streaming);
   void (*add)(float *c, const float *a, const float *b, size_t bytes, bool streaming);
   void (*fill)(float *c, size_t bytes, bool streaming);

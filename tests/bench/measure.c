@@ -99,26 +99,44 @@ static BurnStatus own_run(Own *own, double seconds, double *sample, double *loss
   return status;
 }
 
+/* After a comma: is it "key=value", which belongs to the stack before? */
+static bool is_option(const char *text) { return text[strcspn(text, ",=+<>:")] == '='; }
+
+bool stacks_split(char *text, Bench *bench) {
+  bench->stacks[bench->stack_count++] = text;
+  for (char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
+    if (is_option(at + 1)) continue;
+    if (bench->stack_count == MOST_STACKS) {
+      fprintf(stderr, "bench: --stack: at most %d stacks\n", MOST_STACKS);
+      return false;
+    }
+    *at = '\0';
+    bench->stacks[bench->stack_count++] = at + 1;
+  }
+  return true;
+}
+
 /* -- all sides ------------------------------------------------------------------------------------------------------------- */
 
-static BurnStatus begin(const Bench *bench, Own *own, const char *kind, const Args *args, Result *result) {
+static BurnStatus begin(const Bench *bench, Own *own, const Case *c, Result *result) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < bench->stack_count && status == BURN_OK; i++) {
-    own[i].kind = kind_find(kind);
-    status = subject_begin(&own[i].subject, own[i].kind, args->at, bench->stacks[i]);
+    own[i].kind = kind_find(c->kind);
+    status = subject_begin(&own[i].subject, own[i].kind, c->args.at, bench->stacks[i]);
     if (status == BURN_OK) status = warm_up(&own[i], &result->own[i].first_loss);
     result->own[i].known = true;
   }
   for (size_t i = 0; i < bench->peer_count && status == BURN_OK; i++) {
-    status = peer_case(bench->peers[i], kind, args, &result->peer[i].known, &result->peer[i].first_loss);
+    status = peer_case(bench->peers[i], c->kind, &c->args, &result->peer[i].known, &result->peer[i].first_loss);
   }
   return status;
 }
 
-static BurnStatus one_round(const Bench *bench, Own *own, Result *result, size_t round) {
+static BurnStatus one_round(const Bench *bench, Own *own, const Case *c, Result *result, size_t round) {
   BurnStatus status = BURN_OK;
+  result->limit[round] = limits_case_seconds(c);
   for (size_t i = 0; i < bench->stack_count && status == BURN_OK; i++) {
-    if (bench->stack_count > 1 || bench->peer_count > 0) rest();
+    rest();
     Side *side = &result->own[i];
     status = own_run(&own[i], bench->seconds, &side->samples[round], &side->last_loss);
   }
@@ -137,19 +155,20 @@ static void summarize(Side *side, size_t rounds, double repeats) {
   side->time = spread_of(side->samples, rounds);
 }
 
-BurnStatus measure(const Bench *bench, const char *kind, const Args *args, double repeats, Result *result) {
+BurnStatus measure(const Bench *bench, const Case *c, Result *result) {
   static Own own[MOST_STACKS];
   memset(own, 0, sizeof own);
   memset(result, 0, sizeof *result);
-  BurnStatus status = begin(bench, own, kind, args, result);
-  for (size_t r = 0; r < bench->rounds && status == BURN_OK; r++) status = one_round(bench, own, result, r);
+  BurnStatus status = begin(bench, own, c, result);
+  for (size_t r = 0; r < bench->rounds && status == BURN_OK; r++) status = one_round(bench, own, c, result, r);
   for (size_t i = 0; i < bench->stack_count; i++) {
     if (own[i].kind) subject_end(&own[i].subject);
-    summarize(&result->own[i], bench->rounds, repeats);
+    summarize(&result->own[i], bench->rounds, c->repeats);
   }
   for (size_t i = 0; i < bench->peer_count; i++) {
     if (status == BURN_OK && result->peer[i].known) status = peer_end(bench->peers[i]);
-    summarize(&result->peer[i], bench->rounds, repeats);
+    summarize(&result->peer[i], bench->rounds, c->repeats);
   }
+  result->limit_time = spread_of(result->limit, bench->rounds);
   return status;
 }

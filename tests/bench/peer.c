@@ -91,6 +91,7 @@ void peer_close(Peer *peer) {
   free(peer);
 }
 
+long peer_process(const Peer *peer) { return (long)peer->process; }
 const char *peer_label(const Peer *peer) { return peer->label; }
 const char *peer_version(const Peer *peer) { return peer->version; }
 

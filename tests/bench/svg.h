@@ -1,0 +1,30 @@
+/* svg.h - charts with logarithmic axes, several in one drawing. */
+#ifndef BENCH_SVG_H
+#define BENCH_SVG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { MOST_POINTS = 64, MOST_LINES = 24 };
+
+/* Points with x > 0 and y > 0, from left to right. Dashed lines have the colour of the line before. */
+typedef struct ChartLine {
+  char name[32];
+  bool dashed;
+  size_t count;
+  double x[MOST_POINTS], y[MOST_POINTS];
+} ChartLine;
+
+typedef struct Chart {
+  const char *title, *x_label, *y_label;
+  size_t count;
+  ChartLine lines[MOST_LINES];
+} Chart;
+
+void chart_add(ChartLine *line, double x, double y); /* more than MOST_POINTS are left out */
+
+/* Writes all charts, two to a row. `about` stands below. */
+void svg_write(FILE *file, const Chart *charts, size_t count, const char *about);
+
+#endif
