@@ -1,34 +1,52 @@
 #!/bin/sh
-# run.sh BUILD_DIR [op|epoch] [options]: what ./dev bench runs. Without op or epoch both run, and the options may be --json
-# and --full only; else they go to build/tests/op_bench or build/tests/epoch_bench (see their --help).
+# run.sh BUILD_DIR [suite|op|epoch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [op|epoch] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|growth|curves|report] [options]}
 shift
-here=$(dirname "$0")
-which=both
-case "${1:-}" in
-  op | epoch) which=$1; shift ;;
-esac
+here=$(cd "$(dirname "$0")" && pwd)
+bench="$build/tests/burn_bench"
+results="$here/results.csv"
+guide="$here/../../sdk/guide"
 
-json=""
-full=""
-for argument in "$@"; do
-  case "$argument" in
-    --json) json=--json ;;
-    --full) full=--full ;;
-    *) [ "$which" != both ] || { echo "bench: '$argument': say op or epoch first" >&2; exit 2; } ;;
-  esac
-done
+usage() {
+  cat <<'TEXT'
+usage: ./dev bench [suite] [options]     every case beside PyTorch and beside the machine's limit (--help, --list)
+       ./dev bench op [options]          cost of a call through each stack
+       ./dev bench epoch [options]       an epoch of the guide's CNN, loader included, beside PyTorch
+       ./dev bench growth --svg FILE     time against size, batch and depth, drawn
+       ./dev bench curves [options]      are loss curves the same on two stacks?
+       ./dev bench report [suite|growth] [options]
+                                         suite and growth (or one) into tests/bench/results.csv and sdk/guide/performance.md
+       ./dev bench --setup-peer          a python with PyTorch for the comparison, in build/bench-venv
+PyTorch comes from $BURN_BENCH_PYTHON, build/bench-venv, /usr/bin/python3 or python3: the first that has it.
+TEXT
+}
 
-# A python that can import torch; empty if there is none.
+die() { printf '%s\n' "bench: $*" >&2; exit 1; }
+
+# Sets $python to one that can import torch; empty if there is none.
 find_python() {
-  for python in "${BURN_BENCH_PYTHON:-}" /usr/bin/python3 python3; do
-    [ -n "$python" ] || continue
-    if "$python" -c 'import torch, numpy' >/dev/null 2>&1; then
-      echo "$python"
-      return
-    fi
+  if [ -n "${BURN_BENCH_PYTHON:-}" ]; then
+    "$BURN_BENCH_PYTHON" -c 'import torch' >/dev/null 2>&1 || die "BURN_BENCH_PYTHON: '$BURN_BENCH_PYTHON' cannot import torch"
+    python=$BURN_BENCH_PYTHON
+    return
+  fi
+  for python in "$build/bench-venv/bin/python" /usr/bin/python3 python3; do
+    if "$python" -c 'import torch' >/dev/null 2>&1; then return; fi
   done
+  python=""
+}
+
+setup_peer() {
+  venv="$build/bench-venv"
+  mkdir -p "$build"
+  python3 -m venv "$venv" || die "python3 cannot make a virtual environment (Debian: python3-venv)"
+  if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check torch numpy; then
+    rm -rf "$venv"
+    die "pip could not install torch: without a network, point BURN_BENCH_PYTHON to a python that has it"
+  fi
+  "$venv/bin/python" -c 'import torch; print("bench: torch", torch.__version__, "is ready")'
 }
 
 find_data() {
@@ -40,28 +58,97 @@ find_data() {
   done
 }
 
-say() { [ -n "$json" ] || printf '%s\n' "$*"; }
+about_machine() {
+  cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
+  commit=$(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown)
+  printf '%s' "$(date +%Y-%m-%d), commit $commit, ${cpu:-unknown CPU}, $(nproc 2>/dev/null || echo '?') CPUs"
+}
 
-cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
-commit=$(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown)
-load=$(cut -d ' ' -f 1 /proc/loadavg 2>/dev/null || echo 0)
-say "$(date +%Y-%m-%d), commit $commit, ${cpu:-unknown CPU}, $(nproc 2>/dev/null || echo '?') CPUs, load $load"
-case "$load" in
-  0.*) ;;
-  *) echo "bench: the load of this machine is $load; figures are only good on a quiet one" >&2 ;;
-esac
+# The value of option $1 among the other arguments; empty if it is not there.
+option_value() {
+  wanted=$1
+  shift
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      "$wanted") printf '%s' "${2:-}"; return ;;
+      "$wanted"=*) printf '%s' "${1#*=}"; return ;;
+    esac
+    shift
+  done
+}
 
-if [ "$which" != epoch ]; then
-  say ""
-  if [ "$which" = op ]; then "$build/tests/op_bench" "$@"; else "$build/tests/op_bench" $json; fi
-fi
-if [ "$which" != op ]; then
-  say ""
-  python=$(find_python)
+# has_flag FLAG ARGUMENTS...
+has_flag() {
+  wanted=$1
+  shift
+  for argument in "$@"; do [ "$argument" != "$wanted" ] || return 0; done
+  return 1
+}
+
+# run_bench COMMAND OPTIONS...: with the peer, if there is one and it is wanted.
+run_bench() {
+  command=$1
+  shift
+  peer=$(option_value --peer "$@")
+  about=$(about_machine)
+  if has_flag --help "$@" || has_flag --list "$@" || [ "$peer" = none ]; then
+    "$bench" "$command" "$@" --about "$about"
+    return
+  fi
+  find_python
+  if [ -n "$python" ]; then
+    [ -n "$peer" ] || set -- --peer torch "$@"
+    set -- --python "$python" --script "$here/peer_torch.py" "$@"
+  elif [ -n "$peer" ]; then
+    die "no python with torch: ./dev bench --setup-peer makes one, or set BURN_BENCH_PYTHON"
+  else
+    printf '%s\n' "bench: no python with torch, so only ours is measured; ./dev bench --setup-peer makes one" >&2
+  fi
+  has_flag --json "$@" || printf '%s\n' "$about"
+  "$bench" "$command" "$@" --about "$about"
+}
+
+# Puts the tables of results.csv between the marks of the guide page.
+write_tables() {
+  page="$guide/performance.md"
+  grep -q '^<!-- results -->$' "$page" && grep -q '^<!-- end of results -->$' "$page" || die "$page has lost its marks"
+  "$bench" tables "$results" >"$build/bench-tables.md"
+  awk -v tables="$build/bench-tables.md" '
+    /^<!-- end of results -->$/ { hidden = 0 }
+    !hidden { print }
+    /^<!-- results -->$/ { hidden = 1; print ""; while ((getline line < tables) > 0) print line; print "" }' \
+    "$page" >"$build/bench-page.md"
+  cp "$build/bench-page.md" "$page"
+}
+
+report() {
+  part=both
+  case "${1:-}" in
+    suite | growth) part=$1; shift ;;
+  esac
+  if [ "$part" != growth ]; then run_bench suite --peer torch --peer-malloc both --csv "$results" "$@"; fi
+  if [ "$part" != suite ]; then run_bench growth --peer torch --svg "$guide/growth.svg" "$@"; fi
+  write_tables
+}
+
+epoch() {
+  find_python
   data=$(find_data)
-  [ "$which" = epoch ] || set -- $json $full
   [ -z "$data" ] || set -- --data "$data" "$@"
   [ -z "$python" ] || set -- --python "$python" --script "$here/mnist_torch.py" "$@"
-  say "one epoch of the guide's CNN over 60,000 images of ${data:-generated digits}, batch 64, Adam 1e-4"
-  "$build/tests/epoch_bench" "$@"
-fi
+  has_flag --json "$@" || printf '%s\n\n%s\n' "$(about_machine)" \
+    "one epoch of the guide's CNN over 60,000 images of ${data:-generated digits}, batch 64, Adam 1e-4"
+  exec "$build/tests/epoch_bench" "$@"
+}
+
+case "${1:-}" in
+  op) shift; exec "$build/tests/op_bench" "$@" ;;
+  epoch) shift; epoch "$@" ;;
+  suite | growth) run_bench "$@" ;;
+  curves) exec "$bench" "$@" ;;
+  report) shift; report "$@" ;;
+  --setup-peer) setup_peer ;;
+  -h | --help) usage; echo; "$bench" --help ;;
+  -* | "") run_bench suite "$@" ;;
+  *) usage >&2; die "'$1' is unknown" ;;
+esac

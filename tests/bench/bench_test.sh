@@ -1,0 +1,107 @@
+#!/bin/sh
+# bench_test.sh PROGRAM FOLDER PART: tests of the suite that look at no time. Parts: json, peer, file, errors.
+set -eu
+bench=$1
+here=$2
+fail() { printf '%s\n' "bench_test: $*" >&2; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+quick="--rounds 1 --seconds 0.0001"
+
+# expect TEXT FILE
+expect() { grep -qF -- "$1" "$2" || { cat "$2" >&2; fail "no '$1'"; }; }
+refuse() { if grep -qF -- "$1" "$2"; then cat "$2" >&2; fail "'$1' is there"; fi; }
+# fails STATUS ARGUMENTS...: the program ends with that status; what it says is in $work/said.
+fails() {
+  wanted=$1
+  shift
+  status=0
+  "$bench" "$@" >"$work/said" 2>&1 || status=$?
+  [ "$status" = "$wanted" ] || { cat "$work/said" >&2; fail "$*: status $status instead of $wanted"; }
+}
+with_fake() { fails "$1" --peer torch --python sh --script "$here/peer_fake.sh" $quick --only "$2"; }
+
+# Every line is an object with the fields that scripts read; case, stack and figures are there.
+test_json() {
+  "$bench" --quick --peer none --json --only '^(add 1K|matmul 64|LeNet-5 inference batch 1|add of 2; new result)$' \
+    --stack ndarray,ndarray:gemm=builtin >"$work/json"
+  [ "$(wc -l <"$work/json")" = 9 ] || { cat "$work/json" >&2; fail "not 9 lines"; }
+  if command -v python3 >/dev/null 2>&1; then
+    python3 - "$work/json" <<'PYTHON' || fail "not the JSON that was expected"
+import json, sys
+machine, *lines = [json.loads(line) for line in open(sys.argv[1])]
+assert machine["machine"]["copy_GBps"] > 0 and machine["machine"]["fma_GFps"] > 0
+assert [line["stack"] for line in lines] == ["ndarray", "ndarray:gemm=builtin"] * 4
+for line in lines:
+    assert 0 < line["ours"]["low"] <= line["ours"]["seconds"] <= line["ours"]["high"], line
+    assert (line["of_limit"] is None) == (line["case"].startswith("add")), line
+PYTHON
+  fi
+}
+
+test_peer() {
+  with_fake 0 '^add 1K$'
+  expect "torch: fake 1.0 threads" "$work/said"
+  expect "2.00 s" "$work/said"
+  with_fake 0 '^mul 1K$' # the peer does not know it: no figure, no failure
+  refuse "2.00 s" "$work/said"
+  with_fake 1 '^exp 1K$'
+  expect "torch: exp is not for me" "$work/said"
+  with_fake 1 '^gelu 1K$'
+  expect "the peer torch ended" "$work/said"
+  with_fake 0 '^MLP 784-512-512-10 step'
+  expect "torch 3.500 -> 1.500" "$work/said"
+  fails 1 --peer torch --python "$work/none" --script "$here/peer_fake.sh" $quick --only '^add 1K$'
+  expect "the peer torch ended" "$work/said"
+}
+
+# Results go into their lines: others stay, cases that are no more leave, the order is that of the table.
+test_file() {
+  printf '# old\ngroup,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent\n%s\n%s\n%s\n' \
+    'op,mul 1K,"ndarray:isa=avx2,gemm=builtin",3,6,,0.5,,' 'op,no such case,ndarray,1,1,,1,,' 'op,add 1K,ndarray,1,2,,0.5,,7' >"$work/r.csv"
+  fails 0 --peer torch --python sh --script "$here/peer_fake.sh" $quick --only '^(add 1K|matmul 64)$' --csv "$work/r.csv" --about here
+  [ "$(grep -v '^#' "$work/r.csv" | cut -d, -f2 | tr '\n' ';')" = "case;add 1K;mul 1K;matmul 64;" ] ||
+    { cat "$work/r.csv" >&2; fail "other lines"; }
+  expect '# here' "$work/r.csv"
+  expect '# fake 1.0 threads' "$work/r.csv"
+  expect 'op,mul 1K,"ndarray:isa=avx2,gemm=builtin",3,6,,0.5,,' "$work/r.csv"
+  grep -Eq '^op,add 1K,ndarray,[0-9.e-]+,2e\+03,,[0-9.e-]+,,$' "$work/r.csv" || { cat "$work/r.csv" >&2; fail "add 1K"; }
+  grep -Eq '^op,matmul 64,ndarray,[0-9.e-]+,2e\+03,,[0-9.e-]+,,[0-9.e+-]+$' "$work/r.csv" || { cat "$work/r.csv" >&2; fail "matmul"; }
+  fails 0 tables "$work/r.csv"
+  expect '| mul 1K | `ndarray:isa=avx2,gemm=builtin` | 3.00 ms | 6.00 ms | 0.50 | - |' "$work/said"
+  printf 'op,add 1K\n' >"$work/broken.csv"
+  fails 1 tables "$work/broken.csv"
+  expect "a line without 9 columns" "$work/said"
+}
+
+test_errors() {
+  fails 2 --no-such-option
+  fails 2 --only 'no such case'
+  expect "no case matches" "$work/said"
+  fails 2 --only '('
+  fails 2 --group trains
+  expect "--group 'trains' is unknown" "$work/said"
+  fails 2 --peer jax
+  expect "--peer 'jax' is unknown" "$work/said"
+  fails 2 --rounds 0
+  fails 2 nothing
+  expect "'nothing' is unknown" "$work/said"
+  fails 2 growth
+  expect "growth needs --svg FILE" "$work/said"
+  fails 2 curves --only nothing --steps 1
+  expect "'nothing' is no model" "$work/said"
+  fails 2 curves --stacks ndarray
+  fails 1 curves --small --steps 2 --only mlp --tolerance -1 # no difference is as small as that
+  expect "1 of 1 curves differ by more than -1" "$work/said"
+  fails 1 $quick --only '^add 1K$' --stack nothing
+  expect "nothing" "$work/said"
+  fails 0 --list
+  expect "model     GPT d 256 4 layers T 256 step batch 8" "$work/said"
+  names=$(cut -c 11- "$work/said" | sort | uniq -d)
+  [ -z "$names" ] || fail "twice: $names"
+}
+
+case "$3" in
+  json | peer | file | errors) "test_$3" ;;
+  *) fail "'$3' is no part" ;;
+esac
