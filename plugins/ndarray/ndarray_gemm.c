@@ -2,7 +2,7 @@
  *
  * The figures here were measured: packing pays where a panel read in place would touch more pages than the processor keeps
  * translations of, and where it is read often enough; operands that lie in the second-level cache are read in place. */
-#include "ndarray_gemm.h"
+#include "ndarray_gemm_amx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,15 @@ enum {
   PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
   FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
   STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
-  PIECES_PER_THREAD = 4,     /* so that a thread that comes late, or is slow, gets less */
 };
-#define LEAST_FLOPS 4e5        /* of a piece for a thread: two to three microseconds */
-#define LEAST_STREAM_FLOPS 4e4 /* the same where memory is the limit */
+
+/* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */
+static const int64_t pieces_per_thread[] = {
+    [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 4, [ND_GEMM_AMX] = 2};
+
+/* Floating-point operations of a piece that is worth a thread's while, two to three microseconds of them. */
+static const double least_flops[] = {
+    [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_STREAM] = 4e4, [ND_GEMM_AMX] = 4e6};
 
 static const NdGemmTable *table_of(uint32_t isa) {
 #if defined(BURN_NDARRAY_X86_VARIANTS)
@@ -35,8 +40,10 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype) {
 
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-static NdGemmKind choose_kind(const NdGemm *g, int64_t bytes) {
+static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
+  const int64_t bytes = burn_dtype_bytes(dtype);
   const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
+  if (dtype == BURN_DTYPE_BF16) return ND_GEMM_AMX;
   if (along_k && (g->m <= FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
   if (g->b_column == 1 && g->m <= FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES) return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
@@ -59,14 +66,23 @@ static void choose_rectangle(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoop
 /* True if `count` steps of `stride` elements lead through more pages than a panel in place should. */
 static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) { return llabs(stride) * bytes * count > WALK_BYTES; }
 
+/* Rows in whole blocks, and no more than the second-level cache takes of A. */
+static NdGemmPlan choose_amx(NdGemmPlan plan, const NdGemm *g) {
+  const int64_t row_bytes = nd_ceil_div(g->k + 1, ND_AMX_STEP) * ND_AMX_STEP * 2, most = BLOCK_BYTES / row_bytes;
+  plan.rows = nd_least(plan.rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
+  plan.rows = nd_least(g->m, nd_ceil_div(plan.rows, ND_AMX_SIDE) * ND_AMX_SIDE);
+  return plan;
+}
+
 NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads) {
   const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
-  NdGemmPlan plan = {.kind = choose_kind(g, bytes), .rows = g->m, .columns = g->n, .depth = depth};
-  const double least = plan.kind == ND_GEMM_TILES ? LEAST_FLOPS : LEAST_STREAM_FLOPS;
-  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * PIECES_PER_THREAD);
+  NdGemmPlan plan = {.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
+  const double least = least_flops[plan.kind];
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * pieces_per_thread[plan.kind]);
   const double wanted = flops * (double)batch / least;
   if (threads > 1) choose_rectangle(&plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
-  if (plan.kind == ND_GEMM_TILES && plan.rows * depth * bytes > BLOCK_BYTES) {
+  if (plan.kind == ND_GEMM_AMX) plan = choose_amx(plan, g);
+  if (plan.kind != ND_GEMM_AMX && plan.rows * depth * bytes > BLOCK_BYTES) {
     const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan.rows, most_rows);
     plan.rows = nd_ceil_div(plan.rows, blocks);
   }
@@ -81,6 +97,7 @@ NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *l
 uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, const NdGemmPlan *plan) {
   const bool in_place = !plan->pack_b && g->b_column == 1 && g->n % (loops->columns / 2) == 0;
   int64_t elements = 0;
+  if (plan->kind == ND_GEMM_AMX) return nd_amx_scratch(plan->rows, g->k);
   if (plan->kind != ND_GEMM_TILES) return 0;
   if (!in_place || plan->pack_a) elements += plan->depth * loops->columns;
   if (plan->pack_a) elements += plan->depth * plan->rows + loops->columns; /* whole vectors are written */
@@ -89,8 +106,10 @@ uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *lo
 
 void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
   const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
-  if (nd->uses_openblas && nd_openblas_run(dtype, gemm)) return;
-  if (plan->kind == ND_GEMM_DOTS)
+  if (nd->uses_openblas && plan->kind != ND_GEMM_AMX && nd_openblas_run(dtype, gemm)) return;
+  if (plan->kind == ND_GEMM_AMX)
+    nd_amx_run(gemm, scratch);
+  else if (plan->kind == ND_GEMM_DOTS)
     loops->dots(gemm);
   else if (plan->kind == ND_GEMM_STREAM)
     loops->stream(gemm);
@@ -117,6 +136,7 @@ BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
   nd->gemm_f32 = table_of(nd->isa)->gemm_f32;
   nd->gemm_f64 = table_of(nd->isa)->gemm_f64;
   nd->uses_openblas = false;
+  nd->has_amx = nd->isa == NDARRAY_ISA_AVX512 && nd_amx_available();
   if (!choice || strcmp(choice, "builtin") == 0) return BURN_OK;
   if (strcmp(choice, "openblas") != 0)
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: gemm=%s is neither openblas nor builtin", choice);

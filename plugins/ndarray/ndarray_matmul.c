@@ -3,7 +3,7 @@
  * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same bits
  * whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place is copied
  * panel by panel on the way (ndarray_gemm_template.h). */
-#include "ndarray_gemm.h"
+#include "ndarray_gemm_amx.h"
 
 #include <string.h>
 
@@ -19,8 +19,8 @@ typedef struct Matmul {
   Ndarray *nd;
   NdTensor *out;
   Operand lhs, rhs;
-  const void *bias; /* [n], dense; NULL: none */
-  int64_t m, n, k;
+  const void *bias; /* [n], dense, of the dtype of out; NULL: none */
+  int64_t m, n, k, batches;
   uint32_t batch_rank; /* leading axes of the result that are walked one by one */
   NdGemm first;        /* the product of the first matrices */
   NdGemmPlan plan;
@@ -37,7 +37,6 @@ static Operand operand(const NdTensor *x, uint32_t rank) {
   return out;
 }
 
-/* Elements from the first matrix of an operand to the one that batch `index` of the result needs. */
 static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index) {
   int64_t offset = 0;
   for (uint32_t i = work->batch_rank; i-- > 0;) {
@@ -50,7 +49,7 @@ static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index)
 
 /* -- floats -------------------------------------------------------------------------------------------------------- */
 
-/* One rectangle of the result. */
+/* One rectangle of one of the products. */
 static NdGemm piece(const Matmul *work, int64_t item) {
   const int64_t bytes = burn_dtype_bytes(work->out->header.dtype), pieces = work->pieces_m * work->pieces_n;
   const int64_t batch = item / pieces, i = item % pieces / work->pieces_n * work->plan.rows;
@@ -72,10 +71,12 @@ static void BURN_CALL matmul_float(void *context, int64_t begin, int64_t end) {
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
     return;
   }
+  if (work->plan.kind == ND_GEMM_AMX) nd_amx_open();
   for (int64_t item = begin; item < end; item++) {
     const NdGemm gemm = piece(work, item);
     nd_gemm_run(work->nd, work->out->header.dtype, &gemm, &work->plan, scratch);
   }
+  if (work->plan.kind == ND_GEMM_AMX) nd_amx_close();
   nd_pool_free(work->nd->pool, scratch, work->scratch_bytes);
 }
 
@@ -92,25 +93,41 @@ static void fold_batch(Matmul *work) {
   work->batch_rank = 0;
 }
 
+/* Everything that follows from the shapes and layouts; returns the number of pieces. */
+static int64_t plan(Matmul *work) {
+  const BurnDType dtype = work->out->header.dtype;
+  /* The order of sums in OpenBLAS depends on the size of a piece: so there the number of threads does not count. */
+  const int64_t threads = work->nd->uses_openblas ? 4 : work->nd->host->thread_count();
+  fold_batch(work);
+  work->first = (NdGemm){.m = work->m,
+                         .n = work->n,
+                         .k = work->k,
+                         .a = work->lhs.data,
+                         .b = work->rhs.data,
+                         .a_row = work->lhs.row,
+                         .a_step = work->lhs.column,
+                         .b_step = work->rhs.row,
+                         .b_column = work->rhs.column,
+                         .c = nd_data(work->out),
+                         .c_row = work->n,
+                         .add = work->bias};
+  work->batches = burn_primitive_count(&work->out->header) / (work->m * work->n);
+  work->plan = nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads);
+  work->pieces_m = nd_ceil_div(work->m, work->plan.rows);
+  work->pieces_n = nd_ceil_div(work->n, work->plan.columns);
+  return work->batches * work->pieces_m * work->pieces_n;
+}
+
 /* out = lhs x rhs + bias; false when out of memory. */
 static bool run_float(Matmul *work) {
   const BurnDType dtype = work->out->header.dtype;
-  const NdGemmLoops *loops = nd_gemm_loops(work->nd, dtype);
-  const int64_t count = burn_primitive_count(&work->out->header), threads = work->nd->host->thread_count();
-  if (count == 0) return true;
-  fold_batch(work);
-  work->first = (NdGemm){work->m,        work->n,          work->k,
-                         work->lhs.data, work->rhs.data,   work->lhs.row,
-                         work->lhs.column, work->rhs.row,  work->rhs.column,
-                         nd_data(work->out), work->n,      work->bias, 0};
-  const int64_t batch = count / (work->m * work->n);
-  work->plan = nd_gemm_choose(&work->first, dtype, loops, batch, threads);
-  work->pieces_m = nd_ceil_div(work->m, work->plan.rows);
-  work->pieces_n = nd_ceil_div(work->n, work->plan.columns);
-  work->scratch_bytes = nd_gemm_scratch(&work->first, dtype, loops, &work->plan);
+  if (burn_primitive_count(&work->out->header) == 0) return true;
+  const int64_t items = plan(work);
+  work->scratch_bytes = nd_gemm_scratch(&work->first, dtype, nd_gemm_loops(work->nd, dtype), &work->plan);
   atomic_init(&work->out_of_memory, false);
-  if (work->scratch_bytes > 0) nd_pool_reserve(work->nd->pool, work->scratch_bytes, (uint32_t)threads);
-  nd_parallel_for_flushed(work->nd, batch * work->pieces_m * work->pieces_n, work->plan.grain, matmul_float, work);
+  if (work->scratch_bytes > 0 && items > work->plan.grain)
+    nd_pool_reserve(work->nd->pool, work->scratch_bytes, work->nd->host->thread_count());
+  nd_parallel_for_flushed(work->nd, items, work->plan.grain, matmul_float, work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 

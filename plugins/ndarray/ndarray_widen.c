@@ -61,6 +61,7 @@ bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = working_dtype(call);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
+  if (call->op == BURN_OP_matmul || call->op == BURN_OP_linear) return dtype != BURN_DTYPE_BF16 || !nd->has_amx;
   if (is_half && nd_takes_halves(nd, call->op)) return false;
   for (size_t i = 0; i < sizeof natives / sizeof *natives; i++) {
     if (natives[i].op == call->op) return !(natives[i].kinds & burn_dtype_kind(dtype));

@@ -1,0 +1,253 @@
+/* ndarray_gemm_amx.c - bf16 products on AMX: 8 registers of 16 rows x 64 bytes, and an instruction that multiplies two of them.
+ *
+ * tdpbf16ps takes a tile of A (16 rows x 32 terms) and one of B (16 pairs of terms x 16 columns, the two of a pair side by side)
+ * and adds 16 x 16 sums in f32. A block of C is 2 x 2 tiles, so every tile loaded is used twice. Both operands are packed tile
+ * after tile, with zeros where the matrix ends: what lies beyond it may be a NaN, and 0 * NaN would not vanish.
+ *
+ * The instruction takes subnormal numbers as 0 and gives none, whatever the mode of the thread. */
+#define _GNU_SOURCE /* syscall */
+#include "ndarray_gemm_amx.h"
+
+#if defined(BURN_NDARRAY_AMX)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+
+enum {
+  SIDE = ND_AMX_SIDE,       /* a block of C: 2 x 2 tiles of 16 x 16 */
+  STEP = ND_AMX_STEP,       /* terms that one step along k takes */
+  PANEL_STEP = SIDE * STEP, /* elements of a packed panel per step */
+  TILE = 512,               /* elements of a tile */
+  ROW_BYTES = 64,           /* of a tile */
+};
+
+/* -- may we? ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t enabled_states(void) {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t)high << 32 | low;
+}
+
+/* The processor has the instructions and the system saves the registers. */
+static bool has_amx(void) {
+  const uint64_t states = 0xe6u | 3u << 17; /* AVX-512, tile configuration and data */
+  uint32_t a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 27) || (enabled_states() & states) != states) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & 1u << 22) || !(d & 1u << 24)) return false;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5); /* AVX512-BF16, for the conversion */
+}
+
+bool nd_amx_available(void) {
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl; lasts as long as the process */
+  return has_amx() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+/* All eight registers with 16 rows of 64 bytes. In memory of its own, as compilers do not know how much of it is read. */
+static const struct {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} config = {.palette = 1, .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+AMX void nd_amx_open(void) { _tile_loadconfig(&config); }
+AMX void nd_amx_close(void) { _tile_release(); }
+
+/* -- packing ------------------------------------------------------------------------------------------------------- */
+
+static AMX inline __mmask32 mask_of(int64_t count) { return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1u); }
+
+/* 16 x 16 numbers of 32 bits, transposed. */
+static AMX inline void transpose(__m512i x[16]) {
+  __m512i y[16];
+  for (int i = 0; i < 16; i += 4) {
+    const __m512i a = _mm512_unpacklo_epi32(x[i], x[i + 1]), b = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    const __m512i c = _mm512_unpacklo_epi32(x[i + 2], x[i + 3]), d = _mm512_unpackhi_epi32(x[i + 2], x[i + 3]);
+    y[i] = _mm512_unpacklo_epi64(a, c);
+    y[i + 1] = _mm512_unpackhi_epi64(a, c);
+    y[i + 2] = _mm512_unpacklo_epi64(b, d);
+    y[i + 3] = _mm512_unpackhi_epi64(b, d);
+  }
+  for (int c = 0; c < 4; c++) { /* y[4g + c]: columns c, 4 + c, 8 + c, 12 + c of rows 4g .. 4g + 3 */
+    const __m512i low = _mm512_shuffle_i32x4(y[c], y[4 + c], 0x88), high = _mm512_shuffle_i32x4(y[c], y[4 + c], 0xdd);
+    const __m512i low2 = _mm512_shuffle_i32x4(y[8 + c], y[12 + c], 0x88);
+    const __m512i high2 = _mm512_shuffle_i32x4(y[8 + c], y[12 + c], 0xdd);
+    x[c] = _mm512_shuffle_i32x4(low, low2, 0x88);
+    x[4 + c] = _mm512_shuffle_i32x4(high, high2, 0x88);
+    x[8 + c] = _mm512_shuffle_i32x4(low, low2, 0xdd);
+    x[12 + c] = _mm512_shuffle_i32x4(high, high2, 0xdd);
+  }
+}
+
+/* Pairs of terms side by side: number p holds terms 2p and 2p + 1 of `lines` <= 16 columns (or rows) that lie dense. */
+static AMX inline void load_pairs(const uint16_t *from, int64_t step, int64_t lines, int64_t terms, __m512i x[16]) {
+  const __mmask16 mask = (__mmask16)mask_of(lines);
+  for (int p = 0; p < 16; p++) {
+    __m512i pair = _mm512_setzero_si512();
+    if (2 * p < terms) pair = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + 2 * p * step));
+    if (2 * p + 1 < terms)
+      pair = _mm512_or_si512(
+          pair, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + (2 * p + 1) * step)), 16));
+    x[p] = pair;
+  }
+}
+
+/* `lines` <= 16 rows (or columns) whose terms lie dense. */
+static AMX inline void load_lines(const uint16_t *from, int64_t line, int64_t lines, int64_t terms, __m512i x[16]) {
+  const __mmask32 mask = mask_of(terms);
+  for (int r = 0; r < 16; r++) {
+    x[r] = _mm512_setzero_si512();
+    if (r < lines) x[r] = _mm512_maskz_loadu_epi16(mask, from + r * line);
+  }
+}
+
+/* The same with any strides. */
+static AMX inline void load_strided(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t terms,
+                                    __m512i x[16]) {
+  uint16_t numbers[16][32] = {{0}};
+  for (int64_t r = 0; r < lines; r++)
+    for (int64_t p = 0; p < terms; p++) numbers[r][p] = from[r * line + p * step];
+  for (int r = 0; r < 16; r++) x[r] = _mm512_loadu_si512(numbers[r]);
+}
+
+/* A tile of `lines` rows (of A) or columns (of B) x `terms`; in pairs: as B is wanted. */
+static AMX void pack_tile(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t terms, bool in_pairs,
+                          uint16_t *to) {
+  __m512i x[16];
+  const bool pairs = line == 1 && step != 1;
+  if (lines <= 0) {
+    memset(to, 0, TILE * sizeof *to);
+    return;
+  }
+  if (pairs)
+    load_pairs(from, step, lines, terms, x);
+  else if (step == 1)
+    load_lines(from, line, lines, terms, x);
+  else
+    load_strided(from, line, step, lines, terms, x);
+  if (pairs != in_pairs) transpose(x);
+  for (int r = 0; r < 16; r++) _mm512_storeu_si512(to + 32 * r, x[r]);
+}
+
+/* A panel: for every step along k two tiles, of lines 0 .. 15 and 16 .. 31. */
+static AMX void pack_panel(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t k, bool in_pairs,
+                           uint16_t *to) {
+  for (int64_t p = 0; p < k; p += STEP, to += PANEL_STEP) {
+    const int64_t terms = nd_least(STEP, k - p);
+    pack_tile(from + p * step, line, step, nd_least(16, lines), terms, in_pairs, to);
+    pack_tile(from + p * step + 16 * line, line, step, nd_least(16, lines - 16), terms, in_pairs, to + TILE);
+  }
+}
+
+/* -- the product --------------------------------------------------------------------------------------------------- */
+
+/* Lines of the next panel of B, fetched into the second-level cache while this one is multiplied: `count` per step, 32 of
+ * them belong to one step of the panel. */
+typedef struct Fetch {
+  const char *at;
+  int64_t line, panel_step; /* bytes from one to the next */
+  int64_t count, number;
+} Fetch;
+
+static AMX inline __attribute__((always_inline)) void fetch_lines(Fetch *f) {
+  for (int64_t i = 0; i < f->count; i++, f->at += f->line) _mm_prefetch(f->at, _MM_HINT_T1);
+  f->number += f->count;
+  if (f->number % 32 == 0) f->at += f->panel_step - 32 * f->line;
+}
+
+/* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. */
+static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const uint16_t *a,
+                                                            const uint16_t *b, int64_t steps, Fetch *fetch,
+                                                            float sums[SIDE][SIDE]) {
+  const int row = sizeof sums[0];
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t s = 0; s < steps; s++, a += PANEL_STEP, b += PANEL_STEP) {
+    _tile_loadd(6, b, ROW_BYTES);
+    _tile_loadd(4, a, ROW_BYTES);
+    _tile_dpbf16ps(0, 4, 6);
+    fetch_lines(fetch);
+    if (tall) {
+      _tile_loadd(5, a + TILE, ROW_BYTES);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+    if (wide) {
+      _tile_loadd(7, b + TILE, ROW_BYTES);
+      _tile_dpbf16ps(1, 4, 7);
+      if (tall) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, &sums[0][0], row);
+  _tile_stored(1, &sums[0][16], row);
+  _tile_stored(2, &sums[16][0], row);
+  _tile_stored(3, &sums[16][16], row);
+}
+
+/* Rounds a block, with what is added to it, into C. */
+static AMX void store_block(const NdGemm *g, int64_t i, int64_t j, float sums[SIDE][SIDE]) {
+  const int64_t rows = nd_least(SIDE, g->m - i), columns = nd_least(SIDE, g->n - j);
+  for (int64_t v = 0; v < columns; v += 16) {
+    const __mmask16 mask = (__mmask16)mask_of(nd_least(16, columns - v));
+    for (int64_t r = 0; r < rows; r++) {
+      __m512 x = _mm512_loadu_ps(&sums[r][v]);
+      if (g->add) {
+        const uint16_t *add = (const uint16_t *)g->add + (i + r) * g->add_row + j + v;
+        const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, add));
+        x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16)));
+      }
+      _mm256_mask_storeu_epi16((uint16_t *)g->c + (i + r) * g->c_row + j + v, mask, (__m256i)_mm512_cvtneps_pbh(x));
+    }
+  }
+}
+
+/* One panel of B against all rows. */
+static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *a, const uint16_t *b, Fetch fetch) {
+  const int64_t steps = nd_ceil_div(g->k, STEP);
+  const bool wide = g->n - j > 16;
+  float sums[SIDE][SIDE];
+  for (int64_t i = 0; i < g->m; i += SIDE, a += steps * PANEL_STEP) {
+    const bool tall = g->m - i > 16;
+    if (fetch.number >= 32 * steps) fetch.count = 0;
+    if (tall && wide)
+      block(true, true, a, b, steps, &fetch, sums);
+    else if (tall)
+      block(true, false, a, b, steps, &fetch, sums);
+    else if (wide)
+      block(false, true, a, b, steps, &fetch, sums);
+    else
+      block(false, false, a, b, steps, &fetch, sums);
+    store_block(g, i, j, sums);
+  }
+}
+
+/* Which lines of the panel after column j to fetch: a power of two per step, so many that few rows are enough. */
+static Fetch fetch_after(const NdGemm *g, int64_t j) {
+  const int64_t rows = nd_ceil_div(g->m, SIDE), line = g->b_column == 1 ? g->b_step : g->b_column;
+  const bool none = j + 2 * SIDE > g->n || (g->b_column != 1 && g->b_step != 1);
+  return (Fetch){.at = (const char *)((const uint16_t *)g->b + (none ? 0 : j + SIDE) * g->b_column),
+                 .line = 2 * line,
+                 .panel_step = 2 * STEP * g->b_step,
+                 .count = none ? 0 : rows >= 32 ? 1 : rows >= 16 ? 2 : rows >= 8 ? 4 : 8};
+}
+
+void nd_amx_run(const NdGemm *g, void *scratch) {
+  const int64_t panel = nd_ceil_div(g->k, STEP) * PANEL_STEP;
+  uint16_t *b = (uint16_t *)scratch, *a = b + panel;
+  for (int64_t i = 0; i < g->m; i += SIDE)
+    pack_panel((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, false,
+               a + i / SIDE * panel);
+  for (int64_t j = 0; j < g->n; j += SIDE) {
+    pack_panel((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, true, b);
+    multiply_panel(g, j, a, b, fetch_after(g, j));
+  }
+}
+
+#else
+typedef int nd_amx_is_not_built; /* ISO C wants something in every file */
+#endif

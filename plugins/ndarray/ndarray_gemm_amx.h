@@ -1,0 +1,35 @@
+/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX). */
+#ifndef BURN_NDARRAY_GEMM_AMX_H
+#define BURN_NDARRAY_GEMM_AMX_H
+
+#include "ndarray_gemm.h"
+
+enum { ND_AMX_SIDE = 32, ND_AMX_STEP = 32 }; /* rows and columns of a block of C; terms per step along k */
+
+#if defined(BURN_NDARRAY_X86_VARIANTS) && defined(__linux__) && defined(__x86_64__)
+#define BURN_NDARRAY_AMX 1 /* asking for permission is written for Linux */
+
+/* True if this process may use AMX: asks the system for it. */
+bool nd_amx_available(void);
+
+/* One rectangle of bf16, sums in f32, rounded once; between open and close. `scratch` has room for nd_amx_scratch bytes. */
+void nd_amx_run(const NdGemm *gemm, void *scratch);
+
+/* The tile registers are configured and cleared by every thread around its share of the work: either takes a while. */
+void nd_amx_open(void);
+void nd_amx_close(void);
+
+#else /* never there, so the others are never called */
+static inline bool nd_amx_available(void) { return false; }
+static inline void nd_amx_run(const NdGemm *gemm, void *scratch) { (void)gemm, (void)scratch; }
+static inline void nd_amx_open(void) {}
+static inline void nd_amx_close(void) {}
+#endif
+
+/* Room for a panel of B and `rows` rows of A, in whole blocks. */
+static inline uint64_t nd_amx_scratch(int64_t rows, int64_t k) {
+  const int64_t panel = nd_ceil_div(k, ND_AMX_STEP) * ND_AMX_STEP * ND_AMX_SIDE;
+  return (uint64_t)((nd_ceil_div(rows, ND_AMX_SIDE) + 1) * panel) * sizeof(uint16_t);
+}
+
+#endif
