@@ -12,6 +12,9 @@
 #define ND_FUSED_SLOTS 16  /* values that wait at once */
 #define ND_FUSED_LINES 256 /* of a program */
 #define ND_FUSED_RANDOM 8  /* steps that want random words */
+#define ND_FUSED_PROGRAMS 16
+#define ND_FUSED_BUFFERS 16 /* values that one program leaves for a later one */
+#define ND_FUSED_ROWS 32    /* the same, of which there is one number per row */
 
 /* What stands in the memory field of an instruction. */
 typedef enum NdFusedOperand {
@@ -19,7 +22,10 @@ typedef enum NdFusedOperand {
   ND_FUSED_INPUT,
   ND_FUSED_OUTPUT,
   ND_FUSED_SLOT,
-  ND_FUSED_WORDS /* random words of a step */
+  ND_FUSED_WORDS,  /* random words of a step */
+  ND_FUSED_BUFFER, /* what an earlier program left, an f32 or mask per element */
+  ND_FUSED_ROW,    /* the same, one per row */
+  ND_FUSED_OPERAND_COUNT
 } NdFusedOperand;
 
 /* Where the scalars of an instruction come from: the attributes of its step, for each run anew. */
@@ -54,16 +60,51 @@ typedef struct NdFusedStepInfo {
   BurnDType dtype;        /* of its result */
 } NdFusedStepInfo;
 
+/* What reductions of a body do to its space, the shape of what is reduced. */
+typedef enum NdFusedRegion {
+  ND_FUSED_ELEMENTS, /* no reductions */
+  ND_FUSED_LAST,     /* along the last axis: a number per row, which later programs may use */
+  ND_FUSED_FIRST_AXIS, /* along the first axis that is not 1: a number per column, after everything else */
+  ND_FUSED_WHOLE     /* of everything: one number, after everything else */
+} NdFusedRegion;
+
+/* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or over all
+ * numbers that are left of a block when it is reduced. */
+typedef struct NdFusedProgram {
+  uint16_t begin, end; /* lines */
+  bool is_reduced;
+  uint8_t reduction_count; /* after it */
+} NdFusedProgram;
+
+/* Numbers of one row (ND_FUSED_ROW) from a value of the program before. */
+typedef struct NdFusedReduction {
+  uint8_t family;  /* ND_FOLD_* */
+  uint8_t is_mean;
+  uint8_t operand; /* ND_FUSED_INPUT of f32, or ND_FUSED_BUFFER */
+  uint8_t number;
+  uint8_t row;
+  BurnDType dtype; /* of the result */
+} NdFusedReduction;
+
 struct BurnFusedKernel {
   uint64_t bytes; /* of this block */
   uint32_t input_count, output_count, step_count, line_count, slot_count, words_count;
+  uint32_t program_count, reduction_count, buffer_count, row_count;
+  NdFusedRegion region;
+  uint32_t axis; /* that is reduced, of the space, unless it is reduced as a whole */
   int64_t grain; /* elements per chunk of parallel work at least */
-  BurnTensorDesc outputs[ND_FUSED_OUTPUTS]; /* of one shape, over which the program runs */
-  uint32_t reuse[ND_FUSED_OUTPUTS];     /* bit i: the output may take the memory of input i */
-  uint8_t input_bytes[ND_FUSED_INPUTS]; /* of an element; 0: the program does not read this input */
+  BurnTensorDesc space; /* over which programs run that are not reduced */
+  BurnTensorDesc outputs[ND_FUSED_OUTPUTS];
+  bool output_is_reduced[ND_FUSED_OUTPUTS];
+  NdFusedProgram programs[ND_FUSED_PROGRAMS];
+  NdFusedReduction reductions[ND_FUSED_ROWS];
+  uint32_t reuse[ND_FUSED_OUTPUTS]; /* bit i: the output may take the memory of input i */
+  uint8_t input_bytes[ND_FUSED_INPUTS]; /* of an element; 0: no program reads this input */
+  bool input_is_element[ND_FUSED_INPUTS], input_is_reduced[ND_FUSED_INPUTS]; /* read by programs that are not, or are reduced */
+  bool input_is_folded[ND_FUSED_INPUTS]; /* read by a reduction */
   uint8_t words_step[ND_FUSED_RANDOM];  /* the steps that want random words */
   NdFusedStepInfo steps[ND_FUSED_STEPS];
-  NdFusedLine lines[]; /* [line_count], with ND_FUSED_end in the end */
+  NdFusedLine lines[]; /* [line_count] */
 };
 
 /* ndarray_fused_compile.c: as BurnFusedInterface.role and .compile. */
