@@ -199,22 +199,45 @@ static void BURN_CALL infer_groups(void *context, int64_t begin, int64_t end) {
   if (norm->stream) nd_stream_end();
 }
 
-/* Moments of channels first .. first + count-1. */
-static void group_moments(const BatchNorm *norm, int64_t first, int64_t count, NdMoments *moments) {
-  const int64_t width = norm->rest * count, stride = norm->c * norm->rest;
+/* Moments of a channel whose samples are runs. */
+static void run_moments(const BatchNorm *norm, int64_t channel, NdMoments *moments) {
+  for (int64_t i = 0; i < norm->n; i++) {
+    const char *x = norm->x + place(norm, i, channel), *ahead = i + 1 < norm->n ? x + place(norm, 1, 0) : x;
+    const NdMoments part = norm->loops->moments(norm->rest, x, ahead);
+    nd_moments_join(moments, &part);
+  }
+}
+
+/* Adds samples i .. i + rows-1 of `count` channels that are columns: mean and squares of each channel, then joined. */
+static void join_columns(const BatchNorm *norm, int64_t i, int64_t rows, int64_t first, int64_t count, NdMoments *moments) {
+  const int64_t rest = norm->rest, width = rest * count, stride = norm->c * rest;
+  const char *x = norm->x + place(norm, i, first);
+  double sums[ND_COLUMNS];
   NdMoments parts[ND_COLUMNS];
+  NdTotals centers;
+  norm->loops->column_sums(rows, width, stride, x, sums);
+  for (int64_t k = 0; k < count; k++) {
+    double sum = 0;
+    for (int64_t j = 0; j < rest; j++) sum += sums[k * rest + j];
+    parts[k] = (NdMoments){(double)(rows * rest), sum / (double)(rows * rest), 0};
+    spread(norm, &centers, k * rest, rest, parts[k].mean);
+  }
+  norm->loops->column_squares(rows, width, stride, x, &centers, sums);
+  for (int64_t k = 0; k < count; k++) {
+    for (int64_t j = 0; j < rest; j++) parts[k].squares += sums[k * rest + j];
+    nd_moments_join(&moments[k], &parts[k]);
+  }
+}
+
+static void group_moments(const BatchNorm *norm, int64_t first, int64_t count, NdMoments *moments) {
   for (int64_t k = 0; k < count; k++) moments[k] = (NdMoments){0, 0, 0};
+  if (norm->n == 0 || norm->rest == 0) return;
   if (!by_columns(norm)) {
-    for (int64_t i = 0; i < norm->n; i++) {
-      const char *x = norm->x + place(norm, i, first), *ahead = i + 1 < norm->n ? x + place(norm, 1, 0) : x;
-      const NdMoments part = norm->loops->moments(norm->rest, x, ahead);
-      if (part.count > 0) nd_moments_join(moments, &part);
-    }
+    run_moments(norm, first, moments);
     return;
   }
   for (int64_t i = 0; i < norm->n; i += ND_STRETCH) {
-    norm->loops->column_moments(nd_smaller(ND_STRETCH, norm->n - i), width, stride, norm->x + place(norm, i, first), parts);
-    for (int64_t j = 0; j < width; j++) nd_moments_join(&moments[j / norm->rest], &parts[j]);
+    join_columns(norm, i, nd_smaller(ND_STRETCH, norm->n - i), first, count, moments);
   }
 }
 

@@ -105,8 +105,9 @@ typedef struct NdFloatRows {
   NdRowLoop layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
   /* Of n elements in a row; asks for n elements at `ahead`, which may be x. */
   NdMoments (*moments)(int64_t n, const void *x, const void *ahead);
-  /* moments[j] of column j, for at most ND_STRETCH rows that lie `stride` apart. */
-  void (*column_moments)(int64_t rows, int64_t width, int64_t stride, const void *x, NdMoments *moments);
+  /* By columns over rows that lie `stride` apart: sums of x, and of (x - center)^2 for at most ND_STRETCH rows. */
+  void (*column_sums)(int64_t rows, int64_t width, int64_t stride, const void *x, double *sums);
+  void (*column_squares)(int64_t rows, int64_t width, int64_t stride, const void *x, const void *centers, double *sums);
   /* (x - center) * gain + shift, with one number each for the whole run (step 0) or one per element (step 1). */
   void (*affine)(int64_t n, void *out, const void *x, const void *center, const void *gain, const void *shift, int64_t step,
                  bool stream);

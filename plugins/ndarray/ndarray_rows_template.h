@@ -1,24 +1,35 @@
-/* ndarray_rows_template.h - softmax, losses and norms over rows of one float type: REAL, with names made by NAME and the
- * exponential EXP. Included by ndarray_rows.inc once per type; the loops are described in ndarray_rows.h.
+/* ndarray_rows_template.h - softmax, losses and norms over rows of one float type: REAL, with names made by NAME; EXP_RUN
+ * makes runs of exponentials. Included by ndarray_rows.inc once per type; the loops are described in ndarray_rows.h.
  *
  * A row is read from memory once: all passes over it follow each other while it lies in the cache, and the pass that
  * computes asks for the row after it. Each pass takes blocks of BLOCK elements into as many accumulators, so that
  * additions need not wait for each other; sums go to f64 after ND_STRETCH blocks. The last pass writes either to the
  * result or, where that is too large to stay in the cache, to a piece on the stack that is then streamed past the cache. */
 
+#define ALIGNED _Alignas(64) /* vectors that cross cache lines take twice as long */
 #define BLOCK ((int64_t)(512 / sizeof(REAL)))
 #define PIECE ((int64_t)(4096 / sizeof(REAL)))
 #define KEPT ((int64_t)(32768 / sizeof(REAL))) /* exponentials of rows up to this long are kept until the last pass */
 
-/* -- sums of accumulators ------------------------------------------------------------------------------------------ */
+/* -- accumulators ------------------------------------------------------------------------------------------ */
 
-static double NAME(total)(const REAL *lanes) {
-  double sums[BLOCK / 2];
-  for (int64_t j = 0; j < BLOCK / 2; j++) sums[j] = (double)lanes[j] + (double)lanes[j + BLOCK / 2];
-  for (int64_t half = BLOCK / 4; half > 0; half /= 2) {
-    for (int64_t j = 0; j < half; j++) sums[j] += sums[j + half];
-  }
-  return sums[0];
+ND_INLINE void NAME(clear)(REAL *lanes) {
+  for (int64_t j = 0; j < BLOCK; j++) lanes[j] = 0;
+}
+
+ND_INLINE void NAME(sum_block)(int64_t n, REAL *lanes, const REAL *x, const REAL *factor) {
+  ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += factor ? x[j] * factor[j] : x[j];
+}
+
+/* Their sum, as a tree. Not a loop over its levels, so that the lengths are constants and vectors. */
+ND_INLINE double NAME(total)(REAL *lanes) {
+  double sums[8];
+  NAME(sum_block)(BLOCK / 2, lanes, lanes + BLOCK / 2, NULL);
+  NAME(sum_block)(BLOCK / 4, lanes, lanes + BLOCK / 4, NULL);
+  if (BLOCK > 64) NAME(sum_block)(BLOCK / 8, lanes, lanes + BLOCK / 8, NULL); /* 16 are left */
+  for (int64_t j = 0; j < 8; j++) sums[j] = (double)lanes[j] + (double)lanes[j + 8];
+  for (int64_t j = 0; j < 4; j++) sums[j] += sums[j + 4];
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
 /* The end of a stretch of blocks that starts at i. */
@@ -43,21 +54,25 @@ ND_INLINE void NAME(max_block)(int64_t n, REAL *lanes, const REAL *x) {
 
 /* NaNs are skipped: their exponential makes the sum NaN anyway. -infinity if there is nothing else. */
 static REAL NAME(row_max)(int64_t n, const REAL *x) {
-  REAL lanes[BLOCK];
+  ALIGNED REAL lanes[BLOCK];
   int64_t i = 0;
   for (int64_t j = 0; j < BLOCK; j++) lanes[j] = -(REAL)INFINITY;
   for (; i + BLOCK <= n; i += BLOCK) NAME(max_block)(BLOCK, lanes, x + i);
   NAME(max_block)(n - i, lanes, x + i);
-  for (int64_t half = BLOCK / 2; half > 0; half /= 2) NAME(max_block)(half, lanes, lanes + half);
-  return lanes[0];
+  NAME(max_block)(BLOCK / 2, lanes, lanes + BLOCK / 2); /* not a loop: so the lengths are constants */
+  NAME(max_block)(BLOCK / 4, lanes, lanes + BLOCK / 4);
+  NAME(max_block)(BLOCK / 8, lanes, lanes + BLOCK / 8);
+  for (int64_t j = 0; j < 8; j++) lanes[j] = lanes[j + 8] > lanes[j] ? lanes[j + 8] : lanes[j];
+  for (int64_t j = 0; j < 4; j++) lanes[j] = lanes[j + 4] > lanes[j] ? lanes[j + 4] : lanes[j];
+  for (int64_t j = 0; j < 2; j++) lanes[j] = lanes[j + 2] > lanes[j] ? lanes[j + 2] : lanes[j];
+  return lanes[1] > lanes[0] ? lanes[1] : lanes[0];
 }
 
 ND_INLINE void NAME(exp_block)(int64_t n, REAL *lanes, REAL *kept, const REAL *x, REAL shift) {
-  ND_VECTOR for (int64_t j = 0; j < n; j++) {
-    const REAL grown = EXP(x[j] - shift);
-    if (kept) kept[j] = grown;
-    lanes[j] += grown;
-  }
+  ALIGNED REAL grown[BLOCK];
+  REAL *to = kept ? kept : grown;
+  EXP_RUN(n, to, x, &shift, 0);
+  ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += to[j];
 }
 
 /* Sum of e^(x - shift), which goes to `kept` unless that is NULL. Asks for n elements at `ahead`. */
@@ -65,7 +80,8 @@ ND_INLINE double NAME(exp_sum)(int64_t n, const REAL *x, REAL shift, REAL *kept,
   double total = 0;
   for (int64_t i = 0; i < n;) {
     const int64_t end = NAME(stretch_end)(i, n);
-    REAL lanes[BLOCK] = {0};
+    ALIGNED REAL lanes[BLOCK];
+    NAME(clear)(lanes);
     for (; i + BLOCK <= end; i += BLOCK) {
       NAME(fetch)(ahead + i, BLOCK);
       NAME(exp_block)(BLOCK, lanes, kept ? kept + i : NULL, x + i, shift);
@@ -110,21 +126,22 @@ ND_INLINE int64_t NAME(next)(const NdRowJob *job, int64_t r) { return r + 1 < jo
 /* out = kept * factor, or e^(x - max) * factor where nothing was kept. */
 ND_INLINE void NAME(softmax_write)(int64_t n, REAL *out, const REAL *x, const REAL *kept, REAL max, REAL factor,
                                    bool stream) {
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t i = 0; i < n; i += PIECE) {
     const int64_t m = smaller(PIECE, n - i);
     REAL *to = NAME(target)(out, i, piece, stream);
     if (n <= KEPT) {
       ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] = kept[i + j] * factor;
     } else {
-      ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] = EXP(x[i + j] - max) * factor;
+      EXP_RUN(m, to, x + i, &max, 0);
+      ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] *= factor;
     }
     NAME(finish)(out, i, piece, m, stream);
   }
 }
 
 ND_INLINE void NAME(log_softmax_write)(int64_t n, REAL *out, const REAL *x, REAL max, REAL logarithm, bool stream) {
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t i = 0; i < n; i += PIECE) {
     const int64_t m = smaller(PIECE, n - i);
     REAL *to = NAME(target)(out, i, piece, stream);
@@ -136,7 +153,8 @@ ND_INLINE void NAME(log_softmax_write)(int64_t n, REAL *out, const REAL *x, REAL
 static void NAME(softmax)(const NdRowJob *job, int64_t begin, int64_t end) {
   const int64_t n = job->count;
   const REAL *all = (const REAL *)job->x;
-  REAL kept[KEPT], max;
+  ALIGNED REAL kept[KEPT];
+  REAL max;
   for (int64_t r = begin; r < end; r++) {
     const REAL *x = all + r * n, *ahead = all + NAME(next)(job, r) * n;
     REAL *out = (REAL *)job->out + r * n;
@@ -151,16 +169,13 @@ static void NAME(softmax)(const NdRowJob *job, int64_t begin, int64_t end) {
 
 /* -- gradient of softmax ------------------------------------------------------------------------------------------- */
 
-ND_INLINE void NAME(sum_block)(int64_t n, REAL *lanes, const REAL *x, const REAL *factor) {
-  ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += factor ? x[j] * factor[j] : x[j];
-}
-
 /* Sum of x, or of x * factor unless that is NULL. */
 ND_INLINE double NAME(row_sum)(int64_t n, const REAL *x, const REAL *factor) {
   double total = 0;
   for (int64_t i = 0; i < n;) {
     const int64_t end = NAME(stretch_end)(i, n);
-    REAL lanes[BLOCK] = {0};
+    ALIGNED REAL lanes[BLOCK];
+    NAME(clear)(lanes);
     for (; i + BLOCK <= end; i += BLOCK) NAME(sum_block)(BLOCK, lanes, x + i, factor ? factor + i : NULL);
     NAME(sum_block)(end - i, lanes, x + i, factor ? factor + i : NULL);
     total += NAME(total)(lanes);
@@ -169,10 +184,13 @@ ND_INLINE double NAME(row_sum)(int64_t n, const REAL *x, const REAL *factor) {
   return total;
 }
 
-/* output * (grad - sum), or grad - e^output * sum. */
+/* output * (grad - sum), or grad - e^output * sum; at most BLOCK elements. */
 ND_INLINE void NAME(softmax_slope)(int64_t n, REAL *to, const REAL *grad, const REAL *output, REAL sum, bool is_log) {
   if (is_log) {
-    ND_VECTOR for (int64_t j = 0; j < n; j++) to[j] = grad[j] - EXP(output[j]) * sum;
+    ALIGNED REAL grown[BLOCK];
+    const REAL none = 0;
+    EXP_RUN(n, grown, output, &none, 0);
+    ND_VECTOR for (int64_t j = 0; j < n; j++) to[j] = grad[j] - grown[j] * sum;
   } else {
     ND_VECTOR for (int64_t j = 0; j < n; j++) to[j] = output[j] * (grad[j] - sum);
   }
@@ -180,7 +198,7 @@ ND_INLINE void NAME(softmax_slope)(int64_t n, REAL *to, const REAL *grad, const 
 
 static void NAME(softmax_backward)(const NdRowJob *job, int64_t begin, int64_t end) {
   const int64_t n = job->count;
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t r = begin; r < end; r++) {
     const int64_t ahead = (NAME(next)(job, r) - r) * n;
     const REAL *grad = (const REAL *)job->grad + r * n, *output = (const REAL *)job->x + r * n;
@@ -227,20 +245,21 @@ static void NAME(strip_exp_sums)(const NdRowJob *job, const REAL *x, int64_t ahe
   for (int64_t j = 0; j < width; j++) sums[j] = 0;
   for (int64_t r = 0; r < job->count;) {
     const int64_t end = smaller(job->count, r + ND_STRETCH);
-    REAL lanes[ND_COLUMNS];
+    ALIGNED REAL lanes[ND_COLUMNS], grown[ND_COLUMNS];
     for (int64_t j = 0; j < width; j++) lanes[j] = 0;
     for (; r < end; r++) {
       const REAL *row = x + r * job->inner;
       NAME(fetch)(row + ahead, width);
-      ND_VECTOR for (int64_t j = 0; j < width; j++) lanes[j] += EXP(row[j] - max[j]);
+      EXP_RUN(width, grown, row, max, 1);
+      ND_VECTOR for (int64_t j = 0; j < width; j++) lanes[j] += grown[j];
     }
     for (int64_t j = 0; j < width; j++) sums[j] += (double)lanes[j];
   }
 }
 
 static void NAME(softmax_strips)(const NdRowJob *job, int64_t begin, int64_t end) {
-  REAL piece[ND_COLUMNS], max[ND_COLUMNS], last[ND_COLUMNS];
-  double sums[ND_COLUMNS];
+  ALIGNED REAL piece[ND_COLUMNS], max[ND_COLUMNS], last[ND_COLUMNS];
+  ALIGNED double sums[ND_COLUMNS];
   for (int64_t item = begin; item < end; item++) {
     int64_t width;
     const int64_t start = NAME(strip)(job, item, &width);
@@ -255,7 +274,8 @@ static void NAME(softmax_strips)(const NdRowJob *job, int64_t begin, int64_t end
       if (job->is_log) {
         ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] = row[j] - max[j] - last[j];
       } else {
-        ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] = EXP(row[j] - max[j]) * last[j];
+        EXP_RUN(width, to, row, max, 1);
+        ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] *= last[j];
       }
       NAME(finish)(out, r * job->inner, piece, width, job->stream);
     }
@@ -264,11 +284,11 @@ static void NAME(softmax_strips)(const NdRowJob *job, int64_t begin, int64_t end
 
 /* sums[j] of grad, or of grad * output. */
 static void NAME(strip_sums)(const NdRowJob *job, const REAL *grad, const REAL *output, int64_t width, REAL *sums) {
-  double totals[ND_COLUMNS];
+  ALIGNED double totals[ND_COLUMNS];
   for (int64_t j = 0; j < width; j++) totals[j] = 0;
   for (int64_t r = 0; r < job->count;) {
     const int64_t end = smaller(job->count, r + ND_STRETCH);
-    REAL lanes[ND_COLUMNS];
+    ALIGNED REAL lanes[ND_COLUMNS];
     for (int64_t j = 0; j < width; j++) lanes[j] = 0;
     for (; r < end; r++) NAME(sum_block)(width, lanes, grad + r * job->inner, job->is_log ? NULL : output + r * job->inner);
     for (int64_t j = 0; j < width; j++) totals[j] += (double)lanes[j];
@@ -277,7 +297,8 @@ static void NAME(strip_sums)(const NdRowJob *job, const REAL *grad, const REAL *
 }
 
 static void NAME(softmax_backward_strips)(const NdRowJob *job, int64_t begin, int64_t end) {
-  REAL piece[ND_COLUMNS], sums[ND_COLUMNS];
+  ALIGNED REAL piece[ND_COLUMNS], sums[ND_COLUMNS], grown[ND_COLUMNS];
+  const REAL none = 0;
   for (int64_t item = begin; item < end; item++) {
     int64_t width;
     const int64_t start = NAME(strip)(job, item, &width), ahead = NAME(strip_ahead)(job, item);
@@ -290,7 +311,8 @@ static void NAME(softmax_backward_strips)(const NdRowJob *job, int64_t begin, in
       NAME(fetch)(g + ahead, width);
       NAME(fetch)(y + ahead, width);
       if (job->is_log) {
-        ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] = g[j] - EXP(y[j]) * sums[j];
+        EXP_RUN(width, grown, y, &none, 0);
+        ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] = g[j] - grown[j] * sums[j];
       } else {
         ND_VECTOR for (int64_t j = 0; j < width; j++) to[j] = y[j] * (g[j] - sums[j]);
       }
@@ -317,21 +339,21 @@ static void NAME(cross_entropy)(const NdRowJob *job, int64_t begin, int64_t end)
 static void NAME(cross_entropy_backward)(const NdRowJob *job, int64_t begin, int64_t end) {
   const int64_t n = job->count;
   const REAL *all = (const REAL *)job->x, grad = *(const REAL *)job->grad;
-  REAL kept[KEPT], piece[PIECE], max;
+  ALIGNED REAL kept[KEPT], piece[PIECE];
+  REAL max;
   for (int64_t r = begin; r < end; r++) {
     const REAL *x = all + r * n;
     REAL *out = (REAL *)job->out + r * n;
     const REAL share = (REAL)(1 / NAME(row_statistics)(n, x, all + NAME(next)(job, r) * n, kept, &max));
     for (int64_t i = 0; i < n; i += PIECE) {
       const int64_t m = smaller(PIECE, n - i), hit = job->targets[r] - i;
-      const REAL at_hit = hit < 0 || hit >= m ? 0 : n <= KEPT ? kept[i + hit] : EXP(x[i + hit] - max);
+      const bool is_hit = hit >= 0 && hit < m;
       REAL *to = NAME(target)(out, i, piece, job->stream);
-      if (n <= KEPT) {
-        ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] = kept[i + j] * share * grad;
-      } else {
-        ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] = EXP(x[i + j] - max) * share * grad;
-      }
-      if (hit >= 0 && hit < m) to[hit] = (at_hit * share - 1) * grad;
+      const REAL *from = n <= KEPT ? kept + i : to;
+      if (n > KEPT) EXP_RUN(m, to, x + i, &max, 0);
+      const REAL at_hit = is_hit ? (from[hit] * share - 1) * grad : 0;
+      ND_VECTOR for (int64_t j = 0; j < m; j++) to[j] = from[j] * share * grad;
+      if (is_hit) to[hit] = at_hit;
       NAME(finish)(out, i, piece, m, job->stream);
     }
   }
@@ -343,27 +365,27 @@ ND_INLINE void NAME(square_block)(int64_t n, REAL *lanes, const REAL *x, REAL ce
   ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += (x[j] - center) * (x[j] - center);
 }
 
-/* Sum of a piece in f64: a mean that is off by its last bit would show in every element of a row of equal ones. */
-static double NAME(piece_sum)(int64_t n, const REAL *x) {
-  double lanes[BLOCK / 2] = {0};
+ND_INLINE void NAME(distance_block)(int64_t n, REAL *lanes, const REAL *x, REAL center) {
+  ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += x[j] - center;
+}
+
+/* Mean of a piece. Distances from the first element are added up instead of elements: so the mean of equal ones is exact,
+ * where a last bit would show in every element once it is divided by the deviation. */
+static double NAME(piece_mean)(int64_t n, const REAL *x) {
+  ALIGNED REAL lanes[BLOCK];
+  const REAL first = x[0];
   int64_t i = 0;
-  for (; i + BLOCK <= n; i += BLOCK) {
-    for (int64_t j = 0; j < BLOCK / 2; j++) lanes[j] += (double)x[i + j] + (double)x[i + BLOCK / 2 + j];
-  }
-  for (; i < n; i += BLOCK / 2) {
-    const int64_t m = smaller(BLOCK / 2, n - i);
-    for (int64_t j = 0; j < m; j++) lanes[j] += (double)x[i + j];
-  }
-  for (int64_t half = BLOCK / 4; half > 0; half /= 2) {
-    for (int64_t j = 0; j < half; j++) lanes[j] += lanes[j + half];
-  }
-  return lanes[0];
+  NAME(clear)(lanes);
+  for (; i + BLOCK <= n; i += BLOCK) NAME(distance_block)(BLOCK, lanes, x + i, first);
+  NAME(distance_block)(n - i, lanes, x + i, first);
+  return (double)first + NAME(total)(lanes) / (double)n;
 }
 
 /* Sum of (x - center)^2 of a piece. Asks for n elements at `ahead`. */
 static double NAME(piece_squares)(int64_t n, const REAL *x, REAL center, const REAL *ahead) {
-  REAL lanes[BLOCK] = {0};
+  ALIGNED REAL lanes[BLOCK];
   int64_t i = 0;
+  NAME(clear)(lanes);
   for (; i + BLOCK <= n; i += BLOCK) {
     NAME(fetch)(ahead + i, BLOCK);
     NAME(square_block)(BLOCK, lanes, x + i, center);
@@ -379,34 +401,38 @@ static NdMoments NAME(moments)(int64_t n, const void *data, const void *ahead) {
   NdMoments all = {0, 0, 0};
   for (int64_t i = 0; i < n; i += PIECE) {
     const int64_t m = smaller(PIECE, n - i);
-    NdMoments part = {(double)m, NAME(piece_sum)(m, x + i) / (double)m, 0};
+    NdMoments part = {(double)m, NAME(piece_mean)(m, x + i), 0};
     part.squares = NAME(piece_squares)(m, x + i, (REAL)part.mean, next + i);
-    nd_moments_join(&all, &part);
+    if (i == 0) {
+      all = part;
+    } else {
+      nd_moments_join(&all, &part);
+    }
   }
   return all;
 }
 
-/* moments[j] of column j over rows that lie `stride` apart: at most ND_STRETCH rows and ND_COLUMNS columns. */
-static void NAME(column_moments)(int64_t rows, int64_t width, int64_t stride, const void *data, NdMoments *moments) {
-  const REAL *x = (const REAL *)data;
-  double sums[ND_COLUMNS];
-  REAL centers[ND_COLUMNS], squares[ND_COLUMNS];
+/* sums[j] of column j over rows that lie `stride` apart. */
+static void NAME(column_sums)(int64_t rows, int64_t width, int64_t stride, const void *data, double *sums) {
   for (int64_t j = 0; j < width; j++) sums[j] = 0;
   for (int64_t r = 0; r < rows; r++) {
-    const REAL *row = x + r * stride;
-    NAME(fetch)(row + ND_ROWS_AHEAD * stride, width);
-    ND_VECTOR for (int64_t j = 0; j < width; j++) sums[j] += (double)row[j];
+    const REAL *x = (const REAL *)data + r * stride;
+    NAME(fetch)(x + ND_ROWS_AHEAD * stride, width);
+    ND_VECTOR for (int64_t j = 0; j < width; j++) sums[j] += (double)x[j];
   }
-  for (int64_t j = 0; j < width; j++) {
-    sums[j] /= (double)rows;
-    centers[j] = (REAL)sums[j];
-    squares[j] = 0;
-  }
+}
+
+/* sums[j] of (x - center[j])^2, for at most ND_STRETCH rows and ND_COLUMNS columns. */
+static void NAME(column_squares)(int64_t rows, int64_t width, int64_t stride, const void *data, const void *centers,
+                                 double *sums) {
+  const REAL *center = (const REAL *)centers;
+  ALIGNED REAL squares[ND_COLUMNS];
+  for (int64_t j = 0; j < width; j++) squares[j] = 0;
   for (int64_t r = 0; r < rows; r++) {
-    const REAL *row = x + r * stride;
-    ND_VECTOR for (int64_t j = 0; j < width; j++) squares[j] += (row[j] - centers[j]) * (row[j] - centers[j]);
+    const REAL *x = (const REAL *)data + r * stride;
+    ND_VECTOR for (int64_t j = 0; j < width; j++) squares[j] += (x[j] - center[j]) * (x[j] - center[j]);
   }
-  for (int64_t j = 0; j < width; j++) moments[j] = (NdMoments){(double)rows, sums[j], (double)squares[j]};
+  for (int64_t j = 0; j < width; j++) sums[j] = (double)squares[j];
 }
 
 /* -- norms --------------------------------------------------------------------------------------------------------- */
@@ -423,7 +449,7 @@ ND_INLINE void NAME(normalize)(int64_t n, REAL *to, const REAL *x, REAL center, 
 static void NAME(layer_norm)(const NdRowJob *job, int64_t begin, int64_t end) {
   const int64_t n = job->count;
   const REAL *all = (const REAL *)job->x, *gamma = (const REAL *)job->gamma, *beta = (const REAL *)job->beta;
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t r = begin; r < end; r++) {
     const REAL *x = all + r * n;
     REAL *out = (REAL *)job->out + r * n;
@@ -438,19 +464,26 @@ static void NAME(layer_norm)(const NdRowJob *job, int64_t begin, int64_t end) {
   }
 }
 
+ND_INLINE void NAME(along_block)(int64_t n, REAL *plain, REAL *moved, const REAL *grad, const REAL *x, const REAL *gamma,
+                                 REAL center) {
+  ND_VECTOR for (int64_t j = 0; j < n; j++) {
+    const REAL g = gamma ? grad[j] * gamma[j] : grad[j];
+    plain[j] += g;
+    moved[j] += g * (x[j] - center);
+  }
+}
+
 /* along[0] += sum of g and along[1] += sum of g * (x - center) with g = grad * gamma, or grad where gamma is NULL. */
 ND_INLINE void NAME(along)(int64_t n, const REAL *grad, const REAL *x, const REAL *gamma, REAL center, double *along) {
   for (int64_t i = 0; i < n;) {
     const int64_t end = NAME(stretch_end)(i, n);
-    REAL plain[BLOCK] = {0}, moved[BLOCK] = {0};
-    for (; i < end; i += BLOCK) {
-      const int64_t m = smaller(BLOCK, end - i);
-      ND_VECTOR for (int64_t j = 0; j < m; j++) {
-        const REAL g = gamma ? grad[i + j] * gamma[i + j] : grad[i + j];
-        plain[j] += g;
-        moved[j] += g * (x[i + j] - center);
-      }
+    ALIGNED REAL plain[BLOCK], moved[BLOCK];
+    NAME(clear)(plain);
+    NAME(clear)(moved);
+    for (; i + BLOCK <= end; i += BLOCK) {
+      NAME(along_block)(BLOCK, plain, moved, grad + i, x + i, gamma ? gamma + i : NULL, center);
     }
+    NAME(along_block)(end - i, plain, moved, grad + i, x + i, gamma ? gamma + i : NULL, center);
     along[0] += NAME(total)(plain);
     along[1] += NAME(total)(moved);
     i = end;
@@ -462,7 +495,8 @@ static void NAME(layer_norm_row_backward)(const NdRowJob *job, int64_t r, REAL *
   const int64_t n = job->count, ahead = (NAME(next)(job, r) - r) * n;
   const REAL *x = (const REAL *)job->x + r * n, *grad = (const REAL *)job->grad + r * n;
   const REAL *gamma = (const REAL *)job->gamma;
-  REAL piece[PIECE], *out = (REAL *)job->out + r * n;
+  ALIGNED REAL piece[PIECE];
+  REAL *out = (REAL *)job->out + r * n;
   double along[2] = {0, 0};
   const NdMoments moments = NAME(moments)(n, x, x + ahead);
   const double scale = 1 / sqrt(moments.squares / (double)n + job->epsilon);
@@ -476,10 +510,14 @@ static void NAME(layer_norm_row_backward)(const NdRowJob *job, int64_t r, REAL *
       const int64_t block_end = smaller(end, start + BLOCK);
       NAME(fetch)(grad + ahead + start, block_end - start);
       ND_VECTOR for (int64_t j = start; j < block_end; j++) {
+        /* All is read before anything is written: processors take a read for one of what was just written when both
+         * are a multiple of 4096 bytes apart, as these arrays often are. */
         const REAL normal = (x[j] - center) * factor, g = grad[j];
-        to_gamma[j] += g * normal;
-        to_beta[j] += g;
-        to[j - i] = (g * gamma[j] - plain - normal * moved) * factor;
+        const REAL sum_gamma = to_gamma[j] + g * normal, sum_beta = to_beta[j] + g;
+        const REAL slope = (g * gamma[j] - plain - normal * moved) * factor;
+        to_gamma[j] = sum_gamma;
+        to_beta[j] = sum_beta;
+        to[j - i] = slope;
       }
     }
     NAME(finish)(out, i, piece, end - i, job->stream);
@@ -501,7 +539,7 @@ static void NAME(layer_norm_backward)(const NdRowJob *job, int64_t begin, int64_
 static void NAME(affine)(int64_t n, void *out, const void *data, const void *center, const void *gain,
                          const void *shift, int64_t step, bool stream) {
   const REAL *x = (const REAL *)data, *c = (const REAL *)center, *a = (const REAL *)gain, *b = (const REAL *)shift;
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t i = 0; i < n; i += PIECE) {
     const int64_t m = smaller(PIECE, n - i);
     REAL *to = NAME(target)((REAL *)out, i, piece, stream);
@@ -519,7 +557,7 @@ static void NAME(affine_backward)(int64_t n, void *out, const void *gradient, co
                                   int64_t step, bool stream) {
   const REAL *x = (const REAL *)data, *grad = (const REAL *)gradient, *c = (const REAL *)k[0];
   const REAL *gain = (const REAL *)k[1], *along = (const REAL *)k[2], *shift = (const REAL *)k[3];
-  REAL piece[PIECE];
+  ALIGNED REAL piece[PIECE];
   for (int64_t i = 0; i < n; i += PIECE) {
     const int64_t m = smaller(PIECE, n - i);
     REAL *to = NAME(target)((REAL *)out, i, piece, stream);
@@ -542,7 +580,7 @@ static void NAME(products)(int64_t n, const void *grad, const void *x, const voi
 static void NAME(column_products)(int64_t rows, int64_t width, int64_t stride, const void *gradient, const void *data,
                                   const void *center, double *plain, double *moved) {
   const REAL *c = (const REAL *)center;
-  REAL sums[ND_COLUMNS], along[ND_COLUMNS];
+  ALIGNED REAL sums[ND_COLUMNS], along[ND_COLUMNS];
   for (int64_t j = 0; j < width; j++) sums[j] = along[j] = 0;
   for (int64_t r = 0; r < rows; r++) {
     const REAL *grad = (const REAL *)gradient + r * stride, *x = (const REAL *)data + r * stride;
@@ -559,6 +597,7 @@ static void NAME(column_products)(int64_t rows, int64_t width, int64_t stride, c
   }
 }
 
+#undef ALIGNED
 #undef BLOCK
 #undef PIECE
 #undef KEPT
