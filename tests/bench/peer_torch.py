@@ -461,7 +461,12 @@ class Block(nn.Module):
     def attend(self, x):
         n, t, d = x.shape
         q, k, v = (part.view(n, t, self.heads, d // self.heads).transpose(1, 2) for part in self.qkv(x).split(d, 2))
-        x = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if hasattr(F, "scaled_dot_product_attention"):  # from 2.0 on
+            x = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            later = torch.ones(t, t, dtype=torch.bool).triu(1)
+            scores = (q @ k.transpose(2, 3) / (d // self.heads) ** 0.5).masked_fill(later, float("-inf"))
+            x = scores.softmax(3) @ v
         return self.proj(x.transpose(1, 2).reshape(n, t, d))
 
     def forward(self, x):
