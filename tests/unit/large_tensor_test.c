@@ -1,0 +1,364 @@
+/* large_tensor_test.c - ops on tensors so large that the CPU backend works in blocks and writes past the caches: the same bits as on
+ * small pieces, whatever the layout of the inputs; and the memory of the device under a limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/activation.h>
+#include <burn/burn.h>
+#include <burn/ops_move.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 17.3 MB of f32, in odd sizes; pieces of 64 rows are small. */
+enum { ROWS = 2203, COLUMNS = 1961, PIECE = 64 };
+
+static const char *const stacks[] = {"ndarray", "ndarray:isa=avx2", "ndarray:isa=baseline"};
+
+#define C(x) burn_clone(x)
+
+typedef struct Inputs {
+  BurnTensor *a, *b, *row, *column, *mask;
+} Inputs;
+
+/* -- elementwise --------------------------------------------------------------------------------------------------------------- */
+
+static BurnTensor *op_add(const Inputs *in) { return burn_add(C(in->a), C(in->b)); }
+static BurnTensor *op_row(const Inputs *in) { return burn_mul(C(in->a), C(in->row)); }
+static BurnTensor *op_column(const Inputs *in) { return burn_sub(C(in->column), C(in->a)); }
+static BurnTensor *op_outer(const Inputs *in) { return burn_add(C(in->column), C(in->row)); }
+static BurnTensor *op_exp(const Inputs *in) { return burn_exp(C(in->a)); }
+static BurnTensor *op_gelu(const Inputs *in) { return burn_gelu(C(in->a)); }
+static BurnTensor *op_compare(const Inputs *in) { return burn_greater(C(in->a), C(in->b)); }
+static BurnTensor *op_where(const Inputs *in) { return burn_mask_where(C(in->a), C(in->mask), C(in->b)); }
+static BurnTensor *op_fill(const Inputs *in) { return burn_mask_fill(C(in->a), C(in->mask), 7); }
+static BurnTensor *op_power(const Inputs *in) { return burn_powf_scalar(burn_abs(C(in->a)), 1.75); }
+static BurnTensor *op_bf16(const Inputs *in) { return burn_cast(C(in->a), BURN_DTYPE_BF16); }
+static BurnTensor *op_f16(const Inputs *in) { return burn_cast(C(in->a), BURN_DTYPE_F16); }
+static BurnTensor *op_f64(const Inputs *in) { return burn_exp(burn_cast(C(in->a), BURN_DTYPE_F64)); }
+static BurnTensor *op_int(const Inputs *in) { return burn_cast(C(in->a), BURN_DTYPE_I32); }
+static BurnTensor *op_half_gelu(const Inputs *in) { return burn_gelu(burn_cast(C(in->a), BURN_DTYPE_BF16)); }
+static BurnTensor *op_half_row(const Inputs *in) {
+  return burn_mul(burn_cast(C(in->a), BURN_DTYPE_F16), burn_cast(C(in->row), BURN_DTYPE_F16));
+}
+static BurnTensor *op_half_column(const Inputs *in) {
+  return burn_add(burn_cast(C(in->column), BURN_DTYPE_BF16), burn_cast(C(in->a), BURN_DTYPE_BF16));
+}
+static BurnTensor *op_half_compare(const Inputs *in) {
+  return burn_greater_scalar(burn_cast(C(in->a), BURN_DTYPE_BF16), 0.3);
+}
+
+static BurnTensor *(*const ops[])(const Inputs *) = {
+    op_add,   op_row, op_column, op_outer, op_exp, op_gelu, op_compare,   op_where,    op_fill,        op_power,
+    op_bf16,  op_f16, op_f64,    op_int,   op_half_gelu,    op_half_row,  op_half_column, op_half_compare,
+};
+
+static BurnTensor *rows_of(BurnTensor *x, int64_t first, int64_t count) { return burn_narrow(C(x), 0, first, count); }
+
+/* The same numbers, in memory column by column. Takes x. */
+static BurnTensor *by_columns(BurnTensor *x) {
+  BurnTensor *columns = burn_reshape(burn_reshape(burn_transpose(x), BURN_SHAPE(ROWS * COLUMNS)), BURN_SHAPE(COLUMNS, ROWS));
+  return burn_transpose(columns);
+}
+
+static void *bytes_of(BurnTensor *x, size_t bytes) {
+  void *data = malloc(bytes);
+  assert_non_null(data);
+  assert_int_equal(burn_read(x, data, bytes), BURN_OK);
+  return data;
+}
+
+static size_t element_bytes(const BurnTensor *x) {
+  const BurnDType dtype = burn_dtype(x);
+  return dtype == BURN_DTYPE_F64 ? 8 : dtype == BURN_DTYPE_BF16 || dtype == BURN_DTYPE_F16 ? 2 : dtype == BURN_DTYPE_BOOL ? 1 : 4;
+}
+
+/* Takes large. */
+static void expect_pieces(const Inputs *in, size_t which, BurnTensor *large) {
+  const size_t row = COLUMNS * element_bytes(large);
+  char *found = bytes_of(large, ROWS * row);
+  for (int64_t first = 0; first < ROWS; first += PIECE) {
+    const int64_t count = ROWS - first < PIECE ? ROWS - first : PIECE;
+    const Inputs piece = {rows_of(in->a, first, count), rows_of(in->b, first, count), in->row,
+                          rows_of(in->column, first, count), rows_of(in->mask, first, count)};
+    char *wanted = bytes_of(ops[which](&piece), (size_t)count * row);
+    if (memcmp(found + (size_t)first * row, wanted, (size_t)count * row) != 0) {
+      fail_msg("op %zu of the list: rows %lld.. differ", which, (long long)first);
+    }
+    free(wanted);
+    burn_drop(piece.a);
+    burn_drop(piece.b);
+    burn_drop(piece.column);
+    burn_drop(piece.mask);
+  }
+  free(found);
+}
+
+static Inputs make_inputs(BurnDevice *device) {
+  Inputs in = {burn_random_normal(device, BURN_SHAPE(ROWS, COLUMNS), BURN_DTYPE_F32, 0, 1),
+               burn_random_normal(device, BURN_SHAPE(ROWS, COLUMNS), BURN_DTYPE_F32, 0, 1),
+               burn_random_normal(device, BURN_SHAPE(1, COLUMNS), BURN_DTYPE_F32, 0, 1),
+               burn_random_normal(device, BURN_SHAPE(ROWS, 1), BURN_DTYPE_F32, 0, 1),
+               NULL};
+  in.mask = burn_greater(C(in.a), C(in.b));
+  return in;
+}
+
+static void drop_inputs(Inputs *in) {
+  burn_drop(in->a);
+  burn_drop(in->b);
+  burn_drop(in->row);
+  burn_drop(in->column);
+  burn_drop(in->mask);
+}
+
+/* Every op on rows, then with one input by columns, then with both. */
+static void test_elementwise(void **state) {
+  (void)state;
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue; /* the processor has not got it */
+    Inputs in = make_inputs(device);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+      Inputs mixed = in, columns = in;
+      mixed.a = columns.a = by_columns(C(in.a));
+      columns.b = by_columns(C(in.b));
+      columns.mask = by_columns(C(in.mask));
+      expect_pieces(&in, i, ops[i](&in));
+      expect_pieces(&in, i, ops[i](&mixed));
+      expect_pieces(&in, i, ops[i](&columns));
+      burn_drop(mixed.a);
+      burn_drop(columns.b);
+      burn_drop(columns.mask);
+    }
+    drop_inputs(&in);
+    burn_device_close(device);
+  }
+}
+
+/* -- what elements are copied ------------------------------------------------------------------------------------------------- */
+
+/* Element i of x is i modulo 65521, so that a place in the result names the place it comes from. */
+static float number_at(int64_t i) { return (float)(i % 65521); }
+
+static BurnTensor *numbers(BurnDevice *device, BurnShape shape, int64_t count, BurnDType dtype) {
+  BurnTensor *x = burn_float(burn_remainder_scalar(burn_arange(device, 0, count, 1), 65521));
+  return burn_cast(burn_reshape(x, shape), dtype);
+}
+
+typedef struct Axes4 {
+  int64_t size[4];
+  int order[4];
+} Axes4;
+
+static void expect_permuted(BurnDevice *device, Axes4 axes, BurnDType dtype) {
+  const int64_t *n = axes.size, count = n[0] * n[1] * n[2] * n[3];
+  const int64_t strides[4] = {n[1] * n[2] * n[3], n[2] * n[3], n[3], 1};
+  int64_t m[4], step[4];
+  for (int i = 0; i < 4; i++) m[i] = n[axes.order[i]], step[i] = strides[axes.order[i]];
+  BurnTensor *x = burn_permute(numbers(device, BURN_SHAPE(n[0], n[1], n[2], n[3]), count, dtype), axes.order);
+  BurnTensor *packed = burn_float(burn_reshape(x, BURN_SHAPE(count)));
+  float *found = bytes_of(packed, (size_t)count * sizeof *found);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t from = 0, rest = i;
+    for (int k = 3; k >= 0; k--) from += rest % m[k] * step[k], rest /= m[k];
+    if (found[i] != number_at(from)) fail_msg("element %lld is %g, not %g", (long long)i, (double)found[i], (double)number_at(from));
+  }
+  free(found);
+}
+
+static void test_permute(void **state) {
+  (void)state;
+  static const Axes4 cases[] = {
+      {{1, 1, ROWS, COLUMNS}, {0, 1, 3, 2}}, {{1, 1, 2048, 2048}, {0, 1, 3, 2}}, {{4, 257, 33, 121}, {0, 2, 1, 3}},
+      {{4, 256, 32, 128}, {0, 2, 1, 3}},     {{7, 61, 97, 103}, {0, 2, 3, 1}},   {{7, 61, 97, 103}, {3, 1, 2, 0}},
+  };
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      expect_permuted(device, cases[i], BURN_DTYPE_F32);
+      expect_permuted(device, cases[i], BURN_DTYPE_F64);
+      expect_permuted(device, cases[i], BURN_DTYPE_I32);
+    }
+    burn_device_close(device);
+  }
+}
+
+/* One and two bytes: a permutation there and back gives the same. */
+static void test_permute_narrow(void **state) {
+  (void)state;
+  static const BurnDType dtypes[] = {BURN_DTYPE_U8, BURN_DTYPE_I16};
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue;
+    for (size_t i = 0; i < 2; i++) {
+      enum { SIDE = 3011, OTHER = 3517 };
+      const size_t bytes = (size_t)SIDE * OTHER * (i + 1);
+      BurnTensor *x = burn_cast(burn_arange(device, 0, (int64_t)SIDE * OTHER, 1), dtypes[i]);
+      x = burn_reshape(x, BURN_SHAPE(SIDE, OTHER));
+      BurnTensor *there = burn_reshape(burn_reshape(burn_transpose(C(x)), BURN_SHAPE((int64_t)SIDE * OTHER)), BURN_SHAPE(OTHER, SIDE));
+      const BurnRange one[] = {{5, 6, 1}, {0, BURN_END, 1}};
+      uint8_t *row = bytes_of(burn_slice(C(there), one, 2), SIDE * (i + 1));
+      uint8_t *back = bytes_of(burn_transpose(there), bytes), *wanted = bytes_of(C(x), bytes);
+      assert_memory_equal(back, wanted, bytes);
+      for (size_t k = 0; k < SIDE; k++) assert_memory_equal(row + k * (i + 1), wanted + (k * OTHER + 5) * (i + 1), i + 1);
+      free(row);
+      free(back);
+      free(wanted);
+      burn_drop(x);
+    }
+    burn_device_close(device);
+  }
+}
+
+/* cat, slice, repeat and expand, which copy rows that start anywhere in a cache line. */
+static void test_rows(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = numbers(device, BURN_SHAPE(ROWS, COLUMNS), ROWS * COLUMNS, BURN_DTYPE_F32);
+  BurnTensor *parts[2] = {C(x), burn_narrow(C(x), 1, 3, 1001)};
+  const int64_t width = COLUMNS + 1001;
+  float *both = bytes_of(burn_cat(parts, 2, 1), (size_t)(ROWS * width) * sizeof *both);
+  float *twice = bytes_of(burn_repeat_dim(burn_narrow(C(x), 0, 7, 1), 0, ROWS), (size_t)ROWS * COLUMNS * sizeof *twice);
+  for (int64_t r = 0; r < ROWS; r++) {
+    for (int64_t c = 0; c < width; c++) {
+      const int64_t from = r * COLUMNS + (c < COLUMNS ? c : c - COLUMNS + 3);
+      if (both[r * width + c] != number_at(from)) fail_msg("cat: row %lld, column %lld", (long long)r, (long long)c);
+    }
+    for (int64_t c = 0; c < COLUMNS; c++) {
+      if (twice[r * COLUMNS + c] != number_at(7 * COLUMNS + c)) fail_msg("repeat: row %lld, column %lld", (long long)r, (long long)c);
+    }
+  }
+  free(both);
+  free(twice);
+  burn_drop(x);
+  burn_device_close(device);
+}
+
+/* -- random numbers ------------------------------------------------------------------------------------------------------------ */
+
+/* Large results are the small ones behind each other: word i belongs to element i. */
+static void test_random(void **state) {
+  (void)state;
+  enum { COUNT = 4 * 1000 * 1000, PART = 40000 };
+  BurnDevice *device = burn_device_open("ndarray");
+  for (int which = 0; which < 4; which++) {
+    burn_device_seed(device, 11);
+    const BurnRandomState start = burn_device_random_state(device);
+    BurnTensor *large = NULL, *ones = burn_ones(device, BURN_SHAPE(COUNT), BURN_DTYPE_F32);
+    if (which == 0) large = burn_random_uniform(device, BURN_SHAPE(COUNT), BURN_DTYPE_F32, -1, 2);
+    if (which == 1) large = burn_random_normal(device, BURN_SHAPE(COUNT), BURN_DTYPE_F32, -1, 2);
+    if (which == 2) large = burn_random_bernoulli(device, BURN_SHAPE(COUNT), BURN_DTYPE_F32, 0.3);
+    if (which == 3) large = burn_dropout(C(ones), 0.3);
+    float *all = bytes_of(large, COUNT * sizeof *all);
+    burn_device_set_random_state(device, start);
+    for (int64_t first = 0; first < COUNT; first += PART) {
+      BurnTensor *small = NULL;
+      if (which == 0) small = burn_random_uniform(device, BURN_SHAPE(PART), BURN_DTYPE_F32, -1, 2);
+      if (which == 1) small = burn_random_normal(device, BURN_SHAPE(PART), BURN_DTYPE_F32, -1, 2);
+      if (which == 2) small = burn_random_bernoulli(device, BURN_SHAPE(PART), BURN_DTYPE_F32, 0.3);
+      if (which == 3) small = burn_dropout(burn_narrow(C(ones), 0, first, PART), 0.3);
+      float *part = bytes_of(small, PART * sizeof *part);
+      assert_memory_equal(all + first, part, PART * sizeof *part);
+      free(part);
+    }
+    free(all);
+    burn_drop(ones);
+  }
+  burn_device_close(device);
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------------------------- */
+
+static void test_memory_limit(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray:memory_limit=64MiB");
+  assert_int_equal(burn_device_status(device), BURN_OK);
+  BurnTensor *fits = burn_zeros(device, BURN_SHAPE(4 << 20), BURN_DTYPE_F32); /* 16 MiB */
+  assert_int_equal(burn_tensor_status(fits), BURN_OK);
+  burn_drop(burn_zeros(device, BURN_SHAPE(10 << 20), BURN_DTYPE_F32)); /* 40 MiB, cached then */
+  BurnTensor *other = burn_zeros(device, BURN_SHAPE(8 << 20), BURN_DTYPE_F32); /* 32 MiB: fits without the cache alone */
+  assert_int_equal(burn_tensor_status(other), BURN_OK);
+  assert_true(burn_device_memory(device).bytes_reserved <= 64 << 20);
+  BurnTensor *large = burn_zeros(device, BURN_SHAPE(16 << 20), BURN_DTYPE_F32);
+  assert_int_equal(burn_status_code(burn_tensor_status(large)), BURN_STATUS_OUT_OF_MEMORY);
+  const char *message = burn_status_message(burn_tensor_status(large));
+  assert_non_null(strstr(message, "50331648 bytes in use"));
+  assert_non_null(strstr(message, "memory_limit=67108864"));
+  burn_drop(large);
+  burn_drop(other);
+  BurnTensor *again = burn_add_scalar(fits, 1); /* it goes on */
+  assert_int_equal(burn_tensor_status(again), BURN_OK);
+  burn_drop(again);
+  burn_device_close(device);
+}
+
+static void test_memory_limit_texts(void **state) {
+  (void)state;
+  static const char *const bad[] = {"ndarray:memory_limit=0",   "ndarray:memory_limit=x",        "ndarray:memory_limit=5TB",
+                                    "ndarray:memory_limit=MiB", "ndarray:memory_limit=9999999999999999999GiB"};
+  static const char *const good[] = {"ndarray:memory_limit=1000000", "ndarray:memory_limit=64KiB", "ndarray:memory_limit=2GiB"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    BurnDevice *device = burn_device_open(bad[i]);
+    assert_int_equal(burn_status_code(burn_device_status(device)), BURN_STATUS_INVALID_ARGUMENT);
+    burn_device_close(device);
+  }
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    BurnDevice *device = burn_device_open(good[i]);
+    assert_int_equal(burn_device_status(device), BURN_OK);
+    burn_device_close(device);
+  }
+}
+
+/* The cache is bounded by the most that was in use, and gives what is stale first. */
+static void test_cache_is_bounded(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  for (int64_t size = 1; size < 60; size++) { /* each of its own class in the end, 4 to 240 MiB */
+    burn_drop(burn_zeros(device, BURN_SHAPE(size << 20), BURN_DTYPE_F32));
+  }
+  const BurnMemoryStats stats = burn_device_memory(device);
+  assert_int_equal(stats.bytes_in_use, 0);
+  assert_int_equal(stats.bytes_peak, (int64_t)59 << 22);
+  assert_true(stats.bytes_reserved <= (int64_t)256 << 20);
+  burn_device_trim(device);
+  assert_int_equal(burn_device_memory(device).bytes_reserved, 0);
+  burn_device_close(device);
+}
+
+/* Tensors and bytes are counted once, with views and when those outlive what they look at. */
+static void test_counts(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(1000, 100), BURN_DTYPE_F32);
+  BurnTensor *view = burn_transpose(C(x));
+  assert_int_equal(burn_tensor_status(view), BURN_OK);
+  assert_int_equal(burn_device_memory(device).live_tensors, 2);
+  assert_int_equal(burn_device_memory(device).bytes_in_use, 400000);
+  burn_drop(x);
+  assert_int_equal(burn_device_memory(device).live_tensors, 1);
+  assert_int_equal(burn_device_memory(device).bytes_in_use, 400000);
+  burn_drop(view);
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  assert_int_equal(burn_device_memory(device).bytes_in_use, 0);
+  assert_int_equal(burn_device_memory(device).bytes_peak, 400000);
+  burn_device_close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_permute),
+      cmocka_unit_test(test_permute_narrow), cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_random),        cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_memory_limit_texts), cmocka_unit_test(test_cache_is_bounded),
+      cmocka_unit_test(test_counts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
