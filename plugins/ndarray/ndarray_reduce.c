@@ -110,6 +110,40 @@ static void BURN_CALL run_results(void *context, int64_t begin, int64_t end) {
   }
 }
 
+#define ND_TURN(bits)                                                                              \
+  static void turn_##bits(const NdAxisView *view, int64_t begin, int64_t width, uint##bits##_t *to) { \
+    for (int64_t r = 0; r < width; r++) {                                                          \
+      const uint##bits##_t *x = (const uint##bits##_t *)(const void *)nd_axis_at(view, begin + r, 0); \
+      for (int64_t i = 0; i < view->count; i++) to[i * ND_SHORT_STRIDE + r] = x[i];                \
+    }                                                                                              \
+  }
+ND_TURN(8)
+ND_TURN(16)
+ND_TURN(32)
+ND_TURN(64)
+
+void nd_short_rows(const NdAxisView *view, int64_t begin, int64_t width, NdShortRows *rows) {
+  switch (view->element_bytes) {
+    case 1: turn_8(view, begin, width, rows->u8); break;
+    case 2: turn_16(view, begin, width, rows->u16); break;
+    case 4: turn_32(view, begin, width, rows->u32); break;
+    default: turn_64(view, begin, width, rows->u64); break;
+  }
+}
+
+/* Results begin .. end-1, each a short row. */
+static void BURN_CALL short_results(void *context, int64_t begin, int64_t end) {
+  const Reduction *reduction = (const Reduction *)context;
+  NdShortRows rows;
+  NdTotals totals;
+  for (int64_t r = begin; r < end; r += ND_SHORT_BATCH) {
+    const int64_t width = nd_smaller(ND_SHORT_BATCH, end - r);
+    nd_short_rows(&reduction->view, r, width, &rows);
+    reduction->fold->columns(&rows, ND_SHORT_STRIDE, reduction->view.count, width, &totals);
+    reduction->fold->finish(&totals, width, reduction->divisor, reduction->out + r * reduction->out_bytes);
+  }
+}
+
 /* Blocks begin .. end-1 of all runs. */
 static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
@@ -223,6 +257,8 @@ static bool reduce(Ndarray *nd, Reduction *reduction) {
   } else if (reduction->blocks > 1) {
     nd_parallel_for(nd, items, grain, run_blocks, reduction);
     join_runs(reduction);
+  } else if (nd_has_short_rows(view)) {
+    nd_parallel_for(nd, results, nd_grain(view->count * 4), short_results, reduction);
   } else {
     nd_parallel_for(nd, items, grain, run_results, reduction);
   }

@@ -25,6 +25,25 @@ static inline const char *nd_axis_at(const NdAxisView *view, int64_t o, int64_t 
   return view->data + (o * view->outer_stride + i * view->inner_stride) * view->element_bytes;
 }
 
+/* Rows so short that a fold over each would be mostly its end are turned into columns first, ND_SHORT_BATCH at a time. The
+ * step between rows of columns is no power of two, as lines of memory that far apart share few places in the cache. */
+#define ND_SHORT_ROW 32
+#define ND_SHORT_BATCH 128
+#define ND_SHORT_STRIDE (ND_SHORT_BATCH + 16)
+typedef union NdShortRows {
+  uint8_t u8[ND_SHORT_ROW * ND_SHORT_STRIDE];
+  uint16_t u16[ND_SHORT_ROW * ND_SHORT_STRIDE];
+  uint32_t u32[ND_SHORT_ROW * ND_SHORT_STRIDE];
+  uint64_t u64[ND_SHORT_ROW * ND_SHORT_STRIDE];
+} NdShortRows;
+
+static inline bool nd_has_short_rows(const NdAxisView *view) {
+  return !view->by_columns && view->inner == 1 && view->outer > 1 && view->count > 1 && view->count <= ND_SHORT_ROW;
+}
+
+/* Rows begin .. begin + width-1 as columns of [count, ND_SHORT_STRIDE]. */
+void nd_short_rows(const NdAxisView *view, int64_t begin, int64_t width, NdShortRows *rows);
+
 /* Product of the sizes of axes begin .. end-1. */
 static inline int64_t nd_axes_count(const NdTensor *x, uint32_t begin, uint32_t end) {
   int64_t count = 1;

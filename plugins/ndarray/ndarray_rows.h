@@ -64,6 +64,15 @@ typedef struct NdFold {
   void (*finish)(const void *totals, int64_t width, int64_t divisor, void *out);
 } NdFold;
 
+/* Places of extreme values. columns: rows lie `stride` apart; best [width] is what is known so far, and what is known
+ * afterwards; places[j] = the first row that has something better, or -1. NaN is better than any number. */
+typedef void (*NdFindColumns)(const void *x, int64_t stride, int32_t rows, int64_t width, void *best, int32_t *places);
+typedef struct NdFinder {
+  /* The first place of *value, or of NaN, among count elements in a row; there is one. */
+  int64_t (*in_run)(const void *x, int64_t count, const void *value);
+  NdFindColumns largest, smallest;
+} NdFinder;
+
 /* One call over row-major floats [rows, count], or [.., count, inner] in strips of columns. What an op does not have is
  * NULL or 0. */
 typedef struct NdRowJob NdRowJob;
@@ -135,6 +144,7 @@ typedef void (*NdAdamCopyLoop)(int64_t n, const NdAdam *adam, const void *const 
 /* The loops for one instruction set; entries without `run` are those of the baseline. */
 typedef struct NdRows {
   NdFold folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT];
+  NdFinder finders[BURN_DTYPE_LIMIT];
   NdFloatRows f32, f64;
   NdAdamLoop adam_f32, adam_f64;
   NdAdamCopyLoop adam_copy_f32, adam_copy_f64;
@@ -173,6 +183,12 @@ static inline const NdRows *nd_rows(const Ndarray *nd) {
 static inline const NdFloatRows *nd_float_rows(const Ndarray *nd, BurnDType dtype) {
   if (dtype == BURN_DTYPE_F32) return &nd_rows(nd)->f32;
   return dtype == BURN_DTYPE_F64 ? &nd_rows(nd)->f64 : NULL;
+}
+
+/* The finder for a dtype, or NULL if there is none. */
+static inline const NdFinder *nd_finder(const Ndarray *nd, BurnDType dtype) {
+  const NdFinder *finder = dtype < BURN_DTYPE_LIMIT ? &nd_rows(nd)->finders[dtype] : NULL;
+  return finder && finder->in_run ? finder : NULL;
 }
 
 /* The fold of a family for a dtype, or NULL if there is none. */
