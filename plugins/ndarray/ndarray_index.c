@@ -5,10 +5,13 @@
  * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
  * columns (outer, inner): what meets in one element is always applied by one thread, in the order of the indices. */
 #include "ndarray_index.h"
+#include "ndarray_moves.h"
 
 #include <string.h>
 
-#define ND_OFFSETS 256 /* places computed at a time */
+#define ND_OFFSETS 256   /* places computed at a time */
+#define ND_ROWS_AHEAD 4  /* rows that are asked for before they are needed: nothing else can guess where they lie */
+#define ND_FETCHED 4096  /* bytes of such a row at most; of longer ones the processor guesses the rest */
 
 /* -- indices ------------------------------------------------------------------------------------------------------- */
 
@@ -120,13 +123,15 @@ typedef struct Access {
   Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
   int64_t outer, size, inner, picks;
   int64_t element_bytes;
+  const NdMoves *moves;
+  int64_t fetched; /* bytes of a row to ask for */
   const char *from;
   char *to;
   UpdateRow update_row;
   UpdateAt update_at;
 } Access;
 
-static void access_shape(Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
+static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
   access->outer = 1;
   access->inner = 1;
   for (uint32_t i = 0; i < dim; i++) access->outer *= x->shape[i];
@@ -134,17 +139,28 @@ static void access_shape(Access *access, const NdTensor *x, uint32_t dim, int64_
   access->size = x->shape[dim];
   access->picks = picks;
   access->element_bytes = burn_dtype_bytes(x->header.dtype);
+  access->moves = nd_moves(nd);
+  access->fetched = access->inner * access->element_bytes < ND_FETCHED ? access->inner * access->element_bytes : ND_FETCHED;
 }
 
 /* -- select, embedding --------------------------------------------------------------------------------------------- */
 
-#define ND_SELECT_ROWS(name, bytes)                                                                            \
-  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {                      \
-    (void)row_bytes;                                                                                           \
-    for (int64_t row = begin; row < end; row++) {                                                              \
-      const int64_t source = row / access->picks * access->size + access->indices.values[row % access->picks]; \
-      memcpy(access->to + row * (bytes), access->from + source * (bytes), (size_t)(bytes));                    \
-    }                                                                                                          \
+#define ND_SELECT_ROWS(name, bytes)                                                                \
+  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {          \
+    int64_t outer = begin / access->picks, pick = begin % access->picks;                           \
+    char *to = access->to + begin * row_bytes;                                                     \
+    for (int64_t row = begin; row < end; outer++, pick = 0) {                                      \
+      const char *from = access->from + outer * access->size * row_bytes;                          \
+      const int64_t left = access->picks - pick, n = end - row < left ? end - row : left;          \
+      const int64_t *indices = access->indices.values + pick;                                      \
+      for (int64_t i = 0; i < n; i++) {                                                            \
+        if ((bytes) > 64 && i + ND_ROWS_AHEAD < n)                                                 \
+          access->moves->fetch(from + indices[i + ND_ROWS_AHEAD] * row_bytes, access->fetched);    \
+        memcpy(to + i * row_bytes, from + indices[i] * row_bytes, (size_t)(bytes));                \
+      }                                                                                            \
+      to += n * row_bytes;                                                                         \
+      row += n;                                                                                    \
+    }                                                                                              \
   }
 ND_SELECT_ROWS(select_rows_1, 1)
 ND_SELECT_ROWS(select_rows_2, 2)
@@ -171,7 +187,7 @@ static BurnStatus run_select_along(Ndarray *nd, const BurnOpCall *call, uint32_t
   Access access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
-  access_shape(&access, input, dim, access.indices.count);
+  access_shape(nd, &access, input, dim, access.indices.count);
   NdTensor *x = nd_contiguous(nd, input);
   NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
   if (out && access.inner > 0) {
@@ -248,7 +264,7 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   Access access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
-  access_shape(&access, input, dim, call->inputs[1]->shape[dim]);
+  access_shape(nd, &access, input, dim, call->inputs[1]->shape[dim]);
   NdTensor *x = nd_contiguous(nd, input);
   NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
   if (out) {
@@ -354,6 +370,10 @@ static void BURN_CALL select_assign_columns(void *context, int64_t begin, int64_
     const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
     for (int64_t i = 0; i < access->picks; i++) {
       const int64_t row = o * access->size + access->indices.values[i];
+      if (inner > 16 && i + ND_ROWS_AHEAD < access->picks) {
+        const int64_t ahead = o * access->size + access->indices.values[i + ND_ROWS_AHEAD];
+        access->moves->fetch(access->to + (ahead * inner + k) * bytes, n * bytes < ND_FETCHED ? n * bytes : ND_FETCHED);
+      }
       access->update_row(n, access->to + (row * inner + k) * bytes,
                       access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
@@ -399,7 +419,7 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
   }
   const BurnStatus status = indices_load(nd, call, 1, x->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
-  access_shape(&access, x, dim, call->inputs[2]->shape[dim]);
+  access_shape(nd, &access, x, dim, call->inputs[2]->shape[dim]);
   NdTensor *values = nd_contiguous(nd, nd_tensor(call->inputs[2]));
   NdTensor *out = values ? nd_writable(nd, call, 0) : NULL;
   if (out && access.picks > 0) {
