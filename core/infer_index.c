@@ -96,8 +96,8 @@ BURN_RULE(gather_nd) {
   }
   const uint32_t leading = indices->rank - 1, further = x->rank - (uint32_t)tuple;
   if (leading + further < 1 || leading + further > BURN_MAX_RANK) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and indices %s give a tensor of rank %u; 1 .. %u is possible", info->name, burn__shape_of(&l, x),
-                     burn__shape_of(&r, indices), leading + further, BURN_MAX_RANK);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and indices %s give a tensor of rank %u; 1 .. %u is possible", info->name,
+                     burn__shape_of(&l, x), burn__shape_of(&r, indices), leading + further, BURN_MAX_RANK);
   }
   out->dtype = x->dtype;
   out->rank = leading + further;

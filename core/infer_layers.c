@@ -13,8 +13,7 @@ BURN_RULE(matmul) {
   const int64_t inner_lhs = lhs->shape[rank - 1], inner_rhs = rhs->shape[rank - 2];
   if (inner_lhs != inner_rhs) {
     return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: inner dimensions %lld and %lld differ", info->name, burn__shape_of(&l, lhs),
-                     burn__shape_of(&r, rhs),
-                     (long long)inner_lhs, (long long)inner_rhs);
+                     burn__shape_of(&r, rhs), (long long)inner_lhs, (long long)inner_rhs);
   }
   out->dtype = lhs->dtype;
   out->rank = rank;
@@ -22,8 +21,7 @@ BURN_RULE(matmul) {
     const int64_t a = lhs->shape[i], b = rhs->shape[i];
     if (a != b && a != 1 && b != 1) {
       return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, burn__shape_of(&l, lhs),
-                       burn__shape_of(&r, rhs), i,
-                       (long long)a, (long long)b);
+                       burn__shape_of(&r, rhs), i, (long long)a, (long long)b);
     }
     out->shape[i] = a == 1 ? b : a;
   }
@@ -115,8 +113,7 @@ static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTenso
   }
   if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
     return BURN_FAIL(INVALID_SHAPE, "%s: the kernel of weight %s does not fit into x %s with padding %s", info->name,
-                     burn__shape_of(&r, weight),
-                     burn__shape_of(&l, x), burn__shape_text(&p, axes, padding));
+                     burn__shape_of(&r, weight), burn__shape_of(&l, x), burn__shape_text(&p, axes, padding));
   }
   return burn__infer_count(info, out);
 }
@@ -166,8 +163,7 @@ static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call,
   BurnShapeText l, r;
   if (weight->shape[0] != x->shape[1]) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name,
-                     burn__shape_of(&l, x),
-                     burn__shape_of(&r, weight), (long long)weight->shape[0], (long long)x->shape[1]);
+                     burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[0], (long long)x->shape[1]);
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[1] * groups;

@@ -263,16 +263,19 @@ static void show(Bench *bench) {
   const double scale = (double)bench->batches, own = median(bench->own.rounds, options->rounds) * scale;
   const bool has_peer = bench->peer.process > 0;
   const double other = has_peer ? median(bench->other.rounds, options->rounds) * scale : 0;
+  const BurnMemoryStats memory = burn_device_memory(bench->ours.device);
   if (options->json) {
     printf("{\"bench\":\"epoch\",\"data\":\"%s\",\"stack\":\"%s\",\"threads\":%u,\"steps_per_epoch\":%zu,\"rounds\":%zu,"
-           "\"ours_seconds\":%.4f",
+           "\"ours_seconds\":%.4f,\"bytes_peak\":%lld,\"bytes_reserved\":%lld",
            options->data ? "mnist" : "generated", burn_device_name(bench->ours.device), burn_threads(), bench->batches,
-           options->rounds, own);
+           options->rounds, own, (long long)memory.bytes_peak, (long long)memory.bytes_reserved);
     if (has_peer) printf(",\"torch\":\"%s\",\"torch_seconds\":%.4f,\"ratio\":%.4f", bench->peer.version, other, own / other);
     printf("}\n");
     return;
   }
   show_side(burn_device_name(bench->ours.device), &bench->own, bench);
+  printf("%-28s %7.1f MB of tensors at most, %.1f MB held with caches\n", "", 1e-6 * (double)memory.bytes_peak,
+         1e-6 * (double)memory.bytes_reserved);
   if (has_peer) {
     show_side(bench->peer.version, &bench->other, bench);
     printf("ratio ours/torch: %.2f (below 1: ours is faster), %u threads on both sides\n", own / other, burn_threads());

@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 bench="$build/tests/burn_bench"
@@ -14,6 +14,9 @@ usage() {
 usage: ./dev bench [suite] [options]     every case beside PyTorch and beside the machine's limit (--help, --list)
        ./dev bench op [options]          cost of a call through each stack
        ./dev bench epoch [options]       an epoch of the guide's CNN, loader included, beside PyTorch
+       ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
+       ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
+       ./dev bench fused [options]       fused bodies beside single ops and compiled loops
        ./dev bench growth --svg FILE     time against size, batch and depth, drawn
        ./dev bench curves [options]      are loss curves the same on two stacks?
        ./dev bench report [suite|growth] [options]
@@ -131,6 +134,18 @@ report() {
   write_tables
 }
 
+# The time of 20 processes, one after the other.
+cold() {
+  "$build/tests/cold_start" --phases "$@"
+  begin=$(date +%s%N)
+  i=0
+  while [ $i -lt 20 ]; do
+    "$build/tests/cold_start" "$@"
+    i=$((i + 1))
+  done
+  echo "$((($(date +%s%N) - begin) / 20000)) us per process, from start to end"
+}
+
 epoch() {
   find_python
   data=$(find_data)
@@ -144,6 +159,9 @@ epoch() {
 case "${1:-}" in
   op) shift; exec "$build/tests/op_bench" "$@" ;;
   epoch) shift; epoch "$@" ;;
+  mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
+  cold) shift; cold "$@" ;;
+  fused) shift; exec "$build/tests/fused_bench" "$@" ;;
   suite | growth) run_bench "$@" ;;
   curves) exec "$bench" "$@" ;;
   report) shift; report "$@" ;;

@@ -63,7 +63,19 @@ for object in build-gcc/lib/libburn*.so build-gcc/lib/burn/plugins/burn_*.so; do
 done
 say "no library or plugin can end the process"
 
-# 5. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
+# 5. What a program that computes on the CPU has to ship: libburn and ndarray, stripped, in a Release build.
+size_limit=2500000
+size_of() {
+  strip -o "/tmp/check-$$.so" "$1"
+  wc -c <"/tmp/check-$$.so" | tr -d ' '
+  rm -f "/tmp/check-$$.so"
+}
+library_bytes=$(size_of build-gcc/lib/libburn.so)
+ndarray_bytes=$(size_of build-gcc/lib/burn/plugins/burn_ndarray.so)
+say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + ndarray_bytes)) bytes, at most $size_limit"
+[ $((library_bytes + ndarray_bytes)) -le $size_limit ] || die "libburn and ndarray have grown too large"
+
+# 6. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
 for source in sdk/examples/*/*.c nn/*.c train/*.c; do
   case "$source" in *_windows.c) continue ;; esac
   # shellcheck disable=SC2086
@@ -76,7 +88,7 @@ $output"
 done
 say "analyzer: no misuse of tensors in sdk, nn, train"
 
-# 6. Function length, include arrows.
+# 7. Function length, include arrows.
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"
