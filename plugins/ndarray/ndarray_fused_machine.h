@@ -45,6 +45,8 @@ typedef struct NdFusedMachine {
   NdFusedCode codes[ND_FUSED_OPCODE_COUNT];
   /* Runs a program, which ends with ND_FUSED_end, for elements 0 .. count-1; count is a multiple of width. */
   void (*run)(const NdFusedWord *program, int64_t count);
+  /* `width` copies of a value, to an address aligned to 64 bytes. */
+  void (*repeat)(float value, float *to);
   /* After stream_f32: what follows comes later for the other threads too. */
   void (*fence)(void);
 } NdFusedMachine;

@@ -17,8 +17,9 @@ typedef struct Rows {
   int64_t rows, length, block; /* rows, elements per row, rows per block */
   int64_t pitch;               /* elements from row to row in buffers */
   bool at_once;                /* programs run over a block, not row by row */
-  bool is_repeated[ND_FUSED_ROWS];    /* numbers per row that programs over elements read */
-  bool is_same[ND_FUSED_INPUTS];      /* gathered, and the same for all rows */
+  uint32_t repeated[ND_FUSED_PROGRAMS]; /* bits: numbers per row that a program over elements reads */
+  uint32_t all_repeated;
+  bool is_same[ND_FUSED_INPUTS];        /* an input is the same for all rows */
   NdFusedAxes row_axes;                          /* of the rows */
   uint64_t bytes;                                /* of scratch */
   struct {
@@ -52,7 +53,7 @@ static void choose_ways(Rows *rows) {
     bool varies = false;
     for (uint32_t axis = 0; axis <= last; axis++) input->strides[axis] = nd_fused_stride(x, &kernel->space, axis);
     for (uint32_t axis = 0; axis < last; axis++) varies = varies || (input->strides[axis] != 0 && kernel->space.shape[axis] > 1);
-    rows->is_same[k] = false;
+    rows->is_same[k] = !varies;
     if (!kernel->input_is_element[k]) continue;
     const bool may_repeat = !kernel->input_is_folded[k];
     if (nd_fused_is_plain(x, &kernel->space)) {
@@ -65,7 +66,6 @@ static void choose_ways(Rows *rows) {
       input->way = ND_FUSED_REPEAT;
     } else {
       input->way = ND_FUSED_GATHER;
-      rows->is_same[k] = !varies;
     }
   }
 }
@@ -87,7 +87,7 @@ static void choose_block(Rows *rows) {
     const NdFusedWay way = run->inputs[k].way;
     if (way == ND_FUSED_PLAIN || way == ND_FUSED_INNER || way == ND_FUSED_GATHER) per_row += run->inputs[k].bytes * rows->pitch;
   }
-  for (uint32_t r = 0; r < kernel->row_count && rows->at_once; r++) per_row += rows->is_repeated[r] ? 4 * rows->pitch : 0;
+  for (uint32_t r = 0; r < kernel->row_count && rows->at_once; r++) per_row += ((rows->all_repeated >> r) & 1u) != 0 ? 4 * rows->pitch : 0;
   for (uint32_t o = 0; o < kernel->output_count; o++) per_row += kernel->output_is_reduced[o] ? 0 : run->outputs[o].bytes * rows->pitch;
   rows->block = BLOCK_BYTES / (per_row > 0 ? per_row : 1);
   if (rows->block > MOST_ROWS) rows->block = MOST_ROWS;
@@ -112,17 +112,19 @@ static void divide_scratch(Rows *rows) {
   for (uint32_t b = 0; b < kernel->buffer_count; b++) rows->at.buffers[b] = give(rows, elements * 4);
   for (uint32_t r = 0; r < kernel->row_count; r++) {
     rows->at.numbers[r] = give(rows, numbers * 4);
-    rows->at.repeated[r] = give(rows, !rows->is_repeated[r] ? 0 : rows->at_once ? elements * 4 : width * 4);
+    rows->at.repeated[r] = give(rows, ((rows->all_repeated >> r) & 1u) == 0 ? 0 : rows->at_once ? elements * 4 : width * 4);
   }
 }
 
 static void find_repeated(Rows *rows) {
   const BurnFusedKernel *kernel = rows->run->kernel;
-  memset(rows->is_repeated, 0, sizeof rows->is_repeated);
+  memset(rows->repeated, 0, sizeof rows->repeated);
+  rows->all_repeated = 0;
   for (uint32_t number = 1; number < kernel->program_count; number += 2) {
     for (uint32_t i = kernel->programs[number].begin; i < kernel->programs[number].end; i++) {
-      if (kernel->lines[i].operand == ND_FUSED_ROW) rows->is_repeated[kernel->lines[i].number] = true;
+      if (kernel->lines[i].operand == ND_FUSED_ROW) rows->repeated[number] |= 1u << kernel->lines[i].number;
     }
+    rows->all_repeated |= rows->repeated[number];
   }
 }
 
@@ -154,7 +156,7 @@ static void begin_work(Work *work) {
     char *buffer = work->scratch + rows->at.inputs[k];
     worker->inputs[k].spare = buffer;
     if (input->way == ND_FUSED_NUMBER) nd_fused_repeat(run, buffer, input->data, input->bytes);
-    for (int64_t r = 0; r < rows->block && rows->is_same[k]; r++) {
+    for (int64_t r = 0; r < rows->block && rows->is_same[k] && input->way == ND_FUSED_GATHER; r++) {
       const int64_t start[BURN_MAX_RANK] = {0};
       nd_fused_gather(run, &run->axes, input, start, rows->length, buffer + r * rows->pitch * input->bytes);
     }
@@ -197,16 +199,19 @@ static void begin_block(Work *work) {
   }
 }
 
-/* Address of row r of the block of an input; NULL for what is repeated. */
+/* Address of row r of the block of an input. */
 static char *input_row(const Work *work, uint32_t k, int64_t r) {
   const Rows *rows = work->rows;
   const NdFusedRun *run = rows->run;
   const NdFusedInput *input = &run->inputs[k];
   if (input->way == ND_FUSED_PLAIN) return input->data + (work->first + r) * rows->length * input->bytes;
   if (input->way == ND_FUSED_GATHER) return work->scratch + rows->at.inputs[k] + r * rows->pitch * input->bytes;
-  int64_t coordinates[BURN_MAX_RANK];
-  nd_fused_find(&run->axes, (work->first + r) * rows->length, coordinates);
-  char *address = input->data + nd_fused_offset(&run->axes, input, coordinates) * input->bytes;
+  char *address = input->data;
+  if (!rows->is_same[k]) {
+    int64_t coordinates[BURN_MAX_RANK];
+    nd_fused_find(&run->axes, (work->first + r) * rows->length, coordinates);
+    address += nd_fused_offset(&run->axes, input, coordinates) * input->bytes;
+  }
   if (input->way == ND_FUSED_INNER) return address;
   char *buffer = work->scratch + rows->at.inputs[k];
   if (input->way == ND_FUSED_REPEAT) nd_fused_repeat(run, buffer, address, input->bytes);
@@ -262,14 +267,10 @@ static void place_reduced(Work *work) {
 static float *numbers_of(const Work *work, uint32_t i) { return (float *)(void *)(work->scratch + work->rows->at.numbers[i]); }
 
 /* Writes out, for every element of the block, the numbers per row that a program reads. */
-static void write_out(Work *work, const NdFusedProgram *program) {
+static void write_out(Work *work, uint32_t number) {
   const Rows *rows = work->rows;
-  const BurnFusedKernel *kernel = rows->run->kernel;
-  uint32_t done = 0;
-  for (uint32_t l = program->begin; l < program->end; l++) {
-    const uint32_t i = kernel->lines[l].number;
-    if (kernel->lines[l].operand != ND_FUSED_ROW || ((done >> i) & 1u)) continue;
-    done |= 1u << i;
+  for (uint32_t i = 0, left = rows->repeated[number]; left != 0; i++, left >>= 1) {
+    if ((left & 1u) == 0) continue;
     const float *numbers = numbers_of(work, i);
     float *to = (float *)(void *)(work->scratch + rows->at.repeated[i]);
     for (int64_t r = 0; r < work->count; r++) {
@@ -281,17 +282,16 @@ static void write_out(Work *work, const NdFusedProgram *program) {
 static void run_elements(Work *work, uint32_t number) {
   const Rows *rows = work->rows;
   const NdFusedRun *run = rows->run;
-  const NdFusedProgram *program = &run->kernel->programs[number];
   if (rows->at_once) {
-    write_out(work, program);
+    write_out(work, number);
     place_elements(work, 0);
     nd_fused_run_program(&work->worker, number, work->count * rows->length);
     return;
   }
   for (int64_t r = 0; r < work->count; r++) {
     place_elements(work, r);
-    for (uint32_t i = 0; i < run->kernel->row_count; i++) {
-      if (rows->is_repeated[i]) nd_fused_repeat(run, work->worker.rows[i].address, &numbers_of(work, i)[r], 4);
+    for (uint32_t i = 0, left = rows->repeated[number]; left != 0; i++, left >>= 1) {
+      if ((left & 1u) != 0) run->machine->repeat(numbers_of(work, i)[r], (float *)(void *)work->worker.rows[i].address);
     }
     nd_fused_run_program(&work->worker, number, rows->length);
   }

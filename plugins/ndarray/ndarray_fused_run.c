@@ -162,9 +162,9 @@ void nd_fused_gather(const NdFusedRun *run, const NdFusedAxes *axes, const NdFus
 void nd_fused_repeat(const NdFusedRun *run, void *to, const void *element, uint32_t bytes) {
   const int64_t width = run->machine->width;
   if (bytes == 4) {
-    float value, *values = to;
+    float value;
     memcpy(&value, element, sizeof value);
-    for (int64_t i = 0; i < width; i++) values[i] = value;
+    run->machine->repeat(value, to);
     return;
   }
   for (int64_t i = 0; i < width; i++) memcpy((char *)to + i * bytes, element, bytes);

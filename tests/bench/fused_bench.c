@@ -1,9 +1,9 @@
 /* fused_bench.c - chains of element-wise ops as one fused body of ndarray ("burn.fused"), as single calls, and as a loop that the
- * compiler made of the chain; on arrays of the size of the first and second cache, and of memory.
+ * compiler made of the chain, or an op with a kernel of its own; on arrays of the size of the first and second cache, and of memory.
  *
  * One sample of everything per round, about SAMPLE_SECONDS each; shown are medians as GB/s of inputs and result, each counted once.
  *
- *   fused_bench [--only TEXT] [--rounds N] [--size N] [--stack TEXT] */
+ *   fused_bench [--only TEXT] [--rounds N] [--size N] [--stack TEXT] [--ways 1] */
 #include <burn/burn.h>
 #include <burn/op_call.h>
 #include <burn/plugin/fused.h>
@@ -16,41 +16,60 @@
 
 #define SAMPLE_SECONDS 0.03
 
-enum { MOST_STEPS = 8, MOST_INPUTS = 3, MOST_ROUNDS = 51 };
+enum { MOST_STEPS = 12, MOST_INPUTS = 3, MOST_ROUNDS = 51, COLUMNS = 1024 };
 
-/* A step: op, inputs (values; -1: none), a number. */
+/* A step: op, inputs (values; -1: none), a number: the scalar, or the axis of a reduction (-1: none). */
 typedef struct Step {
   uint32_t op;
   int32_t inputs[2];
   double number;
 } Step;
 
+/* What inputs are. */
+typedef enum Form { VECTORS, MATRICES, MATRIX_AND_ROWS } Form;
+
 typedef struct Chain {
   const char *name;
   uint32_t input_count, step_count;
   Step steps[MOST_STEPS];
   FusedBenchLoop loop;
+  Form form;
+  uint32_t kernel; /* in place of a loop: an op that does the same */
 } Chain;
 
 static const Chain chains[] = {
     {"silu: x * recip(exp(-x) + 1)", 1, 5,
      {{BURN_OP_neg, {0, -1}, 0}, {BURN_OP_exp, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_recip, {3, -1}, 0}, {BURN_OP_mul, {0, 4}, 0}},
-     fused_bench_silu},
+     fused_bench_silu, VECTORS, 0},
     {"affine: 7 products and sums of x and y", 2, 7,
      {{BURN_OP_mul_scalar, {0, -1}, 1.5}, {BURN_OP_add_scalar, {2, -1}, 0.25}, {BURN_OP_mul_scalar, {3, -1}, 0.75}, {BURN_OP_sub, {4, 1}, 0},
       {BURN_OP_mul_scalar, {5, -1}, 2.5}, {BURN_OP_add_scalar, {6, -1}, 1}, {BURN_OP_mul, {7, 0}, 0}},
-     fused_bench_affine},
+     fused_bench_affine, VECTORS, 0},
     {"gelu: x * (erf(x / sqrt 2) + 1) / 2", 1, 5,
      {{BURN_OP_div_scalar, {0, -1}, 1.4142135623730951}, {BURN_OP_erf, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_mul, {0, 3}, 0},
       {BURN_OP_div_scalar, {4, -1}, 2}},
-     fused_bench_gelu},
-    {"gelu(x * y + z)", 3, 3, {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_add, {3, 2}, 0}, {BURN_OP_gelu, {4, -1}, 0}}, fused_bench_gelu_of_product},
+     fused_bench_gelu, VECTORS, 0},
+    {"gelu(x * y + z)", 3, 3, {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_add, {3, 2}, 0}, {BURN_OP_gelu, {4, -1}, 0}}, fused_bench_gelu_of_product,
+     VECTORS, 0},
+    {"softmax of rows", 1, 5,
+     {{BURN_OP_max_dim, {0, -1}, 1}, {BURN_OP_sub, {0, 1}, 0}, {BURN_OP_exp, {2, -1}, 0}, {BURN_OP_sum_dim, {3, -1}, 1}, {BURN_OP_div, {3, 4}, 0}},
+     NULL, MATRICES, BURN_OP_softmax},
+    {"layer norm of rows", 3, 9,
+     {{BURN_OP_mean_dim, {0, -1}, 1}, {BURN_OP_sub, {0, 3}, 0}, {BURN_OP_mul, {4, 4}, 0}, {BURN_OP_mean_dim, {5, -1}, 1},
+      {BURN_OP_add_scalar, {6, -1}, 1e-5}, {BURN_OP_sqrt, {7, -1}, 0}, {BURN_OP_div, {4, 8}, 0}, {BURN_OP_mul, {9, 1}, 0}, {BURN_OP_add, {10, 2}, 0}},
+     NULL, MATRIX_AND_ROWS, BURN_OP_layer_norm},
+    {"softmax gradient: y (g - sum(g y))", 2, 4,
+     {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_sum_dim, {2, -1}, 1}, {BURN_OP_sub, {1, 3}, 0}, {BURN_OP_mul, {0, 4}, 0}}, NULL, MATRICES, 0},
+    {"bias gradient: sum of y g (1 - y)", 2, 4,
+     {{BURN_OP_neg, {0, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_mul, {0, 3}, 0}, {BURN_OP_sum_dim, {4, -1}, 0.5}}, NULL, MATRICES, 0},
+    {"loss: mean of (x - y)^2", 2, 3, {{BURN_OP_sub, {0, 1}, 0}, {BURN_OP_mul, {2, 2}, 0}, {BURN_OP_mean, {3, -1}, 0}}, NULL, MATRICES, 0},
 };
 
 static const BurnHost *host;
 static const BurnBackend *backend;
 static BurnInterface fused;
 static bool on_one_thread;
+static uint32_t ways_only; /* 1: the fused body alone, for profilers */
 
 static void BURN_CALL parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
   if (on_one_thread) {
@@ -80,6 +99,8 @@ typedef struct Work {
   float *out;
 } Work;
 
+static bool is_along(uint32_t op) { return op == BURN_OP_max_dim || op == BURN_OP_sum_dim || op == BURN_OP_mean_dim; }
+static uint32_t attrs_of(const Step *step) { return step->number != 0 ? 1 : 0; }
 static uint32_t inputs_of(const Step *step) { return step->inputs[1] < 0 ? 1 : 2; }
 
 static void compile(Work *work) {
@@ -90,7 +111,7 @@ static void compile(Work *work) {
   const uint32_t output = chain->input_count + chain->step_count - 1;
   for (uint32_t i = 0; i < chain->step_count; i++) {
     for (uint32_t k = 0; k < inputs_of(&chain->steps[i]); k++) inputs[i][k] = (uint32_t)chain->steps[i].inputs[k];
-    steps[i] = (BurnFusedStep){chain->steps[i].op, inputs_of(&chain->steps[i]), chain->steps[i].number != 0 ? 1 : 0, 0, inputs[i], &work->attrs[i]};
+    steps[i] = (BurnFusedStep){chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 0, inputs[i], &work->attrs[i]};
   }
   const BurnFusedBody body = {(uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};
   const BurnFusedInterface *table = fused.table;
@@ -100,25 +121,40 @@ static void compile(Work *work) {
   exit(1);
 }
 
+/* Shapes of inputs, and of steps by the rules of the ops. */
+static void describe_values(Work *work) {
+  const Chain *chain = work->chain;
+  for (uint32_t k = 0; k < MOST_INPUTS; k++) {
+    const bool is_row = chain->form == MATRIX_AND_ROWS && k > 0;
+    BurnTensorDesc *desc = &work->descs[k];
+    *desc = (BurnTensorDesc){BURN_DTYPE_F32, chain->form == VECTORS ? 1 : 2, {work->size, 0}};
+    if (chain->form != VECTORS) desc->shape[0] = is_row ? 1 : work->size / COLUMNS;
+    if (chain->form != VECTORS) desc->shape[1] = COLUMNS;
+  }
+  for (uint32_t i = 0; i < chain->step_count; i++) {
+    const Step *step = &chain->steps[i];
+    BurnTensorDesc *desc = &work->descs[chain->input_count + i];
+    work->attrs[i] = is_along(step->op) ? burn_attr_i64((int64_t)step->number) : burn_attr_f64(step->number); /* 0.5: axis 0 */
+    work->attr_rows[i] = &work->attrs[i];
+    *desc = work->descs[step->inputs[0]];
+    if (inputs_of(step) == 2 && burn_desc_count(&work->descs[step->inputs[1]]) > burn_desc_count(desc)) *desc = work->descs[step->inputs[1]];
+    if (is_along(step->op)) desc->shape[(int64_t)step->number] = 1;
+    if (step->op == BURN_OP_mean) *desc = (BurnTensorDesc){BURN_DTYPE_F32, 1, {1}};
+  }
+}
+
 static void prepare(Work *work, const Chain *chain, int64_t size) {
   memset(work, 0, sizeof *work);
   work->chain = chain;
   work->size = size;
-  for (uint32_t v = 0; v < chain->input_count + chain->step_count; v++) {
-    work->descs[v].dtype = BURN_DTYPE_F32;
-    work->descs[v].rank = 1;
-    work->descs[v].shape[0] = size;
-  }
-  for (uint32_t i = 0; i < chain->step_count; i++) {
-    work->attrs[i] = burn_attr_f64(chain->steps[i].number);
-    work->attr_rows[i] = &work->attrs[i];
-  }
+  describe_values(work);
   float *data = aligned_alloc(64, (size_t)size * sizeof *data);
   work->out = aligned_alloc(64, (size_t)size * sizeof *work->out);
   if (!data || !work->out) check(BURN_STATUS_OUT_OF_MEMORY);
   for (uint32_t k = 0; k < MOST_INPUTS; k++) {
     for (int64_t i = 0; i < size; i++) data[i] = (float)((i * 37 + (int64_t)k * 11) % 1001) / 167.0f - 3.0f;
-    check(backend->create(backend->self, &work->descs[0], data, &work->inputs[k]));
+    const BurnTensorDesc *desc = k < chain->input_count ? &work->descs[k] : &work->descs[0];
+    check(backend->create(backend->self, desc, data, &work->inputs[k]));
     work->in[k] = (const float *)(const void *)((const char *)work->inputs[k]->buffer + work->inputs[k]->byte_offset);
   }
   free(data);
@@ -143,6 +179,24 @@ static void run_fused(Work *work) {
   backend->release(backend->self, out);
 }
 
+/* True if input k of step i is the last use of a value that a step made. */
+static bool is_last_use(const Chain *chain, uint32_t i, uint32_t k) {
+  const int32_t v = chain->steps[i].inputs[k];
+  if ((uint32_t)v < chain->input_count) return false;
+  if (k == 0 && chain->steps[i].inputs[1] == v) return false;
+  for (uint32_t later = i + 1; later < chain->step_count; later++) {
+    if (chain->steps[later].inputs[0] == v || chain->steps[later].inputs[1] == v) return false;
+  }
+  return true;
+}
+
+static bool is_taken(const Chain *chain, uint32_t v) {
+  for (uint32_t i = 0; i < chain->step_count; i++) {
+    if (chain->steps[i].inputs[0] == (int32_t)v || chain->steps[i].inputs[1] == (int32_t)v) return true;
+  }
+  return false;
+}
+
 static void run_single(Work *work) {
   const Chain *chain = work->chain;
   BurnPrimitive *values[MOST_INPUTS + MOST_STEPS];
@@ -150,11 +204,11 @@ static void run_single(Work *work) {
   for (uint32_t i = 0; i < chain->step_count; i++) {
     const Step *step = &chain->steps[i];
     BurnPrimitive *inputs[2], *out = NULL;
-    BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = step->op, .attr_count = step->number != 0 ? 1 : 0, .input_count = inputs_of(step),
-                       .output_count = 1, .inputs = inputs, .outputs = &out, .attrs = &work->attrs[i], .output_descs = &work->descs[0]};
+    BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = step->op, .attr_count = attrs_of(step), .input_count = inputs_of(step),
+                       .output_count = 1, .inputs = inputs, .outputs = &out, .attrs = &work->attrs[i], .output_descs = &work->descs[chain->input_count + i]};
     for (uint32_t k = 0; k < call.input_count; k++) {
       inputs[k] = values[step->inputs[k]];
-      if ((uint32_t)step->inputs[k] >= chain->input_count) call.donate |= UINT64_C(1) << k;
+      if (is_last_use(chain, i, k)) call.donate |= UINT64_C(1) << k;
     }
     check(backend->submit(backend->self, &call));
     for (uint32_t k = 0; k < call.input_count; k++) {
@@ -162,7 +216,9 @@ static void run_single(Work *work) {
     }
     values[chain->input_count + i] = out;
   }
-  backend->release(backend->self, values[chain->input_count + chain->step_count - 1]);
+  for (uint32_t i = 0; i < chain->step_count; i++) { /* what no later step has taken */
+    if (!is_taken(chain, chain->input_count + i)) backend->release(backend->self, values[chain->input_count + i]);
+  }
 }
 
 static void BURN_CALL loop_chunk(void *context, int64_t begin, int64_t end) {
@@ -170,7 +226,17 @@ static void BURN_CALL loop_chunk(void *context, int64_t begin, int64_t end) {
   work->chain->loop(work->in, work->out, begin, end);
 }
 
+/* The loop, or the op that does the same. */
 static void run_loop(Work *work) {
+  if (work->chain->kernel != 0) {
+    const BurnAttr attr = work->chain->kernel == BURN_OP_softmax ? burn_attr_i64(1) : burn_attr_f64(1e-5);
+    BurnPrimitive *out = NULL;
+    const BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = work->chain->kernel, .attr_count = 1, .input_count = work->chain->input_count,
+                             .output_count = 1, .inputs = work->inputs, .outputs = &out, .attrs = &attr, .output_descs = &work->descs[0]};
+    check(backend->submit(backend->self, &call));
+    backend->release(backend->self, out);
+    return;
+  }
   parallel_for(work->size, 16384, loop_chunk, work);
 }
 
@@ -180,6 +246,11 @@ typedef void (*Way)(Work *work);
 
 enum { WAYS = 3 };
 static const Way ways[WAYS] = {run_fused, run_single, run_loop};
+
+/* True if the result is as large as the inputs. */
+static bool is_large(const Work *work) {
+  return burn_desc_count(&work->descs[work->chain->input_count + work->chain->step_count - 1]) == work->size;
+}
 
 /* GB/s of one sample. */
 static double sample(Work *work, Way way, uint64_t *repetitions) {
@@ -191,7 +262,7 @@ static double sample(Work *work, Way way, uint64_t *repetitions) {
       *repetitions *= 2;
       continue;
     }
-    const double bytes = 4.0 * (double)work->size * (work->chain->input_count + 1);
+    const double bytes = 4.0 * (double)work->size * ((work->chain->form == MATRIX_AND_ROWS ? 1 : work->chain->input_count) + (is_large(work) ? 1 : 0));
     return bytes * (double)*repetitions / seconds * 1e-9;
   }
 }
@@ -205,7 +276,7 @@ static void measure(const Chain *chain, int64_t size, uint32_t rounds) {
   Work work;
   double samples[WAYS][MOST_ROUNDS], medians[WAYS];
   uint64_t repetitions[WAYS] = {1, 1, 1};
-  const uint32_t count = fused_bench_loops_run() ? WAYS : WAYS - 1;
+  const uint32_t count = ways_only > 0 && ways_only < WAYS ? ways_only : chain->kernel != 0 || (chain->loop && fused_bench_loops_run()) ? WAYS : WAYS - 1;
   on_one_thread = size <= 65536;
   prepare(&work, chain, size);
   for (uint32_t round = 0; round < rounds; round++) {
@@ -215,7 +286,8 @@ static void measure(const Chain *chain, int64_t size, uint32_t rounds) {
     qsort(samples[way], rounds, sizeof(double), compare);
     medians[way] = samples[way][rounds / 2];
   }
-  printf("%-40s %9lld  %8.1f %8.1f", chain->name, (long long)size, medians[0], medians[1]);
+  printf("%-40s %9lld  %8.1f", chain->name, (long long)size, medians[0]);
+  if (count > 1) printf(" %8.1f", medians[1]);
   if (count == WAYS) printf(" %8.1f   %4.0f %%", medians[2], 100.0 * medians[0] / medians[2]);
   printf("\n");
   finish(&work);
@@ -229,6 +301,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
     if (strcmp(argv[i], "--rounds") == 0) rounds = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+    if (strcmp(argv[i], "--ways") == 0) ways_only = (uint32_t)strtoul(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--size") == 0) only_size = strtoll(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--stack") == 0) stack = argv[i + 1];
   }
