@@ -16,7 +16,7 @@
 
 typedef struct Options {
   const char *only, *group, *stack, *peer, *peer_malloc, *python, *script, *csv, *about, *svg;
-  size_t rounds;
+  size_t rounds, largest;
   double seconds;
   bool json, list, quick;
 } Options;
@@ -110,7 +110,11 @@ static BurnStatus run(Bench *bench, const Options *options, const Choice *choice
   if (status != BURN_OK) return status;
   Load load;
   load_begin(&load, bench);
-  status = options->svg ? growth_run(bench, options->svg, options->about ? options->about : "") : run_suite(bench, options, choice);
+  if (options->svg) {
+    status = growth_run(bench, options->svg, (int64_t)options->largest, options->about ? options->about : "");
+  } else {
+    status = run_suite(bench, options, choice);
+  }
   load_end(&load, bench);
   return status;
 }
@@ -146,6 +150,7 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
   const Argument growth_arguments[] = {
       arguments[3], arguments[4], arguments[5], arguments[6], arguments[7], arguments[8], arguments[9], arguments[11],
       {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing"},
+      {"largest", ARGUMENT_SIZE, &options->largest, "N", "elements of a tensor"},
   };
   if (growth) {
     return arguments_parse(argc, argv, "usage: bench growth --svg FILE [options]   time against size, batch and depth",
@@ -161,6 +166,10 @@ static bool check(const Options *options, bool growth) {
     fprintf(stderr, "bench: growth needs --svg FILE\n");
     return false;
   }
+  if (options->largest < 1 || options->largest > INT64_MAX / 64) {
+    fprintf(stderr, "bench: --largest %zu is no number of elements\n", options->largest);
+    return false;
+  }
   if (options->rounds < 1 || options->rounds > MOST_ROUNDS || !(options->seconds > 0)) {
     fprintf(stderr, "bench: --rounds is 1..%d and --seconds above 0\n", MOST_ROUNDS);
     return false;
@@ -170,7 +179,7 @@ static bool check(const Options *options, bool growth) {
 }
 
 static int suite_main(int argc, char **argv, bool growth) {
-  Options options = {.stack = "ndarray", .peer = "none", .peer_malloc = "default", .rounds = 5, .seconds = 0.08};
+  Options options = {.stack = "ndarray", .peer = "none", .peer_malloc = "default", .rounds = 5, .largest = 100000000, .seconds = 0.08};
   const int parsed = parse(argc, argv, growth, &options);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   if (options.quick) {

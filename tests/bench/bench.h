@@ -179,8 +179,9 @@ void load_begin(Load *load, const Bench *bench);
 /* Says so on stderr if others used a part of the machine: then no figure is good. */
 void load_end(const Load *begin, const Bench *bench);
 
-/* The other commands. curves_main returns the exit status; growth_run draws into a file, `about` below. */
+/* The other commands. curves_main returns the exit status; growth_run draws into a file, `about` below;
+ * tensors have at most `largest` elements. */
 int curves_main(int argc, char **argv);
-BurnStatus growth_run(const Bench *bench, const char *path, const char *about);
+BurnStatus growth_run(const Bench *bench, const char *path, int64_t largest, const char *about);
 
 #endif

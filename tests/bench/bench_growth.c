@@ -60,13 +60,22 @@ static void add_lines(const Bench *bench, Chart *chart, const char *kind) {
   }
 }
 
-static BurnStatus measure_growth(const Bench *bench, const struct Growth *growth, Chart *chart) {
+/* The last size of which tensors have at most `largest` elements. */
+static int64_t last_size(const struct Growth *growth, int64_t largest) {
+  int64_t last = growth->last;
+  if (growth->chart == 0 && last > largest) last = largest;
+  while (last > growth->first && growth->chart == 1 && last * last > largest) last /= 2;
+  return last;
+}
+
+static BurnStatus measure_growth(const Bench *bench, const struct Growth *growth, int64_t largest, Chart *chart) {
+  const int64_t last = last_size(growth, largest);
   const size_t sides = bench->stack_count + bench->peer_count, first = chart->count;
   static Result result;
   char text[32];
   BurnStatus status = BURN_OK;
   add_lines(bench, chart, growth->kind);
-  for (int64_t size = growth->first; size <= growth->last && status == BURN_OK;) {
+  for (int64_t size = growth->first; size <= last && status == BURN_OK;) {
     const Point point = growth->point(size);
     const Case c = {.name = growth->kind, .kind = growth->kind, .args = point.args, .repeats = 1};
     status = measure(bench, &c, &result);
@@ -79,17 +88,17 @@ static BurnStatus measure_growth(const Bench *bench, const struct Growth *growth
     printf("\n");
     fflush(stdout);
     const int64_t next = (int64_t)((double)size * growth->factor);
-    size = size < growth->last && next > growth->last ? growth->last : next;
+    size = size < last && next > last ? last : next;
   }
   return status;
 }
 
-BurnStatus growth_run(const Bench *bench, const char *path, const char *about) {
+BurnStatus growth_run(const Bench *bench, const char *path, int64_t largest, const char *about) {
   static Chart charts[CHARTS];
   BurnStatus status = BURN_OK;
   memcpy(charts, titles, sizeof charts);
   for (size_t i = 0; i < sizeof growths / sizeof growths[0] && status == BURN_OK; i++) {
-    status = measure_growth(bench, &growths[i], &charts[growths[i].chart]);
+    status = measure_growth(bench, &growths[i], largest, &charts[growths[i].chart]);
   }
   if (status != BURN_OK) return status;
   FILE *file = fopen(path, "w");

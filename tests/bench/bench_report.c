@@ -108,9 +108,18 @@ static void table_machine(const Report *report, const Bench *bench) {
   }
 }
 
+/* Width of the column of stacks; 0 for one that is not worth a column. */
+static int stack_width(const Bench *bench) {
+  size_t width = 0;
+  for (size_t i = 0; i < bench->stack_count && bench->stack_count > 1; i++) {
+    if (strlen(bench->stacks[i]) > width) width = strlen(bench->stacks[i]);
+  }
+  return (int)width;
+}
+
 static void table_head(const Bench *bench, const char *group) {
-  printf("\n%-44s", group);
-  if (bench->stack_count > 1) printf(" %-20s", "stack");
+  printf("\n%-48s", group);
+  if (bench->stack_count > 1) printf(" %-*s", stack_width(bench), "stack");
   printf(" %9s %6s", "ours", "+-");
   for (size_t i = 0; i < bench->peer_count; i++) printf(" %12s %6s %6s", peer_label(bench->peers[i]), "+-", "ratio");
   printf(" %6s\n", "limit");
@@ -130,8 +139,8 @@ static void table_losses(const Side *own, const Side *peer) {
 static void table_row(const Bench *bench, const Case *c, const Result *result, size_t i) {
   const Side *own = &result->own[i];
   char text[32], spread[32], share[32];
-  printf("%-44s", i == 0 ? c->name : "");
-  if (bench->stack_count > 1) printf(" %-20s", bench->stacks[i]);
+  printf("%-48s", i == 0 ? c->name : "");
+  if (bench->stack_count > 1) printf(" %-*s", stack_width(bench), bench->stacks[i]);
   printf(" %9s %6s", time_text(own->time.median, text, sizeof text), spread_text(&own->time, spread, sizeof spread));
   for (size_t k = 0; k < bench->peer_count; k++) {
     const Side *peer = &result->peer[k];

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_test.sh PROGRAM FOLDER PART: tests of the suite that look at no time. Parts: json, peer, file, errors.
+# bench_test.sh PROGRAM FOLDER PART: tests of the suite that look at no time. Parts: json, peer, file, growth, errors.
 set -eu
 bench=$1
 here=$2
@@ -47,7 +47,7 @@ test_peer() {
   refuse "2.00 s" "$work/said"
   with_fake 1 '^exp 1K$'
   expect "torch: exp is not for me" "$work/said"
-  with_fake 1 '^gelu 1K$'
+  with_fake 1 '^max 16M$'
   expect "the peer torch ended" "$work/said"
   with_fake 0 '^MLP 784-512-512-10 step'
   expect "torch 3.500 -> 1.500" "$work/said"
@@ -74,7 +74,24 @@ test_file() {
   expect "a line without 9 columns" "$work/said"
 }
 
+# Small sizes; a line for each of ours and of the peer's, which needs 2 s for everything.
+test_growth() {
+  fails 0 growth --peer torch --python sh --script "$here/peer_fake.sh" $quick --largest 1000 --svg "$work/g.svg" --about 'here'
+  expect "softmax" "$work/said"
+  expect "2.00 s" "$work/said"
+  [ "$(grep -c '<polyline' "$work/g.svg")" = 14 ] || fail "not 14 lines"
+  [ "$(grep -c 'class="title"' "$work/g.svg")" = 4 ] || fail "not 4 charts"
+  expect ">here</text>" "$work/g.svg"
+  refuse "nan" "$work/g.svg"
+  refuse "inf" "$work/g.svg"
+  ! command -v python3 >/dev/null 2>&1 || python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/g.svg"
+}
+
 test_errors() {
+  status=0
+  BURN_BENCH_PYTHON=false sh "$here/run.sh" "$(dirname "$bench")/.." --only '^add 1K$' >"$work/said" 2>&1 || status=$?
+  [ "$status" = 1 ] || fail "a python without torch: status $status"
+  expect "BURN_BENCH_PYTHON: 'false' cannot import torch" "$work/said"
   fails 2 --no-such-option
   fails 2 --only 'no such case'
   expect "no case matches" "$work/said"
@@ -102,6 +119,6 @@ test_errors() {
 }
 
 case "$3" in
-  json | peer | file | errors) "test_$3" ;;
+  json | peer | file | growth | errors) "test_$3" ;;
   *) fail "'$3' is no part" ;;
 esac

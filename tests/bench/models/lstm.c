@@ -19,21 +19,18 @@ static BurnTensor *inputs(const int64_t *args, BurnDevice *device) {
   return burn_random_normal(device, BURN_SHAPE(args[0], args[2], args[1]), BURN_DTYPE_F32, 0, 1);
 }
 
-/* The recurrence: gates of the inputs [n, T, 4 hidden] (taken) -> the last hidden state [n, hidden]. */
-static BurnTensor *recur(const BurnLinear *state, BurnTensor *gates) {
-  const int64_t n = burn_dim(gates, 0), steps = burn_dim(gates, 1), hidden = burn_dim(gates, 2) / 4;
-  BurnDevice *device = burn_tensor_device(gates);
-  BurnTensor *start = burn_zeros(device, BURN_SHAPE(n, hidden), BURN_DTYPE_F32);
-  BurnTensor *cell = burn_clone(start);
-  BurnTensor *bias = burn_reshape(burn_param_value(&state->bias), BURN_SHAPE(1, 1, 4 * hidden));
-  gates = burn_add(gates, bias);
-  BurnTensor *outputs = burn_lstm(gates, start, cell, burn_param_value(&state->weight), NULL);
-  return burn_select_dim(outputs, 1, steps - 1);
+/* Both biases are learned, as in PyTorch; they are added before the sequence sees them. */
+static BurnTensor *gates_of(const Lstm *m, BurnTensor *x) {
+  BurnTensor *bias = burn_add(burn_param_value(&m->input.bias), burn_param_value(&m->state.bias));
+  return burn_linear(x, burn_param_value(&m->input.weight), bias);
 }
 
 static BurnTensor *forward(const void *model, BurnTensor *x) {
   const Lstm *m = model;
-  return burn_linear_forward(&m->head, recur(&m->state, burn_linear_forward(&m->input, x)));
+  const int64_t n = burn_dim(x, 0), steps = burn_dim(x, 1), hidden = burn_dim(x, 2);
+  BurnTensor *zeros = burn_zeros(burn_tensor_device(x), BURN_SHAPE(n, hidden), BURN_DTYPE_F32);
+  x = burn_lstm(gates_of(m, x), zeros, burn_clone(zeros), burn_param_value(&m->state.weight), NULL);
+  return burn_linear_forward(&m->head, burn_select_dim(x, 1, steps - 1));
 }
 
 const Network lstm_network = {"lstm", Lstm_type, init, inputs, batch_targets, ten_classes, forward};
