@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
 #if defined(_WIN32)
 #include <direct.h>
 #define make_folder(path) _mkdir(path)
@@ -246,15 +249,36 @@ static const char *variable(const char *name) {
 #endif
 }
 
-uint32_t nd_tune_mode(bool *known) {
+void nd_tune_machine(char *machine, uint64_t bytes, const char *isa) {
+  uint32_t name[13] = {0}; /* 48 bytes and an end */
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+  for (uint32_t i = 0; i < 3; i++) {
+    uint32_t *part = name + 4 * i;
+    if (!__get_cpuid(0x80000002u + i, part, part + 1, part + 2, part + 3)) break;
+  }
+#endif
+  char text[sizeof name];
+  memcpy(text, name, sizeof name);
+  for (char *at = text; *at; at++)
+    if (*at == '\t' || *at == '\n') *at = ' ';
+  (void)snprintf(machine, bytes, "%s, %s", text[0] ? text : "unknown processor", isa);
+}
+
+bool nd_tune_parse(const char *text, uint32_t *mode) {
   static const char *const words[] = {"off", "quick", "full"};
+  for (uint32_t i = 0; i < 3; i++) {
+    if (strcmp(text, words[i]) != 0) continue;
+    *mode = i;
+    return true;
+  }
+  return false;
+}
+
+uint32_t nd_tune_mode(bool *known) {
   const char *text = getenv("BURN_AUTOTUNE");
-  *known = true;
-  if (!text || !*text) return ND_TUNE_QUICK;
-  for (uint32_t i = 0; i < 3; i++)
-    if (strcmp(text, words[i]) == 0) return i;
-  *known = false;
-  return ND_TUNE_QUICK;
+  uint32_t mode = ND_TUNE_QUICK;
+  *known = !text || !*text || nd_tune_parse(text, &mode);
+  return mode;
 }
 
 void nd_tune_path(char *path, uint64_t bytes, const char *version) {

@@ -22,11 +22,11 @@ typedef struct NdTuneChoice {
   const char *const *names;
   uint32_t count, fallback;
   /* Does the work in one of the ways; may be called many times, from the thread that asked. */
-  void (*run)(void *context, uint32_t candidate);
+  void(BURN_CALL *run)(void *context, uint32_t candidate);
   void *context;
 } NdTuneChoice;
 
-/* `machine` names what times depend on besides the processor (instruction set and threads); `path` is the file of remembered
+/* `machine` names what times depend on (processor and instruction set); `path` is the file of remembered
  * choices, or NULL for none. Both are copied. NULL without memory. */
 NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path);
 void nd_tuner_destroy(NdTuner *tuner); /* takes NULL */
@@ -34,6 +34,12 @@ void nd_tuner_destroy(NdTuner *tuner); /* takes NULL */
 /* The number of the way to take. A NULL tuner, and mode off, give the fallback. Runs every way a few times when the choice is met for
  * the first time on this machine. */
 uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice);
+
+/* The processor by its own name and `isa`, as `machine`. */
+void nd_tune_machine(char *machine, uint64_t bytes, const char *isa);
+
+/* off, quick or full as a number; false for another word. */
+bool nd_tune_parse(const char *text, uint32_t *mode);
 
 /* The mode that BURN_AUTOTUNE=off|quick|full asks for (default quick; *known is false for another word), and the file
  * <user's cache directory>/burn/autotune-ndarray-<version>.txt; an empty path where there is no such directory. */

@@ -53,6 +53,7 @@ struct Ndarray {
   NdGemmF32 gemm_f32; /* built in, or OpenBLAS: ndarray_gemm.c */
   NdGemmF64 gemm_f64;
   bool uses_openblas;
+  struct NdTuner *tuner; /* ndarray_autotune.h; NULL: nothing is tuned */
   bool has_amx;          /* bf16 products run in tile registers */
   uint32_t isa;          /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   char name[64];

@@ -3,9 +3,13 @@
  * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same bits
  * whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place is copied
  * panel by panel on the way (ndarray_gemm_template.h). */
+#include "ndarray_autotune.h"
 #include "ndarray_gemm_amx.h"
 
 #include <string.h>
+
+/* Smaller products take less time than a choice is worth. */
+#define TUNE_FLOPS 2e7
 
 /* One of the two inputs: strides in elements; those of axes of size 1 count as 0. */
 typedef struct Operand {
@@ -93,8 +97,8 @@ static void fold_batch(Matmul *work) {
   work->batch_rank = 0;
 }
 
-/* Everything that follows from the shapes and layouts; returns the number of pieces. */
-static int64_t plan(Matmul *work) {
+/* Everything that follows from the shapes and layouts. */
+static void plan(Matmul *work) {
   const BurnDType dtype = work->out->header.dtype;
   /* The order of sums in OpenBLAS depends on the size of a piece: so there the number of threads does not count. */
   const int64_t threads = work->nd->uses_openblas ? 4 : work->nd->host->thread_count();
@@ -115,19 +119,49 @@ static int64_t plan(Matmul *work) {
   work->plan = nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads);
   work->pieces_m = nd_ceil_div(work->m, work->plan.rows);
   work->pieces_n = nd_ceil_div(work->n, work->plan.columns);
-  return work->batches * work->pieces_m * work->pieces_n;
+}
+
+/* Runs the plan over all pieces. */
+static void run_pieces(Matmul *work) {
+  const BurnDType dtype = work->out->header.dtype;
+  const int64_t items = work->batches * work->pieces_m * work->pieces_n;
+  work->scratch_bytes = nd_gemm_scratch(&work->first, dtype, nd_gemm_loops(work->nd, dtype), &work->plan);
+  if (work->scratch_bytes > 0 && items > work->plan.grain)
+    nd_pool_reserve(work->nd->pool, work->scratch_bytes, work->nd->host->thread_count());
+  nd_parallel_for_flushed(work->nd, items, work->plan.grain, matmul_float, work);
+}
+
+/* Whether rhs is read in place or packed first changes no bit, and depends on caches: candidate 1 packs. */
+static void BURN_CALL run_candidate(void *context, uint32_t candidate) {
+  Matmul *work = (Matmul *)context;
+  work->plan.pack_b = candidate == 1;
+  run_pieces(work);
+}
+
+static void tune(Matmul *work) {
+  static const char *const names[] = {"in_place", "packed"};
+  const NdGemm *g = &work->first;
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
+  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS) return;
+  const NdTuneChoice choice = {
+      .work = "matmul",
+      .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row, g->a_step,
+                  g->b_step, g->b_column},
+      .names = names,
+      .count = 2,
+      .fallback = work->plan.pack_b,
+      .run = run_candidate,
+      .context = work};
+  work->plan.pack_b = nd_tune(work->nd->tuner, &choice) == 1;
 }
 
 /* out = lhs x rhs + bias; false when out of memory. */
 static bool run_float(Matmul *work) {
-  const BurnDType dtype = work->out->header.dtype;
   if (burn_primitive_count(&work->out->header) == 0) return true;
-  const int64_t items = plan(work);
-  work->scratch_bytes = nd_gemm_scratch(&work->first, dtype, nd_gemm_loops(work->nd, dtype), &work->plan);
+  plan(work);
   atomic_init(&work->out_of_memory, false);
-  if (work->scratch_bytes > 0 && items > work->plan.grain)
-    nd_pool_reserve(work->nd->pool, work->scratch_bytes, work->nd->host->thread_count());
-  nd_parallel_for_flushed(work->nd, items, work->plan.grain, matmul_float, work);
+  tune(work);
+  run_pieces(work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 

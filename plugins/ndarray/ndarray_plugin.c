@@ -1,9 +1,10 @@
 /* ndarray_plugin.c - the CPU backend as a plugin: descriptor, probe, open, and the backend table over the kernels.
  *
- * Options: gemm=openblas|builtin (which matrix product; automatic), isa=baseline|avx2|avx512 (the widest instruction
- * set to use; automatic), memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none),
+ * Options: gemm=builtin|openblas (which matrix product; builtin), isa=baseline|avx2|avx512 (the widest instruction set to use;
+ * automatic), autotune=off|quick|full (is the fastest of several ways measured? BURN_AUTOTUNE, else quick), memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none),
  * primitives=true|false (true leaves composite ops to the host's decompositions; false).
  * Threads are the host's. */
+#include "ndarray_autotune.h"
 #include "ndarray_fused.h"
 #include "ndarray_internal.h"
 
@@ -197,6 +198,7 @@ static void BURN_CALL ndarray_close(void *self) {
   Ndarray *nd = self;
   const BurnHost *host = nd->host;
   nd_pool_destroy(nd->pool);
+  nd_tuner_destroy(nd->tuner);
   host->free(nd, sizeof *nd);
 }
 
@@ -212,12 +214,29 @@ static uint64_t parse_bytes(const char *text) {
   return 0;
 }
 
+/* Opens the tuner: option autotune=, else BURN_AUTOTUNE. Without memory nothing is tuned. */
+static BurnStatus open_tuner(Ndarray *nd, const char *option) {
+  bool known = true;
+  uint32_t mode = nd_tune_mode(&known);
+  if (!known) nd->host->log(BURN_LOG_WARN, "autotune", "BURN_AUTOTUNE is none of off, quick, full; quick is taken");
+  if (option && !nd_tune_parse(option, &mode)) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: autotune=%s is none of off, quick, full", option);
+  }
+  if (mode == ND_TUNE_OFF) return BURN_OK;
+  char path[1024], machine[128];
+  nd_tune_path(path, sizeof path, BURN_NDARRAY_VERSION);
+  nd_tune_machine(machine, sizeof machine, isa_names[nd->isa]);
+  nd->tuner = nd_tuner_create(nd->host, mode, machine, path);
+  return BURN_OK;
+}
+
 /* Reads the options; all of them each time, because the host refuses those that nobody asked for. */
 static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const char *gemm = nd->host->option(options, "gemm");
   const char *isa = nd->host->option(options, "isa");
   const char *primitives = nd->host->option(options, "primitives");
   const char *limit = nd->host->option(options, "memory_limit");
+  const char *autotune = nd->host->option(options, "autotune");
   nd->memory_limit = limit ? parse_bytes(limit) : 0;
   if (limit && nd->memory_limit == 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
@@ -227,8 +246,9 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
   }
   nd->primitives_only = primitives && strcmp(primitives, "true") == 0;
-  const BurnStatus status = isa_choose(nd, isa);
-  return status == BURN_OK ? nd_gemm_open(nd, gemm) : status;
+  BurnStatus status = isa_choose(nd, isa);
+  if (status == BURN_OK) status = nd_gemm_open(nd, gemm);
+  return status == BURN_OK ? open_tuner(nd, autotune) : status;
 }
 
 static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
@@ -250,6 +270,7 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
     if (!nd->pool) status = nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory to open the backend");
   }
   if (status != BURN_OK) {
+    nd_tuner_destroy(nd->tuner);
     host->free(nd, sizeof *nd);
     return status;
   }
