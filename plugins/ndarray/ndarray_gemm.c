@@ -99,7 +99,7 @@ uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *lo
   int64_t elements = 0;
   if (plan->kind == ND_GEMM_AMX) return nd_amx_scratch(plan->rows, g->k);
   if (plan->kind != ND_GEMM_TILES) return 0;
-  if (!in_place || plan->pack_a) elements += plan->depth * loops->columns;
+  if (!in_place || plan->pack_a) elements += 2 * plan->depth * loops->columns;
   if (plan->pack_a) elements += plan->depth * plan->rows + loops->columns; /* whole vectors are written */
   return (uint64_t)(elements * burn_dtype_bytes(dtype));
 }

@@ -133,48 +133,54 @@ static AMX void pack_tile(const uint16_t *from, int64_t line, int64_t step, int6
   for (int r = 0; r < 16; r++) _mm512_storeu_si512(to + 32 * r, x[r]);
 }
 
-/* A panel: for every step along k two tiles, of lines 0 .. 15 and 16 .. 31. */
-static AMX void pack_panel(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t k, bool in_pairs,
-                           uint16_t *to) {
-  for (int64_t p = 0; p < k; p += STEP, to += PANEL_STEP) {
-    const int64_t terms = nd_least(STEP, k - p);
-    pack_tile(from + p * step, line, step, nd_least(16, lines), terms, in_pairs, to);
-    pack_tile(from + p * step + 16 * line, line, step, nd_least(16, lines - 16), terms, in_pairs, to + TILE);
+/* Steps `first` .. `last` - 1 of a panel: for each two tiles, of lines 0 .. 15 and 16 .. 31. */
+static AMX void pack_steps(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t k, int64_t first,
+                           int64_t last, bool in_pairs, uint16_t *to) {
+  for (int64_t s = first; s < last; s++) {
+    const int64_t terms = nd_least(STEP, k - s * STEP);
+    const uint16_t *tile = from + s * STEP * step;
+    pack_tile(tile, line, step, nd_least(16, lines), terms, in_pairs, to + s * PANEL_STEP);
+    pack_tile(tile + 16 * line, line, step, nd_least(16, lines - 16), terms, in_pairs, to + s * PANEL_STEP + TILE);
   }
+}
+
+/* Those of the panel of B from column `j` on. */
+static void pack_b(const NdGemm *g, int64_t j, int64_t first, int64_t last, uint16_t *to) {
+  pack_steps((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, first, last,
+             true, to);
 }
 
 /* -- the product --------------------------------------------------------------------------------------------------- */
 
-/* Lines of the next panel of B, fetched into the second-level cache while this one is multiplied: `count` per step, 32 of
- * them belong to one step of the panel. */
+/* 32 rows of A: packed, or where they lie. */
+typedef struct Rows {
+  const uint16_t *tile;           /* of the first 16 rows */
+  int64_t second, step, row_bytes; /* elements to the other 16, and from step to step; bytes of a row */
+} Rows;
+
+/* Lines of B that will be packed next, fetched meanwhile: `count` per step along k. */
 typedef struct Fetch {
   const char *at;
-  int64_t line, panel_step; /* bytes from one to the next */
-  int64_t count, number;
+  int64_t line, count; /* line: bytes from one to the next */
 } Fetch;
 
-static AMX inline __attribute__((always_inline)) void fetch_lines(Fetch *f) {
-  for (int64_t i = 0; i < f->count; i++, f->at += f->line) _mm_prefetch(f->at, _MM_HINT_T1);
-  f->number += f->count;
-  if (f->number % 32 == 0) f->at += f->panel_step - 32 * f->line;
-}
-
 /* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. */
-static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const uint16_t *a,
-                                                            const uint16_t *b, int64_t steps, Fetch *fetch,
+static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const Rows *rows,
+                                                            const uint16_t *b, int64_t steps, Fetch fetch,
                                                             float sums[SIDE][SIDE]) {
   const int row = sizeof sums[0];
+  const uint16_t *a = rows->tile;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int64_t s = 0; s < steps; s++, a += PANEL_STEP, b += PANEL_STEP) {
+  for (int64_t s = 0; s < steps; s++, a += rows->step, b += PANEL_STEP) {
     _tile_loadd(6, b, ROW_BYTES);
-    _tile_loadd(4, a, ROW_BYTES);
+    _tile_loadd(4, a, rows->row_bytes);
     _tile_dpbf16ps(0, 4, 6);
-    fetch_lines(fetch);
+    for (int64_t i = 0; i < fetch.count; i++, fetch.at += fetch.line) _mm_prefetch(fetch.at, _MM_HINT_T1);
     if (tall) {
-      _tile_loadd(5, a + TILE, ROW_BYTES);
+      _tile_loadd(5, a + rows->second, rows->row_bytes);
       _tile_dpbf16ps(2, 5, 6);
     }
     if (wide) {
@@ -206,46 +212,50 @@ static AMX void store_block(const NdGemm *g, int64_t i, int64_t j, float sums[SI
   }
 }
 
-/* One panel of B against all rows. */
-static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *a, const uint16_t *b, Fetch fetch) {
-  const int64_t steps = nd_ceil_div(g->k, STEP);
-  const bool wide = g->n - j > 16;
-  float sums[SIDE][SIDE];
-  for (int64_t i = 0; i < g->m; i += SIDE, a += steps * PANEL_STEP) {
-    const bool tall = g->m - i > 16;
-    if (fetch.number >= 32 * steps) fetch.count = 0;
-    if (tall && wide)
-      block(true, true, a, b, steps, &fetch, sums);
-    else if (tall)
-      block(true, false, a, b, steps, &fetch, sums);
-    else if (wide)
-      block(false, true, a, b, steps, &fetch, sums);
-    else
-      block(false, false, a, b, steps, &fetch, sums);
-    store_block(g, i, j, sums);
-  }
+/* What `steps` steps of the panel after column j consist of: 32 lines each, of a row of B where those are dense. */
+static Fetch fetch_slice(const NdGemm *g, int64_t j, int64_t first, int64_t count, int64_t steps) {
+  const uint16_t *from = (const uint16_t *)g->b + j * g->b_column + first * STEP * g->b_step;
+  const bool by_rows = g->b_column == 1;
+  return (Fetch){(const char *)from, 2 * (by_rows ? g->b_step : g->b_column), by_rows ? nd_ceil_div(SIDE * count, steps) : 0};
 }
 
-/* Which lines of the panel after column j to fetch: a power of two per step, so many that few rows are enough. */
-static Fetch fetch_after(const NdGemm *g, int64_t j) {
-  const int64_t rows = nd_ceil_div(g->m, SIDE), line = g->b_column == 1 ? g->b_step : g->b_column;
-  const bool none = j + 2 * SIDE > g->n || (g->b_column != 1 && g->b_step != 1);
-  return (Fetch){.at = (const char *)((const uint16_t *)g->b + (none ? 0 : j + SIDE) * g->b_column),
-                 .line = 2 * line,
-                 .panel_step = 2 * STEP * g->b_step,
-                 .count = none ? 0 : rows >= 32 ? 1 : rows >= 16 ? 2 : rows >= 8 ? 4 : 8};
+/* Rows of A from i on: in place if they are whole, and k is. */
+static bool in_place(const NdGemm *g, int64_t i) { return g->a_step == 1 && g->k % STEP == 0 && g->m - i >= SIDE; }
+
+/* One panel of B against all rows; meanwhile the next one is packed slice by slice. */
+static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *packed_a, const uint16_t *b, uint16_t *next) {
+  const int64_t steps = nd_ceil_div(g->k, STEP), blocks = nd_ceil_div(g->m, SIDE), after = j + SIDE;
+  const bool wide = g->n - j > 16, last = after >= g->n;
+  float sums[SIDE][SIDE];
+  for (int64_t i = 0; i < blocks; i++) {
+    const bool tall = g->m - i * SIDE > 16, there = in_place(g, i * SIDE);
+    const int64_t slice = i * steps / blocks, stop = (i + 1) * steps / blocks;
+    const Rows packed = {packed_a + i * steps * PANEL_STEP, TILE, PANEL_STEP, ROW_BYTES};
+    const Rows lying = {(const uint16_t *)g->a + i * SIDE * g->a_row, 16 * g->a_row, STEP, 2 * g->a_row};
+    const Rows *rows = there ? &lying : &packed;
+    const Fetch fetch = last || steps == 0 ? (Fetch){0} : fetch_slice(g, after, slice, stop - slice, steps);
+    if (tall && wide)
+      block(true, true, rows, b, steps, fetch, sums);
+    else if (tall)
+      block(true, false, rows, b, steps, fetch, sums);
+    else if (wide)
+      block(false, true, rows, b, steps, fetch, sums);
+    else
+      block(false, false, rows, b, steps, fetch, sums);
+    if (!last) pack_b(g, after, slice, stop, next);
+    store_block(g, i * SIDE, j, sums);
+  }
 }
 
 void nd_amx_run(const NdGemm *g, void *scratch) {
-  const int64_t panel = nd_ceil_div(g->k, STEP) * PANEL_STEP;
-  uint16_t *b = (uint16_t *)scratch, *a = b + panel;
+  const int64_t steps = nd_ceil_div(g->k, STEP), panel = steps * PANEL_STEP;
+  uint16_t *b[2] = {(uint16_t *)scratch, (uint16_t *)scratch + panel}, *a = b[1] + panel;
   for (int64_t i = 0; i < g->m; i += SIDE)
-    pack_panel((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, false,
-               a + i / SIDE * panel);
-  for (int64_t j = 0; j < g->n; j += SIDE) {
-    pack_panel((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, true, b);
-    multiply_panel(g, j, a, b, fetch_after(g, j));
-  }
+    if (!in_place(g, i))
+      pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, 0, steps, false,
+                 a + i / SIDE * panel);
+  pack_b(g, 0, 0, steps, b[0]);
+  for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2]);
 }
 
 #else

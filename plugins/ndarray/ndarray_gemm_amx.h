@@ -26,10 +26,10 @@ static inline void nd_amx_open(void) {}
 static inline void nd_amx_close(void) {}
 #endif
 
-/* Room for a panel of B and `rows` rows of A, in whole blocks. */
+/* Room for two panels of B and `rows` rows of A, in whole blocks. */
 static inline uint64_t nd_amx_scratch(int64_t rows, int64_t k) {
   const int64_t panel = nd_ceil_div(k, ND_AMX_STEP) * ND_AMX_STEP * ND_AMX_SIDE;
-  return (uint64_t)((nd_ceil_div(rows, ND_AMX_SIDE) + 1) * panel) * sizeof(uint16_t);
+  return (uint64_t)((nd_ceil_div(rows, ND_AMX_SIDE) + 2) * panel) * sizeof(uint16_t);
 }
 
 #endif

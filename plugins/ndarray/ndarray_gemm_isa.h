@@ -2,9 +2,9 @@
  * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
  * registers) and GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS). No include guard: this is text, not declarations. */
 
-#define GEMM_FETCH_STEPS 8       /* steps along k in which two lines of the next panel of B are fetched */
+#define GEMM_FETCH_STEPS 4       /* least number of steps along k per row of the next panel that is fetched */
 #define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
-#define GEMM_STACK_DEPTH 512     /* rows of a panel of B on the stack: at most 64 KB */
+#define GEMM_STACK_DEPTH 256     /* rows of the panels of B on the stack */
 
 /* What an instruction set can do without. */
 #if !defined(GEMM_FETCH)

@@ -44,8 +44,9 @@ typedef struct NAME(Tile) {
   int64_t a_row, a_step, b_step, add_row;
   REAL *c;
   int64_t c_row, columns;
-  const char *next; /* rows of the next panel of B, to be fetched meanwhile ... */
-  int64_t next_step; /* ... in bytes; 0: none */
+  const char *next;   /* rows of the next panel of B, two lines each, to be fetched meanwhile ... */
+  int64_t next_step;  /* ... in bytes ... */
+  int64_t next_every; /* ... one in so many steps along k */
 } NAME(Tile);
 
 /* One step along k. The broadcast is kept in a register: else each of its uses would load it again. */
@@ -67,7 +68,7 @@ GEMM_INLINE void NAME(sum_columns)(const int rows, const int vectors, const NAME
   const int64_t a_step = t->a_step, b_step = t->b_step;
   const char *next = t->next;
   for (int64_t p = 0; p < t->depth;) {
-    const int64_t stop = nd_least(t->depth, p + GEMM_FETCH_STEPS);
+    const int64_t stop = nd_least(t->depth, p + t->next_every);
     GEMM_FETCH(next);
     GEMM_FETCH(next + 64);
     next += t->next_step;
@@ -179,14 +180,27 @@ GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t row
 }
 #endif
 
+/* First row of tile `index` of `tiles` of about equal height. */
+GEMM_INLINE int64_t NAME(tile_start)(int64_t m, int64_t tiles, int64_t index) { return index * m / tiles; }
+
+/* Row `p` of the transposed A goes to all panels: it is read in one go, and the rows after it are fetched. */
+static void NAME(pack_a_columns)(const NdGemm *g, int64_t tiles, int64_t from_p, int64_t depth, REAL *packed) {
+  const REAL *a = (const REAL *)g->a + from_p * g->a_step;
+  for (int64_t p = 0; p < depth; p++, a += g->a_step) {
+    for (int64_t i = 0; i < tiles; i++) {
+      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+      REAL *to = packed + first * depth + p * rows;
+      GEMM_FETCH(a + first + 8 * g->a_step);
+      for (int64_t r = 0; r < rows; r += LANES) NAME(store_part)(to + r, NAME(load_part)(a + first + r, rows - r), rows - r);
+    }
+  }
+}
+
 /* `rows` rows of A, as columns. Whole vectors are written: what is too much is overwritten by the next column, so that the
  * later part of a column goes first where columns are written in another order. */
-static void NAME(pack_a)(const NdGemm *g, int64_t first, int64_t rows, int64_t from_p, int64_t depth, REAL *to) {
+static void NAME(pack_a_rows)(const NdGemm *g, int64_t first, int64_t rows, int64_t from_p, int64_t depth, REAL *to) {
   const REAL *a = (const REAL *)g->a + first * g->a_row + from_p * g->a_step;
-  if (g->a_row == 1) {
-    for (int64_t p = 0; p < depth; p++, a += g->a_step, to += rows)
-      for (int64_t r = 0; r < rows; r += LANES) NAME(store)(to + r, (VECTOR)NAME(load_part)(a + r, rows - r));
-  } else if (g->a_step == 1) {
+  if (g->a_step == 1) {
     for (int64_t p = 0; p < depth; p += LANES)
       for (int64_t r = (rows - 1) / LANES * LANES; r >= 0; r -= LANES)
         NAME(transpose)(a + r * g->a_row + p, g->a_row, nd_least(LANES, rows - r), nd_least(LANES, depth - p),
@@ -194,6 +208,18 @@ static void NAME(pack_a)(const NdGemm *g, int64_t first, int64_t rows, int64_t f
   } else {
     for (int64_t p = 0; p < depth; p++, a += g->a_step, to += rows)
       for (int64_t r = 0; r < rows; r++) to[r] = a[r * g->a_row];
+  }
+}
+
+static void NAME(pack_a)(const NdGemm *g, int64_t from_p, int64_t depth, REAL *packed) {
+  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS);
+  if (g->a_row == 1) {
+    NAME(pack_a_columns)(g, tiles, from_p, depth, packed);
+    return;
+  }
+  for (int64_t i = 0; i < tiles; i++) {
+    const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+    NAME(pack_a_rows)(g, first, rows, from_p, depth, packed + first * depth);
   }
 }
 
@@ -224,59 +250,71 @@ static void NAME(pack_b)(const NdGemm *g, int64_t first, int64_t columns, int64_
 
 /* -- the product --------------------------------------------------------------------------------------------------- */
 
-/* First row of tile `index` of `tiles` of about equal height. */
-GEMM_INLINE int64_t NAME(tile_start)(int64_t m, int64_t tiles, int64_t index) { return index * m / tiles; }
+/* A panel of B: where it is read, packed or in place, and by which steps. */
+typedef struct NAME(Panel) {
+  int64_t first, columns, vectors;
+  const REAL *b;
+  int64_t b_step;
+  REAL *packed; /* NULL: in place */
+} NAME(Panel);
 
-/* One panel of B against all rows. */
+/* Terms of B that are packed after tile `index`: whole vectors. */
+GEMM_INLINE int64_t NAME(slice_start)(int64_t depth, int64_t tiles, int64_t index) {
+  return nd_least(depth, nd_ceil_div(index * depth / tiles, LANES) * LANES);
+}
+
+/* One panel of B against all rows; meanwhile the next one is fetched, and packed slice by slice. */
 static void NAME(panel)(const NdGemm *g, const REAL *packed_a, NAME(Tile) tile, int64_t from_p, int64_t vectors,
-                        const char *next, int64_t next_step) {
-  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), each = tile.depth / GEMM_FETCH_STEPS + 1;
+                        const NAME(Panel) *next) {
+  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS);
   const bool by_rows = !packed_a && g->a_row != 1 && g->a_step == 1; /* else one row, or columns */
   const NAME(TileFunction) *functions = NAME(tile_functions)[vectors - 1][by_rows];
-  const REAL *a = (const REAL *)g->a + from_p * g->a_step;
-  const REAL *add = tile.add;
+  const REAL *a = (const REAL *)g->a + from_p * g->a_step, *add = tile.add;
   REAL *c = tile.c;
   for (int64_t i = 0; i < tiles; i++) {
     const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+    const int64_t slice = NAME(slice_start)(tile.depth, tiles, i), stop = NAME(slice_start)(tile.depth, tiles, i + 1);
     tile.a = packed_a ? packed_a + first * tile.depth : a + first * g->a_row;
     tile.a_row = packed_a ? 1 : g->a_row;
     tile.a_step = packed_a ? rows : g->a_step;
     tile.c = c + first * g->c_row;
     tile.add = add ? add + first * tile.add_row : NULL;
-    tile.next = tile.next_step ? next + i * each * next_step : (const char *)tile.a;
-    if (i * each >= tile.depth) tile.next = (const char *)tile.a, tile.next_step = 0;
+    tile.next = (const char *)(next ? (const REAL *)g->b + next->first * g->b_column + (from_p + slice) * g->b_step : tile.a);
     functions[rows - 1](&tile);
+    if (next && next->packed && slice < stop)
+      NAME(pack_b)(g, next->first, next->columns, next->vectors, from_p + slice, stop - slice, next->packed + slice * next->b_step);
   }
 }
 
-/* A block of k. */
+static NAME(Panel) NAME(panel_at)(const NdGemm *g, const NdGemmPlan *plan, int64_t j, int64_t from_p, REAL *scratch) {
+  const int64_t columns = nd_least(2 * LANES, g->n - j), vectors = nd_ceil_div(columns, LANES);
+  if (!plan->pack_b && g->b_column == 1 && columns == vectors * LANES)
+    return (NAME(Panel)){j, columns, vectors, (const REAL *)g->b + j + from_p * g->b_step, g->b_step, NULL};
+  return (NAME(Panel)){j, columns, vectors, scratch, vectors * LANES, scratch};
+}
+
+/* A block of k. Two panels of B alternate in the scratch. */
 static void NAME(block)(const NdGemm *g, const NdGemmPlan *plan, int64_t from_p, int64_t depth, REAL *scratch) {
-  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), wide = 2 * LANES;
+  const int64_t wide = 2 * LANES, tiles = nd_ceil_div(g->m, GEMM_ROWS);
   const REAL *add = (const REAL *)(from_p > 0 ? g->c : g->add);
-  REAL *packed_a = scratch + depth * wide;
-  if (plan->pack_a) {
-    for (int64_t i = 0; i < tiles; i++) {
-      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-      NAME(pack_a)(g, first, rows, from_p, depth, packed_a + first * depth);
-    }
-  }
-  for (int64_t j = 0; j < g->n; j += wide) {
-    const int64_t columns = nd_least(wide, g->n - j), vectors = nd_ceil_div(columns, LANES);
-    const bool direct = !plan->pack_b && g->b_column == 1 && columns == vectors * LANES;
-    const bool fetch = !direct && g->b_column == 1 && j + wide < g->n;
-    const REAL *b = (const REAL *)g->b + j * g->b_column + from_p * g->b_step;
-    if (!direct) NAME(pack_b)(g, j, columns, vectors, from_p, depth, scratch);
+  REAL *panels[2] = {scratch, scratch + depth * wide}, *packed_a = scratch + 2 * depth * wide;
+  NAME(Panel) now = NAME(panel_at)(g, plan, 0, from_p, panels[0]), next = now;
+  if (plan->pack_a) NAME(pack_a)(g, from_p, depth, packed_a);
+  if (now.packed) NAME(pack_b)(g, 0, now.columns, now.vectors, from_p, depth, now.packed);
+  for (int64_t j = 0; j < g->n; j += wide, now = next) {
+    const bool last = j + wide >= g->n;
+    if (!last) next = NAME(panel_at)(g, plan, j + wide, from_p, panels[(j / wide + 1) % 2]);
     const NAME(Tile) tile = {.depth = depth,
-                             .b = direct ? b : scratch,
-                             .b_step = direct ? g->b_step : vectors * LANES,
+                             .b = now.b,
+                             .b_step = now.b_step,
                              .add = add ? add + j : NULL,
                              .add_row = from_p > 0 ? g->c_row : g->add_row,
                              .c = (REAL *)g->c + j,
                              .c_row = g->c_row,
-                             .columns = columns,
-                             .next_step = fetch ? g->b_step * (int64_t)sizeof(REAL) : 0};
-    NAME(panel)(g, plan->pack_a ? packed_a : NULL, tile, from_p, vectors, (const char *)(b + wide),
-                fetch ? g->b_step * (int64_t)sizeof(REAL) : 0);
+                             .columns = now.columns,
+                             .next_step = !last && g->b_column == 1 ? g->b_step * (int64_t)sizeof(REAL) : 0,
+                             .next_every = tiles > GEMM_FETCH_STEPS ? tiles : GEMM_FETCH_STEPS};
+    NAME(panel)(g, plan->pack_a ? packed_a : NULL, tile, from_p, now.vectors, last ? NULL : &next);
   }
 }
 
@@ -417,7 +455,7 @@ static void NAME(stream)(const NdGemm *g) {
 /* NdGemm of its dtype. */
 static void NAME(gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const REAL *a, int64_t lda,
                        const REAL *b, int64_t ldb, REAL *c, int64_t ldc, bool accumulate) {
-  VECTOR scratch[GEMM_STACK_DEPTH * 2];
+  VECTOR scratch[GEMM_STACK_DEPTH * 4];
   const NdGemm whole = {m,           n,   k, a, b,   transpose_a ? 1 : lda,   transpose_a ? lda : 1, transpose_b ? 1 : ldb,
                         transpose_b ? ldb : 1, c, ldc, accumulate ? c : NULL, ldc};
   const NdGemmLoops loops = {.rows = GEMM_ROWS, .columns = 2 * LANES};

@@ -1,8 +1,9 @@
 /* ndarray_plugin.c - the CPU backend as a plugin: descriptor, probe, open, and the backend table over the kernels.
  *
  * Options: gemm=builtin|openblas (which matrix product; builtin), isa=baseline|avx2|avx512 (the widest instruction set to use;
- * automatic), autotune=off|quick|full (is the fastest of several ways measured? BURN_AUTOTUNE, else quick), memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none),
- * primitives=true|false (true leaves composite ops to the host's decompositions; false).
+ * automatic), autotune=off|quick|full (is the fastest of several ways measured? BURN_AUTOTUNE, else quick),
+ * memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none), primitives=true|false (true leaves
+ * composite ops to the host's decompositions; false).
  * Threads are the host's. */
 #include "ndarray_autotune.h"
 #include "ndarray_fused.h"
