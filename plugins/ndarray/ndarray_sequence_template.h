@@ -276,6 +276,12 @@ SEQUENCE_INLINE void NAME(lstm_sample)(const int units, const NdLstmStep *s, int
   REAL *y = (REAL *)s->outputs + row * s->steps_row, *cells = (REAL *)s->cells + row * s->steps_row;
   REAL *activations = (REAL *)s->activations + row * s->activations_row, *state = (REAL *)s->state + row * s->state_row;
   const int64_t gate = s->gate;
+  for (int64_t k = 0; k < 4; k++) {
+    SEQUENCE_PREFETCH(x + (4 + k) * gate);
+    SEQUENCE_PREFETCH(activations + (4 + k) * gate);
+  }
+  SEQUENCE_PREFETCH(y + gate);
+  SEQUENCE_PREFETCH(cells + gate);
   SEQUENCE_VECTOR for (int j = 0; j < units; j++) {
     const REAL i = NAME(sigmoid)(product[j] + x[j]);
     const REAL f = NAME(sigmoid)(product[LANES + j] + x[gate + j]);
@@ -312,6 +318,13 @@ SEQUENCE_INLINE void NAME(lstm_sample_back)(const int units, const NdLstmBack *s
   REAL *slopes = (REAL *)s->slopes + row * s->slopes_row;
   REAL *state = (REAL *)s->state + row * s->state_row;
   const int64_t gate = s->gate, other = s->further_gate;
+  for (int64_t k = 0; k < 4; k++) {
+    SEQUENCE_PREFETCH(activations - (4 - k) * gate);
+    SEQUENCE_PREFETCH(out - (4 - k) * gate);
+  }
+  SEQUENCE_PREFETCH(grad - gate);
+  SEQUENCE_PREFETCH(before - gate);
+  SEQUENCE_PREFETCH(state - gate);
   SEQUENCE_VECTOR for (int j = 0; j < units; j++) {
     const REAL i = activations[j], f = activations[gate + j], g = activations[2 * gate + j], o = activations[3 * gate + j];
     const REAL bent = NAME(tanh)(cells[j]), hidden = product[j] + grad[j];

@@ -2,6 +2,8 @@
  * number of threads. */
 #include "forked.h"
 
+#include <burn/op_call.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -137,7 +139,7 @@ static void test_choosing_threads(void **state) {
 
 /* -- results do not depend on the threads --------------------------------------------------------------------------------- */
 
-enum { RESULT_COUNT = 14 };
+enum { RESULT_COUNT = 18 };
 
 /* Hashes of results, written by children into shared memory. */
 typedef struct Results {
@@ -158,6 +160,30 @@ static uint64_t hash_of(BurnTensor *x) {
 
 static BurnTensor *numbers(BurnDevice *device, BurnShape shape) {
   return burn_random_normal(device, shape, BURN_DTYPE_F32, 0, 1);
+}
+
+/* Of all results of an op together; inputs that are absent have rank 0. */
+static uint64_t hash_of_op(BurnDevice *device, uint32_t op, const BurnShape *shapes, size_t count) {
+  const BurnOpInfo *info = burn_op_info(op);
+  BurnTensor *inputs[BURN_MAX_FIXED_INPUTS], *outputs[BURN_MAX_OUTPUTS];
+  const BurnAttr attrs[] = {burn_attr_f64(0), burn_attr_f64(0), burn_attr_bool(true)}; /* attention: causal */
+  uint64_t hash = 0;
+  for (size_t i = 0; i < count; i++) inputs[i] = shapes[i].rank > 0 ? numbers(device, shapes[i]) : NULL;
+  burn_op_call(device, info, inputs, count, attrs, info->attr_count, outputs);
+  for (size_t i = 0; i < info->output_count; i++) hash = hash * 31 + hash_of(outputs[i]);
+  return hash;
+}
+
+static uint64_t hash_of_attention(BurnDevice *device, bool back) {
+  const BurnShape x = BURN_SHAPE(3, 4, 150, 20), bias = BURN_SHAPE(1, 4, 1, 150), none = {0};
+  const BurnShape shapes[] = {x, x, x, x, none, bias};
+  return hash_of_op(device, back ? BURN_OP_attention_backward : BURN_OP_attention, shapes + !back, back ? 6 : 5);
+}
+
+static uint64_t hash_of_lstm(BurnDevice *device, bool back) {
+  const BurnShape wide = BURN_SHAPE(19, 6, 280), flat = BURN_SHAPE(19, 6, 70), state = BURN_SHAPE(19, 70), weight = BURN_SHAPE(70, 280);
+  const BurnShape ahead[] = {wide, state, state, weight}, behind[] = {flat, flat, wide, state, state, weight, flat, wide};
+  return hash_of_op(device, back ? BURN_OP_lstm_backward : BURN_OP_lstm, back ? behind : ahead, back ? 8 : 4);
 }
 
 static void compute(void *context) {
@@ -185,6 +211,10 @@ static void compute(void *context) {
   *hash++ = hash_of(burn_exp(burn_clone(wide)));
   *hash++ = hash_of(burn_scatter_add(burn_zeros(device, BURN_SHAPE(301, 7), BURN_DTYPE_F32), 1,
                                      burn_random_uniform(device, BURN_SHAPE(301, 2003), BURN_DTYPE_I64, 0, 7), wide));
+  *hash++ = hash_of_attention(device, false);
+  *hash++ = hash_of_attention(device, true);
+  *hash++ = hash_of_lstm(device, false);
+  *hash++ = hash_of_lstm(device, true);
   burn_device_close(device);
 }
 
@@ -192,7 +222,8 @@ static void test_results_do_not_depend_on_threads(void **state) {
   (void)state;
   static const char *const what[RESULT_COUNT] = {"sum",        "mean",        "sum_dim 0", "sum_dim 1",      "var",
                                                  "softmax",    "log_softmax", "matmul",    "batched matmul", "conv2d",
-                                                 "avg_pool2d", "layer_norm",  "exp",       "scatter_add"};
+                                                 "avg_pool2d", "layer_norm",  "exp",       "scatter_add",    "attention",
+                                                 "attention back", "lstm",    "lstm back"};
   static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
   static const char *const threads[] = {"1", "2", "5"};
   FILE *file = tmpfile(); /* its pages are shared with the children */
