@@ -279,6 +279,25 @@ static void write_out(Work *work, uint32_t number) {
   }
 }
 
+/* Asks for row r of the next block while this one is computed. */
+static void prefetch_row(const Work *work, int64_t r) {
+#if defined(__GNUC__)
+  const Rows *rows = work->rows;
+  const NdFusedRun *run = rows->run;
+  const int64_t row = work->first + rows->block + r;
+  if (row >= rows->rows) return;
+  for (uint32_t k = 0; k < run->kernel->input_count; k++) {
+    const NdFusedInput *input = &run->inputs[k];
+    if (input->way != ND_FUSED_PLAIN) continue;
+    const char *from = input->data + row * rows->length * input->bytes;
+    for (int64_t i = 0; i < rows->length * input->bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+  }
+#else
+  (void)work;
+  (void)r;
+#endif
+}
+
 static void run_elements(Work *work, uint32_t number) {
   const Rows *rows = work->rows;
   const NdFusedRun *run = rows->run;
@@ -289,6 +308,7 @@ static void run_elements(Work *work, uint32_t number) {
     return;
   }
   for (int64_t r = 0; r < work->count; r++) {
+    if (number + 2 >= run->kernel->program_count && run->streamed != 0) prefetch_row(work, r);
     place_elements(work, r);
     for (uint32_t i = 0, left = rows->repeated[number]; left != 0; i++, left >>= 1) {
       if ((left & 1u) != 0) run->machine->repeat(numbers_of(work, i)[r], (float *)(void *)work->worker.rows[i].address);
