@@ -186,7 +186,7 @@ static void csv_about(Report *report, const Bench *bench) {
 
 /* The best of some samples. */
 static double rate(double (*seconds)(double read_bytes, double write_bytes), double read_bytes, double write_bytes) {
-  double best = INFINITY;
+  double best = (double)INFINITY;
   for (int i = 0; i < 3; i++) best = fmin(best, seconds(read_bytes, write_bytes));
   return 1e-9 * (read_bytes + write_bytes) / best;
 }

@@ -4,6 +4,7 @@
  * How fast bytes move depends on where they lie and on the minute, so a case has the limit of its own bytes, in its own
  * proportion of reads and writes, in the same rounds as its sides. Two ways are tried and the better counts: stores that
  * pass the caches by or not, reads from one place or from four. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "bench.h"
 #include "limits_loops.h"
 
@@ -162,7 +163,7 @@ double limits_move_seconds(double read_bytes, double write_bytes) {
   const Mix mix = mix_of(read_bytes, write_bytes);
   const double grains = moved / mix_buffers[mix] / part_count / GRAIN;
   const size_t bytes = (size_t)fmax(grains, 1) * GRAIN;
-  double best = INFINITY;
+  double best = (double)INFINITY;
   lay_out(mix, bytes);
   for (int other = 0; other < 2; other++) {
     for (unsigned i = 0; i < part_count; i++) parts[i].other = other;

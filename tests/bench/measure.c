@@ -48,7 +48,7 @@ const Kind *kind_find(const char *name) {
 BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, const char *stack) {
   memset(s, 0, sizeof *s);
   s->args = args;
-  s->loss = NAN;
+  s->loss = (double)NAN;
   s->device = kind->tracked ? burn_device_open_training(stack) : burn_device_open(stack);
   const BurnStatus status = burn_device_status(s->device);
   return burn_status_annotate(status == BURN_OK ? kind->prepare(s) : status, "%s on %s", kind->name, stack);

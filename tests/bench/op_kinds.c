@@ -40,12 +40,15 @@ static BurnStatus done(const Subject *s, BurnTensor *result) {
   return status;
 }
 
-/* The gradients of all leaves, seeded with ones. */
+/* The gradients of all leaves, seeded with ones. The result is kept until all is done: a stack that defers work could leave out
+ * a forward pass that nobody looks at, which the peer does not. */
 static BurnStatus backward(const Subject *s, BurnTensor *result) {
   BurnGradients *gradients = NULL;
+  BurnTensor *kept = burn_clone(result);
   BurnStatus status = burn_backward(result, &gradients);
   if (status == BURN_OK) status = burn_device_sync(s->device);
   burn_gradients_drop(gradients);
+  burn_drop(kept);
   return status;
 }
 

@@ -129,6 +129,7 @@ report() {
   case "${1:-}" in
     suite | growth) part=$1; shift ;;
   esac
+  [ -n "$(option_value --stack "$@")" ] || set -- --stack 'ndarray,fusion<ndarray>' "$@"
   # A whole run leaves nothing of older ones; a part is put among their lines.
   if [ "$part" != growth ] && [ -z "$(option_value --only "$@")$(option_value --group "$@")" ]; then rm -f "$results"; fi
   if [ "$part" != growth ]; then run_bench suite --peer torch --peer-malloc both --csv "$results" "$@"; fi

@@ -18,7 +18,7 @@ void chart_add(ChartLine *line, double x, double y) {
 }
 
 static Range range_of(const Chart *chart, bool of_y) {
-  double low = INFINITY, high = 0;
+  double low = (double)INFINITY, high = 0;
   for (size_t i = 0; i < chart->count; i++) {
     const ChartLine *line = &chart->lines[i];
     for (size_t k = 0; k < line->count; k++) {
