@@ -2,9 +2,9 @@
  *
  * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes suit, the body
  * stays within the backend's limits, and nothing lies between: no third group that needs the one and is needed by the other. Groups
- * with reductions have one axis along which all of them reduce, or reduce everything to one number. Then bodies are compiled; where the backend refuses one, its
- * ops are taken apart (first the reductions, then all) and the grouping is done again. Results that nobody wants are not
- * computed. Groups run in the order in which their last ops were recorded, or earlier where another one needs them. */
+ * with reductions have one axis along which all of them reduce, or reduce everything to one number. Then bodies are compiled; where
+ * the backend refuses one, its ops are taken apart (first the reductions, then all) and the grouping is done again. Results that nobody
+ * wants are not computed. Groups run in the order in which their last ops were recorded, or earlier where another one needs them. */
 #include "fusion_internal.h"
 
 #include <string.h>

@@ -6,17 +6,23 @@
 static const NdFusedOp ops[BURN_OP_LIMIT] = {
 #define OP(form, name) [BURN_OP_##name] = {form, 0, ND_FUSED_##name}
 #define HEAVY(form, name) [BURN_OP_##name] = {form, 1, ND_FUSED_##name}
-    OP(ND_FORM_UNARY, neg), OP(ND_FORM_UNARY, abs), OP(ND_FORM_UNARY, sign), OP(ND_FORM_UNARY, sqrt), OP(ND_FORM_UNARY, recip), OP(ND_FORM_UNARY, floor), OP(ND_FORM_UNARY, ceil),
-    OP(ND_FORM_UNARY, round), OP(ND_FORM_UNARY, trunc), OP(ND_FORM_UNARY, relu), HEAVY(ND_FORM_UNARY, exp), HEAVY(ND_FORM_UNARY, log), HEAVY(ND_FORM_UNARY, log1p),
-    HEAVY(ND_FORM_UNARY, tanh), HEAVY(ND_FORM_UNARY, erf), HEAVY(ND_FORM_UNARY, sigmoid), HEAVY(ND_FORM_UNARY, gelu), HEAVY(ND_FORM_UNARY, sin), HEAVY(ND_FORM_UNARY, cos), HEAVY(ND_FORM_UNARY, silu),
-    OP(ND_FORM_SCALAR, leaky_relu), HEAVY(ND_FORM_SCALAR, softplus), OP(ND_FORM_SCALAR, add_scalar), OP(ND_FORM_SCALAR, mul_scalar), OP(ND_FORM_DIVIDE, div_scalar),
+    OP(ND_FORM_UNARY, neg), OP(ND_FORM_UNARY, abs), OP(ND_FORM_UNARY, sign), OP(ND_FORM_UNARY, sqrt),
+    OP(ND_FORM_UNARY, recip), OP(ND_FORM_UNARY, floor), OP(ND_FORM_UNARY, ceil), OP(ND_FORM_UNARY, round),
+    OP(ND_FORM_UNARY, trunc), OP(ND_FORM_UNARY, relu), HEAVY(ND_FORM_UNARY, exp), HEAVY(ND_FORM_UNARY, log),
+    HEAVY(ND_FORM_UNARY, log1p), HEAVY(ND_FORM_UNARY, tanh), HEAVY(ND_FORM_UNARY, erf), HEAVY(ND_FORM_UNARY, sigmoid),
+    HEAVY(ND_FORM_UNARY, gelu), HEAVY(ND_FORM_UNARY, sin), HEAVY(ND_FORM_UNARY, cos), HEAVY(ND_FORM_UNARY, silu),
+    OP(ND_FORM_SCALAR, leaky_relu), HEAVY(ND_FORM_SCALAR, softplus), OP(ND_FORM_SCALAR, add_scalar),
+    OP(ND_FORM_SCALAR, mul_scalar), OP(ND_FORM_DIVIDE, div_scalar),
     [BURN_OP_powf_scalar] = {ND_FORM_POWER, 1, ND_FUSED_power_any}, OP(ND_FORM_SCALAR, clamp_min),
-    OP(ND_FORM_SCALAR, clamp_max), OP(ND_FORM_CLAMP, clamp), OP(ND_FORM_BINARY, add), OP(ND_FORM_BINARY, sub), OP(ND_FORM_BINARY, mul), OP(ND_FORM_BINARY, div),
-    OP(ND_FORM_BINARY, max_pair), OP(ND_FORM_BINARY, min_pair), HEAVY(ND_FORM_BINARY, powf), OP(ND_FORM_BINARY, relu_backward), OP(ND_FORM_TEST, is_nan),
-    OP(ND_FORM_TEST, is_inf), OP(ND_FORM_TEST, is_finite), OP(ND_FORM_COMPARE, equal), OP(ND_FORM_COMPARE, not_equal), OP(ND_FORM_COMPARE, greater),
-    OP(ND_FORM_COMPARE, greater_equal), OP(ND_FORM_COMPARE, lower), OP(ND_FORM_COMPARE, lower_equal), OP(ND_FORM_COMPARE_SCALAR, equal_scalar),
-    OP(ND_FORM_COMPARE_SCALAR, not_equal_scalar), OP(ND_FORM_COMPARE_SCALAR, greater_scalar), OP(ND_FORM_COMPARE_SCALAR, greater_equal_scalar),
-    OP(ND_FORM_COMPARE_SCALAR, lower_scalar), OP(ND_FORM_COMPARE_SCALAR, lower_equal_scalar), OP(ND_FORM_LOGIC, bool_and), OP(ND_FORM_LOGIC, bool_or),
+    OP(ND_FORM_SCALAR, clamp_max), OP(ND_FORM_CLAMP, clamp), OP(ND_FORM_BINARY, add), OP(ND_FORM_BINARY, sub),
+    OP(ND_FORM_BINARY, mul), OP(ND_FORM_BINARY, div), OP(ND_FORM_BINARY, max_pair), OP(ND_FORM_BINARY, min_pair),
+    HEAVY(ND_FORM_BINARY, powf), OP(ND_FORM_BINARY, relu_backward), OP(ND_FORM_TEST, is_nan),
+    OP(ND_FORM_TEST, is_inf), OP(ND_FORM_TEST, is_finite), OP(ND_FORM_COMPARE, equal), OP(ND_FORM_COMPARE, not_equal),
+    OP(ND_FORM_COMPARE, greater), OP(ND_FORM_COMPARE, greater_equal), OP(ND_FORM_COMPARE, lower),
+    OP(ND_FORM_COMPARE, lower_equal), OP(ND_FORM_COMPARE_SCALAR, equal_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, not_equal_scalar), OP(ND_FORM_COMPARE_SCALAR, greater_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, greater_equal_scalar), OP(ND_FORM_COMPARE_SCALAR, lower_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, lower_equal_scalar), OP(ND_FORM_LOGIC, bool_and), OP(ND_FORM_LOGIC, bool_or),
     OP(ND_FORM_LOGIC, bool_xor), OP(ND_FORM_LOGIC_NOT, bool_not),
 #undef OP
 #undef HEAVY

@@ -91,7 +91,8 @@ static void check_reduction(NdFusedCompiler *c, const BurnFusedStep *step) {
   const BurnTensorDesc *operand = &c->body->values[step->inputs[0]];
   const bool whole = nd_fused_op(step->op).form == ND_FORM_REDUCE_ALL;
   const bool of_axis = !whole && step->attrs[0].value.i64 == kernel->axis && kernel->space.shape[kernel->axis] > 1;
-  const bool fits = kernel->region == ND_FUSED_WHOLE ? whole || (of_axis && burn_desc_count(operand) == operand->shape[kernel->axis]) : of_axis;
+  const bool is_all = of_axis && burn_desc_count(operand) == operand->shape[kernel->axis];
+  const bool fits = kernel->region == ND_FUSED_WHOLE ? whole || is_all : of_axis;
   if (!has_shape_of(operand, &kernel->space) || !fits) {
     nd_fused_refuse(c, "reductions of several shapes or along several axes");
   }
@@ -139,7 +140,8 @@ static void place_step(NdFusedCompiler *c, uint32_t v) {
     value->same_as = nd_fused_input(c, step, 0);
   }
   if (2 * (uint32_t)value->stage + 2 > ND_FUSED_PROGRAMS) nd_fused_refuse(c, "too many reductions one after the other");
-  if (!value->is_reduced && value->stage > 0 && c->kernel->region != ND_FUSED_LAST) nd_fused_refuse(c, "a result that is needed for all elements");
+  if (!value->is_reduced && value->stage > 0 && c->kernel->region != ND_FUSED_LAST)
+    nd_fused_refuse(c, "a result that is needed for all elements");
 }
 
 static void find_values(NdFusedCompiler *c) {

@@ -149,7 +149,8 @@ static void fold_narrow(const NdFold *fold, const char *x, int64_t rows, int64_t
 }
 
 /* Folds a tile of [rows, width] from (row, column) on into totals. */
-static void fold_tile(const Work *work, const NdFusedReduction *reduction, int64_t row, int64_t column, int64_t rows, int64_t width, char *into) {
+static void fold_tile(const Work *work, const NdFusedReduction *reduction, int64_t row, int64_t column, int64_t rows,
+                      int64_t width, char *into) {
   const Totals *totals = work->totals;
   const NdFusedRun *run = totals->run;
   const NdFold *fold = nd_fused_fold(run, reduction);

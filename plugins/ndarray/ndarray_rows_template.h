@@ -1,10 +1,9 @@
 /* ndarray_rows_template.h - softmax, losses and norms over rows of one float type: REAL, with names made by NAME; EXP_RUN
  * makes runs of exponentials. Included by ndarray_rows.inc once per type; the loops are described in ndarray_rows.h.
  *
- * A row is read from memory once: all passes over it follow each other while it lies in the cache, and the pass that
- * computes asks for the row after it. Each pass takes blocks of BLOCK elements into as many accumulators, so that
- * additions need not wait for each other; sums go to f64 after ND_STRETCH blocks. The last pass writes either to the
- * result or, where that is too large to stay in the cache, to a piece on the stack that is then streamed past the cache. */
+ * A row is read from memory once: all passes over it follow each other while it lies in the cache, and the pass that computes asks for the
+ * row after it. Passes take blocks of BLOCK elements into as many accumulators; sums go to f64 after ND_STRETCH blocks. The last pass
+ * writes to the result or, where that is too large for the cache, to a piece on the stack that is streamed past it. */
 
 #define ALIGNED _Alignas(64) /* vectors that cross cache lines take twice as long */
 #define BLOCK ((int64_t)(512 / sizeof(REAL)))
@@ -591,10 +590,7 @@ static void NAME(column_products)(int64_t rows, int64_t width, int64_t stride, c
       along[j] += grad[j] * (x[j] - c[j]);
     }
   }
-  for (int64_t j = 0; j < width; j++) {
-    plain[j] += (double)sums[j];
-    moved[j] += (double)along[j];
-  }
+  for (int64_t j = 0; j < width; j++) plain[j] += (double)sums[j], moved[j] += (double)along[j];
 }
 
 #undef ALIGNED
