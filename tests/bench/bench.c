@@ -193,6 +193,7 @@ static int suite_main(int argc, char **argv, bool growth) {
   if (!check(&options, growth) || !choice_make(&choice, &options) || !stacks_split(stacks, &bench)) return 2;
   if (count_chosen(&choice) == 0) {
     fprintf(stderr, "bench: no case matches; --list shows them\n");
+    if (choice.has_only) regfree(&choice.only);
     return 2;
   }
   BurnStatus status = BURN_OK;

@@ -199,7 +199,7 @@ static void compare(Sides *s) {
     BurnTensor *ours = loss_of(s);
     check(burn_read_scalar(burn_clone(ours), &loss));
     check(burn_train_step(s->optimizer, burn_module(Mlp, &s->mlp), ours, LEARNING_RATE));
-    const double plain = plain_train(&s->plain, s->x, s->y, s->batch);
+    const double plain = (double)plain_train(&s->plain, s->x, s->y, s->batch);
     if (!(fabs(loss - plain) < 1e-4 * plain)) {
       check(burn_status_make(BURN_STATUS_INTERNAL, "loss of step %d: %g, plain %g", step, loss, plain));
     }

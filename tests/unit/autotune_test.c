@@ -32,6 +32,9 @@ static NdTuneChoice choice_of(Work *work, int64_t number) {
       .work = "test_work", .numbers = {number, -1}, .names = names, .count = 3, .fallback = 2, .run = run_way, .context = work};
 }
 
+/* Longer, three times, than a machine can be. */
+#define LONG_NAME "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static char folder[256], path[300];
 
 static int make_folder_of_test(void **state) {
@@ -99,8 +102,7 @@ static void test_a_hostile_file_is_passed_over(void **state) {
       "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,99999999999999999999999999999999999999999999999\n",
       "cpu 2\ttest_work\t7,-1,x,0,0,0,0,0,0,0,0,0\tfast\t1\n",
       "cpu 2\ttest_work",
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\ttest_work\t1\tfast\n",
+      LONG_NAME LONG_NAME LONG_NAME "\ttest_work\t1\tfast\n",
   };
   const BurnHost host = fake_host();
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -105,7 +105,7 @@ static uint32_t below(uint32_t limit) {
 }
 
 static double any_number(void) {
-  static const double special[] = {0.0,  -0.0,     1.0,   -1.0,  0.5,  2.0,          3.0,    INFINITY, -(double)INFINITY,
+  static const double special[] = {0.0,  -0.0,     1.0,   -1.0,  0.5,  2.0,          3.0,    (double)INFINITY, -(double)INFINITY,
                                    (double)NAN, 1e-40, -3e-42, 1e30, -1e30, 3.4e38, 2e9, 0x1p-126, 88.8,     -104.0};
   if (kind_of_body == ELEMENTS && below(8) == 0) return special[below(sizeof special / sizeof special[0])];
   if (kind_of_body != ELEMENTS) return ((double)below(2000001) - 1e6) / 1e6 * 3.0;
@@ -113,7 +113,7 @@ static double any_number(void) {
 }
 
 static double scalar_number(void) {
-  static const double scalars[] = {0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 0.25, 1.5, 0.1, -0.7, 1e-3, 1.4142135623730951, (double)NAN, INFINITY};
+  static const double scalars[] = {0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 0.25, 1.5, 0.1, -0.7, 1e-3, 1.4142135623730951, (double)NAN, (double)INFINITY};
   return scalars[below(sizeof scalars / sizeof scalars[0])];
 }
 
@@ -471,13 +471,13 @@ static void print_body(const Body *body) {
 static double number_of(BurnDType dtype, const void *data, int64_t i) {
   uint32_t bits;
   float value;
-  if (dtype == BURN_DTYPE_F32) return ((const float *)data)[i];
+  if (dtype == BURN_DTYPE_F32) return (double)((const float *)data)[i];
   if (dtype == BURN_DTYPE_BOOL) return ((const uint8_t *)data)[i];
   const uint16_t half = ((const uint16_t *)data)[i];
   if (dtype == BURN_DTYPE_F16) return ldexp((half & 0x7fff) < 0x400 ? half & 0x3ff : (half & 0x3ff) | 0x400, ((half & 0x7c00) >> 10) - 25 + ((half & 0x7fff) < 0x400)) * (half & 0x8000 ? -1 : 1);
   bits = (uint32_t)half << 16;
   memcpy(&value, &bits, sizeof value);
-  return value;
+  return (double)value;
 }
 
 /* Sums may be formed in another order, and have up to `length` terms. */
