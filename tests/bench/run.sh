@@ -114,7 +114,9 @@ run_bench() {
 # Puts the tables of results.csv between the marks of the guide page.
 write_tables() {
   page="$guide/performance.md"
-  grep -q '^<!-- results -->$' "$page" && grep -q '^<!-- end of results -->$' "$page" || die "$page has lost its marks"
+  for mark in results 'end of results'; do
+    grep -q "^<!-- $mark -->\$" "$page" || die "$page has lost its marks"
+  done
   "$bench" tables "$results" >"$build/bench-tables.md"
   awk -v tables="$build/bench-tables.md" '
     /^<!-- end of results -->$/ { hidden = 0 }
