@@ -161,6 +161,7 @@ static bool run_float(Matmul *work) {
   plan(work);
   atomic_init(&work->out_of_memory, false);
   tune(work);
+  atomic_store_explicit(&work->out_of_memory, false, memory_order_relaxed); /* of a way that was tried and is not taken */
   run_pieces(work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }

@@ -343,7 +343,7 @@ static const BurnPlugin ndarray_plugin = {
     .name = "ndarray",
     .version = BURN_NDARRAY_VERSION,
     .license = "MIT OR Apache-2.0",
-    .description = "CPU tensors with strides; vector kernels, OpenBLAS when present",
+    .description = "CPU tensors with strides; vector kernels for the CPU at hand",
     .get_interface = ndarray_interface,
 };
 
