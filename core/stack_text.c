@@ -1,6 +1,7 @@
 /* stack_text.c - "autodiff<fusion<cuda:0>>" and "autodiff+fusion+cuda:0" to parts.
  *
- * A part is name[:number][:key=value[,key=value]..]. Case does not matter in names and keys. */
+ * A part is name[:number][:key=value[,key=value]..]. A backend over several kinds of devices takes one as a word of its own: torch:cuda:0 is
+ * torch:device=cuda:0. Case does not matter in names, keys and words. */
 #include "core_internal.h"
 
 #include <ctype.h>
@@ -17,25 +18,46 @@ static char *copy_lower(const char *text, size_t length) {
   return copy;
 }
 
-static BurnStatus add_option(BurnStackPart *part, const char *text, size_t length, const char *whole) {
-  const char *equals = memchr(text, '=', length);
-  if (!equals || equals == text) {
-    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device number nor key=value", whole, (int)length, text);
+/* Takes key and value, which may be NULL for want of memory. */
+static BurnStatus append_option(BurnStackPart *part, char *key, char *value, const char *whole) {
+  BurnOption *options = key && value ? realloc(part->options.options, (part->options.count + 1) * sizeof *options) : NULL;
+  if (!options) {
+    free(key);
+    free(value);
+    return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
   }
-  for (size_t i = 0; i < part->options.count; i++) {
-    const char *key = part->options.options[i].key;
-    if (strlen(key) != (size_t)(equals - text) || strncasecmp(key, text, strlen(key)) != 0) continue;
-    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': option '%s' is given twice", whole, key);
-  }
-  BurnOption *options = realloc(part->options.options, (part->options.count + 1) * sizeof *options);
-  if (!options) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
   part->options.options = options;
   BurnOption *option = &options[part->options.count++];
-  option->key = copy_lower(text, (size_t)(equals - text));
-  option->value = burn__text_format("%.*s", (int)(length - (size_t)(equals - text) - 1), equals + 1);
+  option->key = key;
+  option->value = value;
   atomic_init(&option->asked, false);
-  if (option->key && option->value) return BURN_OK;
-  return BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", whole);
+  return BURN_OK;
+}
+
+/* Is the text a word: letters, digits and _, beginning with a letter? */
+static bool is_word(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (!is_name_char(text[i])) return false;
+  }
+  return length > 0 && isalpha((unsigned char)text[0]);
+}
+
+/* key=value, or a word, which is the value of `device`. */
+static BurnStatus add_option(BurnStackPart *part, const char *text, size_t length, const char *whole) {
+  const char *equals = memchr(text, '=', length);
+  const bool is_device = !equals && is_word(text, length);
+  if (!is_device && (!equals || equals == text)) {
+    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device, nor its number, nor key=value", whole, (int)length, text);
+  }
+  const char *name = is_device ? "device" : text;
+  const size_t name_length = is_device ? strlen(name) : (size_t)(equals - text);
+  for (size_t i = 0; i < part->options.count; i++) {
+    const char *key = part->options.options[i].key;
+    if (strlen(key) != name_length || strncasecmp(key, name, name_length) != 0) continue;
+    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': option '%s' is given twice", whole, key);
+  }
+  char *value = is_device ? copy_lower(text, length) : burn__text_format("%.*s", (int)(length - name_length - 1), equals + 1);
+  return append_option(part, copy_lower(name, name_length), value, whole);
 }
 
 /* One field between colons: digits are the device number, anything else a list of options. */

@@ -1,0 +1,142 @@
+/* torch_internal.h - what the files of the bridge to libtorch share: the instance, a primitive, a running call, the rows of ops.
+ *
+ * A kernel reads `run.in(i)` and the attributes, and sets `run.out[i]`. What it sets may have another dtype, or another shape of as
+ * many elements, than ops.def says: submit converts it. It may throw: submit makes a status of every exception. Nothing else here lets
+ * one escape to the C side. */
+#ifndef BURN_TORCH_INTERNAL_H
+#define BURN_TORCH_INTERNAL_H
+
+#include <burn/plugin/plugin.h>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace burn_torch {
+
+struct Torch;
+struct Run;
+
+using Kernel = void (*)(Run &run);
+using Supports = bool (*)(const BurnOpCall *call, std::string &why);
+
+/* What happens to f16 and bf16 inputs before a kernel sees them. */
+enum class Halves {
+  keep,         /* the kernel takes them as they are: it moves elements, or rounds once as ops.def demands */
+  widen_on_cpu, /* f32 on the CPU, where ATen has few kernels for them; as they are elsewhere */
+  widen         /* always f32: ATen would round in the middle */
+};
+
+/* One op. */
+struct Row {
+  uint32_t op;
+  Kernel kernel;
+  Halves halves = Halves::widen_on_cpu;
+  Supports supports = nullptr; /* NULL: every call */
+};
+
+/* The rows, family by family: a pointer and a count. */
+struct Rows {
+  const Row *rows;
+  size_t count;
+};
+Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(), matmul_rows(), conv_rows(),
+    pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(), linalg_rows(), sample_rows(),
+    optimizer_rows();
+
+/* An opened device. */
+struct Torch {
+  const BurnHost *host = nullptr;
+  uint32_t owner = 0;
+  at::Device device = at::Device(at::kCPU);
+  std::string name;          /* "torch:cpu", "torch:cuda:0" */
+  bool aten_random = false;  /* option random=aten: ATen's generator in place of random.h */
+  bool primitives_only = false;
+  std::array<const Row *, BURN_OP_LIMIT> rows{};
+  std::atomic<int64_t> live_tensors{0};
+  std::mutex storages;       /* guards what follows, and the question whether a storage is the last use of its bytes */
+  int64_t live_bytes = 0, peak_bytes = 0;
+};
+
+/* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor, which never changes
+ * them. */
+struct TorchTensor {
+  BurnPrimitive header;
+  std::atomic<uint32_t> references{1};
+  at::Tensor value;
+};
+
+/* A failure with a status code of ours; everything else that is thrown becomes INTERNAL or OUT_OF_MEMORY. */
+struct Failure {
+  uint32_t code;
+  std::string message;
+};
+[[noreturn]] void fail(uint32_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A call that is running. */
+struct Run {
+  Torch &torch;
+  const BurnOpCall *call;
+  const Row *row;
+  std::vector<at::Tensor> inputs; /* [input_count]; undefined where absent */
+  std::array<at::Tensor, BURN_MAX_OUTPUTS> out{};
+
+  const at::Tensor &in(uint32_t i) const { return inputs[i]; }
+  bool has(uint32_t i) const { return i < inputs.size() && inputs[i].defined(); }
+  const BurnTensorDesc &desc(uint32_t i = 0) const { return call->output_descs[i]; }
+  const char *name() const { return torch.host->op_info(call->op)->name; }
+
+  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, and its elements do not overlap. */
+  bool may_write(uint32_t i) const;
+
+  /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16). */
+  double number(double value) const;
+};
+
+/* -- torch_tensor.cpp ------------------------------------------------------------------------------------------------------------- */
+
+at::ScalarType scalar_type(BurnDType dtype); /* fails with INVALID_DTYPE for one that libtorch lacks */
+BurnDType burn_dtype(at::ScalarType type);   /* 0 for one that we lack */
+
+/* The sizes of a description, and of an attribute that lists integers. */
+inline at::IntArrayRef sizes_of(const BurnTensorDesc &desc) { return at::IntArrayRef(desc.shape, desc.rank); }
+inline at::IntArrayRef ints(const BurnAttr &attr) { return at::IntArrayRef(attr.value.i64s, attr.count); }
+inline at::TensorOptions options_of(const Torch &torch, BurnDType dtype) {
+  return at::TensorOptions().dtype(scalar_type(dtype)).device(torch.device);
+}
+
+/* A new primitive with one reference around a tensor of the dtype and shape that it shall have. */
+BurnPrimitive *wrap(Torch &torch, at::Tensor value);
+inline TorchTensor *tensor_of(BurnPrimitive *x) { return reinterpret_cast<TorchTensor *>(x); }
+
+BurnStatus BURN_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_CALL torch_retain(void *self, BurnPrimitive *x);
+void BURN_CALL torch_release(void *self, BurnPrimitive *x);
+
+/* -- torch_call.cpp ---------------------------------------------------------------------------------------------------------------- */
+
+uint32_t BURN_CALL torch_op_support(void *self, uint32_t op);
+int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+BurnStatus BURN_CALL torch_submit(void *self, const BurnOpCall *call);
+void fill_rows(Torch &torch);
+
+/* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be NULL. */
+BurnStatus status_of_exception(const BurnHost *host, const char *what);
+
+/* -- helpers of kernels -------------------------------------------------------------------------------------------------------------- */
+
+/* Indices as i64, checked to be within 0 .. size-1; an index outside is an error that names it. */
+at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t size);
+
+/* The attributes of the running call as the struct of its op: TORCH_ATTRS(softmax, run)->dim.value.i64 */
+#define TORCH_ATTRS(op, run) BURN_ATTRS(op, (run).call)
+
+}  // namespace burn_torch
+
+#endif

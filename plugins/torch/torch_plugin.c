@@ -1,0 +1,115 @@
+/* torch_plugin.c - the backend over libtorch as a plugin: descriptor, probe, open. Start here.
+ *
+ * Loading libtorch takes half a second and 150 MB, and discovery loads every plugin to see which is the best: so this file, which is
+ * all of burn_torch.so, only looks whether libtorch is there, and the work is in libburn_torch_aten.so beside it (torch_device.cpp),
+ * which is loaded when a device is opened. */
+#define _GNU_SOURCE /* dladdr */
+#include "torch_bridge.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The file of libtorch that the bridge was linked with. */
+#if !defined(BURN_TORCH_LIBRARY) || !defined(BURN_TORCH_VERSION)
+#error "the build says which libtorch this is for"
+#endif
+
+static BurnStatus fail(const BurnHost *host, uint32_t code, const char *message) { return host->fail(code, __FILE__, __LINE__, message); }
+
+/* Writes the path of the bridge: beside this library. */
+static void bridge_path(char *path, size_t bytes) {
+  Dl_info info;
+  const char *own = dladdr(TORCH_BRIDGE_FILE, &info) != 0 && info.dli_fname ? info.dli_fname : "";
+  const char *slash = strrchr(own, '/');
+  (void)snprintf(path, bytes, "%.*s" TORCH_BRIDGE_FILE, slash ? (int)(slash - own + 1) : 0, own);
+}
+
+/* Is there a file of this name in one of the folders of LD_LIBRARY_PATH? */
+static int in_library_path(const char *file) {
+  const char *folders = getenv("LD_LIBRARY_PATH");
+  while (folders && *folders) {
+    const size_t length = strcspn(folders, ":");
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, file);
+    if (length > 0 && access(path, R_OK) == 0) return 1;
+    folders += length + (folders[length] == ':');
+  }
+  return 0;
+}
+
+/* Why it cannot work here, or an empty text. Only looks for files: the loader has the last word, when a device is opened. */
+static void what_is_missing(char *why, size_t bytes) {
+  static const char library[] = BURN_TORCH_LIBRARY;
+  char bridge[PATH_MAX];
+  const char *slash = strrchr(library, '/');
+  bridge_path(bridge, sizeof bridge);
+  why[0] = '\0';
+  if (access(bridge, R_OK) != 0) {
+    (void)snprintf(why, bytes, "%.180s is missing: it belongs beside burn_torch.so", bridge);
+  } else if (access(library, R_OK) != 0 && !in_library_path(slash ? slash + 1 : library)) {
+    (void)snprintf(why, bytes, "libtorch %s is missing: neither %.120s nor in LD_LIBRARY_PATH", BURN_TORCH_VERSION, library);
+  }
+}
+
+/* The bridge's open function, loaded once. */
+static TorchBridgeOpen bridge_open;
+static char bridge_problem[512];
+
+static void load_bridge(void) {
+  char path[PATH_MAX];
+  bridge_path(path, sizeof path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* never closed: libtorch does not survive it */
+  void *symbol = library ? dlsym(library, TORCH_BRIDGE_SYMBOL) : NULL;
+  const char *reason = symbol ? NULL : dlerror();
+  if (symbol) memcpy(&bridge_open, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+  if (!symbol) (void)snprintf(bridge_problem, sizeof bridge_problem, "torch: libtorch %s cannot be loaded: %s", BURN_TORCH_VERSION,
+                              reason ? reason : "unknown reason");
+}
+
+static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner, BurnBackend *out) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const BurnStatus checked = burn_plugin_check_open(host, out, "torch");
+  if (checked != BURN_OK) return checked;
+  const char *device = host->option(options, "device");
+  pthread_once(&once, load_bridge);
+  return bridge_open ? bridge_open(host, device ? device : "cpu", index, options, owner, out)
+                     : fail(host, BURN_STATUS_FAILED_PRECONDITION, bridge_problem);
+}
+
+/* Below ndarray's score: it is there to be named. Whether there is a GPU is only known once libtorch is loaded. */
+static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
+  (void)host;
+  what_is_missing(out->reason, sizeof out->reason);
+  out->score = out->reason[0] ? 0 : 50;
+  if (out->score == 0) return;
+  (void)snprintf(out->reason, sizeof out->reason, "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them", BURN_TORCH_VERSION);
+  if (out->device_capacity == 0) return;
+  out->device_count = 1;
+  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
+  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1, out->reason);
+}
+
+static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
+
+static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
+}
+
+static const BurnPlugin plugin = {
+    .struct_size = (uint32_t)sizeof(BurnPlugin),
+    .abi_major = BURN_ABI_MAJOR,
+    .abi_minor = BURN_ABI_MINOR,
+    .kind = BURN_PLUGIN_BACKEND,
+    .name = "torch",
+    .version = "0.1.0",
+    .license = "MIT OR Apache-2.0",
+    .description = "libtorch " BURN_TORCH_VERSION " as a backend: CPU, and CUDA or MPS where it has them",
+    .get_interface = get_interface,
+};
+
+BURN_PLUGIN_ENTRY(plugin)

@@ -1,0 +1,84 @@
+/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are rounded once. */
+#include "torch_internal.h"
+
+#include <ATen/ops/all.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/any.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/argmin.h>
+#include <ATen/ops/cummax.h>
+#include <ATen/ops/cummin.h>
+#include <ATen/ops/cumprod.h>
+#include <ATen/ops/cumsum.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/prod.h>
+#include <ATen/ops/sum.h>
+
+namespace burn_torch {
+namespace {
+
+/* `dim` is the first attribute of every op along an axis. */
+int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
+
+bool is_float(const BurnOpCall *call, std::string &why) {
+  why = "means of integers truncate, which ATen's do not";
+  return burn_dtype_kind(call->inputs[0]->dtype) == BURN_KIND_FLOAT;
+}
+
+/* ATen adds integers in i64 unless told to stay in their dtype. */
+void sum(Run &run) { run.out[0] = at::sum(run.in(0), run.in(0).scalar_type()); }
+void sum_dim(Run &run) { run.out[0] = at::sum(run.in(0), {dim_of(run)}, true, run.in(0).scalar_type()); }
+void prod(Run &run) { run.out[0] = at::prod(run.in(0), run.in(0).scalar_type()); }
+void prod_dim(Run &run) { run.out[0] = at::prod(run.in(0), dim_of(run), true, run.in(0).scalar_type()); }
+void mean(Run &run) { run.out[0] = at::mean(run.in(0)); }
+void mean_dim(Run &run) { run.out[0] = at::mean(run.in(0), {dim_of(run)}, true); }
+void max(Run &run) { run.out[0] = at::amax(run.in(0)); }
+void min(Run &run) { run.out[0] = at::amin(run.in(0)); }
+void max_dim(Run &run) { run.out[0] = at::amax(run.in(0), {dim_of(run)}, true); }
+void min_dim(Run &run) { run.out[0] = at::amin(run.in(0), {dim_of(run)}, true); }
+void argmax(Run &run) { run.out[0] = at::argmax(run.in(0), dim_of(run), true); }
+void argmin(Run &run) { run.out[0] = at::argmin(run.in(0), dim_of(run), true); }
+void any(Run &run) { run.out[0] = at::any(run.in(0).ne(0)); }
+void all(Run &run) { run.out[0] = at::all(run.in(0).ne(0)); }
+void any_dim(Run &run) { run.out[0] = at::any(run.in(0).ne(0), dim_of(run), true); }
+void all_dim(Run &run) { run.out[0] = at::all(run.in(0).ne(0), dim_of(run), true); }
+
+/* -- running ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* f32 adds and multiplies in f64: the CPU's kernels do so themselves. */
+at::Tensor wide(const at::Tensor &x) { return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x; }
+
+void cumsum(Run &run) { run.out[0] = at::cumsum(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
+void cumprod(Run &run) { run.out[0] = at::cumprod(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
+void cummax(Run &run) { run.out[0] = std::get<0>(at::cummax(run.in(0), dim_of(run))); }
+void cummin(Run &run) { run.out[0] = std::get<0>(at::cummin(run.in(0), dim_of(run))); }
+
+const Row rows[] = {
+    {BURN_OP_sum, sum, Halves::widen},
+    {BURN_OP_sum_dim, sum_dim, Halves::widen},
+    {BURN_OP_prod, prod, Halves::widen},
+    {BURN_OP_prod_dim, prod_dim, Halves::widen},
+    {BURN_OP_mean, mean, Halves::widen, is_float},
+    {BURN_OP_mean_dim, mean_dim, Halves::widen, is_float},
+    {BURN_OP_max, max},
+    {BURN_OP_min, min},
+    {BURN_OP_max_dim, max_dim},
+    {BURN_OP_min_dim, min_dim},
+    {BURN_OP_argmax, argmax},
+    {BURN_OP_argmin, argmin},
+    {BURN_OP_any, any},
+    {BURN_OP_all, all},
+    {BURN_OP_any_dim, any_dim},
+    {BURN_OP_all_dim, all_dim},
+    {BURN_OP_cumsum, cumsum, Halves::widen},
+    {BURN_OP_cumprod, cumprod, Halves::widen},
+    {BURN_OP_cummax, cummax},
+    {BURN_OP_cummin, cummin},
+};
+
+}  // namespace
+
+Rows reduce_rows() { return {rows, sizeof rows / sizeof rows[0]}; }
+
+}  // namespace burn_torch
