@@ -57,20 +57,21 @@ at::Tensor convolve_transposed(const Run &run, const Window &w) {
   return at::constant_pad_nd(whole, widths, 0).add_(bias_alone(run));
 }
 
-template <class Attrs> Window window(const Attrs *attrs) {
-  return {ints(attrs->stride), ints(attrs->padding), {}, ints(attrs->dilation), attrs->groups.value.i64};
+template <class Attrs> Window window(const Attrs *attrs, size_t axes) {
+  return {ints(attrs->stride, axes), ints(attrs->padding, axes), {}, ints(attrs->dilation, axes), attrs->groups.value.i64};
 }
-template <class Attrs> Window window_transposed(const Attrs *attrs) {
-  return {ints(attrs->stride), ints(attrs->padding), ints(attrs->padding_out), ints(attrs->dilation), attrs->groups.value.i64};
+template <class Attrs> Window window_transposed(const Attrs *attrs, size_t axes) {
+  return {ints(attrs->stride, axes), ints(attrs->padding, axes), ints(attrs->padding_out, axes), ints(attrs->dilation, axes),
+          attrs->groups.value.i64};
 }
 
-void conv2d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv2d, run))); }
-void conv3d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv3d, run))); }
-void conv_transpose2d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose2d, run))); }
-void conv_transpose3d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose3d, run))); }
+void conv2d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv2d, run), 2)); }
+void conv3d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv3d, run), 3)); }
+void conv_transpose2d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose2d, run), 2)); }
+void conv_transpose3d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose3d, run), 3)); }
 
 void conv2d_weight_backward(Run &run) {
-  const Window w = window(TORCH_ATTRS(conv2d_weight_backward, run));
+  const Window w = window(TORCH_ATTRS(conv2d_weight_backward, run), 2);
   const at::Tensor &x = run.in(0), &grad = run.in(1);
   if (x.numel() == 0 || grad.numel() == 0 || burn_desc_count(&run.desc()) == 0) {
     run.out[0] = at::zeros(sizes_of(run.desc()), x.options());
@@ -85,11 +86,11 @@ void conv2d_weight_backward(Run &run) {
 
 void unfold4d(Run &run) {
   const BurnAttrs_unfold4d *a = TORCH_ATTRS(unfold4d, run);
-  run.out[0] = at::im2col(run.in(0), ints(a->kernel_size), ints(a->dilation), ints(a->padding), ints(a->stride));
+  run.out[0] = at::im2col(run.in(0), ints(a->kernel_size, 2), ints(a->dilation, 2), ints(a->padding, 2), ints(a->stride, 2));
 }
 void fold4d(Run &run) {
   const BurnAttrs_fold4d *a = TORCH_ATTRS(fold4d, run);
-  run.out[0] = at::col2im(run.in(0), ints(a->output_size), ints(a->kernel_size), ints(a->dilation), ints(a->padding), ints(a->stride));
+  run.out[0] = at::col2im(run.in(0), ints(a->output_size, 2), ints(a->kernel_size, 2), ints(a->dilation, 2), ints(a->padding, 2), ints(a->stride, 2));
 }
 bool has_elements(const BurnOpCall *call, std::string &why) {
   why = "ATen refuses empty tensors";

@@ -106,6 +106,8 @@ BurnDType burn_dtype(at::ScalarType type);   /* 0 for one that we lack */
 /* The sizes of a description, and of an attribute that lists integers. */
 inline at::IntArrayRef sizes_of(const BurnTensorDesc &desc) { return at::IntArrayRef(desc.shape, desc.rank); }
 inline at::IntArrayRef ints(const BurnAttr &attr) { return at::IntArrayRef(attr.value.i64s, attr.count); }
+/* The first `count`: a default of ops.def is repeated more often than an op has axes. */
+inline at::IntArrayRef ints(const BurnAttr &attr, size_t count) { return ints(attr).slice(0, count); }
 inline at::TensorOptions options_of(const Torch &torch, BurnDType dtype) {
   return at::TensorOptions().dtype(scalar_type(dtype)).device(torch.device);
 }

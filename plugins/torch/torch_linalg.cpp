@@ -1,4 +1,5 @@
-/* torch_linalg.cpp - matrix decompositions and Fourier transforms. det is not here: ours calls small pivots 0. */
+/* torch_linalg.cpp - LU and Fourier transforms. det and qr are not here: ours calls small pivots
+ * 0, and LAPACK gives the last column of a square matrix another sign. */
 #include "torch_internal.h"
 
 #include <ATen/ops/complex.h>
@@ -7,7 +8,6 @@
 #include <ATen/ops/fft_rfft.h>
 #include <ATen/ops/imag.h>
 #include <ATen/ops/linalg_lu.h>
-#include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/real.h>
 
 namespace burn_torch {
@@ -19,10 +19,6 @@ bool has_elements(const BurnOpCall *call, std::string &why) {
 }
 
 void lu(Run &run) { std::tie(run.out[0], run.out[1], run.out[2]) = at::linalg_lu(run.in(0)); }
-void qr(Run &run) {
-  const bool reduced = TORCH_ATTRS(qr, run)->reduced.value.i64 != 0;
-  std::tie(run.out[0], run.out[1]) = at::linalg_qr(run.in(0), reduced ? "reduced" : "complete");
-}
 
 /* dim and n are the attributes of all transforms; ATen cuts and pads to n likewise. */
 int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
@@ -37,8 +33,9 @@ void cfft(Run &run) { put_parts(run, at::fft_fft(at::complex(run.in(0), run.in(1
 void irfft(Run &run) { run.out[0] = at::fft_irfft(at::complex(run.in(0), run.in(1)), n_of(run), dim_of(run)); }
 
 const Row rows[] = {
-    {BURN_OP_lu, lu, Halves::widen, has_elements},       {BURN_OP_qr, qr, Halves::widen, has_elements},
-    {BURN_OP_rfft, rfft, Halves::widen, has_elements},   {BURN_OP_cfft, cfft, Halves::widen, has_elements},
+    {BURN_OP_lu, lu, Halves::widen, has_elements},
+    {BURN_OP_rfft, rfft, Halves::widen, has_elements},
+    {BURN_OP_cfft, cfft, Halves::widen, has_elements},
     {BURN_OP_irfft, irfft, Halves::widen, has_elements},
 };
 

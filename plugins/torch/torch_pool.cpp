@@ -56,7 +56,7 @@ struct Pool {
 };
 
 template <class Attrs> Pool pool_of(const Attrs *attrs, const int64_t *in, const int64_t *out) {
-  return {ints(attrs->kernel_size), ints(attrs->stride), ints(attrs->padding), at::IntArrayRef(ones, 2), {in[2], in[3]}, {out[2], out[3]},
+  return {ints(attrs->kernel_size, 2), ints(attrs->stride, 2), ints(attrs->padding, 2), at::IntArrayRef(ones, 2), {in[2], in[3]}, {out[2], out[3]},
           false, true};
 }
 
@@ -83,7 +83,7 @@ std::tuple<at::Tensor, at::Tensor> largest(const at::Tensor &x, const Pool &pool
 template <class Attrs> void max_pool(Run &run, const Attrs *attrs) {
   const BurnTensorDesc &desc = run.desc();
   Pool pool = pool_of(attrs, run.in(0).sizes().data(), desc.shape);
-  pool.dilation = ints(attrs->dilation);
+  pool.dilation = ints(attrs->dilation, 2);
   pool.ceil_mode = attrs->ceil_mode.value.i64 != 0;
   if (is_empty(run)) {
     run.out[0] = at::full(sizes_of(desc), -INFINITY, run.in(0).options());
@@ -101,7 +101,7 @@ void max_pool2d_backward(Run &run) {
   const int64_t area = shape[2] * shape[3];
   const at::Tensor zeros = at::zeros({shape[0], shape[1], area}, run.in(0).options());
   const int64_t windows = run.in(0).size(2) * run.in(0).size(3);
-  const at::IntArrayRef flat = {shape[0], shape[1], windows};
+  const std::array<int64_t, 3> flat{shape[0], shape[1], windows};
   run.out[0] = at::scatter_add(zeros, 2, checked_indices(run, run.in(1), area).reshape(flat), run.in(0).reshape(flat));
 }
 

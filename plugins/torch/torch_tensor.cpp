@@ -40,7 +40,7 @@ static int64_t storage_bytes(const at::Tensor &value) { return static_cast<int64
 static void count_new(Torch &torch, const at::Tensor &value) {
   torch.live_tensors.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(torch.storages);
-  if (value.storage().use_count() > 1) return; /* a view of what is counted */
+  if (value.use_count() > 1 || value.storage().use_count() > 1) return; /* counted already: a view, or the very tensor */
   torch.live_bytes += storage_bytes(value);
   if (torch.live_bytes > torch.peak_bytes) torch.peak_bytes = torch.live_bytes;
 }
