@@ -42,7 +42,8 @@ void leaky_relu(Run &run) { run.out[0] = at::leaky_relu(run.in(0), number_of(run
 void sigmoid(Run &run) { run.out[0] = run.may_write(0) ? run.inputs[0].sigmoid_() : at::sigmoid(run.in(0)); }
 void gelu(Run &run) { run.out[0] = at::gelu(run.in(0), "none"); }
 void gelu_approximate(Run &run) { run.out[0] = at::gelu(run.in(0), "tanh"); }
-void gelu_backward(Run &run) { run.out[0] = at::gelu_backward(run.in(0), run.in(1), "none"); }
+/* libtorch 1.13 reads strided gradients wrongly, here and below. */
+void gelu_backward(Run &run) { run.out[0] = at::gelu_backward(run.in(0).contiguous(), run.in(1).contiguous(), "none"); }
 void silu(Run &run) { run.out[0] = at::silu(run.in(0)); }
 void softplus(Run &run) { run.out[0] = at::softplus(run.in(0), number_of(run, 0), INFINITY); }
 void log_sigmoid(Run &run) { run.out[0] = at::log_sigmoid(run.in(0)); }
@@ -60,7 +61,6 @@ void glu(Run &run) { run.out[0] = at::glu(run.in(0), dim_of(run)); }
 void softmax(Run &run) { run.out[0] = at::_softmax(run.in(0), dim_of(run), false); }
 void softmin(Run &run) { run.out[0] = at::_softmax(at::neg(run.in(0)), dim_of(run), false); }
 void log_softmax(Run &run) { run.out[0] = at::_log_softmax(run.in(0), dim_of(run), false); }
-/* libtorch 1.13 reads strided gradients wrongly. */
 void softmax_backward(Run &run) {
   run.out[0] = at::_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
 }
