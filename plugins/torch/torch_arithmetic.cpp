@@ -3,6 +3,7 @@
 #include "torch_internal.h"
 #include "torch_write.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/acos.h>
 #include <ATen/ops/acosh.h>
@@ -70,6 +71,25 @@ bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_
      unary(run, [](const at::Tensor &x) { return at::aten(x); },                             \
            [](at::Tensor &out, const at::Tensor &x) { at::aten##_out(out, x); });            \
    }}
+
+/* Square roots of elements begin .. end-1, in place. */
+template <class Real> void BURN_CALL sqrt_loop(void *data, int64_t begin, int64_t end) {
+  Real *x = static_cast<Real *>(data);
+  for (int64_t i = begin; i < end; i++) x[i] = std::sqrt(x[i]);
+}
+
+/* Exact everywhere, but not in MKL's vector library, which some builds of ATen call. */
+void sqrt(Run &run) {
+  static const bool is_exact = !at::hasMKL();
+  const at::Tensor &x = run.in(0);
+  if (is_exact || !x.is_cpu()) {
+    unary(run, [](const at::Tensor &a) { return at::sqrt(a); }, [](at::Tensor &out, const at::Tensor &a) { at::sqrt_out(out, a); });
+    return;
+  }
+  run.out[0] = run.may_write(0) && x.is_contiguous() ? x : x.clone(at::MemoryFormat::Contiguous);
+  const BurnLoopBody body = x.scalar_type() == at::kDouble ? sqrt_loop<double> : sqrt_loop<float>;
+  run.torch.host->parallel_for(x.numel(), 4096, body, run.out[0].data_ptr());
+}
 
 /* NaN stays NaN; ATen makes 0 of it. */
 void sign(Run &run) {
@@ -261,7 +281,7 @@ void clamp_max(Run &run) {
 }
 
 const Row rows[] = {
-    UNARY(neg, neg), UNARY(abs, abs), {BURN_OP_sign, sign}, UNARY(exp, exp), UNARY(log, log), {BURN_OP_log1p, log1p}, UNARY(sqrt, sqrt),
+    UNARY(neg, neg), UNARY(abs, abs), {BURN_OP_sign, sign}, UNARY(exp, exp), UNARY(log, log), {BURN_OP_log1p, log1p}, {BURN_OP_sqrt, sqrt},
     UNARY(recip, reciprocal), UNARY(sin, sin), UNARY(cos, cos), UNARY(tanh, tanh), UNARY(erf, erf), UNARY(floor, floor), UNARY(ceil, ceil),
     UNARY(round, round), UNARY(bool_not, logical_not), {BURN_OP_cast, cast, Halves::keep}, UNARY(tan, tan), UNARY(sinh, sinh),
     UNARY(cosh, cosh), UNARY(asin, asin), UNARY(acos, acos), UNARY(atan, atan), UNARY(asinh, asinh), UNARY(acosh, acosh),
