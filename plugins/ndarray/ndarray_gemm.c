@@ -10,11 +10,17 @@
 enum {
   DEPTH = 1024,              /* deepest block of k: panels stay in the second-level cache, C is read seldom */
   BLOCK_BYTES = 1 << 20,     /* part of A that all panels of B meet: half of a second-level cache */
-  WALK_BYTES = 96 * 4096,    /* distance that a panel may stretch over in place */
+  PAGE_BYTES = 4096,
+  WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
   PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
   FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
   STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
 };
+
+/* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands are packed. */
+#define SHARED_FLOPS 4e6
+#define SHARED_BATCH_FLOPS 5e8
+#define PACK_FLOPS 1e9
 
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */
 static const int64_t pieces_per_thread[] = {
@@ -74,6 +80,21 @@ static NdGemmPlan choose_amx(NdGemmPlan plan, const NdGemm *g) {
   return plan;
 }
 
+/* Many products keep all threads busy one each; a small one is done before threads have met. */
+static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k;
+  return plan->kind == ND_GEMM_TILES && flops >= (batch == 1 ? SHARED_FLOPS : SHARED_BATCH_FLOPS);
+}
+
+/* Panels that all threads read are copied once, so that large products always gain. Rows of A at distances of whole pages would
+ * share one set of lines of the first cache, which has fewer of them than a tile has rows. */
+static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
+  const bool large = 2 * (double)g->m * (double)g->n * (double)g->k >= PACK_FLOPS;
+  const bool wide = g->n >= PACK_TILES * loops->columns, tall = g->m >= PACK_TILES * loops->rows;
+  plan->pack_b = tall && (large || is_long_walk(plan->depth, g->b_step, bytes));
+  if (g->a_step == 1) plan->pack_a = wide && (large || g->a_row * bytes % PAGE_BYTES == 0);
+}
+
 NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads) {
   const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
   NdGemmPlan plan = {.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
@@ -91,6 +112,8 @@ NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *l
   plan.pack_b = plan.rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
   plan.pack_a = g->a_row == 1 ? plan.columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
                               : g->a_step != 1 && g->m > 1;
+  plan.shared = is_shared(g, &plan, batch);
+  if (plan.shared) choose_shared_packing(&plan, g, loops, bytes);
   return plan;
 }
 

@@ -36,8 +36,16 @@ typedef struct NdGemmPlan {
   int64_t rows, columns; /* C is cut into rectangles of this size, for threads and caches */
   int64_t grain;         /* least number of rectangles that are worth a thread's while */
   int64_t depth;         /* k is summed in blocks of at most this many */
+  bool shared;           /* all threads work on one product at a time: nd_gemm_run_shared; the rectangles are for when it cannot */
   bool pack_a, pack_b;   /* panels are copied before use; edges and transposed panels of B always are */
 } NdGemmPlan;
+
+/* A block of k of a product that all threads share: its panels of A and of B are packed before any of them is used. */
+typedef struct NdGemmBlock {
+  int64_t from, depth; /* the terms */
+  void *a, *b;         /* panels of all rows, of all columns; a NULL: A is read in place */
+  int64_t first_b;     /* panels of B before this one are read in place */
+} NdGemmBlock;
 
 /* The loops for one dtype. */
 typedef struct NdGemmLoops {
@@ -46,6 +54,12 @@ typedef struct NdGemmLoops {
   void (*tiles)(const NdGemm *gemm, const NdGemmPlan *plan, void *scratch);
   void (*dots)(const NdGemm *gemm);
   void (*stream)(const NdGemm *gemm);
+  /* Of a shared product, terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
+  void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
+  void (*pack_b)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
+  /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. */
+  void (*multiply)(const NdGemm *gemm, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
+                   int64_t panel_stop);
 } NdGemmLoops;
 
 /* All loops of one instruction set. */
@@ -73,6 +87,10 @@ uint64_t nd_gemm_scratch(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops 
 
 /* One rectangle on the calling thread; subnormal numbers as the thread has it. */
 void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch);
+
+/* A product of the kind ND_GEMM_TILES by all threads at once, its panels packed once for all of them: for one that is large enough to be
+ * worth a meeting of the threads per block (ndarray_gemm_shared.c). False, and nothing done, without memory for panels. */
+bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
 
 /* -- OpenBLAS (ndarray_gemm_openblas.c) -------------------------------------------------------------------------------- */
 

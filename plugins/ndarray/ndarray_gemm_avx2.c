@@ -40,8 +40,8 @@ static inline void transpose_quads(__m256 x[4]) {
 
 /* See ndarray_gemm_template.h. */
 static inline void transpose_f32(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-                                 int64_t to_step) {
-  const __m256i mask = mask_f32(columns);
+                                 int64_t to_step, int64_t width) {
+  const __m256i mask = mask_f32(columns), stored = mask_f32(width);
   __m256 x[8];
   for (int r = 0; r < 8; r++) {
     x[r] = _mm256_setzero_ps();
@@ -50,8 +50,8 @@ static inline void transpose_f32(const float *from, int64_t from_row, int64_t ro
   transpose_quads(x);
   transpose_quads(x + 4);
   for (int c = 0; c < 4; c++) {
-    if (c < columns) _mm256_storeu_ps(to + c * to_step, _mm256_permute2f128_ps(x[c], x[4 + c], 0x20));
-    if (4 + c < columns) _mm256_storeu_ps(to + (4 + c) * to_step, _mm256_permute2f128_ps(x[c], x[4 + c], 0x31));
+    if (c < columns) _mm256_maskstore_ps(to + c * to_step, stored, _mm256_permute2f128_ps(x[c], x[4 + c], 0x20));
+    if (4 + c < columns) _mm256_maskstore_ps(to + (4 + c) * to_step, stored, _mm256_permute2f128_ps(x[c], x[4 + c], 0x31));
   }
 }
 

@@ -35,8 +35,8 @@ static inline void transpose_quads(__m512 x[4]) {
 
 /* See ndarray_gemm_template.h. */
 static inline void transpose_f32(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-                               int64_t to_step) {
-  const __mmask16 mask = mask_f32(columns);
+                                 int64_t to_step, int64_t width) {
+  const __mmask16 mask = mask_f32(columns), stored = mask_f32(width);
   __m512 x[16];
   for (int r = 0; r < 16; r++) {
     x[r] = _mm512_setzero_ps();
@@ -52,7 +52,7 @@ static inline void transpose_f32(const float *from, int64_t from_row, int64_t ro
     x[12 + c] = _mm512_shuffle_f32x4(high, high2, 0xdd);
   }
   for (int c = 0; c < 16; c++)
-    if (c < columns) _mm512_storeu_ps(to + c * to_step, x[c]);
+    if (c < columns) _mm512_mask_storeu_ps(to + c * to_step, stored, x[c]);
 }
 
 #include "ndarray_gemm_isa.h"

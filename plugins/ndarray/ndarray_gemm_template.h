@@ -168,14 +168,14 @@ static const NAME(TileFunction) NAME(tile_functions)[2][2][GEMM_ROWS] = {
 /* -- packing ------------------------------------------------------------------------------------------------------- */
 
 #if !defined(GEMM_TRANSPOSE_HOOKS)
-/* to[c * to_step + r] = from[r * from_row + c] for r below rows and 0 for the other lanes, c below columns; both at most
- * LANES. */
-GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-                                 int64_t to_step) {
+/* to[c * to_step + r] = from[r * from_row + c] for r below rows and 0 for the lanes from there to `width`, c below columns; all
+ * at most LANES. */
+GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_step,
+                                 int64_t width) {
   for (int64_t c = 0; c < columns; c++) {
     REAL lanes[GEMM_VECTOR_BYTES / sizeof(REAL)] = {0};
     for (int64_t r = 0; r < rows; r++) lanes[r] = from[r * from_row + c];
-    memcpy(to + c * to_step, lanes, sizeof lanes);
+    memcpy(to + c * to_step, lanes, (size_t)width * sizeof(REAL));
   }
 }
 #endif
@@ -183,43 +183,39 @@ GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t row
 /* First row of tile `index` of `tiles` of about equal height. */
 GEMM_INLINE int64_t NAME(tile_start)(int64_t m, int64_t tiles, int64_t index) { return index * m / tiles; }
 
-/* Row `p` of the transposed A goes to all panels: it is read in one go, and the rows after it are fetched. */
-static void NAME(pack_a_columns)(const NdGemm *g, int64_t tiles, int64_t from_p, int64_t depth, REAL *packed) {
-  const REAL *a = (const REAL *)g->a + from_p * g->a_step;
-  for (int64_t p = 0; p < depth; p++, a += g->a_step) {
-    for (int64_t i = 0; i < tiles; i++) {
-      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-      REAL *to = packed + first * depth + p * rows;
-      GEMM_FETCH(a + first + 8 * g->a_step);
-      for (int64_t r = 0; r < rows; r += LANES) NAME(store_part)(to + r, NAME(load_part)(a + first + r, rows - r), rows - r);
-    }
-  }
-}
-
-/* `rows` rows of A, as columns. Whole vectors are written: what is too much is overwritten by the next column, so that the
- * later part of a column goes first where columns are written in another order. */
+/* `rows` rows of A, as columns. */
 static void NAME(pack_a_rows)(const NdGemm *g, int64_t first, int64_t rows, int64_t from_p, int64_t depth, REAL *to) {
   const REAL *a = (const REAL *)g->a + first * g->a_row + from_p * g->a_step;
   if (g->a_step == 1) {
-    for (int64_t p = 0; p < depth; p += LANES)
-      for (int64_t r = (rows - 1) / LANES * LANES; r >= 0; r -= LANES)
-        NAME(transpose)(a + r * g->a_row + p, g->a_row, nd_least(LANES, rows - r), nd_least(LANES, depth - p),
-                        to + p * rows + r, rows);
+    for (int64_t p = 0; p < depth; p += LANES) {
+      for (int64_t r = 0; r < rows; r += LANES) {
+        const int64_t part = nd_least(LANES, rows - r);
+        for (int64_t i = r; i < r + part; i++) GEMM_FETCH(a + i * g->a_row + p + GEMM_PACK_AHEAD);
+        NAME(transpose)(a + r * g->a_row + p, g->a_row, part, nd_least(LANES, depth - p), to + p * rows + r, rows, part);
+      }
+    }
   } else {
     for (int64_t p = 0; p < depth; p++, a += g->a_step, to += rows)
-      for (int64_t r = 0; r < rows; r++) to[r] = a[r * g->a_row];
+      for (int64_t r = 0; r < rows; r += LANES) {
+        const int64_t part = nd_least(LANES, rows - r);
+        if (g->a_row == 1)
+          NAME(store_part)(to + r, NAME(load_part)(a + r, part), part);
+        else
+          for (int64_t i = r; i < r + part; i++) to[i] = a[i * g->a_row];
+      }
   }
 }
 
-static void NAME(pack_a)(const NdGemm *g, int64_t from_p, int64_t depth, REAL *packed) {
-  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS);
-  if (g->a_row == 1) {
-    NAME(pack_a_columns)(g, tiles, from_p, depth, packed);
-    return;
-  }
-  for (int64_t i = 0; i < tiles; i++) {
-    const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-    NAME(pack_a_rows)(g, first, rows, from_p, depth, packed + first * depth);
+/* Terms p .. p + count - 1 of a block, of tiles `tile` .. `stop` - 1. Where columns lie dense a few of them go to all tiles before
+ * the next ones, so that each is read in one go. */
+static void NAME(pack_a)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t stop, int64_t p, int64_t count) {
+  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), most = g->a_row == 1 ? GEMM_PACK_STEPS : count;
+  for (int64_t end = p + count; p < end; p += most) {
+    for (int64_t i = tile; i < stop; i++) {
+      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+      NAME(pack_a_rows)(g, first, rows, block->from + p, nd_least(most, end - p),
+                        (REAL *)block->a + first * block->depth + p * rows);
+    }
   }
 }
 
@@ -231,6 +227,8 @@ static void NAME(pack_b)(const NdGemm *g, int64_t first, int64_t columns, int64_
   if (g->b_column == 1 && columns == 2 * LANES) {
     for (int64_t p = 0; p < depth; p++, b += g->b_step, to += to_step) {
       const VECTOR x = NAME(load)(b), y = NAME(load)(b + LANES);
+      GEMM_FETCH(b + GEMM_PACK_STEPS * g->b_step);
+      GEMM_FETCH(b + GEMM_PACK_STEPS * g->b_step + LANES);
       NAME(store)(to, x);
       NAME(store)(to + LANES, y);
     }
@@ -241,7 +239,7 @@ static void NAME(pack_b)(const NdGemm *g, int64_t first, int64_t columns, int64_
     for (int64_t p = 0; p < depth; p += LANES)
       for (int64_t j = 0; j < columns; j += LANES)
         NAME(transpose)(b + j * g->b_column + p, g->b_column, nd_least(LANES, columns - j), nd_least(LANES, depth - p),
-                        to + p * to_step + j, to_step);
+                        to + p * to_step + j, to_step, LANES);
   } else {
     for (int64_t p = 0; p < depth; p++, b += g->b_step, to += to_step)
       for (int64_t j = 0; j < to_step; j++) to[j] = j < columns ? b[j * g->b_column] : 0;
@@ -299,7 +297,7 @@ static void NAME(block)(const NdGemm *g, const NdGemmPlan *plan, int64_t from_p,
   const REAL *add = (const REAL *)(from_p > 0 ? g->c : g->add);
   REAL *panels[2] = {scratch, scratch + depth * wide}, *packed_a = scratch + 2 * depth * wide;
   NAME(Panel) now = NAME(panel_at)(g, plan, 0, from_p, panels[0]), next = now;
-  if (plan->pack_a) NAME(pack_a)(g, from_p, depth, packed_a);
+  if (plan->pack_a) NAME(pack_a)(g, &(NdGemmBlock){.from = from_p, .depth = depth, .a = packed_a}, 0, tiles, 0, depth);
   if (now.packed) NAME(pack_b)(g, 0, now.columns, now.vectors, from_p, depth, now.packed);
   for (int64_t j = 0; j < g->n; j += wide, now = next) {
     const bool last = j + wide >= g->n;
@@ -331,6 +329,62 @@ static void NAME(tiles)(const NdGemm *g, const NdGemmPlan *plan, void *scratch) 
   if (g->k <= 0) NAME(no_terms)(g);
   for (int64_t p = 0; p < g->k; p += plan->depth)
     NAME(block)(g, plan, p, nd_least(plan->depth, g->k - p), (REAL *)scratch);
+}
+
+/* -- a product shared by all threads ------------------------------------------------------------------------------- */
+
+/* A panel of B of a block, in place or packed. */
+static NAME(Panel) NAME(shared_panel)(const NdGemm *g, const NdGemmBlock *block, int64_t index) {
+  const int64_t j = index * 2 * LANES, columns = nd_least(2 * LANES, g->n - j), vectors = nd_ceil_div(columns, LANES);
+  if (index < block->first_b)
+    return (NAME(Panel)){j, columns, vectors, (const REAL *)g->b + j + block->from * g->b_step, g->b_step, NULL};
+  REAL *packed = (REAL *)block->b + (index - block->first_b) * 2 * LANES * block->depth;
+  return (NAME(Panel)){j, columns, vectors, packed, vectors * LANES, packed};
+}
+
+/* Terms p .. p + count - 1 of panels `index` .. `stop` - 1; where rows lie dense a few of them at a time. */
+static void NAME(pack_shared_b)(const NdGemm *g, const NdGemmBlock *block, int64_t index, int64_t stop, int64_t p, int64_t count) {
+  const int64_t most = g->b_column == 1 ? GEMM_PACK_STEPS : count;
+  for (int64_t end = p + count; p < end; p += most) {
+    for (int64_t i = index; i < stop; i++) {
+      const NAME(Panel) panel = NAME(shared_panel)(g, block, i);
+      NAME(pack_b)(g, panel.first, panel.columns, panel.vectors, block->from + p, nd_least(most, end - p),
+                   panel.packed + p * panel.b_step);
+    }
+  }
+}
+
+/* The tiles tile .. tile_stop - 1 of panels index .. stop - 1. */
+static void NAME(multiply_shared)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index,
+                                  int64_t stop) {
+  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), panels = nd_ceil_div(g->n, 2 * LANES), run = tile_stop - tile;
+  const bool by_rows = !block->a && g->a_row != 1 && g->a_step == 1;
+  const REAL *add = (const REAL *)(block->from > 0 ? g->c : g->add);
+  const int64_t add_row = block->from > 0 ? g->c_row : g->add_row;
+  for (; index < stop; index++) {
+    const NAME(Panel) now = NAME(shared_panel)(g, block, index);
+    const NAME(Panel) next = NAME(shared_panel)(g, block, index + 1 < panels ? index + 1 : index);
+    for (int64_t i = tile; i < tile_stop; i++) {
+      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+      const int64_t slice = (i - tile) * block->depth / run;
+      const NAME(Tile) one = {.depth = block->depth,
+                              .a = block->a ? (const REAL *)block->a + first * block->depth
+                                            : (const REAL *)g->a + first * g->a_row + block->from * g->a_step,
+                              .a_row = block->a ? 1 : g->a_row,
+                              .a_step = block->a ? rows : g->a_step,
+                              .b = now.b,
+                              .b_step = now.b_step,
+                              .add = add ? add + first * add_row + now.first : NULL,
+                              .add_row = add_row,
+                              .c = (REAL *)g->c + first * g->c_row + now.first,
+                              .c_row = g->c_row,
+                              .columns = now.columns,
+                              .next = (const char *)(next.b + slice * next.b_step),
+                              .next_step = next.b_step * (int64_t)sizeof(REAL),
+                              .next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS};
+      NAME(tile_functions)[now.vectors - 1][by_rows][rows - 1](&one);
+    }
+  }
 }
 
 /* -- few rows ------------------------------------------------------------------------------------------------------ */

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-/* Smaller products take less time than a choice is worth. */
+/* Smaller products take less time than a choice is worth; larger ones are better packed in any case. */
 #define TUNE_FLOPS 2e7
+#define TUNE_MOST_FLOPS 1e9
 
 /* One of the two inputs: strides in elements; those of axes of size 1 count as 0. */
 typedef struct Operand {
@@ -53,17 +54,26 @@ static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index)
 
 /* -- floats -------------------------------------------------------------------------------------------------------- */
 
+/* One of the products. */
+static NdGemm product(const Matmul *work, int64_t batch) {
+  const int64_t bytes = burn_dtype_bytes(work->out->header.dtype);
+  NdGemm gemm = work->first;
+  gemm.a = (const char *)gemm.a + batch_offset(work, &work->lhs, batch) * bytes;
+  gemm.b = (const char *)gemm.b + batch_offset(work, &work->rhs, batch) * bytes;
+  gemm.c = (char *)gemm.c + batch * work->m * work->n * bytes;
+  return gemm;
+}
+
 /* One rectangle of one of the products. */
 static NdGemm piece(const Matmul *work, int64_t item) {
   const int64_t bytes = burn_dtype_bytes(work->out->header.dtype), pieces = work->pieces_m * work->pieces_n;
-  const int64_t batch = item / pieces, i = item % pieces / work->pieces_n * work->plan.rows;
-  const int64_t j = item % work->pieces_n * work->plan.columns;
-  NdGemm gemm = work->first;
+  const int64_t i = item % pieces / work->pieces_n * work->plan.rows, j = item % work->pieces_n * work->plan.columns;
+  NdGemm gemm = product(work, item / pieces);
   gemm.m = nd_least(work->plan.rows, work->m - i);
   gemm.n = nd_least(work->plan.columns, work->n - j);
-  gemm.a = (const char *)gemm.a + (batch_offset(work, &work->lhs, batch) + i * gemm.a_row) * bytes;
-  gemm.b = (const char *)gemm.b + (batch_offset(work, &work->rhs, batch) + j * gemm.b_column) * bytes;
-  gemm.c = (char *)gemm.c + (batch * work->m * work->n + i * work->n + j) * bytes;
+  gemm.a = (const char *)gemm.a + i * gemm.a_row * bytes;
+  gemm.b = (const char *)gemm.b + j * gemm.b_column * bytes;
+  gemm.c = (char *)gemm.c + (i * work->n + j) * bytes;
   if (gemm.add) gemm.add = (const char *)gemm.add + j * bytes;
   return gemm;
 }
@@ -121,8 +131,18 @@ static void plan(Matmul *work) {
   work->pieces_n = nd_ceil_div(work->n, work->plan.columns);
 }
 
+/* The products one after the other, each by all threads. */
+static bool run_shared(Matmul *work) {
+  for (int64_t batch = 0; batch < work->batches; batch++) {
+    const NdGemm gemm = product(work, batch);
+    if (!nd_gemm_run_shared(work->nd, work->out->header.dtype, &gemm, &work->plan)) return false;
+  }
+  return true;
+}
+
 /* Runs the plan over all pieces. */
 static void run_pieces(Matmul *work) {
+  if (work->plan.shared && !work->nd->uses_openblas && run_shared(work)) return;
   const BurnDType dtype = work->out->header.dtype;
   const int64_t items = work->batches * work->pieces_m * work->pieces_n;
   work->scratch_bytes = nd_gemm_scratch(&work->first, dtype, nd_gemm_loops(work->nd, dtype), &work->plan);
@@ -131,28 +151,33 @@ static void run_pieces(Matmul *work) {
   nd_parallel_for_flushed(work->nd, items, work->plan.grain, matmul_float, work);
 }
 
-/* Whether rhs is read in place or packed first changes no bit, and depends on caches: candidate 1 packs. */
+/* Which operands are read in place and which are packed first changes no bit, and depends on caches: bits of the candidate. */
+enum { PACK_RHS = 1, PACK_LHS = 2 };
+
 static void BURN_CALL run_candidate(void *context, uint32_t candidate) {
   Matmul *work = (Matmul *)context;
-  work->plan.pack_b = candidate == 1;
+  work->plan.pack_b = (candidate & PACK_RHS) != 0;
+  if (work->plan.shared) work->plan.pack_a = (candidate & PACK_LHS) != 0;
   run_pieces(work);
 }
 
 static void tune(Matmul *work) {
-  static const char *const names[] = {"in_place", "packed"};
+  static const char *const names[] = {"in_place", "packed_rhs", "packed_lhs", "packed"};
   const NdGemm *g = &work->first;
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
-  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS) return;
+  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MOST_FLOPS) return;
   const NdTuneChoice choice = {
-      .work = "matmul",
+      .work = "matmul_panels",
       .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row, g->a_step,
                   g->b_step, g->b_column},
       .names = names,
-      .count = 2,
-      .fallback = work->plan.pack_b,
+      .count = work->plan.shared ? 4 : 2,
+      .fallback = (work->plan.pack_b ? PACK_RHS : 0u) | (work->plan.shared && work->plan.pack_a ? PACK_LHS : 0u),
       .run = run_candidate,
       .context = work};
-  work->plan.pack_b = nd_tune(work->nd->tuner, &choice) == 1;
+  const uint32_t winner = nd_tune(work->nd->tuner, &choice);
+  work->plan.pack_b = (winner & PACK_RHS) != 0;
+  if (work->plan.shared) work->plan.pack_a = (winner & PACK_LHS) != 0;
 }
 
 /* out = lhs x rhs + bias; false when out of memory. */
