@@ -1,9 +1,9 @@
 /* ndarray_gemm_shared.c - one large product by all threads at once.
  *
  * Block by block of k the threads pack what shall be packed of A and B, each panel once, and then multiply: pieces of C, a run of
- * panels of A that fits into the second-level cache times a run of panels of B. Both kinds of work are handed out in runs,
- * long ones first: neighbouring pieces share their panels of A, and short ones in the end let threads of unequal speed
- * finish together. */
+ * panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of the pieces, one
+ * after the other, so that neighbours find their panels of A, and what was theirs the last time, in its cache; when it is done
+ * it takes from the ends of the others' shares, so that threads of unequal speed finish together. */
 #include "ndarray_gemm.h"
 
 enum {
@@ -12,36 +12,41 @@ enum {
   CACHED_BYTES = 1 << 20,  /* panels of A of a piece: half of a second-level cache */
   MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once */
   PIECES_PER_THREAD = 16,
+  MOST_SHARES = 64,
 };
 
 /* Floating-point operations of a piece that are worth handing out. */
 #define LEAST_FLOPS 4e5
+
+/* Pieces that are left of a share: the first one in the upper half, the end in the lower. */
+typedef struct Share {
+  _Alignas(64) _Atomic uint64_t left;
+} Share;
 
 typedef struct Shared {
   const NdGemmLoops *loops;
   NdGemm gemm;
   NdGemmBlock block;
   int64_t threads, tiles, panels;   /* panels of A, of B */
-  int64_t tile_run, panel_run;      /* of a piece; of A those are of about equal length */
   int64_t row_pieces, column_pieces;
   int64_t packed_tiles, slices;     /* panels of A that are packed; pieces along k */
   void (*work)(const struct Shared *shared, int64_t piece);
-  int64_t pieces;
-  _Atomic int64_t next; /* piece that nobody has */
+  int64_t share_count;
+  Share shares[MOST_SHARES];
 } Shared;
 
 /* -- pieces -------------------------------------------------------------------------------------------------------- */
 
-static void pack_piece(const Shared *s, int64_t piece) {
-  const int64_t p = piece % s->slices * PACK_TERMS, count = nd_least(PACK_TERMS, s->block.depth - p);
-  const int64_t group = piece / s->slices, groups_a = nd_ceil_div(s->packed_tiles, PACK_PANELS);
-  if (group < groups_a) {
-    const int64_t first = group * PACK_PANELS;
-    s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->packed_tiles), p, count);
-  } else {
-    const int64_t first = s->block.first_b + (group - groups_a) * PACK_PANELS;
-    s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->panels), p, count);
-  }
+static void pack_a_piece(const Shared *s, int64_t piece) {
+  const int64_t p = piece % s->slices * PACK_TERMS, first = piece / s->slices * PACK_PANELS;
+  s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->packed_tiles), p,
+                   nd_least(PACK_TERMS, s->block.depth - p));
+}
+
+static void pack_b_piece(const Shared *s, int64_t piece) {
+  const int64_t p = piece % s->slices * PACK_TERMS, first = s->block.first_b + piece / s->slices * PACK_PANELS;
+  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->panels), p,
+                   nd_least(PACK_TERMS, s->block.depth - p));
 }
 
 static void multiply_piece(const Shared *s, int64_t piece) {
@@ -50,32 +55,35 @@ static void multiply_piece(const Shared *s, int64_t piece) {
                      column * s->panels / s->column_pieces, (column + 1) * s->panels / s->column_pieces);
 }
 
-/* A share of what is left, so that runs become shorter; false when nothing is. */
-static bool take_run(Shared *s, int64_t *begin, int64_t *end) {
-  int64_t at = atomic_load_explicit(&s->next, memory_order_relaxed), run;
-  do {
-    const int64_t left = s->pieces - at;
-    if (left <= 0) return false;
-    run = left >= 4 * s->threads ? left / (2 * s->threads) : 1;
-  } while (!atomic_compare_exchange_weak_explicit(&s->next, &at, at + run, memory_order_relaxed, memory_order_relaxed));
-  *begin = at;
-  *end = at + run;
-  return true;
+/* A piece of a share, its first or its last; -1 when there is none. */
+static int64_t take(Share *share, bool last) {
+  uint64_t left = atomic_load_explicit(&share->left, memory_order_relaxed);
+  for (;;) {
+    const uint64_t first = left >> 32, end = left & UINT32_MAX;
+    if (first >= end) return -1;
+    const uint64_t less = last ? left - 1 : left + ((uint64_t)1 << 32);
+    if (atomic_compare_exchange_weak_explicit(&share->left, &left, less, memory_order_relaxed, memory_order_relaxed))
+      return (int64_t)(last ? end - 1 : first);
+  }
 }
 
-static void BURN_CALL take_part(void *context, int64_t first, int64_t last) {
+static void BURN_CALL work_off(void *context, int64_t begin, int64_t end) {
   Shared *s = (Shared *)context;
-  int64_t begin, end;
-  (void)first, (void)last; /* there are as many items as threads, and each does what it can get */
-  while (take_run(s, &begin, &end))
-    for (int64_t piece = begin; piece < end; piece++) s->work(s, piece);
+  for (int64_t own = begin; own < end; own++) {
+    for (int64_t i = 0; i < s->share_count; i++) {
+      Share *share = &s->shares[(own + i) % s->share_count];
+      for (int64_t piece = take(share, i > 0); piece >= 0; piece = take(share, i > 0)) s->work(s, piece);
+    }
+  }
 }
 
 static void run_phase(Ndarray *nd, Shared *s, int64_t pieces, void (*work)(const Shared *shared, int64_t piece)) {
   s->work = work;
-  s->pieces = pieces;
-  atomic_init(&s->next, 0);
-  nd_parallel_for_flushed(nd, nd_least(s->threads, pieces), 1, take_part, s);
+  s->share_count = nd_least(nd_least(s->threads, MOST_SHARES), pieces);
+  for (int64_t i = 0; i < s->share_count; i++)
+    atomic_init(&s->shares[i].left,
+                (uint64_t)(i * pieces / s->share_count) << 32 | (uint64_t)((i + 1) * pieces / s->share_count));
+  nd_parallel_for_flushed(nd, s->share_count, 1, work_off, s);
 }
 
 /* -- the product --------------------------------------------------------------------------------------------------- */
@@ -93,13 +101,15 @@ static void cut(Shared *s, int64_t depth, int64_t bytes) {
 
 /* One part of C, block by block. */
 static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t bytes) {
-  const int64_t groups = nd_ceil_div(s->packed_tiles, PACK_PANELS) + nd_ceil_div(s->panels - s->block.first_b, PACK_PANELS);
+  const int64_t groups_a = nd_ceil_div(s->packed_tiles, PACK_PANELS);
+  const int64_t groups_b = nd_ceil_div(s->panels - s->block.first_b, PACK_PANELS);
   cut(s, plan->depth, bytes);
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
     s->block.depth = nd_least(plan->depth, s->gemm.k - p);
     s->slices = nd_ceil_div(s->block.depth, PACK_TERMS);
-    if (groups > 0) run_phase(nd, s, groups * s->slices, pack_piece);
+    if (groups_a > 0) run_phase(nd, s, groups_a * s->slices, pack_a_piece);
+    if (groups_b > 0) run_phase(nd, s, groups_b * s->slices, pack_b_piece);
     run_phase(nd, s, s->row_pieces * s->column_pieces, multiply_piece);
   }
 }
