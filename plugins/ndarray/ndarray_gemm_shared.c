@@ -7,7 +7,7 @@
 #include "ndarray_gemm.h"
 
 enum {
-  PACK_PANELS = 8,         /* panels and ... */
+  PACK_PANELS = 4,         /* panels and ... */
   PACK_TERMS = 256,        /* ... terms of a piece of packing */
   CACHED_BYTES = 1 << 20,  /* panels of A of a piece: half of a second-level cache */
   MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once */
@@ -29,6 +29,7 @@ typedef struct Shared {
   NdGemmBlock block;
   int64_t threads, tiles, panels;   /* panels of A, of B */
   int64_t row_pieces, column_pieces;
+  bool by_columns;                  /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
   int64_t packed_tiles, slices;     /* panels of A that are packed; pieces along k */
   void (*work)(const struct Shared *shared, int64_t piece);
   int64_t share_count;
@@ -50,7 +51,8 @@ static void pack_b_piece(const Shared *s, int64_t piece) {
 }
 
 static void multiply_piece(const Shared *s, int64_t piece) {
-  const int64_t row = piece / s->column_pieces, column = piece % s->column_pieces;
+  const int64_t row = s->by_columns ? piece % s->row_pieces : piece / s->column_pieces;
+  const int64_t column = s->by_columns ? piece / s->row_pieces : piece % s->column_pieces;
   s->loops->multiply(&s->gemm, &s->block, row * s->tiles / s->row_pieces, (row + 1) * s->tiles / s->row_pieces,
                      column * s->panels / s->column_pieces, (column + 1) * s->panels / s->column_pieces);
 }
@@ -149,6 +151,7 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
       s.panels = nd_ceil_div(s.gemm.n, loops->columns);
       s.packed_tiles = pack_a ? s.tiles : 0;
       s.block = (NdGemmBlock){.a = pack_a ? room : NULL, .b = room + room_a, .first_b = whole_panels(&s.gemm, plan, loops)};
+      s.by_columns = !pack_a && s.panels > s.block.first_b;
       run_part(nd, &s, plan, bytes);
     }
   }
