@@ -20,6 +20,7 @@ enum {
 /* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands are packed. */
 #define SHARED_FLOPS 4e6
 #define SHARED_BATCH_FLOPS 5e8
+#define SHARED_AMX_FLOPS 1e8
 #define PACK_FLOPS 1e9
 
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */
@@ -83,12 +84,18 @@ static NdGemmPlan choose_amx(NdGemmPlan plan, const NdGemm *g) {
 /* Many products keep all threads busy one each; a small one is done before threads have met. */
 static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k;
+  if (plan->kind == ND_GEMM_AMX) return flops >= SHARED_AMX_FLOPS;
   return plan->kind == ND_GEMM_TILES && flops >= (batch == 1 ? SHARED_FLOPS : SHARED_BATCH_FLOPS);
 }
 
 /* Panels that all threads read are copied once, so that large products always gain. Rows of A at distances of whole pages would
  * share one set of lines of the first cache, which has fewer of them than a tile has rows. */
 static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
+  if (plan->kind == ND_GEMM_AMX) {
+    plan->pack_a = plan->pack_b = true;
+    plan->depth = g->k;
+    return;
+  }
   const bool large = 2 * (double)g->m * (double)g->n * (double)g->k >= PACK_FLOPS;
   const bool wide = g->n >= PACK_TILES * loops->columns, tall = g->m >= PACK_TILES * loops->rows;
   plan->pack_b = tall && (large || is_long_walk(plan->depth, g->b_step, bytes));

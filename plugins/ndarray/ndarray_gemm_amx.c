@@ -195,6 +195,20 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
   _tile_stored(3, &sums[16][16], row);
 }
 
+/* The block of C in row `i` and column `j` of blocks. */
+static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows, const uint16_t *b, int64_t steps, Fetch fetch,
+                         float sums[SIDE][SIDE]) {
+  const bool tall = g->m - i * SIDE > 16, wide = g->n - j * SIDE > 16;
+  if (tall && wide)
+    block(true, true, rows, b, steps, fetch, sums);
+  else if (tall)
+    block(true, false, rows, b, steps, fetch, sums);
+  else if (wide)
+    block(false, true, rows, b, steps, fetch, sums);
+  else
+    block(false, false, rows, b, steps, fetch, sums);
+}
+
 /* Rounds a block, with what is added to it, into C. */
 static AMX void store_block(const NdGemm *g, int64_t i, int64_t j, float sums[SIDE][SIDE]) {
   const int64_t rows = nd_least(SIDE, g->m - i), columns = nd_least(SIDE, g->n - j);
@@ -225,23 +239,15 @@ static bool in_place(const NdGemm *g, int64_t i) { return g->a_step == 1 && g->k
 /* One panel of B against all rows; meanwhile the next one is packed slice by slice. */
 static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *packed_a, const uint16_t *b, uint16_t *next) {
   const int64_t steps = nd_ceil_div(g->k, STEP), blocks = nd_ceil_div(g->m, SIDE), after = j + SIDE;
-  const bool wide = g->n - j > 16, last = after >= g->n;
+  const bool last = after >= g->n;
   float sums[SIDE][SIDE];
   for (int64_t i = 0; i < blocks; i++) {
-    const bool tall = g->m - i * SIDE > 16, there = in_place(g, i * SIDE);
+    const bool there = in_place(g, i * SIDE);
     const int64_t slice = i * steps / blocks, stop = (i + 1) * steps / blocks;
     const Rows packed = {packed_a + i * steps * PANEL_STEP, TILE, PANEL_STEP, ROW_BYTES};
     const Rows lying = {(const uint16_t *)g->a + i * SIDE * g->a_row, 16 * g->a_row, STEP, 2 * g->a_row};
-    const Rows *rows = there ? &lying : &packed;
     const Fetch fetch = last || steps == 0 ? (Fetch){0} : fetch_slice(g, after, slice, stop - slice, steps);
-    if (tall && wide)
-      block(true, true, rows, b, steps, fetch, sums);
-    else if (tall)
-      block(true, false, rows, b, steps, fetch, sums);
-    else if (wide)
-      block(false, true, rows, b, steps, fetch, sums);
-    else
-      block(false, false, rows, b, steps, fetch, sums);
+    block_of(g, i, j / SIDE, there ? &lying : &packed, b, steps, fetch, sums);
     if (!last) pack_b(g, after, slice, stop, next);
     store_block(g, i * SIDE, j, sums);
   }
@@ -256,6 +262,51 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
                  a + i / SIDE * panel);
   pack_b(g, 0, 0, steps, b[0]);
   for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2]);
+}
+
+/* -- a product shared by all threads ------------------------------------------------------------------------------- */
+
+/* Elements of a packed panel of a block. */
+static int64_t panel_size(const NdGemmBlock *block) { return nd_ceil_div(block->depth, STEP) * PANEL_STEP; }
+
+/* Steps of panels first .. stop - 1 from term p on. */
+static AMX void pack_panels(const uint16_t *from, int64_t line, int64_t step, int64_t lines, const NdGemmBlock *block, int64_t first,
+                            int64_t stop, int64_t p, int64_t count, bool in_pairs, uint16_t *to) {
+  for (int64_t i = first; i < stop; i++)
+    pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, p / STEP,
+               nd_ceil_div(p + count, STEP), in_pairs, to + i * panel_size(block));
+}
+
+static void pack_shared_a(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count) {
+  pack_panels((const uint16_t *)g->a, g->a_row, g->a_step, g->m, block, first, stop, p, count, false, (uint16_t *)block->a);
+}
+
+static void pack_shared_b(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count) {
+  pack_panels((const uint16_t *)g->b, g->b_column, g->b_step, g->n, block, first, stop, p, count, true, (uint16_t *)block->b);
+}
+
+static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
+                                int64_t panel_stop) {
+  const int64_t steps = nd_ceil_div(block->depth, STEP), panels = nd_ceil_div(g->n, SIDE), run = tile_stop - tile;
+  const int64_t lines = nd_ceil_div(panel_size(block) * 2, ROW_BYTES * run * steps); /* of the next panel of B, per step */
+  float sums[SIDE][SIDE];
+  nd_amx_open();
+  for (; panel < panel_stop; panel++) {
+    const uint16_t *b = (const uint16_t *)block->b + panel * panel_size(block);
+    for (int64_t i = tile; i < tile_stop; i++) {
+      const Rows rows = {(const uint16_t *)block->a + i * panel_size(block), TILE, PANEL_STEP, ROW_BYTES};
+      const char *next = (const char *)(b + panel_size(block)) + (i - tile) * lines * steps * ROW_BYTES;
+      block_of(g, i, panel, &rows, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, sums);
+      store_block(g, i * SIDE, panel * SIDE, sums);
+    }
+  }
+  nd_amx_close();
+}
+
+const NdGemmLoops *nd_amx_loops(void) {
+  static const NdGemmLoops loops = {
+      .rows = SIDE, .columns = SIDE, .pack_a = pack_shared_a, .pack_b = pack_shared_b, .multiply = multiply_shared};
+  return &loops;
 }
 
 #else

@@ -15,6 +15,9 @@ bool nd_amx_available(void);
 /* One rectangle of bf16, sums in f32, rounded once; between open and close. `scratch` has room for nd_amx_scratch bytes. */
 void nd_amx_run(const NdGemm *gemm, void *scratch);
 
+/* The loops of a shared product, whose one block of k is whole: sums are rounded once. */
+const NdGemmLoops *nd_amx_loops(void);
+
 /* The tile registers are configured and cleared by every thread around its share of the work: either takes a while. */
 void nd_amx_open(void);
 void nd_amx_close(void);
@@ -22,6 +25,7 @@ void nd_amx_close(void);
 #else /* never there, so the others are never called */
 static inline bool nd_amx_available(void) { return false; }
 static inline void nd_amx_run(const NdGemm *gemm, void *scratch) { (void)gemm, (void)scratch; }
+static inline const NdGemmLoops *nd_amx_loops(void) { return NULL; }
 static inline void nd_amx_open(void) {}
 static inline void nd_amx_close(void) {}
 #endif

@@ -4,13 +4,14 @@
  * panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of the pieces, one
  * after the other, so that neighbours find their panels of A, and what was theirs the last time, in its cache; when it is done
  * it takes from the ends of the others' shares, so that threads of unequal speed finish together. */
-#include "ndarray_gemm.h"
+#include "ndarray_gemm_amx.h"
 
 enum {
   PACK_PANELS = 4,         /* panels and ... */
   PACK_TERMS = 256,        /* ... terms of a piece of packing */
   CACHED_BYTES = 1 << 20,  /* panels of A of a piece: half of a second-level cache */
-  MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once */
+  MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once ... */
+  ROOM_BYTES = 16 << 20,   /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
   MOST_SHARES = 64,
 };
@@ -117,10 +118,10 @@ static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t byt
 }
 
 /* Rows i .. and columns j .. of a product. */
-static NdGemm part_of(const NdGemm *g, int64_t i, int64_t j, int64_t bytes) {
+static NdGemm part_of(const NdGemm *g, int64_t i, int64_t j, int64_t side, int64_t bytes) {
   NdGemm part = *g;
-  part.m = nd_least(MOST_SIDE, g->m - i);
-  part.n = nd_least(MOST_SIDE, g->n - j);
+  part.m = nd_least(side, g->m - i);
+  part.n = nd_least(side, g->n - j);
   part.a = (const char *)g->a + i * g->a_row * bytes;
   part.b = (const char *)g->b + j * g->b_column * bytes;
   part.c = (char *)g->c + (i * g->c_row + j) * bytes;
@@ -135,20 +136,26 @@ static int64_t whole_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGem
   return g->n % half == 0 ? nd_ceil_div(g->n, loops->columns) : g->n / loops->columns;
 }
 
+/* Bytes of panels of `unit` lines for `lines` lines; the tiles of AMX take whole steps. */
+static int64_t room_of(int64_t lines, int64_t unit, int64_t depth, int64_t bytes) {
+  return nd_ceil_div(lines, unit) * unit * nd_ceil_div(depth, ND_AMX_STEP) * ND_AMX_STEP * bytes;
+}
+
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdGemmPlan *plan) {
-  const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
-  const int64_t bytes = burn_dtype_bytes(dtype), rows = nd_least(g->m, MOST_SIDE), columns = nd_least(g->n, MOST_SIDE);
+  const NdGemmLoops *loops = plan->kind == ND_GEMM_AMX ? nd_amx_loops() : nd_gemm_loops(nd, dtype);
+  const int64_t bytes = burn_dtype_bytes(dtype), unit = loops->columns, most = ROOM_BYTES / (plan->depth * bytes * unit) * unit;
+  const int64_t side = most < unit ? unit : nd_least(most, MOST_SIDE);
   const bool pack_a = plan->pack_a || (g->a_row != 1 && g->a_step != 1);
-  const int64_t room_a = pack_a ? nd_ceil_div(rows * plan->depth * bytes, 64) * 64 : 0;
-  const int64_t room_b = nd_ceil_div(columns, loops->columns) * loops->columns * plan->depth * bytes;
+  const int64_t room_a = pack_a ? room_of(nd_least(g->m, side), loops->rows, plan->depth, bytes) : 0;
+  const int64_t room_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes);
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
   if (!room) return false;
   Shared s = {.loops = loops, .threads = nd->host->thread_count()};
-  for (int64_t j = 0; j < g->n; j += MOST_SIDE) {
-    for (int64_t i = 0; i < g->m; i += MOST_SIDE) {
-      s.gemm = part_of(g, i, j, bytes);
+  for (int64_t j = 0; j < g->n; j += side) {
+    for (int64_t i = 0; i < g->m; i += side) {
+      s.gemm = part_of(g, i, j, side, bytes);
       s.tiles = nd_ceil_div(s.gemm.m, loops->rows);
-      s.panels = nd_ceil_div(s.gemm.n, loops->columns);
+      s.panels = nd_ceil_div(s.gemm.n, unit);
       s.packed_tiles = pack_a ? s.tiles : 0;
       s.block = (NdGemmBlock){.a = pack_a ? room : NULL, .b = room + room_a, .first_b = whole_panels(&s.gemm, plan, loops)};
       s.by_columns = !pack_a && s.panels > s.block.first_b;
