@@ -30,6 +30,9 @@ static inline void give(BurnTensor **place, BurnTensor *result) {
   if (!place) burn_drop(result);
 }
 
+/* Takes x: elements begin .. end-1 of it sorted along `axis`, which has them; `indices` may be NULL. ops_sort.c */
+BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending, BurnTensor **indices);
+
 /* OK if a list of `count` entries is there. */
 static inline BurnStatus check_list(const void *list, size_t count, const char *user, const char *what) {
   if (list || count == 0) return BURN_OK;

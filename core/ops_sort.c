@@ -54,6 +54,15 @@ static BurnStatus check_k(const BurnTensor *x, const char *user, int64_t k, int 
                    (long long)*axis, (long long)size, (long long)size);
 }
 
+BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending, BurnTensor **indices) {
+  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_i64(begin), burn_attr_i64(end), burn_attr_bool(descending),
+                            burn_attr_dtype(burn__device_index_dtype(x->device))};
+  BurnTensor *out[2] = {NULL, NULL};
+  burn__apply_outputs(BURN_OP_sort_range, &x, 1, attrs, 5, out, 2);
+  give(indices, out[1]);
+  return out[0];
+}
+
 BurnTensor *burn_topk_with_indices(BurnTensor *x, int64_t k, int dim, BurnTensor **indices) {
   int64_t axis = 0;
   const BurnStatus status = check_k(x, "topk", k, dim, &axis);
@@ -61,9 +70,7 @@ BurnTensor *burn_topk_with_indices(BurnTensor *x, int64_t k, int dim, BurnTensor
     give(indices, burn__tensor_failed(status));
     return fail(x, "topk", status);
   }
-  BurnTensor *places = NULL, *values = sort(x, "topk", (int)axis, true, &places);
-  give(indices, burn_narrow(places, (int)axis, 0, k));
-  return burn_narrow(values, (int)axis, 0, k);
+  return burn__sort_range(x, axis, 0, k, true, indices);
 }
 
 BurnTensor *burn_topk(BurnTensor *x, int64_t k, int dim) {
@@ -74,7 +81,9 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
   int64_t axis = 0;
   const BurnStatus status = check_k(x, "argtopk", k, dim, &axis);
   if (status != BURN_OK) return fail(x, "argtopk", status);
-  return burn_narrow(argsort(x, "argtopk", (int)axis, true), (int)axis, 0, k);
+  BurnTensor *places = NULL;
+  burn_drop(burn__sort_range(x, axis, 0, k, true, &places));
+  return places;
 }
 
 /* -- several axes -------------------------------------------------------------------------------------------------- */

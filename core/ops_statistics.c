@@ -52,9 +52,7 @@ BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indice
     return fail(x, "median", status);
   }
   const int64_t middle = (burn_dim(x, dim) - 1) / 2;
-  BurnTensor *places = NULL, *sorted = burn_sort_with_indices(x, dim, &places);
-  give(indices, burn_narrow(places, dim, middle, 1));
-  return burn_narrow(sorted, dim, middle, 1);
+  return burn__sort_range(x, axis, middle, middle + 1, false, indices);
 }
 
 BurnTensor *burn_median(BurnTensor *x, int dim) {

@@ -25,7 +25,7 @@ static const Native natives[] = {
     {BURN_OP_mask_where, BURN_KIND_ANY},     {BURN_OP_mask_fill, BURN_KIND_ANY},        {BURN_OP_sum, BURN_KIND_NUMERIC},
     {BURN_OP_sum_dim, BURN_KIND_NUMERIC},    {BURN_OP_mean, BURN_KIND_NUMERIC},         {BURN_OP_mean_dim, BURN_KIND_NUMERIC},
     {BURN_OP_select_assign, BURN_KIND_INT},  {BURN_OP_scatter, BURN_KIND_INT},          {BURN_OP_unfold, BURN_KIND_ANY},
-    {BURN_OP_argsort, BURN_KIND_NUMERIC},
+    {BURN_OP_argsort, BURN_KIND_NUMERIC},    {BURN_OP_sort_range, BURN_KIND_NUMERIC},
 };
 
 static BurnDType wide_dtype(BurnDType dtype) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <burn/burn.h>
+#include <burn/op_call.h>
 
 #include <string.h>
 
@@ -55,6 +56,15 @@ static BurnTensor *sort_indices(BurnTensor *x, int dim) {
   BurnTensor *values = burn_sort_with_indices(x, dim, &where);
   return second(values, where);
 }
+static BurnTensor *sort_range(BurnTensor *x, int64_t dim, int64_t begin, int64_t end) {
+  const BurnAttr attrs[] = {burn_attr_i64(dim), burn_attr_i64(begin), burn_attr_i64(end)};
+  const BurnOpInfo *op = NULL;
+  BurnTensor *out[2] = {NULL, NULL};
+  assert_true(burn_op_find("sort_range", &op) == BURN_OK);
+  burn_op_call(device, op, &x, 1, attrs, 3, out);
+  burn_drop(out[1]);
+  return out[0];
+}
 static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   BurnTensor *where = NULL;
   BurnTensor *values = burn_topk_with_indices(x, k, dim, &where);
@@ -69,6 +79,10 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(sort_indices(F(2), 1), OUT_OF_RANGE, "sort_with_indices: dim 1 is outside -1..0 of shape [2]")                           \
   ROW(burn_sort(B(2), 0), INVALID_DTYPE, "sort_with_indices: not defined for bool; it takes float int tensors")                \
   ROW(burn_topk(F(3), 4, 0), OUT_OF_RANGE, "topk: k is 4, axis 0 has 3 elements; 1 .. 3 are possible")                         \
+  ROW(burn_topk(B(2), 1, 0), INVALID_DTYPE, "sort_range: not defined for bool; it takes float int tensors")                     \
+  ROW(sort_range(F(2, 3), 1, 2, 4), OUT_OF_RANGE, "sort_range: elements 2 .. 3 of an axis of size 3")                          \
+  ROW(sort_range(F(2, 3), 1, 2, 1), OUT_OF_RANGE, "sort_range: elements 2 .. 0 of an axis of size 3")                          \
+  ROW(sort_range(F(2, 3), 2, 0, 1), OUT_OF_RANGE, "sort_range: dim 2 is outside a tensor of shape [2,3]")                        \
   ROW(topk_indices(F(3), 0, 0), OUT_OF_RANGE, "topk: k is 0, axis 0 has 3 elements; 1 .. 3 are possible")                      \
   ROW(burn_argtopk(F(3), -1, 0), OUT_OF_RANGE, "argtopk: k is -1, axis 0 has 3 elements; 1 .. 3 are possible")                 \
   ROW(burn_gather_nd(F(2, 3), F(1, 2)), INVALID_DTYPE, "gather_nd: indices must be an int tensor, not f32")                    \
