@@ -14,7 +14,8 @@ typedef struct NdPool NdPool; /* caching allocator, ndarray_pool.c */
 typedef struct NdStorage {
   atomic_uint references;
   uint64_t bytes;
-  void *data; /* 64-byte aligned, from the pool */
+  void *data;                              /* 64-byte aligned, from the pool; somebody else's if there is a `foreign` */
+  struct DLManagedTensorVersioned *foreign; /* whose memory it is: never written into, given back with the storage */
 } NdStorage;
 
 /* A primitive of this backend. header.shape and header.strides point at the arrays below. Strides count elements, may be
@@ -93,6 +94,8 @@ static inline void *nd_data(const NdTensor *x) { return (char *)x->storage->data
 
 /* A new row-major tensor with undefined contents and one reference; NULL when out of memory. */
 NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc);
+/* A new tensor over the memory of a DLPack tensor, whose deleter is called with the last use of the storage; NULL when out of memory. */
+NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign);
 /* A new tensor over the storage of `base`: `offset` elements after its first element. NULL when out of memory. */
 NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides, int64_t offset);
 void nd_retain(NdTensor *x);

@@ -9,6 +9,8 @@
 #include "ndarray_fused.h"
 #include "ndarray_internal.h"
 
+#include <burn/plugin/dlpack.h>
+
 #include <stdio.h>
 #include <string.h>
 #if defined(_WIN32)
@@ -188,11 +190,30 @@ static BurnStatus BURN_CALL ndarray_trim(void *self) {
   return BURN_OK;
 }
 
+/* -- DLPack: host memory as it is -------------------------------------------------------------------------------------- */
+
+/* bool kernels count on 0 and 1, which nobody promises for foreign bytes: these are copied. */
+static BurnStatus BURN_CALL ndarray_import(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
+  Ndarray *nd = self;
+  const BurnDlpackTensor *tensor = &burn_dlpack_managed(foreign)->tensor;
+  const bool is_host = tensor->device_type == BURN_DLPACK_CPU || tensor->device_type == BURN_DLPACK_CUDA_HOST;
+  if (!is_host || burn_dlpack_dtype(tensor) == BURN_DTYPE_BOOL) {
+    return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: memory of DLPack's device type %d is not shared", tensor->device_type);
+  }
+  NdTensor *x = nd_new_foreign(nd, foreign);
+  if (!x) return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory for a tensor");
+  *out = &x->header;
+  return BURN_OK;
+}
+
+static const BurnDlpackInterface dlpack_interface = {(uint32_t)sizeof(BurnDlpackInterface), 1, ndarray_import, NULL};
+
 static int32_t BURN_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
-  if (strcmp(name, BURN_FUSED_INTERFACE) != 0 || min_version > nd_fused_interface.version) return 0;
-  out->table = &nd_fused_interface;
+  const bool is_fused = strcmp(name, BURN_FUSED_INTERFACE) == 0 && min_version <= nd_fused_interface.version;
+  const bool is_dlpack = strcmp(name, BURN_DLPACK_INTERFACE) == 0 && min_version <= dlpack_interface.version;
+  out->table = is_fused ? (const void *)&nd_fused_interface : &dlpack_interface;
   out->self = self;
-  return 1;
+  return is_fused || is_dlpack;
 }
 
 static void BURN_CALL ndarray_close(void *self) {

@@ -5,6 +5,8 @@
  * is gone, which may be later than the last reference to its tensor when views exist. A view is a block of its own. */
 #include "ndarray_internal.h"
 
+#include <burn/plugin/dlpack.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,11 +115,29 @@ NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc) {
   }
   atomic_init(&owner->storage.references, 1);
   owner->storage.bytes = bytes;
+  owner->storage.foreign = NULL;
   owner->storage.data = is_inline ? (char *)owner + ND_INLINE_OFFSET : data;
   tensor_init(nd, &owner->tensor, &owner->storage, desc->dtype, desc->rank);
   memcpy(owner->tensor.shape, desc->shape, sizeof owner->tensor.shape);
   memset(owner->tensor.strides, 0, sizeof owner->tensor.strides);
   row_major_strides(desc->rank, desc->shape, owner->tensor.strides);
+  return &owner->tensor;
+}
+
+NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign) {
+  const BurnDlpackTensor *tensor = &burn_dlpack_managed(foreign)->tensor;
+  NdOwner *owner = nd_pool_allocate_tensor(nd->pool, owner_block_bytes(0), 0); /* its elements are not the pool's */
+  if (!owner) return NULL;
+  const uint32_t rank = (uint32_t)tensor->ndim;
+  atomic_init(&owner->storage.references, 1);
+  owner->storage.bytes = 0;
+  owner->storage.foreign = foreign;
+  owner->storage.data = (char *)tensor->data + tensor->byte_offset;
+  tensor_init(nd, &owner->tensor, &owner->storage, burn_dlpack_dtype(tensor), rank);
+  memset(owner->tensor.shape, 0, sizeof owner->tensor.shape);
+  memset(owner->tensor.strides, 0, sizeof owner->tensor.strides);
+  memcpy(owner->tensor.shape, tensor->shape, rank * sizeof(int64_t));
+  memcpy(owner->tensor.strides, tensor->strides, rank * sizeof(int64_t));
   return &owner->tensor;
 }
 
@@ -151,6 +171,7 @@ static void storage_release(Ndarray *nd, NdStorage *storage, uint64_t tensors) {
   }
   NdOwner *owner = (NdOwner *)(void *)((char *)storage - offsetof(NdOwner, storage));
   const uint64_t bytes = storage->bytes;
+  if (storage->foreign && burn_dlpack_managed(storage->foreign)->deleter) burn_dlpack_managed(storage->foreign)->deleter(storage->foreign);
   if (bytes > ND_INLINE_BYTES) nd_pool_free(nd->pool, storage->data, bytes);
   nd_pool_free_tensor(nd->pool, owner, owner_block_bytes(bytes), tensors, bytes);
 }
@@ -189,12 +210,12 @@ NdTensor *nd_contiguous(Ndarray *nd, NdTensor *x) {
   return packed;
 }
 
-/* Donated, and the caller's reference is the only one. */
+/* Donated, the caller's reference is the only one, and the memory is ours. */
 static bool is_unique(const BurnOpCall *call, uint32_t i) {
   if (i >= 64 || !((call->donate >> i) & 1u) || !call->inputs[i]) return false;
   NdTensor *x = nd_tensor(call->inputs[i]);
   return atomic_load_explicit(&x->references, memory_order_acquire) == 1 &&
-         atomic_load_explicit(&x->storage->references, memory_order_acquire) == 1;
+         atomic_load_explicit(&x->storage->references, memory_order_acquire) == 1 && !x->storage->foreign;
 }
 
 bool nd_may_overwrite(const BurnOpCall *call, uint32_t i) {

@@ -98,7 +98,7 @@ bool Run::may_write(uint32_t i) const {
   }
   /* One count of the tensor is the primitive's, one is that of `inputs`; one of the storage is the tensor's. */
   return x->references.load(std::memory_order_acquire) == 1 && inputs[i].is_same(x->value) && x->value.use_count() == 2 &&
-         x->value.storage().use_count() == 1 && x->value.is_non_overlapping_and_dense();
+         x->value.storage().use_count() == 1 && x->value.storage().allocator() && x->value.is_non_overlapping_and_dense();
 }
 
 double Run::number(double value) const {

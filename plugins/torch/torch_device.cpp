@@ -8,8 +8,12 @@
 #include "torch_bridge.h"
 #include "torch_internal.h"
 
+#include <burn/plugin/dlpack.h>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdlib>
@@ -148,6 +152,66 @@ BurnStatus BURN_CALL sync(void *self) {
   }
 }
 
+/* -- DLPack ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* DLPack's numbers of device kinds; 0 for one that is not shared. */
+int32_t dlpack_type(const at::Device &device) {
+  if (device.is_cpu()) return BURN_DLPACK_CPU;
+  return device.is_cuda() ? BURN_DLPACK_CUDA : 0;
+}
+
+/* ATen has no negative strides; bools may be any byte. */
+bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
+  const bool is_here = torch.device.is_cpu() ? tensor.device_type == BURN_DLPACK_CPU || tensor.device_type == BURN_DLPACK_CUDA_HOST
+                                             : tensor.device_type == dlpack_type(torch.device) && tensor.device_id == torch.device.index();
+  bool is_forward = true;
+  for (int32_t i = 0; i < tensor.ndim; i++) is_forward = is_forward && tensor.strides[i] >= 0;
+  return is_here && is_forward && burn_dlpack_dtype(&tensor) != BURN_DTYPE_BOOL;
+}
+
+BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
+  Torch &torch = *static_cast<Torch *>(self);
+  const BurnDlpackManaged *managed = burn_dlpack_managed(foreign);
+  const BurnDlpackTensor &tensor = managed->tensor;
+  try {
+    if (!can_share(torch, tensor)) fail(BURN_STATUS_UNIMPLEMENTED, "memory of DLPack's device type %d is not shared", tensor.device_type);
+    const c10::InferenceMode no_gradients;
+    /* The deleter is only armed when nothing can fail any more: until then the tensor is the caller's. */
+    const auto armed = std::make_shared<std::atomic<bool>>(false);
+    const auto release = [foreign, managed, armed](void *) {
+      if (armed->load() && managed->deleter) managed->deleter(foreign);
+    };
+    const size_t rank = static_cast<size_t>(tensor.ndim);
+    const at::TensorOptions options = options_of(torch, burn_dlpack_dtype(&tensor));
+    *out = wrap(torch, at::from_blob(static_cast<char *>(tensor.data) + tensor.byte_offset, at::IntArrayRef(tensor.shape, rank),
+                                     at::IntArrayRef(tensor.strides, rank), release, options, torch.device));
+    armed->store(true);
+    return BURN_OK;
+  } catch (...) {
+    return status_of_exception(torch.host, "from_dlpack");
+  }
+}
+
+BurnStatus BURN_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
+  Torch &torch = *static_cast<Torch *>(self);
+  if (dlpack_type(torch.device) == 0) {
+    return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__, "torch: memory of this device has no number in DLPack");
+  }
+  out->device_type = dlpack_type(torch.device);
+  out->device_id = torch.device.has_index() ? torch.device.index() : 0;
+  out->data = x->buffer;
+  return sync(self);
+}
+
+const BurnDlpackInterface dlpack_interface = {sizeof(BurnDlpackInterface), 1, import_dlpack, locate};
+
+int32_t BURN_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (std::strcmp(name, BURN_DLPACK_INTERFACE) != 0 || min_version > dlpack_interface.version) return 0;
+  out->table = &dlpack_interface;
+  out->self = self;
+  return 1;
+}
+
 void BURN_CALL close_device(void *self) { delete static_cast<Torch *>(self); }
 
 void fill_table(Torch &torch, BurnBackend *out) {
@@ -165,6 +229,7 @@ void fill_table(Torch &torch, BurnBackend *out) {
   out->dtype_usage = dtype_usage;
   out->query = query;
   out->trim = trim;
+  out->get_interface = get_interface;
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ struct Run {
   const BurnTensorDesc &desc(uint32_t i = 0) const { return call->output_descs[i]; }
   const char *name() const { return torch.host->op_info(call->op)->name; }
 
-  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, and its elements do not overlap. */
+  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, which ATen allocated (not a producer of
+   * DLPack tensors), and its elements do not overlap. */
   bool may_write(uint32_t i) const;
 
   /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16). */

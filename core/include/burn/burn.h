@@ -7,6 +7,7 @@
 #include <burn/autodiff.h>
 #include <burn/config.h>
 #include <burn/device.h>
+#include <burn/dlpack.h>
 #include <burn/error.h>
 #include <burn/grid.h>
 #include <burn/linalg.h>
