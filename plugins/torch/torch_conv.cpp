@@ -41,13 +41,23 @@ at::Tensor convolve(const Run &run, const Window &w) {
   return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, false, zeros, w.groups);
 }
 
-/* ATen wants padding_out below stride or dilation. Otherwise: the whole result without padding, cut and filled with zeros. */
+/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed convolution is a plain one.
+ * ATen wants padding_out below stride or dilation. Otherwise: the whole result without padding, cut and filled with zeros. */
 at::Tensor convolve_transposed(const Run &run, const Window &w) {
   if (is_trivial(run)) return bias_alone(run);
-  bool fits = true;
-  for (size_t i = 0; i < w.stride.size(); i++) fits = fits && w.padding_out[i] < std::max(w.stride[i], w.dilation[i]);
-  if (fits) return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out, w.groups);
+  bool fits = true, is_gradient = run.in(0).is_cpu() && w.stride.size() == 2;
+  for (size_t i = 0; i < w.stride.size(); i++) {
+    fits = fits && w.padding_out[i] < std::max(w.stride[i], w.dilation[i]);
+    is_gradient = is_gradient && w.padding_out[i] < w.stride[i];
+  }
   const std::vector<int64_t> zeros(w.stride.size(), 0);
+  if (is_gradient) {
+    const at::Tensor like = at::empty(sizes_of(run.desc()), run.in(0).options()); /* only its shape is read */
+    at::Tensor out = std::get<0>(at::convolution_backward(run.in(0), like, run.in(1), no_bias_sizes(), w.stride, w.padding, w.dilation, false,
+                                                          zeros, w.groups, {true, false, false}));
+    return run.has(2) ? out.add_(bias_alone(run)) : out;
+  }
+  if (fits) return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out, w.groups);
   const at::Tensor whole = at::convolution(run.in(0), run.in(1), c10::nullopt, w.stride, zeros, w.dilation, true, zeros, w.groups);
   std::vector<int64_t> widths; /* last axis first; negative ones cut */
   for (size_t i = w.stride.size(); i-- > 0;) {

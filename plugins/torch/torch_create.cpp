@@ -11,6 +11,7 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace burn_torch {
@@ -107,27 +108,46 @@ void normal_element(const Numbers &numbers, int64_t i, uint32_t a, uint32_t b) {
   }
 }
 
-void bernoulli_element(const Numbers &numbers, int64_t i, uint32_t word) {
-  const bool one = word < numbers.threshold;
-  if (numbers.dtype == BURN_DTYPE_F64) {
-    static_cast<double *>(numbers.data)[i] = one ? 1.0 : 0.0;
-  } else if (burn_dtype_kind(numbers.dtype) == BURN_KIND_FLOAT) {
-    put_float(numbers, i, one ? 1.0F : 0.0F);
-  } else {
-    put_whole(numbers, i, one);
+/* The words of LANES blocks from `first` on, lane by lane in the innermost loops, which compilers turn into vectors. The same numbers as
+ * burn_philox. */
+constexpr int LANES = 16;
+void philox_lanes(uint64_t seed, uint64_t first, uint32_t words[LANES][4]) {
+  uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
+  uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+  for (int i = 0; i < LANES; i++) {
+    const uint64_t block = first + static_cast<uint64_t>(i);
+    c0[i] = static_cast<uint32_t>(block);
+    c1[i] = static_cast<uint32_t>(block >> 32);
+    c2[i] = c3[i] = 0;
+  }
+  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
+    for (int i = 0; i < LANES; i++) {
+      const uint64_t p0 = static_cast<uint64_t>(0xD2511F53U) * c0[i], p1 = static_cast<uint64_t>(0xCD9E8D57U) * c2[i];
+      c0[i] = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
+      c2[i] = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
+      c1[i] = static_cast<uint32_t>(p1);
+      c3[i] = static_cast<uint32_t>(p0);
+    }
+  }
+  for (int i = 0; i < LANES; i++) {
+    words[i][0] = c0[i];
+    words[i][1] = c1[i];
+    words[i][2] = c2[i];
+    words[i][3] = c3[i];
   }
 }
 
-/* Fills elements block by block: one block of the generator gives four words. */
+/* Fills elements by groups of LANES blocks: one block of the generator gives four words. */
 template <class Element> struct Filling {
   Numbers numbers;
   int64_t count;
-  static void BURN_CALL blocks(void *context, int64_t begin, int64_t end) {
+  static void BURN_CALL groups(void *context, int64_t begin, int64_t end) {
     const Filling &filling = *static_cast<const Filling *>(context);
-    for (int64_t block = begin; block < end; block++) {
-      uint32_t words[4];
-      burn_philox(filling.numbers.seed, filling.numbers.offset + static_cast<uint64_t>(block), words);
-      for (int64_t k = 0; k < 4 && 4 * block + k < filling.count; k++) Element::put(filling.numbers, 4 * block + k, words, k);
+    for (int64_t group = begin; group < end; group++) {
+      uint32_t words[LANES][4];
+      const int64_t first = group * LANES * 4, past = std::min(filling.count, first + LANES * 4);
+      philox_lanes(filling.numbers.seed, filling.numbers.offset + static_cast<uint64_t>(group) * LANES, words);
+      for (int64_t i = first; i < past; i++) Element::put(filling.numbers, i, words[(i - first) / 4], i % 4);
     }
   }
 };
@@ -138,19 +158,17 @@ struct UniformElement {
 struct NormalElement { /* by pairs: the even and the odd element share their words */
   static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { normal_element(n, i, words[k & ~1], words[k | 1]); }
 };
-struct BernoulliElement {
-  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { bernoulli_element(n, i, words[k]); }
+struct BernoulliElement { /* bytes of 0 and 1, which ATen makes elements of */
+  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { static_cast<uint8_t *>(n.data)[i] = words[k] < n.threshold; }
 };
 
-template <class Element> void fill_random(Run &run, double a, double b, uint64_t threshold) {
+template <class Element> void fill_random(Run &run, BurnDType dtype, double a, double b, uint64_t threshold) {
   const BurnAttr *attrs = run.call->attrs;
-  const BurnTensorDesc &desc = run.desc();
-  at::Tensor host = at::empty(sizes_of(desc), at::TensorOptions().dtype(scalar_type(desc.dtype)));
-  Filling<Element> filling{{host.data_ptr(), desc.dtype, static_cast<uint64_t>(attrs[2].value.i64),
+  at::Tensor host = at::empty(sizes_of(run.desc()), at::TensorOptions().dtype(scalar_type(dtype)));
+  Filling<Element> filling{{host.data_ptr(), dtype, static_cast<uint64_t>(attrs[2].value.i64),
                             static_cast<uint64_t>(attrs[3].value.i64), a, b, threshold},
                            host.numel()};
-  run.torch.host->parallel_for(static_cast<int64_t>(burn_random_blocks(static_cast<uint64_t>(filling.count))), 256,
-                               Filling<Element>::blocks, &filling);
+  run.torch.host->parallel_for((filling.count + 4 * LANES - 1) / (4 * LANES), 256, Filling<Element>::groups, &filling);
   run.out[0] = host.to(run.torch.device);
 }
 
@@ -185,13 +203,13 @@ void random_uniform(Run &run) {
   } else if (run.torch.aten_random) {
     run.out[0] = range == 0 ? empty_result(run).fill_(first) : empty_result(run).random_(first, last, generator_of(run));
   } else if (dtype == BURN_DTYPE_F64 || !is_float) {
-    fill_random<UniformElement>(run, low, high, 0);
+    fill_random<UniformElement>(run, dtype, low, high, 0);
   } else {
     const auto rounded = [dtype](double x) {
       return half_of_f64(at::full({1}, x, at::kDouble), scalar_type(dtype)).to(at::kDouble).item().toDouble();
     };
     const bool is_f32 = dtype == BURN_DTYPE_F32;
-    fill_random<UniformElement>(run, is_f32 ? low : rounded(low), is_f32 ? high : rounded(high), 0);
+    fill_random<UniformElement>(run, dtype, is_f32 ? low : rounded(low), is_f32 ? high : rounded(high), 0);
   }
 }
 
@@ -201,7 +219,7 @@ void random_normal(Run &run) {
   if (run.torch.aten_random) {
     run.out[0] = empty_result(run).normal_(mean, std, generator_of(run));
   } else {
-    fill_random<NormalElement>(run, mean, std, 0);
+    fill_random<NormalElement>(run, run.desc().dtype, mean, std, 0);
   }
 }
 
@@ -210,7 +228,7 @@ void random_bernoulli(Run &run) {
   if (run.torch.aten_random) {
     run.out[0] = empty_result(run).bernoulli_(prob > 0 ? (prob < 1 ? prob : 1) : 0, generator_of(run));
   } else {
-    fill_random<BernoulliElement>(run, 0, 0, burn_random_threshold(prob));
+    fill_random<BernoulliElement>(run, BURN_DTYPE_U8, 0, 0, burn_random_threshold(prob));
   }
 }
 
