@@ -18,6 +18,9 @@ static const struct {
 #if defined(BURN_COMMAND_CONFORM)
     {"conform", command_conform, "is a plugin right? Its ops, laws, gradients, error paths against the reference"},
 #endif
+#if defined(BURN_COMMAND_BENCH)
+    {"bench", command_bench, "how fast are backends here? Ops and models on several stacks in turns"},
+#endif
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

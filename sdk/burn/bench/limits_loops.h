@@ -1,6 +1,6 @@
 /* limits_loops.h - the loops of limits.c for one instruction set; see limits_loops.inc. */
-#ifndef BENCH_LIMITS_LOOPS_H
-#define BENCH_LIMITS_LOOPS_H
+#ifndef BURN_BENCH_LIMITS_LOOPS_H
+#define BURN_BENCH_LIMITS_LOOPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-/* bench_curves.c - `bench curves`: every model of the suite trained on two stacks from the same seed. What a layer does to be
+/* bench_curves.c - `burn bench curves`: every model of the suite trained on two stacks from the same seed. What a layer does to be
  * fast must not be seen in what is learned: the curves of the loss are compared step by step. */
 #include "bench.h"
 
-#include "../../sdk/examples/common/arguments.h"
+#include "../../examples/common/arguments.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,21 +79,20 @@ int curves_main(int argc, char **argv) {
       {"small", ARGUMENT_FLAG, &options.small, NULL, "small models, for a quick look"},
       {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON object per model"},
   };
-  const int parsed = arguments_parse(argc, argv, "usage: bench curves [options]   are loss curves the same on two stacks?", arguments,
+  const int parsed = arguments_parse(argc, argv, "usage: burn bench curves [options]\n\n"
+                                     "Trains the models on two stacks from the same seed and compares the losses step by step.", arguments,
                                      sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   Bench bench = {0};
-  char stacks[1024];
-  snprintf(stacks, sizeof stacks, "%s", options.stacks);
-  if (!stacks_split(stacks, &bench)) return 2;
+  if (stacks_split(options.stacks, &bench) != BURN_OK) bench.stack_count = 0;
   if (bench.stack_count != 2 || options.steps < 1 || options.steps > MOST_STEPS) {
-    fprintf(stderr, "bench: --stacks takes two stacks, --steps 1..%d\n", MOST_STEPS);
+    fprintf(stderr, "burn bench: --stacks takes two stacks, --steps 1..%d\n", MOST_STEPS);
     return 2;
   }
   int apart = 0, compared = 0;
   const BurnStatus status = compare(&options, &bench, &apart, &compared);
-  if (status != BURN_OK) fprintf(stderr, "bench: %s\n", burn_status_message(status));
-  if (status == BURN_OK && compared == 0) fprintf(stderr, "bench: --only '%s' is no model; see --help\n", options.only);
-  if (apart > 0) fprintf(stderr, "bench: %d of %d curves differ by more than %g\n", apart, compared, options.tolerance);
+  if (status != BURN_OK) fprintf(stderr, "burn bench: %s\n", burn_status_message(status));
+  if (status == BURN_OK && compared == 0) fprintf(stderr, "burn bench: --only '%s' is no model; see --help\n", options.only);
+  if (apart > 0) fprintf(stderr, "burn bench: %d of %d curves differ by more than %g\n", apart, compared, options.tolerance);
   return status != BURN_OK || apart > 0 ? 1 : compared == 0 ? 2 : 0;
 }

@@ -99,33 +99,28 @@ static BurnStatus own_run(Own *own, double seconds, double *sample, double *loss
   return status;
 }
 
-/* After a comma: is it "key=value", which belongs to the stack before? */
-static bool is_option(const char *text) { return text[strcspn(text, ",=+<>:")] == '='; }
+/* -- all sides ------------------------------------------------------------------------------------------------------------- */
 
-bool stacks_split(char *text, Bench *bench) {
-  bench->stacks[bench->stack_count++] = text;
-  for (char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
-    if (is_option(at + 1)) continue;
-    if (bench->stack_count == MOST_STACKS) {
-      fprintf(stderr, "bench: --stack: at most %d stacks\n", MOST_STACKS);
-      return false;
-    }
-    *at = '\0';
-    bench->stacks[bench->stack_count++] = at + 1;
-  }
-  return true;
+/* A stack that cannot go on is out of the case, and says why. */
+static void leave(Own *own, Side *side, BurnStatus status) {
+  const uint32_t code = burn_status_code(status);
+  side->known = false;
+  side->lacks = code == BURN_STATUS_UNIMPLEMENTED || code == BURN_STATUS_INVALID_DTYPE;
+  snprintf(side->problem, sizeof side->problem, "%s", burn_status_message(status));
+  subject_end(&own->subject);
 }
 
-/* -- all sides ------------------------------------------------------------------------------------------------------------- */
+static void begin_own(Own *own, const Case *c, const char *stack, Side *side) {
+  own->kind = kind_find(c->kind);
+  side->known = true;
+  BurnStatus status = subject_begin(&own->subject, own->kind, c->args.at, stack);
+  if (status == BURN_OK) status = warm_up(own, &side->first_loss);
+  if (status != BURN_OK) leave(own, side, status);
+}
 
 static BurnStatus begin(const Bench *bench, Own *own, const Case *c, Result *result) {
   BurnStatus status = BURN_OK;
-  for (size_t i = 0; i < bench->stack_count && status == BURN_OK; i++) {
-    own[i].kind = kind_find(c->kind);
-    status = subject_begin(&own[i].subject, own[i].kind, c->args.at, bench->stacks[i]);
-    if (status == BURN_OK) status = warm_up(&own[i], &result->own[i].first_loss);
-    result->own[i].known = true;
-  }
+  for (size_t i = 0; i < bench->stack_count; i++) begin_own(&own[i], c, bench->stacks[i], &result->own[i]);
   for (size_t i = 0; i < bench->peer_count && status == BURN_OK; i++) {
     status = peer_case(bench->peers[i], c->kind, &c->args, &result->peer[i].known, &result->peer[i].first_loss);
   }
@@ -135,10 +130,12 @@ static BurnStatus begin(const Bench *bench, Own *own, const Case *c, Result *res
 static BurnStatus one_round(const Bench *bench, Own *own, const Case *c, Result *result, size_t round) {
   BurnStatus status = BURN_OK;
   result->limit[round] = limits_case_seconds(c);
-  for (size_t i = 0; i < bench->stack_count && status == BURN_OK; i++) {
-    rest();
+  for (size_t i = 0; i < bench->stack_count; i++) {
     Side *side = &result->own[i];
-    status = own_run(&own[i], bench->seconds, &side->samples[round], &side->last_loss);
+    if (!side->known) continue;
+    rest();
+    const BurnStatus ran = own_run(&own[i], bench->seconds, &side->samples[round], &side->last_loss);
+    if (ran != BURN_OK) leave(&own[i], side, ran);
   }
   for (size_t i = 0; i < bench->peer_count && status == BURN_OK; i++) {
     Side *side = &result->peer[i];
@@ -162,7 +159,7 @@ BurnStatus measure(const Bench *bench, const Case *c, Result *result) {
   BurnStatus status = begin(bench, own, c, result);
   for (size_t r = 0; r < bench->rounds && status == BURN_OK; r++) status = one_round(bench, own, c, result, r);
   for (size_t i = 0; i < bench->stack_count; i++) {
-    if (own[i].kind) subject_end(&own[i].subject);
+    if (result->own[i].known) subject_end(&own[i].subject);
     summarize(&result->own[i], bench->rounds, c->repeats);
   }
   for (size_t i = 0; i < bench->peer_count; i++) {

@@ -49,5 +49,5 @@ void load_end(const Load *begin, const Bench *bench) {
   const double wall = end.wall - begin->wall, others = (end.busy - begin->busy) - (end.ours - begin->ours);
   const double share = others / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
   if (wall < 1 || begin->busy == 0 || share < MOST_SHARE) return;
-  fprintf(stderr, "bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n", 100 * share);
+  fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n", 100 * share);
 }

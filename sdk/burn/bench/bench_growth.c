@@ -1,4 +1,4 @@
-/* bench_growth.c - `bench growth`: how times grow with the size of tensors, the batch and the depth of a model, as an SVG. A
+/* bench_growth.c - `burn bench growth`: how times grow with the size of tensors, the batch and the depth of a model, as an SVG. A
  * line that bends where no cache ends is a fault: a wrong choice of algorithm, too few threads, a copy. */
 #include "bench.h"
 #include "svg.h"
@@ -82,8 +82,9 @@ static BurnStatus measure_growth(const Bench *bench, const struct Growth *growth
     printf("%-8s %10lld", growth->kind, (long long)size);
     for (size_t i = 0; i < sides && status == BURN_OK; i++) {
       const Side *side = i < bench->stack_count ? &result.own[i] : &result.peer[i - bench->stack_count];
-      chart_add(&chart->lines[first + i], point.x, side->time.median / point.scale);
-      printf("  %9s", time_text(side->time.median, text, sizeof text));
+      if (side->known) chart_add(&chart->lines[first + i], point.x, side->time.median / point.scale);
+      printf("  %9s", side->known ? time_text(side->time.median, text, sizeof text) : "-");
+      if (side->problem[0]) status = burn_status_make(BURN_STATUS_INTERNAL, "%s", side->problem);
     }
     printf("\n");
     fflush(stdout);

@@ -24,7 +24,12 @@ static const char *percent_text(double share, char *buffer, size_t capacity) {
 
 /* The share of what the machine can do; NaN where there is no limit. */
 static double limit_share(const Result *result, const Side *own) {
-  return result->limit_time.median > 0 ? result->limit_time.median / own->time.median : (double)NAN;
+  return own->known && result->limit_time.median > 0 ? result->limit_time.median / own->time.median : (double)NAN;
+}
+
+/* One side's time by another's; NaN where one of them has none. */
+static double time_ratio(const Side *a, const Side *b) {
+  return a->known && b->known ? a->time.median / b->time.median : (double)NAN;
 }
 
 static bool is_tuned(const Peer *peer) { return strstr(peer_label(peer), "tuned") != NULL; }
@@ -72,22 +77,31 @@ static void json_machine(const Report *report, const Bench *bench) {
   printf("}}\n");
 }
 
+static void json_own(const Bench *bench, const Result *result, const Side *own) {
+  if (!own->known) {
+    printf(",\"%s\":", own->lacks ? "lacks" : "failed");
+    json_text(own->problem);
+    return;
+  }
+  json_side("ours", own);
+  json_number("first_ratio", time_ratio(&result->own[0], own));
+  for (size_t k = 0; k < bench->peer_count; k++) {
+    const Side *peer = &result->peer[k];
+    if (!peer->known) continue;
+    json_side(is_tuned(bench->peers[k]) ? "torch_tuned" : "torch", peer);
+    json_number(is_tuned(bench->peers[k]) ? "ratio_tuned" : "ratio", time_ratio(own, peer));
+  }
+  json_number("limit_seconds", result->limit_time.median > 0 ? result->limit_time.median : (double)NAN);
+  json_number("of_limit", limit_share(result, own));
+}
+
 static void json_case(const Bench *bench, const Case *c, const Result *result) {
   for (size_t i = 0; i < bench->stack_count; i++) {
-    const Side *own = &result->own[i];
     printf("{\"group\":\"%s\",\"case\":", group_names[c->group]);
     json_text(c->name);
     printf(",\"stack\":");
     json_text(bench->stacks[i]);
-    json_side("ours", own);
-    for (size_t k = 0; k < bench->peer_count; k++) {
-      const Side *peer = &result->peer[k];
-      if (!peer->known) continue;
-      json_side(is_tuned(bench->peers[k]) ? "torch_tuned" : "torch", peer);
-      json_number(is_tuned(bench->peers[k]) ? "ratio_tuned" : "ratio", own->time.median / peer->time.median);
-    }
-    json_number("limit_seconds", result->limit_time.median > 0 ? result->limit_time.median : (double)NAN);
-    json_number("of_limit", limit_share(result, own));
+    json_own(bench, result, &result->own[i]);
     printf("}\n");
   }
 }
@@ -106,22 +120,21 @@ static void table_machine(const Report *report, const Bench *bench) {
   for (size_t i = 0; i < bench->peer_count; i++) {
     printf("%s: %s\n", peer_label(bench->peers[i]), peer_version(bench->peers[i]));
   }
+  if (bench->stack_count + bench->peer_count > 1) {
+    printf("ratio: the time of %s by that of the column; below 1.00 %s is faster\n", bench->stacks[0], bench->stacks[0]);
+  }
 }
 
-/* Width of the column of stacks; 0 for one that is not worth a column. */
-static int stack_width(const Bench *bench) {
-  size_t width = 0;
-  for (size_t i = 0; i < bench->stack_count && bench->stack_count > 1; i++) {
-    if (strlen(bench->stacks[i]) > width) width = strlen(bench->stacks[i]);
-  }
-  return (int)width;
-}
+/* Columns of times: a stack each, then a peer each. The first has no ratio. */
+static int column_width(const char *name) { return strlen(name) > 10 ? (int)strlen(name) : 10; }
 
 static void table_head(const Bench *bench, const char *group) {
   printf("\n%-48s", group);
-  if (bench->stack_count > 1) printf(" %-*s", stack_width(bench), "stack");
-  printf(" %9s %6s", "ours", "+-");
-  for (size_t i = 0; i < bench->peer_count; i++) printf(" %12s %6s %6s", peer_label(bench->peers[i]), "+-", "ratio");
+  for (size_t i = 0; i < bench->stack_count + bench->peer_count; i++) {
+    const char *name = i < bench->stack_count ? bench->stacks[i] : peer_label(bench->peers[i - bench->stack_count]);
+    printf(" %*s %6s", column_width(name), name, "+-");
+    if (i > 0) printf(" %6s", "ratio");
+  }
   printf(" %6s\n", "limit");
 }
 
@@ -130,36 +143,51 @@ static const char *spread_text(const Spread *time, char *buffer, size_t capacity
   return percent_text((time->high - time->low) / 2 / time->median, buffer, capacity);
 }
 
-static void table_losses(const Side *own, const Side *peer) {
-  if (!isfinite(own->last_loss)) return;
-  printf("   loss %.3f -> %.3f", own->first_loss, own->last_loss);
-  if (peer && peer->known) printf("; torch %.3f -> %.3f", peer->first_loss, peer->last_loss);
+static const char *ratio_text(double ratio, char *buffer, size_t capacity) {
+  if (isnan(ratio)) return "-";
+  snprintf(buffer, capacity, "%.2f", ratio);
+  return buffer;
 }
 
-static void table_row(const Bench *bench, const Case *c, const Result *result, size_t i) {
-  const Side *own = &result->own[i];
-  char text[32], spread[32], share[32];
-  printf("%-48s", i == 0 ? c->name : "");
-  if (bench->stack_count > 1) printf(" %-*s", stack_width(bench), bench->stacks[i]);
-  printf(" %9s %6s", time_text(own->time.median, text, sizeof text), spread_text(&own->time, spread, sizeof spread));
-  for (size_t k = 0; k < bench->peer_count; k++) {
-    const Side *peer = &result->peer[k];
-    if (!peer->known) {
-      printf(" %12s %6s %6s", "-", "-", "-");
-      continue;
-    }
-    printf(" %12s %6s %6.2f", time_text(peer->time.median, text, sizeof text), spread_text(&peer->time, spread, sizeof spread),
-           own->time.median / peer->time.median);
+static void table_side(const Side *side, const Side *first, const char *name) {
+  char text[32], spread[32], ratio[32];
+  if (side->known) {
+    printf(" %*s %6s", column_width(name), time_text(side->time.median, text, sizeof text),
+           spread_text(&side->time, spread, sizeof spread));
+  } else {
+    printf(" %*s %6s", column_width(name), side->lacks ? "lacks it" : side->problem[0] ? "failed" : "-", "-");
   }
-  printf(" %6s", percent_text(limit_share(result, own), share, sizeof share));
-  table_losses(own, bench->peer_count > 0 ? &result->peer[0] : NULL);
+  if (side != first) printf(" %6s", ratio_text(time_ratio(first, side), ratio, sizeof ratio));
+}
+
+/* "   loss 2.301 -> 1.998; torch 2.310 -> 2.004" */
+static void table_loss(const Side *side, const char *name, const char **before) {
+  if (!side->known || !isfinite(side->last_loss)) return;
+  printf("%s%s %.3f -> %.3f", *before, name, side->first_loss, side->last_loss);
+  *before = "; ";
+}
+
+static void table_row(const Bench *bench, const Case *c, const Result *result) {
+  const Side *first = &result->own[0];
+  const char *before = "   loss ";
+  char share[32];
+  printf("%-48s", c->name);
+  for (size_t i = 0; i < bench->stack_count; i++) table_side(&result->own[i], first, bench->stacks[i]);
+  for (size_t i = 0; i < bench->peer_count; i++) table_side(&result->peer[i], first, peer_label(bench->peers[i]));
+  printf(" %6s", percent_text(limit_share(result, first), share, sizeof share));
+  for (size_t i = 0; i < bench->stack_count; i++) table_loss(&result->own[i], bench->stacks[i], &before);
+  for (size_t i = 0; i < bench->peer_count; i++) table_loss(&result->peer[i], peer_label(bench->peers[i]), &before);
   printf("\n");
+  for (size_t i = 0; i < bench->stack_count; i++) {
+    if (!result->own[i].known) printf("    %s: %s\n", bench->stacks[i], result->own[i].problem);
+  }
 }
 
 /* -- results.csv ----------------------------------------------------------------------------------------------------------- */
 
 static BurnStatus csv_case(Report *report, const Bench *bench, const Case *c, const Result *result, size_t i) {
   const Side *own = &result->own[i];
+  if (!own->known) return BURN_OK;
   CsvRow row = {.index = (size_t)(c - bench_cases),
                 .ours = own->time.median,
                 .torch = (double)NAN,
@@ -205,7 +233,7 @@ static Machine machine_measure(void) {
                    .fma = rate(compute_seconds, 1e9, 0)};
 }
 
-BurnStatus report_begin(Report *report, const Bench *bench) {
+BurnStatus bench_report_begin(Report *report, const Bench *bench) {
   const BurnStatus status = report->csv_path ? csv_load(&report->csv, report->csv_path) : BURN_OK;
   if (status != BURN_OK) return status;
   report->group = -1;
@@ -220,23 +248,24 @@ BurnStatus report_begin(Report *report, const Bench *bench) {
   return BURN_OK;
 }
 
-BurnStatus report_case(Report *report, const Bench *bench, const Case *c, const Result *result) {
+BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, const Result *result) {
   if (report->json) {
     json_case(bench, c, result);
   } else {
     if (report->group != (int)c->group) table_head(bench, group_names[c->group]);
-    for (size_t i = 0; i < bench->stack_count; i++) table_row(bench, c, result, i);
+    table_row(bench, c, result);
   }
   report->group = (int)c->group;
   fflush(stdout);
   BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < bench->stack_count; i++) report->failures += !result->own[i].known && !result->own[i].lacks;
   for (size_t i = 0; i < bench->stack_count && report->csv_path && status == BURN_OK; i++) {
     status = csv_case(report, bench, c, result, i);
   }
   return status;
 }
 
-BurnStatus report_end(Report *report) {
+BurnStatus bench_report_end(Report *report) {
   const BurnStatus status = report->csv_path ? csv_save(&report->csv, report->csv_path) : BURN_OK;
   csv_release(&report->csv);
   return status;

@@ -1,12 +1,12 @@
 /* svg.h - charts with logarithmic axes, several in one drawing. */
-#ifndef BENCH_SVG_H
-#define BENCH_SVG_H
+#ifndef BURN_BENCH_SVG_H
+#define BURN_BENCH_SVG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MOST_POINTS = 64, MOST_LINES = 24 };
+enum { MOST_POINTS = 64, MOST_LINES = 40 };
 
 /* Points with x > 0 and y > 0, from left to right. Dashed lines have the colour of the line before. */
 typedef struct ChartLine {

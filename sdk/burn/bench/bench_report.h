@@ -1,6 +1,6 @@
 /* bench_report.h - what is told about a run: a table, JSON, lines of results.csv. */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#ifndef BURN_BENCH_REPORT_H
+#define BURN_BENCH_REPORT_H
 
 #include "bench_csv.h"
 
@@ -14,14 +14,15 @@ typedef struct Report {
   const char *about;    /* when and where, for the file and for JSON; may be NULL */
   const char *csv_path; /* NULL: none */
   Machine machine;
-  int group; /* of the line before; -1 at first */
+  int group;       /* of the line before; -1 at first */
+  size_t failures; /* of a stack at a case; what a stack lacks is none */
   CsvFile csv;
 } Report;
 
 /* Opens the file if there is one, measures the machine and tells about it. */
-BurnStatus report_begin(Report *report, const Bench *bench);
-BurnStatus report_case(Report *report, const Bench *bench, const Case *c, const Result *result);
+BurnStatus bench_report_begin(Report *report, const Bench *bench);
+BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, const Result *result);
 /* Writes the file: what was measured so far, also after a failure. */
-BurnStatus report_end(Report *report);
+BurnStatus bench_report_end(Report *report);
 
 #endif

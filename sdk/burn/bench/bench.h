@@ -1,7 +1,7 @@
-/* bench.h - what the parts of the suite share: cases, kinds of work, peers, limits, results. See README.md for the reading
+/* bench.h - what the files of `burn bench` share: cases, kinds of work, peers, limits, results. See README.md for the reading
  * order. */
-#ifndef BENCH_H
-#define BENCH_H
+#ifndef BURN_BENCH_H
+#define BURN_BENCH_H
 
 #include <burn/burn.h>
 #include <burn/nn.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MOST_ARGS = 10, MOST_ROUNDS = 101, MOST_STACKS = 8, MOST_PEERS = 2, MOST_TENSORS = 8, MODEL_BYTES = 4096 };
+enum { MOST_ARGS = 10, MOST_ROUNDS = 101, MOST_STACKS = 8, MOST_PEERS = 2, MOST_TENSORS = 8, MODEL_BYTES = 4096, STACK_BYTES = 1024 };
 
 /* -- cases and kinds ------------------------------------------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ typedef struct Network {
 } Network;
 extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network;
 
-/* All of them, ended by NULL, and what `bench curves` trains: small sizes and those of the suite. */
+/* All of them, ended by NULL, and what `burn bench curves` trains: small sizes and those of the suite. */
 typedef struct NetworkSizes {
   const Network *network;
   int64_t small[MOST_ARGS], full[MOST_ARGS];
@@ -138,6 +138,7 @@ double limits_case_seconds(const Case *c);
 /* -- measuring and telling ------------------------------------------------------------------------------------------------- */
 
 typedef struct Bench {
+  char stack_text[STACK_BYTES]; /* what `stacks` point into */
   const char *stacks[MOST_STACKS];
   size_t stack_count;
   Peer *peers[MOST_PEERS];
@@ -146,9 +147,10 @@ typedef struct Bench {
   double seconds; /* of a sample */
 } Bench;
 
-/* One side's figures. */
+/* One side's figures. Without them (`known` is false) a stack of ours says why: it lacks an op or a dtype, or it failed. */
 typedef struct Side {
-  bool known;
+  bool known, lacks;
+  char problem[256];
   double samples[MOST_ROUNDS];
   Spread time; /* seconds of one op, step or repetition */
   double first_loss, last_loss;
@@ -161,15 +163,17 @@ typedef struct Result {
   Spread limit_time; /* seconds; 0 where there is no limit */
 } Result;
 
-/* Prepares a case on every side, then lets them take turns. */
+/* Prepares a case on every side, then lets them take turns. A stack that cannot do it is left out of the case; a peer that fails is
+ * a failure. */
 BurnStatus measure(const Bench *bench, const Case *c, Result *result);
 
 /* A text for a number of seconds: "12.3 us". */
 const char *time_text(double seconds, char *buffer, size_t capacity);
 
-/* Splits "ndarray:isa=avx2,gemm=builtin,fusion<ndarray>" in place: a comma that an option (key=value) follows stays. False after
- * a message if there are too many. */
-bool stacks_split(char *text, Bench *bench);
+/* Splits "ndarray:isa=avx2,gemm=builtin,fusion<ndarray>": a comma that an option (key=value) follows stays. */
+BurnStatus stacks_split(const char *text, Bench *bench);
+/* The same, or for NULL the default stack and every other usable backend but `reference`; each can be opened then. */
+BurnStatus stacks_open(Bench *bench, const char *text);
 
 /* CPU time that was used in a stretch of time, and by whom; see bench_load.c. */
 typedef struct Load {

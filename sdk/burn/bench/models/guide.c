@@ -1,7 +1,7 @@
 /* guide.c - the CNN of the guide, which is that of sdk/examples/mnist. args: batch. */
 #include "networks.h"
 
-#include "../../../sdk/examples/mnist/model.h"
+#include "../../../examples/mnist/model.h"
 
 static void init(void *model, const int64_t *args, BurnDevice *device) {
   (void)args;

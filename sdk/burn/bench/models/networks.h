@@ -1,6 +1,6 @@
 /* networks.h - what the models of this folder share. Each is the same network as the class of its name in peer_torch.py. */
-#ifndef BENCH_NETWORKS_H
-#define BENCH_NETWORKS_H
+#ifndef BURN_BENCH_NETWORKS_H
+#define BURN_BENCH_NETWORKS_H
 
 #include "../bench.h"
 

@@ -1,7 +1,7 @@
 /* bench_csv.h - results.csv: a line per case and stack in the order of cases.def, numbers rounded to what is repeatable, so that
  * a change shows as a diff; and the same as tables of a guide page. */
-#ifndef BENCH_CSV_H
-#define BENCH_CSV_H
+#ifndef BURN_BENCH_CSV_H
+#define BURN_BENCH_CSV_H
 
 #include "bench.h"
 

@@ -1,0 +1,291 @@
+/* bench.c - burn bench: ops and models on several stacks in turns, beside what the machine can do at best. See README.md.
+ *
+ *   burn bench [options]               the table, or JSON
+ *   burn bench growth --svg FILE       time against size, batch and depth, drawn
+ *   burn bench curves [options]        loss curves of the models on two stacks
+ *   burn bench tables RESULTS.CSV      lines that --csv wrote, as Markdown */
+#include "bench.h"
+#include "bench_report.h"
+
+#include "../command.h"
+#include "../system.h"
+
+#include <regex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Options {
+  const char *only, *group, *stacks, *peer, *peer_malloc, *python, *script, *csv, *about, *svg;
+  size_t rounds, largest;
+  double seconds;
+  bool json, list, quick;
+} Options;
+
+/* -- choosing -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Choice {
+  bool has_only;
+  regex_t only;
+  int group; /* -1: all */
+} Choice;
+
+static bool choice_make(Choice *choice, const Options *options) {
+  choice->group = -1;
+  for (int i = 0; options->group && i <= GROUP_MODEL; i++) {
+    if (strcmp(options->group, group_names[i]) == 0) choice->group = i;
+  }
+  if (options->group && choice->group < 0) {
+    fprintf(stderr, "burn bench: --group '%s' is unknown; it is op, overhead or model\n", options->group);
+    return false;
+  }
+  choice->has_only = options->only != NULL;
+  if (!options->only) return true;
+  const int error = regcomp(&choice->only, options->only, REG_EXTENDED | REG_NOSUB);
+  if (error == 0) return true;
+  char text[128];
+  regerror(error, &choice->only, text, sizeof text);
+  fprintf(stderr, "burn bench: --only '%s': %s\n", options->only, text);
+  return false;
+}
+
+static bool is_chosen(const Choice *choice, const Case *c) {
+  if (choice->group >= 0 && choice->group != (int)c->group) return false;
+  return !choice->has_only || regexec(&choice->only, c->name, 0, NULL, 0) == 0;
+}
+
+static size_t count_chosen(const Choice *choice) {
+  size_t count = 0;
+  for (size_t i = 0; i < bench_case_count; i++) count += is_chosen(choice, &bench_cases[i]);
+  return count;
+}
+
+/* -- sides ----------------------------------------------------------------------------------------------------------------- */
+
+/* The script that was named, or the one that is installed. */
+static BurnStatus find_script(const Options *options, char *out, size_t bytes) {
+  char prefix[1024] = "";
+  if (options->script) {
+    snprintf(out, bytes, "%s", options->script);
+  } else {
+    if (!system_prefix(prefix, sizeof prefix)) return burn_status_make(BURN_STATUS_IO, "cannot find the folder of burn; --script FILE");
+    snprintf(out, bytes, "%s/share/burn/bench/peer_torch.py", prefix);
+  }
+  if (access(out, R_OK) == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_IO, "--peer torch needs '%s', which cannot be read; --script names another place", out);
+}
+
+static BurnStatus open_peer(Bench *bench, const Options *options, const char *script, const char *label, bool tuned_malloc) {
+  const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
+  if (!python || !python[0]) python = "python3";
+  const BurnStatus status = peer_open(&bench->peers[bench->peer_count++], python, script, label, tuned_malloc);
+  return burn_status_annotate(status, "'%s' cannot run PyTorch; --python or BURN_BENCH_PYTHON names one that can", python);
+}
+
+static BurnStatus open_peers(Bench *bench, const Options *options) {
+  char script[1200];
+  if (strcmp(options->peer, "none") == 0) return BURN_OK;
+  const bool both = strcmp(options->peer_malloc, "both") == 0, tuned = strcmp(options->peer_malloc, "tuned") == 0;
+  BurnStatus status = find_script(options, script, sizeof script);
+  if (status == BURN_OK && !tuned) status = open_peer(bench, options, script, "PyTorch", false);
+  if (status != BURN_OK || (!both && !tuned)) return status;
+  return open_peer(bench, options, script, "PyTorch tuned", true);
+}
+
+/* -- the suite ------------------------------------------------------------------------------------------------------------- */
+
+static void list(const Choice *choice) {
+  for (size_t i = 0; i < bench_case_count; i++) {
+    if (is_chosen(choice, &bench_cases[i])) printf("%-9s %s\n", group_names[bench_cases[i].group], bench_cases[i].name);
+  }
+}
+
+/* What is done at the moment, for whoever looks at a terminal. */
+static void show_progress(const Case *c, size_t done, size_t count, double seconds) {
+  if (!isatty(STDERR_FILENO)) return;
+  fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, count, c->name);
+  if (done > 0) fprintf(stderr, "; about %.0f s left", seconds / (double)done * (double)(count - done));
+}
+
+static void hide_progress(void) {
+  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+}
+
+static BurnStatus run_cases(const Bench *bench, const Choice *choice, Report *report) {
+  static Result result;
+  const size_t count = count_chosen(choice);
+  const double begin = seconds_now();
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0, done = 0; i < bench_case_count && status == BURN_OK; i++) {
+    const Case *c = &bench_cases[i];
+    if (!is_chosen(choice, c)) continue;
+    show_progress(c, done++, count, seconds_now() - begin);
+    status = measure(bench, c, &result);
+    hide_progress();
+    if (status == BURN_OK) status = bench_report_case(report, bench, c, &result);
+  }
+  return status;
+}
+
+static BurnStatus run_suite(const Bench *bench, const Options *options, const Choice *choice) {
+  Report report = {.json = options->json, .about = options->about, .csv_path = options->csv};
+  BurnStatus status = bench_report_begin(&report, bench);
+  if (status != BURN_OK) return status;
+  status = run_cases(bench, choice, &report);
+  const BurnStatus written = bench_report_end(&report);
+  if (status != BURN_OK || written != BURN_OK) return status != BURN_OK ? status : written;
+  if (report.failures == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INTERNAL, "%zu times a stack failed; see above", report.failures);
+}
+
+/* Everything that measures; peers and threads are ended by the caller. */
+static BurnStatus run(Bench *bench, const Options *options, const Choice *choice) {
+  /* The peers first: OpenBLAS stops its threads when a process forks. */
+  BurnStatus status = open_peers(bench, options);
+  if (status == BURN_OK) status = stacks_open(bench, options->stacks);
+  if (status == BURN_OK) status = limits_open();
+  if (status != BURN_OK) return status;
+  Load load;
+  load_begin(&load, bench);
+  if (options->svg) {
+    status = growth_run(bench, options->svg, (int64_t)options->largest, options->about ? options->about : "");
+  } else {
+    status = run_suite(bench, options, choice);
+  }
+  load_end(&load, bench);
+  return status;
+}
+
+/* -- the command line ------------------------------------------------------------------------------------------------------ */
+
+static bool is_one_of(const char *option, const char *value, const char *const *words) {
+  for (size_t i = 0; words[i]; i++) {
+    if (strcmp(value, words[i]) == 0) return true;
+  }
+  fprintf(stderr, "burn bench: --%s '%s' is unknown; see --help\n", option, value);
+  return false;
+}
+
+static const char suite_usage[] =
+    "usage: burn bench [options]\n"
+    "       burn bench growth --svg FILE [options]   time against size, batch and depth, drawn\n"
+    "       burn bench curves [options]              are the loss curves of the models the same on two stacks?\n"
+    "       burn bench tables RESULTS.CSV            what --csv wrote, as Markdown\n\n"
+    "Compares backends on this machine: ops, the overhead of calls, and training and inference of six models, on one stack or more\n"
+    "in turns. Without --stacks: the stack that a program gets by default, and every other backend that can be used here.\n\n"
+    "  burn bench --quick\n"
+    "  burn bench --stacks 'ndarray,fusion<ndarray>,torch' --group model\n"
+    "  burn bench --only 'matmul|conv' --json\n\n"
+    "Shown are the median time, half the distance of the quartiles (+-), the time of the first stack by that of the column (ratio:\n"
+    "below 1.00 the first is faster), and the time in which this CPU could do the work at best by that of the first stack (limit).";
+static const char growth_usage[] =
+    "usage: burn bench growth --svg FILE [options]\n\n"
+    "Time against the size of tensors, the batch and the depth of a model, drawn.";
+
+/* ARGUMENTS_OK, or what is to be done instead. */
+static int parse(int argc, char **argv, bool growth, Options *options) {
+  const Argument arguments[] = {
+      {"only", ARGUMENT_TEXT, &options->only, "REGEX", "cases whose name matches"},
+      {"group", ARGUMENT_TEXT, &options->group, "GROUP", "op, overhead or model; without it all"},
+      {"list", ARGUMENT_FLAG, &options->list, NULL, "the names of the cases"},
+      {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..", "stacks, the first to compare with; autodiff is put on top where it is needed"},
+      {"peer", ARGUMENT_TEXT, &options->peer, "PEER", "torch, for PyTorch in a process of its own, or none"},
+      {"peer-malloc", ARGUMENT_TEXT, &options->peer_malloc, "HOW", "default, tuned (a malloc that keeps its pages) or both"},
+      {"python", ARGUMENT_TEXT, &options->python, "PROGRAM", "runs the peer; else $BURN_BENCH_PYTHON or python3"},
+      {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
+      {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
+      {"seconds", ARGUMENT_NUMBER, &options->seconds, "S", "of a sample"},
+      {"quick", ARGUMENT_FLAG, &options->quick, NULL, "3 rounds of 0.02 s: all cases within a minute or two per stack"},
+      {"about", ARGUMENT_TEXT, &options->about, "TEXT", "when and where, for what is written"},
+      {"json", ARGUMENT_FLAG, &options->json, NULL, "one JSON object per line: the machine, then one per case and stack"},
+      {"csv", ARGUMENT_TEXT, &options->csv, "FILE", "put the results into its lines"},
+  };
+  const Argument growth_arguments[] = {
+      arguments[3], arguments[4], arguments[5], arguments[6], arguments[7], arguments[8], arguments[9], arguments[11],
+      {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing"},
+      {"largest", ARGUMENT_SIZE, &options->largest, "N", "elements of a tensor"},
+  };
+  if (growth) {
+    return arguments_parse(argc, argv, growth_usage, growth_arguments, sizeof growth_arguments / sizeof growth_arguments[0], NULL, 0);
+  }
+  return arguments_parse(argc, argv, suite_usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
+}
+
+/* False after a message. */
+static bool check(const Options *options, bool growth) {
+  if (growth && !options->svg) {
+    fprintf(stderr, "burn bench: growth needs --svg FILE\n");
+    return false;
+  }
+  if (options->largest < 1 || options->largest > INT64_MAX / 64) {
+    fprintf(stderr, "burn bench: --largest %zu is no number of elements\n", options->largest);
+    return false;
+  }
+  if (options->rounds < 1 || options->rounds > MOST_ROUNDS || !(options->seconds > 0)) {
+    fprintf(stderr, "burn bench: --rounds is 1..%d and --seconds above 0\n", MOST_ROUNDS);
+    return false;
+  }
+  return is_one_of("peer", options->peer, (const char *const[]){"torch", "none", NULL}) &&
+         is_one_of("peer-malloc", options->peer_malloc, (const char *const[]){"default", "tuned", "both", NULL});
+}
+
+static int suite_main(int argc, char **argv, bool growth) {
+  Options options = {.peer = "none", .peer_malloc = "default", .rounds = 5, .largest = 100000000, .seconds = 0.08};
+  const int parsed = parse(argc, argv, growth, &options);
+  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? COMMAND_OK : COMMAND_USAGE;
+  if (options.quick) {
+    options.rounds = 3;
+    options.seconds = 0.02;
+  }
+  Choice choice;
+  Bench bench = {.rounds = options.rounds, .seconds = options.seconds};
+  if (!check(&options, growth) || !choice_make(&choice, &options)) return COMMAND_USAGE;
+  if (count_chosen(&choice) == 0) {
+    fprintf(stderr, "burn bench: no case matches; --list shows them\n");
+    if (choice.has_only) regfree(&choice.only);
+    return COMMAND_USAGE;
+  }
+  BurnStatus status = BURN_OK;
+  if (options.list) {
+    list(&choice);
+  } else {
+    status = run(&bench, &options, &choice);
+  }
+  limits_close();
+  for (size_t i = 0; i < bench.peer_count; i++) peer_close(bench.peers[i]);
+  if (choice.has_only) regfree(&choice.only);
+  if (status == BURN_OK) return COMMAND_OK;
+  fprintf(stderr, "burn bench: %s\n", burn_status_message(status));
+  return COMMAND_FAILED;
+}
+
+/* `burn bench tables FILE`: results.csv as Markdown. */
+static int tables_main(int argc, char **argv) {
+  CsvFile csv;
+  if (argc != 2) {
+    fprintf(stderr, "usage: burn bench tables RESULTS.CSV\n");
+    return COMMAND_USAGE;
+  }
+  const BurnStatus status = csv_load(&csv, argv[1]);
+  if (status == BURN_OK) {
+    csv_markdown(&csv);
+  } else {
+    fprintf(stderr, "burn bench: %s\n", burn_status_message(status));
+  }
+  csv_release(&csv);
+  return status == BURN_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+int command_bench(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); /* a peer that died is a message, not our end */
+  const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+  if (!command) return suite_main(argc, argv, false);
+  argv[1] = argv[0]; /* what messages about arguments start with */
+  if (strcmp(command, "suite") == 0) return suite_main(argc - 1, argv + 1, false);
+  if (strcmp(command, "growth") == 0) return suite_main(argc - 1, argv + 1, true);
+  if (strcmp(command, "curves") == 0) return curves_main(argc - 1, argv + 1);
+  if (strcmp(command, "tables") == 0) return tables_main(argc - 1, argv + 1);
+  fprintf(stderr, "burn bench: '%s' is unknown; it is suite, growth, curves or tables\n", command);
+  return COMMAND_USAGE;
+}
