@@ -1,8 +1,9 @@
 #!/bin/sh
-# bench_test.sh PROGRAM FOLDER PART: tests of the suite that look at no time. Parts: json, peer, file, growth, errors.
+# bench_test.sh BURN FOLDER PART: tests of `burn bench` that look at no time. Parts: json, lacks, peer, file, growth, errors.
 set -eu
-bench=$1
+burn=$1
 here=$2
+build=$(dirname "$burn")/..
 fail() { printf '%s\n' "bench_test: $*" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -16,50 +17,80 @@ fails() {
   wanted=$1
   shift
   status=0
-  "$bench" "$@" >"$work/said" 2>&1 || status=$?
+  "$burn" bench "$@" >"$work/said" 2>&1 || status=$?
   [ "$status" = "$wanted" ] || { cat "$work/said" >&2; fail "$*: status $status instead of $wanted"; }
 }
-with_fake() { fails "$1" --peer torch --python sh --script "$here/peer_fake.sh" $quick --only "$2"; }
+with_fake() { fails "$1" --stacks ndarray --peer torch --python sh --script "$here/peer_fake.sh" $quick --only "$2"; }
 
 # Every line is an object with the fields that scripts read; case, stack and figures are there.
 test_json() {
-  "$bench" --quick --peer none --json --only '^(add 1K|matmul 64|LeNet-5 inference batch 1|add of 2; new result)$' \
-    --stack ndarray,ndarray:gemm=builtin >"$work/json"
+  "$burn" bench --quick --json --only '^(add 1K|matmul 64|LeNet-5 inference batch 1|add of 2; new result)$' \
+    --stacks 'ndarray,fusion+ndarray:gemm=builtin,isa=baseline' >"$work/json"
   [ "$(wc -l <"$work/json")" = 9 ] || { cat "$work/json" >&2; fail "not 9 lines"; }
   if command -v python3 >/dev/null 2>&1; then
     python3 - "$work/json" <<'PYTHON' || fail "not the JSON that was expected"
 import json, sys
 machine, *lines = [json.loads(line) for line in open(sys.argv[1])]
 assert machine["machine"]["copy_GBps"] > 0 and machine["machine"]["fma_GFps"] > 0
-assert [line["stack"] for line in lines] == ["ndarray", "ndarray:gemm=builtin"] * 4
+assert [line["stack"] for line in lines] == ["ndarray", "fusion+ndarray:gemm=builtin,isa=baseline"] * 4
+assert [line["group"] for line in lines] == ["op"] * 4 + ["overhead"] * 2 + ["model"] * 2
+for first, second in zip(lines[::2], lines[1::2]):
+    assert first["case"] == second["case"] and first["first_ratio"] == 1
+    assert abs(second["first_ratio"] * second["ours"]["seconds"] / first["ours"]["seconds"] - 1) < 1e-4, second
 for line in lines:
     assert 0 < line["ours"]["low"] <= line["ours"]["seconds"] <= line["ours"]["high"], line
     assert (line["of_limit"] is None) == (line["case"].startswith("add")), line
+    assert ("last_loss" in line["ours"]) == False, line
 PYTHON
   fi
 }
 
+# A backend of a third party that lacks the op, and a layer that fails: it is said, the others have their figures. Without --stacks every
+# usable backend is measured.
+test_lacks() {
+  mkdir "$work/plugins"
+  cp "$build/tests/broken_plugins/burn_mini.so" "$build/tests/broken_plugins/burn_faulty.so" "$work/plugins"
+  export BURN_PLUGIN_PATH="$work/plugins"
+  unset BURN_BACKEND
+  fails 0 $quick --only '^add 1K$' --stacks ndarray,mini
+  grep -Eq '^add 1K +[0-9.]+ [nu]s .* lacks it ' "$work/said" || { cat "$work/said" >&2; fail "no row"; }
+  expect "mini: add on mini: random_normal: backend 'mini' has no kernel for it" "$work/said"
+  fails 0 $quick --only '^add 1K$' --json
+  grep -q '"stack":"mini","lacks":"add on mini: random_normal' "$work/said" || { cat "$work/said" >&2; fail "mini is not measured"; }
+  grep -q '"stack":"ndarray","ours":{"seconds":' "$work/said" || { cat "$work/said" >&2; fail "ndarray is not measured"; }
+  refuse '"stack":"reference"' "$work/said"
+  fails 1 $quick --only '^(add|exp) 1K$' --stacks 'faulty:op=exp,fault=nan+ndarray,ndarray'
+  grep -Eq '^exp 1K +failed +- +[0-9.]+ [nu]s +[0-9]+ % +- +-$' "$work/said" || { cat "$work/said" >&2; fail "exp did not fail"; }
+  grep -Eq '^add 1K +[0-9.]+ [nu]s .* [0-9.]+ +-$' "$work/said" || { cat "$work/said" >&2; fail "no figures of add"; }
+  expect "faulty: too many elements" "$work/said"
+  expect "burn bench: a stack failed at 1 cases; see above" "$work/said"
+}
+
 test_peer() {
   with_fake 0 '^add 1K$'
-  expect "torch: fake 1.0 threads" "$work/said"
+  expect "PyTorch: fake 1.0 threads" "$work/said"
   expect "2.00 s" "$work/said"
   with_fake 0 '^mul 1K$' # the peer does not know it: no figure, no failure
   refuse "2.00 s" "$work/said"
   with_fake 1 '^exp 1K$'
-  expect "torch: exp is not for me" "$work/said"
+  expect "PyTorch: exp is not for me" "$work/said"
   with_fake 1 '^max 16M$'
-  expect "the peer torch ended" "$work/said"
+  expect "the peer PyTorch ended" "$work/said"
   with_fake 0 '^MLP 784-512-512-10 step'
-  expect "torch 3.500 -> 1.500" "$work/said"
+  expect "PyTorch 3.500 -> 1.500" "$work/said"
   fails 1 --peer torch --python "$work/none" --script "$here/peer_fake.sh" $quick --only '^add 1K$'
-  expect "the peer torch ended" "$work/said"
+  expect "'$work/none' cannot run PyTorch" "$work/said"
+  fails 1 --peer torch --python false $quick --only '^add 1K$' # the script that is installed beside the command
+  expect "'false' cannot run PyTorch" "$work/said"
+  fails 1 --peer torch --python sh --script "$work/none.py" $quick --only '^add 1K$'
+  expect "'$work/none.py', which cannot be read" "$work/said"
 }
 
 # Results go into their lines: others stay, cases that are no more leave, the order is that of the table.
 test_file() {
   printf '# old\ngroup,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent\n%s\n%s\n%s\n' \
     'op,mul 1K,"ndarray:isa=avx2,gemm=builtin",3,6,,0.5,,' 'op,no such case,ndarray,1,1,,1,,' 'op,add 1K,ndarray,1,2,,0.5,,7' >"$work/r.csv"
-  fails 0 --peer torch --python sh --script "$here/peer_fake.sh" $quick --only '^(add 1K|matmul 64)$' --csv "$work/r.csv" --about here
+  fails 0 --stacks ndarray --peer torch --python sh --script "$here/peer_fake.sh" $quick --only '^(add 1K|matmul 64)$' --csv "$work/r.csv" --about here
   [ "$(grep -v '^#' "$work/r.csv" | cut -d, -f2 | tr '\n' ';')" = "case;add 1K;mul 1K;matmul 64;" ] ||
     { cat "$work/r.csv" >&2; fail "other lines"; }
   expect '# here' "$work/r.csv"
@@ -76,7 +107,7 @@ test_file() {
 
 # Small sizes; a line for each of ours and of the peer's, which needs 2 s for everything.
 test_growth() {
-  fails 0 growth --peer torch --python sh --script "$here/peer_fake.sh" $quick --largest 1000 --svg "$work/g.svg" --about 'here'
+  fails 0 growth --stacks ndarray --peer torch --python sh --script "$here/peer_fake.sh" $quick --largest 1000 --svg "$work/g.svg" --about 'here'
   expect "softmax" "$work/said"
   expect "2.00 s" "$work/said"
   [ "$(grep -c '<polyline' "$work/g.svg")" = 14 ] || fail "not 14 lines"
@@ -89,7 +120,7 @@ test_growth() {
 
 test_errors() {
   status=0
-  BURN_BENCH_PYTHON=false sh "$here/run.sh" "$(dirname "$bench")/.." --only '^add 1K$' >"$work/said" 2>&1 || status=$?
+  BURN_BENCH_PYTHON=false sh "$here/run.sh" "$build" --only '^add 1K$' >"$work/said" 2>&1 || status=$?
   [ "$status" = 1 ] || fail "a python without torch: status $status"
   expect "BURN_BENCH_PYTHON: 'false' cannot import torch" "$work/said"
   fails 2 --no-such-option
@@ -110,8 +141,14 @@ test_errors() {
   fails 2 curves --stacks ndarray
   fails 1 curves --small --steps 2 --only mlp --tolerance -1 # no difference is as small as that
   expect "1 of 1 curves differ by more than -1" "$work/said"
-  fails 1 $quick --only '^add 1K$' --stack nothing
-  expect "nothing" "$work/said"
+  fails 1 $quick --only '^add 1K$' --stacks ndarray,nothing
+  expect "the stack 'nothing' cannot be opened: there is no backend 'nothing'" "$work/said"
+  fails 1 $quick --only '^add 1K$' --stacks ndarray,
+  expect "a stack without a name" "$work/said"
+  fails 1 $quick --only '^add 1K$' --stacks a,b,c,d,e,f,g,h,i
+  expect "at most 8 stacks" "$work/said"
+  fails 0 --help
+  expect "usage: burn bench [options]" "$work/said"
   fails 0 --list
   expect "model     GPT d 256 4 layers T 256 step batch 8" "$work/said"
   names=$(cut -c 11- "$work/said" | sort | uniq -d)
@@ -119,6 +156,6 @@ test_errors() {
 }
 
 case "$3" in
-  json | peer | file | growth | errors) "test_$3" ;;
+  json | lacks | peer | file | growth | errors) "test_$3" ;;
   *) fail "'$3' is no part" ;;
 esac

@@ -5,9 +5,11 @@ set -eu
 build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-bench="$build/tests/burn_bench"
 results="$here/results.csv"
 guide="$here/../../sdk/guide"
+
+# The suite is a subcommand.
+bench() { "$build/bin/burn" bench "$@"; }
 
 usage() {
   cat <<'TEXT'
@@ -94,21 +96,22 @@ run_bench() {
   shift
   peer=$(option_value --peer "$@")
   about=$(about_machine)
+  [ -n "$(option_value --stacks "$@")" ] || set -- --stacks ndarray "$@"
   if has_flag --help "$@" || has_flag --list "$@" || [ "$peer" = none ]; then
-    "$bench" "$command" "$@" --about "$about"
+    bench "$command" "$@" --about "$about"
     return
   fi
   find_python
   if [ -n "$python" ]; then
     [ -n "$peer" ] || set -- --peer torch "$@"
-    set -- --python "$python" --script "$here/peer_torch.py" "$@"
+    set -- --python "$python" "$@"
   elif [ -n "$peer" ]; then
     die "no python with torch: ./dev bench --setup-peer makes one, or set BURN_BENCH_PYTHON"
   else
     printf '%s\n' "bench: no python with torch, so only ours is measured; ./dev bench --setup-peer makes one" >&2
   fi
   has_flag --json "$@" || printf '%s\n' "$about"
-  "$bench" "$command" "$@" --about "$about"
+  bench "$command" "$@" --about "$about"
 }
 
 # Puts the tables of results.csv between the marks of the guide page.
@@ -117,7 +120,7 @@ write_tables() {
   for mark in results 'end of results'; do
     grep -q "^<!-- $mark -->\$" "$page" || die "$page has lost its marks"
   done
-  "$bench" tables "$results" >"$build/bench-tables.md"
+  bench tables "$results" >"$build/bench-tables.md"
   awk -v tables="$build/bench-tables.md" '
     /^<!-- end of results -->$/ { hidden = 0 }
     !hidden { print }
@@ -131,7 +134,7 @@ report() {
   case "${1:-}" in
     suite | growth) part=$1; shift ;;
   esac
-  [ -n "$(option_value --stack "$@")" ] || set -- --stack 'ndarray,fusion<ndarray>' "$@"
+  [ -n "$(option_value --stacks "$@")" ] || set -- --stacks 'ndarray,fusion<ndarray>' "$@"
   # A whole run leaves nothing of older ones; a part is put among their lines.
   if [ "$part" != growth ] && [ -z "$(option_value --only "$@")$(option_value --group "$@")" ]; then rm -f "$results"; fi
   if [ "$part" != growth ]; then run_bench suite --peer torch --peer-malloc both --csv "$results" "$@"; fi
@@ -168,10 +171,10 @@ case "${1:-}" in
   cold) shift; cold "$@" ;;
   fused) shift; exec "$build/tests/fused_bench" "$@" ;;
   suite | growth) run_bench "$@" ;;
-  curves) exec "$bench" "$@" ;;
+  curves) bench "$@" ;;
   report) shift; report "$@" ;;
   --setup-peer) setup_peer ;;
-  -h | --help) usage; echo; "$bench" --help ;;
+  -h | --help) usage; echo; bench --help ;;
   -* | "") run_bench suite "$@" ;;
   *) usage >&2; die "'$1' is unknown" ;;
 esac

@@ -136,7 +136,7 @@ static BurnStatus run_suite(const Bench *bench, const Options *options, const Ch
   const BurnStatus written = bench_report_end(&report);
   if (status != BURN_OK || written != BURN_OK) return status != BURN_OK ? status : written;
   if (report.failures == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_INTERNAL, "%zu times a stack failed; see above", report.failures);
+  return burn_status_make(BURN_STATUS_INTERNAL, "a stack failed at %zu cases; see above", report.failures);
 }
 
 /* Everything that measures; peers and threads are ended by the caller. */
