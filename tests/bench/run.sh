@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|mlp|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -19,6 +19,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
        ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
        ./dev bench fused [options]       fused bodies beside single ops and compiled loops
+       ./dev bench torch [options]       calls on the torch backend beside calls of ATen
        ./dev bench growth --svg FILE     time against size, batch and depth, drawn
        ./dev bench curves [options]      are loss curves the same on two stacks?
        ./dev bench report [suite|growth] [options]
@@ -142,6 +143,11 @@ report() {
   write_tables
 }
 
+overhead_of_torch() {
+  [ -x "$build/tests/torch_overhead" ] || die "the torch backend is not built: no libtorch was found (Debian: libtorch-dev)"
+  exec "$build/tests/torch_overhead" "$@"
+}
+
 # The time of 20 processes, one after the other.
 cold() {
   "$build/tests/cold_start" --phases "$@"
@@ -170,6 +176,7 @@ case "${1:-}" in
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
   cold) shift; cold "$@" ;;
   fused) shift; exec "$build/tests/fused_bench" "$@" ;;
+  torch) shift; overhead_of_torch "$@" ;;
   suite | growth) run_bench "$@" ;;
   curves) bench "$@" ;;
   report) shift; report "$@" ;;

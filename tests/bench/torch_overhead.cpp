@@ -19,6 +19,8 @@ extern "C" {
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -31,7 +33,7 @@ struct Case {
   const char *name, *ours_counted;
   Run aten, ours;
   std::size_t aten_count = 1, ours_count = 1; /* repetitions in a sample */
-  std::vector<double> aten_samples, ours_samples, differences; /* ns per op */
+  std::vector<double> aten_samples{}, ours_samples{}, differences{}; /* ns per op */
 };
 
 double nanoseconds(const Run &run, std::size_t count) {
@@ -57,33 +59,11 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/* A handle of ours that fails by an exception, and the plain C calls on it. */
-BurnTensor *checked(BurnTensor *x) {
-  burn::check(burn_tensor_status(x));
-  return x;
-}
-
-BurnTensor *random_tensor(BurnDevice *device, BurnShape shape) {
-  return checked(burn_random_normal(device, shape, BURN_DTYPE_F32, 0, 1));
-}
-
-/* Drops what it holds. */
-struct Handle {
-  BurnTensor *x;
-  explicit Handle(BurnTensor *tensor) : x(tensor) {}
-  Handle(const Handle &) = delete;
-  Handle &operator=(const Handle &) = delete;
-  ~Handle() { burn_drop(x); }
-};
-using Shared = std::shared_ptr<Handle>;
-
-Shared share(BurnTensor *x) { return std::make_shared<Handle>(x); }
-
-/* The last result of a sample is looked at: an op that fails does not pass as a fast one. */
+/* The plain C calls. The last result of a sample is looked at: an op that fails does not pass as a fast one. */
 template <class Op> Run repeat_ours(Op op) {
   return [op](std::size_t count) {
     for (std::size_t i = 1; i < count; i++) burn_drop(op());
-    burn_drop(checked(op()));
+    burn::Tensor{op()};
   };
 }
 
@@ -94,25 +74,30 @@ template <class Op> Run repeat_aten(Op op) {
   };
 }
 
-std::vector<Case> make_cases(BurnDevice *device) {
-  const c10::InferenceMode no_gradients;
-  const at::Tensor a = at::randn({2}), b = at::randn({2}), sum = at::randn({2}), m = at::randn({64, 64}), n = at::randn({64, 64}),
-                   v = at::randn({1024});
-  const Shared oa = share(random_tensor(device, burn::Shape{2})), ob = share(random_tensor(device, burn::Shape{2})),
-               osum = share(random_tensor(device, burn::Shape{2})), om = share(random_tensor(device, burn::Shape{64, 64})),
-               on = share(random_tensor(device, burn::Shape{64, 64})), ov = share(random_tensor(device, burn::Shape{1024}));
-  const Run in_place = [osum, ob](std::size_t count) {
-    for (std::size_t i = 0; i < count; i++) osum->x = burn_add(osum->x, burn_clone(ob->x));
-    checked(osum->x);
+/* Each result is added to: nobody else may hold it, or it would not be overwritten. */
+Run repeat_ours_in_place(burn::Tensor sum, burn::Tensor b) {
+  const auto only = std::make_shared<burn::Tensor>(std::move(sum));
+  return [only, b](std::size_t count) {
+    BurnTensor *x = only->release();
+    for (std::size_t i = 0; i < count; i++) x = burn_add(x, burn_clone(b.get()));
+    *only = burn::Tensor(x);
   };
+}
+
+std::vector<Case> make_cases(const burn::Device &device) {
+  const c10::InferenceMode no_gradients;
+  const auto normal = [&device](const burn::Shape &shape) { return burn::Tensor::normal(device, shape); };
   std::vector<Case> cases;
+  const at::Tensor a = at::randn({2}), b = at::randn({2}), m = at::randn({64, 64}), n = at::randn({64, 64}), v = at::randn({1024});
+  const burn::Tensor oa = normal({2}), ob = normal({2}), om = normal({64, 64}), on = normal({64, 64}), ov = normal({1024});
   cases.push_back({"add of 2, new result", "2 clones, add, drop", repeat_aten([a, b] { return at::add(a, b); }),
-                   repeat_ours([oa, ob] { return burn_add(burn_clone(oa->x), burn_clone(ob->x)); })});
-  cases.push_back({"add of 2, in place", "1 clone, add into its first input", repeat_aten([sum, b] { return sum.add_(b); }), in_place});
+                   repeat_ours([oa, ob] { return burn_add(burn_clone(oa.get()), burn_clone(ob.get())); })});
+  cases.push_back({"add of 2, in place", "1 clone, add into its first input", repeat_aten([sum = at::randn({2}), b] { return sum.add_(b); }),
+                   repeat_ours_in_place(normal({2}), ob)});
   cases.push_back({"matmul of 64x64", "2 clones, matmul, drop", repeat_aten([m, n] { return at::matmul(m, n); }),
-                   repeat_ours([om, on] { return burn_matmul(burn_clone(om->x), burn_clone(on->x)); })});
+                   repeat_ours([om, on] { return burn_matmul(burn_clone(om.get()), burn_clone(on.get())); })});
   cases.push_back({"relu of 1K", "1 clone, relu, drop", repeat_aten([v] { return at::relu(v); }),
-                   repeat_ours([ov] { return burn_relu(burn_clone(ov->x)); })});
+                   repeat_ours([ov] { return burn_relu(burn_clone(ov.get())); })});
   return cases;
 }
 
@@ -165,7 +150,7 @@ int main(int argc, char **argv) {
   }
   try {
     const burn::Device device("torch:cpu");
-    std::vector<Case> cases = make_cases(device.handle());
+    std::vector<Case> cases = make_cases(device);
     measure(cases, rounds);
     show(cases, rounds, json);
   } catch (const std::exception &problem) {
