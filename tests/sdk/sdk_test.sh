@@ -19,7 +19,8 @@ install_part() {
   "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log" || fail "see $work/install.log"
   mv "$work/first" "$prefix"
   for file in include/burn/burn.h include/burn/plugin/plugin.h lib/libburn.so lib/cmake/Burn/BurnConfig.cmake \
-    lib/pkgconfig/burn.pc share/burn/guide/backend.md share/burn/guide/ops.md share/burn/templates/backend/CMakeLists.txt bin/burn; do
+    lib/pkgconfig/burn.pc share/burn/guide/backend.md share/burn/guide/ops.md share/burn/templates/backend/CMakeLists.txt \
+    share/burn/bench/peer_torch.py bin/burn; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
   for folder in "$source/" "$work/first"; do
@@ -28,6 +29,7 @@ install_part() {
     fi
   done
   "$prefix/bin/burn" doctor --need train
+  "$prefix/bin/burn" bench --stacks ndarray --rounds 1 --seconds 0.0001 --only '^add 1K$' | grep '^add 1K ' || fail "burn bench has no figure"
 }
 
 # new_folder NAME: an empty folder to work in, with `burn` in the path as the guide says.
