@@ -1,5 +1,5 @@
-/* torch_overhead.cpp - what a call of ours costs beside the call of ATen that it becomes, on stack torch:cpu: ns per op, in one process that
- * links the libtorch which the plugin loads.
+/* torch_overhead.cpp - what a call of ours costs beside the call of ATen that it becomes, on stack torch:cpu: ns per op, in one
+ * process that links the libtorch which the plugin loads.
  *
  * The two sides of a case work on tensors of the same sizes. They take turns, a sample each per round; shown are the medians and the median
  * difference of a round. ATen runs in InferenceMode, as it does in the plugin. A new case is a row in `make_cases`. */
@@ -92,8 +92,8 @@ std::vector<Case> make_cases(const burn::Device &device) {
   const burn::Tensor oa = normal({2}), ob = normal({2}), om = normal({64, 64}), on = normal({64, 64}), ov = normal({1024});
   cases.push_back({"add of 2, new result", "2 clones, add, drop", repeat_aten([a, b] { return at::add(a, b); }),
                    repeat_ours([oa, ob] { return burn_add(burn_clone(oa.get()), burn_clone(ob.get())); })});
-  cases.push_back({"add of 2, in place", "1 clone, add into its first input", repeat_aten([sum = at::randn({2}), b] { return sum.add_(b); }),
-                   repeat_ours_in_place(normal({2}), ob)});
+  cases.push_back({"add of 2, in place", "1 clone, add into its first input",
+                   repeat_aten([sum = at::randn({2}), b] { return sum.add_(b); }), repeat_ours_in_place(normal({2}), ob)});
   cases.push_back({"matmul of 64x64", "2 clones, matmul, drop", repeat_aten([m, n] { return at::matmul(m, n); }),
                    repeat_ours([om, on] { return burn_matmul(burn_clone(om.get()), burn_clone(on.get())); })});
   cases.push_back({"relu of 1K", "1 clone, relu, drop", repeat_aten([v] { return at::relu(v); }),

@@ -101,15 +101,24 @@ static void list(const Choice *choice) {
   }
 }
 
-/* What is done at the moment, for whoever looks at a terminal. */
-static void show_progress(const Case *c, size_t done, size_t count, double seconds) {
+/* What is done at the moment, for whoever looks at a terminal; seconds since the first case began. */
+static void show_progress(const Case *c, size_t number, size_t count, double seconds) {
   if (!isatty(STDERR_FILENO)) return;
-  fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, count, c->name);
-  if (done > 0) fprintf(stderr, "; about %.0f s left", seconds / (double)done * (double)(count - done));
+  fprintf(stderr, "[%zu/%zu] %s", number, count, c->name);
+  if (number > 1) fprintf(stderr, "; about %.0f s left", seconds / (double)(number - 1) * (double)(count - number + 1));
 }
 
 static void hide_progress(void) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+}
+
+/* Every side holds its tensors at the same time. */
+static bool fits(const Bench *bench, const Case *c) {
+  const double needed = (c->read_bytes + c->write_bytes) * (double)(bench->stack_count + bench->peer_count);
+  const double memory = (double)system_memory_bytes();
+  if (memory == 0 || needed < 0.75 * memory) return true;
+  fprintf(stderr, "burn bench: '%s' is left out: it needs %.1f GB, and this machine has %.1f\n", c->name, 1e-9 * needed, 1e-9 * memory);
+  return false;
 }
 
 static BurnStatus run_cases(const Bench *bench, const Choice *choice, Report *report) {
@@ -120,7 +129,9 @@ static BurnStatus run_cases(const Bench *bench, const Choice *choice, Report *re
   for (size_t i = 0, done = 0; i < bench_case_count && status == BURN_OK; i++) {
     const Case *c = &bench_cases[i];
     if (!is_chosen(choice, c)) continue;
-    show_progress(c, done++, count, seconds_now() - begin);
+    done++;
+    if (!fits(bench, c)) continue;
+    show_progress(c, done, count, seconds_now() - begin);
     status = measure(bench, c, &result);
     hide_progress();
     if (status == BURN_OK) status = bench_report_case(report, bench, c, &result);

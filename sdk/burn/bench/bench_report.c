@@ -109,8 +109,9 @@ static void json_case(const Bench *bench, const Case *c, const Result *result) {
 /* -- the table ------------------------------------------------------------------------------------------------------------- */
 
 static const char *machine_text(const Machine *m, char *buffer, size_t capacity) {
-  snprintf(buffer, capacity, "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s",
-           burn_threads(), m->copy, m->read, m->add, m->fill, m->cache_copy, m->fma);
+  snprintf(buffer, capacity,
+           "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s", burn_threads(),
+           m->copy, m->read, m->add, m->fill, m->cache_copy, m->fma);
   return buffer;
 }
 
