@@ -133,12 +133,29 @@ static AMX void pack_tile(const uint16_t *from, int64_t line, int64_t step, int6
   for (int r = 0; r < 16; r++) _mm512_storeu_si512(to + 32 * r, x[r]);
 }
 
+/* A whole step of a panel of B whose rows lie dense: two rows side by side are a row of both tiles. The next step's are fetched. */
+static AMX void pack_rows(const uint16_t *from, int64_t step, uint16_t *to) {
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  for (int r = 0; r < 16; r++, from += 2 * step, to += 32) {
+    const __m512i even = _mm512_loadu_si512(from), odd = _mm512_loadu_si512(from + step);
+    const __m512i low = _mm512_unpacklo_epi16(even, odd), high = _mm512_unpackhi_epi16(even, odd);
+    _mm_prefetch((const char *)(from + STEP * step), _MM_HINT_T0);
+    _mm_prefetch((const char *)(from + (STEP + 1) * step), _MM_HINT_T0);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(low, first, high));
+    _mm512_storeu_si512(to + TILE, _mm512_permutex2var_epi64(low, second, high));
+  }
+}
+
 /* Steps `first` .. `last` - 1 of a panel: for each two tiles, of lines 0 .. 15 and 16 .. 31. */
 static AMX void pack_steps(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t k, int64_t first,
                            int64_t last, bool in_pairs, uint16_t *to) {
   for (int64_t s = first; s < last; s++) {
     const int64_t terms = nd_least(STEP, k - s * STEP);
     const uint16_t *tile = from + s * STEP * step;
+    if (in_pairs && line == 1 && lines >= SIDE && terms == STEP) {
+      pack_rows(tile, step, to + s * PANEL_STEP);
+      continue;
+    }
     pack_tile(tile, line, step, nd_least(16, lines), terms, in_pairs, to + s * PANEL_STEP);
     pack_tile(tile + 16 * line, line, step, nd_least(16, lines - 16), terms, in_pairs, to + s * PANEL_STEP + TILE);
   }
@@ -164,17 +181,54 @@ typedef struct Fetch {
   int64_t line, count; /* line: bytes from one to the next */
 } Fetch;
 
-/* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. */
-static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const Rows *rows,
-                                                            const uint16_t *b, int64_t steps, Fetch fetch,
-                                                            float sums[SIDE][SIDE]) {
-  const int row = sizeof sums[0];
+/* Blocks of sums by turns, and the one of them, if any, that waits to be rounded into C. */
+typedef struct Sums {
+  float blocks[2][SIDE][SIDE];
+  int turn; /* the other one waits: rows of it, from row i and column j of C on */
+  int64_t i, j, rows, columns;
+} Sums;
+
+/* Rounds `columns` sums, with what is added to them, into C. */
+static AMX inline void store_part(const NdGemm *g, int64_t i, int64_t j, int64_t columns, const float *sums) {
+  const __mmask16 mask = (__mmask16)mask_of(nd_least(16, columns));
+  __m512 x = _mm512_loadu_ps(sums);
+  if (g->add) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)g->add + i * g->add_row + j));
+    x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16)));
+  }
+  _mm256_mask_storeu_epi16((uint16_t *)g->c + i * g->c_row + j, mask, (__m256i)_mm512_cvtneps_pbh(x));
+}
+
+/* A row of the block that waits. */
+static AMX inline void store_row(const NdGemm *g, const Sums *s, int64_t r) {
+  const float *sums = s->blocks[1 - s->turn][r];
+  if (!g->add && s->columns == SIDE) {
+    const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(sums));
+    _mm512_storeu_si512((uint16_t *)g->c + (s->i + r) * g->c_row + s->j, (__m512i)both);
+    return;
+  }
+  for (int64_t v = 0; v < s->columns; v += 16) store_part(g, s->i + r, s->j + v, s->columns - v, sums + v);
+}
+
+static AMX void store_rows(const NdGemm *g, Sums *s, int64_t r) {
+  for (; r < s->rows; r++) store_row(g, s, r);
+  s->rows = 0;
+}
+
+/* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. The block before it is
+ * stored meanwhile, as the vector registers have nothing else to do. */
+static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const NdGemm *g, const Rows *rows,
+                                                            const uint16_t *b, int64_t steps, Fetch fetch, Sums *s) {
+  const int row = SIDE * sizeof(float);
+  const int64_t most = steps > 0 ? nd_ceil_div(s->rows, steps) : 0;
   const uint16_t *a = rows->tile;
+  float(*sums)[SIDE] = s->blocks[s->turn];
+  int64_t stored = 0;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int64_t s = 0; s < steps; s++, a += rows->step, b += PANEL_STEP) {
+  for (int64_t p = 0; p < steps; p++, a += rows->step, b += PANEL_STEP) {
     _tile_loadd(6, b, ROW_BYTES);
     _tile_loadd(4, a, rows->row_bytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -188,42 +242,32 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
       _tile_dpbf16ps(1, 4, 7);
       if (tall) _tile_dpbf16ps(3, 5, 7);
     }
+    for (const int64_t stop = nd_least(stored + most, s->rows); stored < stop; stored++) store_row(g, s, stored);
   }
   _tile_stored(0, &sums[0][0], row);
   _tile_stored(1, &sums[0][16], row);
   _tile_stored(2, &sums[16][0], row);
   _tile_stored(3, &sums[16][16], row);
+  store_rows(g, s, stored);
 }
 
-/* The block of C in row `i` and column `j` of blocks. */
+/* The block of C in row `i` and column `j` of blocks: it waits then. */
 static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows, const uint16_t *b, int64_t steps, Fetch fetch,
-                         float sums[SIDE][SIDE]) {
+                         Sums *s) {
   const bool tall = g->m - i * SIDE > 16, wide = g->n - j * SIDE > 16;
   if (tall && wide)
-    block(true, true, rows, b, steps, fetch, sums);
+    block(true, true, g, rows, b, steps, fetch, s);
   else if (tall)
-    block(true, false, rows, b, steps, fetch, sums);
+    block(true, false, g, rows, b, steps, fetch, s);
   else if (wide)
-    block(false, true, rows, b, steps, fetch, sums);
+    block(false, true, g, rows, b, steps, fetch, s);
   else
-    block(false, false, rows, b, steps, fetch, sums);
-}
-
-/* Rounds a block, with what is added to it, into C. */
-static AMX void store_block(const NdGemm *g, int64_t i, int64_t j, float sums[SIDE][SIDE]) {
-  const int64_t rows = nd_least(SIDE, g->m - i), columns = nd_least(SIDE, g->n - j);
-  for (int64_t v = 0; v < columns; v += 16) {
-    const __mmask16 mask = (__mmask16)mask_of(nd_least(16, columns - v));
-    for (int64_t r = 0; r < rows; r++) {
-      __m512 x = _mm512_loadu_ps(&sums[r][v]);
-      if (g->add) {
-        const uint16_t *add = (const uint16_t *)g->add + (i + r) * g->add_row + j + v;
-        const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, add));
-        x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16)));
-      }
-      _mm256_mask_storeu_epi16((uint16_t *)g->c + (i + r) * g->c_row + j + v, mask, (__m256i)_mm512_cvtneps_pbh(x));
-    }
-  }
+    block(false, false, g, rows, b, steps, fetch, s);
+  s->turn = 1 - s->turn;
+  s->i = i * SIDE;
+  s->j = j * SIDE;
+  s->rows = nd_least(SIDE, g->m - s->i);
+  s->columns = nd_least(SIDE, g->n - s->j);
 }
 
 /* What `steps` steps of the panel after column j consist of: 32 lines each, of a row of B where those are dense. */
@@ -237,10 +281,10 @@ static Fetch fetch_slice(const NdGemm *g, int64_t j, int64_t first, int64_t coun
 static bool in_place(const NdGemm *g, int64_t i) { return g->a_step == 1 && g->k % STEP == 0 && g->m - i >= SIDE; }
 
 /* One panel of B against all rows; meanwhile the next one is packed slice by slice. */
-static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *packed_a, const uint16_t *b, uint16_t *next) {
+static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *packed_a, const uint16_t *b, uint16_t *next,
+                               Sums *sums) {
   const int64_t steps = nd_ceil_div(g->k, STEP), blocks = nd_ceil_div(g->m, SIDE), after = j + SIDE;
   const bool last = after >= g->n;
-  float sums[SIDE][SIDE];
   for (int64_t i = 0; i < blocks; i++) {
     const bool there = in_place(g, i * SIDE);
     const int64_t slice = i * steps / blocks, stop = (i + 1) * steps / blocks;
@@ -249,19 +293,22 @@ static AMX void multiply_panel(const NdGemm *g, int64_t j, const uint16_t *packe
     const Fetch fetch = last || steps == 0 ? (Fetch){0} : fetch_slice(g, after, slice, stop - slice, steps);
     block_of(g, i, j / SIDE, there ? &lying : &packed, b, steps, fetch, sums);
     if (!last) pack_b(g, after, slice, stop, next);
-    store_block(g, i * SIDE, j, sums);
   }
 }
 
 void nd_amx_run(const NdGemm *g, void *scratch) {
   const int64_t steps = nd_ceil_div(g->k, STEP), panel = steps * PANEL_STEP;
   uint16_t *b[2] = {(uint16_t *)scratch, (uint16_t *)scratch + panel}, *a = b[1] + panel;
+  Sums sums;
+  sums.turn = 0;
+  sums.rows = 0;
   for (int64_t i = 0; i < g->m; i += SIDE)
     if (!in_place(g, i))
       pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, 0, steps, false,
                  a + i / SIDE * panel);
   pack_b(g, 0, 0, steps, b[0]);
-  for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2]);
+  for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2], &sums);
+  store_rows(g, &sums, 0);
 }
 
 /* -- a product shared by all threads ------------------------------------------------------------------------------- */
@@ -269,12 +316,14 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
 /* Elements of a packed panel of a block. */
 static int64_t panel_size(const NdGemmBlock *block) { return nd_ceil_div(block->depth, STEP) * PANEL_STEP; }
 
-/* Steps of panels first .. stop - 1 from term p on. */
+/* Steps of panels first .. stop - 1 from term p on; of lines that lie side by side all take a step before the next one. */
 static AMX void pack_panels(const uint16_t *from, int64_t line, int64_t step, int64_t lines, const NdGemmBlock *block, int64_t first,
                             int64_t stop, int64_t p, int64_t count, bool in_pairs, uint16_t *to) {
-  for (int64_t i = first; i < stop; i++)
-    pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, p / STEP,
-               nd_ceil_div(p + count, STEP), in_pairs, to + i * panel_size(block));
+  const int64_t end = nd_ceil_div(p + count, STEP), most = line == 1 ? 1 : end;
+  for (int64_t s = p / STEP; s < end; s += most)
+    for (int64_t i = first; i < stop; i++)
+      pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, s, nd_least(s + most, end),
+                 in_pairs, to + i * panel_size(block));
 }
 
 static void pack_shared_a(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count) {
@@ -289,17 +338,19 @@ static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64
                                 int64_t panel_stop) {
   const int64_t steps = nd_ceil_div(block->depth, STEP), panels = nd_ceil_div(g->n, SIDE), run = tile_stop - tile;
   const int64_t lines = nd_ceil_div(panel_size(block) * 2, ROW_BYTES * run * steps); /* of the next panel of B, per step */
-  float sums[SIDE][SIDE];
+  Sums sums;
+  sums.turn = 0;
+  sums.rows = 0;
   nd_amx_open();
   for (; panel < panel_stop; panel++) {
     const uint16_t *b = (const uint16_t *)block->b + panel * panel_size(block);
     for (int64_t i = tile; i < tile_stop; i++) {
       const Rows rows = {(const uint16_t *)block->a + i * panel_size(block), TILE, PANEL_STEP, ROW_BYTES};
       const char *next = (const char *)(b + panel_size(block)) + (i - tile) * lines * steps * ROW_BYTES;
-      block_of(g, i, panel, &rows, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, sums);
-      store_block(g, i * SIDE, panel * SIDE, sums);
+      block_of(g, i, panel, &rows, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, &sums);
     }
   }
+  store_rows(g, &sums, 0);
   nd_amx_close();
 }
 

@@ -7,8 +7,9 @@
 #include "ndarray_gemm_amx.h"
 
 enum {
-  PACK_PANELS = 4,         /* panels and ... */
-  PACK_TERMS = 256,        /* ... terms of a piece of packing */
+  FEW_PANELS = 4,
+  MANY_PANELS = 16,
+  PACK_TERMS = 256,        /* terms of a piece of packing */
   CACHED_BYTES = 1 << 20,  /* panels of A of a piece: half of a second-level cache */
   MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once ... */
   ROOM_BYTES = 16 << 20,   /* ... and most bytes of either */
@@ -39,16 +40,19 @@ typedef struct Shared {
 
 /* -- pieces -------------------------------------------------------------------------------------------------------- */
 
+/* Panels of a piece of packing: of many, lines are read in longer runs; few are split finely enough for all threads. */
+static int64_t group_of(int64_t panels) { return panels >= 4 * MANY_PANELS ? MANY_PANELS : FEW_PANELS; }
+
 static void pack_a_piece(const Shared *s, int64_t piece) {
-  const int64_t p = piece % s->slices * PACK_TERMS, first = piece / s->slices * PACK_PANELS;
-  s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->packed_tiles), p,
+  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles), first = piece / s->slices * group;
+  s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + group, s->packed_tiles), p,
                    nd_least(PACK_TERMS, s->block.depth - p));
 }
 
 static void pack_b_piece(const Shared *s, int64_t piece) {
-  const int64_t p = piece % s->slices * PACK_TERMS, first = s->block.first_b + piece / s->slices * PACK_PANELS;
-  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + PACK_PANELS, s->panels), p,
-                   nd_least(PACK_TERMS, s->block.depth - p));
+  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->panels - s->block.first_b);
+  const int64_t first = s->block.first_b + piece / s->slices * group;
+  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + group, s->panels), p, nd_least(PACK_TERMS, s->block.depth - p));
 }
 
 static void multiply_piece(const Shared *s, int64_t piece) {
@@ -104,8 +108,8 @@ static void cut(Shared *s, int64_t depth, int64_t bytes) {
 
 /* One part of C, block by block. */
 static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t bytes) {
-  const int64_t groups_a = nd_ceil_div(s->packed_tiles, PACK_PANELS);
-  const int64_t groups_b = nd_ceil_div(s->panels - s->block.first_b, PACK_PANELS);
+  const int64_t groups_a = nd_ceil_div(s->packed_tiles, group_of(s->packed_tiles));
+  const int64_t packed_b = s->panels - s->block.first_b, groups_b = nd_ceil_div(packed_b, group_of(packed_b));
   cut(s, plan->depth, bytes);
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
