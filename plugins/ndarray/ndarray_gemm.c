@@ -12,6 +12,7 @@ enum {
   BLOCK_BYTES = 1 << 20,     /* part of A that all panels of B meet: half of a second-level cache */
   PAGE_BYTES = 4096,
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
+  NEAR_BYTES = 1024,         /* distance of rows that tile registers are loaded from in place */
   PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
   FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
   STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
@@ -92,7 +93,9 @@ static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
  * share one set of lines of the first cache, which has fewer of them than a tile has rows. */
 static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
   if (plan->kind == ND_GEMM_AMX) {
-    plan->pack_a = plan->pack_b = true;
+    const bool whole = g->a_step == 1 && g->k % ND_AMX_STEP == 0 && g->m % ND_AMX_SIDE == 0;
+    plan->pack_a = !whole || llabs(g->a_row) * bytes > NEAR_BYTES;
+    plan->pack_b = true;
     plan->depth = g->k;
     return;
   }

@@ -139,6 +139,8 @@ static AMX void pack_rows(const uint16_t *from, int64_t step, uint16_t *to) {
   for (int r = 0; r < 16; r++, from += 2 * step, to += 32) {
     const __m512i even = _mm512_loadu_si512(from), odd = _mm512_loadu_si512(from + step);
     const __m512i low = _mm512_unpacklo_epi16(even, odd), high = _mm512_unpackhi_epi16(even, odd);
+    __builtin_prefetch(to + PANEL_STEP, 1);
+    __builtin_prefetch(to + PANEL_STEP + TILE, 1);
     _mm_prefetch((const char *)(from + STEP * step), _MM_HINT_T0);
     _mm_prefetch((const char *)(from + (STEP + 1) * step), _MM_HINT_T0);
     _mm512_storeu_si512(to, _mm512_permutex2var_epi64(low, first, high));
@@ -345,9 +347,10 @@ static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64
   for (; panel < panel_stop; panel++) {
     const uint16_t *b = (const uint16_t *)block->b + panel * panel_size(block);
     for (int64_t i = tile; i < tile_stop; i++) {
-      const Rows rows = {(const uint16_t *)block->a + i * panel_size(block), TILE, PANEL_STEP, ROW_BYTES};
+      const Rows packed = {(const uint16_t *)block->a + i * panel_size(block), TILE, PANEL_STEP, ROW_BYTES};
+      const Rows lying = {(const uint16_t *)g->a + i * SIDE * g->a_row, 16 * g->a_row, STEP, 2 * g->a_row};
       const char *next = (const char *)(b + panel_size(block)) + (i - tile) * lines * steps * ROW_BYTES;
-      block_of(g, i, panel, &rows, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, &sums);
+      block_of(g, i, panel, block->a ? &packed : &lying, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, &sums);
     }
   }
   store_rows(g, &sums, 0);
