@@ -21,7 +21,7 @@ enum {
 /* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands are packed. */
 #define SHARED_FLOPS 4e6
 #define SHARED_BATCH_FLOPS 5e8
-#define SHARED_AMX_FLOPS 1e8
+#define SHARED_AMX_FLOPS 1.6e7
 #define PACK_FLOPS 1e9
 
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */

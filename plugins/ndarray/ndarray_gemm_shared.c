@@ -17,8 +17,9 @@ enum {
   MOST_SHARES = 64,
 };
 
-/* Floating-point operations of a piece that are worth handing out. */
+/* Floating-point operations of a piece that are worth handing out; tile registers do more at a time, and each piece sets them up. */
 #define LEAST_FLOPS 4e5
+#define LEAST_AMX_FLOPS 4e6
 
 /* Pieces that are left of a share: the first one in the upper half, the end in the lower. */
 typedef struct Share {
@@ -96,9 +97,11 @@ static void run_phase(Ndarray *nd, Shared *s, int64_t pieces, void (*work)(const
 /* -- the product --------------------------------------------------------------------------------------------------- */
 
 /* Pieces of C for the part in s->gemm. */
-static void cut(Shared *s, int64_t depth, int64_t bytes) {
+static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {
+  const double least = plan->kind == ND_GEMM_AMX ? LEAST_AMX_FLOPS : LEAST_FLOPS;
+  const int64_t depth = plan->depth;
   const double flops = 2 * (double)s->gemm.m * (double)s->gemm.n * (double)depth;
-  const double wanted = s->threads > 1 ? flops / LEAST_FLOPS : 1, most = (double)(s->threads * PIECES_PER_THREAD);
+  const double wanted = s->threads > 1 ? flops / least : 1, most = (double)(s->threads * PIECES_PER_THREAD);
   const int64_t pieces = wanted < most ? (int64_t)wanted + 1 : (int64_t)most;
   const int64_t cached = CACHED_BYTES / (s->loops->rows * depth * bytes);
   s->row_pieces = nd_ceil_div(s->tiles, cached > 1 ? cached : 1);
@@ -110,7 +113,7 @@ static void cut(Shared *s, int64_t depth, int64_t bytes) {
 static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t bytes) {
   const int64_t groups_a = nd_ceil_div(s->packed_tiles, group_of(s->packed_tiles));
   const int64_t packed_b = s->panels - s->block.first_b, groups_b = nd_ceil_div(packed_b, group_of(packed_b));
-  cut(s, plan->depth, bytes);
+  cut(s, plan, bytes);
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
     s->block.depth = nd_least(plan->depth, s->gemm.k - p);
