@@ -47,6 +47,13 @@ typedef struct NdGemmBlock {
   int64_t first_b;     /* panels of B before this one are read in place */
 } NdGemmBlock;
 
+/* Panels of B of one thread, where no other needs them: two by turns, the next one is packed while this one is used. */
+typedef struct NdGemmOwn {
+  char *room;    /* for two */
+  int64_t held;  /* a panel that is packed, or -1 */
+  int64_t until; /* end of the panels that will probably be asked for */
+} NdGemmOwn;
+
 /* The loops for one dtype. */
 typedef struct NdGemmLoops {
   int64_t rows, columns; /* of a tile */
@@ -57,9 +64,10 @@ typedef struct NdGemmLoops {
   /* Of a shared product, terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
   void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
   void (*pack_b)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
-  /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. */
+  /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. `own`: B is packed
+   * here, not before (not with AMX); or NULL. */
   void (*multiply)(const NdGemm *gemm, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
-                   int64_t panel_stop);
+                   int64_t panel_stop, NdGemmOwn *own);
 } NdGemmLoops;
 
 /* All loops of one instruction set. */

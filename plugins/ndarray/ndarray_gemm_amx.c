@@ -337,7 +337,8 @@ static void pack_shared_b(const NdGemm *g, const NdGemmBlock *block, int64_t fir
 }
 
 static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
-                                int64_t panel_stop) {
+                                int64_t panel_stop, NdGemmOwn *own) {
+  (void)own;
   const int64_t steps = nd_ceil_div(block->depth, STEP), panels = nd_ceil_div(g->n, SIDE), run = tile_stop - tile;
   const int64_t lines = nd_ceil_div(panel_size(block) * 2, ROW_BYTES * run * steps); /* of the next panel of B, per step */
   Sums sums;

@@ -14,6 +14,7 @@ enum {
   MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once ... */
   ROOM_BYTES = 16 << 20,   /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
+  FEW_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
   MOST_SHARES = 64,
 };
 
@@ -34,7 +35,9 @@ typedef struct Shared {
   int64_t row_pieces, column_pieces;
   bool by_columns;                  /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
   int64_t packed_tiles, slices;     /* panels of A that are packed; pieces along k */
-  void (*work)(const struct Shared *shared, int64_t piece);
+  int64_t own_bytes;                /* of two panels */
+  bool own_b;                       /* each thread packs its panels of B while it multiplies */
+  void (*work)(const struct Shared *shared, int64_t piece, NdGemmOwn *own);
   int64_t share_count;
   Share shares[MOST_SHARES];
 } Shared;
@@ -44,23 +47,25 @@ typedef struct Shared {
 /* Panels of a piece of packing: of many, lines are read in longer runs; few are split finely enough for all threads. */
 static int64_t group_of(int64_t panels) { return panels >= 4 * MANY_PANELS ? MANY_PANELS : FEW_PANELS; }
 
-static void pack_a_piece(const Shared *s, int64_t piece) {
+static void pack_a_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
+  (void)own;
   const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles), first = piece / s->slices * group;
   s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + group, s->packed_tiles), p,
                    nd_least(PACK_TERMS, s->block.depth - p));
 }
 
-static void pack_b_piece(const Shared *s, int64_t piece) {
+static void pack_b_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
+  (void)own;
   const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->panels - s->block.first_b);
   const int64_t first = s->block.first_b + piece / s->slices * group;
   s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + group, s->panels), p, nd_least(PACK_TERMS, s->block.depth - p));
 }
 
-static void multiply_piece(const Shared *s, int64_t piece) {
+static void multiply_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   const int64_t row = s->by_columns ? piece % s->row_pieces : piece / s->column_pieces;
   const int64_t column = s->by_columns ? piece / s->row_pieces : piece % s->column_pieces;
   s->loops->multiply(&s->gemm, &s->block, row * s->tiles / s->row_pieces, (row + 1) * s->tiles / s->row_pieces,
-                     column * s->panels / s->column_pieces, (column + 1) * s->panels / s->column_pieces);
+                     column * s->panels / s->column_pieces, (column + 1) * s->panels / s->column_pieces, own);
 }
 
 /* A piece of a share, its first or its last; -1 when there is none. */
@@ -77,15 +82,18 @@ static int64_t take(Share *share, bool last) {
 
 static void BURN_CALL work_off(void *context, int64_t begin, int64_t end) {
   Shared *s = (Shared *)context;
-  for (int64_t own = begin; own < end; own++) {
+  for (int64_t mine = begin; mine < end; mine++) {
+    NdGemmOwn own = {.room = (char *)s->block.b + mine * s->own_bytes, .held = -1};
     for (int64_t i = 0; i < s->share_count; i++) {
-      Share *share = &s->shares[(own + i) % s->share_count];
-      for (int64_t piece = take(share, i > 0); piece >= 0; piece = take(share, i > 0)) s->work(s, piece);
+      Share *share = &s->shares[(mine + i) % s->share_count];
+      own.until = i == 0 ? s->panels : 0;
+      for (int64_t piece = take(share, i > 0); piece >= 0; piece = take(share, i > 0)) s->work(s, piece, s->own_b ? &own : NULL);
     }
   }
 }
 
-static void run_phase(Ndarray *nd, Shared *s, int64_t pieces, void (*work)(const Shared *shared, int64_t piece)) {
+static void run_phase(Ndarray *nd, Shared *s, int64_t pieces,
+                      void (*work)(const Shared *shared, int64_t piece, NdGemmOwn *own)) {
   s->work = work;
   s->share_count = nd_least(nd_least(s->threads, MOST_SHARES), pieces);
   for (int64_t i = 0; i < s->share_count; i++)
@@ -106,7 +114,8 @@ static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {
   const int64_t cached = CACHED_BYTES / (s->loops->rows * depth * bytes);
   s->row_pieces = nd_ceil_div(s->tiles, cached > 1 ? cached : 1);
   s->column_pieces = nd_least(s->panels, nd_ceil_div(pieces, s->row_pieces));
-  if (s->row_pieces * s->column_pieces < pieces) s->row_pieces = nd_least(s->tiles, nd_ceil_div(pieces, s->column_pieces));
+  const int64_t few = nd_least(pieces, s->threads * FEW_PIECES_PER_THREAD);
+  if (s->row_pieces * s->column_pieces < few) s->row_pieces = nd_least(s->tiles, nd_ceil_div(few, s->column_pieces));
 }
 
 /* One part of C, block by block. */
@@ -114,12 +123,13 @@ static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t byt
   const int64_t groups_a = nd_ceil_div(s->packed_tiles, group_of(s->packed_tiles));
   const int64_t packed_b = s->panels - s->block.first_b, groups_b = nd_ceil_div(packed_b, group_of(packed_b));
   cut(s, plan, bytes);
+  s->own_b = plan->kind != ND_GEMM_AMX && groups_b > 0 && s->row_pieces == 1;
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
     s->block.depth = nd_least(plan->depth, s->gemm.k - p);
     s->slices = nd_ceil_div(s->block.depth, PACK_TERMS);
     if (groups_a > 0) run_phase(nd, s, groups_a * s->slices, pack_a_piece);
-    if (groups_b > 0) run_phase(nd, s, groups_b * s->slices, pack_b_piece);
+    if (groups_b > 0 && !s->own_b) run_phase(nd, s, groups_b * s->slices, pack_b_piece);
     run_phase(nd, s, s->row_pieces * s->column_pieces, multiply_piece);
   }
 }
@@ -154,10 +164,12 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
   const int64_t side = most < unit ? unit : nd_least(most, MOST_SIDE);
   const bool pack_a = plan->pack_a || (g->a_row != 1 && g->a_step != 1);
   const int64_t room_a = pack_a ? room_of(nd_least(g->m, side), loops->rows, plan->depth, bytes) : 0;
-  const int64_t room_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes);
+  const int64_t shared_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes), own_bytes = room_of(2 * unit, unit, plan->depth, bytes);
+  const int64_t shares = nd_least(nd->host->thread_count(), MOST_SHARES);
+  const int64_t room_b = shared_b > shares * own_bytes ? shared_b : shares * own_bytes;
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
   if (!room) return false;
-  Shared s = {.loops = loops, .threads = nd->host->thread_count()};
+  Shared s = {.loops = loops, .threads = nd->host->thread_count(), .own_bytes = own_bytes};
   for (int64_t j = 0; j < g->n; j += side) {
     for (int64_t i = 0; i < g->m; i += side) {
       s.gemm = part_of(g, i, j, side, bytes);

@@ -334,12 +334,17 @@ static void NAME(tiles)(const NdGemm *g, const NdGemmPlan *plan, void *scratch) 
 /* -- a product shared by all threads ------------------------------------------------------------------------------- */
 
 /* A panel of B of a block, in place or packed. */
-static NAME(Panel) NAME(shared_panel)(const NdGemm *g, const NdGemmBlock *block, int64_t index) {
+static NAME(Panel) NAME(shared_panel)(const NdGemm *g, const NdGemmBlock *block, const NdGemmOwn *own, int64_t index) {
   const int64_t j = index * 2 * LANES, columns = nd_least(2 * LANES, g->n - j), vectors = nd_ceil_div(columns, LANES);
   if (index < block->first_b)
     return (NAME(Panel)){j, columns, vectors, (const REAL *)g->b + j + block->from * g->b_step, g->b_step, NULL};
-  REAL *packed = (REAL *)block->b + (index - block->first_b) * 2 * LANES * block->depth;
+  REAL *packed = (own ? (REAL *)own->room : (REAL *)block->b) + (own ? index % 2 : index - block->first_b) * 2 * LANES * block->depth;
   return (NAME(Panel)){j, columns, vectors, packed, vectors * LANES, packed};
+}
+
+/* Terms p .. stop - 1 of a panel. */
+static void NAME(pack_panel)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *panel, int64_t p, int64_t stop) {
+  NAME(pack_b)(g, panel->first, panel->columns, panel->vectors, block->from + p, stop - p, panel->packed + p * panel->b_step);
 }
 
 /* Terms p .. p + count - 1 of panels `index` .. `stop` - 1; where rows lie dense a few of them at a time. */
@@ -347,43 +352,67 @@ static void NAME(pack_shared_b)(const NdGemm *g, const NdGemmBlock *block, int64
   const int64_t most = g->b_column == 1 ? GEMM_PACK_STEPS : count;
   for (int64_t end = p + count; p < end; p += most) {
     for (int64_t i = index; i < stop; i++) {
-      const NAME(Panel) panel = NAME(shared_panel)(g, block, i);
-      NAME(pack_b)(g, panel.first, panel.columns, panel.vectors, block->from + p, nd_least(most, end - p),
-                   panel.packed + p * panel.b_step);
+      const NAME(Panel) panel = NAME(shared_panel)(g, block, NULL, i);
+      NAME(pack_panel)(g, block, &panel, p, nd_least(p + most, end));
     }
+  }
+}
+
+/* What all tiles of a panel have in common; `next` will follow it. */
+static NAME(Tile) NAME(shared_tile)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *now, const NAME(Panel) *next,
+                                    int64_t run) {
+  const bool first = block->from == 0;
+  const REAL *add = (const REAL *)(first ? g->add : g->c);
+  return (NAME(Tile)){.depth = block->depth,
+                      .b = now->b,
+                      .b_step = now->b_step,
+                      .add = add ? add + now->first : NULL,
+                      .add_row = first ? g->add_row : g->c_row,
+                      .c = (REAL *)g->c + now->first,
+                      .c_row = g->c_row,
+                      .columns = now->columns,
+                      .next = (const char *)next->b,
+                      .next_step = next->b_step * (int64_t)sizeof(REAL),
+                      .next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS};
+}
+
+/* Tiles tile .. tile_stop - 1 of a panel; meanwhile the next one is fetched, and packed slice by slice if it is the thread's own. */
+static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, const NAME(Tile) *common, int64_t vectors, int64_t tile,
+                                 int64_t tile_stop, const NAME(Panel) *own_next) {
+  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), run = tile_stop - tile;
+  const bool by_rows = !block->a && g->a_row != 1 && g->a_step == 1;
+  for (int64_t i = tile; i < tile_stop; i++) {
+    const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
+    const int64_t slice = NAME(slice_start)(block->depth, run, i - tile), stop = NAME(slice_start)(block->depth, run, i - tile + 1);
+    NAME(Tile) one = *common;
+    one.a = block->a ? (const REAL *)block->a + first * block->depth
+                     : (const REAL *)g->a + first * g->a_row + block->from * g->a_step;
+    one.a_row = block->a ? 1 : g->a_row;
+    one.a_step = block->a ? rows : g->a_step;
+    one.c += first * g->c_row;
+    if (one.add) one.add += first * one.add_row;
+    one.next += slice * one.next_step;
+    NAME(tile_functions)[vectors - 1][by_rows][rows - 1](&one);
+    if (own_next && slice < stop) NAME(pack_panel)(g, block, own_next, slice, stop);
   }
 }
 
 /* The tiles tile .. tile_stop - 1 of panels index .. stop - 1. */
 static void NAME(multiply_shared)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index,
-                                  int64_t stop) {
-  const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), panels = nd_ceil_div(g->n, 2 * LANES), run = tile_stop - tile;
-  const bool by_rows = !block->a && g->a_row != 1 && g->a_step == 1;
-  const REAL *add = (const REAL *)(block->from > 0 ? g->c : g->add);
-  const int64_t add_row = block->from > 0 ? g->c_row : g->add_row;
+                                  int64_t stop, NdGemmOwn *own) {
+  const int64_t panels = nd_ceil_div(g->n, 2 * LANES);
   for (; index < stop; index++) {
-    const NAME(Panel) now = NAME(shared_panel)(g, block, index);
-    const NAME(Panel) next = NAME(shared_panel)(g, block, index + 1 < panels ? index + 1 : index);
-    for (int64_t i = tile; i < tile_stop; i++) {
-      const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-      const int64_t slice = (i - tile) * block->depth / run;
-      const NAME(Tile) one = {.depth = block->depth,
-                              .a = block->a ? (const REAL *)block->a + first * block->depth
-                                            : (const REAL *)g->a + first * g->a_row + block->from * g->a_step,
-                              .a_row = block->a ? 1 : g->a_row,
-                              .a_step = block->a ? rows : g->a_step,
-                              .b = now.b,
-                              .b_step = now.b_step,
-                              .add = add ? add + first * add_row + now.first : NULL,
-                              .add_row = add_row,
-                              .c = (REAL *)g->c + first * g->c_row + now.first,
-                              .c_row = g->c_row,
-                              .columns = now.columns,
-                              .next = (const char *)(next.b + slice * next.b_step),
-                              .next_step = next.b_step * (int64_t)sizeof(REAL),
-                              .next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS};
-      NAME(tile_functions)[now.vectors - 1][by_rows][rows - 1](&one);
+    const bool last = index + 1 >= panels, packs = own && !last && (index + 1 < stop || index + 1 < own->until);
+    const NAME(Panel) now = NAME(shared_panel)(g, block, own, index);
+    const NAME(Panel) next = NAME(shared_panel)(g, block, own, last ? index : index + 1);
+    NAME(Tile) tile_of = NAME(shared_tile)(g, block, &now, &next, tile_stop - tile);
+    if (own && now.packed && own->held != index) NAME(pack_panel)(g, block, &now, 0, block->depth);
+    if (packs && next.packed) { /* fetched is what will be packed */
+      tile_of.next = (const char *)((const REAL *)g->b + next.first * g->b_column + block->from * g->b_step);
+      tile_of.next_step = g->b_column == 1 ? g->b_step * (int64_t)sizeof(REAL) : 0;
     }
+    NAME(multiply_panel)(g, block, &tile_of, now.vectors, tile, tile_stop, packs && next.packed ? &next : NULL);
+    if (own) own->held = packs ? index + 1 : -1;
   }
 }
 
