@@ -2,7 +2,7 @@
  * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
  * registers) and GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS). No include guard: this is text, not declarations. */
 
-#define GEMM_FETCH_STEPS 4       /* least number of steps along k per row of the next panel that is fetched */
+#define GEMM_FETCH_STEPS 8       /* steps along k per row, of C or of the next panel of B, that is fetched */
 #define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
 #define GEMM_PACK_STEPS 16        /* rows of B, or columns of A, that are copied to all panels in one go */
 #define GEMM_PACK_AHEAD 128        /* terms that are fetched before they are packed */
@@ -22,13 +22,10 @@
 #endif
 #if defined(__clang__)
 #define GEMM_UNROLL _Pragma("unroll")
-#define GEMM_ROLL _Pragma("nounroll")
 #elif defined(__GNUC__)
 #define GEMM_UNROLL _Pragma("GCC unroll 16")
-#define GEMM_ROLL _Pragma("GCC unroll 1")
 #else
 #define GEMM_UNROLL
-#define GEMM_ROLL
 #endif
 #if defined(__GNUC__)
 #define GEMM_INLINE static inline __attribute__((always_inline))

@@ -62,16 +62,28 @@ typedef struct NAME(Tile) {
     b += b_step;                                                                  \
   } while (0)
 
+/* A row of C, as soon as the tile is begun. One at a time: all together they would keep A and B waiting. */
+GEMM_INLINE void NAME(fetch_row)(const int rows, const int vectors, const NAME(Tile) *t, int64_t row) {
+  if (row >= rows) return;
+  GEMM_FETCH_WRITE(t->c + row * t->c_row);
+  if (vectors > 1) GEMM_FETCH_WRITE(t->c + row * t->c_row + LANES);
+}
+
 /* Columns of A lie dense, packed or by nature. */
 GEMM_INLINE void NAME(sum_columns)(const int rows, const int vectors, const NAME(Tile) *t, VECTOR sum[][2]) {
   const REAL *a = t->a, *b = t->b;
   const int64_t a_step = t->a_step, b_step = t->b_step;
   const char *next = t->next;
+  int64_t row = 0, due = 0;
   for (int64_t p = 0; p < t->depth;) {
-    const int64_t stop = nd_least(t->depth, p + t->next_every);
-    GEMM_FETCH(next);
-    GEMM_FETCH(next + 64);
-    next += t->next_step;
+    const int64_t stop = nd_least(t->depth, p + GEMM_FETCH_STEPS);
+    NAME(fetch_row)(rows, vectors, t, row++);
+    if (due <= p) {
+      GEMM_FETCH(next);
+      GEMM_FETCH(next + 64);
+      next += t->next_step;
+      due += t->next_every;
+    }
     for (; p < stop; p++) {
       GEMM_STEP(a[r]);
       a += a_step;
@@ -86,6 +98,7 @@ GEMM_INLINE void NAME(sum_rows)(const int rows, const int vectors, const NAME(Ti
   int64_t p = 0;
   GEMM_UNROLL for (int g = 0; 3 * g < rows; g++) base[g] = t->a + 3 * g * a_row;
   for (; p + 4 <= t->depth; p += 4) {
+    NAME(fetch_row)(rows, vectors, t, p / 4);
     GEMM_UNROLL for (int u = 0; u < 4; u++) {
       GEMM_UNROLL for (int g = 0; 3 * g < rows; g++) GEMM_KEEP_POINTER(base[g]);
       GEMM_STEP(base[r / 3][r % 3 * a_row + u]);
@@ -123,10 +136,6 @@ GEMM_INLINE void NAME(finish)(const int rows, const int vectors, const bool whol
 GEMM_INLINE void NAME(tile)(const int rows, const int vectors, const bool by_rows, const NAME(Tile) *t) {
   VECTOR sum[GEMM_ROWS][2];
   GEMM_UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (VECTOR){0};
-  GEMM_ROLL for (int r = 0; r < rows; r++) {
-    GEMM_FETCH_WRITE(t->c + r * t->c_row);
-    if (vectors > 1) GEMM_FETCH_WRITE(t->c + r * t->c_row + LANES);
-  }
   if (by_rows)
     NAME(sum_rows)(rows, vectors, t, sum);
   else
