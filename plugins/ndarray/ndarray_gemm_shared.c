@@ -10,7 +10,7 @@ enum {
   FEW_PANELS = 4,
   MANY_PANELS = 16,
   PACK_TERMS = 256,        /* terms of a piece of packing */
-  CACHED_BYTES = 1 << 20,  /* panels of A of a piece: half of a second-level cache */
+  CACHED_BYTES = 9 << 17,  /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
   MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once ... */
   ROOM_BYTES = 16 << 20,   /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
