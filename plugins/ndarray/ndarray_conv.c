@@ -6,17 +6,20 @@
 #include "ndarray_conv.h"
 
 enum {
-  PANEL_DEPTH = 192,   /* taps that are gathered at once: a tile of pixels stays in the first-level cache */
-  DIRECT_DEPTH = 1024, /* taps whose weights stay in the second-level cache */
+  PANEL_DEPTH = 192,   /* taps at once: what they see of a tile of pixels stays in the first-level cache */
+  DIRECT_DEPTH = 1024, /* the same for few output channels, which hardly come back to it */
+  COPY_GRAIN = 16384,  /* elements of a copy that are worth a chunk of a parallel loop */
   SHARE_CHANNELS = 64, /* least output channels of a share: every share gathers its pixels anew */
 };
 
 /* What the bodies of the parallel loops see. */
 typedef struct Conv {
   NdConvPlan plan;
-  const char *x;
+  const char *x, *weights;
   const char *bias; /* or NULL */
   char *out;
+  char *copies;          /* of all items, where shares would make them anew, or NULL */
+  int64_t copy_bytes;    /* of one */
   int64_t items;         /* of pixels */
   int64_t share, shares; /* output channels of an item, and how many such shares there are */
   int64_t depth;         /* taps of a chunk */
@@ -28,8 +31,8 @@ typedef struct Conv {
 typedef struct Scratch {
   char *copy;
   uint64_t columns_at; /* gathered pixels, [tiles, depth, tile] */
-  uint64_t partial_at; /* sums of a share, [tiles, channels, tile] */
-  uint64_t offsets_at; /* int64_t [depth] into the columns of a tile */
+  uint64_t partial_at; /* sums of a share, [channels, vectors] */
+  uint64_t taps_at;    /* [depth] into the columns of a tile */
   uint64_t bytes;
 } Scratch;
 
@@ -44,57 +47,57 @@ static int64_t tile_lanes(const NdConvPlan *plan) { return ND_CONV_VECTORS * pla
 static Scratch scratch_measure(const Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
-  const int64_t tiles = ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
+  const int64_t vectors = plan->phases->whole.vector_count, tiles = ceil_div(vectors, ND_CONV_VECTORS);
   const bool panels = plan->way == ND_CONV_PANELS, chunks = work->most_taps > work->depth;
-  Scratch scratch = {.columns_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
+  Scratch scratch = {.columns_at = work->copies ? 0 : (uint64_t)work->copy_bytes};
   scratch.partial_at = scratch.columns_at + (panels ? round_64(tiles * work->depth * tile * bytes) : 0);
-  scratch.offsets_at = scratch.partial_at + (chunks ? round_64(tiles * work->share * tile * bytes) : 0);
-  scratch.bytes = scratch.offsets_at + (panels ? (uint64_t)work->depth * sizeof(int64_t) : 0);
+  scratch.taps_at = scratch.partial_at + (chunks ? round_64(work->share * vectors * plan->loops->lanes * bytes) : 0);
+  scratch.bytes = scratch.taps_at + (panels ? (uint64_t)work->depth * sizeof(NdConvTap) : 0);
   return scratch;
 }
 
-static int64_t *scratch_offsets(const Scratch *scratch) { return (int64_t *)(void *)(scratch->copy + scratch->offsets_at); }
+static NdConvTap *scratch_taps(const Scratch *scratch) { return (NdConvTap *)(void *)(scratch->copy + scratch->taps_at); }
 
 static bool scratch_open(const Conv *work, Scratch *scratch) {
   *scratch = scratch_measure(work);
   scratch->copy = (char *)nd_pool_allocate(work->plan.nd->pool, scratch->bytes);
   if (!scratch->copy) return false;
   if (work->plan.way == ND_CONV_PANELS)
-    for (int64_t k = 0; k < work->depth; k++) scratch_offsets(scratch)[k] = k * tile_lanes(&work->plan);
+    for (int64_t k = 0; k < work->depth; k++) scratch_taps(scratch)[k].input = k * tile_lanes(&work->plan);
   return true;
 }
+
+/* First vector of a tile of a grid: tiles are of about equal size. */
+static int64_t tile_start(const NdConvGrid *grid, int64_t tiles, int64_t number) { return number * grid->vector_count / tiles; }
 
 /* Gathers the pixels of all tiles for `depth` taps from `done` on. */
 static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
                          const void *input, int64_t done, int64_t depth) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t tile = tile_lanes(plan);
-  NdConvGather gather = {.input = input, .offsets = phase->offsets + done, .depth = depth, .row = tile};
+  const int64_t tile = tile_lanes(plan), tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
+  NdConvGather gather = {.input = input, .taps = phase->taps + done, .depth = depth, .row = tile};
   gather.columns = scratch->copy + scratch->columns_at;
-  for (int64_t v = 0; v < grid->vector_count; v += ND_CONV_VECTORS) {
-    gather.vectors = &grid->vectors[v];
-    gather.vector_count = least(ND_CONV_VECTORS, grid->vector_count - v);
+  for (int64_t k = 0; k < depth; k++) scratch_taps(scratch)[k].weight = gather.taps[k].weight;
+  for (int64_t number = 0; number < tiles; number++) {
+    const int64_t first = tile_start(grid, tiles, number);
+    gather.vectors = &grid->vectors[first];
+    gather.vector_count = tile_start(grid, tiles, number + 1) - first;
     plan->loops->gather(&gather);
     gather.columns = (char *)gather.columns + work->depth * tile * plan->element_bytes;
   }
 }
 
 /* All tiles and channels for some of the taps; `product` says which. */
-static void multiply_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
-                           const char *input, NdConvProduct *product) {
+static void multiply_tiles(const Conv *work, const Scratch *scratch, const NdConvGrid *grid, NdConvProduct *product) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
-  for (int64_t v = 0, number = 0; v < grid->vector_count; v += ND_CONV_VECTORS, number++) {
-    product->vectors = &grid->vectors[v];
-    product->vector_count = least(ND_CONV_VECTORS, grid->vector_count - v);
-    product->partial = scratch->copy + scratch->partial_at + number * work->share * tile * bytes;
-    if (plan->way == ND_CONV_PANELS) {
-      product->input = scratch->copy + scratch->columns_at + number * work->depth * tile * bytes;
-      product->offsets = scratch_offsets(scratch);
-    } else {
-      product->input = input + product->vectors->input * bytes;
-      product->offsets = phase->offsets + product->done;
-    }
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
+  for (int64_t number = 0; number < tiles; number++) {
+    const int64_t first = tile_start(grid, tiles, number);
+    product->vectors = &grid->vectors[first];
+    product->vector_count = tile_start(grid, tiles, number + 1) - first;
+    product->partial = scratch->copy + scratch->partial_at + first * lanes * bytes;
+    for (int64_t v = 0; v < product->vector_count; v++)
+      product->base[v] = grid->needs_gather ? number * work->depth * tile_lanes(plan) + v * lanes : product->vectors[v].input;
     plan->loops->product(product);
   }
 }
@@ -107,18 +110,35 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
   const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
   NdConvProduct product = {.pieces = grid->pieces, .output = output, .plane = plan->y.out * plan->x.out};
   product.channels = least(work->share, plan->channels_out - first_channel);
-  product.weights = (const char *)phase->weights + channel * phase->taps * bytes;
-  product.weights_block = plan->loops->rows * phase->taps;
+  product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
+  product.weights_row = plan->weights_row;
   product.bias = work->bias ? work->bias + channel * bytes : NULL;
+  product.partial_row = plan->phases->whole.vector_count * plan->loops->lanes;
   product.step = plan->x.out_step;
-  do {
-    product.depth = least(work->depth, phase->taps - product.done);
-    product.first = product.done == 0;
-    product.last = product.done + product.depth == phase->taps;
-    if (plan->way == ND_CONV_PANELS) gather_tiles(work, scratch, phase, grid, input, product.done, product.depth);
-    multiply_tiles(work, scratch, phase, grid, (const char *)input, &product);
-    product.done += product.depth;
-  } while (!product.last);
+  product.input = grid->needs_gather ? scratch->copy + scratch->columns_at : input;
+  for (int64_t done = 0; !product.last; done += product.depth) {
+    product.depth = least(work->depth, phase->tap_count - done);
+    product.first = done == 0;
+    product.last = done + product.depth == phase->tap_count;
+    product.taps = grid->needs_gather ? scratch_taps(scratch) : phase->taps + done;
+    if (grid->needs_gather) gather_tiles(work, scratch, phase, grid, input, done, product.depth);
+    multiply_tiles(work, scratch, grid, &product);
+  }
+}
+
+/* Items are pairs of item and input channel. */
+static void BURN_CALL copy_body(void *context, int64_t begin, int64_t end) {
+  const Conv *work = (const Conv *)context;
+  const NdConvPlan *plan = &work->plan;
+  while (begin < end) {
+    const int64_t number = begin / plan->channels_in, first = begin % plan->channels_in;
+    const int64_t channels = least(plan->channels_in - first, end - begin);
+    const NdConvItem item = nd_conv_item(plan, number);
+    char *copy = work->copies + number * work->copy_bytes;
+    nd_conv_copy(plan, &item, work->x, first, channels, copy + first * plan->channel * plan->element_bytes);
+    if (first + channels == plan->channels_in) nd_conv_copy_end(plan, plan->channels_in, copy);
+    begin += channels;
+  }
 }
 
 /* Items are pairs of pixels and share. */
@@ -136,8 +156,12 @@ static void BURN_CALL conv_body(void *context, int64_t begin, int64_t end) {
     const int64_t first_channel = number % work->shares * work->share;
     const NdConvItem item = nd_conv_item(plan, number / work->shares);
     const int64_t channel = (item.first_image * plan->groups + item.group) * plan->channels_out + first_channel;
-    if (number / work->shares != copied) input = nd_conv_input(plan, &item, work->x, 0, plan->channels_in, scratch.copy);
-    copied = number / work->shares;
+    if (work->copies) {
+      input = work->copies + number / work->shares * work->copy_bytes;
+    } else if (number / work->shares != copied) {
+      input = nd_conv_input(plan, &item, work->x, 0, plan->channels_in, scratch.copy);
+      copied = number / work->shares;
+    }
     for (int64_t p = 0; p < plan->phase_count; p++) {
       const NdConvPhase *phase = &plan->phases[p];
       const int64_t row = phase->first_row + item.first_row * plan->y.out_step;
@@ -157,6 +181,18 @@ static void cut_channels(Conv *work) {
   work->shares = ceil_div(plan->channels_out, work->share);
 }
 
+/* Copies the input of all items where several shares need it; false when out of memory. */
+static bool copy_items(Conv *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t elements = nd_conv_copy_elements(plan, plan->channels_in);
+  work->copy_bytes = (int64_t)round_64(elements * plan->element_bytes);
+  if (work->shares == 1 || elements == 0) return true;
+  work->copies = (char *)nd_pool_allocate(plan->nd->pool, (uint64_t)(work->items * work->copy_bytes));
+  if (!work->copies) return false;
+  nd_parallel_for(plan->nd, work->items * plan->channels_in, 1 + COPY_GRAIN / (plan->channel + 1), copy_body, work);
+  return true;
+}
+
 /* Cuts the work and runs it; false when out of memory. */
 static bool conv_run(Conv *work) {
   const NdConvPlan *plan = &work->plan;
@@ -164,14 +200,16 @@ static bool conv_run(Conv *work) {
   work->items = plan->blocks * plan->groups * plan->bands;
   cut_channels(work);
   for (int64_t p = 0; p < plan->phase_count; p++) {
-    work->most_taps = most(work->most_taps, plan->phases[p].taps);
-    flops += 2 * (double)plan->phases[p].taps * (double)plan->phases[p].columns;
+    work->most_taps = most(work->most_taps, plan->phases[p].tap_count);
+    flops += 2 * (double)plan->phases[p].tap_count * (double)plan->phases[p].columns;
   }
   flops *= (double)(plan->images * plan->band * work->share);
   work->depth = least(plan->way == ND_CONV_PANELS ? PANEL_DEPTH : DIRECT_DEPTH, most(work->most_taps, 1));
   atomic_init(&work->out_of_memory, false);
+  if (!copy_items(work)) return false;
   nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, work->items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  if (work->copies) nd_pool_free(plan->nd->pool, work->copies, (uint64_t)(work->items * work->copy_bytes));
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
@@ -186,9 +224,9 @@ static BurnStatus conv_any(Ndarray *nd, const BurnOpCall *call, const NdConvShap
   weight = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   if (call->inputs[2]) bias = nd_contiguous(nd, nd_tensor(call->inputs[2]));
   if (x && weight && (bias || !call->inputs[2])) {
-    done = transpose ? nd_conv_plan_transpose(&work.plan, nd, shape, nd_data(weight))
-                     : nd_conv_plan_forward(&work.plan, nd, shape, nd_data(weight));
+    done = transpose ? nd_conv_plan_transpose(&work.plan, nd, shape) : nd_conv_plan_forward(&work.plan, nd, shape);
     work.x = (const char *)nd_data(x);
+    work.weights = (const char *)nd_data(weight);
     work.bias = bias ? (const char *)nd_data(bias) : NULL;
     work.out = (char *)nd_data(out);
     done = done && conv_run(&work);

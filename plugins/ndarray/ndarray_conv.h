@@ -10,7 +10,10 @@
  * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
  *   where they lie (ND_CONV_DIRECT, and the gradient of few weights).
  * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
- *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). */
+ *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are read
+ *   where they lie here too.
+ *
+ * Weights are read where the op has them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
 #define BURN_NDARRAY_CONV_H
 
@@ -35,14 +38,13 @@ typedef struct NdConvGrid {
   NdConvVector *vectors;
   NdConvPiece *pieces;
   int64_t vector_count, piece_count;
+  bool needs_gather; /* packed vectors, and not all of their pixels are neighbours in the copy */
 } NdConvGrid;
 
 /* One output phase: a grid of output pixels that share their taps. */
 typedef struct NdConvPhase {
-  int64_t taps;                    /* per output channel, input channels included */
-  int64_t *offsets;                /* [taps] into the copy */
-  int64_t *kernel;                 /* [taps / channels_in]: y * kw + x */
-  void *weights;                   /* of group 0: blocks of loops->rows output channels, each [taps, channels] */
+  int64_t tap_count;               /* per output channel, input channels included */
+  NdConvTap *taps;
   int64_t first_row, first_column; /* of the output */
   int64_t rows, columns;           /* of the grid */
   NdConvGrid whole, last;          /* of an item, and of the last band or block of images */
@@ -62,10 +64,11 @@ typedef struct NdConvPlan {
   int64_t blocks, bands; /* so many items for a group */
   int64_t row_width;      /* of the copy (or input), from row to row */
   int64_t plane, image, channel; /* and so on */
+  int64_t weights_row, weights_group; /* elements of the weights from output channel to channel, from group to group */
   int64_t phase_count;
   NdConvPhase *phases;
-  void *packed, *tables; /* weights of all phases, or NULL; vectors and pieces */
-  uint64_t phases_bytes, packed_bytes, tables_bytes;
+  void *tables; /* vectors and pieces */
+  uint64_t phases_bytes, tables_bytes;
 } NdConvPlan;
 
 /* A convolution as the ops describe it. */
@@ -84,10 +87,10 @@ typedef struct NdConvItem {
 
 /* -- ndarray_conv_plan.c */
 
-/* Plans a conv2d (or conv_transpose2d), with a copy of the weights in the order of the loops. False when out of memory.
- * The output must not be empty. nd_conv_plan_close ends all kinds, failed ones too. */
-bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights);
-bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights);
+/* Plans a conv2d (or conv_transpose2d). False when out of memory. The output must not be empty. nd_conv_plan_close ends all
+ * kinds, failed ones too. */
+bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
+bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 /* Plans the gradient of a conv2d's weight; the cut depends on shapes alone. */
 bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 void nd_conv_plan_close(NdConvPlan *plan);
@@ -105,6 +108,9 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number);
 
 /* Elements of the copy of `channels` planes for one item, room for reading beyond its end included; 0 for no copy. */
 int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels);
+/* Makes the copy of `channels` planes of an item from `channel` on of the whole input `x`; then what may be read behind it. */
+void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels, void *copy);
+void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy);
 /* What the loops shall read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which is
  * made in `copy`, or the planes themselves. */
 const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,

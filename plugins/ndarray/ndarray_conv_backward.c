@@ -93,8 +93,8 @@ static void correlate_item(const WeightGradient *work, const NdConvItem *item, c
   const NdConvPlan *plan = &work->plan;
   NdConvCorrelation c = {.sums = scratch->copy + scratch->sums_at, .grad = scratch->copy + scratch->grad_at};
   c.channels = plan->channels_out;
+  c.tap_count = plan->phases->tap_count;
   c.taps = plan->phases->taps;
-  c.offsets = plan->phases->offsets;
   c.bits = work->bits + (item->last ? plan->phases->whole.vector_count : 0);
   c.vectors = grid_of(plan, item)->vector_count;
   c.grad_plane = running_width(plan);
@@ -176,7 +176,7 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
   const NdConvPlan *plan = &work->plan;
   const NdConvGrid *grid = grid_of(plan, item);
   const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, first = first_vector * lanes;
-  NdConvGather gather = {.input = input, .offsets = plan->phases->offsets, .depth = taps, .row = ND_CONV_COLUMN};
+  NdConvGather gather = {.input = input, .taps = plan->phases->taps, .depth = taps, .row = ND_CONV_COLUMN};
   NdConvOuter outer = {.taps = taps, .sums_row = panels_width(plan)};
   gather.vectors = &grid->vectors[first_vector];
   gather.vector_count = least(ND_CONV_CHUNK / lanes, grid->vector_count - first_vector);
@@ -195,7 +195,7 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
 
 /* Taps of `channels` input channels, in whole tiles. */
 static int64_t padded_taps(const NdConvPlan *plan, int64_t channels) {
-  return round_up(plan->phases->taps / plan->channels_in * channels, plan->loops->tile_taps);
+  return round_up(plan->phases->tap_count / plan->channels_in * channels, plan->loops->tile_taps);
 }
 
 static Scratch share_measure(const WeightGradient *work) {
@@ -210,7 +210,7 @@ static Scratch share_measure(const WeightGradient *work) {
 /* One slice of one group and share, sums [taps, channels]. */
 static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t group, int64_t share, const Scratch *scratch) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, kernel = plan->phases->taps / plan->channels_in;
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, kernel = plan->phases->tap_count / plan->channels_in;
   const int64_t channel = share * work->share, channels = least(work->share, plan->channels_in - channel);
   const int64_t row = panels_width(plan) * bytes, whole = padded_taps(plan, work->share) * row;
   char *sums = work->partial + (slice * plan->groups + group) * work->sums * bytes + share * whole;
@@ -258,7 +258,7 @@ ADD_SLICES(add_slices_f64, double)
 static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) {
   const WeightGradient *work = (const WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, all = plan->phases->taps, kernel = all / plan->channels_in;
+  const int64_t bytes = plan->element_bytes, all = plan->phases->tap_count, kernel = all / plan->channels_in;
   const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row;
   for (int64_t i = begin; i < end; i++) {
     const int64_t group = i / work->shares, channel = i % work->shares * work->share;
@@ -274,7 +274,7 @@ static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) 
 static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch_bytes) {
   const NdConvPlan *plan = &work->plan;
   const int64_t loop = work->slices * plan->groups * work->shares, all = plan->groups * work->sums;
-  const double flops = 2 * (double)(plan->y.out * plan->x.out * plan->batch) * (double)(plan->channels_out * plan->phases->taps);
+  const double flops = 2 * (double)(plan->y.out * plan->x.out * plan->batch) * (double)(plan->channels_out * plan->phases->tap_count);
   const double each = flops / (double)(work->slices * work->shares);
   nd_pool_reserve(plan->nd->pool, scratch_bytes, plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, loop, 1 + (int64_t)(5e5 / (each + 1)), body, work);
@@ -310,11 +310,11 @@ static bool run_many(WeightGradient *work) {
 /* Cuts pixels into slices and, for many weights, input channels into shares. */
 static void cut(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, kernel = plan->phases->taps / plan->channels_in;
+  const int64_t bytes = plan->element_bytes, kernel = plan->phases->tap_count / plan->channels_in;
   work->items = plan->blocks * plan->bands;
   work->share = plan->channels_in;
   work->shares = 1;
-  work->sums = plan->channels_out * plan->phases->taps;
+  work->sums = plan->channels_out * plan->phases->tap_count;
   if (plan->way == ND_CONV_PANELS) {
     const int64_t channel_bytes = panels_width(plan) * kernel * bytes;
     work->share = most(1, least(plan->channels_in, SHARE_BYTES / channel_bytes));

@@ -7,8 +7,19 @@
 
 #if defined(__GNUC__)
 #define CONV_INLINE static inline __attribute__((always_inline))
+#define CONV_APART __attribute__((noinline))
 #else
 #define CONV_INLINE static inline
+#define CONV_APART
+#endif
+
+/* Arrays of sums become registers only where the loops over them are unrolled early: else GCC spills them around the loop. */
+#if defined(__clang__)
+#define CONV_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define CONV_UNROLL _Pragma("GCC unroll 32")
+#else
+#define CONV_UNROLL
 #endif
 
 /* Keeps a broadcast number in a register where it is used more than once: GCC would fetch it anew for every use. */
@@ -16,6 +27,13 @@
 #define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
 #else
 #define KEEP_IN_REGISTER(x) ((void)0)
+#endif
+
+/* Keeps a sum of pointer and offset as it is: GCC would split it into more parts than there are registers. */
+#if defined(__GNUC__)
+#define KEEP_POINTER(x) __asm__("" : "+r"(x))
+#else
+#define KEEP_POINTER(x) ((void)0)
 #endif
 
 #if !defined(CONV_LANES_HEADER)

@@ -41,7 +41,7 @@ static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
   plan->row_width = plan->x.grid - 1 + plan->x.span;
   plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width;
   plan->image = plan->y.phases * plan->x.phases * plan->plane;
-  plan->channel = plan->images * plan->image;
+  plan->channel = plan->images * plan->image + plan->loops->lanes; /* rows are copied by whole vectors */
   if (!plan->in_place) return;
   plan->row_width = plan->x.in;
   plan->channel = plan->y.in * plan->x.in;
@@ -69,6 +69,7 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
 static NdConvWay choose_way(const NdConvPlan *plan) {
   const double width = plan->in_place ? (double)plan->x.in : (double)(plan->x.grid - 1 + plan->x.span);
   const double waste = (width / (double)plan->x.grid - 1) * (double)plan->channels_out;
+  if (plan->x.grid % plan->loops->lanes == 0) return ND_CONV_PANELS;
   return waste <= 8 && plan->channels_out < 48 ? ND_CONV_DIRECT : ND_CONV_PANELS;
 }
 
@@ -196,6 +197,7 @@ static void make_packed(const NdConvPlan *plan, int64_t images, int64_t rows, in
   Pixel at = {0, 0, 0};
   for (int64_t first = 0; first < total; first += lanes)
     make_vector(plan, grid, &at, total - first, rows, columns, columns);
+  for (int64_t v = 0; v < grid->vector_count; v++) grid->needs_gather |= grid->vectors[v].kind != ND_CONV_NEIGHBOURS;
 }
 
 static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t images, int64_t rows, NdConvGrid *grid) {
@@ -258,15 +260,29 @@ static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const cha
     }
 }
 
-const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
-                          void *copy) {
-  const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in;
-  const int64_t image = plan->groups * plan->channels_in * plane;
-  const char *from = (const char *)x + (item->first_image * image + (item->group * plan->channels_in + channel) * plane) * bytes;
-  if (plan->in_place) return from + item->first_row * plan->row_width * bytes;
+/* Where the input has the first image of an item. */
+static const char *place_of(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel) {
+  const int64_t first = (item->first_image * plan->groups + item->group) * plan->channels_in + channel;
+  return (const char *)x + first * plan->y.in * plan->x.in * plan->element_bytes;
+}
+
+void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels, void *copy) {
+  const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in, image = plan->groups * plan->channels_in * plane;
+  const char *from = place_of(plan, item, x, channel);
   for (int64_t c = 0; c < channels; c++)
     for (int64_t i = 0; i < item->images; i++)
       copy_plane(plan, item, from + (i * image + c * plane) * bytes, (char *)copy + (c * plan->channel + i * plan->image) * bytes);
+}
+
+void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy) {
+  const int64_t bytes = plan->element_bytes;
   memset((char *)copy + channels * plan->channel * bytes, 0, (size_t)((ND_CONV_VECTORS + 1) * plan->loops->lanes * bytes));
+}
+
+const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
+                          void *copy) {
+  if (plan->in_place) return place_of(plan, item, x, channel) + item->first_row * plan->row_width * plan->element_bytes;
+  nd_conv_copy(plan, item, x, channel, channels, copy);
+  nd_conv_copy_end(plan, channels, copy);
   return copy;
 }

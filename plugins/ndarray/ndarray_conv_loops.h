@@ -38,27 +38,34 @@ typedef struct NdConvVector {
   int32_t piece, piece_count;
 } NdConvVector;
 
-/* columns[k][vector][lane] = input[vectors[vector].input + index[lane] + offsets[k]], k's `row` elements apart. */
+/* What an output channel adds up: a number of the input, so many elements from a pixel's first, times one of its weights. */
+typedef struct NdConvTap {
+  int64_t input, weight;
+} NdConvTap;
+
+/* columns[k][vector][lane] = input[vectors[vector].input + index[lane] + taps[k].input], k's `row` elements apart. */
 typedef struct NdConvGather {
   const void *input;
   const NdConvVector *vectors;
   int64_t vector_count;
-  const int64_t *offsets;
+  const NdConvTap *taps;
   int64_t depth;
   void *columns;
   int64_t row;
 } NdConvGather;
 
-/* One tile of pixels of some output channels: sum over k of weights[k][channel] * input[offsets[k] + pixel]. */
+/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input + lane]. */
 typedef struct NdConvProduct {
   const void *input;
-  const int64_t *offsets;
-  int64_t done, depth; /* k: so many in chunks before this one, so many in it */
-  const void *weights; /* blocks of `rows` channels (fewer in the last), each [k of all chunks, channels of the block] */
-  int64_t weights_block;
+  int64_t base[ND_CONV_VECTORS];
+  const NdConvTap *taps; /* [depth] */
+  int64_t depth;
+  const void *weights;  /* of the first channel, where the op has them */
+  int64_t weights_row;  /* elements from channel to channel */
   int64_t channels;
   const void *bias;          /* [channels] or NULL; used by the first chunk */
-  void *partial;             /* [channels, ND_CONV_VECTORS vectors]: sums between the chunks of depth */
+  void *partial;             /* sums between the chunks of depth: [channels], `partial_row` elements apart, of vectors */
+  int64_t partial_row;
   bool first, last;          /* the chunk starts with the bias, ends in the output */
   const NdConvVector *vectors;
   int64_t vector_count;      /* 1 .. ND_CONV_VECTORS */
@@ -68,13 +75,13 @@ typedef struct NdConvProduct {
   int64_t step;  /* between pixels of a row */
 } NdConvProduct;
 
-/* sums[channel][tap][lane] += over vectors of pixels: grad[channel][pixel] * input[offsets[tap] + pixel], where pixels whose
+/* sums[channel][tap][lane] += over vectors of pixels: grad[channel][pixel] * input[taps[tap].input + pixel], where pixels whose
  * bit is 0 count as zeros of the input. grad holds zeros there. */
 typedef struct NdConvCorrelation {
   const void *input, *grad;
-  void *sums; /* [channels, taps, lanes] */
-  int64_t channels, taps;
-  const int64_t *offsets; /* [taps] */
+  void *sums; /* [channels, tap_count, lanes] */
+  int64_t channels, tap_count;
+  const NdConvTap *taps;
   const uint16_t *bits;   /* [vectors] */
   int64_t vectors;
   int64_t grad_plane; /* elements from one channel to the next */
@@ -94,7 +101,7 @@ typedef struct NdConvOuter {
 /* The loops for one dtype. */
 typedef struct NdConvLoops {
   int64_t lanes;
-  int64_t rows;         /* channels of a block of packed weights */
+  int64_t rows;         /* output channels of a tile */
   int64_t most_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
   int64_t tile_taps;    /* of the narrowest panel; a panel of v vectors has tile_taps / v */
   bool reads_within;    /* correlate does not touch pixels whose bit is 0 */

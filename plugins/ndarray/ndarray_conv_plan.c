@@ -1,9 +1,7 @@
-/* ndarray_conv_plan.c - where the taps of a convolution lie, and its weights in the order of the loops: see ndarray_conv.h. */
+/* ndarray_conv_plan.c - where the taps of a convolution lie in its input and in its weights: see ndarray_conv.h. */
 #include "ndarray_conv.h"
 
 #include <string.h>
-
-enum { PACK_GRAIN = 32768 }; /* weights that are worth a chunk of a parallel loop */
 
 /* One tap of one axis of an output phase: kernel index and row (or column) of the input relative to the grid's. */
 typedef struct AxisTap {
@@ -45,79 +43,19 @@ static void plan_begin(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) 
   plan->x = (NdConvAxis){.in = shape->x[3], .out = shape->output[3]};
 }
 
-/* Memory for phases, with `taps` taps in all and `kernel` of them for one channel. */
+/* Memory for phases, with `kernel` taps of a channel in all. */
 static bool plan_allocate(NdConvPlan *plan, int64_t phases, int64_t kernel) {
   const uint64_t head = (uint64_t)phases * sizeof(NdConvPhase);
-  plan->phases_bytes = head + (uint64_t)(kernel * (plan->channels_in + 1) + 1) * sizeof(int64_t);
+  plan->phases_bytes = head + (uint64_t)(kernel * (plan->channels_in + 1)) * sizeof(NdConvTap);
   plan->phases = (NdConvPhase *)nd_pool_allocate(plan->nd->pool, plan->phases_bytes);
   if (!plan->phases) return false;
-  plan->phases->kernel = (int64_t *)(void *)((char *)plan->phases + head);
-  plan->phases->offsets = plan->phases->kernel + kernel;
+  plan->phases->taps = (NdConvTap *)(void *)((char *)plan->phases + head);
   return true;
 }
 
 void nd_conv_plan_close(NdConvPlan *plan) {
-  if (plan->packed) nd_pool_free(plan->nd->pool, plan->packed, plan->packed_bytes);
   if (plan->tables) nd_pool_free(plan->nd->pool, plan->tables, plan->tables_bytes);
   if (plan->phases) nd_pool_free(plan->nd->pool, plan->phases, plan->phases_bytes);
-}
-
-/* -- weights -------------------------------------------------------------------------------------------------------- */
-
-/* What the bodies of the packing loops see. Elements from one to the next in the op's weights. */
-typedef struct Packing {
-  const NdConvPlan *plan;
-  const NdConvPhase *phase;
-  const char *from;
-  int64_t in_step, out_step;
-} Packing;
-
-/* to[tap][row] = from[row][channel of the tap][place of the tap in the kernel] */
-#define PACK_BLOCK(name, type)                                                                            \
-  static void name(const Packing *packing, const type *from, int64_t rows, type *to) {                   \
-    const int64_t taps = packing->phase->taps / packing->plan->channels_in;                              \
-    for (int64_t c = 0; c < packing->plan->channels_in; c++, from += packing->in_step)                    \
-      for (int64_t tap = 0; tap < taps; tap++, to += rows)                                                \
-        for (int64_t r = 0; r < rows; r++) to[r] = from[r * packing->out_step + packing->phase->kernel[tap]]; \
-  }
-PACK_BLOCK(pack_block_4, uint32_t)
-PACK_BLOCK(pack_block_8, uint64_t)
-
-/* Items are blocks of output channels of all groups. */
-static void BURN_CALL pack_body(void *context, int64_t begin, int64_t end) {
-  const Packing *packing = (const Packing *)context;
-  const NdConvPlan *plan = packing->plan;
-  const int64_t rows = plan->loops->rows, blocks = ceil_div(plan->channels_out, rows), bytes = plan->element_bytes;
-  const int64_t kernel = least(packing->in_step, packing->out_step);
-  for (int64_t item = begin; item < end; item++) {
-    const int64_t group = item / blocks, channel = item % blocks * rows, count = least(rows, plan->channels_out - channel);
-    const char *from =
-        packing->from + (group * plan->channels_in * plan->channels_out * kernel + channel * packing->out_step) * bytes;
-    char *to = (char *)packing->phase->weights + (group * plan->channels_out + channel) * packing->phase->taps * bytes;
-    if (bytes == 4)
-      pack_block_4(packing, (const uint32_t *)(const void *)from, count, (uint32_t *)(void *)to);
-    else
-      pack_block_8(packing, (const uint64_t *)(const void *)from, count, (uint64_t *)(void *)to);
-  }
-}
-
-/* Weights of all phases from the op's, which has steps between channels. */
-static bool pack_weights(NdConvPlan *plan, int64_t kernel, Packing packing) {
-  const int64_t all = plan->groups * plan->channels_out, blocks = plan->groups * ceil_div(plan->channels_out, plan->loops->rows);
-  plan->packed_bytes = (uint64_t)(all * plan->channels_in * kernel * plan->element_bytes) + 1;
-  plan->packed = nd_pool_allocate(plan->nd->pool, plan->packed_bytes);
-  if (!plan->packed) return false;
-  packing.plan = plan;
-  char *to = (char *)plan->packed;
-  for (int64_t p = 0; p < plan->phase_count; p++) {
-    NdConvPhase *phase = &plan->phases[p];
-    phase->weights = to;
-    packing.phase = phase;
-    to += all * phase->taps * plan->element_bytes;
-    if (phase->taps > 0)
-      nd_parallel_for(plan->nd, blocks, 1 + PACK_GRAIN / (phase->taps * plan->loops->rows), pack_body, &packing);
-  }
-  return true;
 }
 
 /* -- conv2d --------------------------------------------------------------------------------------------------------- */
@@ -132,17 +70,27 @@ static void forward_axis(NdConvAxis *axis, const NdConvShape *shape, int i) {
   axis->out_step = 1;
 }
 
-/* Offsets of the only phase. */
-static void forward_offsets(const NdConvPlan *plan, const NdConvShape *shape) {
+/* The taps of the other channels are the first `count`, moved. */
+static void repeat_taps(const NdConvPlan *plan, const NdConvPhase *phase, int64_t count, int64_t weights_channel) {
+  for (int64_t k = count; k < phase->tap_count; k++) {
+    phase->taps[k].input = phase->taps[k - count].input + plan->channel;
+    phase->taps[k].weight = phase->taps[k - count].weight + weights_channel;
+  }
+}
+
+/* Taps of the only phase. */
+static void forward_taps(NdConvPlan *plan, const NdConvShape *shape) {
   const int64_t kh = shape->kernel[0], kw = shape->kernel[1];
-  int64_t *next = plan->phases->offsets;
-  for (int64_t c = 0; c < plan->channels_in; c++)
-    for (int64_t y = 0; y < kh; y++)
-      for (int64_t x = 0; x < kw; x++) {
-        const int64_t plane = y % plan->y.phases * plan->x.phases + x % plan->x.phases;
-        const int64_t row = y * plan->y.dilation / plan->y.step, column = x * plan->x.dilation / plan->x.step;
-        *next++ = c * plan->channel + plane * plan->plane + row * plan->row_width + column;
-      }
+  NdConvTap *next = plan->phases->taps;
+  for (int64_t y = 0; y < kh; y++)
+    for (int64_t x = 0; x < kw; x++) {
+      const int64_t plane = y % plan->y.phases * plan->x.phases + x % plan->x.phases;
+      const int64_t row = y * plan->y.dilation / plan->y.step, column = x * plan->x.dilation / plan->x.step;
+      *next++ = (NdConvTap){plane * plan->plane + row * plan->row_width + column, y * kw + x};
+    }
+  repeat_taps(plan, plan->phases, kh * kw, kh * kw);
+  plan->weights_row = plan->channels_in * kh * kw;
+  plan->weights_group = plan->channels_out * plan->weights_row;
 }
 
 static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
@@ -152,29 +100,24 @@ static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *s
   forward_axis(&plan->y, shape, 0);
   forward_axis(&plan->x, shape, 1);
   plan->phase_count = 1;
-  int64_t *const indices = plan->phases->kernel, *const offsets = plan->phases->offsets;
-  for (int64_t i = 0; i < kernel; i++) indices[i] = i;
-  plan->phases[0] = (NdConvPhase){.taps = plan->channels_in * kernel,
-                                  .offsets = offsets,
-                                  .kernel = indices,
+  plan->phases[0] = (NdConvPhase){.tap_count = plan->channels_in * kernel,
+                                  .taps = plan->phases->taps,
                                   .rows = plan->y.out,
                                   .columns = plan->x.out};
   return true;
 }
 
-bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights) {
-  const int64_t kernel = shape->kernel[0] * shape->kernel[1];
-  const Packing packing = {.from = (const char *)weights, .in_step = kernel, .out_step = shape->x[1] / shape->groups * kernel};
+bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   if (!forward_geometry(plan, nd, shape)) return false;
   nd_conv_cut(plan, nd->host->thread_count());
-  forward_offsets(plan, shape);
-  return nd_conv_make_grids(plan) && pack_weights(plan, kernel, packing);
+  forward_taps(plan, shape);
+  return nd_conv_make_grids(plan);
 }
 
 bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   if (!forward_geometry(plan, nd, shape)) return false;
   nd_conv_cut_gradient(plan);
-  forward_offsets(plan, shape);
+  forward_taps(plan, shape);
   return nd_conv_make_grids(plan);
 }
 
@@ -211,45 +154,43 @@ static void transpose_axis(NdConvAxis *axis, const NdConvShape *shape, int i, Ax
   axis->grid = ceil_div(axis->out, axis->out_step);
 }
 
-/* Offsets and kernel indices of a phase. */
+/* Taps of a phase. */
 static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase, const AxisTap *ys,
                             int64_t y_count, const AxisTap *xs, int64_t x_count) {
-  int64_t *next = phase->offsets;
-  for (int64_t c = 0; c < plan->channels_in; c++)
-    for (int64_t y = 0; y < y_count; y++)
-      for (int64_t x = 0; x < x_count; x++)
-        *next++ = c * plan->channel + (ys[y].position + plan->y.pad) * plan->row_width + xs[x].position + plan->x.pad;
-  next = phase->kernel;
+  NdConvTap *next = phase->taps;
   for (int64_t y = 0; y < y_count; y++)
-    for (int64_t x = 0; x < x_count; x++) *next++ = ys[y].kernel * shape->kernel[1] + xs[x].kernel;
+    for (int64_t x = 0; x < x_count; x++) {
+      next->input = (ys[y].position + plan->y.pad) * plan->row_width + xs[x].position + plan->x.pad;
+      next++->weight = ys[y].kernel * shape->kernel[1] + xs[x].kernel;
+    }
+  repeat_taps(plan, phase, y_count * x_count, plan->channels_out * plan->weights_row);
 }
 
 /* The phases of the output; those that begin beyond its end are left out. */
 static void transpose_phases(NdConvPlan *plan, const NdConvShape *shape, AxisTap *ys, AxisTap *xs) {
-  int64_t *kernel = plan->phases->kernel, *offsets = plan->phases->offsets;
+  NdConvTap *taps = plan->phases->taps;
   for (int64_t y = 0; y < shape->stride[0] && y < plan->y.out; y++)
     for (int64_t x = 0; x < shape->stride[1] && x < plan->x.out; x++) {
       NdConvPhase *phase = &plan->phases[plan->phase_count++];
       const int64_t y_count = axis_taps(shape, 0, y, ys), x_count = axis_taps(shape, 1, x, xs);
-      *phase = (NdConvPhase){.taps = plan->channels_in * y_count * x_count,
-                             .offsets = offsets,
-                             .kernel = kernel,
+      *phase = (NdConvPhase){.tap_count = plan->channels_in * y_count * x_count,
+                             .taps = taps,
                              .first_row = y,
                              .first_column = x,
                              .rows = ceil_div(plan->y.out - y, shape->stride[0]),
                              .columns = ceil_div(plan->x.out - x, shape->stride[1])};
       transpose_phase(plan, shape, phase, ys, y_count, xs, x_count);
-      offsets += phase->taps;
-      kernel += y_count * x_count;
+      taps += phase->tap_count;
     }
 }
 
-bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape, const void *weights) {
+bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   const int64_t kernel = shape->kernel[0] * shape->kernel[1];
   const int64_t axis_bytes = (shape->kernel[0] + shape->kernel[1]) * (int64_t)sizeof(AxisTap);
-  const Packing packing = {.from = (const char *)weights, .in_step = shape->output[1] / shape->groups * kernel, .out_step = kernel};
   AxisTap *ys = (AxisTap *)nd_pool_allocate(nd->pool, (uint64_t)axis_bytes), *xs = ys + shape->kernel[0];
   plan_begin(plan, nd, shape);
+  plan->weights_row = kernel;
+  plan->weights_group = plan->channels_in * plan->channels_out * kernel;
   const int64_t phases = least(shape->stride[0], plan->y.out) * least(shape->stride[1], plan->x.out);
   const bool allocated = ys && plan_allocate(plan, phases, kernel);
   if (allocated) {
@@ -259,5 +200,5 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
     transpose_phases(plan, shape, ys, xs);
   }
   nd_pool_free(nd->pool, ys, (uint64_t)axis_bytes);
-  return allocated && nd_conv_make_grids(plan) && pack_weights(plan, kernel, packing);
+  return allocated && nd_conv_make_grids(plan);
 }

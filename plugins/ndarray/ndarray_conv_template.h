@@ -72,138 +72,146 @@ static void NAME(gather)(const NdConvGather *g) {
     const REAL *from = (const REAL *)g->input + vector->input;
     REAL *to = (REAL *)g->columns + v * LANES;
     if (vector->kind == ND_CONV_NEIGHBOURS) {
-      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(load)(from + g->offsets[k]));
+      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(load)(from + g->taps[k].input));
     } else if (vector->kind == ND_CONV_NEAR) {
-      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(gather_near)(from + g->offsets[k], vector->index));
+      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(gather_near)(from + g->taps[k].input, vector->index));
     } else {
       for (int64_t k = 0; k < g->depth; k++, to += g->row)
-        NAME(store)(to, NAME(gather_anywhere)(from + g->offsets[k], vector->index));
+        NAME(store)(to, NAME(gather_anywhere)(from + g->taps[k].input, vector->index));
     }
   }
 }
 
 /* -- output channels times pixels ----------------------------------------------------------------------------------- */
 
-/* Where the sums start. */
+/* Where the sums of a vector start. */
 CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
-  if (!p->first) return NAME(load)((const REAL *)p->partial + (channel * ND_CONV_VECTORS + v) * LANES);
+  if (!p->first) return NAME(load)((const REAL *)p->partial + channel * p->partial_row + v * LANES);
   return NAME(splat)(p->bias ? ((const REAL *)p->bias)[channel] : 0);
 }
 
-/* Writes the sums of one vector of pixels, `rows` channels, to their places. */
-CONV_INLINE void NAME(finish)(const int rows, const int v, const NdConvProduct *p, REAL *output,
-                              VECTOR sum[CONV_ROWS][ND_CONV_VECTORS]) {
-  const NdConvVector *vector = &p->vectors[v];
-  for (int32_t i = 0; i < vector->piece_count; i++) {
-    const NdConvPiece *piece = &p->pieces[vector->piece + i];
-    REAL *to = output + piece->output;
-    if (p->step == 1) {
-      for (int r = 0; r < rows; r++) NAME(store_lanes)(to + r * p->plane, piece->first, piece->count, sum[r][v]);
-      continue;
-    }
-    for (int r = 0; r < rows; r++) {
-      REAL lanes[LANES_MOST];
-      NAME(store)(lanes, sum[r][v]);
-      for (int32_t lane = 0; lane < piece->count; lane++) to[r * p->plane + lane * p->step] = lanes[piece->first + lane];
+/* Lane first + i to to[i * step]. */
+CONV_INLINE void NAME(store_steps)(REAL *to, int64_t step, int32_t first, int32_t count, VECTOR x) {
+  REAL lanes[LANES_MOST];
+  NAME(store)(lanes, x);
+  for (int32_t i = 0; i < count; i++) to[i * step] = lanes[first + i];
+}
+
+/* Writes the sums [channel][vector] of a tile to their places. */
+static void NAME(finish)(const NdConvProduct *p, int64_t channel, int64_t rows, const REAL *sums) {
+  REAL *output = (REAL *)p->output + channel * p->plane;
+  for (int64_t v = 0; v < p->vector_count; v++) {
+    const NdConvVector *vector = &p->vectors[v];
+    for (int32_t i = 0; i < vector->piece_count; i++) {
+      const NdConvPiece *piece = &p->pieces[vector->piece + i];
+      REAL *to = output + piece->output;
+      for (int64_t r = 0; r < rows; r++, to += p->plane) {
+        const VECTOR sum = NAME(load)(sums + (r * ND_CONV_VECTORS + v) * LANES);
+        if (p->step == 1)
+          NAME(store_lanes)(to, piece->first, piece->count, sum);
+        else
+          NAME(store_steps)(to, p->step, piece->first, piece->count, sum);
+      }
     }
   }
 }
 
-/* `rows` output channels from `channel` on, `count` vectors of pixels. */
-CONV_INLINE void NAME(product_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel) {
-  const REAL *weights = (const REAL *)p->weights + channel / CONV_ROWS * p->weights_block + p->done * rows;
-  const REAL *input = (const REAL *)p->input;
-  const int64_t *offsets = p->offsets;
+/* sums [channel][vector] of `rows` output channels from `channel` on, `count` vectors of pixels. */
+CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel, REAL *sums,
+                                int64_t sums_row) {
+  const int64_t row = p->weights_row;
+  const REAL *weights = (const REAL *)p->weights + channel * row, *from[ND_CONV_VECTORS];
   VECTOR sum[CONV_ROWS][ND_CONV_VECTORS];
-  for (int r = 0; r < rows; r++)
-    for (int v = 0; v < count; v++) sum[r][v] = NAME(start)(p, channel + r, v);
-  for (const int64_t *end = offsets + p->depth; offsets < end; offsets++, weights += rows) {
-    const REAL *from = input + *offsets;
+  CONV_UNROLL for (int v = 0; v < count; v++) {
+    from[v] = (const REAL *)p->input + p->base[v];
+    KEEP_POINTER(from[v]);
+  }
+  KEEP_POINTER(weights);
+  CONV_UNROLL for (int r = 0; r < rows; r++)
+    CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] = NAME(start)(p, channel + r, v);
+  for (const NdConvTap *tap = p->taps, *const end = tap + p->depth; tap < end; tap++) {
+    const REAL *rows_of_three[3] = {weights + tap->weight};
+    rows_of_three[1] = rows_of_three[0] + 3 * row;
+    rows_of_three[2] = rows_of_three[1] + 3 * row;
     VECTOR x[ND_CONV_VECTORS];
-    for (int v = 0; v < count; v++) x[v] = NAME(load)(from + v * LANES);
-    for (int r = 0; r < rows; r++) {
-      VECTOR weight = NAME(splat)(weights[r]);
+    CONV_UNROLL for (int v = 0; v < count; v++) x[v] = NAME(load)(from[v] + tap->input);
+    CONV_UNROLL for (int r = 0; r < rows; r++) {
+      VECTOR weight = NAME(splat)(rows_of_three[r / 3][r % 3 * row]);
       if (count > 1) KEEP_IN_REGISTER(weight);
-      for (int v = 0; v < count; v++) sum[r][v] += x[v] * weight;
+      CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] += x[v] * weight;
     }
   }
-  if (p->last) {
-    REAL *output = (REAL *)p->output + channel * p->plane;
-    for (int v = 0; v < count; v++) NAME(finish)(rows, v, p, output, sum);
-  } else {
-    REAL *partial = (REAL *)p->partial + channel * ND_CONV_VECTORS * LANES;
-    for (int r = 0; r < rows; r++)
-      for (int v = 0; v < count; v++) NAME(store)(partial + (r * ND_CONV_VECTORS + v) * LANES, sum[r][v]);
-  }
+  CONV_UNROLL for (int r = 0; r < rows; r++)
+    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums + r * sums_row + v * LANES, sum[r][v]);
 }
 
-/* All blocks of channels of a tile of `count` vectors. */
-CONV_INLINE void NAME(product_vectors)(const int count, const NdConvProduct *p) {
-  int64_t channel = 0;
-  for (; channel + CONV_ROWS <= p->channels; channel += CONV_ROWS) NAME(product_tile)(CONV_ROWS, count, p, channel);
-#define ROWS(rows)                                \
-  case rows:                                      \
-    NAME(product_tile)(rows, count, p, channel);  \
-    break;
-  switch (p->channels - channel) {
-    ROWS(1)
-    ROWS(2)
-    ROWS(3)
+/* A function of its own for each size: then all registers are the loop's. */
+typedef void (*NAME(SumTile))(const NdConvProduct *p, int64_t channel, REAL *sums, int64_t sums_row);
+#define SUM_TILE(rows, count)                                                                                              \
+  static CONV_APART void NAME(sum_##rows##_##count)(const NdConvProduct *p, int64_t channel, REAL *sums, int64_t sums_row) { \
+    NAME(sum_tile)(rows, count, p, channel, sums, sums_row);                                                               \
+  }
+#define SUM_TILES(rows) SUM_TILE(rows, 1) SUM_TILE(rows, 2) SUM_TILE(rows, 3)
+#define SUM_ROW(rows) {NAME(sum_##rows##_1), NAME(sum_##rows##_2), NAME(sum_##rows##_3)},
 #if CONV_ROWS > 4
-    ROWS(4)
-    ROWS(5)
-    ROWS(6)
-    ROWS(7)
+#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#define ALL_ROWS(X) X(1) X(2) X(3) X(4)
 #endif
-    default:
-      break;
-  }
-#undef ROWS
-}
-
-static void NAME(product_1)(const NdConvProduct *p) { NAME(product_vectors)(1, p); }
-static void NAME(product_2)(const NdConvProduct *p) { NAME(product_vectors)(2, p); }
-static void NAME(product_3)(const NdConvProduct *p) { NAME(product_vectors)(3, p); }
+ALL_ROWS(SUM_TILES)
+static const NAME(SumTile) NAME(sum_tiles)[CONV_ROWS][ND_CONV_VECTORS] = {ALL_ROWS(SUM_ROW)};
+#undef SUM_TILE
+#undef SUM_TILES
+#undef SUM_ROW
+#undef ALL_ROWS
 
 static void NAME(product)(const NdConvProduct *p) {
-  if (p->vector_count == 1) NAME(product_1)(p);
-  if (p->vector_count == 2) NAME(product_2)(p);
-  if (p->vector_count == 3) NAME(product_3)(p);
+  REAL sums[CONV_ROWS * ND_CONV_VECTORS * LANES_MOST];
+  for (int64_t channel = 0; channel < p->channels; channel += CONV_ROWS) {
+    const int64_t rows = p->channels - channel < CONV_ROWS ? p->channels - channel : CONV_ROWS;
+    const NAME(SumTile) sum_tile = NAME(sum_tiles)[rows - 1][p->vector_count - 1];
+    if (p->last) {
+      sum_tile(p, channel, sums, ND_CONV_VECTORS * LANES);
+      NAME(finish)(p, channel, rows, sums);
+    } else {
+      sum_tile(p, channel, (REAL *)p->partial + channel * p->partial_row, p->partial_row);
+    }
+  }
 }
 
 /* -- gradient of few weights ---------------------------------------------------------------------------------------- */
 
 /* `rows` channels of grad times `count` taps, over all pixels. */
 CONV_INLINE void NAME(correlate_tile)(const int rows, const int count, const NdConvCorrelation *c, int64_t channel, int64_t tap) {
-  REAL *sums = (REAL *)c->sums + (channel * c->taps + tap) * LANES;
+  REAL *sums = (REAL *)c->sums + (channel * c->tap_count + tap) * LANES;
   const REAL *grad = (const REAL *)c->grad + channel * c->grad_plane, *from[CONV_TAPS];
   VECTOR sum[CORRELATE_CHANNELS][CONV_TAPS];
-  for (int t = 0; t < count; t++) from[t] = (const REAL *)c->input + c->offsets[tap + t];
-  for (int r = 0; r < rows; r++)
-    for (int t = 0; t < count; t++) sum[r][t] = NAME(load)(sums + (r * c->taps + t) * LANES);
+  CONV_UNROLL for (int t = 0; t < count; t++) from[t] = (const REAL *)c->input + c->taps[tap + t].input;
+  CONV_UNROLL for (int r = 0; r < rows; r++)
+    CONV_UNROLL for (int t = 0; t < count; t++) sum[r][t] = NAME(load)(sums + (r * c->tap_count + t) * LANES);
   for (int64_t v = 0; v < c->vectors; v++) {
     const uint32_t bits = c->bits[v];
     VECTOR g[CORRELATE_CHANNELS];
-    for (int r = 0; r < rows; r++) g[r] = NAME(load)(grad + r * c->grad_plane + v * LANES);
+    CONV_UNROLL for (int r = 0; r < rows; r++) g[r] = NAME(load)(grad + r * c->grad_plane + v * LANES);
     /* A zero of grad does not do: beyond the row x may be anything, an infinity too, and 0 * infinity would not vanish. */
-    for (int t = 0; t < count; t++) {
+    CONV_UNROLL for (int t = 0; t < count; t++) {
       const VECTOR x = NAME(load_masked)(from[t] + v * LANES, bits);
-      for (int r = 0; r < rows; r++) sum[r][t] += x * g[r];
+      CONV_UNROLL for (int r = 0; r < rows; r++) sum[r][t] += x * g[r];
     }
   }
-  for (int r = 0; r < rows; r++)
-    for (int t = 0; t < count; t++) NAME(store)(sums + (r * c->taps + t) * LANES, sum[r][t]);
+  CONV_UNROLL for (int r = 0; r < rows; r++)
+    CONV_UNROLL for (int t = 0; t < count; t++) NAME(store)(sums + (r * c->tap_count + t) * LANES, sum[r][t]);
 }
 
 /* All taps of `rows` channels. */
 CONV_INLINE void NAME(correlate_rows)(const int rows, const NdConvCorrelation *c, int64_t channel) {
   int64_t tap = 0;
-  for (; tap + CONV_TAPS <= c->taps; tap += CONV_TAPS) NAME(correlate_tile)(rows, CONV_TAPS, c, channel, tap);
+  for (; tap + CONV_TAPS <= c->tap_count; tap += CONV_TAPS) NAME(correlate_tile)(rows, CONV_TAPS, c, channel, tap);
 #define TAPS(count)                                  \
   case count:                                        \
     NAME(correlate_tile)(rows, count, c, channel, tap); \
     break;
-  switch (c->taps - tap) {
+  switch (c->tap_count - tap) {
     TAPS(1)
     TAPS(2)
 #if CONV_TAPS > 3
@@ -248,19 +256,19 @@ CONV_INLINE void NAME(outer_tile)(const int taps, const int count, const NdConvO
   const REAL *columns = (const REAL *)o->columns + tap * ND_CONV_COLUMN, *grad = (const REAL *)o->grad;
   REAL *sums = (REAL *)o->sums + tap * o->sums_row;
   VECTOR sum[CONV_TILE_TAPS];
-  for (int t = 0; t < taps; t++)
-    for (int v = 0; v < count; v++) sum[t * count + v] = NAME(load)(sums + t * o->sums_row + v * LANES);
+  CONV_UNROLL for (int t = 0; t < taps; t++)
+    CONV_UNROLL for (int v = 0; v < count; v++) sum[t * count + v] = NAME(load)(sums + t * o->sums_row + v * LANES);
   for (int64_t p = 0; p < o->pixels; p++, grad += count * LANES) {
     VECTOR g[CONV_PANEL];
-    for (int v = 0; v < count; v++) g[v] = NAME(load)(grad + v * LANES);
-    for (int t = 0; t < taps; t++) {
+    CONV_UNROLL for (int v = 0; v < count; v++) g[v] = NAME(load)(grad + v * LANES);
+    CONV_UNROLL for (int t = 0; t < taps; t++) {
       VECTOR x = NAME(splat)(columns[t * ND_CONV_COLUMN + p]);
       if (count > 1) KEEP_IN_REGISTER(x);
-      for (int v = 0; v < count; v++) sum[t * count + v] += g[v] * x;
+      CONV_UNROLL for (int v = 0; v < count; v++) sum[t * count + v] += g[v] * x;
     }
   }
-  for (int t = 0; t < taps; t++)
-    for (int v = 0; v < count; v++) NAME(store)(sums + t * o->sums_row + v * LANES, sum[t * count + v]);
+  CONV_UNROLL for (int t = 0; t < taps; t++)
+    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums + t * o->sums_row + v * LANES, sum[t * count + v]);
 }
 
 static void NAME(outer_1)(const NdConvOuter *o) {
