@@ -31,7 +31,7 @@ typedef struct Conv {
 typedef struct Scratch {
   char *copy;
   uint64_t columns_at; /* gathered pixels, [tiles, depth, tile] */
-  uint64_t partial_at; /* sums of a share, [channels, vectors] */
+  uint64_t partial_at; /* sums of a share, [channels, vectors]; where lanes are images, of all output pixels of an item */
   uint64_t taps_at;    /* [depth] into the columns of a tile */
   uint64_t bytes;
 } Scratch;
@@ -44,14 +44,20 @@ static uint64_t round_64(int64_t bytes) { return ((uint64_t)bytes + 63u) / 64u *
 /* Elements of a tile of pixels. */
 static int64_t tile_lanes(const NdConvPlan *plan) { return ND_CONV_VECTORS * plan->loops->lanes; }
 
+/* Elements of an item's sums for one channel. */
+static int64_t partial_row(const NdConvPlan *plan) {
+  if (plan->way != ND_CONV_IMAGES) return plan->phases->whole.vector_count * plan->loops->lanes;
+  return plan->band * plan->y.out_step * plan->x.out * plan->loops->lanes;
+}
+
 static Scratch scratch_measure(const Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
-  const int64_t vectors = plan->phases->whole.vector_count, tiles = ceil_div(vectors, ND_CONV_VECTORS);
-  const bool panels = plan->way == ND_CONV_PANELS, chunks = work->most_taps > work->depth;
+  const int64_t tiles = ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
+  const bool panels = plan->way == ND_CONV_PANELS, sums = plan->way == ND_CONV_IMAGES || work->most_taps > work->depth;
   Scratch scratch = {.columns_at = work->copies ? 0 : (uint64_t)work->copy_bytes};
   scratch.partial_at = scratch.columns_at + (panels ? round_64(tiles * work->depth * tile * bytes) : 0);
-  scratch.taps_at = scratch.partial_at + (chunks ? round_64(work->share * vectors * plan->loops->lanes * bytes) : 0);
+  scratch.taps_at = scratch.partial_at + (sums ? round_64(work->share * partial_row(plan) * bytes) : 0);
   scratch.bytes = scratch.taps_at + (panels ? (uint64_t)work->depth * sizeof(NdConvTap) : 0);
   return scratch;
 }
@@ -88,16 +94,17 @@ static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvP
 }
 
 /* All tiles and channels for some of the taps; `product` says which. */
-static void multiply_tiles(const Conv *work, const Scratch *scratch, const NdConvGrid *grid, NdConvProduct *product) {
+static void multiply_tiles(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
+  const int64_t lanes = plan->loops->lanes, tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
   for (int64_t number = 0; number < tiles; number++) {
     const int64_t first = tile_start(grid, tiles, number);
     product->vectors = &grid->vectors[first];
     product->vector_count = tile_start(grid, tiles, number + 1) - first;
-    product->partial = scratch->copy + scratch->partial_at + first * lanes * bytes;
-    for (int64_t v = 0; v < product->vector_count; v++)
+    for (int64_t v = 0; v < product->vector_count; v++) {
       product->base[v] = grid->needs_gather ? number * work->depth * tile_lanes(plan) + v * lanes : product->vectors[v].input;
+      product->place[v] = (plan->way == ND_CONV_IMAGES ? product->vectors[v].place : first + v) * lanes;
+    }
     plan->loops->product(product);
   }
 }
@@ -113,16 +120,32 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
   product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
   product.weights_row = plan->weights_row;
   product.bias = work->bias ? work->bias + channel * bytes : NULL;
-  product.partial_row = plan->phases->whole.vector_count * plan->loops->lanes;
+  product.partial = scratch->copy + scratch->partial_at;
+  product.partial_row = partial_row(plan);
   product.step = plan->x.out_step;
   product.input = grid->needs_gather ? scratch->copy + scratch->columns_at : input;
-  for (int64_t done = 0; !product.last; done += product.depth) {
+  for (int64_t done = 0; done == 0 || done < phase->tap_count; done += most(product.depth, 1)) {
     product.depth = least(work->depth, phase->tap_count - done);
     product.first = done == 0;
-    product.last = done + product.depth == phase->tap_count;
+    product.last = plan->way != ND_CONV_IMAGES && done + product.depth == phase->tap_count;
     product.taps = grid->needs_gather ? scratch_taps(scratch) : phase->taps + done;
     if (grid->needs_gather) gather_tiles(work, scratch, phase, grid, input, done, product.depth);
-    multiply_tiles(work, scratch, grid, &product);
+    multiply_tiles(work, grid, &product);
+  }
+}
+
+/* The sums of an item whose lanes are images go to their places. */
+static void write_images(const Conv *work, const Scratch *scratch, const NdConvItem *item, int64_t first_channel) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t plane = plan->y.out * plan->x.out, all = plan->groups * plan->channels_out, row = item->first_row * plan->y.out_step;
+  const int64_t pixels = least(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out, bytes = plan->element_bytes;
+  const int64_t channel = item->first_image * all + item->group * plan->channels_out + first_channel;
+  const char *from = scratch->copy + scratch->partial_at;
+  char *to = work->out + (channel * plane + row * plan->x.out) * bytes;
+  for (int64_t c = least(work->share, plan->channels_out - first_channel); c > 0; c--) {
+    plan->loops->transpose(from, plan->loops->lanes, pixels, item->images, to, all * plane);
+    from += partial_row(plan) * bytes;
+    to += plane * bytes;
   }
 }
 
@@ -168,6 +191,7 @@ static void BURN_CALL conv_body(void *context, int64_t begin, int64_t end) {
       const int64_t place = (channel * plan->y.out + row) * plan->x.out + phase->first_column;
       run_phase(work, &scratch, phase, &item, first_channel, input, work->out + place * plan->element_bytes);
     }
+    if (plan->way == ND_CONV_IMAGES) write_images(work, &scratch, &item, first_channel);
   }
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
@@ -204,7 +228,7 @@ static bool conv_run(Conv *work) {
     flops += 2 * (double)plan->phases[p].tap_count * (double)plan->phases[p].columns;
   }
   flops *= (double)(plan->images * plan->band * work->share);
-  work->depth = least(plan->way == ND_CONV_PANELS ? PANEL_DEPTH : DIRECT_DEPTH, most(work->most_taps, 1));
+  work->depth = least(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, most(work->most_taps, 1));
   atomic_init(&work->out_of_memory, false);
   if (!copy_items(work)) return false;
   nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());

@@ -6,12 +6,14 @@
  * convolution is s * s convolutions, one for each phase of its output. Without padding and stride there is no copy: the
  * planes of the input are read where they lie.
  *
- * The pixels of the output are cut into vectors in one of two ways:
+ * The pixels of the output are cut into vectors in one of three ways:
  * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
  *   where they lie (ND_CONV_DIRECT, and the gradient of few weights).
  * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
  *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are read
  *   where they lie here too.
+ * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
+ *   lanes and need no gathering.
  *
  * Weights are read where the op has them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
@@ -19,7 +21,7 @@
 
 #include "ndarray_conv_loops.h"
 
-typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS } NdConvWay;
+typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES } NdConvWay;
 
 /* One axis, rows (y) or columns (x). */
 typedef struct NdConvAxis {
@@ -62,7 +64,8 @@ typedef struct NdConvPlan {
   bool in_place;          /* no copy */
   int64_t images, band;  /* an item is so many images, and so many rows of the grid; one of the two is whole */
   int64_t blocks, bands; /* so many items for a group */
-  int64_t row_width;      /* of the copy (or input), from row to row */
+  int64_t pixel;          /* elements of the copy (or input) from column to column */
+  int64_t row_width;      /* and from row to row */
   int64_t plane, image, channel; /* and so on */
   int64_t weights_row, weights_group; /* elements of the weights from output channel to channel, from group to group */
   int64_t phase_count;

@@ -62,7 +62,7 @@
 #define CONV_LOOPS(type, suffix)                                                                                          \
   {                                                                                                                       \
     (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,          \
-        copy_##suffix, gather_##suffix, product_##suffix, correlate_##suffix, outer_##suffix, fold_##suffix,              \
-        transpose_##suffix                                                                                                \
+        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, correlate_##suffix, outer_##suffix, \
+        fold_##suffix, transpose_##suffix                                                                                              \
   }
 const NdConvTable CONV_TABLE = {CONV_LOOPS(float, f32), CONV_LOOPS(double, f64)};

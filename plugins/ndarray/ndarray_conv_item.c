@@ -7,6 +7,9 @@
 enum {
   COPY_BYTES = 256 * 1024,  /* a copy should fit into the second-level cache */
   PANEL_PIXELS = 288,       /* of an item whose vectors are packed */
+  IMAGES_PIXELS = 64,       /* of each image of an item whose lanes are images, */
+  IMAGES_PLANE = 256,       /* .. which have no more than that, */
+  IMAGES_WORK = 256,        /* .. each of which many channels and taps use: it takes a while to fetch */
   DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
   OUTER_PIXELS = 512,       /* of an item of the gradient of many weights */
@@ -38,10 +41,11 @@ static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
   plan->bands = ceil_div(plan->y.grid, band);
   plan->band = ceil_div(plan->y.grid, plan->bands);
   plan->bands = ceil_div(plan->y.grid, plan->band);
-  plan->row_width = plan->x.grid - 1 + plan->x.span;
+  plan->pixel = plan->way == ND_CONV_IMAGES ? plan->loops->lanes : 1;
+  plan->row_width = (plan->x.grid - 1 + plan->x.span) * plan->pixel;
   plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width;
   plan->image = plan->y.phases * plan->x.phases * plan->plane;
-  plan->channel = plan->images * plan->image + plan->loops->lanes; /* rows are copied by whole vectors */
+  plan->channel = plan->images / plan->pixel * plan->image + plan->loops->lanes; /* rows are copied by whole vectors */
   if (!plan->in_place) return;
   plan->row_width = plan->x.in;
   plan->channel = plan->y.in * plan->x.in;
@@ -64,9 +68,19 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
     settle(plan, 1, ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
 }
 
+/* True if lanes may be images: there are about enough of them, and rows are no whole vectors. */
+static bool suits_images(const NdConvPlan *plan) {
+  const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
+  const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
+  return plan->x.grid % lanes != 0 && plan->y.grid * plan->x.grid <= IMAGES_PLANE && plan->channels_out >= lanes * 2 &&
+         kernel * plan->channels_out >= IMAGES_WORK && 5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch &&
+         image <= INT32_MAX / ND_CONV_LANES;
+}
+
 /* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some four
  * multiply-adds each. With many channels the gathered pixels are used often, and lie better in the cache. */
 static NdConvWay choose_way(const NdConvPlan *plan) {
+  if (suits_images(plan)) return ND_CONV_IMAGES;
   const double width = plan->in_place ? (double)plan->x.in : (double)(plan->x.grid - 1 + plan->x.span);
   const double waste = (width / (double)plan->x.grid - 1) * (double)plan->channels_out;
   if (plan->x.grid % plan->loops->lanes == 0) return ND_CONV_PANELS;
@@ -84,6 +98,11 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
   const int64_t wanted = ceil_div((int64_t)threads * ITEMS_PER_THREAD, plan->batch * plan->groups);
   plan->in_place = needs_no_copy(plan);
   plan->way = choose_way(plan);
+  if (plan->way == ND_CONV_IMAGES) {
+    plan->in_place = false;
+    settle(plan, plan->loops->lanes, most(1, IMAGES_PIXELS / plan->x.grid));
+    return;
+  }
   if (plan->way == ND_CONV_PANELS) {
     settle_packed(plan, PANEL_PIXELS);
     return;
@@ -114,7 +133,7 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
   item.images = least(plan->images, plan->batch - item.first_image);
   item.first_row = band * plan->band;
   item.rows = least(plan->band, plan->y.grid - item.first_row);
-  item.last = item.images < plan->images || (band > 0 && band == plan->bands - 1);
+  item.last = (item.images < plan->images && plan->way != ND_CONV_IMAGES) || (band > 0 && band == plan->bands - 1);
   return item;
 }
 
@@ -200,8 +219,21 @@ static void make_packed(const NdConvPlan *plan, int64_t images, int64_t rows, in
   for (int64_t v = 0; v < grid->vector_count; v++) grid->needs_gather |= grid->vectors[v].kind != ND_CONV_NEIGHBOURS;
 }
 
+/* A vector for each pixel of a phase. */
+static void make_images(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvGrid *grid) {
+  for (int64_t y = 0; y < rows; y++)
+    for (int64_t x = 0; x < phase->columns; x++) {
+      NdConvVector *vector = &grid->vectors[grid->vector_count++];
+      memset(vector, 0, sizeof *vector);
+      vector->input = y * plan->row_width + x * plan->pixel;
+      vector->place = (y * plan->y.out_step + phase->first_row) * plan->x.out + x * plan->x.out_step + phase->first_column;
+    }
+}
+
 static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t images, int64_t rows, NdConvGrid *grid) {
-  if (plan->way == ND_CONV_PANELS)
+  if (plan->way == ND_CONV_IMAGES)
+    make_images(plan, phase, rows, grid);
+  else if (plan->way == ND_CONV_PANELS)
     make_packed(plan, images, rows, phase->columns, grid);
   else
     make_running(plan, rows, phase->columns, grid);
@@ -213,7 +245,7 @@ static int64_t phase_rows(const NdConvPhase *phase, int64_t first, int64_t rows)
 }
 
 bool nd_conv_make_grids(NdConvPlan *plan) {
-  const int64_t width = plan->way == ND_CONV_PANELS ? plan->x.grid : plan->row_width, rows = plan->images * plan->band;
+  const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;
   const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector), piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
@@ -260,6 +292,35 @@ static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const cha
     }
 }
 
+/* One row of the copy of as many images as there are lanes: `from` is where its element 0 would lie in the first image, and
+ * elements begin .. end-1 are there. */
+static void interleave_row(const NdConvPlan *plan, const char *from, const int32_t *index, int64_t begin, int64_t end, char *to) {
+  const int64_t bytes = plan->element_bytes, vector = plan->pixel * bytes, columns = plan->row_width / plan->pixel;
+  memset(to, 0, (size_t)(begin * vector));
+  memset(to + end * vector, 0, (size_t)((columns - end) * vector));
+  plan->loops->interleave(from + begin * plan->x.step * bytes, index, plan->x.step, end - begin, to + begin * vector);
+}
+
+/* All phases of one plane of those images. Lanes without an image hold the first: their sums go nowhere. */
+static void interleave_plane(const NdConvPlan *plan, const NdConvItem *item, const char *from, char *to) {
+  const int64_t bytes = plan->element_bytes, columns = plan->row_width / plan->pixel, rows = item->rows - 1 + plan->y.span;
+  int32_t index[ND_CONV_LANES] = {0};
+  for (int64_t i = 0; i < item->images; i++)
+    index[i] = (int32_t)(i * plan->groups * plan->channels_in * plan->y.in * plan->x.in);
+  for (int64_t phase = 0; phase < plan->y.phases * plan->x.phases; phase++) {
+    const int64_t y = phase / plan->x.phases * plan->y.dilation % plan->y.step - plan->y.pad + item->first_row * plan->y.step;
+    const int64_t x = phase % plan->x.phases * plan->x.dilation % plan->x.step - plan->x.pad;
+    const int64_t first = x < 0 ? least(columns, ceil_div(-x, plan->x.step)) : 0;
+    const int64_t stop = most(first, least(columns, plan->x.in > x ? ceil_div(plan->x.in - x, plan->x.step) : 0));
+    for (int64_t r = 0; r < rows; r++) {
+      const int64_t row = y + r * plan->y.step;
+      const bool inside = row >= 0 && row < plan->y.in;
+      interleave_row(plan, inside ? from + (row * plan->x.in + x) * bytes : from, index, first, inside ? stop : first,
+                     to + (phase * plan->plane + r * plan->row_width) * bytes);
+    }
+  }
+}
+
 /* Where the input has the first image of an item. */
 static const char *place_of(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel) {
   const int64_t first = (item->first_image * plan->groups + item->group) * plan->channels_in + channel;
@@ -269,6 +330,11 @@ static const char *place_of(const NdConvPlan *plan, const NdConvItem *item, cons
 void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels, void *copy) {
   const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in, image = plan->groups * plan->channels_in * plane;
   const char *from = place_of(plan, item, x, channel);
+  if (plan->way == ND_CONV_IMAGES) {
+    for (int64_t c = 0; c < channels; c++)
+      interleave_plane(plan, item, from + c * plane * bytes, (char *)copy + c * plan->channel * bytes);
+    return;
+  }
   for (int64_t c = 0; c < channels; c++)
     for (int64_t i = 0; i < item->images; i++)
       copy_plane(plan, item, from + (i * image + c * plane) * bytes, (char *)copy + (c * plan->channel + i * plan->image) * bytes);

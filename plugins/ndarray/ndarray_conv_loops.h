@@ -33,6 +33,7 @@ typedef struct NdConvPiece {
 typedef enum NdConvKind { ND_CONV_NEIGHBOURS, ND_CONV_NEAR, ND_CONV_ANYWHERE } NdConvKind;
 typedef struct NdConvVector {
   int64_t input; /* of the first pixel */
+  int64_t place; /* of its sums among those of an item, where lanes are images: vectors before it */
   int32_t index[ND_CONV_LANES];
   NdConvKind kind; /* index[i] = i; all below 2 * LANES, and that far may be read; any */
   int32_t piece, piece_count;
@@ -64,8 +65,9 @@ typedef struct NdConvProduct {
   int64_t weights_row;  /* elements from channel to channel */
   int64_t channels;
   const void *bias;          /* [channels] or NULL; used by the first chunk */
-  void *partial;             /* sums between the chunks of depth: [channels], `partial_row` elements apart, of vectors */
+  void *partial;             /* sums between the chunks of depth: [channels], `partial_row` elements apart, .. */
   int64_t partial_row;
+  int64_t place[ND_CONV_VECTORS]; /* .. where those of a vector are so many elements further */
   bool first, last;          /* the chunk starts with the bias, ends in the output */
   const NdConvVector *vectors;
   int64_t vector_count;      /* 1 .. ND_CONV_VECTORS */
@@ -107,6 +109,8 @@ typedef struct NdConvLoops {
   bool reads_within;    /* correlate does not touch pixels whose bit is 0 */
   void (*copy)(const NdConvCopy *copy);
   void (*gather)(const NdConvGather *gather);
+  /* to[j][lane] = from[index[lane] + j * step] for j < count */
+  void (*interleave)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to);
   void (*product)(const NdConvProduct *product);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*outer)(const NdConvOuter *outer);

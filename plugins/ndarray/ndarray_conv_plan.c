@@ -86,7 +86,7 @@ static void forward_taps(NdConvPlan *plan, const NdConvShape *shape) {
     for (int64_t x = 0; x < kw; x++) {
       const int64_t plane = y % plan->y.phases * plan->x.phases + x % plan->x.phases;
       const int64_t row = y * plan->y.dilation / plan->y.step, column = x * plan->x.dilation / plan->x.step;
-      *next++ = (NdConvTap){plane * plan->plane + row * plan->row_width + column, y * kw + x};
+      *next++ = (NdConvTap){plane * plan->plane + row * plan->row_width + column * plan->pixel, y * kw + x};
     }
   repeat_taps(plan, plan->phases, kh * kw, kh * kw);
   plan->weights_row = plan->channels_in * kh * kw;
@@ -160,7 +160,7 @@ static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, co
   NdConvTap *next = phase->taps;
   for (int64_t y = 0; y < y_count; y++)
     for (int64_t x = 0; x < x_count; x++) {
-      next->input = (ys[y].position + plan->y.pad) * plan->row_width + xs[x].position + plan->x.pad;
+      next->input = (ys[y].position + plan->y.pad) * plan->row_width + (xs[x].position + plan->x.pad) * plan->pixel;
       next++->weight = ys[y].kernel * shape->kernel[1] + xs[x].kernel;
     }
   repeat_taps(plan, phase, y_count * x_count, plan->channels_out * plan->weights_row);

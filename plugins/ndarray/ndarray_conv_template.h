@@ -82,11 +82,16 @@ static void NAME(gather)(const NdConvGather *g) {
   }
 }
 
+static void NAME(interleave_images)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to) {
+  for (int64_t j = 0; j < count; j++)
+    NAME(store)((REAL *)to + j * LANES, NAME(gather_anywhere)((const REAL *)from + j * step, index));
+}
+
 /* -- output channels times pixels ----------------------------------------------------------------------------------- */
 
 /* Where the sums of a vector start. */
 CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
-  if (!p->first) return NAME(load)((const REAL *)p->partial + channel * p->partial_row + v * LANES);
+  if (!p->first) return NAME(load)((const REAL *)p->partial + channel * p->partial_row + p->place[v]);
   return NAME(splat)(p->bias ? ((const REAL *)p->bias)[channel] : 0);
 }
 
@@ -116,9 +121,16 @@ static void NAME(finish)(const NdConvProduct *p, int64_t channel, int64_t rows, 
   }
 }
 
-/* sums [channel][vector] of `rows` output channels from `channel` on, `count` vectors of pixels. */
-CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel, REAL *sums,
-                                int64_t sums_row) {
+/* Where the sums of a tile go: [channel][vector]. */
+typedef struct NAME(Sums) {
+  REAL *first;
+  int64_t row;
+  const int64_t *place; /* [vectors] */
+} NAME(Sums);
+
+/* `rows` output channels from `channel` on, `count` vectors of pixels. */
+CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel,
+                                const NAME(Sums) *sums) {
   const int64_t row = p->weights_row;
   const REAL *weights = (const REAL *)p->weights + channel * row, *from[ND_CONV_VECTORS];
   VECTOR sum[CONV_ROWS][ND_CONV_VECTORS];
@@ -142,14 +154,14 @@ CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvPro
     }
   }
   CONV_UNROLL for (int r = 0; r < rows; r++)
-    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums + r * sums_row + v * LANES, sum[r][v]);
+    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums->first + r * sums->row + sums->place[v], sum[r][v]);
 }
 
 /* A function of its own for each size: then all registers are the loop's. */
-typedef void (*NAME(SumTile))(const NdConvProduct *p, int64_t channel, REAL *sums, int64_t sums_row);
-#define SUM_TILE(rows, count)                                                                                              \
-  static CONV_APART void NAME(sum_##rows##_##count)(const NdConvProduct *p, int64_t channel, REAL *sums, int64_t sums_row) { \
-    NAME(sum_tile)(rows, count, p, channel, sums, sums_row);                                                               \
+typedef void (*NAME(SumTile))(const NdConvProduct *p, int64_t channel, const NAME(Sums) *sums);
+#define SUM_TILE(rows, count)                                                                                        \
+  static CONV_APART void NAME(sum_##rows##_##count)(const NdConvProduct *p, int64_t channel, const NAME(Sums) *sums) { \
+    NAME(sum_tile)(rows, count, p, channel, sums);                                                                   \
   }
 #define SUM_TILES(rows) SUM_TILE(rows, 1) SUM_TILE(rows, 2) SUM_TILE(rows, 3)
 #define SUM_ROW(rows) {NAME(sum_##rows##_1), NAME(sum_##rows##_2), NAME(sum_##rows##_3)},
@@ -166,16 +178,14 @@ static const NAME(SumTile) NAME(sum_tiles)[CONV_ROWS][ND_CONV_VECTORS] = {ALL_RO
 #undef ALL_ROWS
 
 static void NAME(product)(const NdConvProduct *p) {
-  REAL sums[CONV_ROWS * ND_CONV_VECTORS * LANES_MOST];
+  static const int64_t dense[ND_CONV_VECTORS] = {0, LANES, 2 * LANES};
+  REAL last[CONV_ROWS * ND_CONV_VECTORS * LANES_MOST];
   for (int64_t channel = 0; channel < p->channels; channel += CONV_ROWS) {
     const int64_t rows = p->channels - channel < CONV_ROWS ? p->channels - channel : CONV_ROWS;
-    const NAME(SumTile) sum_tile = NAME(sum_tiles)[rows - 1][p->vector_count - 1];
-    if (p->last) {
-      sum_tile(p, channel, sums, ND_CONV_VECTORS * LANES);
-      NAME(finish)(p, channel, rows, sums);
-    } else {
-      sum_tile(p, channel, (REAL *)p->partial + channel * p->partial_row, p->partial_row);
-    }
+    NAME(Sums) sums = {(REAL *)p->partial + channel * p->partial_row, p->partial_row, p->place};
+    if (p->last) sums = (NAME(Sums)){last, ND_CONV_VECTORS * LANES, dense};
+    NAME(sum_tiles)[rows - 1][p->vector_count - 1](p, channel, &sums);
+    if (p->last) NAME(finish)(p, channel, rows, last);
   }
 }
 
