@@ -93,19 +93,66 @@ static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvP
   }
 }
 
+/* Multiplies the vectors of a tile from `first` on; `columns` is where gathered ones begin. */
+static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t first, int64_t columns, NdConvProduct *product) {
+  const int64_t lanes = work->plan.loops->lanes;
+  product->vectors = &grid->vectors[first];
+  for (int64_t v = 0; v < product->vector_count; v++) {
+    product->base[v] = grid->needs_gather ? columns + v * lanes : product->vectors[v].input;
+    product->place[v] = (work->plan.way == ND_CONV_IMAGES ? product->vectors[v].place : first + v) * lanes;
+  }
+  work->plan.loops->product(product);
+}
+
 /* All tiles and channels for some of the taps; `product` says which. */
 static void multiply_tiles(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
-  const NdConvPlan *plan = &work->plan;
-  const int64_t lanes = plan->loops->lanes, tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
+  const int64_t tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS), columns = work->depth * tile_lanes(&work->plan);
   for (int64_t number = 0; number < tiles; number++) {
     const int64_t first = tile_start(grid, tiles, number);
-    product->vectors = &grid->vectors[first];
     product->vector_count = tile_start(grid, tiles, number + 1) - first;
-    for (int64_t v = 0; v < product->vector_count; v++) {
-      product->base[v] = grid->needs_gather ? number * work->depth * tile_lanes(plan) + v * lanes : product->vectors[v].input;
-      product->place[v] = (plan->way == ND_CONV_IMAGES ? product->vectors[v].place : first + v) * lanes;
-    }
-    plan->loops->product(product);
+    multiply_tile(work, grid, first, number * columns, product);
+  }
+}
+
+/* The same where lanes are images, for some of the input channels. */
+static void multiply_images(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
+  for (const NdConvTile *tile = grid->tiles, *const end = tile + grid->tile_count; tile < end; tile++) {
+    product->taps = tile->taps;
+    product->depth = tile->tap_count;
+    product->vector_count = tile->vector_count;
+    multiply_tile(work, grid, tile->first, 0, product);
+  }
+}
+
+/* What all products of a phase of an item have in common. */
+static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const NdConvItem *item, int64_t first_channel) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
+  NdConvProduct product = {.plane = plan->y.out * plan->x.out, .step = plan->x.out_step, .rounds = 1};
+  product.channels = least(work->share, plan->channels_out - first_channel);
+  product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
+  product.weights_row = plan->weights_row;
+  product.bias = work->bias ? work->bias + channel * bytes : NULL;
+  product.partial = scratch->copy + scratch->partial_at;
+  product.partial_row = partial_row(plan);
+  return product;
+}
+
+/* One phase of an item whose lanes are images: sums, which are written later. */
+static void sum_images(const Conv *work, const NdConvPhase *phase, const NdConvGrid *grid, const char *input,
+                       NdConvProduct *product) {
+  const NdConvPlan *plan = &work->plan;
+  const char *weights = (const char *)product->weights;
+  const int64_t kernel = phase->tap_count / plan->channels_in, bytes = plan->element_bytes;
+  const int64_t channels = most(1, work->depth / most(kernel, 1));
+  product->input_step = plan->channel;
+  product->weights_step = plan->weights_channel;
+  for (int64_t done = 0; done < plan->channels_in; done += product->rounds) {
+    product->rounds = least(channels, plan->channels_in - done);
+    product->first = done == 0;
+    product->input = input + done * product->input_step * bytes;
+    product->weights = weights + done * product->weights_step * bytes;
+    multiply_images(work, grid, product);
   }
 }
 
@@ -114,20 +161,18 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
                       int64_t first_channel, const void *input, char *output) {
   const NdConvPlan *plan = &work->plan;
   const NdConvGrid *grid = item->last ? &phase->last : &phase->whole;
-  const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
-  NdConvProduct product = {.pieces = grid->pieces, .output = output, .plane = plan->y.out * plan->x.out};
-  product.channels = least(work->share, plan->channels_out - first_channel);
-  product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
-  product.weights_row = plan->weights_row;
-  product.bias = work->bias ? work->bias + channel * bytes : NULL;
-  product.partial = scratch->copy + scratch->partial_at;
-  product.partial_row = partial_row(plan);
-  product.step = plan->x.out_step;
+  NdConvProduct product = product_of(work, scratch, item, first_channel);
+  if (plan->way == ND_CONV_IMAGES) {
+    sum_images(work, phase, grid, (const char *)input, &product);
+    return;
+  }
+  product.pieces = grid->pieces;
+  product.output = output;
   product.input = grid->needs_gather ? scratch->copy + scratch->columns_at : input;
   for (int64_t done = 0; done == 0 || done < phase->tap_count; done += most(product.depth, 1)) {
     product.depth = least(work->depth, phase->tap_count - done);
     product.first = done == 0;
-    product.last = plan->way != ND_CONV_IMAGES && done + product.depth == phase->tap_count;
+    product.last = done + product.depth == phase->tap_count;
     product.taps = grid->needs_gather ? scratch_taps(scratch) : phase->taps + done;
     if (grid->needs_gather) gather_tiles(work, scratch, phase, grid, input, done, product.depth);
     multiply_tiles(work, grid, &product);

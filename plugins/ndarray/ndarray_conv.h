@@ -13,7 +13,7 @@
  *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are read
  *   where they lie here too.
  * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
- *   lanes and need no gathering.
+ *   lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the padding out.
  *
  * Weights are read where the op has them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
@@ -35,11 +35,19 @@ typedef struct NdConvAxis {
   int64_t out_step; /* output positions between grid points */
 } NdConvAxis;
 
+/* Vectors whose sums are made together, and what they see of one input channel. */
+typedef struct NdConvTile {
+  int64_t first, vector_count;
+  const NdConvTap *taps;
+  int64_t tap_count;
+} NdConvTile;
+
 /* The vectors of an item: its pixels in one phase of the output. */
 typedef struct NdConvGrid {
   NdConvVector *vectors;
   NdConvPiece *pieces;
-  int64_t vector_count, piece_count;
+  NdConvTile *tiles; /* of ND_CONV_IMAGES */
+  int64_t vector_count, piece_count, tile_count;
   bool needs_gather; /* packed vectors, and not all of their pixels are neighbours in the copy */
 } NdConvGrid;
 
@@ -67,7 +75,7 @@ typedef struct NdConvPlan {
   int64_t pixel;          /* elements of the copy (or input) from column to column */
   int64_t row_width;      /* and from row to row */
   int64_t plane, image, channel; /* and so on */
-  int64_t weights_row, weights_group; /* elements of the weights from output channel to channel, from group to group */
+  int64_t weights_row, weights_channel, weights_group; /* from output to output channel, from input to input channel, .. */
   int64_t phase_count;
   NdConvPhase *phases;
   void *tables; /* vectors and pieces */

@@ -9,6 +9,7 @@ enum {
   PANEL_PIXELS = 288,       /* of an item whose vectors are packed */
   IMAGES_PIXELS = 64,       /* of each image of an item whose lanes are images, */
   IMAGES_PLANE = 256,       /* .. which have no more than that, */
+  SEEN_TAPS = 64,           /* most taps of a channel that are told apart */
   IMAGES_WORK = 256,        /* .. each of which many channels and taps use: it takes a while to fetch */
   DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
@@ -72,7 +73,7 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
 static bool suits_images(const NdConvPlan *plan) {
   const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
-  return plan->x.grid % lanes != 0 && plan->y.grid * plan->x.grid <= IMAGES_PLANE && plan->channels_out >= lanes * 2 &&
+  return plan->channels_in > 0 && plan->x.grid % lanes != 0 && plan->y.grid * plan->x.grid <= IMAGES_PLANE && plan->channels_out >= lanes * 2 &&
          kernel * plan->channels_out >= IMAGES_WORK && 5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch &&
          image <= INT32_MAX / ND_CONV_LANES;
 }
@@ -219,20 +220,77 @@ static void make_packed(const NdConvPlan *plan, int64_t images, int64_t rows, in
   for (int64_t v = 0; v < grid->vector_count; v++) grid->needs_gather |= grid->vectors[v].kind != ND_CONV_NEIGHBOURS;
 }
 
-/* A vector for each pixel of a phase. */
-static void make_images(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvGrid *grid) {
-  for (int64_t y = 0; y < rows; y++)
-    for (int64_t x = 0; x < phase->columns; x++) {
-      NdConvVector *vector = &grid->vectors[grid->vector_count++];
-      memset(vector, 0, sizeof *vector);
-      vector->input = y * plan->row_width + x * plan->pixel;
-      vector->place = (y * plan->y.out_step + phase->first_row) * plan->x.out + x * plan->x.out_step + phase->first_column;
-    }
+/* One of the pixels of a phase. */
+static void make_pixel(const NdConvPlan *plan, const NdConvPhase *phase, int64_t y, int64_t x, NdConvGrid *grid) {
+  NdConvVector *vector = &grid->vectors[grid->vector_count++];
+  memset(vector, 0, sizeof *vector);
+  vector->input = y * plan->row_width + x * plan->pixel;
+  vector->place = (y * plan->y.out_step + phase->first_row) * plan->x.out + x * plan->x.out_step + phase->first_column;
 }
 
-static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t images, int64_t rows, NdConvGrid *grid) {
+/* Cuts the vectors from `first` on into tiles of about equal size, which see the taps of one channel whose bit is set. */
+static void make_tiles(const NdConvPhase *phase, int64_t kernel, uint64_t seen, int64_t first, NdConvTap *memory,
+                       NdConvGrid *grid) {
+  const int64_t vectors = grid->vector_count - first, tiles = ceil_div(vectors, ND_CONV_VECTORS);
+  int64_t count = 0;
+  for (int64_t k = 0; k < kernel; k++)
+    if (kernel > SEEN_TAPS || seen >> k & 1u) memory[count++] = phase->taps[k];
+  for (int64_t i = 0; i < tiles; i++) {
+    const int64_t begin = i * vectors / tiles;
+    grid->tiles[grid->tile_count++] = (NdConvTile){first + begin, (i + 1) * vectors / tiles - begin, memory, count};
+  }
+}
+
+/* The input position that tap k sees of pixel (0, 0) of an item that begins in row 0. */
+static void tap_origin(const NdConvPlan *plan, const NdConvPhase *phase, int64_t k, int64_t *y, int64_t *x) {
+  const int64_t plane = phase->taps[k].input / plan->plane, place = phase->taps[k].input % plan->plane;
+  const int64_t row = plane / plan->x.phases * plan->y.dilation % plan->y.step;
+  const int64_t column = plane % plan->x.phases * plan->x.dilation % plan->x.step;
+  *y = place / plan->row_width * plan->y.step + row - plan->y.pad;
+  *x = place % plan->row_width / plan->pixel * plan->x.step + column - plan->x.pad;
+}
+
+/* Bit k of a pixel: its tap k lies inside the input, and not in the padding. */
+static void make_seen(const NdConvPlan *plan, const NdConvPhase *phase, int64_t kernel, int64_t rows, uint64_t *seen) {
+  memset(seen, 0, (size_t)(rows * phase->columns) * sizeof *seen);
+  for (int64_t k = 0; k < kernel; k++) {
+    int64_t y, x;
+    tap_origin(plan, phase, k, &y, &x);
+    for (int64_t i = 0; i < rows * phase->columns; i++) {
+      const int64_t row = y + i / phase->columns * plan->y.step, column = x + i % phase->columns * plan->x.step;
+      if (row >= 0 && row < plan->y.in && column >= 0 && column < plan->x.in) seen[i] |= (uint64_t)1 << k;
+    }
+  }
+}
+
+/* A vector for each pixel of a phase. If the item is a whole plane, pixels that see the same taps stand together. */
+static void make_images(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvTap *memory, NdConvGrid *grid) {
+  const int64_t kernel = phase->tap_count / plan->channels_in, columns = phase->columns, pixels = rows * columns;
+  uint64_t seen[IMAGES_PIXELS];
+  bool taken[IMAGES_PIXELS] = {false};
+  if (plan->bands > 1 || pixels > IMAGES_PIXELS || kernel > SEEN_TAPS) {
+    for (int64_t i = 0; i < pixels; i++) make_pixel(plan, phase, i / columns, i % columns, grid);
+    make_tiles(phase, kernel, UINT64_MAX, 0, memory, grid);
+    return;
+  }
+  make_seen(plan, phase, kernel, rows, seen);
+  for (int64_t i = 0; i < pixels; i++) {
+    const int64_t first = grid->vector_count;
+    for (int64_t j = i; j < pixels; j++) {
+      if (taken[j] || seen[j] != seen[i]) continue;
+      make_pixel(plan, phase, j / columns, j % columns, grid);
+      taken[j] = true;
+    }
+    if (grid->vector_count == first) continue;
+    make_tiles(phase, kernel, seen[i], first, memory, grid);
+    memory += kernel;
+  }
+}
+
+static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t images, int64_t rows, NdConvTap *taps,
+                      NdConvGrid *grid) {
   if (plan->way == ND_CONV_IMAGES)
-    make_images(plan, phase, rows, grid);
+    make_images(plan, phase, rows, taps, grid);
   else if (plan->way == ND_CONV_PANELS)
     make_packed(plan, images, rows, phase->columns, grid);
   else
@@ -244,26 +302,39 @@ static int64_t phase_rows(const NdConvPhase *phase, int64_t first, int64_t rows)
   return most(0, least(phase->rows - first, rows));
 }
 
+/* Most taps of a channel in any phase. */
+static int64_t most_kernel(const NdConvPlan *plan) {
+  int64_t taps = 1;
+  for (int64_t p = 0; p < plan->phase_count; p++) taps = most(taps, plan->phases[p].tap_count / plan->channels_in);
+  return taps;
+}
+
 bool nd_conv_make_grids(NdConvPlan *plan) {
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;
   const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector), piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
   const NdConvItem last = nd_conv_item(plan, plan->blocks * plan->groups * plan->bands - 1);
-  plan->tables_bytes = (uint64_t)plan->phase_count * 2 * (vector_bytes + piece_bytes);
+  const bool is_images = plan->way == ND_CONV_IMAGES;
+  const int64_t kernel = is_images ? most_kernel(plan) : 0;
+  const uint64_t tile_bytes = is_images ? (uint64_t)vectors * sizeof(NdConvTile) : 0;
+  const uint64_t tap_bytes = is_images ? (uint64_t)(least(vectors, IMAGES_PIXELS) * kernel) * sizeof(NdConvTap) : 0;
+  const uint64_t all = vector_bytes + piece_bytes + tile_bytes + tap_bytes;
+  plan->tables_bytes = (uint64_t)plan->phase_count * 2 * all;
   plan->tables = nd_pool_allocate(plan->nd->pool, plan->tables_bytes);
   if (!plan->tables) return false;
   char *memory = (char *)plan->tables;
-  for (int64_t i = 0; i < plan->phase_count * 2; i++) {
+  for (int64_t i = 0; i < plan->phase_count * 2; i++, memory += all) {
     NdConvPhase *phase = &plan->phases[i / 2];
     NdConvGrid *grid = i % 2 ? &phase->last : &phase->whole;
+    NdConvTap *taps = (NdConvTap *)(void *)(memory + vector_bytes + piece_bytes + tile_bytes);
     grid->vectors = (NdConvVector *)(void *)memory;
     grid->pieces = (NdConvPiece *)(void *)(memory + vector_bytes);
-    memory += vector_bytes + piece_bytes;
+    grid->tiles = (NdConvTile *)(void *)(memory + vector_bytes + piece_bytes);
     if (i % 2)
-      make_grid(plan, phase, last.images, phase_rows(phase, last.first_row, last.rows), grid);
+      make_grid(plan, phase, last.images, phase_rows(phase, last.first_row, last.rows), taps, grid);
     else
-      make_grid(plan, phase, plan->images, phase_rows(phase, 0, plan->band), grid);
+      make_grid(plan, phase, plan->images, phase_rows(phase, 0, plan->band), taps, grid);
   }
   return true;
 }

@@ -55,12 +55,14 @@ typedef struct NdConvGather {
   int64_t row;
 } NdConvGather;
 
-/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input + lane]. */
+/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input + lane];
+ * then again further on in both, for so many rounds. */
 typedef struct NdConvProduct {
   const void *input;
   int64_t base[ND_CONV_VECTORS];
   const NdConvTap *taps; /* [depth] */
-  int64_t depth;
+  int64_t depth, rounds;
+  int64_t input_step, weights_step; /* from round to round */
   const void *weights;  /* of the first channel, where the op has them */
   int64_t weights_row;  /* elements from channel to channel */
   int64_t channels;

@@ -70,11 +70,12 @@ static void forward_axis(NdConvAxis *axis, const NdConvShape *shape, int i) {
   axis->out_step = 1;
 }
 
-/* The taps of the other channels are the first `count`, moved. */
-static void repeat_taps(const NdConvPlan *plan, const NdConvPhase *phase, int64_t count, int64_t weights_channel) {
+/* The taps of the other channels are the first `count`, moved. Where lanes are images the loops know that. */
+static void repeat_taps(const NdConvPlan *plan, const NdConvPhase *phase, int64_t count) {
+  if (plan->way == ND_CONV_IMAGES) return;
   for (int64_t k = count; k < phase->tap_count; k++) {
     phase->taps[k].input = phase->taps[k - count].input + plan->channel;
-    phase->taps[k].weight = phase->taps[k - count].weight + weights_channel;
+    phase->taps[k].weight = phase->taps[k - count].weight + plan->weights_channel;
   }
 }
 
@@ -88,9 +89,10 @@ static void forward_taps(NdConvPlan *plan, const NdConvShape *shape) {
       const int64_t row = y * plan->y.dilation / plan->y.step, column = x * plan->x.dilation / plan->x.step;
       *next++ = (NdConvTap){plane * plan->plane + row * plan->row_width + column * plan->pixel, y * kw + x};
     }
-  repeat_taps(plan, plan->phases, kh * kw, kh * kw);
+  plan->weights_channel = kh * kw;
   plan->weights_row = plan->channels_in * kh * kw;
   plan->weights_group = plan->channels_out * plan->weights_row;
+  repeat_taps(plan, plan->phases, kh * kw);
 }
 
 static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
@@ -163,7 +165,7 @@ static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, co
       next->input = (ys[y].position + plan->y.pad) * plan->row_width + (xs[x].position + plan->x.pad) * plan->pixel;
       next++->weight = ys[y].kernel * shape->kernel[1] + xs[x].kernel;
     }
-  repeat_taps(plan, phase, y_count * x_count, plan->channels_out * plan->weights_row);
+  repeat_taps(plan, phase, y_count * x_count);
 }
 
 /* The phases of the output; those that begin beyond its end are left out. */
@@ -190,6 +192,7 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
   AxisTap *ys = (AxisTap *)nd_pool_allocate(nd->pool, (uint64_t)axis_bytes), *xs = ys + shape->kernel[0];
   plan_begin(plan, nd, shape);
   plan->weights_row = kernel;
+  plan->weights_channel = plan->channels_out * kernel;
   plan->weights_group = plan->channels_in * plan->channels_out * kernel;
   const int64_t phases = least(shape->stride[0], plan->y.out) * least(shape->stride[1], plan->x.out);
   const bool allocated = ys && plan_allocate(plan, phases, kernel);

@@ -141,17 +141,21 @@ CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvPro
   KEEP_POINTER(weights);
   CONV_UNROLL for (int r = 0; r < rows; r++)
     CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] = NAME(start)(p, channel + r, v);
-  for (const NdConvTap *tap = p->taps, *const end = tap + p->depth; tap < end; tap++) {
-    const REAL *rows_of_three[3] = {weights + tap->weight};
-    rows_of_three[1] = rows_of_three[0] + 3 * row;
-    rows_of_three[2] = rows_of_three[1] + 3 * row;
-    VECTOR x[ND_CONV_VECTORS];
-    CONV_UNROLL for (int v = 0; v < count; v++) x[v] = NAME(load)(from[v] + tap->input);
-    CONV_UNROLL for (int r = 0; r < rows; r++) {
-      VECTOR weight = NAME(splat)(rows_of_three[r / 3][r % 3 * row]);
-      if (count > 1) KEEP_IN_REGISTER(weight);
-      CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] += x[v] * weight;
+  for (int64_t round = p->rounds; round > 0; round--) {
+    for (const NdConvTap *tap = p->taps, *const end = tap + p->depth; tap < end; tap++) {
+      const REAL *rows_of_three[3] = {weights + tap->weight};
+      rows_of_three[1] = rows_of_three[0] + 3 * row;
+      rows_of_three[2] = rows_of_three[1] + 3 * row;
+      VECTOR x[ND_CONV_VECTORS];
+      CONV_UNROLL for (int v = 0; v < count; v++) x[v] = NAME(load)(from[v] + tap->input);
+      CONV_UNROLL for (int r = 0; r < rows; r++) {
+        VECTOR weight = NAME(splat)(rows_of_three[r / 3][r % 3 * row]);
+        if (count > 1) KEEP_IN_REGISTER(weight);
+        CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] += x[v] * weight;
+      }
     }
+    weights += p->weights_step;
+    CONV_UNROLL for (int v = 0; v < count; v++) from[v] += p->input_step;
   }
   CONV_UNROLL for (int r = 0; r < rows; r++)
     CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums->first + r * sums->row + sums->place[v], sum[r][v]);
