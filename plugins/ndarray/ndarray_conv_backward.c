@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-  SLICES = 16,
+  SLICES = 16,                     /* as many items, or shares of them, as keep threads busy */
   PARTIAL_BYTES = 8 * 1024 * 1024, /* most of all slices, unless one has more */
   SHARE_BYTES = 512 * 1024,        /* of a share's sums, which should stay in the second-level cache */
 };
@@ -223,7 +223,17 @@ static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t gr
   }
 }
 
-/* Loop items are triples of slice, group and share. */
+/* sums [share, taps, channels] of slice 0 -> out [channels, taps] */
+static void write_share(const WeightGradient *work, int64_t group, int64_t share) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, all = plan->phases->tap_count, kernel = all / plan->channels_in;
+  const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row, channel = share * work->share;
+  const int64_t taps = least(work->share, plan->channels_in - channel) * kernel;
+  plan->loops->transpose(work->partial + (group * work->sums + share * whole) * bytes, row, taps, plan->channels_out,
+                         work->out + (group * plan->channels_out * all + channel * kernel) * bytes, all);
+}
+
+/* Loop items are triples of slice, group and share. A single slice is written while its sums are in the cache. */
 static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
@@ -235,8 +245,11 @@ static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
   }
   /* Tiles of taps are whole: what lies behind the last tap is multiplied too, and has to be numbers. */
   memset(scratch.copy + scratch.columns_at, 0, (size_t)(scratch.grad_at - scratch.columns_at));
-  for (int64_t i = begin; i < end; i++)
-    multiply_slice(work, i / work->shares / plan->groups, i / work->shares % plan->groups, i % work->shares, &scratch);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t group = i / work->shares % plan->groups, share = i % work->shares;
+    multiply_slice(work, i / work->shares / plan->groups, group, share, &scratch);
+    if (work->slices == 1) write_share(work, group, share);
+  }
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
@@ -254,18 +267,10 @@ static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
 ADD_SLICES(add_slices_f32, float)
 ADD_SLICES(add_slices_f64, double)
 
-/* sums [share, taps, channels] -> out [channels, taps]; loop items are pairs of group and share. */
+/* Loop items are pairs of group and share. */
 static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) {
   const WeightGradient *work = (const WeightGradient *)context;
-  const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, all = plan->phases->tap_count, kernel = all / plan->channels_in;
-  const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t group = i / work->shares, channel = i % work->shares * work->share;
-    const int64_t taps = least(work->share, plan->channels_in - channel) * kernel;
-    plan->loops->transpose(work->partial + (group * work->sums + i % work->shares * whole) * bytes, row, taps,
-                           plan->channels_out, work->out + (group * plan->channels_out * all + channel * kernel) * bytes, all);
-  }
+  for (int64_t i = begin; i < end; i++) write_share(work, i / work->shares, i % work->shares);
 }
 
 /* -- the op --------------------------------------------------------------------------------------------------------- */
@@ -303,6 +308,7 @@ static bool run_many(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t pairs = plan->groups * work->shares;
   if (!run_slices(work, share_body, share_measure(work).bytes)) return false;
+  if (work->slices == 1) return true;
   nd_parallel_for(plan->nd, pairs, 1 + 32768 * pairs / (plan->groups * work->sums), transpose_body, work);
   return true;
 }
@@ -323,7 +329,7 @@ static void cut(WeightGradient *work) {
     work->shares = ceil_div(plan->channels_in, work->share);
     work->sums = work->shares * padded_taps(plan, work->share) * panels_width(plan);
   }
-  work->slices = most(1, least(SLICES, PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
+  work->slices = most(1, least(ceil_div(SLICES, work->shares), PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
   work->slices = least(work->slices, work->items);
 }
 

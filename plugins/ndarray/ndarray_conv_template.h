@@ -309,8 +309,9 @@ static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, in
   const int64_t whole_rows = rows - rows % LANES, whole_columns = columns - columns % LANES;
   const REAL *source = (const REAL *)from;
   REAL *target = (REAL *)to;
-  for (int64_t r = 0; r < whole_rows; r += LANES)
-    for (int64_t c = 0; c < whole_columns; c += LANES)
+  /* Few rows of the target at a time: those may be pages apart. */
+  for (int64_t c = 0; c < whole_columns; c += LANES)
+    for (int64_t r = 0; r < whole_rows; r += LANES)
       NAME(transpose_block)(source + r * from_row + c, from_row, target + c * to_row + r, to_row);
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) target[c * to_row + r] = source[r * from_row + c];
