@@ -1,134 +1,353 @@
-/* ndarray_pooling_template.h - pooling of one plane, for one dtype: REAL, INDEX (an integer of the same size, so that
- * values and positions fill equal vectors) and NAME are defined by ndarray_pooling.c.
+/* ndarray_pooling_template.h - pooling of one plane, for one dtype: REAL, INDEX and BITS (integers of the same size, so that values,
+ * positions and masks fill equal vectors) and NAME are defined by ndarray_pooling.inc.
  *
- * Output rows are done in runs of RUN pixels; for each tap of the window the loop over the pixels is the inner one. */
+ * A largest element is found along the rows first: what a row has for each column of windows joins the windows that the row belongs to.
+ * Rows come in order and only a larger element replaces one, so the first hit of a window stays, and a NaN is the largest. Averages
+ * add up the rows of a window first, and then along the row of sums. */
 
-/* Largest value, and the position y * w + x of its first hit, per output pixel. `positions` NULL if not wanted. */
-static void NAME(max_plane)(const Pool *pool, const REAL *x, REAL *out, void *positions) {
-  const Axis *rows = &pool->y, *columns = &pool->x;
-  for (int64_t oy = 0; oy < rows->out; oy++)
-    for (int64_t first = 0; first < columns->out; first += RUN) {
-      const int64_t count = least(RUN, columns->out - first);
-      REAL best[RUN];
-      INDEX at[RUN];
-      for (int64_t i = 0; i < count; i++) best[i] = -(REAL)INFINITY, at[i] = -1;
-      for (int64_t ky = 0; ky < rows->kernel; ky++) {
-        const int64_t iy = oy * rows->stride + ky * rows->dilation - rows->padding;
-        if (iy < 0 || iy >= rows->in) continue;
-        for (int64_t kx = 0; kx < columns->kernel; kx++) {
-          const int64_t shift = kx * columns->dilation - columns->padding;
-          int64_t begin, end;
-          axis_range(columns, shift, first, count, &begin, &end);
-          const REAL *from = x + iy * columns->in;
-          for (int64_t i = begin; i < end; i++) {
-            const int64_t ix = (first + i) * columns->stride + shift;
-            const REAL value = from[ix];
-            const bool better = (value > best[i]) | ((value != value) & (best[i] == best[i])) | (at[i] < 0);
-            best[i] = better ? value : best[i];
-            at[i] = better ? (INDEX)(iy * columns->in + ix) : at[i];
-          }
-        }
-      }
-      memcpy(out + oy * columns->out + first, best, (size_t)count * sizeof(REAL));
-      for (int64_t i = 0; positions && i < count; i++)
-        put_index(pool->index_dtype, positions, oy * columns->out + first + i, at[i] < 0 ? 0 : (int64_t)at[i]);
-    }
+/* -- the largest --------------------------------------------------------------------------------------------------------------- */
+
+ND_INLINE int NAME(beats)(REAL x, REAL known) { return (x > known) | ((x != x) & (known == known)); }
+
+/* first ? a : b by arithmetic on bits, which every compiler makes vectors of. */
+ND_INLINE REAL NAME(pick)(int first, REAL a, REAL b) {
+  const BITS mask = (BITS)0 - (BITS)first;
+  BITS p, q;
+  memcpy(&p, &a, sizeof p);
+  memcpy(&q, &b, sizeof q);
+  p = (p & mask) | (q & ~mask);
+  memcpy(&a, &p, sizeof a);
+  return a;
+}
+ND_INLINE INDEX NAME(pick_index)(int first, INDEX a, INDEX b) {
+  const INDEX mask = (INDEX)((BITS)0 - (BITS)first);
+  return (a & mask) | (b & ~mask);
 }
 
-/* Mean of the window, zeros of the padding included; the divisor is that of axis_extent. */
-static void NAME(avg_plane)(const Pool *pool, const REAL *x, REAL *out) {
-  const Axis *rows = &pool->y, *columns = &pool->x;
-  for (int64_t oy = 0; oy < rows->out; oy++) {
-    const int64_t height = axis_extent(rows, oy, pool->count_include_pad);
-    for (int64_t first = 0; first < columns->out; first += RUN) {
-      const int64_t count = least(RUN, columns->out - first);
-      REAL sum[RUN];
-      for (int64_t i = 0; i < count; i++) sum[i] = 0;
-      for (int64_t ky = 0; ky < rows->kernel; ky++) {
-        const int64_t iy = oy * rows->stride + ky - rows->padding;
-        if (iy < 0 || iy >= rows->in) continue;
-        for (int64_t kx = 0; kx < columns->kernel; kx++) {
-          const int64_t shift = kx - columns->padding;
-          const REAL *from = x + iy * columns->in;
-          int64_t begin, end;
-          axis_range(columns, shift, first, count, &begin, &end);
-          for (int64_t i = begin; i < end; i++) sum[i] += from[(first + i) * columns->stride + shift];
-        }
-      }
-      for (int64_t i = 0; i < count; i++) {
-        const int64_t divisor = height * axis_extent(columns, first + i, pool->count_include_pad);
-        out[oy * columns->out + first + i] = divisor > 0 ? sum[i] / (REAL)divisor : 0;
-      }
+/* Joins the taps of `count` windows of a padded row; `base` is the position of from[0]. */
+ND_INLINE void NAME(max_taps)(const REAL *restrict from, int64_t count, int64_t stride, int64_t kernel, INDEX base, REAL *restrict best,
+                              INDEX *restrict at) {
+  ND_VECTOR for (int64_t i = 0; i < count; i++) {
+    REAL largest = from[i * stride];
+    INDEX tap = 0;
+    for (int64_t k = 1; k < kernel; k++) {
+      const REAL x = from[i * stride + k];
+      const int better = NAME(beats)(x, largest);
+      largest = NAME(pick)(better, x, largest);
+      tap = NAME(pick_index)(better, (INDEX)k, tap);
+    }
+    const int better = NAME(beats)(largest, best[i]);
+    best[i] = NAME(pick)(better, largest, best[i]);
+    if (at) at[i] = NAME(pick_index)(better, base + (INDEX)(i * stride) + tap, at[i]);
+  }
+}
+
+/* One tap. */
+ND_INLINE void NAME(max_tap)(const REAL *restrict from, int64_t count, int64_t stride, INDEX base, REAL *restrict best,
+                             INDEX *restrict at) {
+  NAME(max_taps)(from, count, stride, 1, base, best, at);
+}
+
+/* The usual windows have loops of their own, where a window is in registers. */
+ND_INLINE void NAME(max_narrow)(const NdPoolAxis *x, const REAL *from, INDEX base, REAL *best, INDEX *at) {
+  const int64_t n = x->out;
+  if (x->dilation == 1 && x->stride == 2 && x->kernel == 2) NAME(max_taps)(from, n, 2, 2, base, best, at);
+  else if (x->dilation == 1 && x->stride == 2 && x->kernel == 3) NAME(max_taps)(from, n, 2, 3, base, best, at);
+  else if (x->dilation == 1 && x->stride == 1 && x->kernel == 3) NAME(max_taps)(from, n, 1, 3, base, best, at);
+  else {
+    for (int64_t k = 0; k < x->kernel; k++) {
+      const int64_t shift = k * x->dilation;
+      if (x->stride == 1) NAME(max_tap)(from + shift, n, 1, base + (INDEX)shift, best, at);
+      else if (x->stride == 2) NAME(max_tap)(from + shift, n, 2, base + (INDEX)shift, best, at);
+      else NAME(max_tap)(from + shift, n, x->stride, base + (INDEX)shift, best, at);
     }
   }
 }
 
-/* dx += grad / divisor over every window; dx is all zero at first. */
-static void NAME(avg_plane_backward)(const Pool *pool, const REAL *grad, REAL *dx) {
-  const Axis *rows = &pool->y, *columns = &pool->x;
-  for (int64_t oy = 0; oy < rows->out; oy++) {
-    const int64_t height = axis_extent(rows, oy, pool->count_include_pad);
-    for (int64_t first = 0; first < columns->out; first += RUN) {
-      const int64_t count = least(RUN, columns->out - first);
-      REAL share[RUN];
-      for (int64_t i = 0; i < count; i++) {
-        const int64_t divisor = height * axis_extent(columns, first + i, pool->count_include_pad);
-        share[i] = divisor > 0 ? grad[oy * columns->out + first + i] / (REAL)divisor : 0;
-      }
-      for (int64_t ky = 0; ky < rows->kernel; ky++) {
-        const int64_t iy = oy * rows->stride + ky - rows->padding;
-        if (iy < 0 || iy >= rows->in) continue;
-        for (int64_t kx = 0; kx < columns->kernel; kx++) {
-          const int64_t shift = kx - columns->padding;
-          REAL *to = dx + iy * columns->in;
-          int64_t begin, end;
-          axis_range(columns, shift, first, count, &begin, &end);
-          for (int64_t i = begin; i < end; i++) to[(first + i) * columns->stride + shift] += share[i];
-        }
-      }
+/* Joins x[first .. last] to one window: blocks without a larger element are passed over. */
+static void NAME(max_wide)(const REAL *x, Span span, INDEX base, REAL *best, INDEX *at) {
+  enum { BLOCK = 64 };
+  for (int64_t i = span.first; i <= span.last && *best == *best;) {
+    const REAL known = *best;
+    const int64_t end = least(i + BLOCK, span.last + 1);
+    int found = end - i < BLOCK;
+    if (!found) {
+      for (int j = 0; j < BLOCK; j++) found |= (x[i + j] > known) | (x[i + j] != x[i + j]);
+    }
+    for (; found && i < end; i++) {
+      if (!NAME(beats)(x[i], *best)) continue;
+      *best = x[i];
+      if (at) *at = base + (INDEX)i;
+    }
+    i = end;
+  }
+}
+
+/* The same for windows that overlap: `queue` holds the elements of the window that no later one of it beats, in order. */
+static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REAL *best, INDEX *at, INDEX *queue) {
+  int64_t head = 0, tail = 0, next = 0;
+  for (int64_t o = 0; o < pool->x.out; o++) {
+    const Span span = window(pool, &pool->x, o);
+    for (; next <= span.last; next++) {
+      while (tail > head && NAME(beats)(x[next], x[queue[tail - 1]])) tail--;
+      queue[tail++] = (INDEX)next;
+    }
+    while (head < tail && queue[head] < span.first) head++;
+    if (head == tail || !NAME(beats)(x[queue[head]], best[o])) continue;
+    best[o] = x[queue[head]];
+    if (at) at[o] = base + queue[head];
+  }
+}
+
+/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a row. */
+ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded, INDEX *queue) {
+  const NdPoolAxis *x = &pool->x;
+  if (is_slid(pool)) {
+    NAME(max_slid)(pool, row, base, best, at, queue);
+  } else if (is_wide(pool)) {
+    for (int64_t o = 0; o < x->out; o++) NAME(max_wide)(row, window(pool, x, o), base, best + o, at ? at + o : NULL);
+  } else {
+    const bool inside = x->padding == 0 && (x->out - 1) * x->stride + (x->kernel - 1) * x->dilation < x->in;
+    if (!inside) memcpy(padded + x->padding, row, (size_t)x->in * sizeof *row);
+    NAME(max_narrow)(x, inside ? row : padded, base - (INDEX)x->padding, best, at);
+  }
+}
+
+static void NAME(max_row_placed)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded,
+                                 INDEX *queue) {
+  if (at) NAME(max_row)(pool, row, base, best, at, padded, queue);
+  else NAME(max_row)(pool, row, base, best, NULL, padded, queue);
+}
+
+/* Nothing found yet: -infinity at the first element of every window, or at 0 where a window has none. */
+static void NAME(max_begin)(const NdPooling *pool, REAL *out, INDEX *at) {
+  const int64_t width = pool->x.out;
+  for (int64_t i = 0; i < pool->y.out * width; i++) out[i] = -(REAL)INFINITY;
+  for (int64_t oy = 0; at && oy < pool->y.out; oy++) {
+    const int64_t top = oy * pool->y.stride - pool->y.padding, down = pool->y.dilation;
+    const int64_t iy = top < 0 ? top + (-top + down - 1) / down * down : top;
+    for (int64_t ox = 0; ox < width; ox++) {
+      const int64_t left = ox * pool->x.stride - pool->x.padding, along = pool->x.dilation;
+      const int64_t ix = left < 0 ? left + (-left + along - 1) / along * along : left;
+      const bool within = iy < pool->y.in && iy <= top + (pool->y.kernel - 1) * down && ix < pool->x.in &&
+                          ix <= left + (pool->x.kernel - 1) * along;
+      at[oy * width + ox] = within ? (INDEX)(iy * pool->x.in + ix) : 0;
     }
   }
 }
 
-static void NAME(adaptive_plane)(const Pool *pool, const REAL *x, REAL *out) {
-  const Span first_column = span_first(&pool->x);
-  Span row = span_first(&pool->y);
-  for (int64_t oy = 0; oy < pool->y.out; oy++, span_next(&row)) {
-    Span column = first_column;
-    for (int64_t ox = 0; ox < pool->x.out; ox++, span_next(&column)) {
-      REAL sum = 0;
-      for (int64_t iy = row.begin; iy < row.end; iy++)
-        for (int64_t ix = column.begin; ix < column.end; ix++) sum += x[iy * pool->x.in + ix];
-      *out++ = sum / (REAL)((row.end - row.begin) * (column.end - column.begin));
+/* Joins the findings of one row to those of a row of windows. */
+ND_INLINE void NAME(max_join)(int64_t n, const REAL *restrict found, const INDEX *restrict places, REAL *restrict best,
+                              INDEX *restrict at) {
+  ND_VECTOR for (int64_t i = 0; i < n; i++) {
+    const int better = NAME(beats)(found[i], best[i]);
+    best[i] = NAME(pick)(better, found[i], best[i]);
+    if (at) at[i] = NAME(pick_index)(better, places[i], at[i]);
+  }
+}
+
+static void NAME(max_rows)(const NdPooling *pool, const REAL *x, REAL *out, INDEX *at, void *scratch) {
+  const NdPoolAxis *rows = &pool->y;
+  const int64_t width = pool->x.out, room = nd_pooling_row(pool);
+  REAL *padded = (REAL *)scratch, *found = (REAL *)((double *)scratch + room);
+  INDEX *places = (INDEX *)(void *)((double *)scratch + 2 * room), *queue = (INDEX *)(void *)((double *)scratch + 3 * room);
+  for (int64_t i = 0; i < room; i++) padded[i] = -(REAL)INFINITY;
+  for (int64_t iy = 0; iy < rows->in; iy++) {
+    const Span windows = covering(rows, iy);
+    const INDEX base = (INDEX)(iy * pool->x.in);
+    if (windows.first == windows.last && rows->dilation == 1) {
+      const int64_t to = windows.first * width;
+      NAME(max_row_placed)(pool, x + iy * pool->x.in, base, out + to, at ? at + to : NULL, padded, queue);
+      continue;
+    }
+    if (windows.first > windows.last) continue;
+    for (int64_t i = 0; i < width; i++) found[i] = -(REAL)INFINITY;
+    NAME(max_row_placed)(pool, x + iy * pool->x.in, base, found, at ? places : NULL, padded, queue);
+    for (int64_t oy = windows.first; oy <= windows.last; oy++) {
+      if ((iy + rows->padding - oy * rows->stride) % rows->dilation != 0) continue;
+      if (at) NAME(max_join)(width, found, places, out + oy * width, at + oy * width);
+      else NAME(max_join)(width, found, NULL, out + oy * width, NULL);
     }
   }
 }
 
-/* Neighbouring windows may share pixels, so shares are added. */
-static void NAME(adaptive_plane_backward)(const Pool *pool, const REAL *grad, REAL *dx) {
-  const Span first_column = span_first(&pool->x);
-  Span row = span_first(&pool->y);
-  for (int64_t oy = 0; oy < pool->y.out; oy++, span_next(&row)) {
-    Span column = first_column;
-    for (int64_t ox = 0; ox < pool->x.out; ox++, span_next(&column)) {
-      const REAL share = *grad++ / (REAL)((row.end - row.begin) * (column.end - column.begin));
-      for (int64_t iy = row.begin; iy < row.end; iy++)
-        for (int64_t ix = column.begin; ix < column.end; ix++) dx[iy * pool->x.in + ix] += share;
-    }
+static void NAME(max_plane)(const NdPooling *pool, const void *x, void *out, void *at, void *scratch) {
+  NAME(max_begin)(pool, (REAL *)out, (INDEX *)at);
+  NAME(max_rows)(pool, (const REAL *)x, (REAL *)out, (INDEX *)at, scratch);
+}
+
+/* -- averages ------------------------------------------------------------------------------------------------------------------ */
+
+ND_INLINE void NAME(add)(int64_t n, REAL *restrict to, const REAL *restrict from) {
+  ND_VECTOR for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+/* Sum of n elements, by as many accumulators as a few vectors have. */
+static REAL NAME(run_sum)(const REAL *x, int64_t n) {
+  enum { LANES = 32 };
+  REAL lanes[LANES] = {0};
+  double total = 0;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int j = 0; j < LANES; j++) lanes[j] += x[i + j];
+  for (int j = 0; n >= LANES && j < LANES; j++) total += (double)lanes[j];
+  for (; i < n; i++) total += (double)x[i];
+  return (REAL)total;
+}
+
+/* Sums of x over spans whose ends only grow, each element being added twice: `behind` has the sums from an element up to the split, and
+ * what follows the split is added up as it comes. Nothing is subtracted, so infinities and rounding stay within their spans. */
+typedef struct NAME(Slide) {
+  const REAL *x;
+  double *behind;
+  double ahead;
+  int64_t split, end;
+} NAME(Slide);
+
+static REAL NAME(slide)(NAME(Slide) *slide, Span span) {
+  for (; slide->end <= span.last; slide->end++) slide->ahead += (double)slide->x[slide->end];
+  if (span.first >= slide->split) {
+    double sum = 0;
+    for (int64_t i = span.last; i >= span.first; i--) slide->behind[i] = sum += (double)slide->x[i];
+    slide->split = slide->end = most(span.last + 1, slide->end);
+    slide->ahead = 0;
+    return (REAL)sum;
+  }
+  return (REAL)(span.last < span.first ? 0 : slide->behind[span.first] + slide->ahead);
+}
+
+/* out = sum of the taps / divisors, over a padded row of sums. */
+ND_INLINE void NAME(avg_taps)(const REAL *restrict from, int64_t n, int64_t stride, int64_t kernel, const REAL *restrict divisors,
+                              REAL *restrict out) {
+  ND_VECTOR for (int64_t i = 0; i < n; i++) {
+    REAL sum = from[i * stride];
+    for (int64_t k = 1; k < kernel; k++) sum += from[i * stride + k];
+    out[i] = sum / divisors[i];
   }
 }
 
-/* dx[position] += grad; false, with the number of the output pixel, if a position lies outside the plane. */
-static bool NAME(max_plane_backward)(const Pool *pool, const REAL *grad, const void *positions, REAL *dx,
-                                     int64_t *bad) {
-  const int64_t outputs = pool->y.out * pool->x.out, inputs = pool->y.in * pool->x.in;
-  for (int64_t i = 0; i < outputs; i++) {
-    const int64_t position = get_index(pool->index_dtype, positions, i);
-    if (position < 0 || position >= inputs) {
-      *bad = i;
-      return false;
-    }
-    dx[position] += grad[i];
+static void NAME(avg_narrow)(const NdPoolAxis *x, const REAL *from, const REAL *divisors, REAL *out) {
+  const int64_t n = x->out;
+  if (x->stride == 2 && x->kernel == 2) {
+    NAME(avg_taps)(from, n, 2, 2, divisors, out);
+  } else if (x->stride == 2 && x->kernel == 3) {
+    NAME(avg_taps)(from, n, 2, 3, divisors, out);
+  } else if (x->stride == 1 && x->kernel == 3) {
+    NAME(avg_taps)(from, n, 1, 3, divisors, out);
+  } else if (x->stride == 4 && x->kernel == 4) {
+    NAME(avg_taps)(from, n, 4, 4, divisors, out);
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = from[i * x->stride];
+    for (int64_t k = 1; k < x->kernel; k++)
+      for (int64_t i = 0; i < n; i++) out[i] += from[i * x->stride + k];
+    for (int64_t i = 0; i < n; i++) out[i] /= divisors[i];
   }
-  return true;
+}
+
+/* What windows of this height divide by: 1 where they count nothing, as their sum is 0. */
+static void NAME(divide_by)(const NdPooling *pool, int64_t height, const REAL *extents, REAL *divisors) {
+  for (int64_t i = 0; i < pool->x.out; i++) divisors[i] = height > 0 && extents[i] > 0 ? (REAL)height * extents[i] : 1;
+}
+static void NAME(extents)(const NdPooling *pool, REAL *extents) {
+  for (int64_t i = 0; i < pool->x.out; i++) extents[i] = (REAL)extent(pool, &pool->x, i);
+}
+
+/* Means of the windows of one row of windows; sums [padding, in, padding] of the rows they cover. */
+static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *divisors, REAL *out, double *behind) {
+  const NdPoolAxis *x = &pool->x;
+  if (!is_wide(pool) && !is_slid(pool)) {
+    NAME(avg_narrow)(x, sums, divisors, out);
+    return;
+  }
+  NAME(Slide) slide = {.x = sums + x->padding, .behind = behind};
+  for (int64_t i = 0; i < x->out; i++) {
+    const Span span = window(pool, x, i);
+    const REAL sum = is_slid(pool) ? NAME(slide)(&slide, span)
+                                   : NAME(run_sum)(sums + x->padding + span.first, span.last - span.first + 1);
+    out[i] = sum / divisors[i];
+  }
+}
+
+static void NAME(avg_plane)(const NdPooling *pool, const void *from, void *to, void *scratch) {
+  const REAL *x = (const REAL *)from;
+  REAL *out = (REAL *)to;
+  const int64_t width = pool->x.in, room = nd_pooling_row(pool);
+  REAL *padded = (REAL *)scratch, *sums = padded + pool->x.padding;
+  REAL *extents = (REAL *)((double *)scratch + room), *divisors = (REAL *)((double *)scratch + 2 * room);
+  int64_t known = -1;
+  NAME(extents)(pool, extents);
+  memset(padded, 0, (size_t)room * sizeof *padded);
+  for (int64_t oy = 0; oy < pool->y.out; oy++) {
+    const int64_t height = extent(pool, &pool->y, oy);
+    const Span rows = window(pool, &pool->y, oy);
+    if (height != known) NAME(divide_by)(pool, height, extents, divisors);
+    known = height;
+    if (rows.first > rows.last) memset(sums, 0, (size_t)width * sizeof *sums);
+    else memcpy(sums, x + rows.first * width, (size_t)width * sizeof *sums);
+    for (int64_t iy = rows.first + 1; iy <= rows.last; iy++) NAME(add)(width, sums, x + iy * width);
+    NAME(avg_row)(pool, padded, divisors, out + oy * pool->x.out, (double *)scratch + 3 * room);
+  }
+}
+
+/* -- gradients of averages ----------------------------------------------------------------------------------------------------- */
+
+/* Adds the share of every window to the columns that it covers. */
+ND_INLINE void NAME(spread_taps)(const REAL *restrict shares, int64_t n, int64_t stride, int64_t kernel, REAL *restrict to) {
+  for (int64_t k = 0; k < kernel; k++) {
+    ND_VECTOR for (int64_t i = 0; i < n; i++) to[i * stride + k] += shares[i];
+  }
+}
+
+/* The same where windows follow each other without gaps and overlaps. */
+ND_INLINE void NAME(spread_tiles)(const REAL *restrict shares, int64_t n, int64_t kernel, REAL *restrict to) {
+  ND_VECTOR for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < kernel; k++) to[i * kernel + k] = shares[i];
+}
+
+/* sums [padding, in, padding] = what one row of windows gives to each of its rows. */
+static void NAME(spread)(const NdPooling *pool, const REAL *shares, REAL *sums, double *behind) {
+  const NdPoolAxis *x = &pool->x;
+  NAME(Slide) slide = {.x = shares, .behind = behind};
+  if (is_slid(pool)) {
+    for (int64_t i = 0; i < x->in; i++) sums[x->padding + i] = NAME(slide)(&slide, covering(x, i));
+    return;
+  }
+  memset(sums, 0, (size_t)nd_pooling_row(pool) * sizeof *sums);
+  if (is_wide(pool)) {
+    for (int64_t o = 0; o < x->out; o++) {
+      const Span span = window(pool, x, o);
+      for (int64_t i = span.first; i <= span.last; i++) sums[x->padding + i] += shares[o];
+    }
+  } else if (x->kernel == 2 && x->stride == 2) {
+    NAME(spread_tiles)(shares, x->out, 2, sums);
+  } else if (x->kernel == 4 && x->stride == 4) {
+    NAME(spread_tiles)(shares, x->out, 4, sums);
+  } else if (x->stride == 1) {
+    NAME(spread_taps)(shares, x->out, 1, x->kernel, sums);
+  } else {
+    NAME(spread_taps)(shares, x->out, x->stride, x->kernel, sums);
+  }
+}
+
+static void NAME(avg_backward_plane)(const NdPooling *pool, const void *from, void *to, void *scratch) {
+  const REAL *grad = (const REAL *)from;
+  REAL *dx = (REAL *)to;
+  const int64_t width = pool->x.in, room = nd_pooling_row(pool);
+  REAL *padded = (REAL *)scratch, *sums = padded + pool->x.padding, *extents = (REAL *)((double *)scratch + room);
+  REAL *shares = (REAL *)((double *)scratch + 2 * room);
+  int64_t fresh = 0; /* rows from here on have got nothing yet */
+  NAME(extents)(pool, extents);
+  for (int64_t oy = 0; oy < pool->y.out; oy++, grad += pool->x.out) {
+    const Span rows = window(pool, &pool->y, oy);
+    NAME(divide_by)(pool, extent(pool, &pool->y, oy), extents, shares);
+    ND_VECTOR for (int64_t i = 0; i < pool->x.out; i++) shares[i] = grad[i] / shares[i];
+    NAME(spread)(pool, shares, padded, (double *)scratch + 3 * room);
+    for (int64_t iy = rows.first; iy < least(fresh, rows.last + 1); iy++) NAME(add)(width, dx + iy * width, sums);
+    if (rows.last < fresh) continue;
+    const int64_t gap = most(rows.first, fresh);
+    memset(dx + fresh * width, 0, (size_t)((gap - fresh) * width) * sizeof *dx);
+    for (int64_t iy = gap; iy <= rows.last; iy++) memcpy(dx + iy * width, sums, (size_t)width * sizeof *dx);
+    fresh = rows.last + 1;
+  }
+  memset(dx + fresh * width, 0, (size_t)((pool->y.in - fresh) * width) * sizeof *dx);
 }

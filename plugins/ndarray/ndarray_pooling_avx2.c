@@ -1,0 +1,3 @@
+/* ndarray_pooling_avx2.c - the loops of pooling for AVX2 (x86-64-v3). */
+#define ND_POOLING nd_pooling_avx2
+#include "ndarray_pooling.inc"
