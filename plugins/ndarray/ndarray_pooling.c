@@ -102,13 +102,14 @@ static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
 /* dx[position] += grad, over a plane; false, with the number of the output pixel, if a position lies outside. */
 #define SCATTER(name, REAL, INDEX)                                                                                              \
   static bool name(int64_t outputs, int64_t inputs, const void *grad, const void *positions, void *dx, int64_t *bad) {          \
-    for (int64_t i = 0; i < outputs; i++) {                                                                                     \
-      const int64_t position = (int64_t)((const INDEX *)positions)[i];                                                          \
-      *bad = i;                                                                                                                 \
-      if (position < 0 || position >= inputs) return false;                                                                     \
-      ((REAL *)dx)[position] += ((const REAL *)grad)[i];                                                                        \
-    }                                                                                                                           \
-    return true;                                                                                                                \
+    const INDEX *at = (const INDEX *)positions;                                                                                 \
+    const REAL *from = (const REAL *)grad;                                                                                      \
+    REAL *to = (REAL *)dx;                                                                                                      \
+    uint32_t outside = 0;                                                                                                       \
+    for (int64_t i = 0; i < outputs; i++) outside |= (at[i] < 0) | ((int64_t)at[i] >= inputs);                                  \
+    for (int64_t i = 0; !outside && i < outputs; i++) to[at[i]] += from[i];                                                     \
+    for (*bad = 0; outside && at[*bad] >= 0 && (int64_t)at[*bad] < inputs;) ++*bad;                                             \
+    return !outside;                                                                                                            \
   }
 SCATTER(scatter_f32_u8, float, uint8_t)
 SCATTER(scatter_f32_i32, float, int32_t)

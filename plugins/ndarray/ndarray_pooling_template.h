@@ -24,43 +24,68 @@ ND_INLINE INDEX NAME(pick_index)(int first, INDEX a, INDEX b) {
   return (a & mask) | (b & ~mask);
 }
 
-/* Joins the taps of `count` windows of a padded row; `base` is the position of from[0]. */
-ND_INLINE void NAME(max_taps)(const REAL *restrict from, int64_t count, int64_t stride, int64_t kernel, INDEX base, REAL *restrict best,
+/* The columns of a padded row that tap k of the windows sees: column i * stride + k is element i. Of a row that was split into even and
+ * odd columns, for windows two apart, the elements of a tap are neighbours. */
+typedef struct NAME(Columns) {
+  const REAL *even, *odd;
+  int64_t stride;
+  bool is_split;
+} NAME(Columns);
+
+ND_INLINE REAL NAME(column)(const NAME(Columns) *columns, int64_t i, int64_t k) {
+  if (columns->is_split) return (k % 2 ? columns->odd : columns->even)[i + k / 2];
+  return columns->even[i * columns->stride + k];
+}
+
+/* Splits n columns; `room` takes them. */
+static NAME(Columns) NAME(split)(const REAL *restrict from, int64_t n, REAL *restrict room) {
+  const int64_t half = (n + 1) / 2;
+  REAL *odd = room + half;
+  ND_VECTOR for (int64_t i = 0; i < n / 2; i++) {
+    room[i] = from[2 * i];
+    odd[i] = from[2 * i + 1];
+  }
+  if (n % 2) room[half - 1] = from[n - 1];
+  return (NAME(Columns)){room, odd, 2, true};
+}
+
+/* Joins taps `first` .. `last` of all windows; `base` is the position of the first column. */
+ND_INLINE void NAME(max_taps)(NAME(Columns) columns, int64_t count, int64_t first, int64_t last, INDEX base, REAL *restrict best,
                               INDEX *restrict at) {
   ND_VECTOR for (int64_t i = 0; i < count; i++) {
-    REAL largest = from[i * stride];
-    INDEX tap = 0;
-    for (int64_t k = 1; k < kernel; k++) {
-      const REAL x = from[i * stride + k];
+    REAL largest = NAME(column)(&columns, i, first);
+    INDEX tap = (INDEX)first;
+    for (int64_t k = first + 1; k <= last; k++) {
+      const REAL x = NAME(column)(&columns, i, k);
       const int better = NAME(beats)(x, largest);
       largest = NAME(pick)(better, x, largest);
       tap = NAME(pick_index)(better, (INDEX)k, tap);
     }
     const int better = NAME(beats)(largest, best[i]);
     best[i] = NAME(pick)(better, largest, best[i]);
-    if (at) at[i] = NAME(pick_index)(better, base + (INDEX)(i * stride) + tap, at[i]);
+    if (at) at[i] = NAME(pick_index)(better, base + (INDEX)(i * columns.stride) + tap, at[i]);
   }
 }
 
-/* One tap. */
-ND_INLINE void NAME(max_tap)(const REAL *restrict from, int64_t count, int64_t stride, INDEX base, REAL *restrict best,
-                             INDEX *restrict at) {
-  NAME(max_taps)(from, count, stride, 1, base, best, at);
-}
-
 /* The usual windows have loops of their own, where a window is in registers. */
-ND_INLINE void NAME(max_narrow)(const NdPoolAxis *x, const REAL *from, INDEX base, REAL *best, INDEX *at) {
-  const int64_t n = x->out;
-  if (x->dilation == 1 && x->stride == 2 && x->kernel == 2) NAME(max_taps)(from, n, 2, 2, base, best, at);
-  else if (x->dilation == 1 && x->stride == 2 && x->kernel == 3) NAME(max_taps)(from, n, 2, 3, base, best, at);
-  else if (x->dilation == 1 && x->stride == 1 && x->kernel == 3) NAME(max_taps)(from, n, 1, 3, base, best, at);
-  else {
-    for (int64_t k = 0; k < x->kernel; k++) {
-      const int64_t shift = k * x->dilation;
-      if (x->stride == 1) NAME(max_tap)(from + shift, n, 1, base + (INDEX)shift, best, at);
-      else if (x->stride == 2) NAME(max_tap)(from + shift, n, 2, base + (INDEX)shift, best, at);
-      else NAME(max_tap)(from + shift, n, x->stride, base + (INDEX)shift, best, at);
-    }
+ND_INLINE void NAME(max_narrow)(const NdPoolAxis *x, const REAL *from, INDEX base, REAL *best, INDEX *at, REAL *room) {
+  const int64_t n = x->out, reach = (x->kernel - 1) * x->dilation;
+  if (x->stride == 2 && reach == 1) {
+    NAME(max_taps)((NAME(Columns)){from, NULL, 2, false}, n, 0, 1, base, best, at);
+  } else if (x->stride == 2) {
+    const NAME(Columns) split = NAME(split)(from, 2 * (n - 1) + reach + 1, room);
+    const NAME(Columns) columns = {split.even, split.odd, 2, true};
+    if (x->kernel == 3 && x->dilation == 1) NAME(max_taps)(columns, n, 0, 2, base, best, at);
+    else
+      for (int64_t k = 0; k <= reach; k += x->dilation) NAME(max_taps)(columns, n, k, k, base, best, at);
+  } else if (x->stride == 1) {
+    const NAME(Columns) columns = {from, NULL, 1, false};
+    if (x->kernel == 3 && x->dilation == 1) NAME(max_taps)(columns, n, 0, 2, base, best, at);
+    else
+      for (int64_t k = 0; k <= reach; k += x->dilation) NAME(max_taps)(columns, n, k, k, base, best, at);
+  } else {
+    const NAME(Columns) columns = {from, NULL, x->stride, false};
+    for (int64_t k = 0; k <= reach; k += x->dilation) NAME(max_taps)(columns, n, k, k, base, best, at);
   }
 }
 
@@ -99,7 +124,8 @@ static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REA
   }
 }
 
-/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a row. */
+/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a row, `queue`
+ * has as much room. */
 ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded, INDEX *queue) {
   const NdPoolAxis *x = &pool->x;
   if (is_slid(pool)) {
@@ -109,7 +135,7 @@ ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base,
   } else {
     const bool inside = x->padding == 0 && (x->out - 1) * x->stride + (x->kernel - 1) * x->dilation < x->in;
     if (!inside) memcpy(padded + x->padding, row, (size_t)x->in * sizeof *row);
-    NAME(max_narrow)(x, inside ? row : padded, base - (INDEX)x->padding, best, at);
+    NAME(max_narrow)(x, inside ? row : padded, base - (INDEX)x->padding, best, at, (REAL *)(void *)queue);
   }
 }
 
@@ -217,25 +243,25 @@ static REAL NAME(slide)(NAME(Slide) *slide, Span span) {
 }
 
 /* out = sum of the taps / divisors, over a padded row of sums. */
-ND_INLINE void NAME(avg_taps)(const REAL *restrict from, int64_t n, int64_t stride, int64_t kernel, const REAL *restrict divisors,
-                              REAL *restrict out) {
+ND_INLINE void NAME(avg_taps)(NAME(Columns) columns, int64_t n, int64_t kernel, const REAL *restrict divisors, REAL *restrict out) {
   ND_VECTOR for (int64_t i = 0; i < n; i++) {
-    REAL sum = from[i * stride];
-    for (int64_t k = 1; k < kernel; k++) sum += from[i * stride + k];
+    REAL sum = NAME(column)(&columns, i, 0);
+    for (int64_t k = 1; k < kernel; k++) sum += NAME(column)(&columns, i, k);
     out[i] = sum / divisors[i];
   }
 }
 
-static void NAME(avg_narrow)(const NdPoolAxis *x, const REAL *from, const REAL *divisors, REAL *out) {
+static void NAME(avg_narrow)(const NdPoolAxis *x, const REAL *from, const REAL *divisors, REAL *out, REAL *room) {
   const int64_t n = x->out;
   if (x->stride == 2 && x->kernel == 2) {
-    NAME(avg_taps)(from, n, 2, 2, divisors, out);
+    NAME(avg_taps)((NAME(Columns)){from, NULL, 2, false}, n, 2, divisors, out);
   } else if (x->stride == 2 && x->kernel == 3) {
-    NAME(avg_taps)(from, n, 2, 3, divisors, out);
+    const NAME(Columns) split = NAME(split)(from, 2 * n + 1, room);
+    NAME(avg_taps)((NAME(Columns)){split.even, split.odd, 2, true}, n, 3, divisors, out);
   } else if (x->stride == 1 && x->kernel == 3) {
-    NAME(avg_taps)(from, n, 1, 3, divisors, out);
+    NAME(avg_taps)((NAME(Columns)){from, NULL, 1, false}, n, 3, divisors, out);
   } else if (x->stride == 4 && x->kernel == 4) {
-    NAME(avg_taps)(from, n, 4, 4, divisors, out);
+    NAME(avg_taps)((NAME(Columns)){from, NULL, 4, false}, n, 4, divisors, out);
   } else {
     for (int64_t i = 0; i < n; i++) out[i] = from[i * x->stride];
     for (int64_t k = 1; k < x->kernel; k++)
@@ -256,7 +282,7 @@ static void NAME(extents)(const NdPooling *pool, REAL *extents) {
 static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *divisors, REAL *out, double *behind) {
   const NdPoolAxis *x = &pool->x;
   if (!is_wide(pool) && !is_slid(pool)) {
-    NAME(avg_narrow)(x, sums, divisors, out);
+    NAME(avg_narrow)(x, sums, divisors, out, (REAL *)(void *)behind);
     return;
   }
   NAME(Slide) slide = {.x = sums + x->padding, .behind = behind};
