@@ -230,6 +230,12 @@ BURN_RULE(pool2d_backward) {
                        (long long)grad->shape[i], (long long)call->inputs[1]->shape[i]);
     }
   }
+  if (call->op == BURN_OP_avg_pool2d_backward) {
+    const BurnAttrs_avg_pool2d_backward *attrs = BURN_ATTRS(avg_pool2d_backward, call);
+    BURN_TRY(burn__infer_sizes(info, &attrs->kernel_size, "kernel_size", 2, 1));
+    BURN_TRY(burn__infer_sizes(info, &attrs->stride, "stride", 2, 1));
+    BURN_TRY(burn__infer_sizes(info, &attrs->padding, "padding", 2, 0));
+  }
   if (shape->count != 4 || shape->value.i64s[0] != grad->shape[0] || shape->value.i64s[1] != grad->shape[1]) {
     BurnShapeText l, r;
     return BURN_FAIL(INVALID_SHAPE, "%s: grad %s does not belong to an input of shape %s", info->name,

@@ -126,7 +126,8 @@ static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REA
 
 /* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a row, `queue`
  * has as much room. */
-ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded, INDEX *queue) {
+ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded,
+                             INDEX *queue) {
   const NdPoolAxis *x = &pool->x;
   if (is_slid(pool)) {
     NAME(max_slid)(pool, row, base, best, at, queue);
@@ -365,6 +366,7 @@ static void NAME(avg_backward_plane)(const NdPooling *pool, const void *from, vo
   NAME(extents)(pool, extents);
   for (int64_t oy = 0; oy < pool->y.out; oy++, grad += pool->x.out) {
     const Span rows = window(pool, &pool->y, oy);
+    if (rows.first > rows.last) continue;
     NAME(divide_by)(pool, extent(pool, &pool->y, oy), extents, shares);
     ND_VECTOR for (int64_t i = 0; i < pool->x.out; i++) shares[i] = grad[i] / shares[i];
     NAME(spread)(pool, shares, padded, (double *)scratch + 3 * room);
