@@ -52,19 +52,18 @@ static void *begin_scratch(Pool *pool) {
 static void BURN_CALL avg_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
-  for (int64_t plane = begin; scratch && plane < end; plane++) {
-    pool->loops->avg(&pool->shape, pool->from + plane * pool->from_bytes, pool->to + plane * pool->to_bytes, scratch);
-  }
-  if (scratch) nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
+  if (!scratch) return;
+  pool->loops->avg(&pool->shape, end - begin, pool->from + begin * pool->from_bytes, pool->to + begin * pool->to_bytes, scratch);
+  nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
 static void BURN_CALL avg_backward_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
-  for (int64_t plane = begin; scratch && plane < end; plane++) {
-    pool->loops->avg_backward(&pool->shape, pool->from + plane * pool->from_bytes, pool->to + plane * pool->to_bytes, scratch);
-  }
-  if (scratch) nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
+  if (!scratch) return;
+  pool->loops->avg_backward(&pool->shape, end - begin, pool->from + begin * pool->from_bytes, pool->to + begin * pool->to_bytes,
+                            scratch);
+  nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
 /* to[i] = from[i], which has as many bytes as the elements of the pooling. */
@@ -87,16 +86,25 @@ static void put_positions(const Pool *pool, const void *from, void *to, int64_t 
   }
 }
 
+/* Planes whose positions are found before they are put into their place. */
+static int64_t planes_at_once(const Pool *pool) {
+  const int64_t outputs = outputs_of(pool);
+  return outputs >= 4096 || outputs < 1 ? 1 : 4096 / outputs;
+}
+
 static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
-  const int64_t index_bytes = outputs_of(pool) * burn_dtype_bytes(pool->index_dtype);
+  const int64_t bytes = burn_dtype_bytes(pool->dtype), index_bytes = outputs_of(pool) * burn_dtype_bytes(pool->index_dtype);
   char *scratch = begin_scratch(pool);
-  for (int64_t plane = begin; scratch && plane < end; plane++) {
-    void *at = pool->positions ? scratch + nd_pooling_scratch(&pool->shape) : NULL;
-    pool->loops->max(&pool->shape, pool->from + plane * pool->from_bytes, pool->to + plane * pool->to_bytes, at, scratch);
-    if (at) put_positions(pool, at, (char *)pool->positions + plane * index_bytes, outputs_of(pool));
+  if (!scratch) return;
+  char *start = scratch + nd_pooling_scratch(&pool->shape), *at = pool->positions ? start + outputs_of(pool) * bytes : NULL;
+  const int64_t step = at ? planes_at_once(pool) : end - begin;
+  for (int64_t plane = begin; plane < end; plane += step) {
+    const int64_t planes = step < end - plane ? step : end - plane;
+    pool->loops->max(&pool->shape, planes, pool->from + plane * pool->from_bytes, pool->to + plane * pool->to_bytes, at, start, scratch);
+    if (at) put_positions(pool, at, (char *)pool->positions + plane * index_bytes, planes * outputs_of(pool));
   }
-  if (scratch) nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
+  nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
 /* dx[position] += grad, over a plane; false, with the number of the output pixel, if a position lies outside. */
@@ -105,11 +113,10 @@ static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
     const INDEX *at = (const INDEX *)positions;                                                                                 \
     const REAL *from = (const REAL *)grad;                                                                                      \
     REAL *to = (REAL *)dx;                                                                                                      \
-    uint32_t outside = 0;                                                                                                       \
-    for (int64_t i = 0; i < outputs; i++) outside |= (at[i] < 0) | ((int64_t)at[i] >= inputs);                                  \
-    for (int64_t i = 0; !outside && i < outputs; i++) to[at[i]] += from[i];                                                     \
-    for (*bad = 0; outside && at[*bad] >= 0 && (int64_t)at[*bad] < inputs;) ++*bad;                                             \
-    return !outside;                                                                                                            \
+    int64_t i = 0;                                                                                                              \
+    for (; i < outputs && (uint64_t)(int64_t)at[i] < (uint64_t)inputs; i++) to[at[i]] += from[i];                               \
+    *bad = i;                                                                                                                   \
+    return i == outputs;                                                                                                        \
   }
 SCATTER(scatter_f32_u8, float, uint8_t)
 SCATTER(scatter_f32_i32, float, int32_t)
@@ -148,6 +155,23 @@ static Pool pool_begin(Ndarray *nd, const int64_t *in, const int64_t *out, BurnD
   return pool;
 }
 
+static bool is_whole(const NdPoolAxis *axis) {
+  return axis->out == 1 && axis->kernel == axis->in && axis->padding == 0 && axis->dilation == 1;
+}
+
+/* Loops are fast along rows: a column becomes one, and so does a plane that is a window itself. */
+static void pool_flatten(NdPoolAxis *y, NdPoolAxis *x) {
+  if (is_whole(y) && is_whole(x)) {
+    x->in *= y->in;
+    x->kernel = x->stride = x->in;
+    *y = (NdPoolAxis){1, 1, 1, 1, 0, 1};
+  } else if (x->in == 1 && x->out == 1) {
+    const NdPoolAxis column = *y;
+    *y = *x;
+    *x = column;
+  }
+}
+
 static void pool_window(Pool *pool, const BurnAttr *kernel, const BurnAttr *stride, const BurnAttr *padding,
                         const int64_t *dilation) {
   NdPoolAxis *axes[2] = {&pool->shape.y, &pool->shape.x};
@@ -157,12 +181,7 @@ static void pool_window(Pool *pool, const BurnAttr *kernel, const BurnAttr *stri
     axes[i]->padding = padding->value.i64s[i];
     axes[i]->dilation = dilation ? dilation[i] : 1;
   }
-  /* A column is a row: loops are fast along rows. */
-  if (pool->shape.x.in == 1 && pool->shape.x.out == 1) {
-    const NdPoolAxis column = pool->shape.y;
-    pool->shape.y = pool->shape.x;
-    pool->shape.x = column;
-  }
+  pool_flatten(&pool->shape.y, &pool->shape.x);
 }
 
 /* Windows of one size next to each other are those of an average. */
@@ -175,6 +194,7 @@ static void pool_adaptive(Pool *pool) {
     axes[i]->kernel = axes[i]->stride = pool->shape.adaptive ? 0 : axes[i]->in / axes[i]->out;
     axes[i]->dilation = 1;
   }
+  if (!pool->shape.adaptive) pool_flatten(axes[0], axes[1]);
 }
 
 /* Runs a body over all planes of inputs[0], with a new tensor as result, which is returned; NULL when out of memory. */
@@ -189,7 +209,7 @@ static NdTensor *pool_run(Ndarray *nd, const BurnOpCall *call, Pool *pool, BurnL
     pool->to = (char *)nd_data(to);
     pool->from_bytes = (backward ? outputs_of(pool) : inputs_of(pool)) * bytes;
     pool->to_bytes = (backward ? inputs_of(pool) : outputs_of(pool)) * bytes;
-    pool->scratch_bytes = nd_pooling_scratch(&pool->shape) + (pool->positions ? (uint64_t)(outputs_of(pool) * bytes) : 0);
+    pool->scratch_bytes = nd_pooling_scratch(&pool->shape) + (pool->positions ? (uint64_t)(outputs_of(pool) * bytes * (1 + planes_at_once(pool))) : 0);
     if (body != max_backward_body) nd_pool_reserve(nd->pool, pool->scratch_bytes, planes > grain ? nd->host->thread_count() : 1);
     nd_parallel_for(nd, planes, grain, body, pool);
   }

@@ -18,12 +18,13 @@ typedef struct NdPooling {
   bool count_include_pad, adaptive;
 } NdPooling;
 
-/* The loops of one float type; each takes nd_pooling_scratch bytes to work in. */
+/* The loops of one float type, over `planes` planes one after the other; each takes nd_pooling_scratch bytes to work in. */
 typedef struct NdPoolPlane {
-  /* `at`: where in the plane each largest element is, i32 for f32 and i64 for f64; NULL if not wanted. */
-  void (*max)(const NdPooling *pool, const void *x, void *out, void *at, void *scratch);
-  void (*avg)(const NdPooling *pool, const void *x, void *out, void *scratch);
-  void (*avg_backward)(const NdPooling *pool, const void *grad, void *dx, void *scratch);
+  /* `at`: where in its plane each largest element is, i32 for f32 and i64 for f64; NULL if not wanted. `start`, room for a plane of
+   * these, is worked in. */
+  void (*max)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *at, void *start, void *scratch);
+  void (*avg)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *scratch);
+  void (*avg_backward)(const NdPooling *pool, int64_t planes, const void *grad, void *dx, void *scratch);
 } NdPoolPlane;
 
 typedef struct NdPoolLoops {

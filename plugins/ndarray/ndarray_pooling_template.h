@@ -146,11 +146,10 @@ static void NAME(max_row_placed)(const NdPooling *pool, const REAL *row, INDEX b
   else NAME(max_row)(pool, row, base, best, NULL, padded, queue);
 }
 
-/* Nothing found yet: -infinity at the first element of every window, or at 0 where a window has none. */
-static void NAME(max_begin)(const NdPooling *pool, REAL *out, INDEX *at) {
+/* Where the first element of every window is, or 0 where a window has none. */
+static void NAME(max_start)(const NdPooling *pool, INDEX *at) {
   const int64_t width = pool->x.out;
-  for (int64_t i = 0; i < pool->y.out * width; i++) out[i] = -(REAL)INFINITY;
-  for (int64_t oy = 0; at && oy < pool->y.out; oy++) {
+  for (int64_t oy = 0; oy < pool->y.out; oy++) {
     const int64_t top = oy * pool->y.stride - pool->y.padding, down = pool->y.dilation;
     const int64_t iy = top < 0 ? top + (-top + down - 1) / down * down : top;
     for (int64_t ox = 0; ox < width; ox++) {
@@ -178,7 +177,6 @@ static void NAME(max_rows)(const NdPooling *pool, const REAL *x, REAL *out, INDE
   const int64_t width = pool->x.out, room = nd_pooling_row(pool);
   REAL *padded = (REAL *)scratch, *found = (REAL *)((double *)scratch + room);
   INDEX *places = (INDEX *)(void *)((double *)scratch + 2 * room), *queue = (INDEX *)(void *)((double *)scratch + 3 * room);
-  for (int64_t i = 0; i < room; i++) padded[i] = -(REAL)INFINITY;
   for (int64_t iy = 0; iy < rows->in; iy++) {
     const Span windows = covering(rows, iy);
     const INDEX base = (INDEX)(iy * pool->x.in);
@@ -198,9 +196,20 @@ static void NAME(max_rows)(const NdPooling *pool, const REAL *x, REAL *out, INDE
   }
 }
 
-static void NAME(max_plane)(const NdPooling *pool, const void *x, void *out, void *at, void *scratch) {
-  NAME(max_begin)(pool, (REAL *)out, (INDEX *)at);
-  NAME(max_rows)(pool, (const REAL *)x, (REAL *)out, (INDEX *)at, scratch);
+/* Nothing is found yet where a plane starts: -infinity at the first element of every window. */
+static void NAME(max_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *at, void *start, void *scratch) {
+  const int64_t inputs = pool->y.in * pool->x.in, outputs = pool->y.out * pool->x.out, room = nd_pooling_row(pool);
+  const REAL *x = (const REAL *)from;
+  REAL *out = (REAL *)to, *padded = (REAL *)scratch;
+  INDEX *places = (INDEX *)at;
+  for (int64_t i = 0; i < room; i++) padded[i] = -(REAL)INFINITY;
+  if (places) NAME(max_start)(pool, (INDEX *)start);
+  for (int64_t plane = 0; plane < planes; plane++, x += inputs, out += outputs) {
+    for (int64_t i = 0; i < outputs; i++) out[i] = -(REAL)INFINITY;
+    if (places) memcpy(places, start, (size_t)outputs * sizeof *places);
+    NAME(max_rows)(pool, x, out, places, scratch);
+    if (places) places += outputs;
+  }
 }
 
 /* -- averages ------------------------------------------------------------------------------------------------------------------ */
@@ -279,41 +288,47 @@ static void NAME(extents)(const NdPooling *pool, REAL *extents) {
   for (int64_t i = 0; i < pool->x.out; i++) extents[i] = (REAL)extent(pool, &pool->x, i);
 }
 
-/* Means of the windows of one row of windows; sums [padding, in, padding] of the rows they cover. */
+/* Means of the windows of one row of windows; `sums` of the rows they cover stand in a row with padding, unless windows are wide. */
 static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *divisors, REAL *out, double *behind) {
   const NdPoolAxis *x = &pool->x;
   if (!is_wide(pool) && !is_slid(pool)) {
-    NAME(avg_narrow)(x, sums, divisors, out, (REAL *)(void *)behind);
+    NAME(avg_narrow)(x, sums - x->padding, divisors, out, (REAL *)(void *)behind);
     return;
   }
-  NAME(Slide) slide = {.x = sums + x->padding, .behind = behind};
+  NAME(Slide) slide = {.x = sums, .behind = behind};
   for (int64_t i = 0; i < x->out; i++) {
     const Span span = window(pool, x, i);
-    const REAL sum = is_slid(pool) ? NAME(slide)(&slide, span)
-                                   : NAME(run_sum)(sums + x->padding + span.first, span.last - span.first + 1);
+    const REAL sum = is_slid(pool) ? NAME(slide)(&slide, span) : NAME(run_sum)(sums + span.first, span.last - span.first + 1);
     out[i] = sum / divisors[i];
   }
 }
 
-static void NAME(avg_plane)(const NdPooling *pool, const void *from, void *to, void *scratch) {
+/* The sums of rows that a row of windows covers: in `sums`, or the row itself where it is one and needs no padding. */
+static const REAL *NAME(row_sums)(const NdPooling *pool, const REAL *x, Span rows, REAL *sums) {
+  const int64_t width = pool->x.in;
+  if (rows.first == rows.last && is_wide(pool)) return x + rows.first * width;
+  if (rows.first > rows.last) memset(sums, 0, (size_t)width * sizeof *sums);
+  else memcpy(sums, x + rows.first * width, (size_t)width * sizeof *sums);
+  for (int64_t iy = rows.first + 1; iy <= rows.last; iy++) NAME(add)(width, sums, x + iy * width);
+  return sums;
+}
+
+static void NAME(avg_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *scratch) {
+  const int64_t inputs = pool->y.in * pool->x.in, room = nd_pooling_row(pool);
   const REAL *x = (const REAL *)from;
-  REAL *out = (REAL *)to;
-  const int64_t width = pool->x.in, room = nd_pooling_row(pool);
-  REAL *padded = (REAL *)scratch, *sums = padded + pool->x.padding;
+  REAL *out = (REAL *)to, *padded = (REAL *)scratch;
   REAL *extents = (REAL *)((double *)scratch + room), *divisors = (REAL *)((double *)scratch + 2 * room);
   int64_t known = -1;
   NAME(extents)(pool, extents);
   memset(padded, 0, (size_t)room * sizeof *padded);
-  for (int64_t oy = 0; oy < pool->y.out; oy++) {
-    const int64_t height = extent(pool, &pool->y, oy);
-    const Span rows = window(pool, &pool->y, oy);
-    if (height != known) NAME(divide_by)(pool, height, extents, divisors);
-    known = height;
-    if (rows.first > rows.last) memset(sums, 0, (size_t)width * sizeof *sums);
-    else memcpy(sums, x + rows.first * width, (size_t)width * sizeof *sums);
-    for (int64_t iy = rows.first + 1; iy <= rows.last; iy++) NAME(add)(width, sums, x + iy * width);
-    NAME(avg_row)(pool, padded, divisors, out + oy * pool->x.out, (double *)scratch + 3 * room);
-  }
+  for (int64_t plane = 0; plane < planes; plane++, x += inputs)
+    for (int64_t oy = 0; oy < pool->y.out; oy++, out += pool->x.out) {
+      const int64_t height = extent(pool, &pool->y, oy);
+      if (height != known) NAME(divide_by)(pool, height, extents, divisors);
+      known = height;
+      const REAL *sums = NAME(row_sums)(pool, x, window(pool, &pool->y, oy), padded + pool->x.padding);
+      NAME(avg_row)(pool, sums, divisors, out, (double *)scratch + 3 * room);
+    }
 }
 
 /* -- gradients of averages ----------------------------------------------------------------------------------------------------- */
@@ -331,51 +346,63 @@ ND_INLINE void NAME(spread_tiles)(const REAL *restrict shares, int64_t n, int64_
     for (int64_t k = 0; k < kernel; k++) to[i * kernel + k] = shares[i];
 }
 
-/* sums [padding, in, padding] = what one row of windows gives to each of its rows. */
+/* sums = what one row of windows gives to each of its rows; in a row with padding unless windows are wide. */
 static void NAME(spread)(const NdPooling *pool, const REAL *shares, REAL *sums, double *behind) {
   const NdPoolAxis *x = &pool->x;
+  REAL *padded = sums - (is_wide(pool) ? 0 : x->padding);
   NAME(Slide) slide = {.x = shares, .behind = behind};
   if (is_slid(pool)) {
-    for (int64_t i = 0; i < x->in; i++) sums[x->padding + i] = NAME(slide)(&slide, covering(x, i));
+    for (int64_t i = 0; i < x->in; i++) sums[i] = NAME(slide)(&slide, covering(x, i));
     return;
   }
-  memset(sums, 0, (size_t)nd_pooling_row(pool) * sizeof *sums);
+  memset(padded, 0, (size_t)(is_wide(pool) ? x->in : nd_pooling_row(pool)) * sizeof *sums);
   if (is_wide(pool)) {
     for (int64_t o = 0; o < x->out; o++) {
       const Span span = window(pool, x, o);
-      for (int64_t i = span.first; i <= span.last; i++) sums[x->padding + i] += shares[o];
+      for (int64_t i = span.first; i <= span.last; i++) sums[i] += shares[o];
     }
   } else if (x->kernel == 2 && x->stride == 2) {
-    NAME(spread_tiles)(shares, x->out, 2, sums);
+    NAME(spread_tiles)(shares, x->out, 2, padded);
   } else if (x->kernel == 4 && x->stride == 4) {
-    NAME(spread_tiles)(shares, x->out, 4, sums);
+    NAME(spread_tiles)(shares, x->out, 4, padded);
   } else if (x->stride == 1) {
-    NAME(spread_taps)(shares, x->out, 1, x->kernel, sums);
+    NAME(spread_taps)(shares, x->out, 1, x->kernel, padded);
   } else {
-    NAME(spread_taps)(shares, x->out, x->stride, x->kernel, sums);
+    NAME(spread_taps)(shares, x->out, x->stride, x->kernel, padded);
   }
 }
 
-static void NAME(avg_backward_plane)(const NdPooling *pool, const void *from, void *to, void *scratch) {
+/* Adds the row of sums to rows of dx; those from `fresh` on have got nothing yet. Returns where these begin now. */
+static int64_t NAME(give)(const NdPooling *pool, Span rows, int64_t fresh, const REAL *sums, REAL *dx) {
+  const int64_t width = pool->x.in;
+  for (int64_t iy = rows.first; iy < least(fresh, rows.last + 1); iy++) NAME(add)(width, dx + iy * width, sums);
+  if (rows.last < fresh) return fresh;
+  const int64_t begin = most(rows.first, fresh);
+  memset(dx + fresh * width, 0, (size_t)((begin - fresh) * width) * sizeof *dx);
+  for (int64_t iy = begin; iy <= rows.last; iy++) {
+    if (dx + iy * width != sums) memcpy(dx + iy * width, sums, (size_t)width * sizeof *dx);
+  }
+  return rows.last + 1;
+}
+
+static void NAME(avg_backward_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *scratch) {
   const REAL *grad = (const REAL *)from;
   REAL *dx = (REAL *)to;
   const int64_t width = pool->x.in, room = nd_pooling_row(pool);
-  REAL *padded = (REAL *)scratch, *sums = padded + pool->x.padding, *extents = (REAL *)((double *)scratch + room);
-  REAL *shares = (REAL *)((double *)scratch + 2 * room);
-  int64_t fresh = 0; /* rows from here on have got nothing yet */
+  REAL *padded = (REAL *)scratch, *extents = (REAL *)((double *)scratch + room), *shares = (REAL *)((double *)scratch + 2 * room);
   NAME(extents)(pool, extents);
-  for (int64_t oy = 0; oy < pool->y.out; oy++, grad += pool->x.out) {
-    const Span rows = window(pool, &pool->y, oy);
-    if (rows.first > rows.last) continue;
-    NAME(divide_by)(pool, extent(pool, &pool->y, oy), extents, shares);
-    ND_VECTOR for (int64_t i = 0; i < pool->x.out; i++) shares[i] = grad[i] / shares[i];
-    NAME(spread)(pool, shares, padded, (double *)scratch + 3 * room);
-    for (int64_t iy = rows.first; iy < least(fresh, rows.last + 1); iy++) NAME(add)(width, dx + iy * width, sums);
-    if (rows.last < fresh) continue;
-    const int64_t gap = most(rows.first, fresh);
-    memset(dx + fresh * width, 0, (size_t)((gap - fresh) * width) * sizeof *dx);
-    for (int64_t iy = gap; iy <= rows.last; iy++) memcpy(dx + iy * width, sums, (size_t)width * sizeof *dx);
-    fresh = rows.last + 1;
+  for (int64_t plane = 0; plane < planes; plane++, dx += pool->y.in * width) {
+    int64_t fresh = 0;
+    for (int64_t oy = 0; oy < pool->y.out; oy++, grad += pool->x.out) {
+      const Span rows = window(pool, &pool->y, oy);
+      if (rows.first > rows.last) continue;
+      const bool is_alone = is_wide(pool) && rows.first == rows.last && rows.first >= fresh;
+      REAL *sums = is_alone ? dx + rows.first * width : padded + pool->x.padding;
+      NAME(divide_by)(pool, extent(pool, &pool->y, oy), extents, shares);
+      ND_VECTOR for (int64_t i = 0; i < pool->x.out; i++) shares[i] = grad[i] / shares[i];
+      NAME(spread)(pool, shares, sums, (double *)scratch + 3 * room);
+      fresh = NAME(give)(pool, rows, fresh, sums, dx);
+    }
+    memset(dx + fresh * width, 0, (size_t)((pool->y.in - fresh) * width) * sizeof *dx);
   }
-  memset(dx + fresh * width, 0, (size_t)((pool->y.in - fresh) * width) * sizeof *dx);
 }
