@@ -104,6 +104,32 @@ static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, c
   return BURN_OK;
 }
 
+/* -- tables -------------------------------------------------------------------------------------------------------- */
+
+/* Later lists replace what earlier ones have put there. */
+static void add_rows(NdKernels *kernels, const NdLoopRow *loops, const NdLoopRow *casts) {
+  for (; loops->loop; loops++) kernels->loops[loops->op][loops->dtype] = loops->loop;
+  for (; casts && casts->loop; casts++) kernels->casts[casts->op][casts->dtype] = casts->loop;
+}
+
+NdKernels *nd_kernels_create(const Ndarray *nd) {
+  NdKernels *kernels = nd->host->allocate(sizeof *kernels);
+  if (!kernels) return NULL;
+  memset(kernels, 0, sizeof *kernels);
+  add_rows(kernels, nd_common_loops, NULL);
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (nd->isa >= NDARRAY_ISA_AVX2) add_rows(kernels, nd_kernels_avx2.loops, nd_kernels_avx2.casts);
+  if (nd->isa >= NDARRAY_ISA_AVX512) add_rows(kernels, nd_kernels_avx512.loops, nd_kernels_avx512.casts);
+  if (nd->isa >= NDARRAY_ISA_AVX2) return kernels;
+#endif
+  add_rows(kernels, nd_kernels_baseline.loops, nd_kernels_baseline.casts);
+  return kernels;
+}
+
+void nd_kernels_destroy(const Ndarray *nd, NdKernels *kernels) {
+  if (kernels) nd->host->free(kernels, sizeof *kernels);
+}
+
 /* -- kernels ------------------------------------------------------------------------------------------------------- */
 
 static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
@@ -117,7 +143,6 @@ static NdTyped loop_of(const Ndarray *nd, uint32_t op, BurnDType dtype) {
     typed = loop_of(nd, op, BURN_DTYPE_F32);
     typed.is_wide = true;
   }
-  if (!typed.loop) typed.loop = nd_common_loops[op][dtype];
   return typed;
 }
 

@@ -57,6 +57,7 @@ struct Ndarray {
   struct NdTuner *tuner; /* ndarray_autotune.h; NULL: nothing is tuned */
   bool has_amx;          /* bf16 products run in tile registers */
   uint32_t isa;          /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
+  struct NdKernels *elementwise; /* ndarray_kernels.h */
   char name[64];
   NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
 };
@@ -84,6 +85,10 @@ extern const NdKernelRow nd_sort_kernels[];        /* ndarray_sort.c: argsort; n
 extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step */
 extern const NdKernelRow nd_attention_kernels[];   /* ndarray_attention.c, ndarray_attention_backward.c */
 extern const NdKernelRow nd_lstm_kernels[];        /* ndarray_lstm.c: lstm and its gradient */
+
+/* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
+struct NdKernels *nd_kernels_create(const Ndarray *nd);
+void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* takes NULL */
 
 /* -- tensors (ndarray_tensor.c) ------------------------------------------------------------------------------------- */
 

@@ -44,34 +44,36 @@ typedef void (*NdLoop)(const NdRun *run);
 
 #define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
 
-/* The loops for one instruction set. */
-typedef struct NdKernels {
-  /* By op and dtype of the first input; NULL where ops.def does not allow the dtype. Unary and scalar loops want steps
-   * of 1, binary ones take at most one step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
+/* A loop of an instruction set, for an op and the dtype of its first input, or a cast between two dtypes. A list ends with NULL. */
+typedef struct NdLoopRow {
+  NdLoop loop;
+  uint16_t op, dtype; /* of a cast: from, to */
+} NdLoopRow;
+typedef struct NdLoopRows {
+  const NdLoopRow *loops, *casts;
+} NdLoopRows;
+
+extern const NdLoopRows nd_kernels_baseline;
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+extern const NdLoopRows nd_kernels_avx2, nd_kernels_avx512;
+#endif
+
+/* Loops that wider vectors would not make faster, compiled once for all instruction sets (ndarray_kernels_common.c). They take any
+ * steps. */
+extern const NdLoopRow nd_common_loops[];
+
+/* The loops for nd->isa as tables, made of the lists when the device is opened: as most places stay empty, the lists are far smaller. */
+struct NdKernels {
+  /* By op and dtype of the first input; NULL where there is none. Unary and scalar loops want steps of 1, binary ones take at most one
+   * step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
   NdLoop loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
   NdLoop casts[ND_DTYPE_COUNT][ND_DTYPE_COUNT]; /* from, to; steps of 1 */
-} NdKernels;
-
-/* Loops that wider vectors would not make faster, by op and dtype of the first input, compiled once for all instruction
- * sets (ndarray_kernels_common.c). They take any steps. */
-extern const NdLoop nd_common_loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
-
-extern const NdKernels nd_kernels_baseline;
-#if defined(BURN_NDARRAY_X86_VARIANTS)
-extern const NdKernels nd_kernels_avx2, nd_kernels_avx512;
-#endif
+};
+typedef struct NdKernels NdKernels;
 
 /* True if the op has an elementwise loop that serves f16 and bf16, of its own or that of f32 (ndarray_elementwise.c). */
 bool nd_takes_halves(const Ndarray *nd, uint32_t op);
 
-/* The loops for nd->isa. */
-static inline const NdKernels *nd_kernels(const Ndarray *nd) {
-#if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (nd->isa == NDARRAY_ISA_AVX512) return &nd_kernels_avx512;
-  if (nd->isa == NDARRAY_ISA_AVX2) return &nd_kernels_avx2;
-#endif
-  (void)nd;
-  return &nd_kernels_baseline;
-}
+static inline const NdKernels *nd_kernels(const Ndarray *nd) { return nd->elementwise; }
 
 #endif

@@ -139,13 +139,13 @@ BINARY_LOOP(powi_f64, double, double, int64_t, power_f64(x, y))
 
 /* -- the result ----------------------------------------------------------------------------------------------------- */
 
-#define ROW(t, T, U, NAME, op, ...) [BURN_OP_##op][BURN_DTYPE_##NAME] = op##_##t,
+#define ROW(t, T, U, NAME, op, ...) {op##_##t, BURN_OP_##op, BURN_DTYPE_##NAME},
 
-const NdLoop nd_common_loops[BURN_OP_LIMIT][ND_DTYPE_COUNT] = {
+const NdLoopRow nd_common_loops[] = {
 #define X(op, ...) FLOATS(ROW, op, )
     UNARY_FLOAT(X) BINARY_FLOAT(X) TEST_FLOAT(X) X(powi, )
 #undef X
 #define X(op, ...) INTEGERS(ROW, op, )
     BINARY_INTEGER(X) X(bitwise_not, ) X(powi, )
 #undef X
-};
+    {NULL, 0, 0}};

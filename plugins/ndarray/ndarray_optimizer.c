@@ -63,7 +63,7 @@ static bool prepare(Ndarray *nd, const BurnOpCall *call, bool in_place, NdTensor
 
 static BurnStatus run_adam_step(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  const NdRows *rows = nd_rows(nd);
+  const NdRows *rows = nd_rows_of(nd, dtype);
   const bool in_place = can_overwrite(call), is_f64 = dtype == BURN_DTYPE_F64;
   Step step = {.adam = read_scalars(call), .element_bytes = burn_dtype_bytes(dtype)};
   NdTensor *in[4], *out[3];

@@ -221,6 +221,7 @@ static void BURN_CALL ndarray_close(void *self) {
   const BurnHost *host = nd->host;
   nd_pool_destroy(nd->pool);
   nd_tuner_destroy(nd->tuner);
+  nd_kernels_destroy(nd, nd->elementwise);
   host->free(nd, sizeof *nd);
 }
 
@@ -288,10 +289,12 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
     status = nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: device %u does not exist, there is only 0", index);
   }
   if (status == BURN_OK) {
-    nd->pool = nd_pool_create(host, nd->memory_limit);
+    nd->elementwise = nd_kernels_create(nd);
+    nd->pool = nd->elementwise ? nd_pool_create(host, nd->memory_limit) : NULL;
     if (!nd->pool) status = nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory to open the backend");
   }
   if (status != BURN_OK) {
+    nd_kernels_destroy(nd, nd->elementwise);
     nd_tuner_destroy(nd->tuner);
     host->free(nd, sizeof *nd);
     return status;

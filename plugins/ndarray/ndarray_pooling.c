@@ -101,7 +101,8 @@ static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
   const int64_t step = at ? planes_at_once(pool) : end - begin;
   for (int64_t plane = begin; plane < end; plane += step) {
     const int64_t planes = step < end - plane ? step : end - plane;
-    pool->loops->max(&pool->shape, planes, pool->from + plane * pool->from_bytes, pool->to + plane * pool->to_bytes, at, start, scratch);
+    const char *from = pool->from + plane * pool->from_bytes;
+    pool->loops->max(&pool->shape, planes, from, pool->to + plane * pool->to_bytes, at, start, scratch);
     if (at) put_positions(pool, at, (char *)pool->positions + plane * index_bytes, planes * outputs_of(pool));
   }
   nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
@@ -209,7 +210,8 @@ static NdTensor *pool_run(Ndarray *nd, const BurnOpCall *call, Pool *pool, BurnL
     pool->to = (char *)nd_data(to);
     pool->from_bytes = (backward ? outputs_of(pool) : inputs_of(pool)) * bytes;
     pool->to_bytes = (backward ? inputs_of(pool) : outputs_of(pool)) * bytes;
-    pool->scratch_bytes = nd_pooling_scratch(&pool->shape) + (pool->positions ? (uint64_t)(outputs_of(pool) * bytes * (1 + planes_at_once(pool))) : 0);
+    pool->scratch_bytes = nd_pooling_scratch(&pool->shape);
+    if (pool->positions) pool->scratch_bytes += (uint64_t)(outputs_of(pool) * bytes * (1 + planes_at_once(pool)));
     if (body != max_backward_body) nd_pool_reserve(nd->pool, pool->scratch_bytes, planes > grain ? nd->host->thread_count() : 1);
     nd_parallel_for(nd, planes, grain, body, pool);
   }

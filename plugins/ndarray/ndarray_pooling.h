@@ -50,8 +50,8 @@ extern const NdPoolLoops nd_pooling_avx2, nd_pooling_avx512;
 static inline const NdPoolPlane *nd_pooling(const Ndarray *nd, BurnDType dtype) {
   const NdPoolLoops *loops = &nd_pooling_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (nd->isa == NDARRAY_ISA_AVX512) loops = &nd_pooling_avx512;
-  if (nd->isa == NDARRAY_ISA_AVX2) loops = &nd_pooling_avx2;
+  if (nd->isa >= NDARRAY_ISA_AVX2) loops = &nd_pooling_avx2;
+  if (nd->isa >= NDARRAY_ISA_AVX512 && dtype == BURN_DTYPE_F32) loops = &nd_pooling_avx512;
 #endif
   (void)nd;
   return dtype == BURN_DTYPE_F32 ? &loops->f32 : &loops->f64;

@@ -124,8 +124,8 @@ static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REA
   }
 }
 
-/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a row, `queue`
- * has as much room. */
+/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a
+ * row, `queue` has as much room. */
 ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded,
                              INDEX *queue) {
   const NdPoolAxis *x = &pool->x;

@@ -179,15 +179,26 @@ static inline const NdRows *nd_rows(const Ndarray *nd) {
   return &nd_rows_baseline;
 }
 
+/* The loops for elements of 8 bytes: there are none of their own for AVX-512. */
+static inline const NdRows *nd_rows_64(const Ndarray *nd) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (nd->isa == NDARRAY_ISA_AVX512) return &nd_rows_avx2;
+#endif
+  return nd_rows(nd);
+}
+static inline const NdRows *nd_rows_of(const Ndarray *nd, BurnDType dtype) {
+  return dtype == BURN_DTYPE_F64 || dtype == BURN_DTYPE_I64 ? nd_rows_64(nd) : nd_rows(nd);
+}
+
 /* The passes over rows of a float dtype; NULL for other dtypes. */
 static inline const NdFloatRows *nd_float_rows(const Ndarray *nd, BurnDType dtype) {
   if (dtype == BURN_DTYPE_F32) return &nd_rows(nd)->f32;
-  return dtype == BURN_DTYPE_F64 ? &nd_rows(nd)->f64 : NULL;
+  return dtype == BURN_DTYPE_F64 ? &nd_rows_64(nd)->f64 : NULL;
 }
 
 /* The finder for a dtype, or NULL if there is none. */
 static inline const NdFinder *nd_finder(const Ndarray *nd, BurnDType dtype) {
-  const NdFinder *finder = dtype < BURN_DTYPE_LIMIT ? &nd_rows(nd)->finders[dtype] : NULL;
+  const NdFinder *finder = dtype < BURN_DTYPE_LIMIT ? &nd_rows_of(nd, dtype)->finders[dtype] : NULL;
   return finder && finder->in_run ? finder : NULL;
 }
 
@@ -195,7 +206,7 @@ static inline const NdFinder *nd_finder(const Ndarray *nd, BurnDType dtype) {
 static inline const NdFold *nd_fold(const Ndarray *nd, uint32_t family, BurnDType dtype) {
   const BurnDType stored = dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_U8 : dtype;
   if (stored >= BURN_DTYPE_LIMIT) return NULL;
-  const NdFold *fold = &nd_rows(nd)->folds[family][stored];
+  const NdFold *fold = &nd_rows_of(nd, stored)->folds[family][stored];
   if (!fold->run) fold = &nd_rows_baseline.folds[family][stored];
   return fold->run ? fold : NULL;
 }

@@ -10,7 +10,7 @@
 #define ND_SORT_RUN 16      /* elements that insertion sort puts in order before runs are merged */
 #define ND_SORT_DIGITS 1024 /* elements from which on sorting by digits takes less time */
 
-/* What a dtype needs. `from` and `step` address an element; `below` has its own loop for rows without strides, which become vectors. */
+/* What a dtype needs. `from` and `step` address an element; `below` has its own loop for rows without strides, for vectors. */
 #define ND_KEYS(t, T, K, expression)                                                                      \
   static inline K key_##t(const char *from, int64_t step) {                                               \
     T x;                                                                                                  \
@@ -193,4 +193,8 @@ static BurnStatus run_argsort(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-const NdKernelRow nd_sort_kernels[] = {{BURN_OP_argsort, run_argsort}, {BURN_OP_sort_range, nd_run_sort_range}, {BURN_OP_INVALID, NULL}};
+const NdKernelRow nd_sort_kernels[] = {
+    {BURN_OP_argsort, run_argsort},
+    {BURN_OP_sort_range, nd_run_sort_range},
+    {BURN_OP_INVALID, NULL},
+};
