@@ -179,21 +179,19 @@ static inline const NdRows *nd_rows(const Ndarray *nd) {
   return &nd_rows_baseline;
 }
 
-/* The loops for elements of 8 bytes: there are none of their own for AVX-512. */
-static inline const NdRows *nd_rows_64(const Ndarray *nd) {
-#if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (nd->isa == NDARRAY_ISA_AVX512) return &nd_rows_avx2;
-#endif
-  return nd_rows(nd);
-}
+/* The loops for a dtype: those on f64 are left to AVX2 by AVX-512. */
 static inline const NdRows *nd_rows_of(const Ndarray *nd, BurnDType dtype) {
-  return dtype == BURN_DTYPE_F64 || dtype == BURN_DTYPE_I64 ? nd_rows_64(nd) : nd_rows(nd);
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (dtype == BURN_DTYPE_F64 && nd->isa == NDARRAY_ISA_AVX512) return &nd_rows_avx2;
+#endif
+  (void)dtype;
+  return nd_rows(nd);
 }
 
 /* The passes over rows of a float dtype; NULL for other dtypes. */
 static inline const NdFloatRows *nd_float_rows(const Ndarray *nd, BurnDType dtype) {
   if (dtype == BURN_DTYPE_F32) return &nd_rows(nd)->f32;
-  return dtype == BURN_DTYPE_F64 ? &nd_rows_64(nd)->f64 : NULL;
+  return dtype == BURN_DTYPE_F64 ? &nd_rows_of(nd, dtype)->f64 : NULL;
 }
 
 /* The finder for a dtype, or NULL if there is none. */
