@@ -1,13 +1,21 @@
 /* ndarray_lstm.c - lstm and its gradient: a loop over the steps, each one product and the arithmetic of the gates.
  *
- * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, two vectors
- * of units back. An item of work is a step of such a group for all samples; the loop over the steps stands around. Every
- * number is computed by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
+ * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, some vectors
+ * of units back. With many samples and a weight that fits into a second-level cache every thread has samples of its own, and
+ * walks through all their steps without a word to the others. Else it has units of its own, whose part of the weight stays
+ * in its cache, and threads meet after every step. Work goes by tiles of samples, whose sums stay in the cache; while they are
+ * made, the memory that the gates will read and write is fetched: its rows lie a whole sequence apart. Every number is computed
+ * by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
 #include "ndarray_sequence.h"
 
 #include <string.h>
 
-enum { GATES = 4, BACK_VECTORS = 2 };
+enum {
+  GATES = 4,
+  BACK_VECTORS = 2,     /* of units in a group on the way back .. */
+  BACK_VECTORS_LOW = 4, /* .. and with few samples, whose sums are too few to keep the multipliers busy */
+  OWN_BYTES = 5 << 18   /* of a weight that every thread may have in its second-level cache */
+};
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -20,66 +28,130 @@ typedef struct Lstm {
   const NdSequenceLoops *loops;
   int64_t n, steps, units; /* samples, steps, hidden units */
   int64_t bytes;           /* of an element */
-  int64_t group, groups;   /* units of an item, and how many items */
-  int64_t step;            /* the one under way */
-  int64_t sum_columns;     /* of an item's product */
+  int64_t group, groups;   /* units of a panel, and how many panels */
+  int64_t shares;          /* that the work is dealt out in, one per thread: */
+  bool by_samples;         /* some samples at all steps, else some units at one step */
+  int64_t begin, end;      /* the steps under way */
+  int64_t columns;         /* of a panel */
   char *panels;            /* the packed weight: [groups][depth, sum_columns] */
   char *dense[2];          /* what goes from step to step, hidden states or slopes of the gates, by turns: [n, dense_row] */
-  int64_t dense_row;
-  atomic_bool out_of_memory;
+  char *cells, *carry;     /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
+  char *sums;              /* products of an item: [shares][rows of a tile, columns of its groups] */
+  int64_t dense_row, cell_row;
 } Lstm;
 
-/* A loop of one chunk costs less than waking a thread up to about this many operations. */
-static int64_t grain_of(const Lstm *lstm) {
-  const double flops = 2.0 * GATES * (double)lstm->n * (double)lstm->units * (double)lstm->group;
-  return 1 + (int64_t)(3e5 / (flops + 1));
+/* An item: some units of some samples. */
+typedef struct Item {
+  int64_t first, last;     /* panels */
+  int64_t unit, units;     /* the first of their units, how many */
+  int64_t row, rows, step; /* samples, at this step */
+  char *sums;
+  int64_t sums_row;
+} Item;
+
+/* Rows for whole vectors; a vector more, because rows a power of two apart would meet in the cache. */
+static int64_t padded_row(const Lstm *lstm, int64_t width) {
+  const int64_t lanes = lstm->loops->lanes;
+  return (width + lanes - 1) / lanes * lanes + lanes;
 }
 
 /* Begins a call on `steps` [n, steps, ..]; what goes from step to step is dense_width wide. */
-static BurnStatus open_lstm(Ndarray *nd, const NdTensor *steps, int64_t units, int64_t vectors, int64_t dense_width, Lstm *out) {
+static BurnStatus open_lstm(Ndarray *nd, const NdTensor *steps, int64_t units, int64_t dense_width, Lstm *out) {
   const BurnDType dtype = steps->header.dtype;
   Lstm lstm = {.nd = nd, .loops = nd_sequence(nd, dtype), .n = steps->shape[0], .steps = steps->shape[1], .units = units};
   if (!lstm.loops) return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "lstm: no kernel for %s", burn_dtype_name(dtype));
-  const int64_t lanes = lstm.loops->lanes;
   lstm.bytes = burn_dtype_bytes(dtype);
-  lstm.group = lanes * vectors;
-  lstm.groups = (units + lstm.group - 1) / lstm.group;
-  lstm.dense_row = (dense_width + lanes - 1) / lanes * lanes + lanes; /* rows a power of two apart would meet in the cache */
+  lstm.dense_row = padded_row(&lstm, dense_width);
+  lstm.cell_row = padded_row(&lstm, units);
   *out = lstm;
-  atomic_init(&out->out_of_memory, false);
   return BURN_OK;
+}
+
+/* Cuts the units into groups of `vectors` vectors, which have `columns` columns of the weight per unit; deals out the work. */
+static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
+  const double flops = 2.0 * GATES * (double)lstm->n * (double)lstm->units * (double)lstm->units;
+  const int64_t threads = lstm->nd->host->thread_count(), weight = GATES * lstm->units * lstm->units * lstm->bytes;
+  lstm->group = lstm->loops->lanes * vectors;
+  lstm->groups = (lstm->units + lstm->group - 1) / lstm->group;
+  lstm->columns = lstm->group * columns;
+  lstm->by_samples = weight <= OWN_BYTES && lstm->n >= threads * lstm->loops->tile_rows / 2;
+  /* Fewer operations than this cost less than waking a thread. */
+  const int64_t worth = 1 + (int64_t)(flops * (lstm->by_samples ? (double)lstm->steps : 1) / 3e5);
+  lstm->shares = least(least(threads, worth), lstm->by_samples ? lstm->n : lstm->groups);
 }
 
 static uint64_t panel_bytes(const Lstm *lstm) { return (uint64_t)(lstm->groups * lstm->group * GATES * lstm->units * lstm->bytes); }
 static uint64_t dense_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->dense_row * lstm->bytes); }
-/* The sums of an item and, behind them, a vector that takes what nobody asks for. */
-static uint64_t sums_bytes(const Lstm *lstm) {
-  return (uint64_t)((lstm->n * lstm->sum_columns + lstm->loops->lanes) * lstm->bytes);
+static uint64_t cell_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->cell_row * lstm->bytes); }
+/* Columns of the products of an item. */
+static int64_t sums_row(const Lstm *lstm) { return (lstm->by_samples ? lstm->groups : 1) * lstm->columns; }
+static uint64_t sums_bytes(const Lstm *lstm) { return (uint64_t)(lstm->loops->tile_rows * sums_row(lstm) * lstm->bytes); }
+static uint64_t state_bytes(const Lstm *lstm) {
+  return 2 * dense_bytes(lstm) + 2 * cell_bytes(lstm) + (uint64_t)lstm->shares * sums_bytes(lstm);
 }
 
 static bool open_room(Lstm *lstm) {
   lstm->panels = (char *)nd_pool_allocate(lstm->nd->pool, panel_bytes(lstm));
-  lstm->dense[0] = (char *)nd_pool_allocate(lstm->nd->pool, 2 * dense_bytes(lstm));
+  lstm->dense[0] = (char *)nd_pool_allocate(lstm->nd->pool, state_bytes(lstm));
   if (!lstm->panels || !lstm->dense[0]) return false;
   lstm->dense[1] = lstm->dense[0] + dense_bytes(lstm);
-  nd_pool_reserve(lstm->nd->pool, sums_bytes(lstm), lstm->nd->host->thread_count());
+  lstm->cells = lstm->dense[1] + dense_bytes(lstm);
+  lstm->carry = lstm->cells + cell_bytes(lstm);
+  lstm->sums = lstm->carry + cell_bytes(lstm);
   return true;
 }
 
 static void close_room(Lstm *lstm) {
   if (lstm->panels) nd_pool_free(lstm->nd->pool, lstm->panels, panel_bytes(lstm));
-  if (lstm->dense[0]) nd_pool_free(lstm->nd->pool, lstm->dense[0], 2 * dense_bytes(lstm));
+  if (lstm->dense[0]) nd_pool_free(lstm->nd->pool, lstm->dense[0], state_bytes(lstm));
 }
 
-/* `item` for some groups of units, with room for the sums of one. */
-static void for_groups(Lstm *lstm, int64_t begin, int64_t end, void (*item)(void *context, int64_t group, char *sums), void *context) {
-  char *sums = (char *)nd_pool_allocate(lstm->nd->pool, sums_bytes(lstm));
-  if (!sums) {
-    atomic_store_explicit(&lstm->out_of_memory, true, memory_order_relaxed);
+/* The samples row .. row + rows - 1 of an item, tile by tile. */
+static void for_tiles(const Lstm *lstm, Item *item, int64_t row, int64_t rows, void (*run)(void *context, const Item *item),
+                      void *context) {
+  const int64_t tiles = (rows + lstm->loops->tile_rows - 1) / lstm->loops->tile_rows;
+  for (int64_t tile = 0; tile < tiles; tile++) {
+    item->row = row + tile * rows / tiles;
+    item->rows = row + (tile + 1) * rows / tiles - item->row;
+    run(context, item);
+  }
+}
+
+/* The items of a share at a step. */
+static void for_items(const Lstm *lstm, int64_t share, int64_t step, void (*run)(void *context, const Item *item), void *context) {
+  const int64_t count = lstm->by_samples ? lstm->n : lstm->groups;
+  const int64_t begin = share * count / lstm->shares, end = (share + 1) * count / lstm->shares;
+  Item item = {.last = lstm->groups, .units = lstm->units, .step = step, .sums_row = sums_row(lstm)};
+  item.sums = lstm->sums + (uint64_t)share * sums_bytes(lstm);
+  if (lstm->by_samples) {
+    for_tiles(lstm, &item, begin, end - begin, run, context);
     return;
   }
-  for (int64_t group = begin; group < end; group++) item(context, group, sums);
-  nd_pool_free(lstm->nd->pool, sums, sums_bytes(lstm));
+  for (int64_t group = begin; group < end; group++) {
+    item.first = group;
+    item.last = group + 1;
+    item.unit = group * lstm->group;
+    item.units = least(lstm->group, lstm->units - item.unit);
+    for_tiles(lstm, &item, 0, lstm->n, run, context);
+  }
+}
+
+/* Some shares at the steps under way, forward or back. */
+static void for_shares(const Lstm *lstm, int64_t begin, int64_t end, void (*run)(void *context, const Item *item), void *context) {
+  const int64_t step = lstm->end > lstm->begin ? 1 : -1;
+  for (int64_t share = begin; share < end; share++)
+    for (int64_t t = lstm->begin; t != lstm->end; t += step) for_items(lstm, share, t, run, context);
+}
+
+/* All steps: 0 .. steps - 1, or the other way round. */
+static void for_steps(Lstm *lstm, bool forward, BurnLoopBody body, void *context) {
+  const int64_t first = forward ? 0 : lstm->steps - 1, end = forward ? lstm->steps : -1, step = forward ? 1 : -1;
+  const int64_t stretch = lstm->by_samples ? lstm->steps : 1;
+  for (int64_t t = first; t != end; t += step * stretch) {
+    lstm->begin = t;
+    lstm->end = t + step * stretch;
+    nd_parallel_for_flushed(lstm->nd, lstm->shares, 1, body, context);
+  }
 }
 
 /* The packed weight's part for a group. */
@@ -87,27 +159,53 @@ static char *panel_of(const Lstm *lstm, int64_t group) {
   return lstm->panels + group * lstm->group * GATES * lstm->units * lstm->bytes;
 }
 
-/* sums [n, sum_columns] = rows [n, depth] x the group's panel. */
-static void multiply(const Lstm *lstm, const char *rows, int64_t depth, int64_t group, char *sums) {
-  const NdProduct product = {.rows = lstm->n,
-                             .columns = lstm->sum_columns,
+/* The item's part for a group. */
+static Item part_of(const Lstm *lstm, const Item *item, int64_t group) {
+  Item part = *item;
+  part.unit = group * lstm->group;
+  part.units = least(lstm->group, lstm->units - part.unit);
+  part.sums = item->sums + (group - item->first) * lstm->columns * lstm->bytes;
+  return part;
+}
+
+/* An item's sums for a group: its rows of `dense` [n, depth] x the group's panel. */
+static void multiply(const Lstm *lstm, const char *dense, int64_t depth, const Item *part, int64_t group, const NdFetch *fetch) {
+  const NdProduct product = {.rows = part->rows,
+                             .columns = lstm->columns,
                              .depth = depth,
-                             .a = rows,
+                             .a = dense + part->row * lstm->dense_row * lstm->bytes,
                              .a_row = lstm->dense_row,
                              .a_step = 1,
                              .b = panel_of(lstm, group),
-                             .b_row = lstm->sum_columns,
-                             .c = sums,
-                             .c_row = lstm->sum_columns};
+                             .b_row = lstm->columns,
+                             .c = part->sums,
+                             .c_row = part->sums_row,
+                             .fetch = fetch};
   lstm->loops->product(&product);
 }
 
-/* Row t of sample 0 of a tensor [n, steps, width], from unit `unit` on. */
-static char *step_at(const Lstm *lstm, const NdTensor *x, int64_t t, int64_t unit) {
-  return (char *)nd_data(x) + (t * x->shape[2] + unit) * lstm->bytes;
+/* The place of an item in what goes from step to step. */
+static char *state_at(const Lstm *lstm, char *state, int64_t state_row, const Item *item) {
+  return state + (item->row * state_row + item->unit) * lstm->bytes;
 }
-/* From sample to sample of such a tensor. */
+
+/* From sample to sample of a tensor [n, steps, width]. */
 static int64_t row_of(const NdTensor *x) { return x->shape[1] * x->shape[2]; }
+
+/* Row t of an item's first sample of such a tensor, from its first unit on. */
+static char *step_at(const Lstm *lstm, const NdTensor *x, int64_t t, const Item *item) {
+  return (char *)nd_data(x) + (item->row * row_of(x) + t * x->shape[2] + item->unit) * lstm->bytes;
+}
+
+/* Asks for an item's part of row t of such a tensor, of all its gates if it has them. */
+static void fetch_step(const Lstm *lstm, const NdTensor *x, int64_t t, const Item *item, NdFetch *fetch) {
+  const int64_t bytes = item->units * lstm->bytes;
+  for (int64_t row = 0; x && row < item->rows; row++)
+    for (int64_t at = 0; at < x->shape[2]; at += lstm->units) {
+      const char *from = step_at(lstm, x, t, item) + (row * row_of(x) + at) * lstm->bytes;
+      for (int64_t byte = 0; byte < bytes; byte += 64) fetch->lines[fetch->count++] = from + byte;
+    }
+}
 
 /* Row-major forms of the inputs of a call, NULL for those that are absent; false when out of memory. */
 static bool open_inputs(Ndarray *nd, const BurnOpCall *call, NdTensor **inputs) {
@@ -158,59 +256,88 @@ static void BURN_CALL pack_forward(void *context, int64_t begin, int64_t end) {
     for (int64_t gate = 0; gate < GATES; gate++) {
       const char *from = (const char *)nd_data(work->inputs[3]) + (gate * lstm->units + unit) * lstm->bytes;
       char *to = panel_of(lstm, group) + gate * lstm->group * lstm->bytes;
-      lstm->loops->pack(lstm->units, width, from, GATES * lstm->units, 1, to, lstm->sum_columns, lstm->group);
+      lstm->loops->pack(lstm->units, width, from, GATES * lstm->units, 1, to, lstm->columns, lstm->group);
     }
   }
 }
 
-/* One step of the units of a group. */
-static void step_group(void *context, int64_t group, char *sums) {
+/* What the gates of an item's part will want. */
+static void fetch_forward(const Forward *work, const Item *part, NdFetch *fetch) {
+  const Lstm *lstm = &work->lstm;
+  fetch->count = 0;
+  fetch_step(lstm, work->inputs[0], part->step, part, fetch);
+  if (work->outputs[2] != work->inputs[0]) fetch_step(lstm, work->outputs[2], part->step, part, fetch);
+  fetch_step(lstm, work->outputs[0], part->step, part, fetch);
+  fetch_step(lstm, work->outputs[1], part->step, part, fetch);
+}
+
+/* One step of an item. */
+static void forward_item(void *context, const Item *item) {
   const Forward *work = (const Forward *)context;
   const Lstm *lstm = &work->lstm;
-  const int64_t unit = group * lstm->group, t = lstm->step;
+  const int64_t t = item->step;
+  NdFetch fetch;
   const NdTensor *gates = work->inputs[0], *outputs = work->outputs[0], *cells = work->outputs[1], *activations = work->outputs[2];
-  const char *first_cell = (const char *)nd_data(work->inputs[2]) + unit * lstm->bytes;
-  const NdLstmStep step = {.rows = lstm->n,
-                           .units = least(lstm->group, lstm->units - unit),
+  const NdLstmStep step = {.rows = item->rows,
+                           .units = item->units,
                            .gate = lstm->units,
-                           .product = sums,
-                           .gates = step_at(lstm, gates, t, unit),
-                           .cell_before = t > 0 ? step_at(lstm, cells, t - 1, unit) : first_cell,
-                           .outputs = step_at(lstm, outputs, t, unit),
-                           .cells = step_at(lstm, cells, t, unit),
-                           .activations = step_at(lstm, activations, t, unit),
-                           .state = lstm->dense[(t + 1) % 2] + unit * lstm->bytes,
+                           .product = item->sums,
+                           .gates = step_at(lstm, gates, t, item),
+                           .outputs = step_at(lstm, outputs, t, item),
+                           .cells = step_at(lstm, cells, t, item),
+                           .activations = step_at(lstm, activations, t, item),
+                           .cell = state_at(lstm, lstm->cells, lstm->cell_row, item),
+                           .state = state_at(lstm, lstm->dense[(t + 1) % 2], lstm->dense_row, item),
+                           .product_row = item->sums_row,
                            .gates_row = row_of(gates),
-                           .before_row = t > 0 ? row_of(cells) : lstm->units,
                            .steps_row = row_of(outputs),
                            .activations_row = row_of(activations),
+                           .cell_row = lstm->cell_row,
                            .state_row = lstm->dense_row};
-  multiply(lstm, lstm->dense[t % 2], lstm->units, group, sums);
+  for (int64_t group = item->first; group < item->last; group++) {
+    const Item part = part_of(lstm, item, group);
+    fetch_forward(work, &part, &fetch);
+    multiply(lstm, lstm->dense[t % 2], lstm->units, &part, group, &fetch);
+  }
   lstm->loops->lstm_step(&step);
 }
 
 static void BURN_CALL forward_body(void *context, int64_t begin, int64_t end) {
-  for_groups(&((Forward *)context)->lstm, begin, end, step_group, context);
+  for_shares(&((Forward *)context)->lstm, begin, end, forward_item, context);
+}
+
+/* [n, units] -> what goes from step to step, with zeros behind. */
+static void pack_state(const Lstm *lstm, const void *from, int64_t from_row, char *to, int64_t to_row) {
+  lstm->loops->pack(lstm->n, lstm->units, from, from_row, 1, to, to_row, to_row);
 }
 
 static bool run_forward(Forward *work) {
   Lstm *lstm = &work->lstm;
   if (!open_room(lstm)) return false;
-  nd_parallel_for(lstm->nd, lstm->groups, 1 + 65536 / (lstm->units * lstm->sum_columns + 1), pack_forward, work);
-  lstm->loops->pack(lstm->n, lstm->units, nd_data(work->inputs[1]), lstm->units, 1, lstm->dense[0], lstm->dense_row, lstm->units);
-  for (lstm->step = 0; lstm->step < lstm->steps; lstm->step++)
-    nd_parallel_for_flushed(lstm->nd, lstm->groups, grain_of(lstm), forward_body, work);
-  return !atomic_load_explicit(&lstm->out_of_memory, memory_order_relaxed);
+  nd_parallel_for(lstm->nd, lstm->groups, 1 + 65536 / (lstm->units * lstm->columns + 1), pack_forward, work);
+  pack_state(lstm, nd_data(work->inputs[1]), lstm->units, lstm->dense[0], lstm->dense_row);
+  pack_state(lstm, nd_data(work->inputs[2]), lstm->units, lstm->cells, lstm->cell_row);
+  for_steps(lstm, true, forward_body, work);
+  return true;
+}
+
+/* The gates become the activations where nobody else holds them. */
+static bool open_forward_outputs(Ndarray *nd, const BurnOpCall *call, Forward *work) {
+  NdTensor *gates = nd_tensor(call->inputs[0]);
+  if (!nd_is_contiguous(gates) || !nd_may_overwrite(call, 0)) return open_outputs(nd, call, 3, work->outputs);
+  work->outputs[2] = gates;
+  nd_retain(gates);
+  return open_outputs(nd, call, 2, work->outputs);
 }
 
 static BurnStatus lstm_forward(Ndarray *nd, const BurnOpCall *call) {
   Forward work = {.inputs = {NULL}};
   const int64_t units = call->inputs[3]->shape[0];
-  const BurnStatus status = open_lstm(nd, nd_tensor(call->inputs[0]), units, 1, units, &work.lstm);
+  const BurnStatus status = open_lstm(nd, nd_tensor(call->inputs[0]), units, units, &work.lstm);
   if (status != BURN_OK) return status;
-  work.lstm.sum_columns = GATES * work.lstm.group;
-  const bool has_inputs = open_inputs(nd, call, work.inputs), has_outputs = open_outputs(nd, call, 3, work.outputs);
-  const bool complete = has_inputs && has_outputs && run_forward(&work);
+  cut_units(&work.lstm, 1, GATES);
+  const bool has_outputs = open_forward_outputs(nd, call, &work);
+  const bool complete = open_inputs(nd, call, work.inputs) && has_outputs && run_forward(&work);
   close_room(&work.lstm);
   return finish(nd, call, complete, work.inputs, work.outputs);
 }
@@ -239,90 +366,112 @@ static void BURN_CALL pack_backward(void *context, int64_t begin, int64_t end) {
   }
 }
 
-/* The gates of a vector of units at the step under way. `spare` takes the hidden state after the last step. */
-static void units_back(const Backward *work, int64_t unit, const char *sums, char *spare) {
+/* The gates of an item. The hidden states after the last step go where those before it will. */
+static void gates_back(const Backward *work, const Item *item) {
   const Lstm *lstm = &work->lstm;
-  const int64_t t = lstm->step;
+  const int64_t t = item->step;
   NdTensor *const *inputs = work->inputs;
   const NdTensor *grad_cells = inputs[GRAD_CELLS], *further = inputs[GRAD_ACTIVATIONS];
   const bool is_last = t + 1 == lstm->steps;
-  const char *first_cell = (const char *)nd_data(inputs[CELL]) + unit * lstm->bytes;
-  const NdLstmBack step = {.rows = lstm->n,
-                           .units = least(lstm->loops->lanes, lstm->units - unit),
+  const char *first_cell = (const char *)nd_data(inputs[CELL]) + (item->row * lstm->units + item->unit) * lstm->bytes;
+  const NdLstmBack step = {.rows = item->rows,
+                           .units = item->units,
                            .gate = lstm->units,
                            .further_gate = further ? lstm->units : 0,
-                           .product = sums,
-                           .grad = step_at(lstm, inputs[GRAD], t, unit),
-                           .grad_cells = grad_cells ? (const void *)step_at(lstm, grad_cells, t, unit) : zeros,
-                           .grad_activations = further ? (const void *)step_at(lstm, further, t, unit) : zeros,
-                           .activations = step_at(lstm, inputs[ACTIVATIONS], t, unit),
-                           .cells = step_at(lstm, inputs[CELLS], t, unit),
-                           .cell_before = t > 0 ? step_at(lstm, inputs[CELLS], t - 1, unit) : first_cell,
-                           .carry = (char *)nd_data(work->outputs[GRAD_CELL]) + unit * lstm->bytes,
-                           .grad_gates = step_at(lstm, work->outputs[GRAD_GATES], t, unit),
-                           .slopes = lstm->dense[t % 2] + unit * lstm->bytes,
-                           .state = is_last ? spare : step_at(lstm, work->states, t + 1, unit),
-                           .product_row = lstm->sum_columns,
+                           .product = item->sums,
+                           .grad = step_at(lstm, inputs[GRAD], t, item),
+                           .grad_cells = grad_cells ? (const void *)step_at(lstm, grad_cells, t, item) : zeros,
+                           .grad_activations = further ? (const void *)step_at(lstm, further, t, item) : zeros,
+                           .activations = step_at(lstm, inputs[ACTIVATIONS], t, item),
+                           .cell_before = t > 0 ? step_at(lstm, inputs[CELLS], t - 1, item) : first_cell,
+                           .cell = state_at(lstm, lstm->cells, lstm->cell_row, item),
+                           .carry = state_at(lstm, lstm->carry, lstm->cell_row, item),
+                           .grad_gates = step_at(lstm, work->outputs[GRAD_GATES], t, item),
+                           .slopes = state_at(lstm, lstm->dense[t % 2], lstm->dense_row, item),
+                           .state = step_at(lstm, work->states, is_last ? t : t + 1, item),
+                           .product_row = item->sums_row,
                            .steps_row = row_of(inputs[GRAD]),
                            .cells_row = grad_cells ? row_of(grad_cells) : 0,
                            .further_row = further ? row_of(further) : 0,
                            .activations_row = row_of(inputs[ACTIVATIONS]),
                            .before_row = t > 0 ? row_of(inputs[CELLS]) : lstm->units,
-                           .carry_row = lstm->units,
+                           .carry_row = lstm->cell_row,
                            .slopes_row = lstm->dense_row,
-                           .state_row = is_last ? 0 : row_of(work->states)};
+                           .state_row = row_of(work->states)};
   lstm->loops->lstm_back(&step);
 }
 
-/* One step of the units of a group: what the step after it says of their hidden states, then their gates. */
-static void step_group_back(void *context, int64_t group, char *sums) {
+/* What the gates of an item's part will want. */
+static void fetch_back(const Backward *work, const Item *part, NdFetch *fetch) {
+  const Lstm *lstm = &work->lstm;
+  const int64_t t = part->step;
+  fetch->count = 0;
+  fetch_step(lstm, work->inputs[ACTIVATIONS], t, part, fetch);
+  fetch_step(lstm, work->outputs[GRAD_GATES], t, part, fetch);
+  fetch_step(lstm, work->inputs[GRAD_ACTIVATIONS], t, part, fetch);
+  fetch_step(lstm, work->inputs[GRAD_CELLS], t, part, fetch);
+  fetch_step(lstm, work->inputs[GRAD], t, part, fetch);
+  fetch_step(lstm, work->states, t + 1, part, fetch);
+  if (t > 0) fetch_step(lstm, work->inputs[CELLS], t - 1, part, fetch);
+}
+
+/* One step of an item: what the step after it says of its hidden states, then its gates. */
+static void backward_item(void *context, const Item *item) {
   const Backward *work = (const Backward *)context;
   const Lstm *lstm = &work->lstm;
-  const int64_t unit = group * lstm->group, lanes = lstm->loops->lanes;
-  char *spare = sums + lstm->n * lstm->sum_columns * lstm->bytes;
-  if (lstm->step + 1 == lstm->steps) {
-    memset(sums, 0, (size_t)(spare - sums));
-  } else {
-    multiply(lstm, lstm->dense[(lstm->step + 1) % 2], GATES * lstm->units, group, sums);
+  const bool is_last = item->step + 1 == lstm->steps;
+  NdFetch fetch;
+  if (is_last) memset(item->sums, 0, (size_t)(item->rows * item->sums_row * lstm->bytes));
+  for (int64_t group = item->first; group < item->last && !is_last; group++) {
+    const Item part = part_of(lstm, item, group);
+    fetch_back(work, &part, &fetch);
+    multiply(lstm, lstm->dense[(item->step + 1) % 2], GATES * lstm->units, &part, group, &fetch);
   }
-  for (int64_t i = 0; i < lstm->group && unit + i < lstm->units; i += lanes)
-    units_back(work, unit + i, sums + i * lstm->bytes, spare);
+  gates_back(work, item);
 }
 
 static void BURN_CALL backward_body(void *context, int64_t begin, int64_t end) {
-  for_groups(&((Backward *)context)->lstm, begin, end, step_group_back, context);
+  for_shares(&((Backward *)context)->lstm, begin, end, backward_item, context);
 }
 
-/* What the first step says of the hidden state before it. */
-static void first_group(void *context, int64_t group, char *sums) {
+/* What the first step says of the hidden state and the cell before it. */
+static void first_item(void *context, const Item *item) {
   const Backward *work = (const Backward *)context;
   const Lstm *lstm = &work->lstm;
-  const int64_t unit = group * lstm->group, width = least(lstm->group, lstm->units - unit);
-  char *to = (char *)nd_data(work->outputs[GRAD_HIDDEN]) + unit * lstm->bytes;
-  multiply(lstm, lstm->dense[0], GATES * lstm->units, group, sums);
-  lstm->loops->pack(lstm->n, width, sums, lstm->sum_columns, 1, to, lstm->units, width);
+  const int64_t at = (item->row * lstm->units + item->unit) * lstm->bytes;
+  char *hidden = (char *)nd_data(work->outputs[GRAD_HIDDEN]) + at, *cell = (char *)nd_data(work->outputs[GRAD_CELL]) + at;
+  for (int64_t group = item->first; group < item->last; group++) {
+    const Item part = part_of(lstm, item, group);
+    multiply(lstm, lstm->dense[0], GATES * lstm->units, &part, group, NULL);
+  }
+  lstm->loops->pack(item->rows, item->units, item->sums, item->sums_row, 1, hidden, lstm->units, item->units);
+  const char *carry = state_at(lstm, lstm->carry, lstm->cell_row, item);
+  lstm->loops->pack(item->rows, item->units, carry, lstm->cell_row, 1, cell, lstm->units, item->units);
 }
 
 static void BURN_CALL first_body(void *context, int64_t begin, int64_t end) {
-  for_groups(&((Backward *)context)->lstm, begin, end, first_group, context);
+  const Lstm *lstm = &((Backward *)context)->lstm;
+  for (int64_t share = begin; share < end; share++) for_items(lstm, share, 0, first_item, context);
 }
 
 static bool run_backward(Backward *work) {
   Lstm *lstm = &work->lstm;
-  const size_t state_bytes = (size_t)(lstm->n * lstm->units * lstm->bytes);
+  const size_t bytes = (size_t)(lstm->n * lstm->units * lstm->bytes);
   if (!open_room(lstm)) return false;
-  nd_parallel_for(lstm->nd, lstm->groups, 1 + 65536 / (lstm->units * lstm->sum_columns + 1), pack_backward, work);
-  memset(nd_data(work->outputs[GRAD_CELL]), 0, state_bytes);
   if (lstm->steps == 0) {
-    memset(nd_data(work->outputs[GRAD_HIDDEN]), 0, state_bytes);
+    memset(nd_data(work->outputs[GRAD_CELL]), 0, bytes);
+    memset(nd_data(work->outputs[GRAD_HIDDEN]), 0, bytes);
     return true;
   }
+  nd_parallel_for(lstm->nd, lstm->groups, 1 + 65536 / (lstm->units * lstm->columns + 1), pack_backward, work);
+  const char *cells = (const char *)nd_data(work->inputs[CELLS]) + (lstm->steps - 1) * lstm->units * lstm->bytes;
+  pack_state(lstm, cells, row_of(work->inputs[CELLS]), lstm->cells, lstm->cell_row);
+  memset(lstm->carry, 0, (size_t)cell_bytes(lstm));
+  for_steps(lstm, false, backward_body, work);
+  nd_parallel_for_flushed(lstm->nd, lstm->shares, 1, first_body, work);
   lstm->loops->pack(lstm->n, lstm->units, nd_data(work->inputs[HIDDEN]), lstm->units, 1, nd_data(work->states),
                     row_of(work->states), lstm->units);
-  for (lstm->step = lstm->steps - 1; lstm->step >= 0; lstm->step--)
-    nd_parallel_for_flushed(lstm->nd, lstm->groups, grain_of(lstm), backward_body, work);
-  nd_parallel_for_flushed(lstm->nd, lstm->groups, grain_of(lstm), first_body, work);
-  return !atomic_load_explicit(&lstm->out_of_memory, memory_order_relaxed);
+  return true;
 }
 
 /* The gradient of the weight: states^T x gradients of the gates, over all samples and steps at once. */
@@ -353,10 +502,10 @@ static BurnStatus weight_back(Ndarray *nd, const BurnOpCall *call, Backward *wor
 static BurnStatus lstm_backward(Ndarray *nd, const BurnOpCall *call) {
   Backward work = {.inputs = {NULL}};
   const int64_t units = call->inputs[WEIGHT]->shape[0];
-  BurnStatus status = open_lstm(nd, nd_tensor(call->inputs[GRAD]), units, BACK_VECTORS, GATES * units, &work.lstm);
+  BurnStatus status = open_lstm(nd, nd_tensor(call->inputs[GRAD]), units, GATES * units, &work.lstm);
   if (status != BURN_OK) return status;
   const BurnTensorDesc states = burn_primitive_desc(call->inputs[GRAD]);
-  work.lstm.sum_columns = work.lstm.group;
+  cut_units(&work.lstm, work.lstm.n <= work.lstm.loops->tile_rows / 2 ? BACK_VECTORS_LOW : BACK_VECTORS, 1);
   work.states = nd_new(nd, &states);
   const bool has_inputs = open_inputs(nd, call, work.inputs), has_outputs = open_outputs(nd, call, GRAD_WEIGHT, work.outputs);
   bool complete = work.states && has_inputs && has_outputs && run_backward(&work);

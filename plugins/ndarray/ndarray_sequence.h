@@ -8,6 +8,14 @@
 
 #include "ndarray_internal.h"
 
+enum { ND_FETCH_MOST = 384 };
+
+/* Lines of memory that a product brings into the cache while it computes, for whoever comes after it. */
+typedef struct NdFetch {
+  int64_t count;
+  const char *lines[ND_FETCH_MOST];
+} NdFetch;
+
 /* C[rows, columns] (+)= A[rows, depth] x B[depth, columns]. Element (r, p) of A is a[r * a_row + p * a_step], so A may have any
  * strides; rows of B and C are dense, and columns is a multiple of the lanes. */
 typedef struct NdProduct {
@@ -19,6 +27,7 @@ typedef struct NdProduct {
   void *c;
   int64_t c_row;
   bool accumulate;
+  const NdFetch *fetch; /* NULL: nothing */
 } NdProduct;
 
 /* The scores of `keys` keys (rows) with `width` queries (lanes; 1, 2 or 4 vectors of them): [keys, width]. */
@@ -34,22 +43,24 @@ typedef struct NdSoftmaxState {
   void *high, *sum, *factor;
 } NdSoftmaxState;
 
-/* One step of an lstm for `units` units (at most the lanes) of `rows` samples. Pointers are to the first of the units, in the
- * first sample and the first gate; *_row says how far apart samples are, `gate` how far apart gates. */
+/* One step of an lstm for `units` units of `rows` samples. Pointers are to the first of the units, in the first sample and the
+ * first gate; *_row says how far apart samples are, `gate` how far apart gates. cell and state go from step to step and have
+ * room for whole vectors. `activations` may be the same memory as `gates`. */
 typedef struct NdLstmStep {
   int64_t rows, units, gate;
-  const void *product; /* [rows, 4, lanes]: hidden x weight */
-  const void *gates, *cell_before;
-  void *outputs, *cells, *activations, *state; /* state: the outputs again, dense */
-  int64_t gates_row, before_row, steps_row, activations_row, state_row;
+  const void *product; /* hidden x weight: for every vector of units its four gates */
+  const void *gates;
+  void *outputs, *cells, *activations;
+  void *cell, *state; /* the cells before this step, and then after it; the outputs again */
+  int64_t product_row, gates_row, steps_row, activations_row, cell_row, state_row;
 } NdLstmStep;
 
 /* The same for the way back. Absent gradients point at zeros, with rows 0 apart and gates 0 apart. */
 typedef struct NdLstmBack {
   int64_t rows, units, gate, further_gate;
   const void *product; /* gradients of the next step's gates x weight^T */
-  const void *grad, *grad_cells, *grad_activations, *activations, *cells, *cell_before;
-  void *carry;                       /* gradient of the cell, from step to step */
+  const void *grad, *grad_cells, *grad_activations, *activations, *cell_before;
+  void *cell, *carry;                /* the cells after this step, and then before it; their gradient: whole vectors, dense */
   void *grad_gates, *slopes, *state; /* slopes: grad_gates again, dense; state: hidden after this step */
   int64_t product_row, steps_row, cells_row, further_row, activations_row, before_row, carry_row, slopes_row, state_row;
 } NdLstmBack;
@@ -57,6 +68,7 @@ typedef struct NdLstmBack {
 /* The loops for one dtype. */
 typedef struct NdSequenceLoops {
   int64_t lanes;
+  int64_t tile_rows; /* highest tile of a product */
   void (*product)(const NdProduct *product);
   /* to[p * to_row + j] = from[p * step + j * column] for j < columns, and 0 for columns <= j < to_columns. */
   void (*pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,

@@ -29,12 +29,15 @@
 #define SEQUENCE_KEEP(x) ((void)0)
 #endif
 
-/* Asks for the memory that the next step needs: it lies a step's width away, which no processor foresees. */
+/* Asks for memory that will be needed, where no processor foresees it. */
 #if defined(__GNUC__)
 #define SEQUENCE_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define SEQUENCE_PREFETCH(address) ((void)0)
 #endif
+
+/* Terms of a product from one such request to the next: a constant, because branches are then foreseen. */
+enum { SEQUENCE_STRETCH = 16 };
 
 /* e^x for x <= 0 or NaN; 0 below -87. */
 SEQUENCE_INLINE float decay_f32(float x) {
@@ -59,11 +62,41 @@ SEQUENCE_INLINE double tanh_f64(double x) { return tanh(x); }
 #undef REAL
 #undef NAME
 
-#define SEQUENCE_LOOPS(t, T)                                                                                                  \
-  {                                                                                                                           \
-    (int64_t)(sizeof(Vector_##t) / sizeof(T)), product_##t, pack_##t, unpack_##t, bend_##t, hide_future_##t, hide_masked_##t, \
-        add_bias_##t, softmax_##t, rescale_##t, invert_##t, softmax_back_##t, fold_bias_##t, scale_back_##t, lstm_step_##t,   \
-        lstm_back_##t,                                                                                                        \
+/* A function of every lane of a vector. */
+#define LANEWISE(function, t, T)                                                           \
+  SEQUENCE_INLINE Vector_##t function##s_##t(Vector_##t x) {                               \
+    T lanes[sizeof x / sizeof(T)];                                                         \
+    memcpy(lanes, &x, sizeof x);                                                           \
+    for (size_t j = 0; j < sizeof x / sizeof(T); j++) lanes[j] = function##_##t(lanes[j]); \
+    memcpy(&x, lanes, sizeof x);                                                           \
+    return x;                                                                              \
+  }
+#if defined(__AVX512F__)
+#include "ndarray_sequence_gates_avx512.h"
+#else
+LANEWISE(sigmoid, f32, float)
+LANEWISE(tanh, f32, float)
+#endif
+LANEWISE(sigmoid, f64, double)
+LANEWISE(tanh, f64, double)
+
+#define REAL float
+#define NAME(name) name##_f32
+#include "ndarray_sequence_gates.h"
+#undef REAL
+#undef NAME
+
+#define REAL double
+#define NAME(name) name##_f64
+#include "ndarray_sequence_gates.h"
+#undef REAL
+#undef NAME
+
+#define SEQUENCE_LOOPS(t, T)                                                                                                   \
+  {                                                                                                                            \
+    (int64_t)(sizeof(Vector_##t) / sizeof(T)), SEQUENCE_TILE_ROWS, product_##t, pack_##t, unpack_##t, bend_##t, hide_future_##t, \
+        hide_masked_##t, add_bias_##t, softmax_##t, rescale_##t, invert_##t, softmax_back_##t, fold_bias_##t, scale_back_##t,   \
+        lstm_step_##t, lstm_back_##t,                                                                                          \
   }
 
 const NdSequence SEQUENCE_TABLE = {SEQUENCE_LOOPS(f32, float), SEQUENCE_LOOPS(f64, double)};

@@ -27,24 +27,32 @@ SEQUENCE_INLINE VECTOR NAME(splat)(REAL x) {
   return x - zero;
 }
 
-/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. */
-SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column) {
-  VECTOR sum[SEQUENCE_TILE_ROWS][2];
+/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. What
+ * is to be fetched is asked for little by little: much at once would keep the tile's own loads waiting. */
+SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column,
+                                const NdFetch *fetch) {
+  VECTOR sum[SEQUENCE_TILE_ROWS][4];
   const REAL *a = (const REAL *)p->a + first_row * p->a_row, *b = (const REAL *)p->b + first_column;
   const int64_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, depth = p->depth;
+  const int64_t stretch = fetch ? SEQUENCE_STRETCH : depth, share = fetch ? fetch->count * SEQUENCE_STRETCH / depth + 1 : 0;
+  int64_t line = 0;
   const REAL *third[(SEQUENCE_TILE_ROWS + 2) / 3];
   for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) sum[r][v] = NAME(splat)(0);
-  for (int64_t k = 0; k < depth; k++) {
-    VECTOR columns[2];
-    for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
-    for (int r = 0; r < rows; r++) {
-      VECTOR x = NAME(splat)(third[r / 3][r % 3 * a_row + k * a_step]);
-      if (vectors > 1) SEQUENCE_KEEP(x);
-      for (int v = 0; v < vectors; v++) sum[r][v] += x * columns[v];
+  for (int64_t k = 0; k < depth;) {
+    const int64_t end = depth - k < stretch ? depth : k + stretch;
+    for (int64_t last = line + share; fetch && line < last && line < fetch->count; line++) SEQUENCE_PREFETCH(fetch->lines[line]);
+    for (; k < end; k++) {
+      VECTOR columns[4];
+      for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
+      for (int r = 0; r < rows; r++) {
+        VECTOR x = NAME(splat)(third[r / 3][r % 3 * a_row + k * a_step]);
+        if (vectors > 1) SEQUENCE_KEEP(x);
+        for (int v = 0; v < vectors; v++) sum[r][v] += x * columns[v];
+      }
+      b += b_row;
     }
-    b += b_row;
   }
   REAL *c = (REAL *)p->c + first_row * p->c_row + first_column;
   for (int r = 0; r < rows; r++, c += p->c_row)
@@ -53,51 +61,89 @@ SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProdu
 }
 
 /* The tile function for each number of rows. */
-SEQUENCE_INLINE void NAME(tile_rows)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column) {
-#define ROWS(count)                               \
-  case count:                                     \
-    NAME(tile)(count, vectors, p, row, column);   \
+#define TILE(count)                                    \
+  case count:                                          \
+    NAME(tile)(count, vectors, p, row, column, fetch); \
     break;
+SEQUENCE_INLINE void NAME(low_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column,
+                                    const NdFetch *fetch) {
   switch (rows) {
-    ROWS(1)
-    ROWS(2)
-    ROWS(3)
-    ROWS(4)
+    TILE(1)
+    TILE(2)
 #if SEQUENCE_TILE_ROWS >= 6
-    ROWS(5)
-    ROWS(6)
+    TILE(3)
 #endif
 #if SEQUENCE_TILE_ROWS >= 12
-    ROWS(7)
-    ROWS(8)
-    ROWS(9)
-    ROWS(10)
-    ROWS(11)
-    ROWS(12)
+    TILE(4)
+    TILE(5)
+    TILE(6)
 #endif
     default:
       break;
   }
-#undef ROWS
 }
+SEQUENCE_INLINE void NAME(any_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column,
+                                    const NdFetch *fetch) {
+  switch (rows) {
+#if SEQUENCE_TILE_ROWS < 6
+    TILE(3)
+#endif
+#if SEQUENCE_TILE_ROWS < 12
+    TILE(4)
+#endif
+#if SEQUENCE_TILE_ROWS == 6
+    TILE(5)
+    TILE(6)
+#endif
+#if SEQUENCE_TILE_ROWS >= 12
+    TILE(7)
+    TILE(8)
+    TILE(9)
+    TILE(10)
+    TILE(11)
+    TILE(12)
+#endif
+    default:
+      NAME(low_tile)(rows, vectors, p, row, column, fetch);
+      break;
+  }
+}
+#undef TILE
 
+static void NAME(tile_quad)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
+  NAME(low_tile)(rows, 4, p, row, column, NULL);
+}
 static void NAME(tile_pair)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(tile_rows)(rows, 2, p, row, column);
+  NAME(any_tile)(rows, 2, p, row, column, NULL);
+}
+static void NAME(tile_pair_fetching)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
+  NAME(any_tile)(rows, 2, p, row, column, p->fetch);
 }
 static void NAME(tile_single)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(tile_rows)(rows, 1, p, row, column);
+  NAME(any_tile)(rows, 1, p, row, column, NULL);
+}
+
+/* Few rows: four vectors of columns at a time, as sums have to wait for their last term; true if the product was one of those. */
+static bool NAME(low_product)(const NdProduct *p) {
+  if (p->rows > SEQUENCE_TILE_ROWS / 2 || p->columns % (4 * LANES) != 0) return false;
+  for (int64_t line = 0; p->fetch && line < p->fetch->count; line++) SEQUENCE_PREFETCH(p->fetch->lines[line]);
+  for (int64_t column = 0; column < p->columns; column += 4 * LANES) NAME(tile_quad)(p->rows, p, 0, column);
+  return true;
 }
 
 /* Tiles of about equal height: a low one at the end would leave the multipliers waiting. */
 static void NAME(product)(const NdProduct *p) {
   const int64_t tiles = (p->rows + SEQUENCE_TILE_ROWS - 1) / SEQUENCE_TILE_ROWS;
+  if (NAME(low_product)(p)) return;
   for (int64_t column = 0; column < p->columns; column += 2 * LANES) {
     for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
       const int64_t rows = p->rows / tiles + (tile < p->rows % tiles);
-      if (column + LANES < p->columns) {
-        NAME(tile_pair)(rows, p, row, column);
-      } else {
+      if (column + LANES >= p->columns) {
         NAME(tile_single)(rows, p, row, column);
+      } else if (p->fetch && column == 0) {
+        NAME(tile_pair_fetching)(rows, p, row, column);
+      } else {
+        NAME(tile_pair)(rows, p, row, column);
       }
       row += rows;
     }
@@ -264,95 +310,6 @@ static void NAME(scale_back)(const NdScores *s, const void *slopes) {
     SEQUENCE_VECTOR for (int64_t i = 0; i < count; i++) x[i] = x[i] * d[i] * scale;
   } else {
     SEQUENCE_VECTOR for (int64_t i = 0; i < count; i++) x[i] *= scale;
-  }
-}
-
-/* -- lstm -------------------------------------------------------------------------------------------------------------- */
-
-/* A sample; `units` is LANES for all but the last group of units. */
-SEQUENCE_INLINE void NAME(lstm_sample)(const int units, const NdLstmStep *s, int64_t row) {
-  const REAL *product = (const REAL *)s->product + row * 4 * LANES, *x = (const REAL *)s->gates + row * s->gates_row;
-  const REAL *before = (const REAL *)s->cell_before + row * s->before_row;
-  REAL *y = (REAL *)s->outputs + row * s->steps_row, *cells = (REAL *)s->cells + row * s->steps_row;
-  REAL *activations = (REAL *)s->activations + row * s->activations_row, *state = (REAL *)s->state + row * s->state_row;
-  const int64_t gate = s->gate;
-  for (int64_t k = 0; k < 4; k++) {
-    SEQUENCE_PREFETCH(x + (4 + k) * gate);
-    SEQUENCE_PREFETCH(activations + (4 + k) * gate);
-  }
-  SEQUENCE_PREFETCH(y + gate);
-  SEQUENCE_PREFETCH(cells + gate);
-  SEQUENCE_VECTOR for (int j = 0; j < units; j++) {
-    const REAL i = NAME(sigmoid)(product[j] + x[j]);
-    const REAL f = NAME(sigmoid)(product[LANES + j] + x[gate + j]);
-    const REAL g = NAME(tanh)(product[2 * LANES + j] + x[2 * gate + j]);
-    const REAL o = NAME(sigmoid)(product[3 * LANES + j] + x[3 * gate + j]);
-    const REAL cell = f * before[j] + i * g, hidden = o * NAME(tanh)(cell);
-    activations[j] = i;
-    activations[gate + j] = f;
-    activations[2 * gate + j] = g;
-    activations[3 * gate + j] = o;
-    cells[j] = cell;
-    y[j] = hidden;
-    state[j] = hidden;
-  }
-}
-
-static void NAME(lstm_step)(const NdLstmStep *step) {
-  for (int64_t row = 0; row < step->rows; row++) {
-    if (step->units == LANES) {
-      NAME(lstm_sample)(LANES, step, row);
-    } else {
-      NAME(lstm_sample)((int)step->units, step, row);
-    }
-  }
-}
-
-SEQUENCE_INLINE void NAME(lstm_sample_back)(const int units, const NdLstmBack *s, int64_t row) {
-  const REAL *product = (const REAL *)s->product + row * s->product_row, *grad = (const REAL *)s->grad + row * s->steps_row;
-  const REAL *grad_cells = (const REAL *)s->grad_cells + row * s->cells_row;
-  const REAL *further = (const REAL *)s->grad_activations + row * s->further_row;
-  const REAL *activations = (const REAL *)s->activations + row * s->activations_row;
-  const REAL *cells = (const REAL *)s->cells + row * s->steps_row, *before = (const REAL *)s->cell_before + row * s->before_row;
-  REAL *carry = (REAL *)s->carry + row * s->carry_row, *out = (REAL *)s->grad_gates + row * s->activations_row;
-  REAL *slopes = (REAL *)s->slopes + row * s->slopes_row;
-  REAL *state = (REAL *)s->state + row * s->state_row;
-  const int64_t gate = s->gate, other = s->further_gate;
-  for (int64_t k = 0; k < 4; k++) {
-    SEQUENCE_PREFETCH(activations - (4 - k) * gate);
-    SEQUENCE_PREFETCH(out - (4 - k) * gate);
-  }
-  SEQUENCE_PREFETCH(grad - gate);
-  SEQUENCE_PREFETCH(before - gate);
-  SEQUENCE_PREFETCH(state - gate);
-  SEQUENCE_VECTOR for (int j = 0; j < units; j++) {
-    const REAL i = activations[j], f = activations[gate + j], g = activations[2 * gate + j], o = activations[3 * gate + j];
-    const REAL bent = NAME(tanh)(cells[j]), hidden = product[j] + grad[j];
-    const REAL cell = carry[j] + grad_cells[j] + hidden * o * (1 - bent * bent);
-    const REAL of_i = (cell * g + further[j]) * (i * (1 - i));
-    const REAL of_f = (cell * before[j] + further[other + j]) * (f * (1 - f));
-    const REAL of_g = (cell * i + further[2 * other + j]) * (1 - g * g);
-    const REAL of_o = (hidden * bent + further[3 * other + j]) * (o * (1 - o));
-    carry[j] = cell * f;
-    state[j] = o * bent;
-    out[j] = of_i;
-    out[gate + j] = of_f;
-    out[2 * gate + j] = of_g;
-    out[3 * gate + j] = of_o;
-    slopes[j] = of_i;
-    slopes[gate + j] = of_f;
-    slopes[2 * gate + j] = of_g;
-    slopes[3 * gate + j] = of_o;
-  }
-}
-
-static void NAME(lstm_back)(const NdLstmBack *step) {
-  for (int64_t row = 0; row < step->rows; row++) {
-    if (step->units == LANES) {
-      NAME(lstm_sample_back)(LANES, step, row);
-    } else {
-      NAME(lstm_sample_back)((int)step->units, step, row);
-    }
   }
 }
 
