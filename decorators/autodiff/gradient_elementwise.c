@@ -170,6 +170,12 @@ void burn__gradient_sub(GradientContext *c) {
 
 void burn__gradient_mul(GradientContext *c) {
   BurnBuilder *b = &c->builder;
+  const int both = burn__gradient_needs(c, 0) && burn__gradient_needs(c, 1);
+  if (both && c->inputs[0] == c->inputs[1]) { /* a square: one product for both */
+    BurnPrimitive *product = burn_build_mul(b, c->grad, c->inputs[0]);
+    for (uint32_t i = 0; i < 2; i++) burn__gradient_set(c, i, product);
+    return;
+  }
   if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn_build_mul(b, c->grad, c->inputs[1]));
   if (burn__gradient_needs(c, 1)) burn__gradient_set_reduced(c, 1, burn_build_mul(b, c->grad, c->inputs[0]));
 }

@@ -1,4 +1,4 @@
-/* gradient_matmul.c - the rule of the matrix product [.., m, k] x [.., k, n] -> [.., m, n].
+/* gradient_matmul.c - the rules of the matrix product [.., m, k] x [.., k, n] -> [.., m, n], and of linear.
  *
  * grad lhs = g x transpose(rhs) and grad rhs = transpose(lhs) x g, summed over leading axes that were stretched. A right
  * side without batch (a weight) is worth a shorter way: its gradient is one product of two tall matrices instead of one
@@ -16,17 +16,21 @@ static int rhs_has_no_batch(const GradientContext *c) {
 
 /* [.., m, k] as [batch * m, k] */
 static BurnPrimitive *flatten_rows(BurnBuilder *b, BurnPrimitive *x) {
-  if (!x) return NULL;
+  if (!x || x->rank == 2) return x;
   int64_t shape[2] = {1, x->shape[x->rank - 1]};
   for (uint32_t axis = 0; axis + 1 < x->rank; axis++) shape[0] *= x->shape[axis];
   return burn_build_reshape(b, x, shape, 2);
 }
 
+/* [batch * m, k] turned, times [batch * m, n] -> [k, n] */
+static BurnPrimitive *product_of_rows(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *grad) {
+  BurnPrimitive *tall = burn_build_transpose(b, flatten_rows(b, x));
+  return burn_build_op2(b, BURN_OP_matmul, tall, flatten_rows(b, grad));
+}
+
 static BurnPrimitive *gradient_of_weight(GradientContext *c) {
-  BurnBuilder *b = &c->builder;
-  BurnPrimitive *tall = burn_build_transpose(b, flatten_rows(b, c->inputs[0]));
-  BurnPrimitive *product = burn_build_op2(b, BURN_OP_matmul, tall, flatten_rows(b, c->grad));
-  return burn_build_reshape(b, product, c->input_descs[1].shape, c->input_descs[1].rank);
+  BurnPrimitive *product = product_of_rows(&c->builder, c->inputs[0], c->grad);
+  return burn_build_reshape(&c->builder, product, c->input_descs[1].shape, c->input_descs[1].rank);
 }
 
 void burn__gradient_matmul(GradientContext *c) {
@@ -42,4 +46,16 @@ void burn__gradient_matmul(GradientContext *c) {
     BurnPrimitive *lhs = burn_build_transpose(b, c->inputs[0]);
     burn__gradient_set_reduced(c, 1, burn_build_op2(b, BURN_OP_matmul, lhs, c->grad));
   }
+}
+
+/* inputs x, weight, bias */
+void burn__gradient_linear(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
+  if (burn__gradient_needs(c, 0))
+    burn__gradient_set(c, 0, burn_build_op3(b, BURN_OP_linear, c->grad, burn_build_transpose(b, c->inputs[1]), NULL));
+  if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, product_of_rows(b, c->inputs[0], c->grad));
+  if (!burn__gradient_needs(c, 2)) return;
+  BurnPrimitive *sum = flatten_rows(b, c->grad);
+  if (sum && sum->shape[0] != 1) sum = burn_build_dim(b, BURN_OP_sum_dim, sum, 0);
+  burn__gradient_set(c, 2, burn_build_reshape(b, sum, c->input_descs[2].shape, 1));
 }

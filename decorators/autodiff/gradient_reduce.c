@@ -9,6 +9,17 @@ void burn__gradient_sum_dim(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_expand(&c->builder, c->grad, x->shape, x->rank));
 }
 
+/* Every element counts for its part of all. */
+void burn__gradient_mean(GradientContext *c) {
+  const BurnTensorDesc *x = &c->input_descs[0];
+  int64_t count = 1, ones[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) count *= x->shape[i];
+  for (uint32_t i = 0; i < x->rank; i++) ones[i] = 1;
+  BurnPrimitive *part = burn_build_scalar(&c->builder, BURN_OP_div_scalar, c->grad, (double)count);
+  if (x->rank != 1) part = burn_build_reshape(&c->builder, part, ones, x->rank);
+  burn__gradient_set(c, 0, burn_build_expand(&c->builder, part, x->shape, x->rank));
+}
+
 /* g * y / x, which is NaN where a factor is 0, as in Burn. */
 void burn__gradient_prod_dim(GradientContext *c) {
   BurnBuilder *b = &c->builder;
