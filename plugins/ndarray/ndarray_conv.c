@@ -182,7 +182,8 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
 /* The sums of an item whose lanes are images go to their places. */
 static void write_images(const Conv *work, const Scratch *scratch, const NdConvItem *item, int64_t first_channel) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t plane = plan->y.out * plan->x.out, all = plan->groups * plan->channels_out, row = item->first_row * plan->y.out_step;
+  const int64_t plane = plan->y.out * plan->x.out, all = plan->groups * plan->channels_out;
+  const int64_t row = item->first_row * plan->y.out_step;
   const int64_t pixels = least(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out, bytes = plan->element_bytes;
   const int64_t channel = item->first_image * all + item->group * plan->channels_out + first_channel;
   const char *from = scratch->copy + scratch->partial_at;

@@ -279,7 +279,8 @@ static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) 
 static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch_bytes) {
   const NdConvPlan *plan = &work->plan;
   const int64_t loop = work->slices * plan->groups * work->shares, all = plan->groups * work->sums;
-  const double flops = 2 * (double)(plan->y.out * plan->x.out * plan->batch) * (double)(plan->channels_out * plan->phases->tap_count);
+  const double pixels = (double)(plan->y.out * plan->x.out * plan->batch);
+  const double flops = 2 * pixels * (double)(plan->channels_out * plan->phases->tap_count);
   const double each = flops / (double)(work->slices * work->shares);
   nd_pool_reserve(plan->nd->pool, scratch_bytes, plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, loop, 1 + (int64_t)(5e5 / (each + 1)), body, work);

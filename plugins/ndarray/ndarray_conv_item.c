@@ -7,10 +7,10 @@
 enum {
   COPY_BYTES = 256 * 1024,  /* a copy should fit into the second-level cache */
   PANEL_PIXELS = 288,       /* of an item whose vectors are packed */
-  IMAGES_PIXELS = 64,       /* of each image of an item whose lanes are images, */
-  IMAGES_PLANE = 256,       /* .. which have no more than that, */
+  IMAGES_PIXELS = 64,       /* of each image of an item whose lanes are images, .. */
+  IMAGES_PLANE = 256,       /* .. which have no more than that, .. */
+  IMAGES_WORK = 256,        /* .. each of which so many taps of output channels use: it takes a while to fetch */
   SEEN_TAPS = 64,           /* most taps of a channel that are told apart */
-  IMAGES_WORK = 256,        /* .. each of which many channels and taps use: it takes a while to fetch */
   DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
   OUTER_PIXELS = 512,       /* of an item of the gradient of many weights */
@@ -73,7 +73,8 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
 static bool suits_images(const NdConvPlan *plan) {
   const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
-  return plan->channels_in > 0 && plan->x.grid % lanes != 0 && plan->y.grid * plan->x.grid <= IMAGES_PLANE && plan->channels_out >= lanes * 2 &&
+  return plan->channels_in > 0 && plan->channels_out >= lanes * 2 && plan->x.grid % lanes != 0 &&
+         plan->y.grid * plan->x.grid <= IMAGES_PLANE &&
          kernel * plan->channels_out >= IMAGES_WORK && 5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch &&
          image <= INT32_MAX / ND_CONV_LANES;
 }

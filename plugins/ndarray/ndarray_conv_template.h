@@ -74,7 +74,8 @@ static void NAME(gather)(const NdConvGather *g) {
     if (vector->kind == ND_CONV_NEIGHBOURS) {
       for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(load)(from + g->taps[k].input));
     } else if (vector->kind == ND_CONV_NEAR) {
-      for (int64_t k = 0; k < g->depth; k++, to += g->row) NAME(store)(to, NAME(gather_near)(from + g->taps[k].input, vector->index));
+      for (int64_t k = 0; k < g->depth; k++, to += g->row)
+        NAME(store)(to, NAME(gather_near)(from + g->taps[k].input, vector->index));
     } else {
       for (int64_t k = 0; k < g->depth; k++, to += g->row)
         NAME(store)(to, NAME(gather_anywhere)(from + g->taps[k].input, vector->index));
