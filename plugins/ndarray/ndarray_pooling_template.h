@@ -55,7 +55,7 @@ ND_INLINE void NAME(max_taps)(NAME(Columns) columns, int64_t count, int64_t firs
   ND_VECTOR for (int64_t i = 0; i < count; i++) {
     REAL largest = NAME(column)(&columns, i, first);
     INDEX tap = (INDEX)first;
-    for (int64_t k = first + 1; k <= last; k++) {
+    ND_UNROLL for (int64_t k = first + 1; k <= last; k++) {
       const REAL x = NAME(column)(&columns, i, k);
       const int better = NAME(beats)(x, largest);
       largest = NAME(pick)(better, x, largest);
@@ -256,7 +256,7 @@ static REAL NAME(slide)(NAME(Slide) *slide, Span span) {
 ND_INLINE void NAME(avg_taps)(NAME(Columns) columns, int64_t n, int64_t kernel, const REAL *restrict divisors, REAL *restrict out) {
   ND_VECTOR for (int64_t i = 0; i < n; i++) {
     REAL sum = NAME(column)(&columns, i, 0);
-    for (int64_t k = 1; k < kernel; k++) sum += NAME(column)(&columns, i, k);
+    ND_UNROLL for (int64_t k = 1; k < kernel; k++) sum += NAME(column)(&columns, i, k);
     out[i] = sum / divisors[i];
   }
 }
@@ -342,8 +342,9 @@ ND_INLINE void NAME(spread_taps)(const REAL *restrict shares, int64_t n, int64_t
 
 /* The same where windows follow each other without gaps and overlaps. */
 ND_INLINE void NAME(spread_tiles)(const REAL *restrict shares, int64_t n, int64_t kernel, REAL *restrict to) {
-  ND_VECTOR for (int64_t i = 0; i < n; i++)
-    for (int64_t k = 0; k < kernel; k++) to[i * kernel + k] = shares[i];
+  ND_VECTOR for (int64_t i = 0; i < n; i++) {
+    ND_UNROLL for (int64_t k = 0; k < kernel; k++) to[i * kernel + k] = shares[i];
+  }
 }
 
 /* sums = what one row of windows gives to each of its rows; in a row with padding unless windows are wide. */
