@@ -9,15 +9,18 @@ void burn__gradient_sum_dim(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_expand(&c->builder, c->grad, x->shape, x->rank));
 }
 
-/* Every element counts for its part of all. */
+/* Every element counts for its part of all. In f32 for halves: the number of elements can be infinite in f16. */
 void burn__gradient_mean(GradientContext *c) {
+  BurnBuilder *b = &c->builder;
   const BurnTensorDesc *x = &c->input_descs[0];
-  int64_t count = 1, ones[BURN_MAX_RANK];
-  for (uint32_t i = 0; i < x->rank; i++) count *= x->shape[i];
+  const int is_half = x->dtype == BURN_DTYPE_F16 || x->dtype == BURN_DTYPE_BF16;
+  int64_t ones[BURN_MAX_RANK];
   for (uint32_t i = 0; i < x->rank; i++) ones[i] = 1;
-  BurnPrimitive *part = burn_build_scalar(&c->builder, BURN_OP_div_scalar, c->grad, (double)count);
-  if (x->rank != 1) part = burn_build_reshape(&c->builder, part, ones, x->rank);
-  burn__gradient_set(c, 0, burn_build_expand(&c->builder, part, x->shape, x->rank));
+  BurnPrimitive *part = is_half ? burn_build_cast(b, c->grad, BURN_DTYPE_F32) : c->grad;
+  part = burn_build_scalar(b, BURN_OP_div_scalar, part, (double)burn_desc_count(x));
+  if (is_half) part = burn_build_cast(b, part, x->dtype);
+  if (x->rank != 1) part = burn_build_reshape(b, part, ones, x->rank);
+  burn__gradient_set(c, 0, burn_build_expand(b, part, x->shape, x->rank));
 }
 
 /* g * y / x, which is NaN where a factor is 0, as in Burn. */
