@@ -207,7 +207,7 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
       {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
       {"seconds", ARGUMENT_NUMBER, &options->seconds, "S", "of a sample"},
-      {"quick", ARGUMENT_FLAG, &options->quick, NULL, "3 rounds of 0.02 s: all cases within a minute or two per stack"},
+      {"quick", ARGUMENT_FLAG, &options->quick, NULL, "3 rounds of 0.02 s: all cases within some minutes"},
       {"about", ARGUMENT_TEXT, &options->about, "TEXT", "when and where, for what is written"},
       {"json", ARGUMENT_FLAG, &options->json, NULL, "one JSON object per line: the machine, then one per case and stack"},
       {"csv", ARGUMENT_TEXT, &options->csv, "FILE", "put the results into its lines"},
