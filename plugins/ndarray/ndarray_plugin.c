@@ -211,9 +211,10 @@ static const BurnDlpackInterface dlpack_interface = {(uint32_t)sizeof(BurnDlpack
 static int32_t BURN_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   const bool is_fused = strcmp(name, BURN_FUSED_INTERFACE) == 0 && min_version <= nd_fused_interface.version;
   const bool is_dlpack = strcmp(name, BURN_DLPACK_INTERFACE) == 0 && min_version <= dlpack_interface.version;
+  if (!is_fused && !is_dlpack) return 0;
   out->table = is_fused ? (const void *)&nd_fused_interface : &dlpack_interface;
   out->self = self;
-  return is_fused || is_dlpack;
+  return 1;
 }
 
 static void BURN_CALL ndarray_close(void *self) {
