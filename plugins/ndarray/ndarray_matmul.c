@@ -10,7 +10,7 @@
 
 /* Smaller products take less time than a choice is worth; larger ones are better packed in any case. */
 #define TUNE_FLOPS 2e7
-#define TUNE_MOST_FLOPS 4e9
+#define TUNE_MOST_FLOPS 1e9
 
 /* One of the two inputs: strides in elements; those of axes of size 1 count as 0. */
 typedef struct Operand {
