@@ -150,12 +150,13 @@ static void import_delete(struct DLManagedTensorVersioned *managed) {
 static BurnStatus check_foreign(const BurnDlpackManaged *managed, BurnDType *dtype) {
   const BurnDlpackTensor *tensor = &managed->tensor;
   if (managed->major != BURN_DLPACK_MAJOR) {
-    return BURN_FAIL(INCOMPATIBLE, "from_dlpack: version %u.%u, only major %u is known", managed->major, managed->minor, BURN_DLPACK_MAJOR);
+    return BURN_FAIL(INCOMPATIBLE, "from_dlpack: version %u.%u, only major %u is known", managed->major, managed->minor,
+                     BURN_DLPACK_MAJOR);
   }
   *dtype = burn_dlpack_dtype(tensor);
   if (*dtype == BURN_DTYPE_DEFAULT) {
-    return BURN_FAIL(INVALID_DTYPE, "from_dlpack: there is no dtype for DLPack's code %u with %u bits and %u lanes", tensor->code, tensor->bits,
-                     tensor->lanes);
+    return BURN_FAIL(INVALID_DTYPE, "from_dlpack: there is no dtype for DLPack's code %u with %u bits and %u lanes", tensor->code,
+                     tensor->bits, tensor->lanes);
   }
   if (tensor->ndim < 0 || tensor->ndim > (int32_t)BURN_MAX_RANK || (tensor->ndim > 0 && !tensor->shape)) {
     return BURN_FAIL(INVALID_SHAPE, "from_dlpack: rank %d is not within 0 .. %u, or the shape is missing", tensor->ndim, BURN_MAX_RANK);
@@ -174,7 +175,8 @@ static BurnStatus import_shape(Import *import) {
   for (int32_t i = foreign->ndim; i-- > 0;) {
     const int64_t size = foreign->shape[i];
     if (size < 0 || (size > 0 && count > most / size)) {
-      return BURN_FAIL(INVALID_SHAPE, "from_dlpack: axis %d of size %lld: negative, or more elements than can be addressed", i, (long long)size);
+      return BURN_FAIL(INVALID_SHAPE, "from_dlpack: axis %d of size %lld: negative, or more elements than can be addressed", i,
+                       (long long)size);
     }
     import->shape[i] = size;
     import->strides[i] = foreign->strides ? foreign->strides[i] : count;

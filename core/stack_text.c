@@ -1,7 +1,7 @@
 /* stack_text.c - "autodiff<fusion<cuda:0>>" and "autodiff+fusion+cuda:0" to parts.
  *
- * A part is name[:number][:key=value[,key=value]..]. A backend over several kinds of devices takes one as a word of its own: torch:cuda:0 is
- * torch:device=cuda:0. Case does not matter in names, keys and words. */
+ * A part is name[:number][:key=value[,key=value]..]. A backend over several kinds of devices takes one as a word of its own:
+ * torch:cuda:0 is torch:device=cuda:0. Case does not matter in names, keys and words. */
 #include "core_internal.h"
 
 #include <ctype.h>

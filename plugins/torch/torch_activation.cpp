@@ -65,7 +65,8 @@ void softmax_backward(Run &run) {
   run.out[0] = at::_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
 }
 void log_softmax_backward(Run &run) {
-  run.out[0] = at::_log_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
+  run.out[0] =
+      at::_log_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
 }
 
 const Row rows[] = {

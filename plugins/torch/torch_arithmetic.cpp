@@ -1,5 +1,5 @@
-/* torch_arithmetic.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from ops.def (whole numbers
- * divided by 0, shifts beyond the bits, NaN), the kernel says how. */
+/* torch_arithmetic.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from ops.def
+ * (whole numbers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
 #include "torch_internal.h"
 #include "torch_write.h"
 
@@ -64,16 +64,20 @@ namespace {
 bool is_float(const at::Tensor &x) { return x.is_floating_point(); }
 bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 
-/* -- one input ----------------------------------------------------------------------------------------------------------------------- */
+/* -- one input ----------------------------------------------------------------------------------------------------------- */
 
-#define UNARY(op, aten)                                                                      \
-  {BURN_OP_##op, [](Run &run) {                                                              \
-     unary(run, [](const at::Tensor &x) { return at::aten(x); },                             \
-           [](at::Tensor &out, const at::Tensor &x) { at::aten##_out(out, x); });            \
-   }}
+#define UNARY(op, aten)                                                          \
+  {                                                                              \
+    BURN_OP_##op, [](Run &run) {                                                 \
+      unary(                                                                     \
+          run, [](const at::Tensor &x) { return at::aten(x); },                  \
+          [](at::Tensor &out, const at::Tensor &x) { at::aten##_out(out, x); }); \
+    }                                                                            \
+  }
 
 /* Square roots of elements begin .. end-1, in place. */
-template <class Real> void BURN_CALL sqrt_loop(void *data, int64_t begin, int64_t end) {
+template <class Real>
+void BURN_CALL sqrt_loop(void *data, int64_t begin, int64_t end) {
   Real *x = static_cast<Real *>(data);
   for (int64_t i = begin; i < end; i++) x[i] = std::sqrt(x[i]);
 }
@@ -83,7 +87,9 @@ void sqrt(Run &run) {
   static const bool is_exact = !at::hasMKL();
   const at::Tensor &x = run.in(0);
   if (is_exact || !x.is_cpu()) {
-    unary(run, [](const at::Tensor &a) { return at::sqrt(a); }, [](at::Tensor &out, const at::Tensor &a) { at::sqrt_out(out, a); });
+    unary(
+        run, [](const at::Tensor &a) { return at::sqrt(a); },
+        [](at::Tensor &out, const at::Tensor &a) { at::sqrt_out(out, a); });
     return;
   }
   run.out[0] = run.may_write(0) && x.is_contiguous() ? x : x.clone(at::MemoryFormat::Contiguous);
@@ -119,7 +125,7 @@ void cast(Run &run) {
   }
 }
 
-/* -- two inputs ---------------------------------------------------------------------------------------------------------------------- */
+/* -- two inputs ---------------------------------------------------------------------------------------------------------- */
 
 /* The divisor without 0 and -1, at which integer division traps (the least integer by -1 overflows). */
 struct SafeDivisor {
@@ -146,24 +152,28 @@ at::Tensor whole_remainder(const at::Tensor &a, const at::Tensor &b) {
 }
 
 void add(Run &run) {
-  binary(run, [](const at::Tensor &a, const at::Tensor &b) { return at::add(a, b); },
-         [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::add_out(out, a, b); });
+  binary(
+      run, [](const at::Tensor &a, const at::Tensor &b) { return at::add(a, b); },
+      [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::add_out(out, a, b); });
 }
 void sub(Run &run) {
-  binary(run, [](const at::Tensor &a, const at::Tensor &b) { return at::sub(a, b); },
-         [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::sub_out(out, a, b); });
+  binary(
+      run, [](const at::Tensor &a, const at::Tensor &b) { return at::sub(a, b); },
+      [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::sub_out(out, a, b); });
 }
 void mul(Run &run) {
-  binary(run, [](const at::Tensor &a, const at::Tensor &b) { return at::mul(a, b); },
-         [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::mul_out(out, a, b); });
+  binary(
+      run, [](const at::Tensor &a, const at::Tensor &b) { return at::mul(a, b); },
+      [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::mul_out(out, a, b); });
 }
 void div(Run &run) {
   if (!is_float(run.in(0))) {
     run.out[0] = whole_quotient(run.in(0), run.in(1));
     return;
   }
-  binary(run, [](const at::Tensor &a, const at::Tensor &b) { return at::div(a, b); },
-         [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::div_out(out, a, b); });
+  binary(
+      run, [](const at::Tensor &a, const at::Tensor &b) { return at::div(a, b); },
+      [](at::Tensor &out, const at::Tensor &a, const at::Tensor &b) { at::div_out(out, a, b); });
 }
 void remainder(Run &run) {
   run.out[0] = is_float(run.in(0)) ? at::remainder(run.in(0), run.in(1)) : whole_remainder(run.in(0), run.in(1));
@@ -211,7 +221,7 @@ void shift(Run &run, bool left) {
 void left_shift(Run &run) { shift(run, true); }
 void right_shift(Run &run) { shift(run, false); }
 
-/* -- an input and a number ------------------------------------------------------------------------------------------------------------ */
+/* -- an input and a number ----------------------------------------------------------------------------------------------- */
 
 double value_of(const Run &run) { return run.call->attrs[0].value.f64; }
 
@@ -219,11 +229,16 @@ double value_of(const Run &run) { return run.call->attrs[0].value.f64; }
 at::Scalar wrapped(const Run &run, double value) {
   const int64_t whole = saturated(value, BURN_DTYPE_I64);
   switch (run.call->inputs[0]->dtype) {
-    case BURN_DTYPE_U8: return static_cast<int64_t>(static_cast<uint8_t>(whole));
-    case BURN_DTYPE_I8: return static_cast<int64_t>(static_cast<int8_t>(whole));
-    case BURN_DTYPE_I16: return static_cast<int64_t>(static_cast<int16_t>(whole));
-    case BURN_DTYPE_I32: return static_cast<int64_t>(static_cast<int32_t>(whole));
-    default: return whole;
+    case BURN_DTYPE_U8:
+      return static_cast<int64_t>(static_cast<uint8_t>(whole));
+    case BURN_DTYPE_I8:
+      return static_cast<int64_t>(static_cast<int8_t>(whole));
+    case BURN_DTYPE_I16:
+      return static_cast<int64_t>(static_cast<int16_t>(whole));
+    case BURN_DTYPE_I32:
+      return static_cast<int64_t>(static_cast<int32_t>(whole));
+    default:
+      return whole;
   }
 }
 
@@ -261,13 +276,20 @@ void remainder_scalar(Run &run) {
 void powf_scalar(Run &run) {
   const at::Tensor &x = run.in(0);
   const double exponent = run.number(value_of(run));
-  if (exponent == 0) run.out[0] = at::ones_like(x);
-  else if (exponent == 1) run.out[0] = x;
-  else if (exponent == 2) run.out[0] = at::mul(x, x);
-  else if (exponent == 3) run.out[0] = at::mul(at::mul(x, x), x);
-  else if (exponent == -1) run.out[0] = at::reciprocal(x);
-  else if (exponent == -2) run.out[0] = at::reciprocal(at::mul(x, x));
-  else run.out[0] = at::pow(x, at::full({1}, exponent, x.options()));
+  if (exponent == 0)
+    run.out[0] = at::ones_like(x);
+  else if (exponent == 1)
+    run.out[0] = x;
+  else if (exponent == 2)
+    run.out[0] = at::mul(x, x);
+  else if (exponent == 3)
+    run.out[0] = at::mul(at::mul(x, x), x);
+  else if (exponent == -1)
+    run.out[0] = at::reciprocal(x);
+  else if (exponent == -2)
+    run.out[0] = at::reciprocal(at::mul(x, x));
+  else
+    run.out[0] = at::pow(x, at::full({1}, exponent, x.options()));
 }
 
 /* NaN is no bound; NaN elements stay. */
@@ -281,26 +303,63 @@ void clamp_max(Run &run) {
 }
 
 const Row rows[] = {
-    UNARY(neg, neg), UNARY(abs, abs), {BURN_OP_sign, sign}, UNARY(exp, exp), UNARY(log, log), {BURN_OP_log1p, log1p}, {BURN_OP_sqrt, sqrt},
-    UNARY(recip, reciprocal), UNARY(sin, sin), UNARY(cos, cos), UNARY(tanh, tanh), UNARY(erf, erf), UNARY(floor, floor), UNARY(ceil, ceil),
-    UNARY(round, round), UNARY(bool_not, logical_not), {BURN_OP_cast, cast, Halves::keep}, UNARY(tan, tan), UNARY(sinh, sinh),
-    UNARY(cosh, cosh), UNARY(asin, asin), UNARY(acos, acos), UNARY(atan, atan), UNARY(asinh, asinh), UNARY(acosh, acosh),
-    UNARY(atanh, atanh), UNARY(trunc, trunc), UNARY(bitwise_not, bitwise_not),
+    UNARY(neg, neg),
+    UNARY(abs, abs),
+    {BURN_OP_sign, sign},
+    UNARY(exp, exp),
+    UNARY(log, log),
+    {BURN_OP_log1p, log1p},
+    {BURN_OP_sqrt, sqrt},
+    UNARY(recip, reciprocal),
+    UNARY(sin, sin),
+    UNARY(cos, cos),
+    UNARY(tanh, tanh),
+    UNARY(erf, erf),
+    UNARY(floor, floor),
+    UNARY(ceil, ceil),
+    UNARY(round, round),
+    UNARY(bool_not, logical_not),
+    {BURN_OP_cast, cast, Halves::keep},
+    UNARY(tan, tan),
+    UNARY(sinh, sinh),
+    UNARY(cosh, cosh),
+    UNARY(asin, asin),
+    UNARY(acos, acos),
+    UNARY(atan, atan),
+    UNARY(asinh, asinh),
+    UNARY(acosh, acosh),
+    UNARY(atanh, atanh),
+    UNARY(trunc, trunc),
+    UNARY(bitwise_not, bitwise_not),
     {BURN_OP_is_nan, [](Run &run) { run.out[0] = run.in(0).isnan(); }},
     {BURN_OP_is_inf, [](Run &run) { run.out[0] = run.in(0).isinf(); }},
     {BURN_OP_is_finite, [](Run &run) { run.out[0] = run.in(0).isfinite(); }},
-    {BURN_OP_add, add}, {BURN_OP_sub, sub}, {BURN_OP_mul, mul}, {BURN_OP_div, div}, {BURN_OP_remainder, remainder},
-    {BURN_OP_powf, powf}, {BURN_OP_max_pair, max_pair}, {BURN_OP_min_pair, min_pair},
+    {BURN_OP_add, add},
+    {BURN_OP_sub, sub},
+    {BURN_OP_mul, mul},
+    {BURN_OP_div, div},
+    {BURN_OP_remainder, remainder},
+    {BURN_OP_powf, powf},
+    {BURN_OP_max_pair, max_pair},
+    {BURN_OP_min_pair, min_pair},
     {BURN_OP_bool_and, [](Run &run) { run.out[0] = at::logical_and(run.in(0), run.in(1)); }},
     {BURN_OP_bool_or, [](Run &run) { run.out[0] = at::logical_or(run.in(0), run.in(1)); }},
     {BURN_OP_bool_xor, [](Run &run) { run.out[0] = at::logical_xor(run.in(0), run.in(1)); }},
-    {BURN_OP_atan2, atan2}, {BURN_OP_hypot, hypot}, {BURN_OP_fmod, fmod}, {BURN_OP_powi, powi, Halves::widen},
+    {BURN_OP_atan2, atan2},
+    {BURN_OP_hypot, hypot},
+    {BURN_OP_fmod, fmod},
+    {BURN_OP_powi, powi, Halves::widen},
     {BURN_OP_bitwise_and, [](Run &run) { run.out[0] = at::bitwise_and(run.in(0), run.in(1)); }},
     {BURN_OP_bitwise_or, [](Run &run) { run.out[0] = at::bitwise_or(run.in(0), run.in(1)); }},
     {BURN_OP_bitwise_xor, [](Run &run) { run.out[0] = at::bitwise_xor(run.in(0), run.in(1)); }},
-    {BURN_OP_bitwise_left_shift, left_shift}, {BURN_OP_bitwise_right_shift, right_shift},
-    {BURN_OP_add_scalar, add_scalar}, {BURN_OP_mul_scalar, mul_scalar}, {BURN_OP_div_scalar, div_scalar},
-    {BURN_OP_remainder_scalar, remainder_scalar}, {BURN_OP_powf_scalar, powf_scalar, Halves::widen}, {BURN_OP_clamp_min, clamp_min},
+    {BURN_OP_bitwise_left_shift, left_shift},
+    {BURN_OP_bitwise_right_shift, right_shift},
+    {BURN_OP_add_scalar, add_scalar},
+    {BURN_OP_mul_scalar, mul_scalar},
+    {BURN_OP_div_scalar, div_scalar},
+    {BURN_OP_remainder_scalar, remainder_scalar},
+    {BURN_OP_powf_scalar, powf_scalar, Halves::widen},
+    {BURN_OP_clamp_min, clamp_min},
     {BURN_OP_clamp_max, clamp_max},
 };
 

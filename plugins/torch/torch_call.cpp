@@ -1,4 +1,5 @@
-/* torch_call.cpp - a call from the host to its kernel and back: rows, halves, donated inputs, results as ops.def wants them, exceptions. */
+/* torch_call.cpp - a call from the host to its kernel and back: rows, halves, donated inputs, results as ops.def wants them,
+ * exceptions. */
 #include "torch_internal.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -13,7 +14,7 @@
 
 namespace burn_torch {
 
-/* -- failures ---------------------------------------------------------------------------------------------------------------------- */
+/* -- failures ------------------------------------------------------------------------------------------------------------ */
 
 void fail(uint32_t code, const char *format, ...) {
   char message[512];
@@ -29,10 +30,12 @@ static BurnStatus status(const BurnHost *host, uint32_t code, const char *what, 
   return host->fail(code, __FILE__, __LINE__, text.c_str());
 }
 
-/* The codes of ATen's exceptions. Its texts say "out of memory" where its types do not: DefaultCPUAllocator throws a plain Error. */
+/* The codes of ATen's exceptions. Its texts say "out of memory" where its types do not: DefaultCPUAllocator throws a plain
+ * Error. */
 static uint32_t code_of(const c10::Error &error) {
   const std::string text = error.what_without_backtrace();
-  const bool no_memory = text.find("out of memory") != std::string::npos || text.find("can't allocate memory") != std::string::npos;
+  const bool no_memory =
+      text.find("out of memory") != std::string::npos || text.find("can't allocate memory") != std::string::npos;
   if (no_memory) return BURN_STATUS_OUT_OF_MEMORY;
   return dynamic_cast<const c10::NotImplementedError *>(&error) ? BURN_STATUS_UNIMPLEMENTED : BURN_STATUS_INTERNAL;
 }
@@ -53,12 +56,12 @@ BurnStatus status_of_exception(const BurnHost *host, const char *what) {
   }
 }
 
-/* -- rows -------------------------------------------------------------------------------------------------------------------------- */
+/* -- rows ---------------------------------------------------------------------------------------------------------------- */
 
 void fill_rows(Torch &torch) {
-  const Rows lists[] = {arithmetic_rows(), compare_rows(), create_rows(),     view_rows(), move_rows(),     index_rows(),
-                        reduce_rows(),     matmul_rows(),  conv_rows(),       pool_rows(), activation_rows(), norm_rows(),
-                        sequence_rows(),   sort_rows(),    linalg_rows(),     sample_rows(), optimizer_rows()};
+  const Rows lists[] = {arithmetic_rows(), compare_rows(), create_rows(), view_rows(),   move_rows(),       index_rows(),
+                        reduce_rows(),     matmul_rows(),  conv_rows(),   pool_rows(),   activation_rows(), norm_rows(),
+                        sequence_rows(),   sort_rows(),    linalg_rows(), sample_rows(), optimizer_rows()};
   for (const Rows &list : lists) {
     for (size_t i = 0; i < list.count; i++) {
       const BurnOpInfo *info = torch.host->op_info(list.rows[i].op);
@@ -88,7 +91,7 @@ int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, 
   return 0;
 }
 
-/* -- what kernels ask ---------------------------------------------------------------------------------------------------------------- */
+/* -- what kernels ask ---------------------------------------------------------------------------------------------------- */
 
 bool Run::may_write(uint32_t i) const {
   if (!has(i) || !(call->donate >> i & 1)) return false;
@@ -103,10 +106,14 @@ bool Run::may_write(uint32_t i) const {
 
 double Run::number(double value) const {
   switch (call->inputs[0]->dtype) {
-    case BURN_DTYPE_F16: return static_cast<double>(static_cast<float>(at::Half(static_cast<float>(value))));
-    case BURN_DTYPE_BF16: return static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(value))));
-    case BURN_DTYPE_F32: return static_cast<double>(static_cast<float>(value));
-    default: return value;
+    case BURN_DTYPE_F16:
+      return static_cast<double>(static_cast<float>(at::Half(static_cast<float>(value))));
+    case BURN_DTYPE_BF16:
+      return static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(value))));
+    case BURN_DTYPE_F32:
+      return static_cast<double>(static_cast<float>(value));
+    default:
+      return value;
   }
 }
 
@@ -116,13 +123,13 @@ at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t si
   const auto [low, high] = at::aminmax(whole);
   const int64_t least = low.item().toLong(), most = high.item().toLong();
   if (least < 0 || most >= size) {
-    fail(BURN_STATUS_OUT_OF_RANGE, "%s: index %lld is outside 0 .. %lld", run.name(), static_cast<long long>(least < 0 ? least : most),
-         static_cast<long long>(size - 1));
+    fail(BURN_STATUS_OUT_OF_RANGE, "%s: index %lld is outside 0 .. %lld", run.name(),
+         static_cast<long long>(least < 0 ? least : most), static_cast<long long>(size - 1));
   }
   return whole;
 }
 
-/* -- a call -------------------------------------------------------------------------------------------------------------------------- */
+/* -- a call -------------------------------------------------------------------------------------------------------------- */
 
 static bool is_half(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 
@@ -150,8 +157,8 @@ static at::Tensor finished(const Run &run, uint32_t i) {
   if (x.scalar_type() != scalar_type(desc.dtype)) x = x.to(scalar_type(desc.dtype));
   if (x.sizes() == sizes_of(desc)) return x;
   if (x.numel() != burn_desc_count(&desc)) {
-    fail(BURN_STATUS_INTERNAL, "%s: result %u has %lld elements, there must be %lld", run.name(), i, static_cast<long long>(x.numel()),
-         static_cast<long long>(burn_desc_count(&desc)));
+    fail(BURN_STATUS_INTERNAL, "%s: result %u has %lld elements, there must be %lld", run.name(), i,
+         static_cast<long long>(x.numel()), static_cast<long long>(burn_desc_count(&desc)));
   }
   return x.reshape(sizes_of(desc));
 }

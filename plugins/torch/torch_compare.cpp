@@ -14,7 +14,10 @@
 namespace burn_torch {
 namespace {
 
-#define COMPARE(op, aten) {BURN_OP_##op, [](Run &run) { run.out[0] = at::aten(run.in(0), run.in(1)); }, Halves::keep}
+#define COMPARE(op, aten)                                                                     \
+  {                                                                                           \
+    BURN_OP_##op, [](Run &run) { run.out[0] = at::aten(run.in(0), run.in(1)); }, Halves::keep \
+  }
 
 constexpr double two_to_63 = 9223372036854775808.0;
 
@@ -32,30 +35,43 @@ at::Tensor compare_whole(const at::Tensor &x, uint32_t op, double value) {
   const at::Tensor wide = x.to(at::kLong);
   const int64_t floor = static_cast<int64_t>(std::floor(value));
   switch (op) {
-    case BURN_OP_equal_scalar: return is_whole ? wide.eq(floor) : all(false);
-    case BURN_OP_not_equal_scalar: return is_whole ? wide.ne(floor) : all(true);
-    case BURN_OP_greater_scalar: return wide.gt(floor);
-    case BURN_OP_greater_equal_scalar: return is_whole ? wide.ge(floor) : wide.gt(floor);
-    case BURN_OP_lower_scalar: return is_whole ? wide.lt(floor) : wide.le(floor);
-    default: return wide.le(floor);
+    case BURN_OP_equal_scalar:
+      return is_whole ? wide.eq(floor) : all(false);
+    case BURN_OP_not_equal_scalar:
+      return is_whole ? wide.ne(floor) : all(true);
+    case BURN_OP_greater_scalar:
+      return wide.gt(floor);
+    case BURN_OP_greater_equal_scalar:
+      return is_whole ? wide.ge(floor) : wide.gt(floor);
+    case BURN_OP_lower_scalar:
+      return is_whole ? wide.lt(floor) : wide.le(floor);
+    default:
+      return wide.le(floor);
   }
 }
 
 at::Tensor compare_float(const at::Tensor &x, uint32_t op, double value) {
   switch (op) {
-    case BURN_OP_equal_scalar: return at::eq(x, value);
-    case BURN_OP_not_equal_scalar: return at::ne(x, value);
-    case BURN_OP_greater_scalar: return at::gt(x, value);
-    case BURN_OP_greater_equal_scalar: return at::ge(x, value);
-    case BURN_OP_lower_scalar: return at::lt(x, value);
-    default: return at::le(x, value);
+    case BURN_OP_equal_scalar:
+      return at::eq(x, value);
+    case BURN_OP_not_equal_scalar:
+      return at::ne(x, value);
+    case BURN_OP_greater_scalar:
+      return at::gt(x, value);
+    case BURN_OP_greater_equal_scalar:
+      return at::ge(x, value);
+    case BURN_OP_lower_scalar:
+      return at::lt(x, value);
+    default:
+      return at::le(x, value);
   }
 }
 
 void compare_scalar(Run &run) {
   const at::Tensor &x = run.in(0);
   const double value = run.call->attrs[0].value.f64;
-  run.out[0] = x.is_floating_point() ? compare_float(x, run.call->op, run.number(value)) : compare_whole(x, run.call->op, value);
+  run.out[0] =
+      x.is_floating_point() ? compare_float(x, run.call->op, run.number(value)) : compare_whole(x, run.call->op, value);
 }
 
 const Row rows[] = {

@@ -25,7 +25,9 @@ at::OptionalIntArrayRef no_bias_sizes() { return c10::nullopt; }
 c10::optional<at::Tensor> bias_of(const Run &run) { return run.has(2) ? c10::optional<at::Tensor>(run.in(2)) : c10::nullopt; }
 
 /* A result without elements, or one of inputs without channels, which libraries refuse. */
-bool is_trivial(const Run &run) { return burn_desc_count(&run.desc()) == 0 || run.in(0).numel() == 0 || run.in(1).numel() == 0; }
+bool is_trivial(const Run &run) {
+  return burn_desc_count(&run.desc()) == 0 || run.in(0).numel() == 0 || run.in(1).numel() == 0;
+}
 
 at::Tensor bias_alone(const Run &run) {
   at::Tensor out = at::zeros(sizes_of(run.desc()), run.in(0).options());
@@ -41,8 +43,9 @@ at::Tensor convolve(const Run &run, const Window &w) {
   return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, false, zeros, w.groups);
 }
 
-/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed convolution is a plain one.
- * ATen wants padding_out below stride or dilation. Otherwise: the whole result without padding, cut and filled with zeros. */
+/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed convolution is a
+ * plain one. ATen wants padding_out below stride or dilation. Otherwise: the whole result without padding, cut and filled with
+ * zeros. */
 at::Tensor convolve_transposed(const Run &run, const Window &w) {
   if (is_trivial(run)) return bias_alone(run);
   bool fits = true, is_gradient = run.in(0).is_cpu() && w.stride.size() == 2;
@@ -53,12 +56,14 @@ at::Tensor convolve_transposed(const Run &run, const Window &w) {
   const std::vector<int64_t> zeros(w.stride.size(), 0);
   if (is_gradient) {
     const at::Tensor like = at::empty(sizes_of(run.desc()), run.in(0).options()); /* only its shape is read */
-    at::Tensor out = std::get<0>(at::convolution_backward(run.in(0), like, run.in(1), no_bias_sizes(), w.stride, w.padding, w.dilation, false,
-                                                          zeros, w.groups, {true, false, false}));
+    at::Tensor out = std::get<0>(at::convolution_backward(run.in(0), like, run.in(1), no_bias_sizes(), w.stride, w.padding,
+                                                          w.dilation, false, zeros, w.groups, {true, false, false}));
     return run.has(2) ? out.add_(bias_alone(run)) : out;
   }
-  if (fits) return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out, w.groups);
-  const at::Tensor whole = at::convolution(run.in(0), run.in(1), c10::nullopt, w.stride, zeros, w.dilation, true, zeros, w.groups);
+  if (fits)
+    return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out, w.groups);
+  const at::Tensor whole =
+      at::convolution(run.in(0), run.in(1), c10::nullopt, w.stride, zeros, w.dilation, true, zeros, w.groups);
   std::vector<int64_t> widths; /* last axis first; negative ones cut */
   for (size_t i = w.stride.size(); i-- > 0;) {
     widths.push_back(-w.padding[i]);
@@ -67,18 +72,24 @@ at::Tensor convolve_transposed(const Run &run, const Window &w) {
   return at::constant_pad_nd(whole, widths, 0).add_(bias_alone(run));
 }
 
-template <class Attrs> Window window(const Attrs *attrs, size_t axes) {
+template <class Attrs>
+Window window(const Attrs *attrs, size_t axes) {
   return {ints(attrs->stride, axes), ints(attrs->padding, axes), {}, ints(attrs->dilation, axes), attrs->groups.value.i64};
 }
-template <class Attrs> Window window_transposed(const Attrs *attrs, size_t axes) {
+template <class Attrs>
+Window window_transposed(const Attrs *attrs, size_t axes) {
   return {ints(attrs->stride, axes), ints(attrs->padding, axes), ints(attrs->padding_out, axes), ints(attrs->dilation, axes),
           attrs->groups.value.i64};
 }
 
 void conv2d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv2d, run), 2)); }
 void conv3d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv3d, run), 3)); }
-void conv_transpose2d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose2d, run), 2)); }
-void conv_transpose3d(Run &run) { run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose3d, run), 3)); }
+void conv_transpose2d(Run &run) {
+  run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose2d, run), 2));
+}
+void conv_transpose3d(Run &run) {
+  run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose3d, run), 3));
+}
 
 void conv2d_weight_backward(Run &run) {
   const Window w = window(TORCH_ATTRS(conv2d_weight_backward, run), 2);
@@ -88,11 +99,11 @@ void conv2d_weight_backward(Run &run) {
     return;
   }
   const at::Tensor weight = at::empty(sizes_of(run.desc()), x.options()); /* only its shape is read */
-  run.out[0] = std::get<1>(at::convolution_backward(grad, x, weight, no_bias_sizes(), w.stride, w.padding, w.dilation, false, {0, 0}, w.groups,
-                                                    {false, true, false}));
+  run.out[0] = std::get<1>(at::convolution_backward(grad, x, weight, no_bias_sizes(), w.stride, w.padding, w.dilation, false,
+                                                    {0, 0}, w.groups, {false, true, false}));
 }
 
-/* -- columns -------------------------------------------------------------------------------------------------------------------------- */
+/* -- columns ------------------------------------------------------------------------------------------------------------- */
 
 void unfold4d(Run &run) {
   const BurnAttrs_unfold4d *a = TORCH_ATTRS(unfold4d, run);
@@ -100,7 +111,8 @@ void unfold4d(Run &run) {
 }
 void fold4d(Run &run) {
   const BurnAttrs_fold4d *a = TORCH_ATTRS(fold4d, run);
-  run.out[0] = at::col2im(run.in(0), ints(a->output_size, 2), ints(a->kernel_size, 2), ints(a->dilation, 2), ints(a->padding, 2), ints(a->stride, 2));
+  run.out[0] = at::col2im(run.in(0), ints(a->output_size, 2), ints(a->kernel_size, 2), ints(a->dilation, 2),
+                          ints(a->padding, 2), ints(a->stride, 2));
 }
 bool has_elements(const BurnOpCall *call, std::string &why) {
   why = "ATen refuses empty tensors";

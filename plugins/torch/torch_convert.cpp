@@ -23,12 +23,18 @@ struct Bounds {
 
 Bounds bounds_of(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_BOOL: return {0, 1};
-    case BURN_DTYPE_U8: return {0, 255};
-    case BURN_DTYPE_I8: return {-128, 127};
-    case BURN_DTYPE_I16: return {-32768, 32767};
-    case BURN_DTYPE_I32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    case BURN_DTYPE_BOOL:
+      return {0, 1};
+    case BURN_DTYPE_U8:
+      return {0, 255};
+    case BURN_DTYPE_I8:
+      return {-128, 127};
+    case BURN_DTYPE_I16:
+      return {-32768, 32767};
+    case BURN_DTYPE_I32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    default:
+      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   }
 }
 
@@ -40,7 +46,8 @@ int64_t saturated(double value, BurnDType dtype) {
   const Bounds bounds = bounds_of(dtype);
   if (std::isnan(value)) return 0;
   if (value <= static_cast<double>(bounds.lowest)) return bounds.lowest;
-  if (value >= static_cast<double>(bounds.highest)) return bounds.highest; /* of i64 this is 2^63, the first that is too large */
+  if (value >= static_cast<double>(bounds.highest))
+    return bounds.highest; /* of i64 this is 2^63, the first that is too large */
   return static_cast<int64_t>(value);
 }
 
@@ -54,8 +61,8 @@ at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype) {
   return whole.to(scalar_type(dtype));
 }
 
-/* By f32 rounded to odd: of the two neighbours of an inexact value the one with an odd last bit, so that the second rounding sees on
- * which side of a tie it was. Neighbours of floats are neighbours of their bits. */
+/* By f32 rounded to odd: of the two neighbours of an inexact value the one with an odd last bit, so that the second rounding
+ * sees on which side of a tie it was. Neighbours of floats are neighbours of their bits. */
 at::Tensor half_of_f64(const at::Tensor &x, at::ScalarType half) {
   const at::Tensor near = x.to(at::kFloat).contiguous(), back = near.to(at::kDouble);
   const at::Tensor bits = near.view(at::kInt);

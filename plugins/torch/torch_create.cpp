@@ -1,5 +1,5 @@
-/* torch_create.cpp - tensors from nothing. Random numbers are those of random.h, to the bit, made on the host's threads and then moved to
- * the device; with the option random=aten they come from ATen's generator, seeded per call. */
+/* torch_create.cpp - tensors from nothing. Random numbers are those of random.h, to the bit, made on the host's threads and
+ * then moved to the device; with the option random=aten they come from ATen's generator, seeded per call. */
 #include "torch_write.h"
 
 #include <burn/plugin/random.h>
@@ -37,8 +37,9 @@ void full(Run &run) {
 void arange(Run &run) {
   const BurnAttrs_arange *attrs = TORCH_ATTRS(arange, run);
   const BurnDType dtype = run.desc().dtype;
-  const at::Tensor whole =
-      at::arange(run.desc().shape[0], options_of(run.torch, BURN_DTYPE_I64)).mul_(attrs->step.value.i64).add_(attrs->start.value.i64);
+  const at::Tensor whole = at::arange(run.desc().shape[0], options_of(run.torch, BURN_DTYPE_I64))
+                               .mul_(attrs->step.value.i64)
+                               .add_(attrs->start.value.i64);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   run.out[0] = is_half ? half_of_whole(whole, scalar_type(dtype)) : whole.to(scalar_type(dtype));
 }
@@ -46,7 +47,7 @@ void arange(Run &run) {
 /* In f32: there is no kernel for bf16. */
 void eye(Run &run) { run.out[0] = at::eye(run.desc().shape[0], run.desc().shape[1], options_of(run.torch, BURN_DTYPE_F32)); }
 
-/* -- random.h ------------------------------------------------------------------------------------------------------------------------ */
+/* -- random.h ------------------------------------------------------------------------------------------------------------ */
 
 /* What every element needs; seed and offset are the third and fourth attribute of every random op. */
 struct Numbers {
@@ -64,18 +65,32 @@ float rounded_to(BurnDType dtype, float value) {
 
 void put_float(const Numbers &numbers, int64_t i, float value) {
   switch (numbers.dtype) {
-    case BURN_DTYPE_F16: static_cast<at::Half *>(numbers.data)[i] = at::Half(value); break;
-    case BURN_DTYPE_BF16: static_cast<at::BFloat16 *>(numbers.data)[i] = at::BFloat16(value); break;
-    default: static_cast<float *>(numbers.data)[i] = value; break;
+    case BURN_DTYPE_F16:
+      static_cast<at::Half *>(numbers.data)[i] = at::Half(value);
+      break;
+    case BURN_DTYPE_BF16:
+      static_cast<at::BFloat16 *>(numbers.data)[i] = at::BFloat16(value);
+      break;
+    default:
+      static_cast<float *>(numbers.data)[i] = value;
+      break;
   }
 }
 
 void put_whole(const Numbers &numbers, int64_t i, uint64_t value) {
   switch (burn_dtype_bytes(numbers.dtype)) {
-    case 1: static_cast<uint8_t *>(numbers.data)[i] = static_cast<uint8_t>(value); break;
-    case 2: static_cast<uint16_t *>(numbers.data)[i] = static_cast<uint16_t>(value); break;
-    case 4: static_cast<uint32_t *>(numbers.data)[i] = static_cast<uint32_t>(value); break;
-    default: static_cast<uint64_t *>(numbers.data)[i] = value; break;
+    case 1:
+      static_cast<uint8_t *>(numbers.data)[i] = static_cast<uint8_t>(value);
+      break;
+    case 2:
+      static_cast<uint16_t *>(numbers.data)[i] = static_cast<uint16_t>(value);
+      break;
+    case 4:
+      static_cast<uint32_t *>(numbers.data)[i] = static_cast<uint32_t>(value);
+      break;
+    default:
+      static_cast<uint64_t *>(numbers.data)[i] = value;
+      break;
   }
 }
 
@@ -98,7 +113,8 @@ void uniform_element(const Numbers &numbers, int64_t i, uint32_t word) {
 
 void normal_element(const Numbers &numbers, int64_t i, uint32_t a, uint32_t b) {
   const double unit = 1.0 / 4294967296.0, turn = 6.28318530717958647692;
-  const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(a) + 1.0) * unit)), angle = turn * static_cast<double>(b) * unit;
+  const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(a) + 1.0) * unit)),
+               angle = turn * static_cast<double>(b) * unit;
   const double number = radius * (i % 2 ? std::sin(angle) : std::cos(angle));
   const double value = numbers.a + numbers.b * number;
   if (numbers.dtype == BURN_DTYPE_F64) {
@@ -108,8 +124,8 @@ void normal_element(const Numbers &numbers, int64_t i, uint32_t a, uint32_t b) {
   }
 }
 
-/* The words of LANES blocks from `first` on, lane by lane in the innermost loops, which compilers turn into vectors. The same numbers as
- * burn_philox. */
+/* The words of LANES blocks from `first` on, lane by lane in the innermost loops, which compilers turn into vectors. The same
+ * numbers as burn_philox. */
 constexpr int LANES = 16;
 void philox_lanes(uint64_t seed, uint64_t first, uint32_t words[LANES][4]) {
   uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
@@ -138,7 +154,8 @@ void philox_lanes(uint64_t seed, uint64_t first, uint32_t words[LANES][4]) {
 }
 
 /* Fills elements by groups of LANES blocks: one block of the generator gives four words. */
-template <class Element> struct Filling {
+template <class Element>
+struct Filling {
   Numbers numbers;
   int64_t count;
   static void BURN_CALL groups(void *context, int64_t begin, int64_t end) {
@@ -156,13 +173,18 @@ struct UniformElement {
   static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { uniform_element(n, i, words[k]); }
 };
 struct NormalElement { /* by pairs: the even and the odd element share their words */
-  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { normal_element(n, i, words[k & ~1], words[k | 1]); }
+  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) {
+    normal_element(n, i, words[k & ~1], words[k | 1]);
+  }
 };
 struct BernoulliElement { /* bytes of 0 and 1, which ATen makes elements of */
-  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) { static_cast<uint8_t *>(n.data)[i] = words[k] < n.threshold; }
+  static void put(const Numbers &n, int64_t i, const uint32_t *words, int64_t k) {
+    static_cast<uint8_t *>(n.data)[i] = words[k] < n.threshold;
+  }
 };
 
-template <class Element> void fill_random(Run &run, BurnDType dtype, double a, double b, uint64_t threshold) {
+template <class Element>
+void fill_random(Run &run, BurnDType dtype, double a, double b, uint64_t threshold) {
   const BurnAttr *attrs = run.call->attrs;
   at::Tensor host = at::empty(sizes_of(run.desc()), at::TensorOptions().dtype(scalar_type(dtype)));
   Filling<Element> filling{{host.data_ptr(), dtype, static_cast<uint64_t>(attrs[2].value.i64),
@@ -172,13 +194,15 @@ template <class Element> void fill_random(Run &run, BurnDType dtype, double a, d
   run.out[0] = host.to(run.torch.device);
 }
 
-/* -- ATen's generator ------------------------------------------------------------------------------------------------------------------ */
+/* -- ATen's generator ---------------------------------------------------------------------------------------------------- */
 
 at::Tensor empty_result(const Run &run) { return at::empty(sizes_of(run.desc()), options_of(run.torch, run.desc().dtype)); }
 
-/* A generator of its own for the call, so that the same seed and offset give the same numbers. On GPUs the default one of the device. */
+/* A generator of its own for the call, so that the same seed and offset give the same numbers. On GPUs the default one of the
+ * device. */
 c10::optional<at::Generator> generator_of(const Run &run) {
-  const uint64_t seed = static_cast<uint64_t>(run.call->attrs[2].value.i64) * 0x9E3779B97F4A7C15U + static_cast<uint64_t>(run.call->attrs[3].value.i64);
+  const uint64_t seed = static_cast<uint64_t>(run.call->attrs[2].value.i64) * 0x9E3779B97F4A7C15U +
+                        static_cast<uint64_t>(run.call->attrs[3].value.i64);
   if (run.torch.device.is_cpu()) return at::detail::createCPUGenerator(seed);
   at::Generator generator = at::globalContext().defaultGenerator(run.torch.device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -186,7 +210,7 @@ c10::optional<at::Generator> generator_of(const Run &run) {
   return generator;
 }
 
-/* -- the ops ------------------------------------------------------------------------------------------------------------------------- */
+/* -- the ops ------------------------------------------------------------------------------------------------------------- */
 
 void random_uniform(Run &run) {
   const BurnAttrs_random_uniform *attrs = TORCH_ATTRS(random_uniform, run);
@@ -196,7 +220,8 @@ void random_uniform(Run &run) {
   const int64_t first = saturated(low, BURN_DTYPE_I64), last = saturated(high, BURN_DTYPE_I64);
   const uint64_t range = last > first ? static_cast<uint64_t>(last) - static_cast<uint64_t>(first) : 0;
   if (!is_float && range > static_cast<uint64_t>(1) << 32) {
-    fail(BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32", static_cast<long long>(first), static_cast<long long>(last));
+    fail(BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32", static_cast<long long>(first),
+         static_cast<long long>(last));
   }
   if (run.torch.aten_random && is_float) {
     run.out[0] = empty_result(run).uniform_(low, high, generator_of(run));
@@ -233,8 +258,12 @@ void random_bernoulli(Run &run) {
 }
 
 const Row rows[] = {
-    {BURN_OP_full, full}, {BURN_OP_arange, arange}, {BURN_OP_eye, eye}, {BURN_OP_random_uniform, random_uniform},
-    {BURN_OP_random_normal, random_normal}, {BURN_OP_random_bernoulli, random_bernoulli},
+    {BURN_OP_full, full},
+    {BURN_OP_arange, arange},
+    {BURN_OP_eye, eye},
+    {BURN_OP_random_uniform, random_uniform},
+    {BURN_OP_random_normal, random_normal},
+    {BURN_OP_random_bernoulli, random_bernoulli},
 };
 
 }  // namespace

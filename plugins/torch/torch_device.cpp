@@ -2,9 +2,9 @@
  *
  * Options: device=cpu|cuda|mps (as a word of its own, too: torch:cuda:0), threads=N (of ATen; the host's number),
  * tf32=true|false (products and convolutions of f32 in TF32 on CUDA; false), deterministic=true|false (false),
- * cudnn_benchmark=true|false (false), random=host|aten (random.h's numbers, or ATen's generator; host), primitives=true|false (true
- * leaves composite ops to the host's decompositions; false). threads, tf32, deterministic and cudnn_benchmark are settings of libtorch,
- * which has them once per process: the device opened last decides. */
+ * cudnn_benchmark=true|false (false), random=host|aten (random.h's numbers, or ATen's generator; host), primitives=true|false
+ * (true leaves composite ops to the host's decompositions; false). threads, tf32, deterministic and cudnn_benchmark are
+ * settings of libtorch, which has them once per process: the device opened last decides. */
 #include "torch_bridge.h"
 #include "torch_internal.h"
 
@@ -28,7 +28,7 @@
 namespace burn_torch {
 namespace {
 
-/* -- options ------------------------------------------------------------------------------------------------------------------------- */
+/* -- options ------------------------------------------------------------------------------------------------------------- */
 
 struct Options {
   int threads;
@@ -47,7 +47,8 @@ int thread_option(const BurnHost *host, const BurnOptions *options) {
   if (!value) return static_cast<int>(host->thread_count());
   char *end = nullptr;
   const long count = std::strtol(value, &end, 10);
-  if (end == value || *end || count < 1 || count > 1024) fail(BURN_STATUS_INVALID_ARGUMENT, "threads=%s is not a number from 1 to 1024", value);
+  if (end == value || *end || count < 1 || count > 1024)
+    fail(BURN_STATUS_INVALID_ARGUMENT, "threads=%s is not a number from 1 to 1024", value);
   return static_cast<int>(count);
 }
 
@@ -59,8 +60,8 @@ Options read_options(Torch &torch, const BurnOptions *options) {
   }
   torch.aten_random = random && std::strcmp(random, "aten") == 0;
   torch.primitives_only = truth(torch.host, options, "primitives");
-  return Options{thread_option(torch.host, options), truth(torch.host, options, "tf32"), truth(torch.host, options, "deterministic"),
-                 truth(torch.host, options, "cudnn_benchmark")};
+  return Options{thread_option(torch.host, options), truth(torch.host, options, "tf32"),
+                 truth(torch.host, options, "deterministic"), truth(torch.host, options, "cudnn_benchmark")};
 }
 
 void apply(const Options &options) {
@@ -73,7 +74,7 @@ void apply(const Options &options) {
   context.setBenchmarkCuDNN(options.cudnn_benchmark && !options.deterministic);
 }
 
-/* -- the device ---------------------------------------------------------------------------------------------------------------------- */
+/* -- the device ---------------------------------------------------------------------------------------------------------- */
 
 at::Device find_device(const char *kind, uint32_t index) {
   const bool is_cpu = std::strcmp(kind, "cpu") == 0;
@@ -93,7 +94,7 @@ at::Device find_device(const char *kind, uint32_t index) {
 
 std::string device_name(const at::Device &device) { return "torch:" + device.str(); }
 
-/* -- questions ----------------------------------------------------------------------------------------------------------------------- */
+/* -- questions ----------------------------------------------------------------------------------------------------------- */
 
 uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
   const bool no_f64 = static_cast<Torch *>(self)->device.type() == at::kMPS;
@@ -118,11 +119,20 @@ BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
   try {
     const std::lock_guard<std::mutex> lock(torch.storages);
     switch (key) {
-      case BURN_QUERY_BYTES_IN_USE: *out = torch.live_bytes; return BURN_OK;
-      case BURN_QUERY_BYTES_RESERVED: *out = reserved_bytes(torch.device, torch.live_bytes); return BURN_OK;
-      case BURN_QUERY_BYTES_PEAK: *out = torch.peak_bytes; return BURN_OK;
-      case BURN_QUERY_LIVE_TENSORS: *out = torch.live_tensors.load(); return BURN_OK;
-      default: fail(BURN_STATUS_NOT_FOUND, "query %u is unknown", key);
+      case BURN_QUERY_BYTES_IN_USE:
+        *out = torch.live_bytes;
+        return BURN_OK;
+      case BURN_QUERY_BYTES_RESERVED:
+        *out = reserved_bytes(torch.device, torch.live_bytes);
+        return BURN_OK;
+      case BURN_QUERY_BYTES_PEAK:
+        *out = torch.peak_bytes;
+        return BURN_OK;
+      case BURN_QUERY_LIVE_TENSORS:
+        *out = torch.live_tensors.load();
+        return BURN_OK;
+      default:
+        fail(BURN_STATUS_NOT_FOUND, "query %u is unknown", key);
     }
   } catch (...) {
     return status_of_exception(torch.host, "query");
@@ -152,7 +162,9 @@ BurnStatus BURN_CALL sync(void *self) {
   }
 }
 
-/* -- DLPack ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- DLPack
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* DLPack's numbers of device kinds; 0 for one that is not shared. */
 int32_t dlpack_type(const at::Device &device) {
@@ -162,8 +174,9 @@ int32_t dlpack_type(const at::Device &device) {
 
 /* ATen has no negative strides; bools may be any byte. */
 bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
-  const bool is_here = torch.device.is_cpu() ? tensor.device_type == BURN_DLPACK_CPU || tensor.device_type == BURN_DLPACK_CUDA_HOST
-                                             : tensor.device_type == dlpack_type(torch.device) && tensor.device_id == torch.device.index();
+  const bool is_here = torch.device.is_cpu()
+                           ? tensor.device_type == BURN_DLPACK_CPU || tensor.device_type == BURN_DLPACK_CUDA_HOST
+                           : tensor.device_type == dlpack_type(torch.device) && tensor.device_id == torch.device.index();
   bool is_forward = true;
   for (int32_t i = 0; i < tensor.ndim; i++) is_forward = is_forward && tensor.strides[i] >= 0;
   return is_here && is_forward && burn_dlpack_dtype(&tensor) != BURN_DTYPE_BOOL;
@@ -174,7 +187,8 @@ BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *
   const BurnDlpackManaged *managed = burn_dlpack_managed(foreign);
   const BurnDlpackTensor &tensor = managed->tensor;
   try {
-    if (!can_share(torch, tensor)) fail(BURN_STATUS_UNIMPLEMENTED, "memory of DLPack's device type %d is not shared", tensor.device_type);
+    if (!can_share(torch, tensor))
+      fail(BURN_STATUS_UNIMPLEMENTED, "memory of DLPack's device type %d is not shared", tensor.device_type);
     const c10::InferenceMode no_gradients;
     /* The deleter is only armed when nothing can fail any more: until then the tensor is the caller's. */
     const auto armed = std::make_shared<std::atomic<bool>>(false);
@@ -195,7 +209,8 @@ BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *
 BurnStatus BURN_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
   Torch &torch = *static_cast<Torch *>(self);
   if (dlpack_type(torch.device) == 0) {
-    return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__, "torch: memory of this device has no number in DLPack");
+    return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__,
+                            "torch: memory of this device has no number in DLPack");
   }
   out->device_type = dlpack_type(torch.device);
   out->device_id = torch.device.has_index() ? torch.device.index() : 0;
@@ -236,10 +251,10 @@ void fill_table(Torch &torch, BurnBackend *out) {
 }  // namespace burn_torch
 
 extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v1(const BurnHost *host, const char *device, uint32_t index,
-                                                           const BurnOptions *options, uint32_t owner, BurnBackend *out);
+                                                            const BurnOptions *options, uint32_t owner, BurnBackend *out);
 
 extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v1(const BurnHost *host, const char *device, uint32_t index,
-                                                           const BurnOptions *options, uint32_t owner, BurnBackend *out) {
+                                                            const BurnOptions *options, uint32_t owner, BurnBackend *out) {
   using namespace burn_torch;
   try {
     auto torch = std::make_unique<Torch>();

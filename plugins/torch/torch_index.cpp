@@ -1,5 +1,5 @@
-/* torch_index.cpp - rows and elements at indices: read, and written with every BURN_UPDATE_*. Indices are checked first: on GPUs ATen would
- * end the process. */
+/* torch_index.cpp - rows and elements at indices: read, and written with every BURN_UPDATE_*. Indices are checked first: on
+ * GPUs ATen would end the process. */
 #include "torch_internal.h"
 
 #include <ATen/ops/arange.h>
@@ -15,7 +15,7 @@
 namespace burn_torch {
 namespace {
 
-/* -- reading -------------------------------------------------------------------------------------------------------------------------- */
+/* -- reading ------------------------------------------------------------------------------------------------------------- */
 
 void select(Run &run) {
   const int64_t dim = TORCH_ATTRS(select, run)->dim.value.i64;
@@ -32,10 +32,10 @@ void embedding(Run &run) {
   run.out[0] = at::index_select(run.in(0), 0, indices.reshape({-1}));
 }
 
-/* -- writing -------------------------------------------------------------------------------------------------------------------------- */
+/* -- writing ------------------------------------------------------------------------------------------------------------- */
 
-/* Several values for one element: the last stays. ATen promises an order on no device; on the CPU it goes along dim in order, on others
- * the last one is looked for. */
+/* Several values for one element: the last stays. ATen promises an order on no device; on the CPU it goes along dim in order,
+ * on others the last one is looked for. */
 at::Tensor assign(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values) {
   if (x.is_cpu()) return at::scatter(x, dim, indices, values);
   if (values.numel() == 0) return x.clone();
@@ -49,11 +49,16 @@ at::Tensor assign(const at::Tensor &x, int64_t dim, const at::Tensor &indices, c
 
 at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values, int64_t update) {
   switch (update) {
-    case BURN_UPDATE_ASSIGN: return assign(x, dim, indices, values);
-    case BURN_UPDATE_ADD: return at::scatter_add(x, dim, indices, values);
-    case BURN_UPDATE_MUL: return at::scatter_reduce(x, dim, indices, values, "prod");
-    case BURN_UPDATE_MIN: return at::scatter_reduce(x, dim, indices, values, "amin");
-    default: return at::scatter_reduce(x, dim, indices, values, "amax");
+    case BURN_UPDATE_ASSIGN:
+      return assign(x, dim, indices, values);
+    case BURN_UPDATE_ADD:
+      return at::scatter_add(x, dim, indices, values);
+    case BURN_UPDATE_MUL:
+      return at::scatter_reduce(x, dim, indices, values, "prod");
+    case BURN_UPDATE_MIN:
+      return at::scatter_reduce(x, dim, indices, values, "amin");
+    default:
+      return at::scatter_reduce(x, dim, indices, values, "amax");
   }
 }
 
@@ -79,15 +84,17 @@ void select_assign(Run &run) {
   const at::Tensor indices = checked_indices(run, run.in(1), run.in(0).size(dim));
   std::vector<int64_t> shape(static_cast<size_t>(run.in(0).dim()), 1);
   shape[static_cast<size_t>(dim)] = indices.numel();
-  run.out[0] = updated_any(run.in(0), dim, indices.reshape(shape).expand(run.in(2).sizes()), run.in(2), attrs->update.value.i64);
+  run.out[0] =
+      updated_any(run.in(0), dim, indices.reshape(shape).expand(run.in(2).sizes()), run.in(2), attrs->update.value.i64);
 }
 
-/* -- several axes at once ---------------------------------------------------------------------------------------------------------------- */
+/* -- several axes at once ------------------------------------------------------------------------------------------------ */
 
 /* indices [.., k] as the numbers of rows of x seen as [product of its k leading axes, ..]. */
 at::Tensor row_numbers(const Run &run, const at::Tensor &x, const at::Tensor &indices) {
   const int64_t depth = indices.size(-1);
-  at::Tensor numbers = at::zeros(indices.sizes().slice(0, static_cast<size_t>(indices.dim() - 1)), indices.options().dtype(at::kLong));
+  at::Tensor numbers =
+      at::zeros(indices.sizes().slice(0, static_cast<size_t>(indices.dim() - 1)), indices.options().dtype(at::kLong));
   for (int64_t axis = 0; axis < depth; axis++) {
     numbers = numbers * x.size(axis) + checked_indices(run, indices.select(-1, axis), x.size(axis));
   }
@@ -110,16 +117,14 @@ void scatter_nd(Run &run) {
   const at::Tensor &x = run.in(0), &indices = run.in(1);
   const at::Tensor numbers = row_numbers(run, x, indices), rows = as_rows(x, indices.size(-1));
   const at::Tensor values = run.in(2).reshape({numbers.numel(), rows.size(1)});
-  run.out[0] = updated_any(rows, 0, numbers.unsqueeze(1).expand(values.sizes()), values, TORCH_ATTRS(scatter_nd, run)->update.value.i64);
+  run.out[0] =
+      updated_any(rows, 0, numbers.unsqueeze(1).expand(values.sizes()), values, TORCH_ATTRS(scatter_nd, run)->update.value.i64);
 }
 
 const Row rows[] = {
-    {BURN_OP_select, select, Halves::keep},
-    {BURN_OP_gather, gather, Halves::keep},
-    {BURN_OP_embedding, embedding, Halves::keep},
-    {BURN_OP_gather_nd, gather_nd, Halves::keep},
-    {BURN_OP_scatter, scatter, Halves::widen},
-    {BURN_OP_select_assign, select_assign, Halves::widen},
+    {BURN_OP_select, select, Halves::keep},          {BURN_OP_gather, gather, Halves::keep},
+    {BURN_OP_embedding, embedding, Halves::keep},    {BURN_OP_gather_nd, gather_nd, Halves::keep},
+    {BURN_OP_scatter, scatter, Halves::widen},       {BURN_OP_select_assign, select_assign, Halves::widen},
     {BURN_OP_scatter_nd, scatter_nd, Halves::widen},
 };
 

@@ -1,8 +1,9 @@
-/* torch_internal.h - what the files of the bridge to libtorch share: the instance, a primitive, a running call, the rows of ops.
+/* torch_internal.h - what the files of the bridge to libtorch share: the instance, a primitive, a running call, the rows of
+ * ops.
  *
- * A kernel reads `run.in(i)` and the attributes, and sets `run.out[i]`. What it sets may have another dtype, or another shape of as
- * many elements, than ops.def says: submit converts it. It may throw: submit makes a status of every exception. Nothing else here lets
- * one escape to the C side. */
+ * A kernel reads `run.in(i)` and the attributes, and sets `run.out[i]`. What it sets may have another dtype, or another shape
+ * of as many elements, than ops.def says: submit converts it. It may throw: submit makes a status of every exception. Nothing
+ * else here lets one escape to the C side. */
 #ifndef BURN_TORCH_INTERNAL_H
 #define BURN_TORCH_INTERNAL_H
 
@@ -45,8 +46,8 @@ struct Rows {
   const Row *rows;
   size_t count;
 };
-Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(), matmul_rows(), conv_rows(),
-    pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(), linalg_rows(), sample_rows(),
+Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(), matmul_rows(),
+    conv_rows(), pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(), linalg_rows(), sample_rows(),
     optimizer_rows();
 
 /* An opened device. */
@@ -54,17 +55,17 @@ struct Torch {
   const BurnHost *host = nullptr;
   uint32_t owner = 0;
   at::Device device = at::Device(at::kCPU);
-  std::string name;          /* "torch:cpu", "torch:cuda:0" */
-  bool aten_random = false;  /* option random=aten: ATen's generator in place of random.h */
+  std::string name;         /* "torch:cpu", "torch:cuda:0" */
+  bool aten_random = false; /* option random=aten: ATen's generator in place of random.h */
   bool primitives_only = false;
   std::array<const Row *, BURN_OP_LIMIT> rows{};
   std::atomic<int64_t> live_tensors{0};
-  std::mutex storages;       /* guards what follows, and the question whether a storage is the last use of its bytes */
+  std::mutex storages; /* guards what follows, and the question whether a storage is the last use of its bytes */
   int64_t live_bytes = 0, peak_bytes = 0;
 };
 
-/* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor, which never changes
- * them. */
+/* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor, which never
+ * changes them. */
 struct TorchTensor {
   BurnPrimitive header;
   std::atomic<uint32_t> references{1};
@@ -91,15 +92,15 @@ struct Run {
   const BurnTensorDesc &desc(uint32_t i = 0) const { return call->output_descs[i]; }
   const char *name() const { return torch.host->op_info(call->op)->name; }
 
-  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, which ATen allocated (not a producer of
-   * DLPack tensors), and its elements do not overlap. */
+  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, which ATen allocated (not a
+   * producer of DLPack tensors), and its elements do not overlap. */
   bool may_write(uint32_t i) const;
 
   /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16). */
   double number(double value) const;
 };
 
-/* -- torch_tensor.cpp ------------------------------------------------------------------------------------------------------------- */
+/* -- torch_tensor.cpp ---------------------------------------------------------------------------------------------------- */
 
 at::ScalarType scalar_type(BurnDType dtype); /* fails with INVALID_DTYPE for one that libtorch lacks */
 BurnDType burn_dtype(at::ScalarType type);   /* 0 for one that we lack */
@@ -122,7 +123,7 @@ BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64
 void BURN_CALL torch_retain(void *self, BurnPrimitive *x);
 void BURN_CALL torch_release(void *self, BurnPrimitive *x);
 
-/* -- torch_call.cpp ---------------------------------------------------------------------------------------------------------------- */
+/* -- torch_call.cpp ------------------------------------------------------------------------------------------------------ */
 
 uint32_t BURN_CALL torch_op_support(void *self, uint32_t op);
 int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
@@ -132,7 +133,7 @@ void fill_rows(Torch &torch);
 /* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be NULL. */
 BurnStatus status_of_exception(const BurnHost *host, const char *what);
 
-/* -- helpers of kernels -------------------------------------------------------------------------------------------------------------- */
+/* -- helpers of kernels -------------------------------------------------------------------------------------------------- */
 
 /* Indices as i64, checked to be within 0 .. size-1; an index outside is an error that names it. */
 at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t size);

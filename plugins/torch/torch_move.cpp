@@ -28,7 +28,8 @@ void slice_assign(Run &run) {
     const size_t i = static_cast<size_t>(axis);
     const int64_t last = starts[i] + (values.size(axis) - 1) * steps[i];
     if (steps[i] < 0) turned.push_back(axis);
-    region = steps[i] > 0 ? region.slice(axis, starts[i], last + 1, steps[i]) : region.slice(axis, last, starts[i] + 1, -steps[i]);
+    region =
+        steps[i] > 0 ? region.slice(axis, starts[i], last + 1, steps[i]) : region.slice(axis, last, starts[i] + 1, -steps[i]);
   }
   region.copy_(turned.empty() ? values : at::flip(values, turned));
 }
@@ -44,7 +45,8 @@ void repeat_dim(Run &run) {
 
 /* The number as an element of the result. */
 at::Scalar element(const Run &run, double value) {
-  return burn_dtype_kind(run.desc().dtype) == BURN_KIND_FLOAT ? at::Scalar(run.number(value)) : at::Scalar(saturated(value, run.desc().dtype));
+  return burn_dtype_kind(run.desc().dtype) == BURN_KIND_FLOAT ? at::Scalar(run.number(value))
+                                                              : at::Scalar(saturated(value, run.desc().dtype));
 }
 
 void mask_where(Run &run) { run.out[0] = at::where(run.in(1), run.in(2), run.in(0)); }
@@ -71,10 +73,14 @@ void pad(Run &run) {
 }
 
 const Row rows[] = {
-    {BURN_OP_slice_assign, slice_assign, Halves::keep}, {BURN_OP_cat, cat, Halves::keep},
-    {BURN_OP_repeat_dim, repeat_dim, Halves::keep},     {BURN_OP_mask_where, mask_where, Halves::keep},
-    {BURN_OP_mask_fill, mask_fill, Halves::keep},       {BURN_OP_triu, triu, Halves::keep},
-    {BURN_OP_tril, tril, Halves::keep},                 {BURN_OP_pad, pad, Halves::keep, pads_with_constant},
+    {BURN_OP_slice_assign, slice_assign, Halves::keep},
+    {BURN_OP_cat, cat, Halves::keep},
+    {BURN_OP_repeat_dim, repeat_dim, Halves::keep},
+    {BURN_OP_mask_where, mask_where, Halves::keep},
+    {BURN_OP_mask_fill, mask_fill, Halves::keep},
+    {BURN_OP_triu, triu, Halves::keep},
+    {BURN_OP_tril, tril, Halves::keep},
+    {BURN_OP_pad, pad, Halves::keep, pads_with_constant},
 };
 
 }  // namespace

@@ -17,34 +17,39 @@ namespace burn_torch {
 namespace {
 
 double epsilon_of(const Run &run) { return run.call->attrs[0].value.f64; }
-c10::optional<at::Tensor> optional(const Run &run, uint32_t i) { return run.has(i) ? c10::optional<at::Tensor>(run.in(i)) : c10::nullopt; }
+c10::optional<at::Tensor> optional(const Run &run, uint32_t i) {
+  return run.has(i) ? c10::optional<at::Tensor>(run.in(i)) : c10::nullopt;
+}
 
 bool first_has_elements(const BurnOpCall *call, std::string &why) {
   why = "ATen refuses empty tensors";
   return burn_primitive_count(call->inputs[0]) > 0;
 }
 
-/* -- layer norm -------------------------------------------------------------------------------------------------------------------------- */
+/* -- layer norm ---------------------------------------------------------------------------------------------------------- */
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_of(const Run &run, const at::Tensor &x, const c10::optional<at::Tensor> &gamma,
-                                                            const c10::optional<at::Tensor> &beta) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_of(const Run &run, const at::Tensor &x,
+                                                             const c10::optional<at::Tensor> &gamma,
+                                                             const c10::optional<at::Tensor> &beta) {
   return at::native_layer_norm(x, {x.size(-1)}, gamma, beta, epsilon_of(run));
 }
 
 /* Without its mean, a row of nearly equal numbers loses nothing to ATen's running moments. */
 at::Tensor centred(const at::Tensor &x) { return x - x.mean({-1}, true); }
 
-void layer_norm(Run &run) { run.out[0] = std::get<0>(layer_norm_of(run, centred(run.in(0)), optional(run, 1), optional(run, 2))); }
+void layer_norm(Run &run) {
+  run.out[0] = std::get<0>(layer_norm_of(run, centred(run.in(0)), optional(run, 1), optional(run, 2)));
+}
 
 void layer_norm_backward(Run &run) {
   const at::Tensor &grad = run.in(0), x = centred(run.in(1)), &gamma = run.in(2);
   const auto forward = layer_norm_of(run, x, gamma, c10::nullopt);
-  std::tie(run.out[0], run.out[1], run.out[2]) = at::native_layer_norm_backward(
-      grad.contiguous(), x, {x.size(-1)}, std::get<1>(forward), std::get<2>(forward), gamma, at::full({x.size(-1)}, 0, gamma.options()),
-      {true, true, true});
+  std::tie(run.out[0], run.out[1], run.out[2]) =
+      at::native_layer_norm_backward(grad.contiguous(), x, {x.size(-1)}, std::get<1>(forward), std::get<2>(forward), gamma,
+                                     at::full({x.size(-1)}, 0, gamma.options()), {true, true, true});
 }
 
-/* -- batch norm -------------------------------------------------------------------------------------------------------------------------- */
+/* -- batch norm ---------------------------------------------------------------------------------------------------------- */
 
 void batch_norm(Run &run) {
   run.out[0] = at::batch_norm(run.in(0), run.in(1), run.in(2), run.in(3), run.in(4), false, 0, epsilon_of(run), false);
@@ -69,11 +74,11 @@ void batch_norm_train(Run &run) {
 void batch_norm_train_backward(Run &run) {
   const at::Tensor &grad = run.in(0), &x = run.in(1), &gamma = run.in(2), &mean = run.in(3);
   const at::Tensor scale = at::rsqrt(run.in(4) + epsilon_of(run));
-  std::tie(run.out[0], run.out[1], run.out[2]) = at::native_batch_norm_backward(grad, x, gamma, c10::nullopt, c10::nullopt, mean, scale, true,
-                                                                              epsilon_of(run), {true, true, true});
+  std::tie(run.out[0], run.out[1], run.out[2]) = at::native_batch_norm_backward(
+      grad, x, gamma, c10::nullopt, c10::nullopt, mean, scale, true, epsilon_of(run), {true, true, true});
 }
 
-/* -- cross entropy ------------------------------------------------------------------------------------------------------------------------ */
+/* -- cross entropy ------------------------------------------------------------------------------------------------------- */
 
 at::Tensor target_column(const Run &run, const at::Tensor &targets, int64_t classes) {
   return checked_indices(run, targets, classes).reshape({-1, 1});

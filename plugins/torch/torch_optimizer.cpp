@@ -10,7 +10,9 @@ namespace burn_torch {
 namespace {
 
 /* x * factor, in x's memory where that is allowed. */
-at::Tensor scaled(Run &run, uint32_t i, double factor) { return run.may_write(i) ? run.inputs[i].mul_(factor) : at::mul(run.in(i), factor); }
+at::Tensor scaled(Run &run, uint32_t i, double factor) {
+  return run.may_write(i) ? run.inputs[i].mul_(factor) : at::mul(run.in(i), factor);
+}
 
 void adam_step(Run &run) {
   const BurnAttrs_adam_step *a = TORCH_ATTRS(adam_step, run);

@@ -87,7 +87,8 @@ static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
   what_is_missing(out->reason, sizeof out->reason);
   out->score = out->reason[0] ? 0 : 50;
   if (out->score == 0) return;
-  (void)snprintf(out->reason, sizeof out->reason, "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them", BURN_TORCH_VERSION);
+  (void)snprintf(out->reason, sizeof out->reason, "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them",
+                 BURN_TORCH_VERSION);
   if (out->device_capacity == 0) return;
   out->device_count = 1;
   out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];

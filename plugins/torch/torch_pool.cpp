@@ -1,7 +1,7 @@
 /* torch_pool.cpp - pooling over two axes, adaptive pooling, their gradients.
  *
- * ATen refuses padding beyond half a window and drops windows that ceil_mode starts outside. Where a call has these, the input is padded
- * here, so that ATen sees windows without padding: the first at 0, the last ending at the end. */
+ * ATen refuses padding beyond half a window and drops windows that ceil_mode starts outside. Where a call has these, the input
+ * is padded here, so that ATen sees windows without padding: the first at 0, the last ending at the end. */
 #include "torch_internal.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d.h>
@@ -40,7 +40,9 @@ struct Pool {
     return (out[i] - 1) * stride[k] + span(i) - in[i] - padding[k];
   }
   int64_t padded(int i) const { return in[i] + padding[static_cast<size_t>(i)] + behind(i); }
-  std::vector<int64_t> widths(int sign) const { return {sign * padding[1], sign * behind(1), sign * padding[0], sign * behind(0)}; }
+  std::vector<int64_t> widths(int sign) const {
+    return {sign * padding[1], sign * behind(1), sign * padding[0], sign * behind(0)};
+  }
 
   /* Does ATen take the call as it is, and make as many windows? */
   bool is_plain() const {
@@ -55,14 +57,21 @@ struct Pool {
   }
 };
 
-template <class Attrs> Pool pool_of(const Attrs *attrs, const int64_t *in, const int64_t *out) {
-  return {ints(attrs->kernel_size, 2), ints(attrs->stride, 2), ints(attrs->padding, 2), at::IntArrayRef(ones, 2), {in[2], in[3]}, {out[2], out[3]},
-          false, true};
+template <class Attrs>
+Pool pool_of(const Attrs *attrs, const int64_t *in, const int64_t *out) {
+  return {ints(attrs->kernel_size, 2),
+          ints(attrs->stride, 2),
+          ints(attrs->padding, 2),
+          at::IntArrayRef(ones, 2),
+          {in[2], in[3]},
+          {out[2], out[3]},
+          false,
+          true};
 }
 
 bool is_empty(const Run &run) { return run.in(0).numel() == 0 || burn_desc_count(&run.desc()) == 0; }
 
-/* -- the largest ----------------------------------------------------------------------------------------------------------------------- */
+/* -- the largest --------------------------------------------------------------------------------------------------------- */
 
 /* Positions in the padded plane to positions in the plane; those of windows in the padding alone to 0. */
 at::Tensor unpadded_positions(const Pool &pool, const at::Tensor &positions) {
@@ -73,14 +82,16 @@ at::Tensor unpadded_positions(const Pool &pool, const at::Tensor &positions) {
 }
 
 std::tuple<at::Tensor, at::Tensor> largest(const at::Tensor &x, const Pool &pool) {
-  if (pool.is_plain()) return at::max_pool2d_with_indices(x, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil_mode);
+  if (pool.is_plain())
+    return at::max_pool2d_with_indices(x, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil_mode);
   const at::Tensor padded = at::constant_pad_nd(x, pool.widths(1), -INFINITY);
   auto [values, positions] = at::max_pool2d_with_indices(padded, pool.kernel, pool.stride, {0, 0}, pool.dilation, false);
   const at::Tensor inside = unpadded_positions(pool, positions);
   return {values, inside};
 }
 
-template <class Attrs> void max_pool(Run &run, const Attrs *attrs) {
+template <class Attrs>
+void max_pool(Run &run, const Attrs *attrs) {
   const BurnTensorDesc &desc = run.desc();
   Pool pool = pool_of(attrs, run.in(0).sizes().data(), desc.shape);
   pool.dilation = ints(attrs->dilation, 2);
@@ -105,10 +116,12 @@ void max_pool2d_backward(Run &run) {
   run.out[0] = at::scatter_add(zeros, 2, checked_indices(run, run.in(1), area).reshape(flat), run.in(0).reshape(flat));
 }
 
-/* -- means -------------------------------------------------------------------------------------------------------------------------------- */
+/* -- means
+ * --------------------------------------------------------------------------------------------------------------------------------
+ */
 
-/* What each window along one axis divides by: its elements, with those of the padding or without. Windows that ceil_mode starts outside
- * have none. */
+/* What each window along one axis divides by: its elements, with those of the padding or without. Windows that ceil_mode starts
+ * outside have none. */
 at::Tensor divisors(const Pool &pool, int i, const at::TensorOptions &options) {
   const size_t k = static_cast<size_t>(i);
   std::vector<double> counts(static_cast<size_t>(pool.out[i]));
@@ -153,8 +166,10 @@ void avg_pool2d_backward(Run &run) {
   Pool pool = pool_of(attrs, desc.shape, grad.sizes().data());
   pool.count_include_pad = attrs->count_include_pad.value.i64 != 0;
   const at::Tensor shares = grad / areas(pool, grad.options());
-  const at::Tensor padded = at::empty({desc.shape[0], desc.shape[1], pool.padded(0), pool.padded(1)}, grad.options()); /* its shape alone */
-  const at::Tensor whole = at::avg_pool2d_backward(shares, padded, pool.kernel, pool.stride, {0, 0}, false, true, /*divisor_override=*/1);
+  const at::Tensor padded =
+      at::empty({desc.shape[0], desc.shape[1], pool.padded(0), pool.padded(1)}, grad.options()); /* its shape alone */
+  const at::Tensor whole =
+      at::avg_pool2d_backward(shares, padded, pool.kernel, pool.stride, {0, 0}, false, true, /*divisor_override=*/1);
   run.out[0] = at::constant_pad_nd(whole, pool.widths(-1), 0);
 }
 

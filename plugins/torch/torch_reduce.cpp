@@ -1,4 +1,5 @@
-/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are rounded once. */
+/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are rounded once.
+ */
 #include "torch_internal.h"
 
 #include <ATen/ops/all.h>
@@ -46,7 +47,9 @@ void all(Run &run) { run.out[0] = at::all(run.in(0).ne(0)); }
 void any_dim(Run &run) { run.out[0] = at::any(run.in(0).ne(0), dim_of(run), true); }
 void all_dim(Run &run) { run.out[0] = at::all(run.in(0).ne(0), dim_of(run), true); }
 
-/* -- running ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- running
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* f32 adds and multiplies in f64: the CPU's kernels do so themselves. */
 at::Tensor wide(const at::Tensor &x) { return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x; }

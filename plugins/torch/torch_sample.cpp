@@ -1,4 +1,5 @@
-/* torch_sample.cpp - pictures in another size. Modes that ATen lacks, or has with other rules, are left to the decomposition. */
+/* torch_sample.cpp - pictures in another size. Modes that ATen lacks, or has with other rules, are left to the decomposition.
+ */
 #include "torch_internal.h"
 
 #include <ATen/ops/_upsample_nearest_exact2d.h>
@@ -11,8 +12,8 @@ namespace {
 
 bool has_mode(const BurnOpCall *call, std::string &why) {
   why = "no kernel for lanczos3, nor for empty tensors";
-  return BURN_ATTRS(interpolate, call)->mode.value.i64 != BURN_INTERPOLATE_LANCZOS3 && burn_desc_count(&call->output_descs[0]) > 0 &&
-         burn_primitive_count(call->inputs[0]) > 0;
+  return BURN_ATTRS(interpolate, call)->mode.value.i64 != BURN_INTERPOLATE_LANCZOS3 &&
+         burn_desc_count(&call->output_descs[0]) > 0 && burn_primitive_count(call->inputs[0]) > 0;
 }
 
 void interpolate(Run &run) {
@@ -20,10 +21,18 @@ void interpolate(Run &run) {
   const at::IntArrayRef size = ints(attrs->output_size);
   const bool align_corners = attrs->align_corners.value.i64 != 0;
   switch (attrs->mode.value.i64) {
-    case BURN_INTERPOLATE_NEAREST: run.out[0] = at::upsample_nearest2d(run.in(0), size); break;
-    case BURN_INTERPOLATE_NEAREST_EXACT: run.out[0] = at::_upsample_nearest_exact2d(run.in(0), size); break;
-    case BURN_INTERPOLATE_BILINEAR: run.out[0] = at::upsample_bilinear2d(run.in(0), size, align_corners); break;
-    default: run.out[0] = at::upsample_bicubic2d(run.in(0), size, align_corners); break;
+    case BURN_INTERPOLATE_NEAREST:
+      run.out[0] = at::upsample_nearest2d(run.in(0), size);
+      break;
+    case BURN_INTERPOLATE_NEAREST_EXACT:
+      run.out[0] = at::_upsample_nearest_exact2d(run.in(0), size);
+      break;
+    case BURN_INTERPOLATE_BILINEAR:
+      run.out[0] = at::upsample_bilinear2d(run.in(0), size, align_corners);
+      break;
+    default:
+      run.out[0] = at::upsample_bicubic2d(run.in(0), size, align_corners);
+      break;
   }
 }
 

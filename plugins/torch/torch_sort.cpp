@@ -1,4 +1,5 @@
-/* torch_sort.cpp - sorting along an axis. Floats have a total order: -NaN < -inf < .. < -0 < +0 < .. < +NaN, and equal ones keep theirs. */
+/* torch_sort.cpp - sorting along an axis. Floats have a total order: -NaN < -inf < .. < -0 < +0 < .. < +NaN, and equal ones
+ * keep theirs. */
 #include "torch_internal.h"
 
 #include <ATen/ops/bitwise_and.h>

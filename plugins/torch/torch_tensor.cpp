@@ -12,17 +12,28 @@ namespace burn_torch {
 
 at::ScalarType scalar_type(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_BOOL: return at::kBool;
-    case BURN_DTYPE_U8: return at::kByte;
-    case BURN_DTYPE_I8: return at::kChar;
-    case BURN_DTYPE_I16: return at::kShort;
-    case BURN_DTYPE_I32: return at::kInt;
-    case BURN_DTYPE_I64: return at::kLong;
-    case BURN_DTYPE_F16: return at::kHalf;
-    case BURN_DTYPE_BF16: return at::kBFloat16;
-    case BURN_DTYPE_F32: return at::kFloat;
-    case BURN_DTYPE_F64: return at::kDouble;
-    default: fail(BURN_STATUS_INVALID_DTYPE, "libtorch has no %s tensors", burn_dtype_name(dtype));
+    case BURN_DTYPE_BOOL:
+      return at::kBool;
+    case BURN_DTYPE_U8:
+      return at::kByte;
+    case BURN_DTYPE_I8:
+      return at::kChar;
+    case BURN_DTYPE_I16:
+      return at::kShort;
+    case BURN_DTYPE_I32:
+      return at::kInt;
+    case BURN_DTYPE_I64:
+      return at::kLong;
+    case BURN_DTYPE_F16:
+      return at::kHalf;
+    case BURN_DTYPE_BF16:
+      return at::kBFloat16;
+    case BURN_DTYPE_F32:
+      return at::kFloat;
+    case BURN_DTYPE_F64:
+      return at::kDouble;
+    default:
+      fail(BURN_STATUS_INVALID_DTYPE, "libtorch has no %s tensors", burn_dtype_name(dtype));
   }
 }
 
@@ -33,7 +44,7 @@ BurnDType burn_dtype(at::ScalarType type) {
   return BURN_DTYPE_DEFAULT;
 }
 
-/* -- bytes: counted per storage, by the first primitive that holds it and the last ------------------------------------------------- */
+/* -- bytes: counted per storage, by the first primitive that holds it and the last --------------------------------------- */
 
 static int64_t storage_bytes(const at::Tensor &value) { return static_cast<int64_t>(value.storage().nbytes()); }
 
@@ -79,7 +90,7 @@ void BURN_CALL torch_release(void *self, BurnPrimitive *x) {
   delete tensor;
 }
 
-/* -- data -------------------------------------------------------------------------------------------------------------------------- */
+/* -- data ---------------------------------------------------------------------------------------------------------------- */
 
 /* A tensor on the host around memory of somebody else's. */
 static at::Tensor around(void *data, at::IntArrayRef sizes, at::ScalarType type) {
@@ -116,7 +127,8 @@ BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64
   try {
     const c10::InferenceMode no_gradients;
     const at::Tensor &value = tensor_of(x)->value;
-    if (x->owner != torch.owner) fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
+    if (x->owner != torch.owner)
+      fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
     if (bytes != value.nbytes()) {
       fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu", static_cast<unsigned long long>(bytes),
            static_cast<unsigned long long>(value.nbytes()));

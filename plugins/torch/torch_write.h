@@ -7,7 +7,8 @@
 namespace burn_torch {
 
 /* out[0] = f(x), in x's memory where that is allowed and the result has x's dtype. */
-template <class New, class Out> void unary(Run &run, New make, Out into) {
+template <class New, class Out>
+void unary(Run &run, New make, Out into) {
   if (run.may_write(0)) {
     into(run.inputs[0], run.in(0));
     run.out[0] = run.in(0);
@@ -17,7 +18,8 @@ template <class New, class Out> void unary(Run &run, New make, Out into) {
 }
 
 /* out[0] = f(a, b), in the memory of the one that may be written and has the shape of the result. */
-template <class New, class Out> void binary(Run &run, New make, Out into) {
+template <class New, class Out>
+void binary(Run &run, New make, Out into) {
   for (uint32_t i = 0; i < 2; i++) {
     if (run.in(i).sizes() != sizes_of(run.desc()) || !run.may_write(i)) continue;
     into(run.inputs[i], run.in(0), run.in(1));

@@ -51,7 +51,7 @@ def is_table(lines, start, length):
 
 def main():
     problems, lengths, names = [], [], {}
-    sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".h", ".def", ".inc")]
+    sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".cpp", ".h", ".def", ".inc")]
     for path in sorted(sources):
         where = path.relative_to(ROOT)
         lines = path.read_text().splitlines()

@@ -1,8 +1,8 @@
 /* dlpack.h - tensors that cross to other libraries without a copy: DLPack's structs, and the interface "burn.dlpack" of a backend.
  *
- * The layout is that of DLPack 1.x (https://dmlc.github.io/dlpack/latest/c_api.html), under names of ours, so that this header and
- * <dlpack/dlpack.h> may be included together; a pointer is cast from one to the other. Public functions take `struct DLManagedTensorVersioned`,
- * the tag of DLPack's own header. */
+ * The layout is that of DLPack 1.x (https://dmlc.github.io/dlpack/latest/c_api.html), under names of ours, so that this header
+ * and <dlpack/dlpack.h> may be included together; a pointer is cast from one to the other. Public functions take
+ * `struct DLManagedTensorVersioned`, the tag of DLPack's own header. */
 #ifndef BURN_PLUGIN_DLPACK_H
 #define BURN_PLUGIN_DLPACK_H
 
@@ -48,7 +48,9 @@ typedef struct BurnDlpackUnversioned {
   void (*deleter)(struct DLManagedTensor *self);
 } BurnDlpackUnversioned;
 
-static inline BurnDlpackManaged *burn_dlpack_managed(struct DLManagedTensorVersioned *tensor) { return (BurnDlpackManaged *)(void *)tensor; }
+static inline BurnDlpackManaged *burn_dlpack_managed(struct DLManagedTensorVersioned *tensor) {
+  return (BurnDlpackManaged *)(void *)tensor;
+}
 
 /* The dtype of ours for a DLDataType; BURN_DTYPE_DEFAULT if there is none. */
 static inline BurnDType burn_dlpack_dtype(const BurnDlpackTensor *tensor) {
@@ -79,8 +81,8 @@ static inline void burn_dlpack_set_dtype(BurnDlpackTensor *tensor, BurnDType dty
   if (dtype == BURN_DTYPE_U8) tensor->code = BURN_DLPACK_UINT;
 }
 
-/* Interface "burn.dlpack" of a backend, version 1. The host has checked every tensor that it hands over: version, rank 1 .. BURN_MAX_RANK,
- * a dtype of ours, strides present, data that is aligned to its elements. */
+/* Interface "burn.dlpack" of a backend, version 1. The host has checked every tensor that it hands over: version, rank
+ * 1 .. BURN_MAX_RANK, a dtype of ours, strides present, data that is aligned to its elements. */
 #define BURN_DLPACK_INTERFACE "burn.dlpack"
 typedef struct BurnDlpackInterface {
   uint32_t struct_size;
