@@ -36,7 +36,14 @@ namespace {
 double number_of(const Run &run, uint32_t i) { return run.number(run.call->attrs[i].value.f64); }
 int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
 
-void relu(Run &run) { run.out[0] = run.may_write(0) ? run.inputs[0].relu_() : at::relu(run.in(0)); }
+/* -0 stays -0, of which ATen makes 0 on GPUs. */
+void relu(Run &run) {
+  const at::Tensor &x = run.in(0);
+  if (!x.is_cpu())
+    run.out[0] = x.masked_fill(x.lt(0), 0);
+  else
+    run.out[0] = run.may_write(0) ? run.inputs[0].relu_() : at::relu(x);
+}
 void relu_backward(Run &run) { run.out[0] = at::where(run.in(1).gt(0), run.in(0), at::zeros_like(run.in(0))); }
 void leaky_relu(Run &run) { run.out[0] = at::leaky_relu(run.in(0), number_of(run, 0)); }
 void sigmoid(Run &run) { run.out[0] = run.may_write(0) ? run.inputs[0].sigmoid_() : at::sigmoid(run.in(0)); }
@@ -47,7 +54,12 @@ void gelu_backward(Run &run) { run.out[0] = at::gelu_backward(run.in(0).contiguo
 void silu(Run &run) { run.out[0] = at::silu(run.in(0)); }
 void softplus(Run &run) { run.out[0] = at::softplus(run.in(0), number_of(run, 0), INFINITY); }
 void log_sigmoid(Run &run) { run.out[0] = at::log_sigmoid(run.in(0)); }
-void hard_swish(Run &run) { run.out[0] = at::hardswish(run.in(0)); }
+/* On GPUs ATen's constants are those of f32, for f64, too. */
+void hard_swish(Run &run) {
+  const at::Tensor &x = run.in(0);
+  const bool by_parts = !x.is_cpu() && x.scalar_type() == at::kDouble;
+  run.out[0] = by_parts ? x * (x + 3).clamp_(0, 6) / 6 : at::hardswish(x);
+}
 void mish(Run &run) { run.out[0] = at::mish(run.in(0)); }
 void elu(Run &run) { run.out[0] = at::elu(run.in(0), number_of(run, 0)); }
 void celu(Run &run) { run.out[0] = at::celu(run.in(0), number_of(run, 0)); }

@@ -1,10 +1,11 @@
 /* torch_device.cpp - opening a device: options, the table of functions, questions about memory.
  *
  * Options: device=cpu|cuda|mps (as a word of its own, too: torch:cuda:0), threads=N (of ATen; the host's number),
- * tf32=true|false (products and convolutions of f32 in TF32 on CUDA; false), deterministic=true|false (false),
- * cudnn_benchmark=true|false (false), random=host|aten (random.h's numbers, or ATen's generator; host), primitives=true|false
- * (true leaves composite ops to the host's decompositions; false). threads, tf32, deterministic and cudnn_benchmark are
- * settings of libtorch, which has them once per process: the device opened last decides. */
+ * tf32=true|false (products and convolutions of f32 in TF32 on CUDA; false), deterministic=true|false (the same bits every
+ * time, on GPUs; true), cudnn_benchmark=true|false (the fastest convolution is looked for, if not deterministic; false),
+ * random=host|aten (random.h's numbers, or ATen's generator; host), primitives=true|false (true leaves composite ops to the
+ * host's decompositions; false). threads, tf32, deterministic and cudnn_benchmark are settings of libtorch, which has them once
+ * per process: the device opened last decides, of GPUs the GPU opened last. */
 #include "torch_bridge.h"
 #include "torch_internal.h"
 
@@ -35,10 +36,10 @@ struct Options {
   bool tf32, deterministic, cudnn_benchmark;
 };
 
-bool truth(const BurnHost *host, const BurnOptions *options, const char *key) {
+bool truth(const BurnHost *host, const BurnOptions *options, const char *key, bool fallback) {
   const char *value = host->option(options, key);
-  if (!value || std::strcmp(value, "false") == 0) return false;
-  if (std::strcmp(value, "true") == 0) return true;
+  if (!value) return fallback;
+  if (std::strcmp(value, "true") == 0 || std::strcmp(value, "false") == 0) return value[0] == 't';
   fail(BURN_STATUS_INVALID_ARGUMENT, "%s=%s is neither true nor false", key, value);
 }
 
@@ -59,14 +60,24 @@ Options read_options(Torch &torch, const BurnOptions *options) {
     fail(BURN_STATUS_INVALID_ARGUMENT, "random=%s is neither host nor aten", random);
   }
   torch.aten_random = random && std::strcmp(random, "aten") == 0;
-  torch.primitives_only = truth(torch.host, options, "primitives");
-  return Options{thread_option(torch.host, options), truth(torch.host, options, "tf32"),
-                 truth(torch.host, options, "deterministic"), truth(torch.host, options, "cudnn_benchmark")};
+  torch.primitives_only = truth(torch.host, options, "primitives", false);
+  return Options{thread_option(torch.host, options), truth(torch.host, options, "tf32", false),
+                 truth(torch.host, options, "deterministic", true), truth(torch.host, options, "cudnn_benchmark", false)};
 }
 
-void apply(const Options &options) {
+/* Deterministic libtorch would fill every new tensor with NaN, to catch reads before writes: there are none here. */
+template <class Context>
+auto leave_memory_alone(Context &context, int) -> decltype(context.setDeterministicFillUninitializedMemory(false)) {
+  context.setDeterministicFillUninitializedMemory(false);
+}
+template <class Context>
+void leave_memory_alone(Context &, long) {} /* before 2.2 there was no such setting */
+
+void apply(const Options &options, const at::Device &device) {
   at::set_num_threads(options.threads); /* Debian's libtorch would take half the processors */
+  if (device.is_cpu()) return;          /* whose kernels give the same bits anyway */
   at::Context &context = at::globalContext();
+  leave_memory_alone(context, 0);
   context.setAllowTF32CuBLAS(options.tf32);
   context.setAllowTF32CuDNN(options.tf32);
   context.setDeterministicAlgorithms(options.deterministic, /*warn_only=*/true);
@@ -263,7 +274,7 @@ extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v1(const BurnHost *host
     const Options chosen = read_options(*torch, options);
     torch->device = find_device(device, index);
     torch->name = device_name(torch->device);
-    apply(chosen);
+    apply(chosen, torch->device);
     fill_rows(*torch);
     fill_table(*torch.release(), out);
     return BURN_OK;

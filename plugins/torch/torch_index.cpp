@@ -47,6 +47,13 @@ at::Tensor assign(const at::Tensor &x, int64_t dim, const at::Tensor &indices, c
   return at::where(last.ge(0), at::gather(values, dim, last.clamp_min(0)), x);
 }
 
+/* GPUs multiply in any order: in f64 this does not show in f32. */
+at::Tensor product(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values) {
+  const bool in_f64 = x.scalar_type() == at::kFloat && !x.is_cpu();
+  if (!in_f64) return at::scatter_reduce(x, dim, indices, values, "prod");
+  return at::scatter_reduce(x.to(at::kDouble), dim, indices, values.to(at::kDouble), "prod");
+}
+
 at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values, int64_t update) {
   switch (update) {
     case BURN_UPDATE_ASSIGN:
@@ -54,7 +61,7 @@ at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, 
     case BURN_UPDATE_ADD:
       return at::scatter_add(x, dim, indices, values);
     case BURN_UPDATE_MUL:
-      return at::scatter_reduce(x, dim, indices, values, "prod");
+      return product(x, dim, indices, values);
     case BURN_UPDATE_MIN:
       return at::scatter_reduce(x, dim, indices, values, "amin");
     default:

@@ -13,6 +13,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/floor_divide.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/scatter_add.h>
 #include <ATen/ops/tensor.h>
@@ -177,10 +178,29 @@ void adaptive_avg_pool2d(Run &run) {
   const at::IntArrayRef size = ints(TORCH_ATTRS(adaptive_avg_pool2d, run)->output_size);
   run.out[0] = is_empty(run) ? at::zeros(sizes_of(run.desc()), run.in(0).options()) : at::_adaptive_avg_pool2d(run.in(0), size);
 }
+/* [out, in]: what share of window i element j is, windows as in ops.def. */
+at::Tensor adaptive_shares(int64_t in, int64_t out, const at::TensorOptions &options) {
+  std::vector<double> shares(static_cast<size_t>(in * out), 0.0);
+  for (int64_t i = 0; i < out; i++) {
+    const int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
+    for (int64_t j = begin; j < end; j++) shares[static_cast<size_t>(i * in + j)] = 1.0 / static_cast<double>(end - begin);
+  }
+  return at::tensor(at::ArrayRef<double>(shares), at::kDouble).reshape({out, in}).to(options);
+}
+
+/* On GPUs two matrix products: ATen's kernel adds in any order there. */
 void adaptive_avg_pool2d_backward(Run &run) {
   const at::Tensor &grad = run.in(0);
-  const at::Tensor like = at::empty(sizes_of(run.desc()), grad.options()); /* its shape alone */
-  run.out[0] = is_empty(run) ? at::zeros(sizes_of(run.desc()), grad.options()) : at::_adaptive_avg_pool2d_backward(grad, like);
+  const at::IntArrayRef shape = sizes_of(run.desc());
+  if (is_empty(run)) {
+    run.out[0] = at::zeros(shape, grad.options());
+  } else if (grad.is_cpu()) {
+    run.out[0] = at::_adaptive_avg_pool2d_backward(grad, at::empty(shape, grad.options())); /* the shape alone is read */
+  } else {
+    const at::Tensor rows = adaptive_shares(shape[2], grad.size(2), grad.options());
+    const at::Tensor columns = adaptive_shares(shape[3], grad.size(3), grad.options());
+    run.out[0] = at::matmul(at::matmul(rows.t(), grad), columns);
+  }
 }
 void adaptive_avg_pool3d(Run &run) {
   const at::IntArrayRef size = ints(TORCH_ATTRS(adaptive_avg_pool3d, run)->output_size);

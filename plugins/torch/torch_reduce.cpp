@@ -13,7 +13,9 @@
 #include <ATen/ops/cumprod.h>
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/gather.h>
+#include <ATen/ops/max.h>
 #include <ATen/ops/mean.h>
+#include <ATen/ops/min.h>
 #include <ATen/ops/prod.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/where.h>
@@ -29,17 +31,27 @@ bool is_float(const BurnOpCall *call, std::string &why) {
   return burn_dtype_kind(call->inputs[0]->dtype) == BURN_KIND_FLOAT;
 }
 
+/* Products and running sums of f32 go through f64: the CPU's kernels do so themselves. */
+at::Tensor wide(const at::Tensor &x) { return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x; }
+
 /* ATen adds integers in i64 unless told to stay in their dtype. */
 void sum(Run &run) { run.out[0] = at::sum(run.in(0), run.in(0).scalar_type()); }
 void sum_dim(Run &run) { run.out[0] = at::sum(run.in(0), {dim_of(run)}, true, run.in(0).scalar_type()); }
-void prod(Run &run) { run.out[0] = at::prod(run.in(0), run.in(0).scalar_type()); }
-void prod_dim(Run &run) { run.out[0] = at::prod(run.in(0), dim_of(run), true, run.in(0).scalar_type()); }
+void prod(Run &run) { run.out[0] = at::prod(wide(run.in(0)), wide(run.in(0)).scalar_type()); }
+void prod_dim(Run &run) { run.out[0] = at::prod(wide(run.in(0)), dim_of(run), true, wide(run.in(0)).scalar_type()); }
 void mean(Run &run) { run.out[0] = at::mean(run.in(0)); }
 void mean_dim(Run &run) { run.out[0] = at::mean(run.in(0), {dim_of(run)}, true); }
 void max(Run &run) { run.out[0] = at::amax(run.in(0)); }
 void min(Run &run) { run.out[0] = at::amin(run.in(0)); }
-void max_dim(Run &run) { run.out[0] = at::amax(run.in(0), {dim_of(run)}, true); }
-void min_dim(Run &run) { run.out[0] = at::amin(run.in(0), {dim_of(run)}, true); }
+/* On GPUs amax takes any of equal elements, which shows in the sign of zeros; max with its positions takes the first. */
+void max_dim(Run &run) {
+  const at::Tensor &x = run.in(0);
+  run.out[0] = x.is_cpu() ? at::amax(x, {dim_of(run)}, true) : std::get<0>(at::max(x, dim_of(run), true));
+}
+void min_dim(Run &run) {
+  const at::Tensor &x = run.in(0);
+  run.out[0] = x.is_cpu() ? at::amin(x, {dim_of(run)}, true) : std::get<0>(at::min(x, dim_of(run), true));
+}
 void argmax(Run &run) { run.out[0] = at::argmax(run.in(0), dim_of(run), true); }
 void argmin(Run &run) { run.out[0] = at::argmin(run.in(0), dim_of(run), true); }
 void any(Run &run) { run.out[0] = at::any(run.in(0).ne(0)); }
@@ -50,9 +62,6 @@ void all_dim(Run &run) { run.out[0] = at::all(run.in(0).ne(0), dim_of(run), true
 /* -- running
  * ----------------------------------------------------------------------------------------------------------------------------
  */
-
-/* f32 adds and multiplies in f64: the CPU's kernels do so themselves. */
-at::Tensor wide(const at::Tensor &x) { return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x; }
 
 void cumsum(Run &run) { run.out[0] = at::cumsum(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
 void cumprod(Run &run) { run.out[0] = at::cumprod(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }

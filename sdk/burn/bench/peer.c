@@ -8,6 +8,7 @@
  * It waits while we measure and we wait while it does. It ends when its input ends. */
 #include "bench.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -58,6 +59,9 @@ static BurnStatus start(Peer *peer, char *const *arguments, bool tuned_malloc) {
     close(to[1]);
     return burn_status_make(BURN_STATUS_IO, "a pipe cannot be made");
   }
+  /* Our ends are ours alone: a peer that holds another's would keep it from seeing the end of its input. */
+  fcntl(to[1], F_SETFD, FD_CLOEXEC);
+  fcntl(from[0], F_SETFD, FD_CLOEXEC);
   fflush(NULL);
   peer->process = fork();
   if (peer->process == 0) child_exec(arguments, to, from, tuned_malloc);
