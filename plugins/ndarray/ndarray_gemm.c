@@ -152,22 +152,8 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
 
 /* -- the device's product ------------------------------------------------------------------------------------------ */
 
-/* NdGemm of OpenBLAS; what BLAS does not take is computed here. */
-#define OPENBLAS_ENTRY(name, real, dtype)                                                                                   \
-  static void openblas_##name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const real *a,           \
-                              int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool accumulate) {             \
-    const NdGemm gemm = {m, n, k, a, b, transpose_a ? 1 : lda, transpose_a ? lda : 1, transpose_b ? 1 : ldb,                \
-                         transpose_b ? ldb : 1, c, ldc, accumulate ? c : NULL, ldc};                                        \
-    if (!nd_openblas_run(dtype, &gemm))                                                                                     \
-      nd_gemm_baseline.name(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);                         \
-  }
-OPENBLAS_ENTRY(gemm_f32, float, BURN_DTYPE_F32)
-OPENBLAS_ENTRY(gemm_f64, double, BURN_DTYPE_F64)
-
 BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
   char why[256];
-  nd->gemm_f32 = table_of(nd->isa)->gemm_f32;
-  nd->gemm_f64 = table_of(nd->isa)->gemm_f64;
   nd->uses_openblas = false;
   nd->has_amx = nd->isa == NDARRAY_ISA_AVX512 && nd_amx_available();
   if (!choice || strcmp(choice, "builtin") == 0) return BURN_OK;
@@ -175,8 +161,6 @@ BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: gemm=%s is neither openblas nor builtin", choice);
   if (!nd_openblas_load(why, sizeof why))
     return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: gemm=openblas cannot be had: %s", why);
-  nd->gemm_f32 = openblas_gemm_f32;
-  nd->gemm_f64 = openblas_gemm_f64;
   nd->uses_openblas = true;
   return BURN_OK;
 }

@@ -72,8 +72,6 @@ typedef struct NdGemmLoops {
 
 /* All loops of one instruction set. */
 typedef struct NdGemmTable {
-  NdGemmF32 gemm_f32;
-  NdGemmF64 gemm_f64;
   NdGemmLoops f32, f64;
 } NdGemmTable;
 

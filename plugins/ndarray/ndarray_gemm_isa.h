@@ -6,7 +6,6 @@
 #define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
 #define GEMM_PACK_STEPS 16        /* rows of B, or columns of A, that are copied to all panels in one go */
 #define GEMM_PACK_AHEAD 128        /* terms that are fetched before they are packed */
-#define GEMM_STACK_DEPTH 256     /* rows of the panels of B on the stack */
 
 /* What an instruction set can do without. */
 #if !defined(GEMM_FETCH)
@@ -47,8 +46,6 @@
 #undef NAME
 
 const NdGemmTable GEMM_TABLE = {
-    gemm_f32,
-    gemm_f64,
     {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), tiles_f32, dots_f32, stream_f32,
      pack_a_f32, pack_shared_b_f32, multiply_shared_f32},
     {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), tiles_f64, dots_f64, stream_f64,

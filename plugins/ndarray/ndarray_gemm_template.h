@@ -542,33 +542,6 @@ static void NAME(stream)(const NdGemm *g) {
   }
 }
 
-/* -- one thread, nothing but the stack ----------------------------------------------------------------------------- */
-
-/* NdGemm of its dtype. */
-static void NAME(gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const REAL *a, int64_t lda,
-                       const REAL *b, int64_t ldb, REAL *c, int64_t ldc, bool accumulate) {
-  VECTOR scratch[GEMM_STACK_DEPTH * 4];
-  const NdGemm whole = {m,           n,   k, a, b,   transpose_a ? 1 : lda,   transpose_a ? lda : 1, transpose_b ? 1 : ldb,
-                        transpose_b ? ldb : 1, c, ldc, accumulate ? c : NULL, ldc};
-  const NdGemmLoops loops = {.rows = GEMM_ROWS, .columns = 2 * LANES};
-  NdGemmPlan plan = nd_gemm_choose(&whole, sizeof(REAL) == 4 ? BURN_DTYPE_F32 : BURN_DTYPE_F64, &loops, 1, 1);
-  plan.depth = nd_gemm_depth(k, GEMM_STACK_DEPTH);
-  plan.pack_a = false;
-  for (int64_t i = 0; i < m; i += plan.rows) {
-    NdGemm part = whole;
-    part.m = nd_least(plan.rows, m - i);
-    part.a = a + i * whole.a_row;
-    part.c = c + i * ldc;
-    part.add = accumulate ? part.c : NULL;
-    if (plan.kind == ND_GEMM_DOTS)
-      NAME(dots)(&part);
-    else if (plan.kind == ND_GEMM_STREAM)
-      NAME(stream)(&part);
-    else
-      NAME(tiles)(&part, &plan, scratch);
-  }
-}
-
 #undef GEMM_STEP
 #undef VECTOR
 #undef LANES

@@ -28,16 +28,6 @@ typedef struct NdTensor {
   int64_t strides[BURN_MAX_RANK];
 } NdTensor;
 
-/* C = A x B (or += with accumulate) on row-major f32 or f64 matrices with leading dimensions; `transpose` reads the
- * matrix stored as its transpose. Runs on the calling thread only, allocates nothing and takes 64 KiB of its stack; m, n, k of
- * any size, also 0. Fastest with all four of: n a multiple of 16 (f32), B not transposed or m above some 50 (a transposed B is
- * turned over panel by panel), operands that are in the second-level cache when the call comes, subnormal numbers flushed
- * (nd_parallel_for_flushed). */
-typedef void (*NdGemmF32)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                          const float *b, int64_t ldb, float *c, int64_t ldc, bool accumulate);
-typedef void (*NdGemmF64)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const double *a,
-                          int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc, bool accumulate);
-
 /* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
  * reference. output_descs tells their shapes and dtypes. f16, bf16, i8 and i16 reach only kernels that are known to take
  * them (ndarray_widen.c); the others get f32 and i32 in their place. */
@@ -51,8 +41,6 @@ struct Ndarray {
   bool primitives_only; /* option primitives=true: composite ops are left to the host, to test the decompositions */
   NdPool *pool;
   uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
-  NdGemmF32 gemm_f32; /* built in, or OpenBLAS: ndarray_gemm.c */
-  NdGemmF64 gemm_f64;
   bool uses_openblas;
   struct NdTuner *tuner; /* ndarray_autotune.h; NULL: nothing is tuned */
   bool has_amx;          /* bf16 products run in tile registers */
