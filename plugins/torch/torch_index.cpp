@@ -5,10 +5,14 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
+#include <ATen/ops/index_copy.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
 #include <ATen/ops/scatter_reduce.h>
+#include <ATen/ops/segment_reduce.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/unique_consecutive.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -47,11 +51,17 @@ at::Tensor assign(const at::Tensor &x, int64_t dim, const at::Tensor &indices, c
   return at::where(last.ge(0), at::gather(values, dim, last.clamp_min(0)), x);
 }
 
-/* GPUs multiply in any order: in f64 this does not show in f32. */
+/* GPUs multiply by atomic operations, in any order, which shows in the last bits of floats: there the factors of each element are
+ * sorted together and multiplied in their order. */
 at::Tensor product(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values) {
-  const bool in_f64 = x.scalar_type() == at::kFloat && !x.is_cpu();
-  if (!in_f64) return at::scatter_reduce(x, dim, indices, values, "prod");
-  return at::scatter_reduce(x.to(at::kDouble), dim, indices, values.to(at::kDouble), "prod");
+  if (x.is_cpu() || !x.is_floating_point()) return at::scatter_reduce(x, dim, indices, values, "prod");
+  if (values.numel() == 0) return x.clone();
+  const at::Tensor numbers = at::arange(x.numel(), indices.options().dtype(at::kLong)).view(x.sizes());
+  const auto [targets, order] = at::sort(at::gather(numbers, dim, indices).reshape({-1}), /*stable=*/true, 0, false);
+  const auto [elements, inverse, counts] = at::unique_consecutive(targets, false, /*return_counts=*/true);
+  const at::Tensor factors = at::segment_reduce(values.reshape({-1}).index_select(0, order), "prod", counts);
+  const at::Tensor flat = x.reshape({-1});
+  return at::index_copy(flat, 0, elements, flat.index_select(0, elements) * factors).view(x.sizes());
 }
 
 at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values, int64_t update) {
