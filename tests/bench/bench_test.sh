@@ -41,6 +41,8 @@ for line in lines:
     assert 0 < line["ours"]["low"] <= line["ours"]["seconds"] <= line["ours"]["high"], line
     assert (line["of_limit"] is None) == (line["case"].startswith("add")), line
     assert ("last_loss" in line["ours"]) == False, line
+    parameters = 61706 * 4 if line["group"] == "model" else 0
+    assert parameters < line["bytes_peak"] < 100 * (parameters + 10000), line
 PYTHON
   fi
 }

@@ -154,6 +154,7 @@ typedef struct Side {
   double samples[MOST_ROUNDS];
   Spread time; /* seconds of one op, step or repetition */
   double first_loss, last_loss;
+  int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where the backend does not tell, and for peers */
 } Side;
 
 typedef struct Result {

@@ -84,6 +84,11 @@ static void json_own(const Bench *bench, const Result *result, const Side *own) 
     return;
   }
   json_side("ours", own);
+  if (own->bytes_peak >= 0) {
+    printf(",\"bytes_peak\":%lld", (long long)own->bytes_peak);
+  } else {
+    printf(",\"bytes_peak\":null");
+  }
   json_number("first_ratio", time_ratio(&result->own[0], own));
   for (size_t k = 0; k < bench->peer_count; k++) {
     const Side *peer = &result->peer[k];
@@ -168,6 +173,13 @@ static void table_loss(const Side *side, const char *name, const char **before) 
   *before = "; ";
 }
 
+/* "   peak 66.1 MB": of models, whose memory people have to plan for. */
+static void table_peak(const Side *side, const char *name, const char **before) {
+  if (!side->known || side->bytes_peak < 0) return;
+  printf("%s%s %.1f MB", *before, name, 1e-6 * (double)side->bytes_peak);
+  *before = ", ";
+}
+
 static void table_row(const Bench *bench, const Case *c, const Result *result) {
   const Side *first = &result->own[0];
   const char *before = "   loss ";
@@ -178,6 +190,10 @@ static void table_row(const Bench *bench, const Case *c, const Result *result) {
   printf(" %6s", percent_text(limit_share(result, first), share, sizeof share));
   for (size_t i = 0; i < bench->stack_count; i++) table_loss(&result->own[i], bench->stacks[i], &before);
   for (size_t i = 0; i < bench->peer_count; i++) table_loss(&result->peer[i], peer_label(bench->peers[i]), &before);
+  before = "   peak ";
+  for (size_t i = 0; i < bench->stack_count && c->group == GROUP_MODEL; i++) {
+    table_peak(&result->own[i], bench->stacks[i], &before);
+  }
   printf("\n");
   for (size_t i = 0; i < bench->stack_count; i++) {
     if (!result->own[i].known) printf("    %s: %s\n", bench->stacks[i], result->own[i].problem);

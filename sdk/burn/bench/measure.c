@@ -118,6 +118,12 @@ static void begin_own(Own *own, const Case *c, const char *stack, Side *side) {
   if (status != BURN_OK) leave(own, side, status);
 }
 
+/* A case has a device of its own, so the device's peak is the case's. */
+static void end_own(Own *own, Side *side) {
+  side->bytes_peak = burn_device_memory(own->subject.device).bytes_peak;
+  subject_end(&own->subject);
+}
+
 static BurnStatus begin(const Bench *bench, Own *own, const Case *c, Result *result) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < bench->stack_count; i++) begin_own(&own[i], c, bench->stacks[i], &result->own[i]);
@@ -156,10 +162,11 @@ BurnStatus measure(const Bench *bench, const Case *c, Result *result) {
   static Own own[MOST_STACKS];
   memset(own, 0, sizeof own);
   memset(result, 0, sizeof *result);
+  for (size_t i = 0; i < MOST_PEERS; i++) result->peer[i].bytes_peak = -1;
   BurnStatus status = begin(bench, own, c, result);
   for (size_t r = 0; r < bench->rounds && status == BURN_OK; r++) status = one_round(bench, own, c, result, r);
   for (size_t i = 0; i < bench->stack_count; i++) {
-    if (result->own[i].known) subject_end(&own[i].subject);
+    if (result->own[i].known) end_own(&own[i], &result->own[i]);
     summarize(&result->own[i], bench->rounds, c->repeats);
   }
   for (size_t i = 0; i < bench->peer_count; i++) {
