@@ -3,11 +3,14 @@
  * Loading libtorch takes half a second and 150 MB, and discovery loads every plugin to see which is the best: so this file, which is
  * all of burn_torch.so, only looks whether libtorch is there, and the work is in libburn_torch_aten.so beside it (torch_device.cpp),
  * which is loaded when a device is opened. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "torch_bridge.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#if defined(__linux__)
+#include <link.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +24,16 @@
 
 static BurnStatus fail(const BurnHost *host, uint32_t code, const char *message) { return host->fail(code, __FILE__, __LINE__, message); }
 
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 /* Writes the path of the bridge: beside this library. */
 static void bridge_path(char *path, size_t bytes) {
   Dl_info info;
   const char *own = dladdr(TORCH_BRIDGE_FILE, &info) != 0 && info.dli_fname ? info.dli_fname : "";
-  const char *slash = strrchr(own, '/');
-  (void)snprintf(path, bytes, "%.*s" TORCH_BRIDGE_FILE, slash ? (int)(slash - own + 1) : 0, own);
+  (void)snprintf(path, bytes, "%.*s" TORCH_BRIDGE_FILE, (int)(file_name(own) - own), own);
 }
 
 /* Is there a file of this name in one of the folders of LD_LIBRARY_PATH? */
@@ -42,16 +49,35 @@ static int in_library_path(const char *file) {
   return 0;
 }
 
+#if defined(__linux__)
+static int is_other_libtorch(struct dl_phdr_info *object, size_t bytes, void *path) {
+  char real[PATH_MAX];
+  (void)bytes;
+  if (strncmp(file_name(object->dlpi_name), "libtorch_cpu.so", 15) != 0) return 0;
+  if (!realpath(object->dlpi_name, real) || strcmp(file_name(real), file_name(BURN_TORCH_LIBRARY)) == 0) return 0;
+  (void)snprintf(path, PATH_MAX, "%s", object->dlpi_name);
+  return 1;
+}
+
+/* Does this process hold a libtorch of another file name, links followed? PyTorch's wheel brings its own, and with two of them
+ * the process would end while the second one is loaded. */
+static int finds_other_libtorch(char path[PATH_MAX]) { return dl_iterate_phdr(is_other_libtorch, path); }
+#else
+static int finds_other_libtorch(char path[PATH_MAX]) { return path[0] = '\0'; }
+#endif
+
 /* Why it cannot work here, or an empty text. Only looks for files: the loader has the last word, when a device is opened. */
 static void what_is_missing(char *why, size_t bytes) {
   static const char library[] = BURN_TORCH_LIBRARY;
-  char bridge[PATH_MAX];
-  const char *slash = strrchr(library, '/');
+  char bridge[PATH_MAX], other[PATH_MAX];
   bridge_path(bridge, sizeof bridge);
   why[0] = '\0';
-  if (access(bridge, R_OK) != 0) {
+  if (finds_other_libtorch(other)) {
+    (void)snprintf(why, bytes, "this process already has another libtorch, %.120s; this plugin was built for %s", other,
+                   BURN_TORCH_VERSION);
+  } else if (access(bridge, R_OK) != 0) {
     (void)snprintf(why, bytes, "%.180s is missing: it belongs beside burn_torch.so", bridge);
-  } else if (access(library, R_OK) != 0 && !in_library_path(slash ? slash + 1 : library)) {
+  } else if (access(library, R_OK) != 0 && !in_library_path(file_name(library))) {
     (void)snprintf(why, bytes, "libtorch %s is missing: neither %.120s nor in LD_LIBRARY_PATH", BURN_TORCH_VERSION, library);
   }
 }
@@ -62,6 +88,12 @@ static char bridge_problem[512];
 
 static void load_bridge(void) {
   char path[PATH_MAX];
+  if (finds_other_libtorch(path)) {
+    (void)snprintf(bridge_problem, sizeof bridge_problem,
+                   "torch: this process already has another libtorch, %.300s; build the plugin for that one (-DTorch_DIR=, it is for %s)",
+                   path, BURN_TORCH_VERSION);
+    return;
+  }
   bridge_path(path, sizeof path);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* never closed: libtorch does not survive it */
   void *symbol = library ? dlsym(library, TORCH_BRIDGE_SYMBOL) : NULL;

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""dlpack_torch.py - tensors between PyTorch and Burn without a copy, in both directions, from Python by ctypes alone.
+
+    python3 dlpack_torch.py LIBBURN [STACK [DEVICE]]     libburn.so, "ndarray" and "cpu" unless told otherwise; "torch:cuda:0" and "cuda"
+
+Shares a transposed tensor of PyTorch with the backend, gives it back, and doubles it there. Each result says where it lies; the status
+is 0 if nothing was copied on the way and the numbers are right, 77 where there is no PyTorch with DLPack 1 (2.6 or newer)."""
+import ctypes
+import sys
+from ctypes import byref, c_char_p, c_double, c_uint64, c_void_p, py_object
+
+try:
+    import torch
+except ImportError:
+    print("dlpack_torch: skipped, this Python has no torch")
+    sys.exit(77)
+
+NAME, USED_NAME = b"dltensor_versioned", b"used_dltensor_versioned"
+
+
+def declare(library, name, result, *arguments):
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+class Burn:
+    """The few functions of burn/tensor.h, burn/device.h and burn/dlpack.h that are needed; a status of 0 is success."""
+
+    def __init__(self, path):
+        library = ctypes.CDLL(path)
+        self.open = declare(library, "burn_device_open", c_void_p, c_char_p)
+        self.device_status = declare(library, "burn_device_status", c_uint64, c_void_p)
+        self.close = declare(library, "burn_device_close", None, c_void_p)
+        self.message = declare(library, "burn_status_message", c_char_p, c_uint64)
+        self.clone = declare(library, "burn_clone", c_void_p, c_void_p)
+        self.mul_scalar = declare(library, "burn_mul_scalar", c_void_p, c_void_p, c_double)
+        self.from_dlpack = declare(library, "burn_from_dlpack", c_void_p, c_void_p, c_void_p)
+        self.to_dlpack = declare(library, "burn_to_dlpack", c_uint64, c_void_p, c_void_p)
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.message(status).decode())
+
+
+capsule_pointer = declare(ctypes.pythonapi, "PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+capsule_rename = declare(ctypes.pythonapi, "PyCapsule_SetName", ctypes.c_int, py_object, c_char_p)
+capsule_make = declare(ctypes.pythonapi, "PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+
+
+def to_burn(burn, tensor, device):
+    """A Burn tensor over the memory of `tensor`. A capsule that was consumed has another name, so that nobody frees it twice."""
+    capsule = tensor.__dlpack__(max_version=(1, 0))
+    pointer = capsule_pointer(capsule, NAME)
+    capsule_rename(capsule, USED_NAME)
+    return burn.from_dlpack(pointer, device)
+
+
+def to_torch(burn, tensor):
+    """A PyTorch tensor over the memory of a Burn tensor, which is taken."""
+    out = c_void_p()
+    burn.check(burn.to_dlpack(tensor, byref(out)))
+    return torch.from_dlpack(capsule_make(out, NAME, None))
+
+
+def main(path, stack="ndarray", torch_device="cpu"):
+    burn = Burn(path)
+    device = burn.open(stack.encode())
+    burn.check(burn.device_status(device))
+    x = torch.arange(12, dtype=torch.float32, device=torch_device).reshape(3, 4).t()
+    try:
+        shared = to_burn(burn, x, device)
+    except TypeError:  # __dlpack__ knows no max_version
+        print(f"dlpack_torch: skipped, torch {torch.__version__} has no DLPack 1")
+        return 77
+    back = to_torch(burn, burn.clone(shared))
+    doubled = to_torch(burn, burn.mul_scalar(shared, 2.0))
+    same = back.data_ptr() == x.data_ptr() and back.stride() == x.stride()
+    right = torch.equal(doubled, 2 * x) and torch.equal(back, x)
+    print(f"{stack}: shared {tuple(back.shape)} with strides {back.stride()} at {back.data_ptr():#x}, PyTorch's at {x.data_ptr():#x}; "
+          f"doubled on {doubled.device}: {'right' if right else 'wrong'}")
+    del back, doubled
+    burn.close(device)
+    return 0 if same and right else 1
+
+
+if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 4:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
