@@ -149,3 +149,10 @@ BURN_RULE(adam_step) {
   for (uint32_t i = 0; i < 3; i++) out[i] = param;
   return BURN_OK;
 }
+
+BURN_RULE(sgd_step) {
+  BURN_TRY(burn__infer_same_shape(info, call, 0, 1));
+  if (call->inputs[2]) BURN_TRY(burn__infer_same_shape(info, call, 0, 2));
+  out[0] = out[1] = burn_primitive_desc(call->inputs[0]);
+  return BURN_OK;
+}

@@ -70,7 +70,7 @@ extern const NdKernelRow nd_view_kernels[];        /* ndarray_view.c: reshape, p
 extern const NdKernelRow nd_index_kernels[];       /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
 extern const NdKernelRow nd_scan_kernels[];        /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
 extern const NdKernelRow nd_sort_kernels[];        /* ndarray_sort.c: argsort; ndarray_sort_range.c */
-extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step */
+extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step, sgd_step */
 extern const NdKernelRow nd_attention_kernels[];   /* ndarray_attention.c, ndarray_attention_backward.c */
 extern const NdKernelRow nd_lstm_kernels[];        /* ndarray_lstm.c: lstm and its gradient */
 

@@ -1,29 +1,78 @@
-/* ndarray_optimizer.c - adam_step: parameter and both moments in one sweep over memory, in place when the call gives
- * all three away, else into new tensors. */
+/* ndarray_optimizer.c - adam_step and sgd_step: parameter and state in one sweep over memory, each in place where the call gives it
+ * away, else into a new tensor.
+ *
+ * adam_step has loops of its own. sgd_step runs those of mul_scalar, add and sub, block by block, so that what is between them stays
+ * in the first-level cache and the results have the bits that these ops give. */
+#include "ndarray_kernels.h"
 #include "ndarray_rows.h"
 
-#define ND_ADAM_GRAIN 16384 /* elements */
+enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MOST_INPUTS = 4, MOST_OUTPUTS = 3 };
+#define SAME 0x100u /* a home: the result is that input as it is */
 
+/* Packed inputs, and results that may lie in the same memory. */
 typedef struct Step {
-  NdAdam adam;
-  const char *in[4]; /* param, grad, moment_1, moment_2 */
-  char *out[3];      /* param, moment_1, moment_2 */
+  NdTensor *in[MOST_INPUTS], *out[MOST_OUTPUTS]; /* owned; NULL for an absent input */
+  const char *from[MOST_INPUTS];
+  char *to[MOST_OUTPUTS];
   int64_t element_bytes;
-  NdAdamLoop in_place; /* NULL: out is other memory than in */
-  NdAdamCopyLoop copying;
 } Step;
 
-static void BURN_CALL step_elements(void *context, int64_t begin, int64_t end) {
-  const Step *step = (const Step *)context;
-  const int64_t offset = begin * step->element_bytes;
-  if (step->in_place) {
-    step->in_place(end - begin, &step->adam, step->in[1] + offset, step->out[0] + offset, step->out[1] + offset,
-                   step->out[2] + offset);
-    return;
+static bool can_overwrite(const BurnOpCall *call, uint32_t input) {
+  return nd_may_overwrite(call, input) && nd_is_contiguous(nd_tensor(call->inputs[input]));
+}
+
+static void step_end(Ndarray *nd, Step *step) {
+  for (int i = 0; i < MOST_INPUTS; i++) nd_release(nd, step->in[i]);
+}
+
+static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
+  step_end(nd, step);
+  for (int i = 0; i < MOST_OUTPUTS; i++) nd_release(nd, step->out[i]);
+  return nd_out_of_memory(nd, call);
+}
+
+/* Fills a zeroed step: result i lies in the memory of input homes[i] if that may be overwritten. False when out of memory. */
+static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *homes, Step *step) {
+  bool stays[MOST_OUTPUTS], complete = true;
+  step->element_bytes = burn_dtype_bytes(call->inputs[0]->dtype);
+  for (uint32_t i = 0; i < call->output_count; i++) stays[i] = (homes[i] & SAME) || can_overwrite(call, homes[i]);
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!call->inputs[i]) continue;
+    step->in[i] = nd_contiguous(nd, nd_tensor(call->inputs[i]));
+    if (step->in[i]) step->from[i] = nd_data(step->in[i]);
+    complete = complete && step->in[i];
   }
-  const void *const in[4] = {step->in[0] + offset, step->in[1] + offset, step->in[2] + offset, step->in[3] + offset};
-  void *const out[3] = {step->out[0] + offset, step->out[1] + offset, step->out[2] + offset};
-  step->copying(end - begin, &step->adam, in, out);
+  for (uint32_t i = 0; i < call->output_count && complete; i++) {
+    NdTensor *home = step->in[homes[i] & ~SAME];
+    if (stays[i]) nd_retain(home);
+    step->out[i] = stays[i] ? home : nd_new(nd, &call->output_descs[i]);
+    if (step->out[i]) step->to[i] = nd_data(step->out[i]);
+    complete = step->out[i] != NULL;
+  }
+  return complete;
+}
+
+static BurnStatus step_finish(Ndarray *nd, const BurnOpCall *call, Step *step) {
+  step_end(nd, step);
+  for (uint32_t i = 0; i < call->output_count; i++) call->outputs[i] = &step->out[i]->header;
+  return BURN_OK;
+}
+
+/* -- adam_step ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct AdamStep {
+  Step step; /* param, grad, moment_1, moment_2 -> param, moment_1, moment_2 */
+  NdAdam adam;
+  NdAdamLoop loop;
+} AdamStep;
+
+static void BURN_CALL adam_elements(void *context, int64_t begin, int64_t end) {
+  const AdamStep *work = (const AdamStep *)context;
+  const Step *step = &work->step;
+  const int64_t offset = begin * step->element_bytes;
+  const void *const in[4] = {step->from[0] + offset, step->from[1] + offset, step->from[2] + offset, step->from[3] + offset};
+  void *const out[3] = {step->to[0] + offset, step->to[1] + offset, step->to[2] + offset};
+  work->loop(end - begin, &work->adam, in, out);
 }
 
 static NdAdam read_scalars(const BurnOpCall *call) {
@@ -37,57 +86,99 @@ static NdAdam read_scalars(const BurnOpCall *call) {
   return adam;
 }
 
-/* True if param and both moments may be overwritten where they are. */
-static bool can_overwrite(const BurnOpCall *call) {
-  static const uint32_t targets[3] = {0, 2, 3};
-  for (int i = 0; i < 3; i++) {
-    if (!nd_may_overwrite(call, targets[i]) || !nd_is_contiguous(nd_tensor(call->inputs[targets[i]]))) return false;
-  }
-  return true;
-}
-
-/* Packs the inputs and makes the results; NULL entries when out of memory. */
-static bool prepare(Ndarray *nd, const BurnOpCall *call, bool in_place, NdTensor *in[4], NdTensor *out[3]) {
-  bool complete = true;
-  for (uint32_t i = 0; i < 4; i++) {
-    in[i] = nd_contiguous(nd, nd_tensor(call->inputs[i]));
-    if (!in[i]) complete = false;
-  }
-  for (uint32_t i = 0; i < 3; i++) {
-    out[i] = in_place ? in[i == 0 ? 0 : i + 1] : nd_new(nd, &call->output_descs[i]);
-    if (in_place && out[i]) nd_retain(out[i]);
-    if (!out[i]) complete = false;
-  }
-  return complete;
+static BurnStatus no_kernel(Ndarray *nd, const BurnOpCall *call) {
+  return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
+                 burn_dtype_name(call->inputs[0]->dtype));
 }
 
 static BurnStatus run_adam_step(Ndarray *nd, const BurnOpCall *call) {
+  static const uint32_t homes[3] = {0, 2, 3};
   const BurnDType dtype = call->inputs[0]->dtype;
   const NdRows *rows = nd_rows_of(nd, dtype);
-  const bool in_place = can_overwrite(call), is_f64 = dtype == BURN_DTYPE_F64;
-  Step step = {.adam = read_scalars(call), .element_bytes = burn_dtype_bytes(dtype)};
-  NdTensor *in[4], *out[3];
-  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) {
-    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "adam_step: no kernel for %s", burn_dtype_name(dtype));
+  AdamStep work = {.adam = read_scalars(call), .loop = dtype == BURN_DTYPE_F64 ? rows->adam_f64 : rows->adam_f32};
+  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
+  if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
+  nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, adam_elements, &work);
+  return step_finish(nd, call, &work.step);
+}
+
+/* -- sgd_step ------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct SgdStep {
+  Step step; /* param, grad, velocity or NULL -> param, velocity */
+  NdLoop scale, add, sub;
+  NdScalar step_size, momentum, rest, penalty; /* rest: 1 - dampening */
+  bool decays, nesterov;
+} SgdStep;
+
+static void scale(const SgdStep *work, int64_t n, void *out, const void *x, NdScalar factor) {
+  const NdRun run = {.out = out, .in = {x}, .step = {1}, .count = n, .first = factor};
+  work->scale(&run);
+}
+
+static void combine(NdLoop loop, int64_t n, void *out, const void *x, const void *y) {
+  const NdRun run = {.out = out, .in = {x, y}, .step = {1, 1}, .count = n};
+  loop(&run);
+}
+
+/* n elements, at most a block, from `offset` bytes on. */
+static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
+  _Alignas(64) char decayed[BLOCK_BYTES], room[BLOCK_BYTES];
+  const Step *step = &work->step;
+  const char *param = step->from[0] + offset, *grad = step->from[1] + offset, *velocity = grad;
+  if (work->decays) {
+    void *sum = step->from[2] ? decayed : step->to[1] + offset;
+    scale(work, n, room, param, work->penalty);
+    combine(work->add, n, sum, grad, room);
+    velocity = grad = sum;
   }
-  const bool complete = prepare(nd, call, in_place, in, out);
-  if (complete) {
-    if (in_place) step.in_place = is_f64 ? rows->adam_f64 : rows->adam_f32;
-    step.copying = is_f64 ? rows->adam_copy_f64 : rows->adam_copy_f32;
-    for (int i = 0; i < 4; i++) step.in[i] = (const char *)nd_data(in[i]);
-    for (int i = 0; i < 3; i++) step.out[i] = (char *)nd_data(out[i]);
-    nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), ND_ADAM_GRAIN, step_elements, &step);
+  if (step->from[2]) {
+    void *sum = step->to[1] + offset;
+    scale(work, n, room, grad, work->rest);
+    scale(work, n, sum, step->from[2] + offset, work->momentum);
+    combine(work->add, n, sum, room, sum);
+    velocity = sum;
   }
-  for (int i = 0; i < 4; i++) nd_release(nd, in[i]);
-  if (!complete) {
-    for (int i = 0; i < 3; i++) nd_release(nd, out[i]);
-    return nd_out_of_memory(nd, call);
+  const char *way = velocity;
+  if (work->nesterov) {
+    scale(work, n, room, velocity, work->momentum);
+    combine(work->add, n, room, room, grad);
+    way = room;
   }
-  for (int i = 0; i < 3; i++) call->outputs[i] = &out[i]->header;
-  return BURN_OK;
+  scale(work, n, room, way, work->step_size);
+  combine(work->sub, n, step->to[0] + offset, param, room);
+}
+
+static void BURN_CALL sgd_elements(void *context, int64_t begin, int64_t end) {
+  const SgdStep *work = (const SgdStep *)context;
+  const int64_t bytes = work->step.element_bytes, most = BLOCK_BYTES / bytes;
+  for (int64_t i = begin; i < end; i += most) sgd_block(work, end - i < most ? end - i : most, i * bytes);
+}
+
+static BurnStatus run_sgd_step(Ndarray *nd, const BurnOpCall *call) {
+  const BurnAttrs_sgd_step *attrs = BURN_ATTRS(sgd_step, call);
+  const BurnDType dtype = call->inputs[0]->dtype;
+  const bool has_velocity = call->inputs[2] != NULL;
+  const bool decays = attrs->penalty.value.f64 != 0;
+  const uint32_t homes[2] = {0, has_velocity ? 2u : decays ? 1u : 1u | SAME};
+  const NdKernels *kernels = nd_kernels(nd);
+  SgdStep work = {.scale = kernels->loops[BURN_OP_mul_scalar][dtype],
+                  .add = kernels->loops[BURN_OP_add][dtype],
+                  .sub = kernels->loops[BURN_OP_sub][dtype],
+                  .step_size = nd_scalar(dtype, attrs->step_size.value.f64, true),
+                  .momentum = nd_scalar(dtype, attrs->momentum.value.f64, true),
+                  .rest = nd_scalar(dtype, 1.0 - attrs->dampening.value.f64, true),
+                  .penalty = nd_scalar(dtype, attrs->penalty.value.f64, true),
+                  .decays = decays,
+                  .nesterov = attrs->nesterov.value.i64 != 0};
+  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
+  if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
+  nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, sgd_elements, &work);
+  return step_finish(nd, call, &work.step);
 }
 
 const NdKernelRow nd_optimizer_kernels[] = {
     {BURN_OP_adam_step, run_adam_step},
+    {BURN_OP_sgd_step, run_sgd_step},
     {BURN_OP_INVALID, NULL},
 };

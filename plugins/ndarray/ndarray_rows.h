@@ -135,11 +135,8 @@ typedef struct NdAdam {
   double beta_1, beta_2, step_size, epsilon, decay, penalty;
 } NdAdam;
 
-/* A step on n elements in place. grad overlaps none of the others. */
-typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *grad, void *param, void *moment_1,
-                           void *moment_2);
-/* The same into other memory. */
-typedef void (*NdAdamCopyLoop)(int64_t n, const NdAdam *adam, const void *const in[4], void *const out[3]);
+/* A step on n elements: param, grad, moment_1, moment_2 -> param, moment_1, moment_2. A result may be the very same memory as its input. */
+typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *const in[4], void *const out[3]);
 
 /* The loops for one instruction set; entries without `run` are those of the baseline. */
 typedef struct NdRows {
@@ -147,7 +144,6 @@ typedef struct NdRows {
   NdFinder finders[BURN_DTYPE_LIMIT];
   NdFloatRows f32, f64;
   NdAdamLoop adam_f32, adam_f64;
-  NdAdamCopyLoop adam_copy_f32, adam_copy_f64;
 } NdRows;
 
 extern const NdRows nd_rows_baseline;

@@ -85,6 +85,7 @@ static BurnTensor *relu_backward(OpsRun *run) {
   OPS(dropout, OUT(0) = burn_dropout(IN(0), NUMBER(0)))                                                                       \
   OPS(cross_entropy, OUT(0) = burn_cross_entropy(IN(0), IN(1)))                                                               \
   OPS(adam_step, burn_adam_step(IN(0), IN(1), IN(2), IN(3), NUMBER(0), NUMBER(1), NUMBER(2), NUMBER(3), NUMBER(4), NUMBER(5), \
-                                run->outputs))
+                                run->outputs))                                                                                \
+  OPS(sgd_step, burn_sgd_step(IN(0), IN(1), IN(2), NUMBER(0), NUMBER(1), NUMBER(2), NUMBER(3) != 0, NUMBER(4), run->outputs))
 
 OPS_MAIN("activations and layers", ROWS)

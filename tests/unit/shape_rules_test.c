@@ -126,6 +126,11 @@ static BurnTensor *adam(BurnTensor *param, BurnTensor *gradient, BurnTensor *mom
   burn_drop(out[0]);
   return second(out[1], out[2]);
 }
+static BurnTensor *sgd(BurnTensor *param, BurnTensor *gradient, BurnTensor *velocity) {
+  BurnTensor *out[2] = {NULL};
+  burn_sgd_step(param, gradient, velocity, 0.1, 0.9, 0, false, 0, out);
+  return second(out[0], out[1]);
+}
 static BurnTensor *read_status(BurnTensor *x, size_t count) {
   float values[4];
   return burn_tensor_failed(burn_read_f32(x, values, count));
@@ -496,6 +501,8 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")                   \
   ROW(adam(F(2), F(3), F(2), F(2)), INVALID_SHAPE, "adam_step: shapes [2] and [3] differ")                                     \
   ROW(adam(F(2), F(2), D(2), F(2)), INVALID_DTYPE, "adam_step: param is f32 and moment_1 is f64; convert one with burn_cast")  \
+  ROW(sgd(F(2), F(1, 2), NULL), INVALID_SHAPE, "sgd_step: shapes [2] and [1,2] differ")                                        \
+  ROW(sgd(F(2), F(2), F(3)), INVALID_SHAPE, "sgd_step: shapes [2] and [3] differ")                                             \
   ROW(burn_dropout(F(2), 1.5), INVALID_ARGUMENT, "dropout: prob 1.5 is not in 0..1")                                           \
   ROW(burn_arange(device, 0, 3, 0), INVALID_ARGUMENT, "arange: step 0 is not positive")                                        \
   ROW(burn_eye(device, -1, 0), INVALID_SHAPE, "eye: a tensor of shape [-1,-1] is not possible")                                \
