@@ -18,6 +18,41 @@ DECOMPOSE(linear) {
   if (desc->rank != 2) out[0] = burn_build_reshape(builder, out[0], desc->shape, desc->rank);
 }
 
+/* [.., width] as [rows, width]. */
+static BurnPrimitive *as_rows(BurnBuilder *b, BurnPrimitive *x) {
+  int64_t shape[2] = {1, x->shape[x->rank - 1]};
+  for (uint32_t i = 0; i + 1 < x->rank; i++) shape[0] *= x->shape[i];
+  return x->rank == 2 ? x : burn_build_reshape(b, x, shape, 2);
+}
+
+/* Sums over one row are that row. */
+DECOMPOSE(linear_backward) {
+  BurnPrimitive *grad = call->inputs[0], *weight = call->inputs[2], *rows = as_rows(builder, grad);
+  const BurnTensorDesc *descs = call->output_descs;
+  if (weight) {
+    out[0] = burn_build_op3(builder, BURN_OP_linear, grad, burn_build_transpose(builder, weight), NULL);
+  } else {
+    out[0] = burn_build_full(builder, descs[0].shape, 1, descs[0].dtype, 0);
+  }
+  out[1] = burn_build_op2(builder, BURN_OP_matmul, burn_build_transpose(builder, as_rows(builder, call->inputs[1])), rows);
+  if (rows && rows->shape[0] != 1) rows = burn_build_dim(builder, BURN_OP_sum_dim, rows, 0);
+  out[2] = burn_build_reshape(builder, rows, descs[2].shape, 1);
+}
+
+DECOMPOSE(mse) {
+  BurnPrimitive *distance = burn_build_sub(builder, call->inputs[0], call->inputs[1]);
+  out[0] = one(builder, BURN_OP_mean, burn_build_mul(builder, distance, distance));
+}
+
+DECOMPOSE(mse_backward) {
+  const BurnTensorDesc *x = call->output_descs;
+  int64_t ones[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) ones[i] = 1;
+  BurnPrimitive *part = burn_build_scalar(builder, BURN_OP_div_scalar, call->inputs[0], (double)burn_desc_count(x));
+  part = burn_build_reshape(builder, scaled(builder, part, 2), ones, x->rank);
+  out[0] = burn_build_mul(builder, burn_build_sub(builder, call->inputs[1], call->inputs[2]), part);
+}
+
 DECOMPOSE(batch_norm) {
   BurnPrimitive *x = call->inputs[0], *by_channel[5];
   int64_t wide[BURN_MAX_RANK];

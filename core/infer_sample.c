@@ -168,6 +168,46 @@ BURN_RULE(linear) {
   return burn__infer_count(info, out);
 }
 
+BURN_RULE(linear_backward) {
+  const BurnPrimitive *grad = call->inputs[0], *x = call->inputs[1], *weight = call->inputs[2];
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
+  const uint32_t last = x->rank - 1;
+  const int64_t width = grad->shape[grad->rank - 1];
+  bool fits = grad->rank == x->rank;
+  for (uint32_t i = 0; fits && i < last; i++) fits = grad->shape[i] == x->shape[i];
+  if (weight) {
+    BURN_TRY(burn__infer_same_dtype(info, call, 0, 2));
+    BURN_TRY(burn__infer_rank(info, call, 2, 2));
+    fits = fits && weight->shape[0] == x->shape[last] && weight->shape[1] == width;
+  }
+  BurnShapeText a, b, c;
+  if (!fits) {
+    return BURN_FAIL(INVALID_SHAPE, "%s: grad %s, x %s and weight %s do not belong together", info->name, burn__shape_of(&a, grad),
+                     burn__shape_of(&b, x), weight ? burn__shape_of(&c, weight) : "(none)");
+  }
+  out[0] = (BurnTensorDesc){x->dtype, 1, {1}};
+  if (weight) out[0] = burn_primitive_desc(x);
+  out[1] = (BurnTensorDesc){x->dtype, 2, {x->shape[last], width}};
+  out[2] = (BurnTensorDesc){x->dtype, 1, {width}};
+  return burn__infer_count(info, &out[1]);
+}
+
+BURN_RULE(mse) {
+  BURN_TRY(burn__infer_same_shape(info, call, 0, 1));
+  *out = (BurnTensorDesc){call->inputs[0]->dtype, 1, {1}};
+  return BURN_OK;
+}
+
+BURN_RULE(mse_backward) {
+  const BurnPrimitive *grad = call->inputs[0];
+  BURN_TRY(burn__infer_same_shape(info, call, 1, 2));
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
+  *out = burn_primitive_desc(call->inputs[1]);
+  if (grad->rank == 1 && grad->shape[0] == 1) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: grad has shape %s, [1] expected", info->name, burn__shape_of(&text, grad));
+}
+
 /* Input `first` is [n, c, ..], and all after it are [c]. */
 static BurnStatus by_channel(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first) {
   const BurnPrimitive *x = call->inputs[first];

@@ -171,6 +171,10 @@ BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices) {
   BurnTensor *const inputs[] = {weight, indices};
   return burn__apply(BURN_OP_embedding, inputs, 2, NULL, 0);
 }
+BurnTensor *burn_mse(BurnTensor *x, BurnTensor *target) {
+  return burn__apply(BURN_OP_mse, (BurnTensor *const[]){x, target}, 2, NULL, 0);
+}
+
 BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets) {
   BurnTensor *const inputs[] = {logits, targets};
   return burn__apply(BURN_OP_cross_entropy, inputs, 2, NULL, 0);

@@ -145,11 +145,11 @@ BurnTensor *burn_cross_entropy_loss_forward(const BurnCrossEntropyLoss *m, BurnT
 
 BurnMseLoss burn_mse_loss_init(void) { return (BurnMseLoss){0}; }
 
-BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets) {
+/* A failed tensor instead of the two, which it takes, or NULL. */
+static BurnTensor *shapes_that_differ(BurnTensor *predictions, BurnTensor *targets) {
   const BurnShape given = burn_shape(predictions), wanted = burn_shape(targets);
   char given_text[192], wanted_text[192];
   bool same = given.rank == wanted.rank;
-  (void)m;
   for (uint32_t i = 0; same && i < given.rank; i++) same = given.dims[i] == wanted.dims[i];
   /* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. */
   if (!same && given.rank != 0 && wanted.rank != 0) {
@@ -159,10 +159,18 @@ BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor 
                                                burn_nn_shape_text(given, given_text),
                                                burn_nn_shape_text(wanted, wanted_text)));
   }
-  return burn_square(burn_sub(predictions, targets));
+  return NULL;
+}
+
+BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets) {
+  BurnTensor *failed = shapes_that_differ(predictions, targets);
+  (void)m;
+  return failed ? failed : burn_square(burn_sub(predictions, targets));
 }
 
 BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets, uint32_t reduction) {
-  BurnTensor *errors = burn_mse_loss_forward_no_reduction(m, predictions, targets);
-  return reduction == BURN_REDUCTION_SUM ? burn_sum(errors) : burn_mean(errors);
+  BurnTensor *failed = NULL;
+  if (reduction == BURN_REDUCTION_SUM) return burn_sum(burn_mse_loss_forward_no_reduction(m, predictions, targets));
+  failed = shapes_that_differ(predictions, targets);
+  return failed ? failed : burn_mse(predictions, targets);
 }

@@ -48,9 +48,22 @@ void burn__gradient_matmul(GradientContext *c) {
   }
 }
 
+/* All three gradients as one op. Not in half precision, where it would be computed in f32 and products may be faster. */
+static void gradients_of_linear(GradientContext *c) {
+  BurnPrimitive *const inputs[3] = {c->grad, c->inputs[0], burn__gradient_needs(c, 0) ? c->inputs[1] : NULL};
+  BurnPrimitive *gradients[3];
+  burn_build_call(&c->builder, BURN_OP_linear_backward, 3, inputs, 0, NULL, 3, gradients);
+  for (uint32_t i = 0; i < 3; i++) burn__gradient_set(c, i, gradients[i]);
+}
+
 /* inputs x, weight, bias */
 void burn__gradient_linear(GradientContext *c) {
   BurnBuilder *b = &c->builder;
+  const BurnDType dtype = c->grad->dtype;
+  if (burn__gradient_needs(c, 1) && burn__gradient_needs(c, 2) && dtype != BURN_DTYPE_F16 && dtype != BURN_DTYPE_BF16) {
+    gradients_of_linear(c);
+    return;
+  }
   if (burn__gradient_needs(c, 0))
     burn__gradient_set(c, 0, burn_build_op3(b, BURN_OP_linear, c->grad, burn_build_transpose(b, c->inputs[1]), NULL));
   if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, product_of_rows(b, c->inputs[0], c->grad));

@@ -76,4 +76,14 @@ bool nd_takes_halves(const Ndarray *nd, uint32_t op);
 
 static inline const NdKernels *nd_kernels(const Ndarray *nd) { return nd->elementwise; }
 
+/* A binary loop, or that of mul_scalar, over n elements in a row; for kernels that are made of several. */
+static inline void nd_run_pair(NdLoop loop, int64_t n, void *out, const void *x, const void *y) {
+  const NdRun run = {.out = out, .in = {x, y}, .step = {1, 1}, .count = n};
+  loop(&run);
+}
+static inline void nd_run_scaled(NdLoop loop, int64_t n, void *out, const void *x, NdScalar factor) {
+  const NdRun run = {.out = out, .in = {x}, .step = {1}, .count = n, .first = factor};
+  loop(&run);
+}
+
 #endif

@@ -1,4 +1,8 @@
-/* ndarray_loss.c - cross_entropy and its gradient: one pass over each row of logits, with nothing kept between the two. */
+/* ndarray_loss.c - cross_entropy and mse, and their gradients.
+ *
+ * cross_entropy is one pass over each row of logits, with nothing kept between the two. mse runs the loops of sub and mul block by
+ * block, and adds up each block, then the blocks: the same numbers whatever the number of threads. */
+#include "ndarray_kernels.h"
 #include "ndarray_reduce.h"
 
 /* What a call works on. */
@@ -106,7 +110,103 @@ static BurnStatus run_cross_entropy_backward(Ndarray *nd, const BurnOpCall *call
   return nd_finish(nd, call, out);
 }
 
+/* -- mse ----------------------------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 2048 /* elements */, BLOCKS_PER_CHUNK = 8 };
+
+typedef struct Mse {
+  const NdFold *sum;
+  NdLoop sub, mul;
+  NdScalar factor;
+  const char *x, *target;
+  char *out;
+  double *totals; /* by block */
+  int64_t count, element_bytes;
+} Mse;
+
+/* The loops for a dtype, and packed inputs from number `input` on; false when out of memory. */
+static bool mse_begin(Ndarray *nd, const BurnOpCall *call, uint32_t input, uint32_t product, Mse *mse, NdTensor *in[2]) {
+  const BurnDType dtype = call->inputs[input]->dtype;
+  const NdKernels *kernels = nd_kernels(nd);
+  *mse = (Mse){.sum = nd_fold(nd, ND_FOLD_sum, dtype),
+               .sub = kernels->loops[BURN_OP_sub][dtype],
+               .mul = kernels->loops[product][dtype],
+               .count = burn_primitive_count(call->inputs[input]),
+               .element_bytes = burn_dtype_bytes(dtype)};
+  for (int i = 0; i < 2; i++) in[i] = nd_contiguous(nd, nd_tensor(call->inputs[input + (uint32_t)i]));
+  if (in[0]) mse->x = nd_data(in[0]);
+  if (in[1]) mse->target = nd_data(in[1]);
+  return in[0] && in[1];
+}
+
+static void BURN_CALL mse_blocks(void *context, int64_t begin, int64_t end) {
+  const Mse *mse = (const Mse *)context;
+  _Alignas(64) double room[BLOCK];
+  for (int64_t block = begin; block < end; block++) {
+    const int64_t first = block * BLOCK, left = mse->count - first, n = left < BLOCK ? left : BLOCK;
+    nd_run_pair(mse->sub, n, room, mse->x + first * mse->element_bytes, mse->target + first * mse->element_bytes);
+    nd_run_pair(mse->mul, n, room, room, room);
+    mse->sum->run(room, n, &mse->totals[block]);
+  }
+}
+
+/* False without memory for the totals of several blocks. */
+static bool mean_of_squares(Ndarray *nd, Mse *mse, void *out) {
+  const int64_t blocks = mse->count <= BLOCK ? 1 : (mse->count + BLOCK - 1) / BLOCK;
+  const uint64_t bytes = (uint64_t)blocks * sizeof(double);
+  double total = 0;
+  mse->totals = blocks == 1 ? &total : nd_pool_allocate(nd->pool, bytes);
+  if (!mse->totals) return false;
+  nd_parallel_for(nd, blocks, BLOCKS_PER_CHUNK, mse_blocks, mse);
+  if (blocks > 1) {
+    nd_fold(nd, ND_FOLD_sum, BURN_DTYPE_F64)->run(mse->totals, blocks, &total);
+    nd_pool_free(nd->pool, mse->totals, bytes);
+  }
+  mse->sum->finish(&total, 1, mse->count, out);
+  return true;
+}
+
+static BurnStatus run_mse(Ndarray *nd, const BurnOpCall *call) {
+  Mse mse;
+  NdTensor *in[2], *out = NULL;
+  if (mse_begin(nd, call, 0, BURN_OP_mul, &mse, in)) out = nd_new(nd, &call->output_descs[0]);
+  if (out && !mean_of_squares(nd, &mse, nd_data(out))) {
+    nd_release(nd, out);
+    out = NULL;
+  }
+  for (int i = 0; i < 2; i++) nd_release(nd, in[i]);
+  return nd_finish(nd, call, out);
+}
+
+static void BURN_CALL mse_gradient(void *context, int64_t begin, int64_t end) {
+  const Mse *mse = (const Mse *)context;
+  for (int64_t i = begin; i < end; i += BLOCK) {
+    const int64_t n = end - i < BLOCK ? end - i : BLOCK, at = i * mse->element_bytes;
+    nd_run_pair(mse->sub, n, mse->out + at, mse->x + at, mse->target + at);
+    nd_run_scaled(mse->mul, n, mse->out + at, mse->out + at, mse->factor);
+  }
+}
+
+static BurnStatus run_mse_backward(Ndarray *nd, const BurnOpCall *call) {
+  const void *grad = nd_data(nd_tensor(call->inputs[0]));
+  NdTensor *out = nd_output(nd, call, 0), *in[2]; /* before mse_begin, which holds the inputs once more */
+  Mse mse;
+  const bool complete = mse_begin(nd, call, 1, BURN_OP_mul_scalar, &mse, in) && out;
+  if (complete) {
+    mse.out = nd_data(out);
+    if (call->inputs[0]->dtype == BURN_DTYPE_F64) mse.factor.f64 = *(const double *)grad / (double)mse.count * 2;
+    if (call->inputs[0]->dtype == BURN_DTYPE_F32) mse.factor.f32 = *(const float *)grad / (float)mse.count * 2;
+    nd_parallel_for(nd, mse.count, BLOCK * BLOCKS_PER_CHUNK, mse_gradient, &mse);
+  }
+  for (int i = 0; i < 2; i++) nd_release(nd, in[i]);
+  if (complete) return nd_finish(nd, call, out);
+  nd_release(nd, out);
+  return nd_out_of_memory(nd, call);
+}
+
 const NdKernelRow nd_loss_kernels[] = {
+    {BURN_OP_mse, run_mse},
+    {BURN_OP_mse_backward, run_mse_backward},
     {BURN_OP_cross_entropy, run_cross_entropy},
     {BURN_OP_cross_entropy_backward, run_cross_entropy_backward},
     {BURN_OP_INVALID, NULL},

@@ -1,4 +1,4 @@
-/* ndarray_matmul.c - the ops matmul and linear: batched matrix products over strided inputs.
+/* ndarray_matmul.c - the ops matmul, linear and linear_backward: batched matrix products over strided inputs.
  *
  * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same bits
  * whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place is copied
@@ -283,7 +283,81 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
   return finish(&work, call, done);
 }
 
+/* -- gradients of linear ------------------------------------------------------------------------------------------- */
+
+/* x [.., width] as a matrix of rows, packed where it has more axes than two; NULL when out of memory. */
+static NdTensor *as_rows(Ndarray *nd, NdTensor *x, int64_t rows) {
+  const uint32_t rank = x->header.rank;
+  if (rank == 2) {
+    nd_retain(x);
+    return x;
+  }
+  NdTensor *packed = nd_contiguous(nd, x);
+  if (!packed) return NULL;
+  const int64_t width = x->shape[rank - 1], shape[2] = {rows, width}, strides[2] = {width, 1};
+  NdTensor *view = nd_view(nd, packed, 2, shape, strides, 0);
+  nd_release(nd, packed);
+  return view;
+}
+
+static Operand turned(Operand x) {
+  const int64_t row = x.row;
+  x.row = x.column;
+  x.column = row;
+  return x;
+}
+
+/* The sums of all columns; those over a single row are that row. NULL when out of memory. */
+static NdTensor *column_sums(Ndarray *nd, NdTensor *rows, const BurnTensorDesc *desc) {
+  const int64_t width = desc->shape[0], column = rows->strides[1], step = 1;
+  if (rows->shape[0] == 1) return nd_view(nd, rows, 1, &width, &column, 0);
+  const BurnTensorDesc wide = {desc->dtype, 2, {1, width}};
+  const BurnAttr dim = burn_attr_i64(0);
+  BurnPrimitive *in = &rows->header, *out = NULL;
+  const BurnOpCall sum = {.struct_size = (uint32_t)sizeof sum,
+                          .op = BURN_OP_sum_dim,
+                          .attr_count = 1,
+                          .input_count = 1,
+                          .output_count = 1,
+                          .inputs = &in,
+                          .outputs = &out,
+                          .output_descs = &wide,
+                          .attrs = &dim};
+  if (nd->kernels[BURN_OP_sum_dim](nd, &sum) != BURN_OK) return NULL;
+  NdTensor *flat = nd_view(nd, nd_tensor(out), 1, &width, &step, 0);
+  nd_release(nd, nd_tensor(out));
+  return flat;
+}
+
+/* out [m, n] = lhs x rhs, all of them matrices; false when out of memory. */
+static bool multiply(Ndarray *nd, NdTensor *out, Operand lhs, Operand rhs, int64_t m, int64_t n, int64_t k) {
+  Matmul work = {.nd = nd, .out = out, .lhs = lhs, .rhs = rhs, .m = m, .n = n, .k = k};
+  return run_float(&work);
+}
+
+/* grad [.., out], x [.., in], weight [in, out] or NULL -> gradients of x, weight and bias. */
+static BurnStatus linear_backward(Ndarray *nd, const BurnOpCall *call) {
+  const BurnTensorDesc *descs = call->output_descs;
+  const int64_t inputs = descs[1].shape[0], outputs = descs[1].shape[1];
+  const NdTensor *weight = call->inputs[2] ? nd_tensor(call->inputs[2]) : NULL;
+  int64_t rows = 1;
+  for (uint32_t i = 0; i + 1 < call->inputs[1]->rank; i++) rows *= call->inputs[1]->shape[i];
+  NdTensor *grad = as_rows(nd, nd_tensor(call->inputs[0]), rows), *x = as_rows(nd, nd_tensor(call->inputs[1]), rows);
+  NdTensor *out[3] = {nd_new(nd, &descs[0]), nd_new(nd, &descs[1]), grad ? column_sums(nd, grad, &descs[2]) : NULL};
+  bool done = grad && x && out[0] && out[1] && out[2];
+  if (done && !weight) memset(nd_data(out[0]), 0, burn_dtype_bytes(descs[0].dtype));
+  if (done && weight) done = multiply(nd, out[0], operand(grad, 2), turned(operand(weight, 2)), rows, inputs, outputs);
+  if (done) done = multiply(nd, out[1], turned(operand(x, 2)), operand(grad, 2), inputs, outputs, rows);
+  nd_release(nd, grad);
+  nd_release(nd, x);
+  for (int i = 0; i < 3 && done; i++) call->outputs[i] = &out[i]->header;
+  if (done) return BURN_OK;
+  for (int i = 0; i < 3; i++) nd_release(nd, out[i]);
+  return nd_out_of_memory(nd, call);
+}
+
 const NdKernelRow nd_matmul_kernels[] = {
+    {BURN_OP_linear_backward, linear_backward},
     {BURN_OP_matmul, matmul},
     {BURN_OP_linear, linear},
     {0, NULL},

@@ -111,16 +111,6 @@ typedef struct SgdStep {
   bool decays, nesterov;
 } SgdStep;
 
-static void scale(const SgdStep *work, int64_t n, void *out, const void *x, NdScalar factor) {
-  const NdRun run = {.out = out, .in = {x}, .step = {1}, .count = n, .first = factor};
-  work->scale(&run);
-}
-
-static void combine(NdLoop loop, int64_t n, void *out, const void *x, const void *y) {
-  const NdRun run = {.out = out, .in = {x, y}, .step = {1, 1}, .count = n};
-  loop(&run);
-}
-
 /* n elements, at most a block, from `offset` bytes on. */
 static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
   _Alignas(64) char decayed[BLOCK_BYTES], room[BLOCK_BYTES];
@@ -128,25 +118,25 @@ static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
   const char *param = step->from[0] + offset, *grad = step->from[1] + offset, *velocity = grad;
   if (work->decays) {
     void *sum = step->from[2] ? decayed : step->to[1] + offset;
-    scale(work, n, room, param, work->penalty);
-    combine(work->add, n, sum, grad, room);
+    nd_run_scaled(work->scale, n, room, param, work->penalty);
+    nd_run_pair(work->add, n, sum, grad, room);
     velocity = grad = sum;
   }
   if (step->from[2]) {
     void *sum = step->to[1] + offset;
-    scale(work, n, room, grad, work->rest);
-    scale(work, n, sum, step->from[2] + offset, work->momentum);
-    combine(work->add, n, sum, room, sum);
+    nd_run_scaled(work->scale, n, room, grad, work->rest);
+    nd_run_scaled(work->scale, n, sum, step->from[2] + offset, work->momentum);
+    nd_run_pair(work->add, n, sum, room, sum);
     velocity = sum;
   }
   const char *way = velocity;
   if (work->nesterov) {
-    scale(work, n, room, velocity, work->momentum);
-    combine(work->add, n, room, room, grad);
+    nd_run_scaled(work->scale, n, room, velocity, work->momentum);
+    nd_run_pair(work->add, n, room, room, grad);
     way = room;
   }
-  scale(work, n, room, way, work->step_size);
-  combine(work->sub, n, step->to[0] + offset, param, room);
+  nd_run_scaled(work->scale, n, room, way, work->step_size);
+  nd_run_pair(work->sub, n, step->to[0] + offset, param, room);
 }
 
 static void BURN_CALL sgd_elements(void *context, int64_t begin, int64_t end) {

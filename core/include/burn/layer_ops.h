@@ -247,6 +247,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double
 
 /* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);
+/* Two float tensors of one shape -> [1]: the mean of (x - target)^2. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mse(BurnTensor *x, BurnTensor *target);
 /* logits and probabilities of the targets, both [.., classes] -> [1]: the mean over all but the last axis of
  * -sum(probabilities * log_softmax(logits)). */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits,
