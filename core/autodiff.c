@@ -20,7 +20,8 @@ static BurnStatus check(const BurnTensor *x, const char *user) {
 
 /* Takes x, which gave `primitive` on `device` (or a failure). */
 static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, BurnDevice *device, BurnPrimitive *primitive) {
-  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, primitive, x->made_by) : burn__tensor_failed(status);
+  if (status == BURN_OK) return burn__tensor_replace(x, device, primitive, user);
+  BurnTensor *result = burn__tensor_failed(status);
   burn__tensor_take(x, user);
   return result;
 }

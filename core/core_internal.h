@@ -262,6 +262,8 @@ enum { BURN__HANDLE_LIVE = 0x6e727562, BURN__HANDLE_TAKEN = 0x6e656b61 };
 
 /* A handle around a primitive whose reference it takes. Never NULL. */
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
+/* A handle around a primitive that was made of x, which `user` takes: x itself, unless guards want to know it again. */
+BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user);
 BurnTensor *burn__tensor_failed(BurnStatus status);
 /* Why x cannot be used by `user`: it failed, is NULL, or was taken; BURN_OK if it can. The message is fresh. */
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);

@@ -78,6 +78,22 @@ static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made
   return x;
 }
 
+BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user) {
+  BurnDevice *old = x->device;
+  if (!HANDLES_CHANGE) {
+    BurnTensor *result = burn__tensor_new(device, primitive, x->made_by);
+    burn__tensor_take(x, user);
+    return result;
+  }
+  old->top->backend.release(old->top->backend.self, x->primitive);
+  x->primitive = primitive;
+  if (device == old) return x;
+  burn__device_retain(device);
+  x->device = device;
+  burn__device_release(old);
+  return x;
+}
+
 BurnTensor *burn__tensor_failed(BurnStatus status) {
   if (burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY && status >> 8 == 0) return &out_of_memory;
   BurnTensor *x = burn__small_allocate(sizeof *x);

@@ -53,9 +53,16 @@ void burn_optimizer_destroy(BurnOptimizer *optimizer) {
 
 typedef struct StepContext {
   BurnOptimizer *optimizer;
-  BurnGradientsParams *gradients;
+  BurnGradientsParams *linked; /* where the gradients are: by parameter id, */
+  BurnGradients *gradients;    /* or as the backward pass left them, if `linked` is NULL */
   double learning_rate;
 } StepContext;
+
+/* Moves the gradient of a parameter out; NULL if there is none. */
+static BurnTensor *take_gradient(const StepContext *step, const BurnParam *param) {
+  if (step->linked) return burn__gradients_params_take(step->linked, param->id);
+  return burn_is_require_grad(param->value) ? burn_grad_remove(param->value, step->gradients) : NULL;
+}
 
 /* "[2, 3]" */
 static const char *shape_text(BurnShape shape, char text[192]) {
@@ -71,10 +78,10 @@ static const char *shape_text(BurnShape shape, char text[192]) {
 
 /* That a tensor is sound and shaped like the parameter: checked before the parameter is given away. */
 static BurnStatus check_like(const char *what, const BurnTensor *tensor, const BurnTensor *param) {
-  const BurnShape shape = burn_shape(tensor), expected = burn_shape(param);
   const BurnStatus status = burn_tensor_status(tensor);
-  char found_text[192], expected_text[192];
   if (status != BURN_OK) return status;
+  const BurnShape shape = burn_shape(tensor), expected = burn_shape(param);
+  char found_text[192], expected_text[192];
   if (shape.rank == expected.rank && memcmp(shape.dims, expected.dims, shape.rank * sizeof shape.dims[0]) == 0) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s is %s, the parameter %s", what, shape_text(shape, found_text),
                           shape_text(expected, expected_text));
@@ -140,7 +147,7 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
   BurnOptimizerState *state;
   BurnTensor *gradient;
   if (!tensor->param) return BURN_OK;
-  gradient = burn__gradients_params_take(step->gradients, tensor->param->id);
+  gradient = take_gradient(step, tensor->param);
   if (!gradient) return BURN_OK;
   state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
   if (!state) {
@@ -157,7 +164,7 @@ static BurnStatus no_optimizer(void) {
 
 BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                double learning_rate) {
-  StepContext step = {optimizer, gradients, learning_rate};
+  StepContext step = {optimizer, gradients, NULL, learning_rate};
   BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : no_optimizer();
   if (status == BURN_OK) status = burn_module_visit(module, step_visitor, &step);
   burn_gradients_params_drop(gradients);
@@ -165,10 +172,12 @@ BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, Burn
 }
 
 BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate) {
-  BurnGradients *gradients = NULL;
-  BurnStatus status = burn_backward(loss, &gradients);
+  StepContext step = {optimizer, NULL, NULL, learning_rate};
+  BurnStatus status = burn_backward(loss, &step.gradients);
   if (status != BURN_OK) return status;
-  return burn_optimizer_step(optimizer, module, burn_gradients_params(gradients, module), learning_rate);
+  status = optimizer ? burn_module_visit(module, step_visitor, &step) : no_optimizer();
+  burn_gradients_drop(step.gradients);
+  return status;
 }
 
 /* -- records ----------------------------------------------------------------------------------------------------------- */
