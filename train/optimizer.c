@@ -87,11 +87,13 @@ static BurnStatus check_like(const char *what, const BurnTensor *tensor, const B
                           shape_text(expected, expected_text));
 }
 
-static BurnStatus check_step(const BurnOptimizerRule *rule, const BurnOptimizerState *state, const BurnTensor *gradient,
+/* A gradient that a backward pass has just left has its parameter's shape. */
+static BurnStatus check_step(const StepContext *step, const BurnOptimizerState *state, const BurnTensor *gradient,
                              const BurnTensor *param) {
+  const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnStatus status = burn_tensor_status(param);
   size_t t;
-  if (status == BURN_OK) status = check_like("gradient", gradient, param);
+  if (status == BURN_OK) status = step->linked ? check_like("gradient", gradient, param) : burn_tensor_status(gradient);
   for (t = 0; t < BURN_STATE_TENSORS && status == BURN_OK; t++) {
     if (state->tensors[t]) status = check_like(rule->tensor_names[t], state->tensors[t], param);
   }
@@ -122,7 +124,7 @@ static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state,
   const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
-  BurnStatus status = check_step(rule, state, gradient, param->value);
+  BurnStatus status = check_step(step, state, gradient, param->value);
   BurnDType dtype;
   BurnTensor *value;
   size_t t;

@@ -27,7 +27,7 @@ BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t 
   memset(set, 0, (size_t)set_bytes(slot_count));
   set->layer = layer;
   set->slot_count = slot_count;
-  atomic_flag_clear(&set->lock);
+  atomic_flag_clear_explicit(&set->lock, memory_order_relaxed);
   return set;
 }
 

@@ -21,8 +21,7 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
       .shape = inner->shape,
       .strides = inner->strides,
       .buffer = inner->buffer,
-      .byte_offset = inner->byte_offset,
-      .id = layer->host->next_id()};
+      .byte_offset = inner->byte_offset};
   atomic_init(&tensor->references, 1u);
   tensor->output = output;
   tensor->inner = inner;

@@ -40,11 +40,23 @@ int burn__gradient_needs(const GradientContext *c, uint32_t input) {
   return input < c->input_count && c->node->edges[input].node != NULL;
 }
 
+/* The builder's reference to x, if it is among its last few results; else a new one. The rule may go on using x: the node holds it. */
+static BurnPrimitive *move_out(BurnBuilder *b, BurnPrimitive *x) {
+  BurnPrimitive **owned = b->owned ? b->owned : b->first;
+  if (b->status != BURN_OK) return NULL;
+  for (uint32_t i = b->count; i > 0 && b->count - i < BURN_MAX_OUTPUTS; i--) {
+    if (owned[i - 1] != x) continue;
+    owned[i - 1] = owned[--b->count];
+    return x;
+  }
+  return burn_build_give(b, x);
+}
+
 void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x) {
   if (!burn__gradient_needs(c, input)) return;
   const BurnDType dtype = c->node->input_descs[input].dtype;
   if (x && x->dtype != dtype && x->dtype == c->input_descs[input].dtype) x = burn_build_cast(&c->builder, x, dtype);
-  c->node->input_gradients[input] = burn_build_give(&c->builder, x);
+  c->node->input_gradients[input] = move_out(&c->builder, x);
 }
 
 void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitive *x) {

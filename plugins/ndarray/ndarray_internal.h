@@ -98,6 +98,11 @@ void nd_release(Ndarray *nd, NdTensor *x); /* takes NULL */
 bool nd_is_contiguous(const NdTensor *x);
 /* x itself with one more reference if it is contiguous, else a packed copy; NULL when out of memory. */
 NdTensor *nd_contiguous(Ndarray *nd, NdTensor *x);
+/* The same without a reference where it is x itself, for the time of a call; end it with nd_unpack. */
+static inline NdTensor *nd_packed(Ndarray *nd, NdTensor *x) { return nd_is_contiguous(x) ? x : nd_contiguous(nd, x); }
+static inline void nd_unpack(Ndarray *nd, const BurnPrimitive *x, NdTensor *packed) {
+  if (packed && &packed->header != x) nd_release(nd, packed);
+}
 /* Copies the elements of x in row-major order to `out`, which has room for them. Parallel for large x. */
 void nd_pack(Ndarray *nd, const NdTensor *x, void *out);
 

@@ -133,7 +133,7 @@ static bool mse_begin(Ndarray *nd, const BurnOpCall *call, uint32_t input, uint3
                .mul = kernels->loops[product][dtype],
                .count = burn_primitive_count(call->inputs[input]),
                .element_bytes = burn_dtype_bytes(dtype)};
-  for (int i = 0; i < 2; i++) in[i] = nd_contiguous(nd, nd_tensor(call->inputs[input + (uint32_t)i]));
+  for (int i = 0; i < 2; i++) in[i] = nd_packed(nd, nd_tensor(call->inputs[input + (uint32_t)i]));
   if (in[0]) mse->x = nd_data(in[0]);
   if (in[1]) mse->target = nd_data(in[1]);
   return in[0] && in[1];
@@ -174,7 +174,7 @@ static BurnStatus run_mse(Ndarray *nd, const BurnOpCall *call) {
     nd_release(nd, out);
     out = NULL;
   }
-  for (int i = 0; i < 2; i++) nd_release(nd, in[i]);
+  for (int i = 0; i < 2; i++) nd_unpack(nd, call->inputs[i], in[i]);
   return nd_finish(nd, call, out);
 }
 
@@ -189,7 +189,7 @@ static void BURN_CALL mse_gradient(void *context, int64_t begin, int64_t end) {
 
 static BurnStatus run_mse_backward(Ndarray *nd, const BurnOpCall *call) {
   const void *grad = nd_data(nd_tensor(call->inputs[0]));
-  NdTensor *out = nd_output(nd, call, 0), *in[2]; /* before mse_begin, which holds the inputs once more */
+  NdTensor *out = nd_output(nd, call, 0), *in[2];
   Mse mse;
   const bool complete = mse_begin(nd, call, 1, BURN_OP_mul_scalar, &mse, in) && out;
   if (complete) {
@@ -198,7 +198,7 @@ static BurnStatus run_mse_backward(Ndarray *nd, const BurnOpCall *call) {
     if (call->inputs[0]->dtype == BURN_DTYPE_F32) mse.factor.f32 = *(const float *)grad / (float)mse.count * 2;
     nd_parallel_for(nd, mse.count, BLOCK * BLOCKS_PER_CHUNK, mse_gradient, &mse);
   }
-  for (int i = 0; i < 2; i++) nd_release(nd, in[i]);
+  for (int i = 0; i < 2; i++) nd_unpack(nd, call->inputs[1 + i], in[i]);
   if (complete) return nd_finish(nd, call, out);
   nd_release(nd, out);
   return nd_out_of_memory(nd, call);

@@ -56,6 +56,7 @@ static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index)
 
 /* One of the products. */
 static NdGemm product(const Matmul *work, int64_t batch) {
+  if (work->batches == 1) return work->first;
   const int64_t bytes = burn_dtype_bytes(work->out->header.dtype);
   NdGemm gemm = work->first;
   gemm.a = (const char *)gemm.a + batch_offset(work, &work->lhs, batch) * bytes;
@@ -67,6 +68,7 @@ static NdGemm product(const Matmul *work, int64_t batch) {
 /* One rectangle of one of the products. */
 static NdGemm piece(const Matmul *work, int64_t item) {
   const int64_t bytes = burn_dtype_bytes(work->out->header.dtype), pieces = work->pieces_m * work->pieces_n;
+  if (pieces == 1) return product(work, item);
   const int64_t i = item % pieces / work->pieces_n * work->plan.rows, j = item % work->pieces_n * work->plan.columns;
   NdGemm gemm = product(work, item / pieces);
   gemm.m = nd_least(work->plan.rows, work->m - i);
@@ -125,10 +127,10 @@ static void plan(Matmul *work) {
                          .c = nd_data(work->out),
                          .c_row = work->n,
                          .add = work->bias};
-  work->batches = burn_primitive_count(&work->out->header) / (work->m * work->n);
+  work->batches = work->batch_rank == 0 ? 1 : burn_primitive_count(&work->out->header) / (work->m * work->n);
   work->plan = nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads);
-  work->pieces_m = nd_ceil_div(work->m, work->plan.rows);
-  work->pieces_n = nd_ceil_div(work->n, work->plan.columns);
+  work->pieces_m = work->plan.rows == work->m ? 1 : nd_ceil_div(work->m, work->plan.rows);
+  work->pieces_n = work->plan.columns == work->n ? 1 : nd_ceil_div(work->n, work->plan.columns);
 }
 
 /* The products one after the other, each by all threads. */
@@ -267,9 +269,9 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
   const BurnTensorDesc *desc = call->output_descs;
   const uint32_t rank = desc->rank;
   const NdTensor *x = nd_tensor(call->inputs[0]);
-  NdTensor *bias = call->input_count > 2 && call->inputs[2] ? nd_contiguous(nd, nd_tensor(call->inputs[2])) : NULL;
+  NdTensor *bias = call->inputs[2] ? nd_packed(nd, nd_tensor(call->inputs[2])) : NULL;
   Matmul work = {.nd = nd, .out = nd_new(nd, desc), .batch_rank = rank > 2 ? rank - 2 : 0};
-  bool done = work.out && (bias || call->input_count < 3 || !call->inputs[2]);
+  bool done = work.out && (bias || !call->inputs[2]);
   if (done) {
     work.lhs = rank > 1 ? operand(x, rank) : (Operand){.data = nd_data(x), .row = 0, .column = x->strides[0]};
     work.rhs = operand(nd_tensor(call->inputs[1]), rank > 2 ? rank : 2);
@@ -279,24 +281,21 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
     work.k = x->shape[rank - 1];
     done = run_float(&work);
   }
-  nd_release(nd, bias);
+  nd_unpack(nd, call->inputs[2], bias);
   return finish(&work, call, done);
 }
 
 /* -- gradients of linear ------------------------------------------------------------------------------------------- */
 
-/* x [.., width] as a matrix of rows, packed where it has more axes than two; NULL when out of memory. */
+/* x [.., width] as a matrix of rows, packed where it has other than two axes: as nd_packed. NULL when out of memory. */
 static NdTensor *as_rows(Ndarray *nd, NdTensor *x, int64_t rows) {
   const uint32_t rank = x->header.rank;
-  if (rank == 2) {
-    nd_retain(x);
-    return x;
-  }
-  NdTensor *packed = nd_contiguous(nd, x);
+  if (rank == 2) return x;
+  NdTensor *packed = nd_packed(nd, x);
   if (!packed) return NULL;
   const int64_t width = x->shape[rank - 1], shape[2] = {rows, width}, strides[2] = {width, 1};
   NdTensor *view = nd_view(nd, packed, 2, shape, strides, 0);
-  nd_release(nd, packed);
+  nd_unpack(nd, &x->header, packed);
   return view;
 }
 
@@ -348,8 +347,8 @@ static BurnStatus linear_backward(Ndarray *nd, const BurnOpCall *call) {
   if (done && !weight) memset(nd_data(out[0]), 0, burn_dtype_bytes(descs[0].dtype));
   if (done && weight) done = multiply(nd, out[0], operand(grad, 2), turned(operand(weight, 2)), rows, inputs, outputs);
   if (done) done = multiply(nd, out[1], turned(operand(x, 2)), operand(grad, 2), inputs, outputs, rows);
-  nd_release(nd, grad);
-  nd_release(nd, x);
+  nd_unpack(nd, call->inputs[0], grad);
+  nd_unpack(nd, call->inputs[1], x);
   for (int i = 0; i < 3 && done; i++) call->outputs[i] = &out[i]->header;
   if (done) return BURN_OK;
   for (int i = 0; i < 3; i++) nd_release(nd, out[i]);

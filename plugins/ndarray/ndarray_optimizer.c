@@ -11,7 +11,8 @@ enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MOST_INPUTS = 4, MOST_O
 
 /* Packed inputs, and results that may lie in the same memory. */
 typedef struct Step {
-  NdTensor *in[MOST_INPUTS], *out[MOST_OUTPUTS]; /* owned; NULL for an absent input */
+  NdTensor *in[MOST_INPUTS];   /* of nd_packed; NULL for an absent input */
+  NdTensor *out[MOST_OUTPUTS]; /* owned */
   const char *from[MOST_INPUTS];
   char *to[MOST_OUTPUTS];
   int64_t element_bytes;
@@ -21,12 +22,12 @@ static bool can_overwrite(const BurnOpCall *call, uint32_t input) {
   return nd_may_overwrite(call, input) && nd_is_contiguous(nd_tensor(call->inputs[input]));
 }
 
-static void step_end(Ndarray *nd, Step *step) {
-  for (int i = 0; i < MOST_INPUTS; i++) nd_release(nd, step->in[i]);
+static void step_end(Ndarray *nd, const BurnOpCall *call, const Step *step) {
+  for (uint32_t i = 0; i < call->input_count; i++) nd_unpack(nd, call->inputs[i], step->in[i]);
 }
 
 static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
-  step_end(nd, step);
+  step_end(nd, call, step);
   for (int i = 0; i < MOST_OUTPUTS; i++) nd_release(nd, step->out[i]);
   return nd_out_of_memory(nd, call);
 }
@@ -38,7 +39,7 @@ static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *home
   for (uint32_t i = 0; i < call->output_count; i++) stays[i] = (homes[i] & SAME) || can_overwrite(call, homes[i]);
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;
-    step->in[i] = nd_contiguous(nd, nd_tensor(call->inputs[i]));
+    step->in[i] = nd_packed(nd, nd_tensor(call->inputs[i]));
     if (step->in[i]) step->from[i] = nd_data(step->in[i]);
     complete = complete && step->in[i];
   }
@@ -53,7 +54,7 @@ static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *home
 }
 
 static BurnStatus step_finish(Ndarray *nd, const BurnOpCall *call, Step *step) {
-  step_end(nd, step);
+  step_end(nd, call, step);
   for (uint32_t i = 0; i < call->output_count; i++) call->outputs[i] = &step->out[i]->header;
   return BURN_OK;
 }
@@ -156,12 +157,12 @@ static BurnStatus run_sgd_step(Ndarray *nd, const BurnOpCall *call) {
                   .add = kernels->loops[BURN_OP_add][dtype],
                   .sub = kernels->loops[BURN_OP_sub][dtype],
                   .step_size = nd_scalar(dtype, attrs->step_size.value.f64, true),
-                  .momentum = nd_scalar(dtype, attrs->momentum.value.f64, true),
-                  .rest = nd_scalar(dtype, 1.0 - attrs->dampening.value.f64, true),
-                  .penalty = nd_scalar(dtype, attrs->penalty.value.f64, true),
                   .decays = decays,
                   .nesterov = attrs->nesterov.value.i64 != 0};
   if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
+  if (has_velocity) work.rest = nd_scalar(dtype, 1.0 - attrs->dampening.value.f64, true);
+  if (has_velocity || work.nesterov) work.momentum = nd_scalar(dtype, attrs->momentum.value.f64, true);
+  if (decays) work.penalty = nd_scalar(dtype, attrs->penalty.value.f64, true);
   if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
   nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, sgd_elements, &work);
   return step_finish(nd, call, &work.step);
