@@ -63,47 +63,58 @@ enum {
   takes_list_end
 };
 
-static const BurnOpInfo infos[BURN_OP_LIMIT] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                               \
-  [number] = {sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs, \
-              COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,     \
-              input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},
-#include <burn/plugin/ops.def>
-#undef BURN_OP
-};
-
 /* Shape rules and decompositions by name; they are defined in infer_*.c and decompose_*.c. */
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   BurnStatus burn__infer_##rule(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 #include <burn/plugin/ops.def>
 #undef BURN_OP
-static const BurnInferRule rules[BURN_OP_LIMIT] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) [number] = burn__infer_##rule,
-#include <burn/plugin/ops.def>
-#undef BURN_OP
-};
-
 #define DECLARE_PRIMITIVE(name)
 #define DECLARE_COMPOSITE(name) void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) DECLARE_##form(name)
 #include <burn/plugin/ops.def>
 #undef BURN_OP
-#define ENTRY_PRIMITIVE(number, name)
-#define ENTRY_COMPOSITE(number, name) [number] = burn__decompose_##name,
-static const BurnDecomposition decompositions[BURN_OP_LIMIT] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) ENTRY_##form(number, name)
+
+/* The rows of ops.def, one after the other; row 0 is that of numbers without an op. */
+typedef struct OpRow {
+  BurnOpInfo info;
+  BurnInferRule infer;
+  BurnDecomposition decomposition;
+} OpRow;
+#define DECOMPOSITION_PRIMITIVE(name) NULL
+#define DECOMPOSITION_COMPOSITE(name) burn__decompose_##name
+static const OpRow rows[] = {
+    {{0}, NULL, NULL},
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                             \
+  {{sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs,      \
+    COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,             \
+    input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},                    \
+   burn__infer_##rule, DECOMPOSITION_##form(name)},
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+};
+
+/* Which row is that of a number: most numbers are free, and a row is large. */
+enum {
+  row_none,
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) row_##name,
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+  row_end
+};
+static const uint16_t places[BURN_OP_LIMIT] = {
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) [number] = row_##name,
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 };
 
 const BurnOpInfo *burn__op_info(uint32_t op) {
   if (op >= BURN_OP_LIMIT) return burn__pack_op_info(op);
-  return infos[op].name ? &infos[op] : NULL;
+  return places[op] ? &rows[places[op]].info : NULL;
 }
 
 const BurnOpInfo *burn__op_find(const char *name) {
-  for (uint32_t op = 0; name && op < BURN_OP_LIMIT; op++) {
-    if (infos[op].name && strcmp(infos[op].name, name) == 0) return &infos[op];
+  for (uint32_t row = row_none + 1; name && row < row_end; row++) {
+    if (strcmp(rows[row].info.name, name) == 0) return &rows[row].info;
   }
   return name ? burn__pack_op_find(name) : NULL;
 }
@@ -113,5 +124,5 @@ const char *burn__op_name(uint32_t op) {
   return info ? info->name : "?";
 }
 
-BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rules[op] : burn__pack_infer; }
-BurnDecomposition burn__op_decomposition(uint32_t op) { return op < BURN_OP_LIMIT ? decompositions[op] : NULL; }
+BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rows[places[op]].infer : burn__pack_infer; }
+BurnDecomposition burn__op_decomposition(uint32_t op) { return op < BURN_OP_LIMIT ? rows[places[op]].decomposition : NULL; }
