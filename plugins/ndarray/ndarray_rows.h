@@ -138,7 +138,7 @@ typedef struct NdAdam {
 /* A step on n elements: param, grad, moment_1, moment_2 -> param, moment_1, moment_2. A result may be the very same memory as its input. */
 typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *const in[4], void *const out[3]);
 
-/* The loops for one instruction set; entries without `run` are those of the baseline. */
+/* The loops for one instruction set. */
 typedef struct NdRows {
   NdFold folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT];
   NdFinder finders[BURN_DTYPE_LIMIT];
@@ -146,6 +146,7 @@ typedef struct NdRows {
   NdAdamLoop adam_f32, adam_f64;
 } NdRows;
 
+extern const NdFold nd_seldom_folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT]; /* what no instruction set has */
 extern const NdRows nd_rows_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdRows nd_rows_avx2, nd_rows_avx512;
@@ -201,7 +202,7 @@ static inline const NdFold *nd_fold(const Ndarray *nd, uint32_t family, BurnDTyp
   const BurnDType stored = dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_U8 : dtype;
   if (stored >= BURN_DTYPE_LIMIT) return NULL;
   const NdFold *fold = &nd_rows_of(nd, stored)->folds[family][stored];
-  if (!fold->run) fold = &nd_rows_baseline.folds[family][stored];
+  if (!fold->run) fold = &nd_seldom_folds[family][stored];
   return fold->run ? fold : NULL;
 }
 

@@ -6,18 +6,32 @@
 
 #define ND_SCAN_COLUMNS 64
 
+/* The loop that follows may be vectorised although `to` may be `from`: element i is read before it is written. */
+#if defined(__clang__)
+#define ND_VECTOR _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define ND_VECTOR _Pragma("GCC ivdep")
+#else
+#define ND_VECTOR
+#endif
+
 /* Scans `width` columns that lie side by side; rows are `inner` elements apart. to may be from. */
 typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t inner, int64_t width);
 
-/* `start` is what the first element is joined with. */
+/* `start` is what the first element, b, is joined with. */
 #define ND_RUNNING(name, t, T, A, start, join)                                                      \
   static void name##_##t(const void *from, void *to, int64_t count, int64_t inner, int64_t width) { \
     A carry[ND_SCAN_COLUMNS];                                                                       \
+    for (int64_t j = 0; j < width; j++) {                                                           \
+      const A b = (A)((const T *)from)[j];                                                          \
+      (void)b;                                                                                      \
+      carry[j] = (A)(start);                                                                        \
+    }                                                                                               \
     for (int64_t i = 0; i < count; i++) {                                                           \
       const T *x = (const T *)from + i * inner;                                                     \
       T *y = (T *)to + i * inner;                                                                   \
-      for (int64_t j = 0; j < width; j++) {                                                         \
-        const A b = (A)x[j], a = i > 0 ? carry[j] : (A)(start);                                     \
+      ND_VECTOR for (int64_t j = 0; j < width; j++) {                                               \
+        const A a = carry[j], b = (A)x[j];                                                          \
         carry[j] = (A)(join);                                                                       \
         y[j] = (T)carry[j];                                                                         \
       }                                                                                             \

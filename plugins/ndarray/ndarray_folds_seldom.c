@@ -1,0 +1,10 @@
+/* ndarray_folds_seldom.c - the folds that are seldom used, for any processor; other instruction sets have none of their own. */
+#define ND_FOLDS_SELDOM 1
+#define ND_ROWS_F64 0
+#include "ndarray_folds.inc"
+
+const NdFold nd_seldom_folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT] = {
+#define ND_FOLD ND_FOLD_ROW
+#include "ndarray_reduce.def"
+#undef ND_FOLD
+};
