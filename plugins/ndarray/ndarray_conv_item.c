@@ -332,10 +332,10 @@ bool nd_conv_make_grids(NdConvPlan *plan) {
     grid->vectors = (NdConvVector *)(void *)memory;
     grid->pieces = (NdConvPiece *)(void *)(memory + vector_bytes);
     grid->tiles = (NdConvTile *)(void *)(memory + vector_bytes + piece_bytes);
-    if (i % 2)
-      make_grid(plan, phase, last.images, phase_rows(phase, last.first_row, last.rows), taps, grid);
-    else
+    if (i % 2 == 0)
       make_grid(plan, phase, plan->images, phase_rows(phase, 0, plan->band), taps, grid);
+    else if (last.last)
+      make_grid(plan, phase, last.images, phase_rows(phase, last.first_row, last.rows), taps, grid);
   }
   return true;
 }

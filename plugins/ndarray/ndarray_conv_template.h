@@ -103,22 +103,26 @@ CONV_INLINE void NAME(store_steps)(REAL *to, int64_t step, int32_t first, int32_
   for (int32_t i = 0; i < count; i++) to[i * step] = lanes[first + i];
 }
 
+/* One piece of all rows; `sums` are its vector's of the first row. */
+CONV_INLINE void NAME(finish_piece)(REAL *to, int64_t plane, int64_t step, int64_t rows, NdConvPiece piece, const REAL *sums) {
+  if (step != 1) {
+    for (int64_t r = 0; r < rows; r++, to += plane, sums += ND_CONV_VECTORS * LANES)
+      NAME(store_steps)(to, step, piece.first, piece.count, NAME(load)(sums));
+  } else if (piece.count == LANES) {
+    for (int64_t r = 0; r < rows; r++, to += plane, sums += ND_CONV_VECTORS * LANES) NAME(store)(to, NAME(load)(sums));
+  } else {
+    for (int64_t r = 0; r < rows; r++, to += plane, sums += ND_CONV_VECTORS * LANES)
+      NAME(store_lanes)(to, piece.first, piece.count, NAME(load)(sums));
+  }
+}
+
 /* Writes the sums [channel][vector] of a tile to their places. */
 static void NAME(finish)(const NdConvProduct *p, int64_t channel, int64_t rows, const REAL *sums) {
   REAL *output = (REAL *)p->output + channel * p->plane;
   for (int64_t v = 0; v < p->vector_count; v++) {
     const NdConvVector *vector = &p->vectors[v];
-    for (int32_t i = 0; i < vector->piece_count; i++) {
-      const NdConvPiece *piece = &p->pieces[vector->piece + i];
-      REAL *to = output + piece->output;
-      for (int64_t r = 0; r < rows; r++, to += p->plane) {
-        const VECTOR sum = NAME(load)(sums + (r * ND_CONV_VECTORS + v) * LANES);
-        if (p->step == 1)
-          NAME(store_lanes)(to, piece->first, piece->count, sum);
-        else
-          NAME(store_steps)(to, p->step, piece->first, piece->count, sum);
-      }
-    }
+    for (const NdConvPiece *piece = &p->pieces[vector->piece], *const end = piece + vector->piece_count; piece < end; piece++)
+      NAME(finish_piece)(output + piece->output, p->plane, p->step, rows, *piece, sums + v * LANES);
   }
 }
 
