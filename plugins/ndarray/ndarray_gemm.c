@@ -137,6 +137,26 @@ uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *lo
   return (uint64_t)(elements * burn_dtype_bytes(dtype));
 }
 
+int64_t nd_gemm_whole_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGemmLoops *loops) {
+  const int64_t half = loops->columns / 2;
+  if (plan->pack_b || g->b_column != 1) return 0;
+  return g->n % half == 0 ? nd_ceil_div(g->n, loops->columns) : g->n / loops->columns;
+}
+
+/* A rectangle by tiles, block by block: two panels of B alternate in the scratch, packed panels of A follow them. */
+static void run_tiles(const NdGemmLoops *loops, const NdGemm *g, const NdGemmPlan *plan, int64_t bytes, char *scratch) {
+  const int64_t tiles = nd_ceil_div(g->m, loops->rows), panels = nd_ceil_div(g->n, loops->columns), depth = plan->depth;
+  NdGemmBlock block = {.a = plan->pack_a ? scratch + 2 * depth * loops->columns * bytes : NULL,
+                       .first_b = nd_gemm_whole_panels(g, plan, loops)};
+  do { /* without terms there is what is added */
+    NdGemmOwn own = {.room = scratch, .held = -1, .until = panels};
+    block.depth = nd_least(depth, g->k - block.from);
+    if (plan->pack_a) loops->pack_a(g, &block, 0, tiles, 0, block.depth);
+    loops->multiply(g, &block, 0, tiles, 0, panels, &own);
+    block.from += depth;
+  } while (block.from < g->k);
+}
+
 void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
   const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
   if (nd->uses_openblas && plan->kind != ND_GEMM_AMX && nd_openblas_run(dtype, gemm)) return;
@@ -147,7 +167,7 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
   else if (plan->kind == ND_GEMM_STREAM)
     loops->stream(gemm);
   else
-    loops->tiles(gemm, plan, scratch);
+    run_tiles(loops, gemm, plan, burn_dtype_bytes(dtype), (char *)scratch);
 }
 
 /* -- the device's product ------------------------------------------------------------------------------------------ */

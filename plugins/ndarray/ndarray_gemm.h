@@ -40,7 +40,7 @@ typedef struct NdGemmPlan {
   bool pack_a, pack_b;   /* panels are copied before use; edges and transposed panels of B always are */
 } NdGemmPlan;
 
-/* A block of k of a product that all threads share: its panels of A and of B are packed before any of them is used. */
+/* A block of k. What is packed of A is so before any of it is used; of B, too, or panel by panel (NdGemmOwn). */
 typedef struct NdGemmBlock {
   int64_t from, depth; /* the terms */
   void *a, *b;         /* panels of all rows, of all columns; a NULL: A is read in place */
@@ -57,11 +57,10 @@ typedef struct NdGemmOwn {
 /* The loops for one dtype. */
 typedef struct NdGemmLoops {
   int64_t rows, columns; /* of a tile */
-  /* One rectangle. `scratch` has the room that nd_gemm_scratch says and is aligned to 64. */
-  void (*tiles)(const NdGemm *gemm, const NdGemmPlan *plan, void *scratch);
+  /* One rectangle of the kinds that are called so. */
   void (*dots)(const NdGemm *gemm);
   void (*stream)(const NdGemm *gemm);
-  /* Of a shared product, terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
+  /* Terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
   void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
   void (*pack_b)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
   /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. `own`: B is packed
@@ -87,6 +86,9 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype);
 /* The one place where it is decided how a product of `batch` pairs of matrices is computed: by its shape, the dtype, how
  * the operands lie (the strides, not the pointers, of `gemm` are read) and the number of threads. */
 NdGemmPlan nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads);
+
+/* Panels of B that can be read in place. */
+int64_t nd_gemm_whole_panels(const NdGemm *gemm, const NdGemmPlan *plan, const NdGemmLoops *loops);
 
 /* Bytes of scratch for one rectangle. */
 uint64_t nd_gemm_scratch(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, const NdGemmPlan *plan);

@@ -8,6 +8,7 @@
 #define GEMM_VECTOR_BYTES 32
 #define GEMM_ROWS 6
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4) M(5) M(6)
+#define GEMM_DOT_ROWS 2
 #define GEMM_KEEP(vector) __asm__("" : "+x"(vector))
 #define GEMM_KEEP_POINTER(pointer) __asm__ volatile("" : "+r"(pointer))
 #define GEMM_FETCH(address) _mm_prefetch((const char *)(address), _MM_HINT_T1)

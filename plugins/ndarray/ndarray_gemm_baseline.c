@@ -7,4 +7,5 @@
 #define GEMM_VECTOR_BYTES 16
 #define GEMM_ROWS 4
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4)
+#define GEMM_DOT_ROWS 2
 #include "ndarray_gemm_isa.h"

@@ -1,11 +1,12 @@
 /* ndarray_gemm_isa.h - body of ndarray_gemm_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The includer
  * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
- * registers) and GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS). No include guard: this is text, not declarations. */
+ * registers), GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS) and GEMM_DOT_ROWS (2 or 4). No include guard: this is text, not declarations. */
 
-#define GEMM_FETCH_STEPS 8       /* steps along k per row, of C or of the next panel of B, that is fetched */
+#define GEMM_FETCH_STEPS 16      /* steps along k per row, of C or of the next panel of B, that is fetched */
 #define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
-#define GEMM_PACK_STEPS 16        /* rows of B, or columns of A, that are copied to all panels in one go */
-#define GEMM_PACK_AHEAD 128        /* terms that are fetched before they are packed */
+#define GEMM_PACK_STEPS 16       /* rows of B, or columns of A, that are copied to all panels in one go */
+#define GEMM_PACK_AHEAD 128      /* terms that are fetched before they are packed */
+#define GEMM_DOT_COLUMNS 4       /* of B whose products with GEMM_DOT_ROWS rows of A are summed together */
 
 /* What an instruction set can do without. */
 #if !defined(GEMM_FETCH)
@@ -28,8 +29,10 @@
 #endif
 #if defined(__GNUC__)
 #define GEMM_INLINE static inline __attribute__((always_inline))
+#define GEMM_APART static __attribute__((noinline))
 #else
 #define GEMM_INLINE static inline
+#define GEMM_APART static
 #endif
 
 #define REAL float
@@ -46,8 +49,8 @@
 #undef NAME
 
 const NdGemmTable GEMM_TABLE = {
-    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), tiles_f32, dots_f32, stream_f32,
-     pack_a_f32, pack_shared_b_f32, multiply_shared_f32},
-    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), tiles_f64, dots_f64, stream_f64,
-     pack_a_f64, pack_shared_b_f64, multiply_shared_f64},
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), dots_f32, stream_f32,
+     pack_a_f32, pack_b_f32, multiply_f32},
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), dots_f64, stream_f64,
+     pack_a_f64, pack_b_f64, multiply_f64},
 };

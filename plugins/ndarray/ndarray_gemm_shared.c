@@ -146,13 +146,6 @@ static NdGemm part_of(const NdGemm *g, int64_t i, int64_t j, int64_t side, int64
   return part;
 }
 
-/* Panels of B that can be read in place. */
-static int64_t whole_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGemmLoops *loops) {
-  const int64_t half = loops->columns / 2;
-  if (plan->pack_b || g->b_column != 1) return 0;
-  return g->n % half == 0 ? nd_ceil_div(g->n, loops->columns) : g->n / loops->columns;
-}
-
 /* Bytes of panels of `unit` lines for `lines` lines; the tiles of AMX take whole steps. */
 static int64_t room_of(int64_t lines, int64_t unit, int64_t depth, int64_t bytes) {
   return nd_ceil_div(lines, unit) * unit * nd_ceil_div(depth, ND_AMX_STEP) * ND_AMX_STEP * bytes;
@@ -176,7 +169,7 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
       s.tiles = nd_ceil_div(s.gemm.m, loops->rows);
       s.panels = nd_ceil_div(s.gemm.n, unit);
       s.packed_tiles = pack_a ? s.tiles : 0;
-      s.block = (NdGemmBlock){.a = pack_a ? room : NULL, .b = room + room_a, .first_b = whole_panels(&s.gemm, plan, loops)};
+      s.block = (NdGemmBlock){.a = pack_a ? room : NULL, .b = room + room_a, .first_b = nd_gemm_whole_panels(&s.gemm, plan, loops)};
       s.by_columns = !pack_a && s.panels > s.block.first_b;
       run_part(nd, &s, plan, bytes);
     }
