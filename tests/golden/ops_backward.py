@@ -63,6 +63,33 @@ def layer_norms():
     case("layer_norm_backward", "no rows", [empty, empty, none + 1], [empty, none, none], (1e-5,))
 
 
+def linears():
+    for dtype, shape, width in ((f32, (3, 4), 2), (f64, (2, 3, 4), 5), (f32, (4,), 3), (f32, (1, 5), 2), (f32, (70, 33), 17),
+                                (f32, (3, 11, 40), 33)):
+        x, weight, grad = Pattern(dtype, shape, 1), Pattern(dtype, (shape[-1], width), 2), Pattern(dtype, (*shape[:-1], width), 3)
+        back = gradients_of(lambda x, weight, bias: x @ weight + bias, [x, weight, np.zeros(width)], grad)
+        bound = F64_NEAR if dtype == f64 else (1e-5, 2e-4 if np.prod(shape) > 500 else 2e-5)
+        results = [n(g, dtype) for g in back]
+        big_case("linear_backward", f"{name_of(dtype)} {shape}", [grad, x, weight], results, (), bound)
+        results[0] = np.zeros(1, dtype)
+        big_case("linear_backward", f"{name_of(dtype)} {shape}, no weight", [grad, x, None], results, (), bound)
+    empty = np.zeros((0, 3), f32)
+    case("linear_backward", "no rows", [np.zeros((0, 2), f32), empty, np.ones((3, 2), f32)],
+         [empty, np.zeros((3, 2), f32), np.zeros(2, f32)])
+
+
+def squares():
+    for dtype, shape in ((f32, (1,)), (f32, (2, 3)), (f64, (2, 3, 5)), (f32, (3, 2049))):
+        x, target, grad = Pattern(dtype, shape, 1), Pattern(dtype, shape, 2), array([-1.5], dtype)
+        bound = (3e-6, 1e-6) if dtype == f32 else F64_NEAR
+        case("mse", f"{name_of(dtype)} {shape}", [x, target], n(F.mse_loss(t64(x), t64(target)).reshape(1), dtype), tolerance=bound)
+        back = gradients_of(lambda x, target: F.mse_loss(x, target).reshape(1), [x, target], grad)[0]
+        big_case("mse_backward", f"{name_of(dtype)} {shape}", [grad, x, target], [n(back, dtype)], (), bound)
+    empty = np.zeros((0, 3), f32)
+    case("mse", "nothing", [empty, empty], array([nan]))
+    case("mse_backward", "nothing", [array([1]), empty, empty], empty)
+
+
 def losses():
     for dtype in (f32, f64):
         for shape in ((1, 2), (4, 5), (3, 1)):
@@ -121,6 +148,8 @@ def backward():
     activations()
     softmaxes()
     layer_norms()
+    linears()
+    squares()
     losses()
     batch_norms()
     write("backward")

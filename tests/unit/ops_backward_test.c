@@ -37,6 +37,9 @@ static void with_epsilon(OpsRun *run, uint32_t op) {
   OPS(softmax_backward, with_dim(run, BURN_OP_softmax_backward))                                         \
   OPS(log_softmax_backward, with_dim(run, BURN_OP_log_softmax_backward))                                 \
   OPS(layer_norm_backward, with_epsilon(run, BURN_OP_layer_norm_backward))                               \
+  OPS(linear_backward, plain(run, BURN_OP_linear_backward, NULL))                                        \
+  OPS(mse, OUT(0) = burn_mse(IN(0), IN(1)))                                                              \
+  OPS(mse_backward, plain(run, BURN_OP_mse_backward, NULL))                                              \
   OPS(cross_entropy, OUT(0) = burn_cross_entropy(IN(0), IN(1)))                                          \
   OPS(cross_entropy_backward, plain(run, BURN_OP_cross_entropy_backward, NULL))                          \
   OPS(batch_norm, OUT(0) = burn_batch_norm(IN(0), IN(1), IN(2), IN(3), IN(4), NUMBER(0)))                \

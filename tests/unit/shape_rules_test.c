@@ -501,6 +501,8 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")                   \
   ROW(adam(F(2), F(3), F(2), F(2)), INVALID_SHAPE, "adam_step: shapes [2] and [3] differ")                                     \
   ROW(adam(F(2), F(2), D(2), F(2)), INVALID_DTYPE, "adam_step: param is f32 and moment_1 is f64; convert one with burn_cast")  \
+  ROW(burn_mse(F(2), F(3)), INVALID_SHAPE, "mse: shapes [2] and [3] differ")                                                   \
+  ROW(burn_mse(I(2), I(2)), INVALID_DTYPE, "mse: not defined for i64; it takes float tensors")                                 \
   ROW(sgd(F(2), F(1, 2), NULL), INVALID_SHAPE, "sgd_step: shapes [2] and [1,2] differ")                                        \
   ROW(sgd(F(2), F(2), F(3)), INVALID_SHAPE, "sgd_step: shapes [2] and [3] differ")                                             \
   ROW(burn_dropout(F(2), 1.5), INVALID_ARGUMENT, "dropout: prob 1.5 is not in 0..1")                                           \
