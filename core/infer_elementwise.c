@@ -22,7 +22,7 @@ BURN_RULE(create) {
 /* Further inputs, where there are any, have the same shape and dtype (relu_backward, softmax_backward). */
 BURN_RULE(same) {
   for (uint32_t i = 1; i < call->input_count; i++) BURN_TRY(burn__infer_same_shape(info, call, 0, i));
-  *out = burn_primitive_desc(call->inputs[0]);
+  burn__infer_like(out, call->inputs[0]);
   return BURN_OK;
 }
 
@@ -144,15 +144,14 @@ BURN_RULE(triangle) {
 }
 
 BURN_RULE(adam_step) {
-  BurnTensorDesc param;
-  BURN_TRY(burn__infer_same(info, call, &param));
-  for (uint32_t i = 0; i < 3; i++) out[i] = param;
+  for (uint32_t i = 1; i < 4; i++) BURN_TRY(burn__infer_same_shape(info, call, 0, i));
+  for (uint32_t i = 0; i < 3; i++) burn__infer_like(&out[i], call->inputs[0]);
   return BURN_OK;
 }
 
 BURN_RULE(sgd_step) {
   BURN_TRY(burn__infer_same_shape(info, call, 0, 1));
   if (call->inputs[2]) BURN_TRY(burn__infer_same_shape(info, call, 0, 2));
-  out[0] = out[1] = burn_primitive_desc(call->inputs[0]);
+  for (uint32_t i = 0; i < 2; i++) burn__infer_like(&out[i], call->inputs[0]);
   return BURN_OK;
 }

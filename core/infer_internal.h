@@ -10,6 +10,14 @@
     if (burn_try_status != BURN_OK) return burn_try_status; \
   } while (0)
 
+/* A result with shape and dtype of x. Rules meet results that are zero, and write no more than they need: a description that is
+ * made elsewhere and copied costs more than the rule. */
+static inline void burn__infer_like(BurnTensorDesc *out, const BurnPrimitive *x) {
+  out->dtype = x->dtype;
+  out->rank = x->rank;
+  for (uint32_t i = 0; i < x->rank; i++) out->shape[i] = x->shape[i];
+}
+
 /* Head of a rule named in ops.def: BURN_RULE(binary) { ... } with info, call and out. op_table.c declares all of them. */
 #define BURN_RULE(name)                                                                                              \
   BurnStatus burn__infer_##name(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);                \

@@ -163,7 +163,7 @@ BURN_RULE(linear) {
                      (long long)weight->shape[0], (long long)x->shape[x->rank - 1]);
   }
   BURN_TRY(burn__infer_bias(info, call, 2, weight->shape[1]));
-  *out = burn_primitive_desc(x);
+  burn__infer_like(out, x);
   out->shape[x->rank - 1] = weight->shape[1];
   return burn__infer_count(info, out);
 }
@@ -185,10 +185,13 @@ BURN_RULE(linear_backward) {
     return BURN_FAIL(INVALID_SHAPE, "%s: grad %s, x %s and weight %s do not belong together", info->name, burn__shape_of(&a, grad),
                      burn__shape_of(&b, x), weight ? burn__shape_of(&c, weight) : "(none)");
   }
-  out[0] = (BurnTensorDesc){x->dtype, 1, {1}};
-  if (weight) out[0] = burn_primitive_desc(x);
-  out[1] = (BurnTensorDesc){x->dtype, 2, {x->shape[last], width}};
-  out[2] = (BurnTensorDesc){x->dtype, 1, {width}};
+  out[0].shape[0] = out[0].rank = 1;
+  for (uint32_t i = 0; i < 3; i++) out[i].dtype = x->dtype;
+  if (weight) burn__infer_like(&out[0], x);
+  out[1].rank = 2;
+  out[1].shape[0] = x->shape[last];
+  out[1].shape[1] = out[2].shape[0] = width;
+  out[2].rank = 1;
   return burn__infer_count(info, &out[1]);
 }
 
@@ -202,7 +205,7 @@ BURN_RULE(mse_backward) {
   const BurnPrimitive *grad = call->inputs[0];
   BURN_TRY(burn__infer_same_shape(info, call, 1, 2));
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  *out = burn_primitive_desc(call->inputs[1]);
+  burn__infer_like(out, call->inputs[1]);
   if (grad->rank == 1 && grad->shape[0] == 1) return BURN_OK;
   BurnShapeText text;
   return BURN_FAIL(INVALID_SHAPE, "%s: grad has shape %s, [1] expected", info->name, burn__shape_of(&text, grad));

@@ -75,11 +75,10 @@ static void choose_rectangle(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoop
 static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) { return llabs(stride) * bytes * count > WALK_BYTES; }
 
 /* Rows in whole blocks, and no more than the second-level cache takes of A. */
-static NdGemmPlan choose_amx(NdGemmPlan plan, const NdGemm *g) {
+static void choose_amx(NdGemmPlan *plan, const NdGemm *g) {
   const int64_t row_bytes = nd_ceil_div(g->k + 1, ND_AMX_STEP) * ND_AMX_STEP * 2, most = BLOCK_BYTES / row_bytes;
-  plan.rows = nd_least(plan.rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
-  plan.rows = nd_least(g->m, nd_ceil_div(plan.rows, ND_AMX_SIDE) * ND_AMX_SIDE);
-  return plan;
+  plan->rows = nd_least(plan->rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
+  plan->rows = nd_least(g->m, nd_ceil_div(plan->rows, ND_AMX_SIDE) * ND_AMX_SIDE);
 }
 
 /* Many products keep all threads busy one each; a small one is done before threads have met. */
@@ -112,7 +111,7 @@ NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *l
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * pieces_per_thread[plan.kind]);
   const double wanted = flops * (double)batch / least;
   if (threads > 1 && wanted > 1) choose_rectangle(&plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
-  if (plan.kind == ND_GEMM_AMX) plan = choose_amx(plan, g);
+  if (plan.kind == ND_GEMM_AMX) choose_amx(&plan, g);
   if (plan.kind != ND_GEMM_AMX && plan.rows * depth * bytes > BLOCK_BYTES) {
     const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan.rows, most_rows);
     plan.rows = nd_ceil_div(plan.rows, blocks);

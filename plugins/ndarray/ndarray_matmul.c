@@ -35,11 +35,15 @@ typedef struct Matmul {
 } Matmul;
 
 /* x of rank 2 or more, as an input of a result of `rank` axes: missing leading axes have size 1. */
-static Operand operand(const NdTensor *x, uint32_t rank) {
+static void read_operand(const NdTensor *x, uint32_t rank, Operand *out) {
   const uint32_t own = x->header.rank;
-  Operand out = {.data = nd_data(x), .row = x->strides[own - 2], .column = x->strides[own - 1]};
-  for (uint32_t i = 0; i + 2 < own; i++) out.batch[rank - own + i] = x->shape[i] > 1 ? x->strides[i] : 0;
-  return out;
+  out->data = nd_data(x);
+  out->row = x->strides[own - 2];
+  out->column = x->strides[own - 1];
+  for (uint32_t i = 0; i + 2 < rank; i++) {
+    const int64_t axis = (int64_t)i + own - rank;
+    out->batch[i] = axis >= 0 && x->shape[axis] > 1 ? x->strides[axis] : 0;
+  }
 }
 
 static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index) {
@@ -256,8 +260,8 @@ static BurnStatus matmul(Ndarray *nd, const BurnOpCall *call) {
   const uint32_t rank = desc->rank;
   Matmul work = {.nd = nd, .out = nd_new(nd, desc), .batch_rank = rank - 2};
   if (!work.out) return nd_out_of_memory(nd, call);
-  work.lhs = operand(nd_tensor(call->inputs[0]), rank);
-  work.rhs = operand(nd_tensor(call->inputs[1]), rank);
+  read_operand(nd_tensor(call->inputs[0]), rank, &work.lhs);
+  read_operand(nd_tensor(call->inputs[1]), rank, &work.rhs);
   work.m = desc->shape[rank - 2];
   work.n = desc->shape[rank - 1];
   work.k = call->inputs[0]->shape[rank - 1];
@@ -273,8 +277,9 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
   Matmul work = {.nd = nd, .out = nd_new(nd, desc), .batch_rank = rank > 2 ? rank - 2 : 0};
   bool done = work.out && (bias || !call->inputs[2]);
   if (done) {
-    work.lhs = rank > 1 ? operand(x, rank) : (Operand){.data = nd_data(x), .row = 0, .column = x->strides[0]};
-    work.rhs = operand(nd_tensor(call->inputs[1]), rank > 2 ? rank : 2);
+    if (rank > 1) read_operand(x, rank, &work.lhs);
+    if (rank == 1) work.lhs = (Operand){.data = nd_data(x), .row = 0, .column = x->strides[0]};
+    read_operand(nd_tensor(call->inputs[1]), rank > 2 ? rank : 2, &work.rhs);
     work.bias = bias ? nd_data(bias) : NULL;
     work.m = rank > 1 ? desc->shape[rank - 2] : 1;
     work.n = desc->shape[rank - 1];
@@ -299,13 +304,6 @@ static NdTensor *as_rows(Ndarray *nd, NdTensor *x, int64_t rows) {
   return view;
 }
 
-static Operand turned(Operand x) {
-  const int64_t row = x.row;
-  x.row = x.column;
-  x.column = row;
-  return x;
-}
-
 /* The sums of all columns; those over a single row are that row. NULL when out of memory. */
 static NdTensor *column_sums(Ndarray *nd, NdTensor *rows, const BurnTensorDesc *desc) {
   const int64_t width = desc->shape[0], column = rows->strides[1], step = 1;
@@ -328,16 +326,31 @@ static NdTensor *column_sums(Ndarray *nd, NdTensor *rows, const BurnTensorDesc *
   return flat;
 }
 
-/* out [m, n] = lhs x rhs, all of them matrices; false when out of memory. */
-static bool multiply(Ndarray *nd, NdTensor *out, Operand lhs, Operand rhs, int64_t m, int64_t n, int64_t k) {
-  Matmul work = {.nd = nd, .out = out, .lhs = lhs, .rhs = rhs, .m = m, .n = n, .k = k};
+/* A matrix, or with `turned` its transpose. */
+typedef struct Factor {
+  const NdTensor *x;
+  bool turned;
+} Factor;
+
+static void read_factor(Factor factor, Operand *out) {
+  const int64_t *strides = factor.x->strides;
+  out->data = nd_data(factor.x);
+  out->row = strides[factor.turned];
+  out->column = strides[!factor.turned];
+}
+
+/* out = lhs x rhs; false when out of memory. */
+static bool multiply(Ndarray *nd, NdTensor *out, Factor lhs, Factor rhs) {
+  const int64_t n = out->shape[out->header.rank - 1];
+  Matmul work = {.nd = nd, .out = out, .m = lhs.x->shape[lhs.turned], .n = n, .k = rhs.x->shape[rhs.turned]};
+  read_factor(lhs, &work.lhs);
+  read_factor(rhs, &work.rhs);
   return run_float(&work);
 }
 
 /* grad [.., out], x [.., in], weight [in, out] or NULL -> gradients of x, weight and bias. */
 static BurnStatus linear_backward(Ndarray *nd, const BurnOpCall *call) {
   const BurnTensorDesc *descs = call->output_descs;
-  const int64_t inputs = descs[1].shape[0], outputs = descs[1].shape[1];
   const NdTensor *weight = call->inputs[2] ? nd_tensor(call->inputs[2]) : NULL;
   int64_t rows = 1;
   for (uint32_t i = 0; i + 1 < call->inputs[1]->rank; i++) rows *= call->inputs[1]->shape[i];
@@ -345,8 +358,8 @@ static BurnStatus linear_backward(Ndarray *nd, const BurnOpCall *call) {
   NdTensor *out[3] = {nd_new(nd, &descs[0]), nd_new(nd, &descs[1]), grad ? column_sums(nd, grad, &descs[2]) : NULL};
   bool done = grad && x && out[0] && out[1] && out[2];
   if (done && !weight) memset(nd_data(out[0]), 0, burn_dtype_bytes(descs[0].dtype));
-  if (done && weight) done = multiply(nd, out[0], operand(grad, 2), turned(operand(weight, 2)), rows, inputs, outputs);
-  if (done) done = multiply(nd, out[1], turned(operand(x, 2)), operand(grad, 2), inputs, outputs, rows);
+  if (done && weight) done = multiply(nd, out[0], (Factor){grad, false}, (Factor){weight, true});
+  if (done) done = multiply(nd, out[1], (Factor){x, true}, (Factor){grad, false});
   nd_unpack(nd, call->inputs[0], grad);
   nd_unpack(nd, call->inputs[1], x);
   for (int i = 0; i < 3 && done; i++) call->outputs[i] = &out[i]->header;
