@@ -104,26 +104,25 @@ static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGem
   if (g->a_step == 1) plan->pack_a = wide && (large || g->a_row * bytes % PAGE_BYTES == 0);
 }
 
-NdGemmPlan nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads) {
+void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads, NdGemmPlan *plan) {
   const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
-  NdGemmPlan plan = {.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
-  const double least = least_flops[plan.kind];
-  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * pieces_per_thread[plan.kind]);
+  *plan = (NdGemmPlan){.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
+  const double least = least_flops[plan->kind];
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * pieces_per_thread[plan->kind]);
   const double wanted = flops * (double)batch / least;
-  if (threads > 1 && wanted > 1) choose_rectangle(&plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
-  if (plan.kind == ND_GEMM_AMX) choose_amx(&plan, g);
-  if (plan.kind != ND_GEMM_AMX && plan.rows * depth * bytes > BLOCK_BYTES) {
-    const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan.rows, most_rows);
-    plan.rows = nd_ceil_div(plan.rows, blocks);
+  if (threads > 1 && wanted > 1) choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
+  if (plan->kind == ND_GEMM_AMX) choose_amx(plan, g);
+  if (plan->kind != ND_GEMM_AMX && plan->rows * depth * bytes > BLOCK_BYTES) {
+    const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan->rows, most_rows);
+    plan->rows = nd_ceil_div(plan->rows, blocks);
   }
-  const double rectangle = 2 * (double)plan.rows * (double)plan.columns * (double)g->k;
-  plan.grain = rectangle >= least ? 1 : (int64_t)(least / (rectangle + 1)) + 1;
-  plan.pack_b = plan.rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
-  plan.pack_a = g->a_row == 1 ? plan.columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
+  const double rectangle = 2 * (double)plan->rows * (double)plan->columns * (double)g->k;
+  plan->grain = rectangle >= least ? 1 : (int64_t)(least / (rectangle + 1)) + 1;
+  plan->pack_b = plan->rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
+  plan->pack_a = g->a_row == 1 ? plan->columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
                               : g->a_step != 1 && g->m > 1;
-  plan.shared = is_shared(g, &plan, batch);
-  if (plan.shared) choose_shared_packing(&plan, g, loops, bytes);
-  return plan;
+  plan->shared = is_shared(g, plan, batch);
+  if (plan->shared) choose_shared_packing(plan, g, loops, bytes);
 }
 
 uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, const NdGemmPlan *plan) {

@@ -85,7 +85,7 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype);
 
 /* The one place where it is decided how a product of `batch` pairs of matrices is computed: by its shape, the dtype, how
  * the operands lie (the strides, not the pointers, of `gemm` are read) and the number of threads. */
-NdGemmPlan nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads);
+void nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads, NdGemmPlan *plan);
 
 /* Panels of B that can be read in place. */
 int64_t nd_gemm_whole_panels(const NdGemm *gemm, const NdGemmPlan *plan, const NdGemmLoops *loops);

@@ -92,6 +92,8 @@ NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign);
 /* A new tensor over the storage of `base`: `offset` elements after its first element. NULL when out of memory. */
 NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides, int64_t offset);
 void nd_retain(NdTensor *x);
+/* The same for an input that may be overwritten: nobody else counts meanwhile. */
+static inline void nd_retain_sole(NdTensor *x) { atomic_store_explicit(&x->references, 2, memory_order_relaxed); }
 void nd_release(Ndarray *nd, NdTensor *x); /* takes NULL */
 
 /* True if the elements lie in row-major order without gaps. */

@@ -132,7 +132,7 @@ static void plan(Matmul *work) {
                          .c_row = work->n,
                          .add = work->bias};
   work->batches = work->batch_rank == 0 ? 1 : burn_primitive_count(&work->out->header) / (work->m * work->n);
-  work->plan = nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads);
+  nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads, &work->plan);
   work->pieces_m = work->plan.rows == work->m ? 1 : nd_ceil_div(work->m, work->plan.rows);
   work->pieces_n = work->plan.columns == work->n ? 1 : nd_ceil_div(work->n, work->plan.columns);
 }

@@ -45,7 +45,10 @@ static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *home
   }
   for (uint32_t i = 0; i < call->output_count && complete; i++) {
     NdTensor *home = step->in[homes[i] & ~SAME];
-    if (stays[i]) nd_retain(home);
+    if (homes[i] & SAME)
+      nd_retain(home);
+    else if (stays[i])
+      nd_retain_sole(home);
     step->out[i] = stays[i] ? home : nd_new(nd, &call->output_descs[i]);
     if (step->out[i]) step->to[i] = nd_data(step->out[i]);
     complete = step->out[i] != NULL;

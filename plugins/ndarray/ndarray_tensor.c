@@ -243,7 +243,7 @@ NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output) {
     if (burn_dtype_bytes(x->header.dtype) != burn_dtype_bytes(desc->dtype)) continue;
     if (!has_shape(x, desc) || !nd_is_contiguous(x)) continue;
     if (x->header.dtype == desc->dtype) {
-      nd_retain(x);
+      nd_retain_sole(x);
       return x;
     }
     NdTensor *other = nd_view(nd, x, desc->rank, x->shape, x->strides, 0);
