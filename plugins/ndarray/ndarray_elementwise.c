@@ -117,12 +117,11 @@ NdKernels *nd_kernels_create(const Ndarray *nd) {
   if (!kernels) return NULL;
   memset(kernels, 0, sizeof *kernels);
   add_rows(kernels, nd_common_loops, NULL);
+  add_rows(kernels, nd_kernels_baseline.loops, nd_kernels_baseline.casts);
 #if defined(BURN_NDARRAY_X86_VARIANTS)
   if (nd->isa >= NDARRAY_ISA_AVX2) add_rows(kernels, nd_kernels_avx2.loops, nd_kernels_avx2.casts);
   if (nd->isa >= NDARRAY_ISA_AVX512) add_rows(kernels, nd_kernels_avx512.loops, nd_kernels_avx512.casts);
-  if (nd->isa >= NDARRAY_ISA_AVX2) return kernels;
 #endif
-  add_rows(kernels, nd_kernels_baseline.loops, nd_kernels_baseline.casts);
   return kernels;
 }
 
