@@ -3,7 +3,7 @@
 #define ND_ROWS_F64 0
 #include "ndarray_folds.inc"
 
-const NdFold nd_seldom_folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT] = {
+const NdFold nd_seldom_folds[ND_FOLD_COUNT][ND_DTYPE_COUNT] = {
 #define ND_FOLD ND_FOLD_ROW
 #include "ndarray_reduce.def"
 #undef ND_FOLD

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
+
 typedef struct NdPool NdPool; /* caching allocator, ndarray_pool.c */
 
 /* Memory of one or more tensors. */

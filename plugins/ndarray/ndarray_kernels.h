@@ -42,8 +42,6 @@ typedef struct NdRun {
 
 typedef void (*NdLoop)(const NdRun *run);
 
-#define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
-
 /* A loop of an instruction set, for an op and the dtype of its first input, or a cast between two dtypes. A list ends with NULL. */
 typedef struct NdLoopRow {
   NdLoop loop;

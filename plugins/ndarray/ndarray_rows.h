@@ -140,13 +140,13 @@ typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *const in[4
 
 /* The loops for one instruction set. */
 typedef struct NdRows {
-  NdFold folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT];
-  NdFinder finders[BURN_DTYPE_LIMIT];
+  NdFold folds[ND_FOLD_COUNT][ND_DTYPE_COUNT];
+  NdFinder finders[ND_DTYPE_COUNT];
   NdFloatRows f32, f64;
   NdAdamLoop adam_f32, adam_f64;
 } NdRows;
 
-extern const NdFold nd_seldom_folds[ND_FOLD_COUNT][BURN_DTYPE_LIMIT]; /* what no instruction set has */
+extern const NdFold nd_seldom_folds[ND_FOLD_COUNT][ND_DTYPE_COUNT]; /* what no instruction set has */
 extern const NdRows nd_rows_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdRows nd_rows_avx2, nd_rows_avx512;
@@ -193,14 +193,14 @@ static inline const NdFloatRows *nd_float_rows(const Ndarray *nd, BurnDType dtyp
 
 /* The finder for a dtype, or NULL if there is none. */
 static inline const NdFinder *nd_finder(const Ndarray *nd, BurnDType dtype) {
-  const NdFinder *finder = dtype < BURN_DTYPE_LIMIT ? &nd_rows_of(nd, dtype)->finders[dtype] : NULL;
+  const NdFinder *finder = dtype < ND_DTYPE_COUNT ? &nd_rows_of(nd, dtype)->finders[dtype] : NULL;
   return finder && finder->in_run ? finder : NULL;
 }
 
 /* The fold of a family for a dtype, or NULL if there is none. */
 static inline const NdFold *nd_fold(const Ndarray *nd, uint32_t family, BurnDType dtype) {
   const BurnDType stored = dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_U8 : dtype;
-  if (stored >= BURN_DTYPE_LIMIT) return NULL;
+  if (stored >= ND_DTYPE_COUNT) return NULL;
   const NdFold *fold = &nd_rows_of(nd, stored)->folds[family][stored];
   if (!fold->run) fold = &nd_seldom_folds[family][stored];
   return fold->run ? fold : NULL;
