@@ -14,6 +14,8 @@
  *   where they lie here too.
  * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
  *   lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the padding out.
+ * The gradient of a weight has a fourth (ND_CONV_CHANNELS): lanes are output channels, and pixels are numbers that are
+ * broadcast from where they lie.
  *
  * Weights are read where the op has them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
@@ -21,7 +23,7 @@
 
 #include "ndarray_conv_loops.h"
 
-typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES } NdConvWay;
+typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES, ND_CONV_CHANNELS } NdConvWay;
 
 /* One axis, rows (y) or columns (x). */
 typedef struct NdConvAxis {
@@ -72,6 +74,7 @@ typedef struct NdConvPlan {
   bool in_place;          /* no copy */
   int64_t images, band;  /* an item is so many images, and so many rows of the grid; one of the two is whole */
   int64_t blocks, bands; /* so many items for a group */
+  int64_t kernel_columns; /* of the kernel, for the gradient */
   int64_t pixel;          /* elements of the copy (or input) from column to column */
   int64_t row_width;      /* and from row to row */
   int64_t plane, image, channel; /* and so on */

@@ -8,6 +8,7 @@
 #define CONV_VECTOR_BYTES 64
 #define CONV_ROWS 8
 #define CONV_TAPS 6
+#define CONV_SWEEP_TAPS 25
 #define CONV_TILE_TAPS 24
 #define CONV_PANEL 4
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx512.h"

@@ -135,6 +135,76 @@ static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
+/* -- few output channels, which are the lanes ----------------------------------------------------------------------- */
+
+static int64_t channel_panels(const NdConvPlan *plan) { return ceil_div(plan->channels_out, plan->loops->lanes); }
+
+/* Memory: the copy of x, the gradient of an item [pixels, lanes], sums [panels, taps, lanes]. */
+static Scratch sweep_measure(const WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t vector = plan->element_bytes * plan->loops->lanes;
+  Scratch scratch = {.grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * plan->element_bytes)};
+  scratch.sums_at = scratch.grad_at + round_64(plan->band * plan->x.out * vector);
+  scratch.bytes = scratch.sums_at + (uint64_t)(channel_panels(plan) * plan->phases->tap_count * vector);
+  return scratch;
+}
+
+/* Taps of a kernel row where they follow each other in the input. */
+static int64_t run_of_taps(const NdConvPlan *plan) {
+  const NdConvTap *taps = plan->phases->taps;
+  const int64_t columns = plan->kernel_columns;
+  for (int64_t k = 1; k < columns; k++)
+    if (taps[k].input != taps[0].input + k) return 1;
+  return columns;
+}
+
+/* Adds an item to sums. */
+static void sweep_item(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, plane = plan->y.out * plan->x.out;
+  NdConvSweep sweep = {.grad = scratch->copy + scratch->grad_at, .taps = plan->phases->taps, .rows = item->rows};
+  sweep.tap_count = plan->phases->tap_count;
+  sweep.run = run_of_taps(plan);
+  sweep.columns = plan->x.out;
+  sweep.row_width = plan->row_width;
+  sweep.input = nd_conv_input(plan, item, work->x, 0, plan->channels_in, scratch->copy);
+  for (int64_t panel = 0; panel < channel_panels(plan); panel++) {
+    const char *grad = grad_of(work, item, 0) + panel * lanes * plane * bytes;
+    const int64_t channels = least(lanes, plan->channels_out - panel * lanes), pixels = item->rows * plan->x.out;
+    if (panel > 0 && channels < lanes) memset(scratch->copy + scratch->grad_at, 0, (size_t)(pixels * lanes * bytes));
+    plan->loops->transpose(grad, plane, channels, pixels, scratch->copy + scratch->grad_at, lanes);
+    sweep.sums = scratch->copy + scratch->sums_at + (uint64_t)(panel * sweep.tap_count * lanes * bytes);
+    plan->loops->sweep(&sweep);
+  }
+}
+
+/* Loop items are pairs of slice and group. */
+static void BURN_CALL sweep_body(void *context, int64_t begin, int64_t end) {
+  WeightGradient *work = (WeightGradient *)context;
+  const NdConvPlan *plan = &work->plan;
+  const int64_t lanes = plan->loops->lanes, taps = plan->phases->tap_count, bytes = plan->element_bytes;
+  Scratch scratch = sweep_measure(work);
+  scratch.copy = (char *)nd_pool_allocate(plan->nd->pool, scratch.bytes);
+  if (!scratch.copy) {
+    atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
+    return;
+  }
+  memset(scratch.copy + scratch.grad_at, 0, (size_t)(scratch.sums_at - scratch.grad_at)); /* lanes without a channel */
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t slice = i / plan->groups, group = i % plan->groups;
+    const char *sums = scratch.copy + scratch.sums_at;
+    memset(scratch.copy + scratch.sums_at, 0, (size_t)(scratch.bytes - scratch.sums_at));
+    for (int64_t n = slice * work->items / work->slices; n < (slice + 1) * work->items / work->slices; n++) {
+      const NdConvItem item = item_of(plan, group, n);
+      sweep_item(work, &item, &scratch);
+    }
+    for (int64_t channel = 0; channel < plan->channels_out; channel += lanes)
+      plan->loops->transpose(sums + channel * taps * bytes, lanes, taps, least(lanes, plan->channels_out - channel),
+                             work->partial + (i * work->sums + channel * taps) * bytes, taps);
+  }
+  nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
+}
+
 /* -- many output channels ------------------------------------------------------------------------------------------- */
 
 /* Channels of the panel from `channel` on: as wide as is not mostly empty. */
@@ -305,6 +375,13 @@ static bool run_few(WeightGradient *work) {
   return done;
 }
 
+static bool run_channels(WeightGradient *work) {
+  const NdConvPlan *plan = &work->plan;
+  if (!run_slices(work, sweep_body, sweep_measure(work).bytes)) return false;
+  memcpy(work->out, work->partial, (size_t)(plan->groups * work->sums * plan->element_bytes));
+  return true;
+}
+
 static bool run_many(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t pairs = plan->groups * work->shares;
@@ -340,7 +417,9 @@ static bool gradient_run(WeightGradient *work) {
   const uint64_t partial_bytes = (uint64_t)(work->slices * plan->groups * work->sums * plan->element_bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
-  const bool done = plan->way == ND_CONV_PANELS ? run_many(work) : run_few(work);
+  const bool done = plan->way == ND_CONV_PANELS   ? run_many(work)
+                    : plan->way == ND_CONV_CHANNELS ? run_channels(work)
+                                                    : run_few(work);
   nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
   return done;
 }

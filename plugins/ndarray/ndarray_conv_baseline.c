@@ -5,6 +5,7 @@
 #define CONV_VECTOR_BYTES 16
 #define CONV_ROWS 4
 #define CONV_TAPS 3
+#define CONV_SWEEP_TAPS 12
 #define CONV_TILE_TAPS 12
 #define CONV_PANEL 2
 #include "ndarray_conv_isa.h"

@@ -13,6 +13,7 @@ enum {
   SEEN_TAPS = 64,           /* most taps of a channel that are told apart */
   DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
+  SWEEP_PIXELS = 256,       /* the same where lanes are output channels: their gradient and the input stay there together */
   OUTER_PIXELS = 512,       /* of an item of the gradient of many weights */
   OUTER_CHANNELS = 32,      /* output channels from which on the gradient counts as one of many weights */
   ITEMS_PER_THREAD = 4,
@@ -120,8 +121,13 @@ void nd_conv_cut_gradient(NdConvPlan *plan) {
   plan->is_gradient = true;
   plan->in_place = needs_no_copy(plan);
   plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_DIRECT : ND_CONV_PANELS;
+  if (plan->way == ND_CONV_DIRECT && plan->channels_out * 2 > plan->loops->lanes) plan->way = ND_CONV_CHANNELS;
   if (plan->way == ND_CONV_PANELS) {
     settle_packed(plan, OUTER_PIXELS);
+    return;
+  }
+  if (plan->way == ND_CONV_CHANNELS) {
+    settle(plan, 1, least(rows_of_copy(plan), most(1, SWEEP_PIXELS / plan->x.grid)));
     return;
   }
   if (!plan->loops->reads_within) plan->in_place = false;
@@ -311,6 +317,7 @@ static int64_t most_kernel(const NdConvPlan *plan) {
 }
 
 bool nd_conv_make_grids(NdConvPlan *plan) {
+  if (plan->way == ND_CONV_CHANNELS) return true;
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;

@@ -53,9 +53,15 @@ CONV_INLINE REAL NAME(fold_vector)(const REAL *from) {
   return sum;
 }
 
-/* LANES x LANES. */
-CONV_INLINE void NAME(transpose_block)(const REAL *from, int64_t from_row, REAL *to, int64_t to_row) {
-  for (int64_t r = 0; r < LANES; r++)
-    for (int64_t c = 0; c < LANES; c++) to[c * to_row + r] = from[r * from_row + c];
+/* At most LANES x LANES. */
+CONV_INLINE void NAME(transpose_block)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+                                       int64_t to_row) {
+  if (rows == LANES && columns == LANES) {
+    for (int64_t r = 0; r < LANES; r++)
+      for (int64_t c = 0; c < LANES; c++) to[c * to_row + r] = from[r * from_row + c];
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < columns; c++) to[c * to_row + r] = from[r * from_row + c];
 }
 #undef ALL_BITS

@@ -91,6 +91,18 @@ typedef struct NdConvCorrelation {
   int64_t grad_plane; /* elements from one channel to the next */
 } NdConvCorrelation;
 
+/* sums[tap][channel] += over pixels of some rows: input[taps[tap].input + row * row_width + column] * grad[pixel][channel], for
+ * a vector of channels. */
+typedef struct NdConvSweep {
+  const void *input;
+  const void *grad; /* [rows * columns, lanes] */
+  void *sums;       /* [tap_count, lanes] */
+  const NdConvTap *taps;
+  int64_t tap_count;
+  int64_t run; /* so many taps follow each other in the input, and again so many .. */
+  int64_t rows, columns, row_width;
+} NdConvSweep;
+
 /* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole tiles
  * of taps. */
 typedef struct NdConvOuter {
@@ -115,6 +127,7 @@ typedef struct NdConvLoops {
   void (*interleave)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to);
   void (*product)(const NdConvProduct *product);
   void (*correlate)(const NdConvCorrelation *correlation);
+  void (*sweep)(const NdConvSweep *sweep);
   void (*outer)(const NdConvOuter *outer);
   /* out[i] = sum of sums[i][0 .. lanes-1] */
   void (*fold)(const void *sums, int64_t count, void *out);

@@ -118,6 +118,7 @@ bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shap
 
 bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   if (!forward_geometry(plan, nd, shape)) return false;
+  plan->kernel_columns = shape->kernel[1];
   nd_conv_cut_gradient(plan);
   forward_taps(plan, shape);
   return nd_conv_make_grids(plan);

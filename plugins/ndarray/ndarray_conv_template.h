@@ -268,6 +268,58 @@ static void NAME(fold)(const void *sums, int64_t count, void *out) {
   for (int64_t i = 0; i < count; i++) ((REAL *)out)[i] = NAME(fold_vector)(from + i * LANES);
 }
 
+/* -- gradient of few weights, lanes are output channels --------------------------------------------------------------- */
+
+/* `runs` runs of `length` taps from `tap` on, over all pixels. */
+CONV_INLINE void NAME(sweep_tile)(const int runs, const int length, const NdConvSweep *s, int64_t tap) {
+  const REAL *grad = (const REAL *)s->grad, *from[CONV_SWEEP_RUNS];
+  const int64_t columns = s->columns, row_width = s->row_width;
+  REAL *sums = (REAL *)s->sums + tap * LANES;
+  VECTOR sum[CONV_SWEEP_TAPS];
+  CONV_UNROLL for (int r = 0; r < runs; r++) from[r] = (const REAL *)s->input + s->taps[tap + r * length].input;
+  CONV_UNROLL for (int t = 0; t < runs * length; t++) sum[t] = NAME(load)(sums + t * LANES);
+  for (int64_t row = s->rows; row > 0; row--) {
+    for (int64_t x = 0; x < columns; x++, grad += LANES) {
+      const VECTOR g = NAME(load)(grad);
+      FETCH_ANEW();
+      CONV_UNROLL for (int r = 0; r < runs; r++)
+        CONV_UNROLL for (int t = 0; t < length; t++) sum[r * length + t] += g * NAME(splat)(from[r][x + t]);
+    }
+    CONV_UNROLL for (int r = 0; r < runs; r++) from[r] += row_width;
+  }
+  CONV_UNROLL for (int t = 0; t < runs * length; t++) NAME(store)(sums + t * LANES, sum[t]);
+}
+
+typedef void (*NAME(SweepTile))(const NdConvSweep *s, int64_t tap);
+#define SWEEP_TILE(runs, length)                                                                     \
+  static CONV_APART void NAME(sweep_##runs##_##length)(const NdConvSweep *s, int64_t tap) {          \
+    NAME(sweep_tile)(runs, length, s, tap);                                                          \
+  }
+#define SWEEP_ROW(runs, length) NAME(sweep_##runs##_##length),
+CONV_SWEEPS_OF_1(SWEEP_TILE)
+CONV_SWEEPS_OF_3(SWEEP_TILE)
+CONV_SWEEPS_OF_5(SWEEP_TILE)
+static const NAME(SweepTile) NAME(sweeps_of_1)[] = {CONV_SWEEPS_OF_1(SWEEP_ROW)};
+static const NAME(SweepTile) NAME(sweeps_of_3)[] = {CONV_SWEEPS_OF_3(SWEEP_ROW)};
+static const NAME(SweepTile) NAME(sweeps_of_5)[] = {CONV_SWEEPS_OF_5(SWEEP_ROW)};
+#undef SWEEP_TILE
+#undef SWEEP_ROW
+
+#define SWEEPS_MOST(table) ((int64_t)(sizeof(table) / sizeof((table)[0])))
+static void NAME(sweep)(const NdConvSweep *s) {
+  const int64_t length = s->run == 3 || s->run == 5 ? s->run : 1, all = s->tap_count / length;
+  const NAME(SweepTile) *tiles = length == 5 ? NAME(sweeps_of_5) : length == 3 ? NAME(sweeps_of_3) : NAME(sweeps_of_1);
+  const int64_t most = length == 5   ? SWEEPS_MOST(NAME(sweeps_of_5))
+                       : length == 3 ? SWEEPS_MOST(NAME(sweeps_of_3))
+                                     : SWEEPS_MOST(NAME(sweeps_of_1));
+  const int64_t count = (all + most - 1) / most; /* of about equal size */
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t first = i * all / count, runs = (i + 1) * all / count - first;
+    tiles[runs - 1](s, first * length);
+  }
+}
+#undef SWEEPS_MOST
+
 /* -- gradient of many weights --------------------------------------------------------------------------------------- */
 
 /* `taps` taps times `count` vectors of channels, over all pixels. */
@@ -311,15 +363,14 @@ static void NAME(outer)(const NdConvOuter *o) {
 }
 
 static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to, int64_t to_row) {
-  const int64_t whole_rows = rows - rows % LANES, whole_columns = columns - columns % LANES;
   const REAL *source = (const REAL *)from;
   REAL *target = (REAL *)to;
   /* Few rows of the target at a time: those may be pages apart. */
-  for (int64_t c = 0; c < whole_columns; c += LANES)
-    for (int64_t r = 0; r < whole_rows; r += LANES)
-      NAME(transpose_block)(source + r * from_row + c, from_row, target + c * to_row + r, to_row);
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) target[c * to_row + r] = source[r * from_row + c];
+  for (int64_t c = 0; c < columns; c += LANES)
+    for (int64_t r = 0; r < rows; r += LANES) {
+      const int64_t block_rows = rows - r < LANES ? rows - r : LANES, block_columns = columns - c < LANES ? columns - c : LANES;
+      NAME(transpose_block)(source + r * from_row + c, from_row, block_rows, block_columns, target + c * to_row + r, to_row);
+    }
 }
 
 #undef VECTOR
