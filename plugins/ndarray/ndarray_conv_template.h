@@ -278,15 +278,19 @@ CONV_INLINE void NAME(sweep_tile)(const int runs, const int length, const NdConv
   VECTOR sum[CONV_SWEEP_TAPS];
   CONV_UNROLL for (int r = 0; r < runs; r++) from[r] = (const REAL *)s->input + s->taps[tap + r * length].input;
   CONV_UNROLL for (int t = 0; t < runs * length; t++) sum[t] = NAME(load)(sums + t * LANES);
-  for (int64_t row = s->rows; row > 0; row--) {
-    for (int64_t x = 0; x < columns; x++, grad += LANES) {
+  int64_t row = s->rows;
+  /* There is a pixel; loops that ask first would have GCC hold the sums in two places. */
+  do {
+    int64_t x = 0;
+    do {
       const VECTOR g = NAME(load)(grad);
       FETCH_ANEW();
       CONV_UNROLL for (int r = 0; r < runs; r++)
         CONV_UNROLL for (int t = 0; t < length; t++) sum[r * length + t] += g * NAME(splat)(from[r][x + t]);
-    }
+      grad += LANES;
+    } while (++x < columns);
     CONV_UNROLL for (int r = 0; r < runs; r++) from[r] += row_width;
-  }
+  } while (--row > 0);
   CONV_UNROLL for (int t = 0; t < runs * length; t++) NAME(store)(sums + t * LANES, sum[t]);
 }
 
