@@ -54,7 +54,8 @@ static Scratch scratch_measure(const Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
   const int64_t tiles = ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
-  const bool panels = plan->way == ND_CONV_PANELS, sums = plan->way == ND_CONV_IMAGES || work->most_taps > work->depth;
+  const bool panels = plan->way == ND_CONV_PANELS, planes = plan->way == ND_CONV_ROWS;
+  const bool sums = plan->way == ND_CONV_IMAGES || (work->most_taps > work->depth && !planes);
   Scratch scratch = {.columns_at = work->copies ? 0 : (uint64_t)work->copy_bytes};
   scratch.partial_at = scratch.columns_at + (panels ? round_64(tiles * work->depth * tile * bytes) : 0);
   scratch.taps_at = scratch.partial_at + (sums ? round_64(work->share * partial_row(plan) * bytes) : 0);
@@ -156,6 +157,18 @@ static void sum_images(const Conv *work, const NdConvPhase *phase, const NdConvG
   }
 }
 
+/* An item of a group of one channel. */
+static void run_plane(const Conv *work, const NdConvItem *item, const NdConvProduct *product, const void *input, char *output) {
+  const NdConvPhase *phase = work->plan.phases;
+  NdConvPlane plane = {.input = input, .weights = product->weights, .bias = product->bias, .output = output};
+  plane.taps = phase->taps;
+  plane.tap_count = phase->tap_count;
+  plane.rows = item->rows;
+  plane.columns = phase->columns;
+  plane.row_width = work->plan.row_width;
+  work->plan.loops->plane(&plane);
+}
+
 /* One phase of an item; output is that of the phase's first pixel in the item. */
 static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvItem *item,
                       int64_t first_channel, const void *input, char *output) {
@@ -164,6 +177,10 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
   NdConvProduct product = product_of(work, scratch, item, first_channel);
   if (plan->way == ND_CONV_IMAGES) {
     sum_images(work, phase, grid, (const char *)input, &product);
+    return;
+  }
+  if (plan->way == ND_CONV_ROWS) {
+    run_plane(work, item, &product, input, output);
     return;
   }
   product.pieces = grid->pieces;

@@ -6,7 +6,7 @@
  * convolution is s * s convolutions, one for each phase of its output. Without padding and stride there is no copy: the
  * planes of the input are read where they lie.
  *
- * The pixels of the output are cut into vectors in one of three ways:
+ * The pixels of the output are cut into vectors in one of four ways:
  * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
  *   where they lie (ND_CONV_DIRECT, and the gradient of few weights).
  * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
@@ -14,7 +14,9 @@
  *   where they lie here too.
  * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
  *   lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the padding out.
- * The gradient of a weight has a fourth (ND_CONV_CHANNELS): lanes are output channels, and pixels are numbers that are
+ * - rows: vectors begin anew in each row; of groups of one channel, whose planes are too few multiplications to do anything
+ *   else with (ND_CONV_ROWS).
+ * The gradient of a weight has one more (ND_CONV_CHANNELS): lanes are output channels, and pixels are numbers that are
  * broadcast from where they lie.
  *
  * Weights are read where the op has them: a tile broadcasts them one by one. */
@@ -23,7 +25,7 @@
 
 #include "ndarray_conv_loops.h"
 
-typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES, ND_CONV_CHANNELS } NdConvWay;
+typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES, ND_CONV_ROWS, ND_CONV_CHANNELS } NdConvWay;
 
 /* One axis, rows (y) or columns (x). */
 typedef struct NdConvAxis {

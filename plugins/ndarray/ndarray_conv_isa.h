@@ -50,6 +50,7 @@
 
 #define CORRELATE_CHANNELS 4
 #define CONV_SWEEP_RUNS 8
+#define CONV_PLANE_ROWS 8
 
 /* Tiles of runs of 1, 3 and 5 taps: X(runs, taps of a run). */
 #define CONV_SWEEPS_OF_1(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1)
@@ -81,7 +82,7 @@
 #define CONV_LOOPS(type, suffix)                                                                                          \
   {                                                                                                                       \
     (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,          \
-        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, correlate_##suffix, sweep_##suffix,  \
+        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix, correlate_##suffix, sweep_##suffix, \
         outer_##suffix, fold_##suffix, transpose_##suffix                                                                 \
   }
 const NdConvTable CONV_TABLE = {CONV_LOOPS(float, f32), CONV_LOOPS(double, f64)};

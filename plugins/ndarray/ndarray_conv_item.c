@@ -83,6 +83,8 @@ static bool suits_images(const NdConvPlan *plan) {
 /* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some four
  * multiply-adds each. With many channels the gathered pixels are used often, and lie better in the cache. */
 static NdConvWay choose_way(const NdConvPlan *plan) {
+  const bool is_plane = plan->channels_in == 1 && plan->channels_out == 1;
+  if (is_plane && plan->y.out_step == 1 && plan->x.out_step == 1) return ND_CONV_ROWS;
   if (suits_images(plan)) return ND_CONV_IMAGES;
   const double width = plan->in_place ? (double)plan->x.in : (double)(plan->x.grid - 1 + plan->x.span);
   const double waste = (width / (double)plan->x.grid - 1) * (double)plan->channels_out;
@@ -110,6 +112,7 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
     settle_packed(plan, PANEL_PIXELS);
     return;
   }
+  if (plan->way == ND_CONV_ROWS) plan->in_place = false; /* vectors run beyond the rows */
   const int64_t rows = most(ceil_div(DIRECT_PIXELS, plan->x.grid), ceil_div(plan->y.grid, wanted));
   settle(plan, 1, least(rows_of_copy(plan), rows));
   if (!plan->in_place || has_whole_tiles(plan)) return;
@@ -317,7 +320,7 @@ static int64_t most_kernel(const NdConvPlan *plan) {
 }
 
 bool nd_conv_make_grids(NdConvPlan *plan) {
-  if (plan->way == ND_CONV_CHANNELS) return true;
+  if (plan->way == ND_CONV_CHANNELS || plan->way == ND_CONV_ROWS) return true;
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;

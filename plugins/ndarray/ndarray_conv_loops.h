@@ -79,6 +79,17 @@ typedef struct NdConvProduct {
   int64_t step;  /* between pixels of a row */
 } NdConvProduct;
 
+/* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input]. Up to a
+ * vector is read beyond a row. */
+typedef struct NdConvPlane {
+  const void *input, *weights;
+  const void *bias; /* one number, or NULL */
+  void *output;     /* [rows, columns] */
+  const NdConvTap *taps;
+  int64_t tap_count;
+  int64_t rows, columns, row_width;
+} NdConvPlane;
+
 /* sums[channel][tap][lane] += over vectors of pixels: grad[channel][pixel] * input[taps[tap].input + pixel], where pixels whose
  * bit is 0 count as zeros of the input. grad holds zeros there. */
 typedef struct NdConvCorrelation {
@@ -126,6 +137,7 @@ typedef struct NdConvLoops {
   /* to[j][lane] = from[index[lane] + j * step] for j < count */
   void (*interleave)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to);
   void (*product)(const NdConvProduct *product);
+  void (*plane)(const NdConvPlane *plane);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);
   void (*outer)(const NdConvOuter *outer);

@@ -52,10 +52,32 @@ CONV_INLINE void NAME(copy_row)(const REAL *from, int64_t step, int64_t begin, i
   }
 }
 
+/* Narrow planes, vector by vector of a row from the last one on: what one writes beyond its row, the first of the next row
+ * makes good. The lanes are worked out once for all rows. */
+static void NAME(copy_narrow)(const NdConvCopy *copy, int64_t begin, int64_t end) {
+  const int64_t row_step = copy->row_step * copy->width, columns = copy->columns;
+  for (int64_t j = (columns - 1) / LANES * LANES; j >= 0; j -= LANES) {
+    const uint32_t bits = NAME(lanes_within)(begin, end, j);
+    const REAL *from = (const REAL *)copy->from + copy->first_row * copy->width + copy->first_column + j;
+    REAL *to = (REAL *)copy->to + j;
+    int64_t row = copy->first_row;
+    for (int64_t r = copy->rows; r > 0; r--, row += copy->row_step, from += row_step, to += columns) {
+      if (row >= 0 && row < copy->height)
+        NAME(store)(to, NAME(load_lanes)(from, bits));
+      else
+        NAME(store)(to, NAME(splat)(0));
+    }
+  }
+}
+
 static void NAME(copy)(const NdConvCopy *copy) {
   const int64_t step = copy->column_step, first = copy->first_column, left = copy->width - first;
   const int64_t begin = first < 0 ? (-first + step - 1) / step : 0, end = left > 0 ? (left + step - 1) / step : 0;
   REAL *to = (REAL *)copy->to;
+  if (step == 1 && copy->columns <= 4 * LANES) {
+    NAME(copy_narrow)(copy, begin, end);
+    return;
+  }
   for (int64_t r = 0; r < copy->rows; r++, to += copy->columns) {
     const int64_t row = copy->first_row + r * copy->row_step;
     const REAL *from = (const REAL *)copy->from + (row < 0 ? 0 : row) * copy->width + first;
@@ -196,6 +218,37 @@ static void NAME(product)(const NdConvProduct *p) {
     NAME(sum_tiles)[rows - 1][p->vector_count - 1](p, channel, &sums);
     if (p->last) NAME(finish)(p, channel, rows, last);
   }
+}
+
+/* -- a plane from a plane ------------------------------------------------------------------------------------------- */
+
+/* One vector of `rows` rows. */
+CONV_INLINE void NAME(plane_tile)(const int rows, const NdConvPlane *p, int64_t row, int64_t column) {
+  const int64_t left = p->columns - column, row_width = p->row_width;
+  const REAL *weights = (const REAL *)p->weights, *from = (const REAL *)p->input + row * row_width + column;
+  REAL *to = (REAL *)p->output + row * p->columns + column;
+  VECTOR sum[CONV_PLANE_ROWS];
+  CONV_UNROLL for (int r = 0; r < rows; r++) sum[r] = NAME(splat)(p->bias ? *(const REAL *)p->bias : 0);
+  for (const NdConvTap *tap = p->taps, *const end = tap + p->tap_count; tap < end; tap++) {
+    VECTOR weight = NAME(splat)(weights[tap->weight]);
+    const REAL *x = from + tap->input;
+    if (rows > 1) KEEP_IN_REGISTER(weight);
+    CONV_UNROLL for (int r = 0; r < rows; r++, x += row_width) sum[r] += NAME(load)(x) * weight;
+  }
+  CONV_UNROLL for (int r = 0; r < rows; r++, to += p->columns) {
+    if (left >= LANES)
+      NAME(store)(to, sum[r]);
+    else
+      NAME(store_lanes)(to, 0, (int32_t)left, sum[r]);
+  }
+}
+
+static void NAME(plane)(const NdConvPlane *p) {
+  int64_t row = 0;
+  for (; row + CONV_PLANE_ROWS <= p->rows; row += CONV_PLANE_ROWS)
+    for (int64_t column = 0; column < p->columns; column += LANES) NAME(plane_tile)(CONV_PLANE_ROWS, p, row, column);
+  for (; row < p->rows; row++)
+    for (int64_t column = 0; column < p->columns; column += LANES) NAME(plane_tile)(1, p, row, column);
 }
 
 /* -- gradient of few weights ---------------------------------------------------------------------------------------- */
