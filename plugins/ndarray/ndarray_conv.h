@@ -8,14 +8,14 @@
  *
  * The pixels of the output are cut into vectors in one of four ways:
  * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
- *   where they lie (ND_CONV_DIRECT, and the gradient of few weights).
+ *   where they lie (ND_CONV_DIRECT).
  * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
  *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are read
  *   where they lie here too.
  * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
  *   lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the padding out.
- * - rows: vectors begin anew in each row; of groups of one channel, whose planes are too few multiplications to do anything
- *   else with (ND_CONV_ROWS).
+ * - rows: vectors begin anew in each row (ND_CONV_ROWS: groups of one channel, whose planes are too few multiplications to
+ *   do anything else with, and the gradient of few weights).
  * The gradient of a weight has one more (ND_CONV_CHANNELS): lanes are output channels, and pixels are numbers that are
  * broadcast from where they lie.
  *
@@ -72,7 +72,6 @@ typedef struct NdConvPlan {
   int64_t batch, groups, channels_in, channels_out;
   NdConvAxis y, x;
   NdConvWay way;
-  bool is_gradient;       /* of a weight */
   bool in_place;          /* no copy */
   int64_t images, band;  /* an item is so many images, and so many rows of the grid; one of the two is whole */
   int64_t blocks, bands; /* so many items for a group */

@@ -1,6 +1,7 @@
 /* ndarray_conv_backward.c - the gradient of conv2d with regard to its weight.
  *
- * Few output channels: vectors of pixels run over the rows, sums [out, taps, lanes] stay apart until the end of a slice.
+ * Few output channels: lanes are pixels of a row, sums [out, taps, lanes] stay apart until the end of a slice; or, where they
+ * fill more than half a vector, lanes are the channels.
  * Many: products of gathered columns [taps, pixels] and the transposed gradient [pixels, out]; where there are many weights
  * too, shares of the input channels are items of their own. Both ways the items of pixels are cut into at most SLICES
  * slices, each with sums of its own, added up in order at the end. Slices depend on shapes alone, so the bits do not depend
@@ -20,7 +21,6 @@ typedef struct WeightGradient {
   NdConvPlan plan;
   const char *x, *grad;
   char *out;
-  uint16_t *bits;        /* of the vectors of a whole item, then of the last; for few weights */
   char *partial;         /* [slices][groups][sums] */
   int64_t items;         /* of pixels, per group */
   int64_t slices;
@@ -59,32 +59,20 @@ static const char *grad_of(const WeightGradient *work, const NdConvItem *item, i
 
 /* -- few output channels -------------------------------------------------------------------------------------------- */
 
-/* Elements from one channel's copied gradient to the next. */
-static int64_t running_width(const NdConvPlan *plan) { return plan->phases->whole.vector_count * plan->loops->lanes; }
+/* Columns of a copied gradient: whole vectors. */
+static int64_t wide_columns(const NdConvPlan *plan) { return round_up(plan->x.out, plan->loops->lanes); }
 
-/* Bit i of a vector: lane i is a pixel. */
-static void make_bits(const NdConvGrid *grid, uint16_t *bits) {
-  for (int64_t v = 0; v < grid->vector_count; v++) {
-    bits[v] = 0;
-    for (int32_t i = 0; i < grid->vectors[v].piece_count; i++) {
-      const NdConvPiece *piece = &grid->pieces[grid->vectors[v].piece + i];
-      bits[v] = (uint16_t)(bits[v] | (((1u << piece->count) - 1u) << piece->first));
-    }
-  }
-}
-
-/* Copies the gradient of an item to rows as wide as those of the copy of x, with zeros between. */
+/* Copies the gradient of an item to wide rows, with zeros behind the last column. */
 static void copy_grad(const WeightGradient *work, const NdConvItem *item, char *to) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, row = plan->x.out * bytes, wide = plan->row_width * bytes;
-  const int64_t all = grid_of(plan, item)->vector_count * plan->loops->lanes * bytes;
-  for (int64_t c = 0; c < plan->channels_out; c++, to += running_width(plan) * bytes) {
-    const char *from = grad_of(work, item, 0) + c * plan->y.out * row;
-    for (int64_t r = 0; r < item->rows; r++) {
-      const int64_t end = r + 1 < item->rows ? wide : all - r * wide;
-      memcpy(to + r * wide, from + r * row, (size_t)row);
-      memset(to + r * wide + row, 0, (size_t)(end - row));
-    }
+  const int64_t plane = plan->y.out * plan->x.out * plan->element_bytes, wide = wide_columns(plan);
+  NdConvCopy copy = {.height = item->rows, .width = plan->x.out, .row_step = 1, .column_step = 1};
+  copy.rows = item->rows;
+  copy.columns = wide;
+  for (int64_t c = 0; c < plan->channels_out; c++) {
+    copy.from = grad_of(work, item, 0) + c * plane;
+    copy.to = to + c * item->rows * wide * plan->element_bytes;
+    plan->loops->copy(&copy);
   }
 }
 
@@ -95,9 +83,9 @@ static void correlate_item(const WeightGradient *work, const NdConvItem *item, c
   c.channels = plan->channels_out;
   c.tap_count = plan->phases->tap_count;
   c.taps = plan->phases->taps;
-  c.bits = work->bits + (item->last ? plan->phases->whole.vector_count : 0);
-  c.vectors = grid_of(plan, item)->vector_count;
-  c.grad_plane = running_width(plan);
+  c.rows = item->rows;
+  c.columns = plan->x.out;
+  c.row_width = plan->row_width;
   c.input = nd_conv_input(plan, item, work->x, 0, plan->channels_in, scratch->copy);
   copy_grad(work, item, scratch->copy + scratch->grad_at);
   plan->loops->correlate(&c);
@@ -107,7 +95,7 @@ static Scratch slice_measure(const WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes;
   Scratch scratch = {.grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
-  scratch.sums_at = scratch.grad_at + round_64(plan->channels_out * running_width(plan) * bytes);
+  scratch.sums_at = scratch.grad_at + round_64(plan->channels_out * plan->band * wide_columns(plan) * bytes);
   scratch.bytes = scratch.sums_at + (uint64_t)(work->sums * plan->loops->lanes * bytes);
   return scratch;
 }
@@ -360,24 +348,12 @@ static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch
   return true;
 }
 
+/* Few output channels. */
 static bool run_few(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t whole = plan->phases->whole.vector_count, vectors = whole + plan->phases->last.vector_count;
-  const uint64_t bits_bytes = (uint64_t)vectors * sizeof *work->bits;
-  work->shares = 1;
-  work->bits = (uint16_t *)nd_pool_allocate(plan->nd->pool, bits_bytes);
-  if (!work->bits) return false;
-  make_bits(&plan->phases->whole, work->bits);
-  make_bits(&plan->phases->last, work->bits + whole);
-  const bool done = run_slices(work, slice_body, slice_measure(work).bytes);
-  nd_pool_free(plan->nd->pool, work->bits, bits_bytes);
-  if (done) memcpy(work->out, work->partial, (size_t)(plan->groups * work->sums * plan->element_bytes));
-  return done;
-}
-
-static bool run_channels(WeightGradient *work) {
-  const NdConvPlan *plan = &work->plan;
-  if (!run_slices(work, sweep_body, sweep_measure(work).bytes)) return false;
+  const bool is_sweep = plan->way == ND_CONV_CHANNELS;
+  const uint64_t bytes = is_sweep ? sweep_measure(work).bytes : slice_measure(work).bytes;
+  if (!run_slices(work, is_sweep ? sweep_body : slice_body, bytes)) return false;
   memcpy(work->out, work->partial, (size_t)(plan->groups * work->sums * plan->element_bytes));
   return true;
 }
@@ -417,9 +393,7 @@ static bool gradient_run(WeightGradient *work) {
   const uint64_t partial_bytes = (uint64_t)(work->slices * plan->groups * work->sums * plan->element_bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
-  const bool done = plan->way == ND_CONV_PANELS   ? run_many(work)
-                    : plan->way == ND_CONV_CHANNELS ? run_channels(work)
-                                                    : run_few(work);
+  const bool done = plan->way == ND_CONV_PANELS ? run_many(work) : run_few(work);
   nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
   return done;
 }

@@ -121,10 +121,9 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
 }
 
 void nd_conv_cut_gradient(NdConvPlan *plan) {
-  plan->is_gradient = true;
   plan->in_place = needs_no_copy(plan);
-  plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_DIRECT : ND_CONV_PANELS;
-  if (plan->way == ND_CONV_DIRECT && plan->channels_out * 2 > plan->loops->lanes) plan->way = ND_CONV_CHANNELS;
+  plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_ROWS : ND_CONV_PANELS;
+  if (plan->way == ND_CONV_ROWS && plan->channels_out * 2 > plan->loops->lanes) plan->way = ND_CONV_CHANNELS;
   if (plan->way == ND_CONV_PANELS) {
     settle_packed(plan, OUTER_PIXELS);
     return;
@@ -210,13 +209,13 @@ static void make_vector(const NdConvPlan *plan, NdConvGrid *grid, Pixel *at, int
 }
 
 /* Vectors that run on over `rows` rows. The last tile is moved back to where it is whole, so that nothing is read beyond it:
- * some pixels come out twice. Sums of a gradient must not count them twice, and read no pixel that is not there. */
+ * some pixels come out twice. */
 static void make_running(const NdConvPlan *plan, int64_t rows, int64_t columns, NdConvGrid *grid) {
   const int64_t lanes = plan->loops->lanes, width = plan->row_width, tile = ND_CONV_VECTORS * lanes;
   const int64_t total = rows > 0 ? (rows - 1) * width + columns : 0;
   for (int64_t first = 0; first < total; first += tile) {
     const int64_t vectors = least(ND_CONV_VECTORS, ceil_div(total - first, lanes));
-    const int64_t begin = plan->is_gradient ? first : most(0, least(first, total - vectors * lanes));
+    const int64_t begin = most(0, least(first, total - vectors * lanes));
     Pixel at = {0, begin / width, begin % width};
     for (int64_t v = 0; v < vectors; v++) make_vector(plan, grid, &at, total - begin - v * lanes, rows, width, columns);
   }

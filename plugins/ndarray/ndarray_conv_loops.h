@@ -90,16 +90,14 @@ typedef struct NdConvPlane {
   int64_t rows, columns, row_width;
 } NdConvPlane;
 
-/* sums[channel][tap][lane] += over vectors of pixels: grad[channel][pixel] * input[taps[tap].input + pixel], where pixels whose
- * bit is 0 count as zeros of the input. grad holds zeros there. */
+/* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input + row *
+ * row_width + column]. Rows of grad are whole vectors, with zeros behind the last column. */
 typedef struct NdConvCorrelation {
   const void *input, *grad;
   void *sums; /* [channels, tap_count, lanes] */
   int64_t channels, tap_count;
   const NdConvTap *taps;
-  const uint16_t *bits;   /* [vectors] */
-  int64_t vectors;
-  int64_t grad_plane; /* elements from one channel to the next */
+  int64_t rows, columns, row_width;
 } NdConvCorrelation;
 
 /* sums[tap][channel] += over pixels of some rows: input[taps[tap].input + row * row_width + column] * grad[pixel][channel], for
@@ -131,7 +129,7 @@ typedef struct NdConvLoops {
   int64_t rows;         /* output channels of a tile */
   int64_t most_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
   int64_t tile_taps;    /* of the narrowest panel; a panel of v vectors has tile_taps / v */
-  bool reads_within;    /* correlate does not touch pixels whose bit is 0 */
+  bool reads_within;    /* correlate reads no input behind the last column */
   void (*copy)(const NdConvCopy *copy);
   void (*gather)(const NdConvGather *gather);
   /* to[j][lane] = from[index[lane] + j * step] for j < count */

@@ -253,67 +253,56 @@ static void NAME(plane)(const NdConvPlane *p) {
 
 /* -- gradient of few weights ---------------------------------------------------------------------------------------- */
 
-/* `rows` channels of grad times `count` taps, over all pixels. */
-CONV_INLINE void NAME(correlate_tile)(const int rows, const int count, const NdConvCorrelation *c, int64_t channel, int64_t tap) {
+/* `channels` channels of grad from `channel` on times `count` taps, over all pixels. */
+CONV_INLINE void NAME(correlate_tile)(const int channels, const int count, const NdConvCorrelation *c, int64_t channel,
+                                      int64_t tap) {
+  const int64_t blocks = (c->columns + LANES - 1) / LANES, plane = c->rows * blocks * LANES, row_width = c->row_width;
+  const uint32_t whole = (1u << LANES) - 1u, last = whole >> (blocks * LANES - c->columns);
   REAL *sums = (REAL *)c->sums + (channel * c->tap_count + tap) * LANES;
-  const REAL *grad = (const REAL *)c->grad + channel * c->grad_plane, *from[CONV_TAPS];
+  const REAL *grad = (const REAL *)c->grad + channel * plane, *from[CONV_TAPS];
   VECTOR sum[CORRELATE_CHANNELS][CONV_TAPS];
+  int64_t row = c->rows;
   CONV_UNROLL for (int t = 0; t < count; t++) from[t] = (const REAL *)c->input + c->taps[tap + t].input;
-  CONV_UNROLL for (int r = 0; r < rows; r++)
+  CONV_UNROLL for (int r = 0; r < channels; r++)
     CONV_UNROLL for (int t = 0; t < count; t++) sum[r][t] = NAME(load)(sums + (r * c->tap_count + t) * LANES);
-  for (int64_t v = 0; v < c->vectors; v++) {
-    const uint32_t bits = c->bits[v];
-    VECTOR g[CORRELATE_CHANNELS];
-    CONV_UNROLL for (int r = 0; r < rows; r++) g[r] = NAME(load)(grad + r * c->grad_plane + v * LANES);
-    /* A zero of grad does not do: beyond the row x may be anything, an infinity too, and 0 * infinity would not vanish. */
-    CONV_UNROLL for (int t = 0; t < count; t++) {
-      const VECTOR x = NAME(load_masked)(from[t] + v * LANES, bits);
-      CONV_UNROLL for (int r = 0; r < rows; r++) sum[r][t] += x * g[r];
-    }
-  }
-  CONV_UNROLL for (int r = 0; r < rows; r++)
+  do {
+    int64_t block = 0;
+    do {
+      const uint32_t bits = block + 1 < blocks ? whole : last;
+      VECTOR g[CORRELATE_CHANNELS];
+      CONV_UNROLL for (int r = 0; r < channels; r++) g[r] = NAME(load)(grad + r * plane);
+      /* A zero of grad does not do: behind the row x may be anything, an infinity too, and 0 * infinity would not vanish. */
+      CONV_UNROLL for (int t = 0; t < count; t++) {
+        const VECTOR x = NAME(load_masked)(from[t] + block * LANES, bits);
+        CONV_UNROLL for (int r = 0; r < channels; r++) sum[r][t] += x * g[r];
+      }
+      grad += LANES;
+    } while (++block < blocks);
+    CONV_UNROLL for (int t = 0; t < count; t++) from[t] += row_width;
+  } while (--row > 0);
+  CONV_UNROLL for (int r = 0; r < channels; r++)
     CONV_UNROLL for (int t = 0; t < count; t++) NAME(store)(sums + (r * c->tap_count + t) * LANES, sum[r][t]);
 }
 
-/* All taps of `rows` channels. */
-CONV_INLINE void NAME(correlate_rows)(const int rows, const NdConvCorrelation *c, int64_t channel) {
+/* All taps of `channels` channels. */
+CONV_INLINE void NAME(correlate_channels)(const int channels, const NdConvCorrelation *c, int64_t channel) {
   int64_t tap = 0;
-  for (; tap + CONV_TAPS <= c->tap_count; tap += CONV_TAPS) NAME(correlate_tile)(rows, CONV_TAPS, c, channel, tap);
-#define TAPS(count)                                  \
-  case count:                                        \
-    NAME(correlate_tile)(rows, count, c, channel, tap); \
-    break;
-  switch (c->tap_count - tap) {
-    TAPS(1)
-    TAPS(2)
+  for (; tap + CONV_TAPS <= c->tap_count; tap += CONV_TAPS) NAME(correlate_tile)(channels, CONV_TAPS, c, channel, tap);
 #if CONV_TAPS > 3
-    TAPS(3)
-    TAPS(4)
-    TAPS(5)
+  for (; tap + 3 <= c->tap_count; tap += 3) NAME(correlate_tile)(channels, 3, c, channel, tap);
 #endif
-    default:
-      break;
-  }
-#undef TAPS
+  for (; tap < c->tap_count; tap++) NAME(correlate_tile)(channels, 1, c, channel, tap);
 }
 
+static CONV_APART void NAME(correlate_1)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(1, c, channel); }
+static CONV_APART void NAME(correlate_2)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(2, c, channel); }
+static CONV_APART void NAME(correlate_4)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(4, c, channel); }
+
 static void NAME(correlate)(const NdConvCorrelation *c) {
-  for (int64_t channel = 0; channel < c->channels; channel += CORRELATE_CHANNELS) {
-    switch (c->channels - channel) {
-      case 1:
-        NAME(correlate_rows)(1, c, channel);
-        break;
-      case 2:
-        NAME(correlate_rows)(2, c, channel);
-        break;
-      case 3:
-        NAME(correlate_rows)(3, c, channel);
-        break;
-      default:
-        NAME(correlate_rows)(4, c, channel);
-        break;
-    }
-  }
+  int64_t channel = 0;
+  for (; channel + CORRELATE_CHANNELS <= c->channels; channel += CORRELATE_CHANNELS) NAME(correlate_4)(c, channel);
+  for (; channel + 2 <= c->channels; channel += 2) NAME(correlate_2)(c, channel);
+  if (channel < c->channels) NAME(correlate_1)(c, channel);
 }
 
 static void NAME(fold)(const void *sums, int64_t count, void *out) {
