@@ -69,6 +69,7 @@ static void copy_grad(const WeightGradient *work, const NdConvItem *item, char *
   NdConvCopy copy = {.height = item->rows, .width = plan->x.out, .row_step = 1, .column_step = 1};
   copy.rows = item->rows;
   copy.columns = wide;
+  copy.ahead = plan->y.out * plan->x.out;
   for (int64_t c = 0; c < plan->channels_out; c++) {
     copy.from = grad_of(work, item, 0) + c * plane;
     copy.to = to + c * item->rows * wide * plan->element_bytes;

@@ -44,6 +44,12 @@
 #define FETCH_ANEW() ((void)0)
 #endif
 
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)0)
+#endif
+
 #if !defined(CONV_LANES_HEADER)
 #define CONV_LANES_HEADER "ndarray_conv_lanes.h"
 #endif

@@ -363,7 +363,8 @@ static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const cha
                      .row_step = plan->y.step,
                      .rows = item->rows - 1 + plan->y.span,
                      .column_step = plan->x.step,
-                     .columns = plan->row_width};
+                     .columns = plan->row_width,
+                     .ahead = plan->y.in * plan->x.in};
   for (int64_t y = 0; y < plan->y.phases; y++)
     for (int64_t x = 0; x < plan->x.phases; x++) {
       copy.first_row = item->first_row * plan->y.step + y * plan->y.dilation % plan->y.step - plan->y.pad;

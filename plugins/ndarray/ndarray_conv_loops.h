@@ -21,6 +21,7 @@ typedef struct NdConvCopy {
   int64_t height, width;
   int64_t first_row, row_step, rows;
   int64_t first_column, column_step, columns;
+  int64_t ahead; /* what lies so many elements further is wanted next */
 } NdConvCopy;
 
 /* Lanes first .. first+count-1 of a vector of results go to output, output + step, .. */

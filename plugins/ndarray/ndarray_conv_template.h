@@ -52,20 +52,20 @@ CONV_INLINE void NAME(copy_row)(const REAL *from, int64_t step, int64_t begin, i
   }
 }
 
-/* Narrow planes, vector by vector of a row from the last one on: what one writes beyond its row, the first of the next row
- * makes good. The lanes are worked out once for all rows. */
+/* Rows of at most NARROW vectors that follow each other: which lanes there are is worked out once for all rows. */
+#define NARROW 4
 static void NAME(copy_narrow)(const NdConvCopy *copy, int64_t begin, int64_t end) {
   const int64_t row_step = copy->row_step * copy->width, columns = copy->columns;
-  for (int64_t j = (columns - 1) / LANES * LANES; j >= 0; j -= LANES) {
-    const uint32_t bits = NAME(lanes_within)(begin, end, j);
-    const REAL *from = (const REAL *)copy->from + copy->first_row * copy->width + copy->first_column + j;
-    REAL *to = (REAL *)copy->to + j;
-    int64_t row = copy->first_row;
-    for (int64_t r = copy->rows; r > 0; r--, row += copy->row_step, from += row_step, to += columns) {
-      if (row >= 0 && row < copy->height)
-        NAME(store)(to, NAME(load_lanes)(from, bits));
-      else
-        NAME(store)(to, NAME(splat)(0));
+  const REAL *from = (const REAL *)copy->from + copy->first_row * copy->width + copy->first_column;
+  REAL *to = (REAL *)copy->to;
+  uint32_t bits[NARROW];
+  int64_t row = copy->first_row;
+  for (int64_t j = 0; j < columns; j += LANES) bits[j / LANES] = NAME(lanes_within)(begin, end, j);
+  for (int64_t r = copy->rows; r > 0; r--, row += copy->row_step, from += row_step, to += columns) {
+    const bool inside = row >= 0 && row < copy->height;
+    for (int64_t j = 0; j < columns; j += LANES) {
+      if (inside) PREFETCH(from + j + copy->ahead);
+      NAME(store)(to + j, inside ? NAME(load_lanes)(from + j, bits[j / LANES]) : NAME(splat)(0));
     }
   }
 }
@@ -74,7 +74,7 @@ static void NAME(copy)(const NdConvCopy *copy) {
   const int64_t step = copy->column_step, first = copy->first_column, left = copy->width - first;
   const int64_t begin = first < 0 ? (-first + step - 1) / step : 0, end = left > 0 ? (left + step - 1) / step : 0;
   REAL *to = (REAL *)copy->to;
-  if (step == 1 && copy->columns <= 4 * LANES) {
+  if (step == 1 && copy->columns <= NARROW * LANES) {
     NAME(copy_narrow)(copy, begin, end);
     return;
   }
@@ -85,6 +85,8 @@ static void NAME(copy)(const NdConvCopy *copy) {
     NAME(copy_row)(from, step, begin, inside ? end : begin, copy->columns, to);
   }
 }
+
+#undef NARROW
 
 /* -- pixels side by side -------------------------------------------------------------------------------------------- */
 
