@@ -150,7 +150,8 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
 
 /* -- timing ----------------------------------------------------------------------------------------------------------------- */
 
-/* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon repeated. */
+/* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon repeated. What a
+ * rule would take is left for one that is clearly faster only: a chance of the moment would stay for good. */
 static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64_t *nanoseconds) {
   const uint32_t few = tuner->mode == ND_TUNE_FULL ? 10 : FEW_ROUNDS;
   const uint64_t start = tuner->host->now_ns();
@@ -165,8 +166,9 @@ static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64
       if (round > 0 && time < best[i]) best[i] = time;
     }
   }
+  const uint64_t clearly = best[winner] / 8 * 7;
   for (uint32_t i = 0; i < choice->count; i++)
-    if (best[i] < best[winner]) winner = i;
+    if (best[i] < best[winner] && best[i] < clearly) winner = i;
   *nanoseconds = best[winner];
   return winner;
 }

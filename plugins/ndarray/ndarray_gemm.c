@@ -14,6 +14,7 @@ enum {
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
   NEAR_BYTES = 1024,         /* distance of rows that tile registers are loaded from in place */
   PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
+  MANY_COLUMNS = 2048,       /* of C, from which on a copy of A costs next to nothing */
   FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
   STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
 };
@@ -88,8 +89,8 @@ static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
   return plan->kind == ND_GEMM_TILES && flops >= (batch == 1 ? SHARED_FLOPS : SHARED_BATCH_FLOPS);
 }
 
-/* Panels that all threads read are copied once, so that large products always gain. Rows of A at distances of whole pages would
- * share one set of lines of the first cache, which has fewer of them than a tile has rows. */
+/* B is copied, panel by panel, where it is large or stretches over many pages. Rows of A are read in place, which costs tiles nothing;
+ * but rows at distances of whole pages share a few sets of lines of the second-level cache, so that little of A stays there. */
 static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
   if (plan->kind == ND_GEMM_AMX) {
     const bool whole = g->a_step == 1 && g->k % ND_AMX_STEP == 0 && g->m % ND_AMX_SIDE == 0;
@@ -101,7 +102,8 @@ static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGem
   const bool large = 2 * (double)g->m * (double)g->n * (double)g->k >= PACK_FLOPS;
   const bool wide = g->n >= PACK_TILES * loops->columns, tall = g->m >= PACK_TILES * loops->rows;
   plan->pack_b = tall && (large || is_long_walk(plan->depth, g->b_step, bytes));
-  if (g->a_step == 1) plan->pack_a = wide && (large || g->a_row * bytes % PAGE_BYTES == 0);
+  if (g->a_step == 1) plan->pack_a = g->a_row * bytes % PAGE_BYTES == 0 && g->n >= MANY_COLUMNS;
+  if (g->a_row == 1) plan->pack_a = wide && is_long_walk(plan->depth, g->a_step, bytes);
 }
 
 void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads, NdGemmPlan *plan) {

@@ -173,7 +173,7 @@ static void tune(Matmul *work) {
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
   if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MOST_FLOPS) return;
   const NdTuneChoice choice = {
-      .work = "matmul_panels",
+      .work = "matmul_packing",
       .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row, g->a_step,
                   g->b_step, g->b_column},
       .names = names,

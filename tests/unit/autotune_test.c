@@ -79,6 +79,24 @@ static void test_the_fastest_is_taken_and_remembered(void **state) {
   nd_tuner_destroy(tuner);
 }
 
+/* The rule's way takes 1000 ns, the other one the context's. */
+static void run_near_way(void *context, uint32_t candidate) { fake_time += candidate == 0 ? 1000 : *(const uint64_t *)context; }
+
+/* A way that gains little may have had luck. */
+static void test_the_rule_stays_unless_another_way_is_clearly_faster(void **state) {
+  (void)state;
+  static const char *const ways[] = {"rule", "other"};
+  static const uint64_t costs[] = {800, 950, 1200};
+  const BurnHost host = fake_host();
+  for (uint32_t i = 0; i < 3; i++) {
+    uint64_t cost = costs[i];
+    const NdTuneChoice choice = {.work = "near_work", .names = ways, .count = 2, .run = run_near_way, .context = &cost};
+    NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", NULL);
+    assert_int_equal(nd_tune(tuner, &choice), i == 0);
+    nd_tuner_destroy(tuner);
+  }
+}
+
 static void test_off_times_nothing(void **state) {
   (void)state;
   const BurnHost host = fake_host();
@@ -174,6 +192,7 @@ static int remove_folder_of_test(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_fastest_is_taken_and_remembered), cmocka_unit_test(test_off_times_nothing),
+      cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),
       cmocka_unit_test(test_a_hostile_file_is_passed_over),       cmocka_unit_test(test_without_a_place_to_write),
       cmocka_unit_test(test_environment),
   };
