@@ -8,13 +8,13 @@
  * by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
 #include "ndarray_sequence.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
   GATES = 4,
-  BACK_VECTORS = 2,     /* of units in a group on the way back .. */
-  BACK_VECTORS_LOW = 4, /* .. and with few samples, whose sums are too few to keep the multipliers busy */
-  OWN_BYTES = 5 << 18   /* of a weight that every thread may have in its second-level cache */
+  LOW_VECTORS = 4,    /* of units in a group on the way back with few samples, whose sums are too few to keep the multipliers busy */
+  OWN_BYTES = 5 << 18 /* of a weight that every thread may have in its second-level cache */
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -29,24 +29,26 @@ typedef struct Lstm {
   int64_t n, steps, units; /* samples, steps, hidden units */
   int64_t bytes;           /* of an element */
   int64_t group, groups;   /* units of a panel, and how many panels */
+  int64_t tiles;           /* of samples */
   int64_t shares;          /* that the work is dealt out in, one per thread: */
-  bool by_samples;         /* some samples at all steps, else some units at one step */
-  int64_t begin, end;      /* the steps under way */
+  bool by_samples;         /* tiles of samples, some steps at a time; else some units at one step */
+  bool back;               /* from the last step to the first */
+  int64_t step;            /* the one under way, unless by_samples */
+  int64_t stretch;         /* of steps that a tile is taken for */
+  atomic_llong *turns;     /* of each tile: twice the steps it has gone, and 1 while somebody has it */
   int64_t columns;         /* of a panel */
   char *panels;            /* the packed weight: [groups][depth, sum_columns] */
   char *dense[2];          /* what goes from step to step, hidden states or slopes of the gates, by turns: [n, dense_row] */
   char *cells, *carry;     /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
-  char *sums;              /* products of an item: [shares][rows of a tile, columns of its groups] */
+  char *sums;              /* products of a tile: [shares][its rows, columns] */
   int64_t dense_row, cell_row;
 } Lstm;
 
-/* An item: some units of some samples. */
+/* A tile: the units of a panel, of some samples. */
 typedef struct Item {
-  int64_t first, last;     /* panels */
-  int64_t unit, units;     /* the first of their units, how many */
+  int64_t group, unit, units;
   int64_t row, rows, step; /* samples, at this step */
   char *sums;
-  int64_t sums_row;
 } Item;
 
 /* Rows for whole vectors; a vector more, because rows a power of two apart would meet in the cache. */
@@ -74,82 +76,115 @@ static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
   lstm->group = lstm->loops->lanes * vectors;
   lstm->groups = (lstm->units + lstm->group - 1) / lstm->group;
   lstm->columns = lstm->group * columns;
-  lstm->by_samples = weight <= OWN_BYTES && lstm->n >= threads * lstm->loops->tile_rows / 2;
-  /* Fewer operations than this cost less than waking a thread. */
-  const int64_t worth = 1 + (int64_t)(flops * (lstm->by_samples ? (double)lstm->steps : 1) / 3e5);
-  lstm->shares = least(least(threads, worth), lstm->by_samples ? lstm->n : lstm->groups);
+  lstm->tiles = (lstm->n + lstm->loops->tile_rows - 1) / lstm->loops->tile_rows;
+  lstm->by_samples = weight <= OWN_BYTES && lstm->n >= threads * lstm->loops->tile_rows;
+  /* Fewer operations than this cost less than waking a thread, or taking a tile. */
+  const double least_flops = 3e5, turn_flops = 4e6;
+  const int64_t worth = 1 + (int64_t)(flops * (lstm->by_samples ? (double)lstm->steps : 1) / least_flops);
+  lstm->shares = least(least(threads, worth), lstm->by_samples ? lstm->tiles : lstm->groups);
+  lstm->stretch = lstm->shares > 1 ? 1 + (int64_t)(turn_flops * (double)lstm->tiles / (flops + 1)) : lstm->steps;
 }
 
 static uint64_t panel_bytes(const Lstm *lstm) { return (uint64_t)(lstm->groups * lstm->group * GATES * lstm->units * lstm->bytes); }
 static uint64_t dense_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->dense_row * lstm->bytes); }
 static uint64_t cell_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->cell_row * lstm->bytes); }
-/* Columns of the products of an item. */
-static int64_t sums_row(const Lstm *lstm) { return (lstm->by_samples ? lstm->groups : 1) * lstm->columns; }
-static uint64_t sums_bytes(const Lstm *lstm) { return (uint64_t)(lstm->loops->tile_rows * sums_row(lstm) * lstm->bytes); }
+static uint64_t sums_bytes(const Lstm *lstm) { return (uint64_t)(lstm->loops->tile_rows * lstm->columns * lstm->bytes); }
+static uint64_t turns_bytes(const Lstm *lstm) { return ((uint64_t)lstm->tiles * sizeof(atomic_llong) + 63) / 64 * 64; }
 static uint64_t state_bytes(const Lstm *lstm) {
-  return 2 * dense_bytes(lstm) + 2 * cell_bytes(lstm) + (uint64_t)lstm->shares * sums_bytes(lstm);
+  return turns_bytes(lstm) + 2 * dense_bytes(lstm) + 2 * cell_bytes(lstm) + (uint64_t)lstm->shares * sums_bytes(lstm);
 }
 
 static bool open_room(Lstm *lstm) {
   lstm->panels = (char *)nd_pool_allocate(lstm->nd->pool, panel_bytes(lstm));
-  lstm->dense[0] = (char *)nd_pool_allocate(lstm->nd->pool, state_bytes(lstm));
-  if (!lstm->panels || !lstm->dense[0]) return false;
+  lstm->turns = (atomic_llong *)nd_pool_allocate(lstm->nd->pool, state_bytes(lstm));
+  if (!lstm->panels || !lstm->turns) return false;
+  lstm->dense[0] = (char *)lstm->turns + turns_bytes(lstm);
   lstm->dense[1] = lstm->dense[0] + dense_bytes(lstm);
   lstm->cells = lstm->dense[1] + dense_bytes(lstm);
   lstm->carry = lstm->cells + cell_bytes(lstm);
   lstm->sums = lstm->carry + cell_bytes(lstm);
+  for (int64_t tile = 0; tile < lstm->tiles; tile++) atomic_init(&lstm->turns[tile], 0);
   return true;
 }
 
 static void close_room(Lstm *lstm) {
   if (lstm->panels) nd_pool_free(lstm->nd->pool, lstm->panels, panel_bytes(lstm));
-  if (lstm->dense[0]) nd_pool_free(lstm->nd->pool, lstm->dense[0], state_bytes(lstm));
+  if (lstm->turns) nd_pool_free(lstm->nd->pool, lstm->turns, state_bytes(lstm));
 }
 
-/* The samples row .. row + rows - 1 of an item, tile by tile. */
-static void for_tiles(const Lstm *lstm, Item *item, int64_t row, int64_t rows, void (*run)(void *context, const Item *item),
-                      void *context) {
-  const int64_t tiles = (rows + lstm->loops->tile_rows - 1) / lstm->loops->tile_rows;
-  for (int64_t tile = 0; tile < tiles; tile++) {
-    item->row = row + tile * rows / tiles;
-    item->rows = row + (tile + 1) * rows / tiles - item->row;
-    run(context, item);
-  }
-}
-
-/* The items of a share at a step. */
-static void for_items(const Lstm *lstm, int64_t share, int64_t step, void (*run)(void *context, const Item *item), void *context) {
-  const int64_t count = lstm->by_samples ? lstm->n : lstm->groups;
-  const int64_t begin = share * count / lstm->shares, end = (share + 1) * count / lstm->shares;
-  Item item = {.last = lstm->groups, .units = lstm->units, .step = step, .sums_row = sums_row(lstm)};
+static Item item_of(const Lstm *lstm, int64_t share, int64_t group, int64_t tile, int64_t step) {
+  Item item = {.group = group, .unit = group * lstm->group, .row = tile * lstm->n / lstm->tiles, .step = step};
+  item.units = least(lstm->group, lstm->units - item.unit);
+  item.rows = (tile + 1) * lstm->n / lstm->tiles - item.row;
   item.sums = lstm->sums + (uint64_t)share * sums_bytes(lstm);
-  if (lstm->by_samples) {
-    for_tiles(lstm, &item, begin, end - begin, run, context);
-    return;
-  }
-  for (int64_t group = begin; group < end; group++) {
-    item.first = group;
-    item.last = group + 1;
-    item.unit = group * lstm->group;
-    item.units = least(lstm->group, lstm->units - item.unit);
-    for_tiles(lstm, &item, 0, lstm->n, run, context);
+  return item;
+}
+
+typedef void ItemBody(void *context, const Item *item);
+
+/* The items of a share at a step: some units of all samples, or all of some. */
+static void for_items(const Lstm *lstm, int64_t share, int64_t step, ItemBody *run, void *context) {
+  const int64_t count = lstm->by_samples ? lstm->tiles : lstm->groups;
+  const int64_t begin = share * count / lstm->shares, end = (share + 1) * count / lstm->shares;
+  const int64_t first_group = lstm->by_samples ? 0 : begin, end_group = lstm->by_samples ? lstm->groups : end;
+  const int64_t first_tile = lstm->by_samples ? begin : 0, end_tile = lstm->by_samples ? end : lstm->tiles;
+  for (int64_t group = first_group; group < end_group; group++)
+    for (int64_t tile = first_tile; tile < end_tile; tile++) {
+      const Item item = item_of(lstm, share, group, tile, step);
+      run(context, &item);
+    }
+}
+
+/* The tile that is furthest behind of those that nobody has; -1: none is left. *turn becomes the steps it has gone. */
+static int64_t take_tile(const Lstm *lstm, int64_t *turn) {
+  for (;;) {
+    int64_t tile = -1;
+    long long least_turn = 2 * lstm->steps;
+    for (int64_t i = 0; i < lstm->tiles; i++) {
+      const long long at = atomic_load_explicit(&lstm->turns[i], memory_order_relaxed);
+      if (at % 2 != 0 || at >= least_turn) continue;
+      tile = i;
+      least_turn = at;
+    }
+    *turn = least_turn / 2;
+    if (tile < 0 || atomic_compare_exchange_strong_explicit(&lstm->turns[tile], &least_turn, least_turn + 1, memory_order_acquire,
+                                                            memory_order_relaxed))
+      return tile;
   }
 }
 
-/* Some shares at the steps under way, forward or back. */
-static void for_shares(const Lstm *lstm, int64_t begin, int64_t end, void (*run)(void *context, const Item *item), void *context) {
-  const int64_t step = lstm->end > lstm->begin ? 1 : -1;
-  for (int64_t share = begin; share < end; share++)
-    for (int64_t t = lstm->begin; t != lstm->end; t += step) for_items(lstm, share, t, run, context);
+/* Takes tiles through a stretch of their steps each, until there are none left: so threads that are not equally fast end
+ * together. */
+static void take_turns(const Lstm *lstm, int64_t share, ItemBody *run, void *context) {
+  int64_t turn;
+  for (int64_t tile; (tile = take_tile(lstm, &turn)) >= 0;) {
+    const int64_t end = least(turn + lstm->stretch, lstm->steps);
+    for (; turn < end; turn++)
+      for (int64_t group = 0; group < lstm->groups; group++) {
+        const Item item = item_of(lstm, share, group, tile, lstm->back ? lstm->steps - 1 - turn : turn);
+        run(context, &item);
+      }
+    atomic_store_explicit(&lstm->turns[tile], 2 * (long long)end, memory_order_release);
+  }
+}
+
+/* What some shares have to do at the step under way, or at all. */
+static void for_shares(const Lstm *lstm, int64_t begin, int64_t end, ItemBody *run, void *context) {
+  for (int64_t share = begin; share < end; share++) {
+    if (lstm->by_samples) {
+      take_turns(lstm, share, run, context);
+    } else {
+      for_items(lstm, share, lstm->step, run, context);
+    }
+  }
 }
 
 /* All steps: 0 .. steps - 1, or the other way round. */
-static void for_steps(Lstm *lstm, bool forward, BurnLoopBody body, void *context) {
-  const int64_t first = forward ? 0 : lstm->steps - 1, end = forward ? lstm->steps : -1, step = forward ? 1 : -1;
-  const int64_t stretch = lstm->by_samples ? lstm->steps : 1;
-  for (int64_t t = first; t != end; t += step * stretch) {
-    lstm->begin = t;
-    lstm->end = t + step * stretch;
+static void for_steps(Lstm *lstm, bool back, BurnLoopBody body, void *context) {
+  const int64_t rounds = lstm->by_samples ? least(1, lstm->steps) : lstm->steps;
+  lstm->back = back;
+  for (int64_t round = 0; round < rounds; round++) {
+    lstm->step = back ? lstm->steps - 1 - round : round;
     nd_parallel_for_flushed(lstm->nd, lstm->shares, 1, body, context);
   }
 }
@@ -159,27 +194,18 @@ static char *panel_of(const Lstm *lstm, int64_t group) {
   return lstm->panels + group * lstm->group * GATES * lstm->units * lstm->bytes;
 }
 
-/* The item's part for a group. */
-static Item part_of(const Lstm *lstm, const Item *item, int64_t group) {
-  Item part = *item;
-  part.unit = group * lstm->group;
-  part.units = least(lstm->group, lstm->units - part.unit);
-  part.sums = item->sums + (group - item->first) * lstm->columns * lstm->bytes;
-  return part;
-}
-
-/* An item's sums for a group: its rows of `dense` [n, depth] x the group's panel. */
-static void multiply(const Lstm *lstm, const char *dense, int64_t depth, const Item *part, int64_t group, const NdFetch *fetch) {
-  const NdProduct product = {.rows = part->rows,
+/* An item's sums: its rows of `dense` [n, depth] x its panel. */
+static void multiply(const Lstm *lstm, const char *dense, int64_t depth, const Item *item, const NdFetch *fetch) {
+  const NdProduct product = {.rows = item->rows,
                              .columns = lstm->columns,
                              .depth = depth,
-                             .a = dense + part->row * lstm->dense_row * lstm->bytes,
+                             .a = dense + item->row * lstm->dense_row * lstm->bytes,
                              .a_row = lstm->dense_row,
                              .a_step = 1,
-                             .b = panel_of(lstm, group),
+                             .b = panel_of(lstm, item->group),
                              .b_row = lstm->columns,
-                             .c = part->sums,
-                             .c_row = part->sums_row,
+                             .c = item->sums,
+                             .c_row = lstm->columns,
                              .fetch = fetch};
   lstm->loops->product(&product);
 }
@@ -199,12 +225,14 @@ static char *step_at(const Lstm *lstm, const NdTensor *x, int64_t t, const Item 
 
 /* Asks for an item's part of row t of such a tensor, of all its gates if it has them. */
 static void fetch_step(const Lstm *lstm, const NdTensor *x, int64_t t, const Item *item, NdFetch *fetch) {
-  const int64_t bytes = item->units * lstm->bytes;
-  for (int64_t row = 0; x && row < item->rows; row++)
-    for (int64_t at = 0; at < x->shape[2]; at += lstm->units) {
-      const char *from = step_at(lstm, x, t, item) + (row * row_of(x) + at) * lstm->bytes;
-      for (int64_t byte = 0; byte < bytes; byte += 64) fetch->lines[fetch->count++] = from + byte;
-    }
+  if (!x) return;
+  const int64_t bytes = item->units * lstm->bytes, gate = lstm->units * lstm->bytes, width = x->shape[2] * lstm->bytes;
+  const char *from = step_at(lstm, x, t, item), **line = fetch->lines + fetch->count;
+  const int64_t row = row_of(x) * lstm->bytes;
+  for (const char *end = from + item->rows * row; from < end; from += row)
+    for (int64_t at = 0; at < width; at += gate)
+      for (int64_t byte = 0; byte < bytes; byte += 64) *line++ = from + at + byte;
+  fetch->count = line - fetch->lines;
 }
 
 /* Row-major forms of the inputs of a call, NULL for those that are absent; false when out of memory. */
@@ -261,14 +289,14 @@ static void BURN_CALL pack_forward(void *context, int64_t begin, int64_t end) {
   }
 }
 
-/* What the gates of an item's part will want. */
-static void fetch_forward(const Forward *work, const Item *part, NdFetch *fetch) {
+/* What the gates of an item will want. */
+static void fetch_forward(const Forward *work, const Item *item, NdFetch *fetch) {
   const Lstm *lstm = &work->lstm;
   fetch->count = 0;
-  fetch_step(lstm, work->inputs[0], part->step, part, fetch);
-  if (work->outputs[2] != work->inputs[0]) fetch_step(lstm, work->outputs[2], part->step, part, fetch);
-  fetch_step(lstm, work->outputs[0], part->step, part, fetch);
-  fetch_step(lstm, work->outputs[1], part->step, part, fetch);
+  fetch_step(lstm, work->inputs[0], item->step, item, fetch);
+  if (work->outputs[2] != work->inputs[0]) fetch_step(lstm, work->outputs[2], item->step, item, fetch);
+  fetch_step(lstm, work->outputs[0], item->step, item, fetch);
+  fetch_step(lstm, work->outputs[1], item->step, item, fetch);
 }
 
 /* One step of an item. */
@@ -288,17 +316,14 @@ static void forward_item(void *context, const Item *item) {
                            .activations = step_at(lstm, activations, t, item),
                            .cell = state_at(lstm, lstm->cells, lstm->cell_row, item),
                            .state = state_at(lstm, lstm->dense[(t + 1) % 2], lstm->dense_row, item),
-                           .product_row = item->sums_row,
+                           .product_row = lstm->columns,
                            .gates_row = row_of(gates),
                            .steps_row = row_of(outputs),
                            .activations_row = row_of(activations),
                            .cell_row = lstm->cell_row,
                            .state_row = lstm->dense_row};
-  for (int64_t group = item->first; group < item->last; group++) {
-    const Item part = part_of(lstm, item, group);
-    fetch_forward(work, &part, &fetch);
-    multiply(lstm, lstm->dense[t % 2], lstm->units, &part, group, &fetch);
-  }
+  fetch_forward(work, item, &fetch);
+  multiply(lstm, lstm->dense[t % 2], lstm->units, item, &fetch);
   lstm->loops->lstm_step(&step);
 }
 
@@ -317,7 +342,7 @@ static bool run_forward(Forward *work) {
   nd_parallel_for(lstm->nd, lstm->groups, 1 + 65536 / (lstm->units * lstm->columns + 1), pack_forward, work);
   pack_state(lstm, nd_data(work->inputs[1]), lstm->units, lstm->dense[0], lstm->dense_row);
   pack_state(lstm, nd_data(work->inputs[2]), lstm->units, lstm->cells, lstm->cell_row);
-  for_steps(lstm, true, forward_body, work);
+  for_steps(lstm, false, forward_body, work);
   return true;
 }
 
@@ -389,7 +414,7 @@ static void gates_back(const Backward *work, const Item *item) {
                            .grad_gates = step_at(lstm, work->outputs[GRAD_GATES], t, item),
                            .slopes = state_at(lstm, lstm->dense[t % 2], lstm->dense_row, item),
                            .state = step_at(lstm, work->states, is_last ? t : t + 1, item),
-                           .product_row = item->sums_row,
+                           .product_row = lstm->columns,
                            .steps_row = row_of(inputs[GRAD]),
                            .cells_row = grad_cells ? row_of(grad_cells) : 0,
                            .further_row = further ? row_of(further) : 0,
@@ -401,18 +426,18 @@ static void gates_back(const Backward *work, const Item *item) {
   lstm->loops->lstm_back(&step);
 }
 
-/* What the gates of an item's part will want. */
-static void fetch_back(const Backward *work, const Item *part, NdFetch *fetch) {
+/* What the gates of an item will want. */
+static void fetch_back(const Backward *work, const Item *item, NdFetch *fetch) {
   const Lstm *lstm = &work->lstm;
-  const int64_t t = part->step;
+  const int64_t t = item->step;
   fetch->count = 0;
-  fetch_step(lstm, work->inputs[ACTIVATIONS], t, part, fetch);
-  fetch_step(lstm, work->outputs[GRAD_GATES], t, part, fetch);
-  fetch_step(lstm, work->inputs[GRAD_ACTIVATIONS], t, part, fetch);
-  fetch_step(lstm, work->inputs[GRAD_CELLS], t, part, fetch);
-  fetch_step(lstm, work->inputs[GRAD], t, part, fetch);
-  fetch_step(lstm, work->states, t + 1, part, fetch);
-  if (t > 0) fetch_step(lstm, work->inputs[CELLS], t - 1, part, fetch);
+  fetch_step(lstm, work->inputs[ACTIVATIONS], t, item, fetch);
+  fetch_step(lstm, work->outputs[GRAD_GATES], t, item, fetch);
+  fetch_step(lstm, work->inputs[GRAD_ACTIVATIONS], t, item, fetch);
+  fetch_step(lstm, work->inputs[GRAD_CELLS], t, item, fetch);
+  fetch_step(lstm, work->inputs[GRAD], t, item, fetch);
+  fetch_step(lstm, work->states, t + 1, item, fetch);
+  if (t > 0) fetch_step(lstm, work->inputs[CELLS], t - 1, item, fetch);
 }
 
 /* One step of an item: what the step after it says of its hidden states, then its gates. */
@@ -421,11 +446,11 @@ static void backward_item(void *context, const Item *item) {
   const Lstm *lstm = &work->lstm;
   const bool is_last = item->step + 1 == lstm->steps;
   NdFetch fetch;
-  if (is_last) memset(item->sums, 0, (size_t)(item->rows * item->sums_row * lstm->bytes));
-  for (int64_t group = item->first; group < item->last && !is_last; group++) {
-    const Item part = part_of(lstm, item, group);
-    fetch_back(work, &part, &fetch);
-    multiply(lstm, lstm->dense[(item->step + 1) % 2], GATES * lstm->units, &part, group, &fetch);
+  if (is_last) {
+    memset(item->sums, 0, (size_t)(item->rows * lstm->columns * lstm->bytes));
+  } else {
+    fetch_back(work, item, &fetch);
+    multiply(lstm, lstm->dense[(item->step + 1) % 2], GATES * lstm->units, item, &fetch);
   }
   gates_back(work, item);
 }
@@ -440,11 +465,8 @@ static void first_item(void *context, const Item *item) {
   const Lstm *lstm = &work->lstm;
   const int64_t at = (item->row * lstm->units + item->unit) * lstm->bytes;
   char *hidden = (char *)nd_data(work->outputs[GRAD_HIDDEN]) + at, *cell = (char *)nd_data(work->outputs[GRAD_CELL]) + at;
-  for (int64_t group = item->first; group < item->last; group++) {
-    const Item part = part_of(lstm, item, group);
-    multiply(lstm, lstm->dense[0], GATES * lstm->units, &part, group, NULL);
-  }
-  lstm->loops->pack(item->rows, item->units, item->sums, item->sums_row, 1, hidden, lstm->units, item->units);
+  multiply(lstm, lstm->dense[0], GATES * lstm->units, item, NULL);
+  lstm->loops->pack(item->rows, item->units, item->sums, lstm->columns, 1, hidden, lstm->units, item->units);
   const char *carry = state_at(lstm, lstm->carry, lstm->cell_row, item);
   lstm->loops->pack(item->rows, item->units, carry, lstm->cell_row, 1, cell, lstm->units, item->units);
 }
@@ -467,7 +489,7 @@ static bool run_backward(Backward *work) {
   const char *cells = (const char *)nd_data(work->inputs[CELLS]) + (lstm->steps - 1) * lstm->units * lstm->bytes;
   pack_state(lstm, cells, row_of(work->inputs[CELLS]), lstm->cells, lstm->cell_row);
   memset(lstm->carry, 0, (size_t)cell_bytes(lstm));
-  for_steps(lstm, false, backward_body, work);
+  for_steps(lstm, true, backward_body, work);
   nd_parallel_for_flushed(lstm->nd, lstm->shares, 1, first_body, work);
   lstm->loops->pack(lstm->n, lstm->units, nd_data(work->inputs[HIDDEN]), lstm->units, 1, nd_data(work->states),
                     row_of(work->states), lstm->units);
@@ -505,7 +527,7 @@ static BurnStatus lstm_backward(Ndarray *nd, const BurnOpCall *call) {
   BurnStatus status = open_lstm(nd, nd_tensor(call->inputs[GRAD]), units, GATES * units, &work.lstm);
   if (status != BURN_OK) return status;
   const BurnTensorDesc states = burn_primitive_desc(call->inputs[GRAD]);
-  cut_units(&work.lstm, work.lstm.n <= work.lstm.loops->tile_rows / 2 ? BACK_VECTORS_LOW : BACK_VECTORS, 1);
+  cut_units(&work.lstm, work.lstm.n <= work.lstm.loops->tile_rows / 2 ? LOW_VECTORS : work.lstm.loops->vectors, 1);
   work.states = nd_new(nd, &states);
   const bool has_inputs = open_inputs(nd, call, work.inputs), has_outputs = open_outputs(nd, call, GRAD_WEIGHT, work.outputs);
   bool complete = work.states && has_inputs && has_outputs && run_backward(&work);

@@ -48,7 +48,7 @@ typedef struct NdSoftmaxState {
  * room for whole vectors. `activations` may be the same memory as `gates`. */
 typedef struct NdLstmStep {
   int64_t rows, units, gate;
-  const void *product; /* hidden x weight: for every vector of units its four gates */
+  void *product; /* hidden x weight: for every vector of units its four gates; becomes the sum with `gates` */
   const void *gates;
   void *outputs, *cells, *activations;
   void *cell, *state; /* the cells before this step, and then after it; the outputs again */
@@ -68,7 +68,7 @@ typedef struct NdLstmBack {
 /* The loops for one dtype. */
 typedef struct NdSequenceLoops {
   int64_t lanes;
-  int64_t tile_rows; /* highest tile of a product */
+  int64_t vectors, tile_rows; /* of the tile that a product is fastest with */
   void (*product)(const NdProduct *product);
   /* to[p * to_row + j] = from[p * step + j * column] for j < columns, and 0 for columns <= j < to_columns. */
   void (*pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,
@@ -107,15 +107,16 @@ typedef struct NdSequence {
 
 extern const NdSequence nd_sequence_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
-extern const NdSequence nd_sequence_avx2, nd_sequence_avx512;
+extern const NdSequence nd_sequence_avx2;
+extern const NdSequenceLoops nd_sequence_avx512; /* of f32 */
 #endif
 
 /* The loops for nd->isa and a float dtype; NULL for other dtypes. */
 static inline const NdSequenceLoops *nd_sequence(const Ndarray *nd, BurnDType dtype) {
   const NdSequence *sequence = &nd_sequence_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (nd->isa == NDARRAY_ISA_AVX512) sequence = &nd_sequence_avx512;
-  if (nd->isa == NDARRAY_ISA_AVX2) sequence = &nd_sequence_avx2;
+  if (nd->isa == NDARRAY_ISA_AVX512 && dtype == BURN_DTYPE_F32) return &nd_sequence_avx512;
+  if (nd->isa != NDARRAY_ISA_BASELINE) sequence = &nd_sequence_avx2;
 #endif
   (void)nd;
   if (dtype == BURN_DTYPE_F32) return &sequence->f32;

@@ -3,5 +3,8 @@
 
 #define SEQUENCE_TABLE nd_sequence_avx2
 #define SEQUENCE_VECTOR_BYTES 32
+#define SEQUENCE_VECTORS 2
 #define SEQUENCE_TILE_ROWS 6
+#define SEQUENCE_QUAD_ROWS 3
+#define SEQUENCE_HAS_F64 1
 #include "ndarray_sequence_isa.h"

@@ -14,34 +14,54 @@ SEQUENCE_INLINE VECTOR NAME(load_units)(const int units, const REAL *from) {
 
 SEQUENCE_INLINE void NAME(store_units)(const int units, REAL *to, VECTOR x) { memcpy(to, &x, (size_t)units * sizeof(REAL)); }
 
-/* The units of a sample from `first` on, LANES of them but for the last vector. */
-SEQUENCE_INLINE void NAME(lstm_units)(const int units, const NdLstmStep *s, int64_t row, int64_t first) {
+/* Adds what the sequence says of the units from `first` on to their products, in every sample. That is done before any sample
+ * is written: rows often lie whole pages apart, and a load has to wait for a store as far into another page. */
+SEQUENCE_INLINE void NAME(lstm_inputs)(const int units, const NdLstmStep *s, int64_t first) {
+  for (int64_t row = 0; row < s->rows; row++) {
+    REAL *product = (REAL *)s->product + row * s->product_row + 4 * first;
+    const REAL *x = (const REAL *)s->gates + row * s->gates_row + first;
+    for (int k = 0; k < 4; k++)
+      NAME(store)(product + k * LANES, NAME(load)(product + k * LANES) + NAME(load_units)(units, x + k * s->gate));
+  }
+}
+
+/* The gates and cells of the units of a sample from `first` on. */
+SEQUENCE_INLINE void NAME(lstm_cells)(const int units, const NdLstmStep *s, int64_t row, int64_t first) {
   const REAL *product = (const REAL *)s->product + row * s->product_row + 4 * first;
-  const REAL *x = (const REAL *)s->gates + row * s->gates_row + first;
-  REAL *cell_state = (REAL *)s->cell + row * s->cell_row + first, *state = (REAL *)s->state + row * s->state_row + first;
-  REAL *y = (REAL *)s->outputs + row * s->steps_row + first, *cells = (REAL *)s->cells + row * s->steps_row + first;
+  REAL *cell_state = (REAL *)s->cell + row * s->cell_row + first;
   REAL *activations = (REAL *)s->activations + row * s->activations_row + first;
-  const int64_t gate = s->gate;
-  VECTOR gates[4];
-  for (int k = 0; k < 4; k++) gates[k] = NAME(load)(product + k * LANES) + NAME(load_units)(units, x + k * gate);
-  const VECTOR i = NAME(sigmoids)(gates[0]), f = NAME(sigmoids)(gates[1]), g = NAME(tanhs)(gates[2]), o = NAME(sigmoids)(gates[3]);
-  const VECTOR cell = f * NAME(load)(cell_state) + i * g, hidden = o * NAME(tanhs)(cell);
+  const VECTOR i = NAME(sigmoids)(NAME(load)(product)), f = NAME(sigmoids)(NAME(load)(product + LANES));
+  const VECTOR g = NAME(tanhs)(NAME(load)(product + 2 * LANES)), o = NAME(sigmoids)(NAME(load)(product + 3 * LANES));
+  const VECTOR cell = f * NAME(load)(cell_state) + i * g;
   NAME(store_units)(units, activations, i);
-  NAME(store_units)(units, activations + gate, f);
-  NAME(store_units)(units, activations + 2 * gate, g);
-  NAME(store_units)(units, activations + 3 * gate, o);
-  NAME(store_units)(units, cells, cell);
-  NAME(store_units)(units, y, hidden);
+  NAME(store_units)(units, activations + s->gate, f);
+  NAME(store_units)(units, activations + 2 * s->gate, g);
+  NAME(store_units)(units, activations + 3 * s->gate, o);
+  NAME(store_units)(units, (REAL *)s->cells + row * s->steps_row + first, cell);
   NAME(store)(cell_state, cell);
-  NAME(store)(state, hidden);
+}
+
+/* Their hidden states. */
+SEQUENCE_INLINE void NAME(lstm_outputs)(const int units, const NdLstmStep *s, int64_t row, int64_t first) {
+  const REAL *gate = (const REAL *)s->activations + row * s->activations_row + 3 * s->gate + first;
+  const VECTOR cell = NAME(load)((const REAL *)s->cell + row * s->cell_row + first);
+  const VECTOR hidden = NAME(load_units)(units, gate) * NAME(tanhs)(cell);
+  NAME(store_units)(units, (REAL *)s->outputs + row * s->steps_row + first, hidden);
+  NAME(store)((REAL *)s->state + row * s->state_row + first, hidden);
+}
+
+/* LANES units from `first` on, or what is left of them. All samples take a part of the way before any goes on, because a
+ * processor sees no further than one sample: the hidden state has to wait for the cell, but not for that of the next sample. */
+SEQUENCE_INLINE void NAME(lstm_units)(const int units, const NdLstmStep *s, int64_t first) {
+  NAME(lstm_inputs)(units, s, first);
+  for (int64_t row = 0; row < s->rows; row++) NAME(lstm_cells)(units, s, row, first);
+  for (int64_t row = 0; row < s->rows; row++) NAME(lstm_outputs)(units, s, row, first);
 }
 
 static void NAME(lstm_step)(const NdLstmStep *step) {
   const int64_t whole = step->units / LANES * LANES;
-  for (int64_t row = 0; row < step->rows; row++) {
-    for (int64_t first = 0; first < whole; first += LANES) NAME(lstm_units)(LANES, step, row, first);
-    if (whole < step->units) NAME(lstm_units)((int)(step->units - whole), step, row, whole);
-  }
+  for (int64_t first = 0; first < whole; first += LANES) NAME(lstm_units)(LANES, step, first);
+  if (whole < step->units) NAME(lstm_units)((int)(step->units - whole), step, whole);
 }
 
 SEQUENCE_INLINE void NAME(lstm_units_back)(const int units, const NdLstmBack *s, int64_t row, int64_t first) {

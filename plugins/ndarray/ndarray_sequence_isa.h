@@ -1,6 +1,7 @@
 /* ndarray_sequence_isa.h - body of ndarray_sequence_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The
- * includer defines SEQUENCE_TABLE, SEQUENCE_VECTOR_BYTES and SEQUENCE_TILE_ROWS (rows of a tile of a product: with two vectors
- * each they have to fit into the registers). No include guard: this is text, not declarations. */
+ * includer defines SEQUENCE_TABLE, SEQUENCE_VECTOR_BYTES, SEQUENCE_TILE_ROWS and SEQUENCE_QUAD_ROWS (rows of a tile of a product:
+ * with two vectors each, or four, they have to fit into the registers), SEQUENCE_VECTORS (2 or 4: which of both keeps the
+ * multipliers busier), and SEQUENCE_HAS_F64. No include guard: this is text, not declarations. */
 #include "ndarray_math.h"
 
 #include <string.h>
@@ -39,6 +40,9 @@
 /* Terms of a product from one such request to the next: a constant, because branches are then foreseen. */
 enum { SEQUENCE_STRETCH = 16 };
 
+/* How many rows ahead the second operand of a product is asked for, and how many vectors share a line. */
+enum { SEQUENCE_AHEAD = 8, SEQUENCE_LINE_VECTORS = 64 / SEQUENCE_VECTOR_BYTES };
+
 /* e^x for x <= 0 or NaN; 0 below -87. */
 SEQUENCE_INLINE float decay_f32(float x) {
   const float bounded = x < -87.0f ? -87.0f : x; /* NaN passes */
@@ -56,11 +60,13 @@ SEQUENCE_INLINE double tanh_f64(double x) { return tanh(x); }
 #undef REAL
 #undef NAME
 
+#if SEQUENCE_HAS_F64
 #define REAL double
 #define NAME(name) name##_f64
 #include "ndarray_sequence_template.h"
 #undef REAL
 #undef NAME
+#endif
 
 /* A function of every lane of a vector. */
 #define LANEWISE(function, t, T)                                                           \
@@ -77,8 +83,10 @@ SEQUENCE_INLINE double tanh_f64(double x) { return tanh(x); }
 LANEWISE(sigmoid, f32, float)
 LANEWISE(tanh, f32, float)
 #endif
+#if SEQUENCE_HAS_F64
 LANEWISE(sigmoid, f64, double)
 LANEWISE(tanh, f64, double)
+#endif
 
 #define REAL float
 #define NAME(name) name##_f32
@@ -86,17 +94,23 @@ LANEWISE(tanh, f64, double)
 #undef REAL
 #undef NAME
 
+#if SEQUENCE_HAS_F64
 #define REAL double
 #define NAME(name) name##_f64
 #include "ndarray_sequence_gates.h"
 #undef REAL
 #undef NAME
+#endif
 
 #define SEQUENCE_LOOPS(t, T)                                                                                                   \
   {                                                                                                                            \
-    (int64_t)(sizeof(Vector_##t) / sizeof(T)), SEQUENCE_TILE_ROWS, product_##t, pack_##t, unpack_##t, bend_##t, hide_future_##t, \
-        hide_masked_##t, add_bias_##t, softmax_##t, rescale_##t, invert_##t, softmax_back_##t, fold_bias_##t, scale_back_##t,   \
-        lstm_step_##t, lstm_back_##t,                                                                                          \
+    (int64_t)(sizeof(Vector_##t) / sizeof(T)), SEQUENCE_VECTORS, SEQUENCE_VECTORS == 4 ? SEQUENCE_QUAD_ROWS : SEQUENCE_TILE_ROWS, \
+        product_##t, pack_##t, unpack_##t, bend_##t, hide_future_##t, hide_masked_##t, add_bias_##t, softmax_##t, rescale_##t,  \
+        invert_##t, softmax_back_##t, fold_bias_##t, scale_back_##t, lstm_step_##t, lstm_back_##t,                              \
   }
 
+#if SEQUENCE_HAS_F64
 const NdSequence SEQUENCE_TABLE = {SEQUENCE_LOOPS(f32, float), SEQUENCE_LOOPS(f64, double)};
+#else
+const NdSequenceLoops SEQUENCE_TABLE = SEQUENCE_LOOPS(f32, float);
+#endif

@@ -27,11 +27,12 @@ SEQUENCE_INLINE VECTOR NAME(splat)(REAL x) {
   return x - zero;
 }
 
-/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. What
- * is to be fetched is asked for little by little: much at once would keep the tile's own loads waiting. */
-SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column,
-                                const NdFetch *fetch) {
+/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. B
+ * comes from the second-level cache if it is a weight: it is asked for some rows ahead. What is to be fetched is asked for
+ * little by little: much at once would keep the tile's own loads waiting. */
+SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column) {
   VECTOR sum[SEQUENCE_TILE_ROWS][4];
+  const NdFetch *fetch = first_column == 0 ? p->fetch : NULL;
   const REAL *a = (const REAL *)p->a + first_row * p->a_row, *b = (const REAL *)p->b + first_column;
   const int64_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, depth = p->depth;
   const int64_t stretch = fetch ? SEQUENCE_STRETCH : depth, share = fetch ? fetch->count * SEQUENCE_STRETCH / depth + 1 : 0;
@@ -46,6 +47,7 @@ SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProdu
     for (; k < end; k++) {
       VECTOR columns[4];
       for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
+      for (int v = 0; v < vectors; v += SEQUENCE_LINE_VECTORS) SEQUENCE_PREFETCH(b + SEQUENCE_AHEAD * b_row + v * LANES);
       for (int r = 0; r < rows; r++) {
         VECTOR x = NAME(splat)(third[r / 3][r % 3 * a_row + k * a_step]);
         if (vectors > 1) SEQUENCE_KEEP(x);
@@ -61,19 +63,19 @@ SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProdu
 }
 
 /* The tile function for each number of rows. */
-#define TILE(count)                                    \
-  case count:                                          \
-    NAME(tile)(count, vectors, p, row, column, fetch); \
+#define TILE(count)                             \
+  case count:                                   \
+    NAME(tile)(count, vectors, p, row, column); \
     break;
-SEQUENCE_INLINE void NAME(low_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column,
-                                    const NdFetch *fetch) {
+/* Of rows that tiles of four vectors have. */
+SEQUENCE_INLINE void NAME(low_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column) {
   switch (rows) {
     TILE(1)
     TILE(2)
-#if SEQUENCE_TILE_ROWS >= 6
+#if SEQUENCE_QUAD_ROWS >= 3
     TILE(3)
 #endif
-#if SEQUENCE_TILE_ROWS >= 12
+#if SEQUENCE_QUAD_ROWS >= 6
     TILE(4)
     TILE(5)
     TILE(6)
@@ -82,13 +84,12 @@ SEQUENCE_INLINE void NAME(low_tile)(int64_t rows, const int vectors, const NdPro
       break;
   }
 }
-SEQUENCE_INLINE void NAME(any_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column,
-                                    const NdFetch *fetch) {
+SEQUENCE_INLINE void NAME(any_tile)(int64_t rows, const int vectors, const NdProduct *p, int64_t row, int64_t column) {
   switch (rows) {
-#if SEQUENCE_TILE_ROWS < 6
+#if SEQUENCE_QUAD_ROWS < 3
     TILE(3)
 #endif
-#if SEQUENCE_TILE_ROWS < 12
+#if SEQUENCE_QUAD_ROWS < 6
     TILE(4)
 #endif
 #if SEQUENCE_TILE_ROWS == 6
@@ -104,50 +105,35 @@ SEQUENCE_INLINE void NAME(any_tile)(int64_t rows, const int vectors, const NdPro
     TILE(12)
 #endif
     default:
-      NAME(low_tile)(rows, vectors, p, row, column, fetch);
+      NAME(low_tile)(rows, vectors, p, row, column);
       break;
   }
 }
 #undef TILE
 
-static void NAME(tile_quad)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(low_tile)(rows, 4, p, row, column, NULL);
-}
-static void NAME(tile_pair)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(any_tile)(rows, 2, p, row, column, NULL);
-}
-static void NAME(tile_pair_fetching)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(any_tile)(rows, 2, p, row, column, p->fetch);
-}
-static void NAME(tile_single)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
-  NAME(any_tile)(rows, 1, p, row, column, NULL);
-}
-
-/* Few rows: four vectors of columns at a time, as sums have to wait for their last term; true if the product was one of those. */
-static bool NAME(low_product)(const NdProduct *p) {
-  if (p->rows > SEQUENCE_TILE_ROWS / 2 || p->columns % (4 * LANES) != 0) return false;
-  for (int64_t line = 0; p->fetch && line < p->fetch->count; line++) SEQUENCE_PREFETCH(p->fetch->lines[line]);
-  for (int64_t column = 0; column < p->columns; column += 4 * LANES) NAME(tile_quad)(p->rows, p, 0, column);
-  return true;
-}
+typedef void NAME(TileFunction)(int64_t rows, const NdProduct *p, int64_t row, int64_t column);
+static void NAME(tile_quad)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(low_tile)(rows, 4, p, row, column); }
+static void NAME(tile_pair)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(any_tile)(rows, 2, p, row, column); }
+static void NAME(tile_single)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(any_tile)(rows, 1, p, row, column); }
 
 /* Tiles of about equal height: a low one at the end would leave the multipliers waiting. */
-static void NAME(product)(const NdProduct *p) {
-  const int64_t tiles = (p->rows + SEQUENCE_TILE_ROWS - 1) / SEQUENCE_TILE_ROWS;
-  if (NAME(low_product)(p)) return;
-  for (int64_t column = 0; column < p->columns; column += 2 * LANES) {
-    for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
-      const int64_t rows = p->rows / tiles + (tile < p->rows % tiles);
-      if (column + LANES >= p->columns) {
-        NAME(tile_single)(rows, p, row, column);
-      } else if (p->fetch && column == 0) {
-        NAME(tile_pair_fetching)(rows, p, row, column);
-      } else {
-        NAME(tile_pair)(rows, p, row, column);
-      }
-      row += rows;
-    }
+static void NAME(stripe)(const NdProduct *p, int64_t tile_rows, NAME(TileFunction) *run, int64_t column) {
+  const int64_t tiles = (p->rows + tile_rows - 1) / tile_rows;
+  for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
+    const int64_t rows = p->rows / tiles + (tile < p->rows % tiles);
+    run(rows, p, row, column);
+    row += rows;
   }
+}
+
+/* Four vectors of columns at a time where there are registers for enough rows of them, or few rows: sums have to wait for their
+ * last term. */
+static void NAME(product)(const NdProduct *p) {
+  const int64_t quads = SEQUENCE_VECTORS == 4 || p->rows <= SEQUENCE_QUAD_ROWS ? p->columns / (4 * LANES) * (4 * LANES) : 0;
+  int64_t column = 0;
+  for (; column < quads; column += 4 * LANES) NAME(stripe)(p, SEQUENCE_QUAD_ROWS, NAME(tile_quad), column);
+  for (; column + LANES < p->columns; column += 2 * LANES) NAME(stripe)(p, SEQUENCE_TILE_ROWS, NAME(tile_pair), column);
+  if (column < p->columns) NAME(stripe)(p, SEQUENCE_TILE_ROWS, NAME(tile_single), column);
 }
 
 /* -- other layouts ----------------------------------------------------------------------------------------------------- */
