@@ -2,6 +2,7 @@
  *
  * The loss is the sum of parameter times a table that changes from step to step, so each gradient is known exactly; in f64 the
  * parameters must then follow the textbook formulas, written here for one number, within rounding. */
+#include <burn/optimizer_ops.h>
 #include <burn/train.h>
 
 #include <math.h>
@@ -194,6 +195,46 @@ static void adamw(void **state) {
   follows_formula(&rule);
   rule.adamw = (BurnAdamWConfig){.beta_1 = 0.7, .beta_2 = 0.9, .epsilon = 1e-2, .weight_decay = 0.4};
   follows_formula(&rule);
+}
+
+/* -- sgd_step has the bits of the ops that it stands for ------------------------------------------------------------------ */
+
+static BurnTensor *made(int64_t count, double of) {
+  BurnTensor *x = burn_cast(burn_arange(device, 0, count, 1), BURN_DTYPE_F32);
+  return burn_sin(burn_mul_scalar(x, of));
+}
+
+/* out[0], out[1] of sgd_step; takes velocity, which may be NULL. */
+static void by_parts(BurnTensor *param, BurnTensor *g, BurnTensor *velocity, const double with[4], bool nesterov, BurnTensor *out[2]) {
+  if (with[3] != 0) g = burn_add(g, burn_mul_scalar(burn_clone(param), with[3]));
+  out[1] = burn_clone(g);
+  if (velocity) out[1] = burn_add(burn_mul_scalar(out[1], 1 - with[2]), burn_mul_scalar(velocity, with[1]));
+  BurnTensor *way = nesterov ? burn_add(burn_mul_scalar(burn_clone(out[1]), with[1]), burn_clone(g)) : burn_clone(out[1]);
+  burn_drop(g);
+  out[0] = burn_sub(param, burn_mul_scalar(way, with[0]));
+}
+
+static void check_parts(int64_t count, bool has_velocity, bool nesterov, const double with[4]) {
+  static float found[40000], expected[40000];
+  BurnTensor *whole[2], *parts[2], *velocity = has_velocity ? made(count, 3.3) : NULL;
+  by_parts(made(count, 1.1), made(count, 2.2), velocity ? burn_clone(velocity) : NULL, with, nesterov, parts);
+  burn_sgd_step(made(count, 1.1), made(count, 2.2), velocity, with[0], with[1], with[2], nesterov, with[3], whole);
+  for (int i = 0; i < 2; i++) {
+    check_status(burn_read_f32(whole[i], found, (size_t)count));
+    check_status(burn_read_f32(parts[i], expected, (size_t)count));
+    assert_memory_equal(found, expected, (size_t)count * sizeof *found);
+  }
+}
+
+static void sgd_step_has_the_bits_of_its_parts(void **state) {
+  static const int64_t counts[] = {1, 5, 2048, 2049, 39999};
+  (void)state;
+  for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    for (int kind = 0; kind < 8; kind++) {
+      const double with[4] = {0.01, 0.9, 0.1, kind & 4 ? 0.3 : 0};
+      check_parts(counts[c], (kind & 1) != 0, (kind & 2) != 0, with);
+    }
+  }
 }
 
 /* What surprises those who come from PyTorch. */
@@ -546,6 +587,7 @@ int main(void) {
       cmocka_unit_test(sgd_plain),
       cmocka_unit_test(sgd_with_decay),
       cmocka_unit_test(sgd_with_momentum),
+      cmocka_unit_test(sgd_step_has_the_bits_of_its_parts),
       cmocka_unit_test(sgd_with_nesterov),
       cmocka_unit_test(adam),
       cmocka_unit_test(adamw),

@@ -139,7 +139,7 @@ static void test_choosing_threads(void **state) {
 
 /* -- results do not depend on the threads --------------------------------------------------------------------------------- */
 
-enum { RESULT_COUNT = 18 };
+enum { RESULT_COUNT = 21 };
 
 /* Hashes of results, written by children into shared memory. */
 typedef struct Results {
@@ -186,6 +186,16 @@ static uint64_t hash_of_lstm(BurnDevice *device, bool back) {
   return hash_of_op(device, back ? BURN_OP_lstm_backward : BURN_OP_lstm, back ? behind : ahead, back ? 8 : 4);
 }
 
+static uint64_t hash_of_linear_backward(BurnDevice *device) {
+  const BurnShape shapes[] = {BURN_SHAPE(3, 301, 120), BURN_SHAPE(3, 301, 203), BURN_SHAPE(203, 120)};
+  return hash_of_op(device, BURN_OP_linear_backward, shapes, 3);
+}
+
+static uint64_t hash_of_mse(BurnDevice *device, bool back) {
+  const BurnShape shapes[] = {BURN_SHAPE(1), BURN_SHAPE(301, 2003), BURN_SHAPE(301, 2003)};
+  return hash_of_op(device, back ? BURN_OP_mse_backward : BURN_OP_mse, shapes + !back, back ? 3 : 2);
+}
+
 static void compute(void *context) {
   Results *results = context;
   uint64_t *hash = results->hashes;
@@ -215,6 +225,9 @@ static void compute(void *context) {
   *hash++ = hash_of_attention(device, true);
   *hash++ = hash_of_lstm(device, false);
   *hash++ = hash_of_lstm(device, true);
+  *hash++ = hash_of_linear_backward(device);
+  *hash++ = hash_of_mse(device, false);
+  *hash++ = hash_of_mse(device, true);
   burn_device_close(device);
 }
 
@@ -223,7 +236,8 @@ static void test_results_do_not_depend_on_threads(void **state) {
   static const char *const what[RESULT_COUNT] = {"sum",        "mean",        "sum_dim 0", "sum_dim 1",      "var",
                                                  "softmax",    "log_softmax", "matmul",    "batched matmul", "conv2d",
                                                  "avg_pool2d", "layer_norm",  "exp",       "scatter_add",    "attention",
-                                                 "attention back", "lstm",    "lstm back"};
+                                                 "attention back", "lstm",    "lstm back", "linear back",  "mse",
+                                                 "mse back"};
   static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
   static const char *const threads[] = {"1", "2", "5"};
   FILE *file = tmpfile(); /* its pages are shared with the children */

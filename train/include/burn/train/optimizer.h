@@ -2,7 +2,7 @@
  * not always PyTorch's (epsilon 1e-5, dampening 0.1, AdamW decay 1e-4). Parameters of f16 and bf16 are updated in f32 and rounded
  * once; their state (moments, velocity) is kept in f32.
  *
- *   status = burn_train_step(optimizer, burn_module(Mlp, &mlp), loss, 1e-3);         backward, link, update
+ *   status = burn_train_step(optimizer, burn_module(Mlp, &mlp), loss, 1e-3);         backward, update
  *
  * or in parts:
  *
@@ -76,7 +76,7 @@ BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* takes NULL */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module,
                                                         BurnGradientsParams *gradients, double learning_rate);
 
-/* Backward from loss (taken), link, update. */
+/* Backward from loss (taken), update. */
 BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
                                                                   double learning_rate);
 
