@@ -90,20 +90,24 @@ static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
 static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
   Ndarray *nd = self;
   const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
+  uint32_t dtypes = 0; /* those of the call, as bits */
   if (!kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
   for (uint32_t i = 0; i < call->input_count; i++) {
-    if (call->inputs[i] && call->inputs[i]->owner != nd->owner) {
-      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i,
-                     call->inputs[i]->owner, nd->owner);
+    const BurnPrimitive *x = call->inputs[i];
+    if (!x) continue;
+    if (x->owner != nd->owner) {
+      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i, x->owner, nd->owner);
     }
+    dtypes |= 1u << (x->dtype % BURN_DTYPE_LIMIT);
   }
   for (uint32_t i = 0; i < call->output_count; i++) { /* loops write elements of the size they know */
     const BurnDType dtype = call->output_descs[i].dtype;
+    dtypes |= 1u << (dtype % BURN_DTYPE_LIMIT);
     if (ndarray_dtype_usage(nd, dtype) != 0) continue;
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }
-  return nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
+  return (dtypes & ND_NARROW) && nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
 }
 
 /* -- tensors ------------------------------------------------------------------------------------------------------- */

@@ -41,10 +41,7 @@ static BurnDType wide_dtype(BurnDType dtype) {
   }
 }
 
-/* Sets of dtypes as bits: every op asks for each of its tensors. */
-enum { NARROW = 1 << BURN_DTYPE_F16 | 1 << BURN_DTYPE_BF16 | 1 << BURN_DTYPE_I8 | 1 << BURN_DTYPE_I16 };
-
-static bool is_narrow(BurnDType dtype) { return (NARROW >> (dtype % BURN_DTYPE_LIMIT) & 1) != 0; }
+static bool is_narrow(BurnDType dtype) { return (ND_NARROW >> (dtype % BURN_DTYPE_LIMIT) & 1) != 0; }
 
 /* The dtype that an op works in: that of its first input, or of its result if it has none. */
 static BurnDType working_dtype(const BurnOpCall *call) {
@@ -52,12 +49,6 @@ static BurnDType working_dtype(const BurnOpCall *call) {
 }
 
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
-  uint32_t seen = 0;
-  for (uint32_t i = 0; i < call->input_count; i++) {
-    if (call->inputs[i]) seen |= 1u << (call->inputs[i]->dtype % BURN_DTYPE_LIMIT);
-  }
-  for (uint32_t i = 0; i < call->output_count; i++) seen |= 1u << (call->output_descs[i].dtype % BURN_DTYPE_LIMIT);
-  if (!(seen & NARROW)) return false;
   const BurnDType dtype = working_dtype(call);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
