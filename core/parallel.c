@@ -15,7 +15,7 @@
 #include <time.h>
 
 #if defined(__SSE2__)
-#include <immintrin.h>
+#include <emmintrin.h>
 #define CPU_RELAX() _mm_pause()
 #else
 #define CPU_RELAX() ((void)0)

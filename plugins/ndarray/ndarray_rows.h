@@ -9,7 +9,7 @@
 #include "ndarray_internal.h"
 
 #if defined(__SSE2__)
-#include <immintrin.h>
+#include <emmintrin.h> /* not immintrin.h, which takes half a second to compile */
 #endif
 
 /* Most columns that a loop over columns takes at once, and rows that add up in the type of the elements. */
