@@ -1,10 +1,11 @@
 /* ndarray_conv_avx512.c - the convolution loops for x86-64-v4: 32 registers of 64 bytes, masks, permutations of two
- * vectors. */
+ * vectors. f32 only: f64 takes the loops of AVX2. */
 #include "ndarray_conv_loops.h"
 
 #include <immintrin.h>
 
 #define CONV_TABLE nd_conv_avx512
+#define CONV_F32_ONLY
 #define CONV_VECTOR_BYTES 64
 #define CONV_ROWS 8
 #define CONV_TAPS 6

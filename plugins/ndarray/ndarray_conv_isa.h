@@ -1,5 +1,5 @@
-/* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The
- * includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit into the registers: CONV_ROWS
+/* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes (or f32 only: CONV_F32_ONLY), and
+ * the table. The includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit into the registers: CONV_ROWS
  * channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x CONV_TAPS (gradient of few weights),
  * CONV_SWEEP_TAPS taps of a vector of channels (the same), CONV_TILE_TAPS vectors with at most CONV_PANEL side by side
  * (gradient of many). No include guard: this is text, not
@@ -76,14 +76,15 @@
 #undef INTEGER
 #undef NAME
 
+#if !defined(CONV_F32_ONLY)
 #define REAL double
 #define INTEGER int64_t
 #define NAME(name) name##_f64
-#define CONV_DOUBLE
 #include "ndarray_conv_template.h"
 #undef REAL
 #undef INTEGER
 #undef NAME
+#endif
 
 #define CONV_LOOPS(type, suffix)                                                                                          \
   {                                                                                                                       \
@@ -91,4 +92,8 @@
         copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix, correlate_##suffix, sweep_##suffix, \
         outer_##suffix, fold_##suffix, transpose_##suffix                                                                 \
   }
+#if defined(CONV_F32_ONLY)
+const NdConvTable CONV_TABLE = {.f32 = CONV_LOOPS(float, f32)};
+#else
 const NdConvTable CONV_TABLE = {CONV_LOOPS(float, f32), CONV_LOOPS(double, f64)};
+#endif

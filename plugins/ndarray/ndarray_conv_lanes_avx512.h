@@ -1,35 +1,25 @@
-/* ndarray_conv_lanes_avx512.h - what the convolution loops do with single lanes of a vector, for one dtype, with masks and
+/* ndarray_conv_lanes_avx512.h - what the convolution loops do with single lanes of a vector, for f32, with masks and
  * permutations. Masked lanes are not touched in memory. See ndarray_conv_lanes.h. */
 
 #undef CONV_READS_WITHIN
 #define CONV_READS_WITHIN true
 
-#if defined(CONV_DOUBLE)
-#define MASK_TYPE __mmask8
-#define OF_512(operation) operation##_pd
-#define INDEX_VECTOR(index) _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(index)))
-#define GATHER(from, index) _mm512_i32gather_pd(_mm256_loadu_si256((const __m256i *)(const void *)(index)), from, 8)
-#else
-#define MASK_TYPE __mmask16
-#define OF_512(operation) operation##_ps
 #define INDEX_VECTOR(index) _mm512_loadu_si512(index)
-#define GATHER(from, index) _mm512_i32gather_ps(_mm512_loadu_si512(index), from, 4)
-#endif
 
 CONV_INLINE VECTOR NAME(load_lanes)(const REAL *from, uint32_t bits) {
-  return (VECTOR)OF_512(_mm512_maskz_loadu)((MASK_TYPE)bits, from);
+  return (VECTOR)_mm512_maskz_loadu_ps((__mmask16)bits, from);
 }
 
 CONV_INLINE VECTOR NAME(load_masked)(const REAL *from, uint32_t bits) { return NAME(load_lanes)(from, bits); }
 
 CONV_INLINE void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTOR x) {
-  OF_512(_mm512_mask_storeu)(to - first, (MASK_TYPE)(((1u << count) - 1u) << first), x);
+  _mm512_mask_storeu_ps(to - first, (__mmask16)(((1u << count) - 1u) << first), x);
 }
 
-CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) { return (VECTOR)GATHER(from, index); }
+CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) { return (VECTOR)_mm512_i32gather_ps(INDEX_VECTOR(index), from, 4); }
 
 CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) {
-  return (VECTOR)OF_512(_mm512_permutex2var)(NAME(load)(from), INDEX_VECTOR(index), NAME(load)(from + LANES));
+  return (VECTOR)_mm512_permutex2var_ps(NAME(load)(from), INDEX_VECTOR(index), NAME(load)(from + LANES));
 }
 
 CONV_INLINE VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
@@ -37,16 +27,16 @@ CONV_INLINE VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
   const uint32_t spread = _pdep_u32(bits, 0x55555555u);
   const VECTOR low = NAME(load_lanes)(from, spread & ((1u << LANES) - 1u));
   const VECTOR high = NAME(load_lanes)(from + LANES, spread >> LANES);
-  return (VECTOR)OF_512(_mm512_permutex2var)(low, INDEX_VECTOR(even), high);
+  return (VECTOR)_mm512_permutex2var_ps(low, INDEX_VECTOR(even), high);
 }
 
-CONV_INLINE REAL NAME(fold_vector)(const REAL *from) { return OF_512(_mm512_reduce_add)(NAME(load)(from)); }
+CONV_INLINE REAL NAME(fold_vector)(const REAL *from) { return _mm512_reduce_add_ps(NAME(load)(from)); }
 
 /* Lanes of a and b in turn, from the lower or the upper half of both. */
 CONV_INLINE VECTOR NAME(interleave)(VECTOR a, VECTOR b, int32_t half) {
   int32_t index[ND_CONV_LANES];
   for (int32_t i = 0; i < (int32_t)LANES; i++) index[i] = half * (int32_t)LANES / 2 + i / 2 + i % 2 * (int32_t)LANES;
-  return (VECTOR)OF_512(_mm512_permutex2var)(a, INDEX_VECTOR(index), b);
+  return (VECTOR)_mm512_permutex2var_ps(a, INDEX_VECTOR(index), b);
 }
 
 /* At most LANES x LANES: pairs of rows are interleaved, then pairs of pairs, .. */
@@ -67,10 +57,7 @@ static CONV_APART void NAME(transpose_block)(const REAL *from, int64_t from_row,
     for (int r = 0; r < LANES_MOST; r++) a[r] = b[r];
   }
   for (int r = 0; r < LANES_MOST; r++)
-    if (r < columns) OF_512(_mm512_mask_storeu)(to + r * to_row, (MASK_TYPE)row_bits, a[r]);
+    if (r < columns) _mm512_mask_storeu_ps(to + r * to_row, (__mmask16)row_bits, a[r]);
 }
 
-#undef MASK_TYPE
-#undef OF_512
 #undef INDEX_VECTOR
-#undef GATHER
