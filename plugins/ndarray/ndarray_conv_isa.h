@@ -1,9 +1,8 @@
-/* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes (or f32 only: CONV_F32_ONLY), and
- * the table. The includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit into the registers: CONV_ROWS
- * channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x CONV_TAPS (gradient of few weights),
- * CONV_SWEEP_TAPS taps of a vector of channels (the same), CONV_TILE_TAPS vectors with at most CONV_PANEL side by side
- * (gradient of many). No include guard: this is text, not
- * declarations. */
+/* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes (or f32 only:
+ * CONV_F32_ONLY), and the table. The includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit
+ * into the registers: CONV_ROWS channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x CONV_TAPS
+ * (gradient of few weights), CONV_SWEEP_TAPS taps of a vector of channels (the same), CONV_TILE_TAPS vectors with at most
+ * CONV_PANEL side by side (gradient of many). No include guard: this is text, not declarations. */
 #include <string.h>
 
 #if defined(__GNUC__)

@@ -5,11 +5,13 @@
 #define ALL_BITS (LANES == 16 ? 0xffffu : (1u << LANES) - 1u)
 
 /* The lanes whose bit is set, 0 in the others, which are not read. */
-CONV_INLINE VECTOR NAME(load_lanes)(const REAL *from, uint32_t bits) {
+static CONV_APART VECTOR NAME(load_some)(const REAL *from, uint32_t bits) {
   REAL lanes[LANES_MOST];
-  if (bits == ALL_BITS) return NAME(load)(from);
   for (int64_t i = 0; i < LANES; i++) lanes[i] = bits >> i & 1u ? from[i] : 0;
   return NAME(load)(lanes);
+}
+CONV_INLINE VECTOR NAME(load_lanes)(const REAL *from, uint32_t bits) {
+  return bits == ALL_BITS ? NAME(load)(from) : NAME(load_some)(from, bits);
 }
 
 /* The same, but all are read. */
@@ -26,7 +28,7 @@ CONV_INLINE VECTOR NAME(load_masked)(const REAL *from, uint32_t bits) {
 }
 
 /* Lane first + i to to[i]. */
-CONV_INLINE void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTOR x) {
+static CONV_APART void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTOR x) {
   REAL lanes[LANES_MOST];
   NAME(store)(lanes, x);
   for (int32_t i = 0; i < count; i++) to[i] = lanes[first + i];
@@ -41,7 +43,7 @@ CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index)
 CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) { return NAME(gather_anywhere)(from, index); }
 
 /* from[0], from[2], ..; the lanes whose bit is set. */
-CONV_INLINE VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
+static CONV_APART VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
   REAL lanes[LANES_MOST];
   for (int64_t i = 0; i < LANES; i++) lanes[i] = bits >> i & 1u ? from[2 * i] : 0;
   return NAME(load)(lanes);

@@ -16,7 +16,9 @@ CONV_INLINE void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTO
   _mm512_mask_storeu_ps(to - first, (__mmask16)(((1u << count) - 1u) << first), x);
 }
 
-CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) { return (VECTOR)_mm512_i32gather_ps(INDEX_VECTOR(index), from, 4); }
+CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) {
+  return (VECTOR)_mm512_i32gather_ps(INDEX_VECTOR(index), from, 4);
+}
 
 CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) {
   return (VECTOR)_mm512_permutex2var_ps(NAME(load)(from), INDEX_VECTOR(index), NAME(load)(from + LANES));

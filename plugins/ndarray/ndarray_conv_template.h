@@ -121,7 +121,7 @@ CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
 }
 
 /* Lane first + i to to[i * step]. */
-CONV_INLINE void NAME(store_steps)(REAL *to, int64_t step, int32_t first, int32_t count, VECTOR x) {
+static CONV_APART void NAME(store_steps)(REAL *to, int64_t step, int32_t first, int32_t count, VECTOR x) {
   REAL lanes[LANES_MOST];
   NAME(store)(lanes, x);
   for (int32_t i = 0; i < count; i++) to[i * step] = lanes[first + i];
