@@ -85,11 +85,11 @@
 #undef NAME
 #endif
 
-#define CONV_LOOPS(type, suffix)                                                                                          \
-  {                                                                                                                       \
-    (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,          \
-        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix, correlate_##suffix, sweep_##suffix, \
-        outer_##suffix, fold_##suffix, transpose_##suffix                                                                 \
+#define CONV_LOOPS(type, suffix)                                                                                  \
+  {                                                                                                               \
+    (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,  \
+        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix,             \
+        correlate_##suffix, sweep_##suffix, outer_##suffix, fold_##suffix, transpose_##suffix                     \
   }
 #if defined(CONV_F32_ONLY)
 const NdConvTable CONV_TABLE = {.f32 = CONV_LOOPS(float, f32)};
