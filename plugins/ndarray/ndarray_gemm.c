@@ -15,7 +15,6 @@ enum {
   NEAR_BYTES = 1024,         /* distance of rows that tile registers are loaded from in place */
   PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
   MANY_COLUMNS = 2048,       /* of C, from which on a copy of A costs next to nothing */
-  FEW_ROWS = 8,              /* up to which vectors run along k, or B is streamed */
   STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
 };
 
@@ -27,11 +26,11 @@ enum {
 
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */
 static const int64_t pieces_per_thread[] = {
-    [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 4, [ND_GEMM_AMX] = 2};
+    [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 2, [ND_GEMM_AMX] = 2};
 
 /* Floating-point operations of a piece that is worth a thread's while, two to three microseconds of them. */
 static const double least_flops[] = {
-    [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_STREAM] = 4e4, [ND_GEMM_AMX] = 4e6};
+    [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_STREAM] = 1e5, [ND_GEMM_AMX] = 4e6};
 
 static const NdGemmTable *table_of(uint32_t isa) {
 #if defined(BURN_NDARRAY_X86_VARIANTS)
@@ -52,9 +51,9 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype) {
 static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   const int64_t bytes = burn_dtype_bytes(dtype);
   const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
-  if (dtype == BURN_DTYPE_BF16) return ND_GEMM_AMX;
-  if (along_k && (g->m <= FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
-  if (g->b_column == 1 && g->m <= FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES) return ND_GEMM_STREAM;
+  if (along_k && (g->m <= ND_GEMM_FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
+  if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
+  if (g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES) return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
 }
 
@@ -131,6 +130,7 @@ uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *lo
   const bool in_place = !plan->pack_b && g->b_column == 1 && g->n % (loops->columns / 2) == 0;
   int64_t elements = 0;
   if (plan->kind == ND_GEMM_AMX) return nd_amx_scratch(plan->rows, g->k);
+  if (plan->kind == ND_GEMM_STREAM && dtype == BURN_DTYPE_BF16) return nd_bf16_scratch(plan->rows, g->k);
   if (plan->kind != ND_GEMM_TILES) return 0;
   if (!in_place || plan->pack_a) elements += 2 * plan->depth * loops->columns;
   if (plan->pack_a) elements += plan->depth * plan->rows + loops->columns; /* whole vectors are written */
@@ -157,12 +157,24 @@ static void run_tiles(const NdGemmLoops *loops, const NdGemm *g, const NdGemmPla
   } while (block.from < g->k);
 }
 
-void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
-  const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
-  if (nd->uses_openblas && plan->kind != ND_GEMM_AMX && nd_openblas_run(dtype, gemm)) return;
+/* A rectangle of bf16. */
+static void run_bf16(const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
   if (plan->kind == ND_GEMM_AMX)
     nd_amx_run(gemm, scratch);
   else if (plan->kind == ND_GEMM_DOTS)
+    nd_bf16_dots(gemm);
+  else
+    nd_bf16_stream(gemm, scratch);
+}
+
+void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
+  const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
+  if (dtype == BURN_DTYPE_BF16) {
+    run_bf16(gemm, plan, scratch);
+    return;
+  }
+  if (nd->uses_openblas && nd_openblas_run(dtype, gemm)) return;
+  if (plan->kind == ND_GEMM_DOTS)
     loops->dots(gemm);
   else if (plan->kind == ND_GEMM_STREAM)
     loops->stream(gemm);

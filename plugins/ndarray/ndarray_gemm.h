@@ -19,9 +19,11 @@ typedef struct NdGemm {
   int64_t b_step, b_column; /* element (p, j) of B is b[p * b_step + j * b_column] */
   void *c;
   int64_t c_row;
-  const void *add; /* rows added to the sums, of C itself, a bias (add_row 0) or another matrix; NULL: none */
+  const void *add; /* rows added to the sums, a bias (add_row 0) or another matrix; NULL: none */
   int64_t add_row;
 } NdGemm;
+
+enum { ND_GEMM_FEW_ROWS = 8 }; /* up to which vectors run along k, or B is streamed */
 
 typedef enum NdGemmKind {
   ND_GEMM_TILES,  /* tiles of C in registers */

@@ -1,4 +1,4 @@
-/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX). */
+/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX), and on vectors where rows are few. */
 #ifndef BURN_NDARRAY_GEMM_AMX_H
 #define BURN_NDARRAY_GEMM_AMX_H
 
@@ -22,13 +22,24 @@ const NdGemmLoops *nd_amx_loops(void);
 void nd_amx_open(void);
 void nd_amx_close(void);
 
+/* Few rows (ndarray_gemm_bf16.c), where rows of B lie dense, or terms on both sides: ND_GEMM_STREAM and ND_GEMM_DOTS. */
+void nd_bf16_stream(const NdGemm *gemm, void *scratch);
+void nd_bf16_dots(const NdGemm *gemm);
+
 #else /* never there, so the others are never called */
 static inline bool nd_amx_available(void) { return false; }
 static inline void nd_amx_run(const NdGemm *gemm, void *scratch) { (void)gemm, (void)scratch; }
 static inline const NdGemmLoops *nd_amx_loops(void) { return NULL; }
 static inline void nd_amx_open(void) {}
 static inline void nd_amx_close(void) {}
+static inline void nd_bf16_stream(const NdGemm *gemm, void *scratch) { (void)gemm, (void)scratch; }
+static inline void nd_bf16_dots(const NdGemm *gemm) { (void)gemm; }
 #endif
+
+/* Room for the rows of A of nd_bf16_stream in f32, in whole steps. */
+static inline uint64_t nd_bf16_scratch(int64_t rows, int64_t k) {
+  return (uint64_t)(rows * nd_ceil_div(k + 1, ND_AMX_STEP) * ND_AMX_STEP) * sizeof(float);
+}
 
 /* Room for two panels of B and `rows` rows of A, in whole blocks. */
 static inline uint64_t nd_amx_scratch(int64_t rows, int64_t k) {

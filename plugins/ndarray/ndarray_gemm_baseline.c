@@ -8,4 +8,5 @@
 #define GEMM_ROWS 4
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4)
 #define GEMM_DOT_ROWS 2
+#define GEMM_STREAM_TERMS 4
 #include "ndarray_gemm_isa.h"

@@ -1,9 +1,10 @@
 /* ndarray_gemm_isa.h - body of ndarray_gemm_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The includer
  * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
- * registers), GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS) and GEMM_DOT_ROWS (2 or 4). No include guard: this is text, not declarations. */
+ * registers), GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS), GEMM_DOT_ROWS
+ * (2 or 4) and GEMM_STREAM_TERMS (rows of B at a time: two vectors each have to fit, too). No include guard: this is text, not declarations. */
 
 #define GEMM_FETCH_STEPS 16      /* steps along k per row, of C or of the next panel of B, that is fetched */
-#define GEMM_STREAM_COLUMNS 2048 /* of C at a time */
+#define GEMM_STREAM_COLUMNS 1024 /* of C at a time */
 #define GEMM_PACK_STEPS 16       /* rows of B, or columns of A, that are copied to all panels in one go */
 #define GEMM_PACK_AHEAD 128      /* terms that are fetched before they are packed */
 #define GEMM_DOT_COLUMNS 4       /* of B whose products with GEMM_DOT_ROWS rows of A are summed together */
@@ -11,6 +12,7 @@
 /* What an instruction set can do without. */
 #if !defined(GEMM_FETCH)
 #define GEMM_FETCH(address) ((void)(address))
+#define GEMM_FETCH_NEAR(address) ((void)(address))
 #define GEMM_FETCH_WRITE(address) ((void)(address))
 #endif
 #if !defined(GEMM_KEEP)

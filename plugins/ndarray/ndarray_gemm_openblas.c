@@ -42,7 +42,6 @@ static bool matrix_fits(int64_t rows, int64_t columns, int64_t row, int64_t colu
 
 /* C becomes what is added to the product. */
 static void copy_added(const NdGemm *g, int64_t bytes) {
-  if (g->add == g->c) return;
   for (int64_t i = 0; i < g->m; i++)
     memcpy((char *)g->c + i * g->c_row * bytes, (const char *)g->add + i * g->add_row * bytes, (size_t)(g->n * bytes));
 }

@@ -400,43 +400,53 @@ static void NAME(dots)(const NdGemm *g) {
   }
 }
 
-/* `steps` rows of B times their numbers of one row of A, onto a row of sums. */
-GEMM_INLINE void NAME(stream_rows)(const int steps, const REAL *left, const REAL *b, int64_t b_step, REAL *sums, int64_t n) {
-  VECTOR x[8];
-  GEMM_UNROLL for (int u = 0; u < steps; u++) x[u] = left[u] - (VECTOR){0};
-  for (int64_t j = 0; j < n; j += LANES) {
-    const bool whole = n - j >= LANES;
-    VECTOR sum = whole ? NAME(load)(sums + j) : (VECTOR)NAME(load_part)(sums + j, n - j);
-    GEMM_UNROLL for (int u = 0; u < steps; u++) {
-      const REAL *from = b + u * b_step + j;
-      sum += (whole ? NAME(load)(from) : (VECTOR)NAME(load_part)(from, n - j)) * x[u];
+/* `steps` rows of B times their numbers of all rows of A, onto columns j .. of the sums in C; the rows of B after them are fetched. */
+GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdGemm *g, const REAL *left, int64_t p, int64_t j) {
+  const REAL *b = (const REAL *)g->b + p * g->b_step + j;
+  REAL *sums = (REAL *)g->c + j;
+  VECTOR right[GEMM_STREAM_TERMS][2];
+  GEMM_UNROLL for (int u = 0; u < steps; u++) {
+    GEMM_UNROLL for (int v = 0; v < 2; v++) {
+      const int64_t at = u * g->b_step + v * LANES;
+      GEMM_FETCH_NEAR(b + at + steps * g->b_step);
+      right[u][v] = whole ? NAME(load)(b + at) : (VECTOR)NAME(load_part)(b + at, g->n - j - v * LANES);
     }
-    if (whole)
-      NAME(store)(sums + j, sum);
-    else
-      NAME(store_part)(sums + j, sum, n - j);
+  }
+  for (int64_t i = 0; i < g->m; i++, left += GEMM_STREAM_TERMS, sums += g->c_row) {
+    VECTOR sum[2];
+    GEMM_UNROLL for (int v = 0; v < 2; v++)
+      sum[v] = whole ? NAME(load)(sums + v * LANES) : (VECTOR)NAME(load_part)(sums + v * LANES, g->n - j - v * LANES);
+    GEMM_UNROLL for (int u = 0; u < steps; u++) {
+      VECTOR x = left[u] - (VECTOR){0};
+      GEMM_KEEP(x);
+      GEMM_UNROLL for (int v = 0; v < 2; v++) sum[v] += right[u][v] * x;
+    }
+    GEMM_UNROLL for (int v = 0; v < 2; v++) {
+      if (whole)
+        NAME(store)(sums + v * LANES, sum[v]);
+      else
+        NAME(store_part)(sums + v * LANES, sum[v], g->n - j - v * LANES);
+    }
   }
 }
 
-/* Eight rows of B at a time are multiplied with all rows of A: the sums stay in the first-level cache, B passes by once. */
+GEMM_INLINE void NAME(stream_step)(const int steps, const NdGemm *g, int64_t p) {
+  REAL left[ND_GEMM_FEW_ROWS * GEMM_STREAM_TERMS];
+  int64_t j = 0;
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t u = 0; u < steps; u++) left[i * GEMM_STREAM_TERMS + u] = ((const REAL *)g->a)[i * g->a_row + (p + u) * g->a_step];
+  for (; j + 2 * LANES <= g->n; j += 2 * LANES) NAME(stream_terms)(steps, true, g, left, p, j);
+  if (j < g->n) NAME(stream_terms)(steps, false, g, left, p, j);
+}
+
+/* Some rows of B at a time are multiplied with all rows of A: the sums stay in the first-level cache, B passes by once. */
 static void NAME(stream_columns)(const NdGemm *g) {
-  const REAL *a = (const REAL *)g->a, *b = (const REAL *)g->b, *add = (const REAL *)g->add;
+  const REAL *add = (const REAL *)g->add;
   REAL *c = (REAL *)g->c;
   int64_t p = 0;
-  if (add == c) add = NULL; /* sums go on */
-  for (int64_t i = 0; i < g->m && g->add != g->c; i++) memset(c + i * g->c_row, 0, (size_t)g->n * sizeof(REAL));
-  for (; p < g->k; p += 8) {
-    const int64_t steps = nd_least(8, g->k - p);
-    for (int64_t i = 0; i < g->m; i++) {
-      REAL left[8];
-      for (int64_t u = 0; u < steps; u++) left[u] = a[i * g->a_row + (p + u) * g->a_step];
-      if (steps == 8)
-        NAME(stream_rows)(8, left, b + p * g->b_step, g->b_step, c + i * g->c_row, g->n);
-      else
-        for (int64_t u = 0; u < steps; u++)
-          NAME(stream_rows)(1, left + u, b + (p + u) * g->b_step, g->b_step, c + i * g->c_row, g->n);
-    }
-  }
+  for (int64_t i = 0; i < g->m; i++) memset(c + i * g->c_row, 0, (size_t)g->n * sizeof(REAL));
+  for (; p + GEMM_STREAM_TERMS <= g->k; p += GEMM_STREAM_TERMS) NAME(stream_step)(GEMM_STREAM_TERMS, g, p);
+  for (; p < g->k; p++) NAME(stream_step)(1, g, p);
   for (int64_t i = 0; i < g->m && add; i++)
     for (int64_t j = 0; j < g->n; j++) c[i * g->c_row + j] += add[i * g->add_row + j];
 }
