@@ -139,7 +139,7 @@ static void test_choosing_threads(void **state) {
 
 /* -- results do not depend on the threads --------------------------------------------------------------------------------- */
 
-enum { RESULT_COUNT = 21 };
+enum { RESULT_COUNT = 25 };
 
 /* Hashes of results, written by children into shared memory. */
 typedef struct Results {
@@ -196,15 +196,29 @@ static uint64_t hash_of_mse(BurnDevice *device, bool back) {
   return hash_of_op(device, back ? BURN_OP_mse_backward : BURN_OP_mse, shapes + !back, back ? 3 : 2);
 }
 
+/* Few and many channels, and groups of one. */
+static void hash_convolutions(BurnDevice *device, uint64_t *hash) {
+  BurnTensor *image = numbers(device, BURN_SHAPE(5, 8, 33, 31));
+  BurnConv2dOptions conv = BURN_CONV2D_OPTIONS;
+  conv.padding[0] = conv.padding[1] = 1;
+  hash[0] = hash_of(
+      burn_conv2d(burn_clone(image), numbers(device, BURN_SHAPE(16, 8, 3, 3)), numbers(device, BURN_SHAPE(16)), conv));
+  for (int i = 0; i < 3; i++) {
+    const int64_t channels = (const int64_t[]){4, 17, 40}[i];
+    BurnTensor *grad = numbers(device, BURN_SHAPE(5, channels, 33, 31));
+    hash[1 + i] = hash_of(burn_conv2d_weight_backward(burn_clone(image), grad, BURN_SHAPE(channels, 8, 3, 3), conv));
+  }
+  conv.groups = 8;
+  hash[4] = hash_of(burn_conv2d(image, numbers(device, BURN_SHAPE(8, 1, 3, 3)), NULL, conv));
+}
+
 static void compute(void *context) {
   Results *results = context;
   uint64_t *hash = results->hashes;
   setenv("BURN_THREADS", results->threads, 1);
   BurnDevice *device = burn_device_open(results->stack);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
-  BurnTensor *wide = numbers(device, BURN_SHAPE(301, 2003)), *image = numbers(device, BURN_SHAPE(5, 8, 33, 31));
-  BurnConv2dOptions conv = BURN_CONV2D_OPTIONS;
-  conv.padding[0] = conv.padding[1] = 1;
+  BurnTensor *wide = numbers(device, BURN_SHAPE(301, 2003));
   *hash++ = hash_of(burn_sum(burn_clone(wide)));
   *hash++ = hash_of(burn_mean(burn_clone(wide)));
   *hash++ = hash_of(burn_sum_dim(burn_clone(wide), 0));
@@ -214,9 +228,9 @@ static void compute(void *context) {
   *hash++ = hash_of(burn_log_softmax(burn_transpose(burn_clone(wide)), 0));
   *hash++ = hash_of(burn_matmul(burn_clone(wide), numbers(device, BURN_SHAPE(2003, 77))));
   *hash++ = hash_of(burn_matmul(numbers(device, BURN_SHAPE(9, 40, 50)), numbers(device, BURN_SHAPE(9, 50, 30))));
-  *hash++ =
-      hash_of(burn_conv2d(burn_clone(image), numbers(device, BURN_SHAPE(16, 8, 3, 3)), numbers(device, BURN_SHAPE(16)), conv));
-  *hash++ = hash_of(burn_avg_pool2d(image, BURN_POOL2D_OPTIONS(2, 2)));
+  hash_convolutions(device, hash);
+  hash += 5;
+  *hash++ = hash_of(burn_avg_pool2d(numbers(device, BURN_SHAPE(5, 8, 33, 31)), BURN_POOL2D_OPTIONS(2, 2)));
   *hash++ = hash_of(burn_layer_norm(burn_clone(wide), burn_ones(device, BURN_SHAPE(2003), BURN_DTYPE_F32), NULL, 1e-5));
   *hash++ = hash_of(burn_exp(burn_clone(wide)));
   *hash++ = hash_of(burn_scatter_add(burn_zeros(device, BURN_SHAPE(301, 7), BURN_DTYPE_F32), 1,
@@ -233,11 +247,11 @@ static void compute(void *context) {
 
 static void test_results_do_not_depend_on_threads(void **state) {
   (void)state;
-  static const char *const what[RESULT_COUNT] = {"sum",        "mean",        "sum_dim 0", "sum_dim 1",      "var",
-                                                 "softmax",    "log_softmax", "matmul",    "batched matmul", "conv2d",
-                                                 "avg_pool2d", "layer_norm",  "exp",       "scatter_add",    "attention",
-                                                 "attention back", "lstm",    "lstm back", "linear back",  "mse",
-                                                 "mse back"};
+  static const char *const what[RESULT_COUNT] = {
+      "sum", "mean", "sum_dim 0", "sum_dim 1", "var", "softmax", "log_softmax", "matmul", "batched matmul", "conv2d",
+      "weights of 4 channels", "weights of 17 channels", "weights of 40 channels", "depthwise conv2d", "avg_pool2d",
+      "layer_norm", "exp", "scatter_add", "attention", "attention back", "lstm", "lstm back",
+      "linear back", "mse", "mse back"};
   static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
   static const char *const threads[] = {"1", "2", "5"};
   FILE *file = tmpfile(); /* its pages are shared with the children */
