@@ -23,6 +23,7 @@ enum {
   PANEL_STEP = SIDE * STEP, /* elements of a packed panel per step */
   TILE = 512,               /* elements of a tile */
   ROW_BYTES = 64,           /* of a tile */
+  AHEAD = 3,                /* steps that tiles are fetched before they are loaded */
 };
 
 /* -- may we? ------------------------------------------------------------------------------------------------------- */
@@ -217,6 +218,11 @@ static AMX void store_rows(const NdGemm *g, Sums *s, int64_t r) {
   s->rows = 0;
 }
 
+/* The lines of a tile, into the first-level cache. */
+static AMX inline __attribute__((always_inline)) void fetch_tile(const uint16_t *tile, int64_t row_bytes) {
+  for (int r = 0; r < 16; r++) _mm_prefetch((const char *)tile + r * row_bytes, _MM_HINT_T0);
+}
+
 /* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. The block before it is
  * stored meanwhile, as the vector registers have nothing else to do. */
 static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const NdGemm *g, const Rows *rows,
@@ -231,9 +237,14 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
   _tile_zero(2);
   _tile_zero(3);
   for (int64_t p = 0; p < steps; p++, a += rows->step, b += PANEL_STEP) {
+    const uint16_t *later_a = a + AHEAD * rows->step, *later_b = b + AHEAD * PANEL_STEP;
     _tile_loadd(6, b, ROW_BYTES);
     _tile_loadd(4, a, rows->row_bytes);
     _tile_dpbf16ps(0, 4, 6);
+    if (tall && wide) {
+      fetch_tile(later_a, rows->row_bytes);
+      fetch_tile(later_b, ROW_BYTES);
+    }
     for (int64_t i = 0; i < fetch.count; i++, fetch.at += fetch.line) _mm_prefetch(fetch.at, _MM_HINT_T1);
     if (tall) {
       _tile_loadd(5, a + rows->second, rows->row_bytes);
@@ -243,6 +254,10 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
       _tile_loadd(7, b + TILE, ROW_BYTES);
       _tile_dpbf16ps(1, 4, 7);
       if (tall) _tile_dpbf16ps(3, 5, 7);
+    }
+    if (tall && wide) {
+      fetch_tile(later_a + rows->second, rows->row_bytes);
+      fetch_tile(later_b + TILE, ROW_BYTES);
     }
     for (const int64_t stop = nd_least(stored + most, s->rows); stored < stop; stored++) store_row(g, s, stored);
   }

@@ -22,6 +22,9 @@ static const Shape shapes[] = {
     {4099, 30, 40},   /* more rows, ... */
     {37, 30, 4130},   /* ... or columns, than are packed at once */
     {256, 256, 256},  /* no edges */
+    {8, 1101, 1130},  /* few rows: B is streamed, or vectors run along k */
+    {3, 37, 545},
+    {301, 259, 3},    /* few columns */
 };
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline"};
