@@ -403,19 +403,20 @@ static void NAME(dots)(const NdGemm *g) {
 /* `steps` rows of B times their numbers of all rows of A, onto columns j .. of the sums in C; the rows of B after them are fetched. */
 GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdGemm *g, const REAL *left, int64_t p, int64_t j) {
   const REAL *b = (const REAL *)g->b + p * g->b_step + j;
+  const int64_t counts[2] = {g->n - j, g->n - j > LANES ? g->n - j - LANES : 0};
   REAL *sums = (REAL *)g->c + j;
   VECTOR right[GEMM_STREAM_TERMS][2];
   GEMM_UNROLL for (int u = 0; u < steps; u++) {
     GEMM_UNROLL for (int v = 0; v < 2; v++) {
       const int64_t at = u * g->b_step + v * LANES;
       GEMM_FETCH_NEAR(b + at + steps * g->b_step);
-      right[u][v] = whole ? NAME(load)(b + at) : (VECTOR)NAME(load_part)(b + at, g->n - j - v * LANES);
+      right[u][v] = whole ? NAME(load)(b + at) : (VECTOR)NAME(load_part)(b + at, counts[v]);
     }
   }
   for (int64_t i = 0; i < g->m; i++, left += GEMM_STREAM_TERMS, sums += g->c_row) {
     VECTOR sum[2];
     GEMM_UNROLL for (int v = 0; v < 2; v++)
-      sum[v] = whole ? NAME(load)(sums + v * LANES) : (VECTOR)NAME(load_part)(sums + v * LANES, g->n - j - v * LANES);
+      sum[v] = whole ? NAME(load)(sums + v * LANES) : (VECTOR)NAME(load_part)(sums + v * LANES, counts[v]);
     GEMM_UNROLL for (int u = 0; u < steps; u++) {
       VECTOR x = left[u] - (VECTOR){0};
       GEMM_KEEP(x);
@@ -425,7 +426,7 @@ GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdG
       if (whole)
         NAME(store)(sums + v * LANES, sum[v]);
       else
-        NAME(store_part)(sums + v * LANES, sum[v], g->n - j - v * LANES);
+        NAME(store_part)(sums + v * LANES, sum[v], counts[v]);
     }
   }
 }
