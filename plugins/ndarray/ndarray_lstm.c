@@ -1,11 +1,11 @@
 /* ndarray_lstm.c - lstm and its gradient: a loop over the steps, each one product and the arithmetic of the gates.
  *
  * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, some vectors
- * of units back. With many samples and a weight that fits into a second-level cache every thread has samples of its own, and
- * walks through all their steps without a word to the others. Else it has units of its own, whose part of the weight stays
- * in its cache, and threads meet after every step. Work goes by tiles of samples, whose sums stay in the cache; while they are
- * made, the memory that the gates will read and write is fetched: its rows lie a whole sequence apart. Every number is computed
- * by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
+ * of units back. Work goes by tiles of samples, whose sums stay in the cache until their gates are made; while a product runs,
+ * the memory that its gates will read and write is fetched: its rows lie a whole sequence apart. With many samples and a weight
+ * that fits into a second-level cache, a thread takes a tile for some steps, then the one that is furthest behind. Else every
+ * thread has units of its own, whose part of the weight stays in its cache, and threads meet after every step. Every number is
+ * computed by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
 #include "ndarray_sequence.h"
 
 #include <stdatomic.h>

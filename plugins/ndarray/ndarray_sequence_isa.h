@@ -21,6 +21,13 @@
 #define SEQUENCE_VECTOR
 #endif
 
+/* The loop that follows has a constant length, and what it works on is to stay in registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SEQUENCE_UNROLL _Pragma("GCC unroll 16")
+#else
+#define SEQUENCE_UNROLL
+#endif
+
 /* Keeps a vector in a register: a number that is used twice would else be loaded and broadcast twice. */
 #if defined(__GNUC__) && defined(__AVX512F__)
 #define SEQUENCE_KEEP(x) __asm__("" : "+v"(x))

@@ -27,38 +27,42 @@ SEQUENCE_INLINE VECTOR NAME(splat)(REAL x) {
   return x - zero;
 }
 
-/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. B
- * comes from the second-level cache if it is a weight: it is asked for some rows ahead. What is to be fetched is asked for
- * little by little: much at once would keep the tile's own loads waiting. */
+/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. In
+ * tiles of an lstm's width, B may be a weight in the second-level cache: it is asked for some rows ahead; and what is to be
+ * fetched is asked for little by little, as much at once would keep the tile's own loads waiting. */
 SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column) {
   VECTOR sum[SEQUENCE_TILE_ROWS][4];
-  const NdFetch *fetch = first_column == 0 ? p->fetch : NULL;
+  const bool streams = vectors >= SEQUENCE_VECTORS;
+  const NdFetch *fetch = streams && first_column == 0 ? p->fetch : NULL;
   const REAL *a = (const REAL *)p->a + first_row * p->a_row, *b = (const REAL *)p->b + first_column;
   const int64_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, depth = p->depth;
   const int64_t stretch = fetch ? SEQUENCE_STRETCH : depth, share = fetch ? fetch->count * SEQUENCE_STRETCH / depth + 1 : 0;
   int64_t line = 0;
   const REAL *third[(SEQUENCE_TILE_ROWS + 2) / 3];
-  for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
-  for (int r = 0; r < rows; r++)
-    for (int v = 0; v < vectors; v++) sum[r][v] = NAME(splat)(0);
+  SEQUENCE_UNROLL for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
+  SEQUENCE_UNROLL for (int r = 0; r < rows; r++)
+    SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = NAME(splat)(0);
   for (int64_t k = 0; k < depth;) {
     const int64_t end = depth - k < stretch ? depth : k + stretch;
     for (int64_t last = line + share; fetch && line < last && line < fetch->count; line++) SEQUENCE_PREFETCH(fetch->lines[line]);
     for (; k < end; k++) {
       VECTOR columns[4];
-      for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
-      for (int v = 0; v < vectors; v += SEQUENCE_LINE_VECTORS) SEQUENCE_PREFETCH(b + SEQUENCE_AHEAD * b_row + v * LANES);
-      for (int r = 0; r < rows; r++) {
+      SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
+      if (streams && rows > 2) { /* fewer have no time for it */
+        const REAL *ahead = b + SEQUENCE_AHEAD * b_row;
+        SEQUENCE_UNROLL for (int v = 0; v < vectors; v += SEQUENCE_LINE_VECTORS) SEQUENCE_PREFETCH(ahead + v * LANES);
+      }
+      SEQUENCE_UNROLL for (int r = 0; r < rows; r++) {
         VECTOR x = NAME(splat)(third[r / 3][r % 3 * a_row + k * a_step]);
         if (vectors > 1) SEQUENCE_KEEP(x);
-        for (int v = 0; v < vectors; v++) sum[r][v] += x * columns[v];
+        SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += x * columns[v];
       }
       b += b_row;
     }
   }
   REAL *c = (REAL *)p->c + first_row * p->c_row + first_column;
-  for (int r = 0; r < rows; r++, c += p->c_row)
-    for (int v = 0; v < vectors; v++)
+  SEQUENCE_UNROLL for (int r = 0; r < rows; r++, c += p->c_row)
+    SEQUENCE_UNROLL for (int v = 0; v < vectors; v++)
       NAME(store)(c + v * LANES, p->accumulate ? NAME(load)(c + v * LANES) + sum[r][v] : sum[r][v]);
 }
 
@@ -142,11 +146,14 @@ static void NAME(pack)(int64_t depth, int64_t columns, const void *from, int64_t
                        int64_t to_columns) {
   const REAL *x = (const REAL *)from;
   REAL *y = (REAL *)to;
-  if (column == 1) {
+  if (column == 1 && columns == LANES) {
+    for (int64_t p = 0; p < depth; p++) NAME(store)(y + p * to_row, NAME(load)(x + p * step));
+  } else if (column == 1) {
     for (int64_t p = 0; p < depth; p++) memcpy(y + p * to_row, x + p * step, (size_t)columns * sizeof(REAL));
-  } else {
-    for (int64_t j = 0; j < columns; j++)
-      for (int64_t p = 0; p < depth; p++) y[p * to_row + j] = x[p * step + j * column];
+  } else { /* by blocks whose lines stay in the cache */
+    for (int64_t begin = 0; begin < depth; begin += 32)
+      for (int64_t j = 0; j < columns; j++)
+        for (int64_t p = begin; p < depth && p < begin + 32; p++) y[p * to_row + j] = x[p * step + j * column];
   }
   for (int64_t p = 0; p < depth && columns < to_columns; p++)
     memset(y + p * to_row + columns, 0, (size_t)(to_columns - columns) * sizeof(REAL));
