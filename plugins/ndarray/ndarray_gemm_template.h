@@ -261,56 +261,61 @@ static void NAME(pack_b)(const NdGemm *g, const NdGemmBlock *block, int64_t inde
 }
 
 /* What all tiles of a panel have in common; `next` will follow it. */
-static NAME(Tile) NAME(tile_of)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *now, const NAME(Panel) *next,
-                                    int64_t run) {
+GEMM_INLINE void NAME(tile_of)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *now, const NAME(Panel) *next, int64_t run,
+                               NAME(Tile) *one) {
   const bool first = block->from == 0;
   const REAL *add = (const REAL *)(first ? g->add : g->c);
-  return (NAME(Tile)){.depth = block->depth,
-                      .b = now->b,
-                      .b_step = now->b_step,
-                      .add = add ? add + now->first : NULL,
-                      .add_row = first ? g->add_row : g->c_row,
-                      .c = (REAL *)g->c + now->first,
-                      .c_row = g->c_row,
-                      .columns = now->columns,
-                      .next = (const char *)next->b,
-                      .next_step = next->b_step * (int64_t)sizeof(REAL),
-                      .next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS};
+  one->depth = block->depth;
+  one->b = now->b;
+  one->b_step = now->b_step;
+  one->add = add ? add + now->first : NULL;
+  one->add_row = first ? g->add_row : g->c_row;
+  one->c = (REAL *)g->c + now->first;
+  one->c_row = g->c_row;
+  one->columns = now->columns;
+  one->next = (const char *)next->b;
+  one->next_step = next->b_step * (int64_t)sizeof(REAL);
+  one->next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS;
 }
 
-/* Tiles tile .. tile_stop - 1 of a panel; meanwhile the next one is fetched, and packed slice by slice if it is the thread's own. */
-static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, const NAME(Tile) *common, int64_t vectors, int64_t tile,
+/* Tiles tile .. tile_stop - 1 of a panel; meanwhile the next one is fetched, and packed slice by slice if it is the thread's own.
+ * What the tiles have in common stays in `one`, number by number: a copy of it, by vectors, would have to wait until the results
+ * of the tile before are in the cache. */
+static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, NAME(Tile) *one, int64_t vectors, int64_t tile,
                                  int64_t tile_stop, const NAME(Panel) *own_next) {
   const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), run = tile_stop - tile;
+  const REAL *add = one->add;
+  REAL *c = one->c;
+  const char *next = one->next;
   for (int64_t i = tile; i < tile_stop; i++) {
     const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
     const int64_t slice = NAME(slice_start)(block->depth, run, i - tile), stop = NAME(slice_start)(block->depth, run, i - tile + 1);
-    NAME(Tile) one = *common;
-    one.rows = rows;
-    one.a = block->a ? (const REAL *)block->a + first * block->depth
-                     : (const REAL *)g->a + first * g->a_row + block->from * g->a_step;
-    one.a_row = block->a ? 1 : g->a_row;
-    one.a_step = block->a ? rows : g->a_step;
-    one.c += first * g->c_row;
-    if (one.add) one.add += first * one.add_row;
-    one.next += slice * one.next_step;
+    one->rows = rows;
+    one->a = block->a ? (const REAL *)block->a + first * block->depth
+                      : (const REAL *)g->a + first * g->a_row + block->from * g->a_step;
+    one->a_row = block->a ? 1 : g->a_row;
+    one->a_step = block->a ? rows : g->a_step;
+    one->c = c + first * g->c_row;
+    if (add) one->add = add + first * one->add_row;
+    one->next = next + slice * one->next_step;
     if (vectors > 1)
-      NAME(tile_two)(&one);
+      NAME(tile_two)(one);
     else
-      NAME(tile_one)(&one);
+      NAME(tile_one)(one);
     if (own_next && slice < stop) NAME(pack_panel)(g, block, own_next, slice, stop);
   }
 }
 
 /* The tiles tile .. tile_stop - 1 of panels index .. stop - 1. */
-static void NAME(multiply)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index,
-                                  int64_t stop, NdGemmOwn *own) {
+static void NAME(multiply)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index, int64_t stop,
+                           NdGemmOwn *own) {
   const int64_t panels = nd_ceil_div(g->n, 2 * LANES);
   for (; index < stop; index++) {
     const bool last = index + 1 >= panels, packs = own && !last && (index + 1 < stop || index + 1 < own->until);
     const NAME(Panel) now = NAME(panel_at)(g, block, own, index);
     const NAME(Panel) next = NAME(panel_at)(g, block, own, last ? index : index + 1);
-    NAME(Tile) one = NAME(tile_of)(g, block, &now, &next, tile_stop - tile);
+    NAME(Tile) one;
+    NAME(tile_of)(g, block, &now, &next, tile_stop - tile, &one);
     if (own && now.packed && own->held != index) NAME(pack_panel)(g, block, &now, 0, block->depth);
     if (packs && next.packed) { /* fetched is what will be packed */
       one.next = (const char *)((const REAL *)g->b + next.first * g->b_column + block->from * g->b_step);
