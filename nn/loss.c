@@ -169,8 +169,7 @@ BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor 
 }
 
 BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets, uint32_t reduction) {
-  BurnTensor *failed = NULL;
   if (reduction == BURN_REDUCTION_SUM) return burn_sum(burn_mse_loss_forward_no_reduction(m, predictions, targets));
-  failed = shapes_that_differ(predictions, targets);
+  BurnTensor *failed = shapes_that_differ(predictions, targets);
   return failed ? failed : burn_mse(predictions, targets);
 }
