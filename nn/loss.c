@@ -145,31 +145,34 @@ BurnTensor *burn_cross_entropy_loss_forward(const BurnCrossEntropyLoss *m, BurnT
 
 BurnMseLoss burn_mse_loss_init(void) { return (BurnMseLoss){0}; }
 
-/* A failed tensor instead of the two, which it takes, or NULL. */
-static BurnTensor *shapes_that_differ(BurnTensor *predictions, BurnTensor *targets) {
+/* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. Failed tensors have rank 0 and are
+ * left to the op that takes them. */
+static bool are_alike(const BurnTensor *predictions, const BurnTensor *targets) {
   const BurnShape given = burn_shape(predictions), wanted = burn_shape(targets);
-  char given_text[192], wanted_text[192];
   bool same = given.rank == wanted.rank;
   for (uint32_t i = 0; same && i < given.rank; i++) same = given.dims[i] == wanted.dims[i];
-  /* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. */
-  if (!same && given.rank != 0 && wanted.rank != 0) {
-    burn_drop(predictions);
-    burn_drop(targets);
-    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE, "mse_loss: predictions %s, targets %s",
-                                               burn_nn_shape_text(given, given_text),
-                                               burn_nn_shape_text(wanted, wanted_text)));
-  }
-  return NULL;
+  return same || given.rank == 0 || wanted.rank == 0;
+}
+
+/* Takes both, whose shapes differ. */
+static BurnTensor *mse_refused(BurnTensor *predictions, BurnTensor *targets) {
+  char given[192], wanted[192];
+  const BurnStatus status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "mse_loss: predictions %s, targets %s",
+                                             burn_nn_shape_text(burn_shape(predictions), given),
+                                             burn_nn_shape_text(burn_shape(targets), wanted));
+  burn_drop(predictions);
+  burn_drop(targets);
+  return burn_tensor_failed(status);
 }
 
 BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets) {
-  BurnTensor *failed = shapes_that_differ(predictions, targets);
   (void)m;
-  return failed ? failed : burn_square(burn_sub(predictions, targets));
+  if (!are_alike(predictions, targets)) return mse_refused(predictions, targets);
+  return burn_square(burn_sub(predictions, targets));
 }
 
 BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets, uint32_t reduction) {
   if (reduction == BURN_REDUCTION_SUM) return burn_sum(burn_mse_loss_forward_no_reduction(m, predictions, targets));
-  BurnTensor *failed = shapes_that_differ(predictions, targets);
-  return failed ? failed : burn_mse(predictions, targets);
+  if (!are_alike(predictions, targets)) return mse_refused(predictions, targets);
+  return burn_mse(predictions, targets);
 }
