@@ -91,9 +91,26 @@ TEXT
   [ "$(b/sum)" = "ok 6" ] || fail "with CMake: $(b/sum)"
 }
 
+# The first program of the README with its CMakeLists.txt, as they stand there.
+readme_part() {
+  new_folder readme
+  for block in c:mlp.c cmake:CMakeLists.txt; do
+    awk -v first="\`\`\`${block%%:*}" '$0 == first && !seen { on = seen = 1; next } /^```$/ { on = 0 } on' \
+      "$source/README.md" >"${block#*:}"
+    [ -s "${block#*:}" ] || fail "the README has lost its ${block#*:}"
+  done
+  if grep -nE '.{81}' mlp.c; then fail "these lines of the README's program are wider than 80 columns"; fi
+  "$cmake" -B b -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 || { cat cmake.log; fail "configuring"; }
+  "$cmake" --build b >build.log 2>&1 || { cat build.log; fail "building"; }
+  b/mlp | tee output
+  grep -qx 'step 100: loss 0\.0[0-9]*' output || fail "the network of the README does not learn"
+  [ -s mlp.mpk ] || fail "the network of the README is not saved"
+}
+
 case "$part" in
   install) install_part ;;
   backend | decorator | kernels) guide_part "$part" ;;
   program) program_part ;;
+  readme) readme_part ;;
   *) fail "there is no part '$part'" ;;
 esac
