@@ -1,8 +1,9 @@
 /* config.c - configs to and from text and files. The JSON itself is config_json.c's. */
 #include <burn/config.h>
 
+#include <burn/file.h>
+
 #include "config_json.h"
-#include "file_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ BurnStatus burn_config_save(BurnConfig config, const char *path) {
   if (status == BURN_OK) {
     size_t length = strlen(text);
     text[length] = '\n'; /* in place of the terminator */
-    status = burn__file_write(path, text, length + 1);
+    status = burn_file_write(path, text, length + 1);
     free(text);
   }
   return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "save %s", path);
@@ -50,7 +51,7 @@ BurnStatus burn_config_parse(BurnConfig config, const char *json) {
 BurnStatus burn_config_load(BurnConfig config, const char *path) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn__file_read(path, CONFIG_BYTES_LIMIT, &bytes, &count);
+  BurnStatus status = burn_file_read(path, CONFIG_BYTES_LIMIT, &bytes, &count);
   if (status == BURN_OK) {
     size_t length = strlen((const char *)bytes);
     status = length == count ? burn_config_parse(config, (const char *)bytes)

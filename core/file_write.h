@@ -1,16 +1,23 @@
-/* file_write.h - whole files: written so that nobody ever sees half of one, read with a limit. */
+/* file_write.h - the names of temporary files, which burn_file_write makes and burn_file_sweep knows. */
 #ifndef BURN_CORE_FILE_WRITE_H
 #define BURN_CORE_FILE_WRITE_H
 
-#include <burn/error.h>
+#include <burn/file.h>
 
-/* Writes the bytes to a temporary file beside `path`, flushes it to disk, renames it to `path` and flushes the folder. On
- * failure the temporary file is gone and an existing file at `path` is as it was. A symbolic link is followed; anything but a
- * regular file at `path` is refused. Messages do not name the path. */
-BurnStatus burn__file_write(const char *path, const void *bytes, size_t count);
+#include <inttypes.h>
+#include <string.h>
 
-/* Reads a regular file of at most `limit` bytes into malloc'd memory, with a zero byte behind the last. Messages do not name
- * the path. */
-BurnStatus burn__file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count);
+#define BURN__TEMPORARY_FORMAT ".burn-%016" PRIx64 ".tmp"
+enum { BURN__TEMPORARY_BYTES = 48 }; /* room for such a name */
+
+/* Is it a name of that format, no byte more or less? */
+static inline bool burn__is_temporary_name(const char *name) {
+  enum { PREFIX = 6, DIGITS = 16 };
+  return strncmp(name, ".burn-", PREFIX) == 0 && strspn(name + PREFIX, "0123456789abcdef") == DIGITS &&
+         strcmp(name + PREFIX + DIGITS, ".tmp") == 0;
+}
+
+/* burn_file_sweep without a status: false if the folder cannot be read, with the system's error. */
+bool burn__sweep(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* file_write_posix.c - atomic writing and bounded reading of whole files (configs and records).
+/* file_write_posix.c - file.h for POSIX: whole files (configs and records) written atomically and read with a limit.
  *
  * A reader, or a crash at any point, meets the old file or the new one: the bytes go to a temporary name in the same folder,
  * reach the disk (fsync), and only then take the name (rename); the folder is flushed last, so that the name survives too. */
@@ -10,10 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,27 +53,43 @@ static BurnStatus flush_folder(const char *folder) {
   return status;
 }
 
-/* Writes to `temporary`, which must not exist, and renames it to `path`. */
-static BurnStatus write_and_rename(const char *temporary, const char *path, const void *bytes, size_t count) {
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+/* Makes a file of a new name in the folder and holds the lock that keeps it from being swept (burn_file_sweep) until it is closed. A
+ * sweeper that was quicker has removed the file: then there is another name. Without locks in the file system nobody sweeps. */
+static int create_locked(const char *folder, char *temporary, size_t size) {
+  for (;;) {
+    (void)snprintf(temporary, size, "%s" BURN__TEMPORARY_FORMAT, folder, burn__param_id());
+    const int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) return file;
+    while (flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
+    struct stat found;
+    if (fstat(file, &found) != 0 || found.st_nlink > 0) return file;
+    (void)close(file);
+  }
+}
+
+/* Writes to a temporary file of the folder and renames it to `path`; `temporary` has room for its name. The file is closed, and its
+ * lock gone, after it has its name. */
+static BurnStatus write_and_rename(const char *folder, char *temporary, size_t size, const char *path, const void *bytes,
+                                   size_t count) {
+  const int file = create_locked(folder, temporary, size);
   if (file < 0) return io_failure("cannot create a file in this folder");
   BurnStatus status = write_all(file, bytes, count);
-  if (close(file) != 0 && status == BURN_OK) status = io_failure("cannot close");
   if (status == BURN_OK && rename(temporary, path) != 0) status = io_failure("cannot rename");
   if (status != BURN_OK) (void)unlink(temporary);
+  (void)close(file); /* the disk has it all: fsync said so */
   return status;
 }
 
 static BurnStatus write_beside(const char *path, const void *bytes, size_t count) {
   char *folder = folder_of(path);
-  size_t size = folder ? strlen(folder) + 48 : 0;
+  size_t size = folder ? strlen(folder) + BURN__TEMPORARY_BYTES : 0;
   char *temporary = folder ? malloc(size) : NULL;
   BurnStatus status = BURN_OK;
   if (!temporary) {
     status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
   } else {
-    (void)snprintf(temporary, size, "%s.burn-%016" PRIx64 ".tmp", folder, burn__param_id());
-    status = write_and_rename(temporary, path, bytes, count);
+    (void)burn__sweep(*folder ? folder : "."); /* what cannot be swept now stays for the next writer */
+    status = write_and_rename(folder, temporary, size, path, bytes, count);
     if (status == BURN_OK) status = flush_folder(folder);
   }
   free(temporary);
@@ -81,7 +97,7 @@ static BurnStatus write_beside(const char *path, const void *bytes, size_t count
   return status;
 }
 
-BurnStatus burn__file_write(const char *path, const void *bytes, size_t count) {
+BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   struct stat found;
   if (stat(path, &found) != 0) return write_beside(path, bytes, count);
   if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
@@ -105,11 +121,7 @@ static BurnStatus read_all(int file, uint8_t *bytes, size_t count) {
   return BURN_OK;
 }
 
-static BurnStatus read_open_file(int file, size_t limit, uint8_t **bytes, size_t *count) {
-  struct stat found;
-  if (fstat(file, &found) != 0) return io_failure("cannot inspect");
-  if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "not a regular file");
-  uintmax_t size = (uintmax_t)found.st_size;
+static BurnStatus read_open_file(int file, uintmax_t size, size_t limit, uint8_t **bytes, size_t *count) {
   if (size > limit || size >= SIZE_MAX) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "file of %ju bytes, at most %zu are read", size, limit);
   }
@@ -125,10 +137,35 @@ static BurnStatus read_open_file(int file, size_t limit, uint8_t **bytes, size_t
   return BURN_OK;
 }
 
-BurnStatus burn__file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for the other end of a pipe */
-  if (file < 0) return io_failure("cannot open");
-  BurnStatus status = read_open_file(file, limit, bytes, count);
+/* A regular file for reading, and what is known of it. */
+static BurnStatus open_regular(const char *path, int *file, struct stat *found) {
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for the other end of a pipe */
+  if (*file < 0) return io_failure("cannot open");
+  BurnStatus status = fstat(*file, found) == 0 ? BURN_OK : io_failure("cannot inspect");
+  if (status == BURN_OK && !S_ISREG(found->st_mode)) status = burn_status_make(BURN_STATUS_IO, "not a regular file");
+  if (status != BURN_OK) (void)close(*file);
+  return status;
+}
+
+BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
+  struct stat found;
+  int file = -1;
+  BurnStatus status = open_regular(path, &file, &found);
+  if (status != BURN_OK) return status;
+  status = read_open_file(file, (uintmax_t)found.st_size, limit, bytes, count);
   (void)close(file);
+  return status;
+}
+
+BurnStatus burn_file_open(const char *path, FILE **file) {
+  struct stat found;
+  int number = -1;
+  *file = NULL;
+  BurnStatus status = open_regular(path, &number, &found);
+  if (status != BURN_OK) return status;
+  *file = fdopen(number, "rb");
+  if (*file) return BURN_OK;
+  status = io_failure("cannot open");
+  (void)close(number);
   return status;
 }

@@ -1,4 +1,4 @@
-/* file_write_windows.c - file_write.h for Windows.
+/* file_write_windows.c - file.h for Windows: whole files.
  *
  * As on POSIX a reader meets the old file or the new one: the bytes go to a temporary name in the same folder, are flushed to
  * disk, and MoveFileEx puts them in place of the old file and flushes the folder. */
@@ -9,7 +9,6 @@
 #include "platform.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,27 +39,35 @@ static BurnStatus write_new(const char *path, const void *bytes, size_t count) {
   return status;
 }
 
-BurnStatus burn__file_write(const char *path, const void *bytes, size_t count) {
+/* Between closing and renaming the file is nobody's, and may be swept: then it is written again, which is not endless, as the sweeper
+ * has to meet that moment each time. */
+static BurnStatus write_and_rename(char *temporary, size_t size, const char *path, const void *bytes, size_t count) {
+  for (int tries = 1;; tries++) {
+    (void)snprintf(temporary, size, "%.*s" BURN__TEMPORARY_FORMAT, (int)folder_length(path), path, burn__param_id());
+    BurnStatus status = write_new(temporary, bytes, count);
+    if (status == BURN_OK && MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) return BURN_OK;
+    const DWORD error = GetLastError();
+    if (status == BURN_OK && error == ERROR_FILE_NOT_FOUND && tries < 8) continue;
+    if (status == BURN_OK) status = burn_status_make(BURN_STATUS_IO, "cannot rename: Windows error %lu", error);
+    (void)remove(temporary);
+    return status;
+  }
+}
+
+BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   struct _stat64 found;
   if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
-  const size_t folder = folder_length(path);
-  char *temporary = malloc(folder + 48);
+  const size_t folder = folder_length(path), size = folder + BURN__TEMPORARY_BYTES;
+  char *temporary = malloc(size);
   if (!temporary) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
-  (void)snprintf(temporary, folder + 48, "%.*s.burn-%016" PRIx64 ".tmp", (int)folder, path, burn__param_id());
-  BurnStatus status = write_new(temporary, bytes, count);
-  if (status == BURN_OK && !MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
-    status = burn_status_make(BURN_STATUS_IO, "cannot rename: Windows error %lu", GetLastError());
-  }
-  if (status != BURN_OK) (void)remove(temporary);
+  (void)snprintf(temporary, size, "%.*s.", (int)folder, path); /* "C:" alone and "C:/" are different folders */
+  (void)burn__sweep(temporary); /* what cannot be swept now stays for the next writer */
+  const BurnStatus status = write_and_rename(temporary, size, path, bytes, count);
   free(temporary);
   return status;
 }
 
-static BurnStatus read_open_file(FILE *file, size_t limit, uint8_t **bytes, size_t *count) {
-  struct _stat64 found;
-  if (_fstat64(_fileno(file), &found) != 0) return io_failure("cannot inspect");
-  if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "not a regular file");
-  const uint64_t size = (uint64_t)found.st_size;
+static BurnStatus read_open_file(FILE *file, uint64_t size, size_t limit, uint8_t **bytes, size_t *count) {
   if (size > limit || size >= SIZE_MAX) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "file of %" PRIu64 " bytes, at most %zu are read", size, limit);
   }
@@ -77,10 +84,29 @@ static BurnStatus read_open_file(FILE *file, size_t limit, uint8_t **bytes, size
   return BURN_OK;
 }
 
-BurnStatus burn__file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return io_failure("cannot open");
-  const BurnStatus status = read_open_file(file, limit, bytes, count);
+/* A regular file for reading, and what is known of it. */
+static BurnStatus open_regular(const char *path, FILE **file, struct _stat64 *found) {
+  *file = fopen(path, "rb");
+  if (!*file) return io_failure("cannot open");
+  BurnStatus status = _fstat64(_fileno(*file), found) == 0 ? BURN_OK : io_failure("cannot inspect");
+  if (status == BURN_OK && !S_ISREG(found->st_mode)) status = burn_status_make(BURN_STATUS_IO, "not a regular file");
+  if (status == BURN_OK) return BURN_OK;
+  (void)fclose(*file);
+  *file = NULL;
+  return status;
+}
+
+BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
+  struct _stat64 found;
+  FILE *file = NULL;
+  BurnStatus status = open_regular(path, &file, &found);
+  if (status != BURN_OK) return status;
+  status = read_open_file(file, (uint64_t)found.st_size, limit, bytes, count);
   (void)fclose(file);
   return status;
+}
+
+BurnStatus burn_file_open(const char *path, FILE **file) {
+  struct _stat64 found;
+  return open_regular(path, file, &found);
 }

@@ -1,9 +1,11 @@
 /* record_gzip.c - gzip of whole record files.
  *
  * zlib checks length and CRC at the end. A few bytes can expand a thousandfold (deflate's limit is 1032), so the output is
- * bounded by 1 GiB or, for larger files, by eight times the file, and memory grows only as real output arrives. The same bound
- * is kept when writing: no file is made that would not be read. */
+ * bounded (burn_unpack_limit), and memory grows only as real output arrives. The same bound is kept when writing: no file is made
+ * that would not be read. */
 #include "record_internal.h"
+
+#include <burn/file.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,9 @@
 
 enum { GZIP_WINDOW = 15 + 16 }; /* largest window, gzip header */
 
-static size_t output_limit(size_t compressed) {
-  size_t least = (size_t)1 << 30;
-  if (compressed > SIZE_MAX / 8) return SIZE_MAX;
-  return compressed * 8 > least ? compressed * 8 : least;
+size_t burn_unpack_limit(size_t packed) {
+  if (packed > SIZE_MAX / BURN_UNPACK_RATIO) return SIZE_MAX;
+  return packed * BURN_UNPACK_RATIO > BURN_UNPACK_LEAST ? packed * BURN_UNPACK_RATIO : BURN_UNPACK_LEAST;
 }
 
 /* A buffer that zlib fills. */
@@ -81,7 +82,7 @@ BurnStatus burn__gzip_compress(const uint8_t *bytes, size_t count, uint8_t **out
     if (result < 0 && result != Z_BUF_ERROR) status = burn_status_make(BURN_STATUS_INTERNAL, "gzip: deflate: %d", result);
   }
   (void)deflateEnd(&stream);
-  if (status == BURN_OK && count > output_limit(output.count)) {
+  if (status == BURN_OK && count > burn_unpack_limit(output.count)) {
     status = burn_status_make(BURN_STATUS_OUT_OF_RANGE,
                               "gzip: %zu bytes compress to %zu, which would not be read again; save without gzip", count,
                               output.count);
@@ -100,7 +101,7 @@ BurnStatus burn__gzip_expand(const uint8_t *bytes, size_t count, uint8_t **out, 
   z_stream stream;
   Output output = {NULL, 0, 0};
   BurnStatus status = BURN_OK;
-  size_t given = 0, limit = output_limit(count);
+  size_t given = 0, limit = burn_unpack_limit(count);
   int result = Z_OK;
   memset(&stream, 0, sizeof stream);
   if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gzip: cannot start");

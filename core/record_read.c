@@ -6,9 +6,10 @@
  *
  * MessagePack has no checksum: a flipped bit inside the data of a tensor reads as another number. Everything else is noticed,
  * or harmless (a name that nobody looks for). Gzipped files are covered by their CRC. */
-#include "file_write.h"
 #include "host_convert.h"
 #include "record_internal.h"
+
+#include <burn/file.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -395,7 +396,7 @@ BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **i
 static BurnStatus read_and_decode(const char *path, uint32_t format, BurnValue **out) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn__file_read(path, SIZE_MAX - 1, &bytes, &count);
+  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
   if (status != BURN_OK) return status;
   if (format == BURN_RECORD_MPK_GZ) {
     uint8_t *packed = bytes;

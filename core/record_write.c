@@ -5,9 +5,10 @@
  * A tensor is {"bytes": bin, "shape": [..], "dtype": "F32"}, little-endian and row-major, in the float or int type of the
  * chosen precision; bools stay. Plain files have no checksum (a flipped bit of a weight reads back as another weight); gzipped
  * ones have gzip's CRC. */
-#include "file_write.h"
 #include "host_convert.h"
 #include "record_internal.h"
+
+#include <burn/file.h>
 
 #include <msgpack.h>
 #include <stdio.h>
@@ -252,7 +253,7 @@ static BurnStatus encode_and_write(const BurnValue *value, const char *path, con
     status = burn__gzip_compress(plain, count, &bytes, &count);
     free(plain);
   }
-  if (status == BURN_OK) status = burn__file_write(path, bytes, count);
+  if (status == BURN_OK) status = burn_file_write(path, bytes, count);
   free(bytes);
   return status;
 }

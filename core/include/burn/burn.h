@@ -9,6 +9,7 @@
 #include <burn/device.h>
 #include <burn/dlpack.h>
 #include <burn/error.h>
+#include <burn/file.h>
 #include <burn/grid.h>
 #include <burn/linalg.h>
 #include <burn/module.h>
