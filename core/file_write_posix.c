@@ -157,12 +157,13 @@ BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_
   return status;
 }
 
-BurnStatus burn_file_open(const char *path, FILE **file) {
+BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes) {
   struct stat found;
   int number = -1;
   *file = NULL;
   BurnStatus status = open_regular(path, &number, &found);
   if (status != BURN_OK) return status;
+  if (bytes) *bytes = (uint64_t)found.st_size;
   *file = fdopen(number, "rb");
   if (*file) return BURN_OK;
   status = io_failure("cannot open");

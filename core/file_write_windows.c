@@ -106,7 +106,9 @@ BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_
   return status;
 }
 
-BurnStatus burn_file_open(const char *path, FILE **file) {
+BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes) {
   struct _stat64 found;
-  return open_regular(path, file, &found);
+  const BurnStatus status = open_regular(path, file, &found);
+  if (bytes) *bytes = status == BURN_OK ? (uint64_t)found.st_size : 0;
+  return status;
 }

@@ -1,11 +1,13 @@
 /* idx.c - MNIST from its four IDX files, plain or gzipped.
  *
  * An IDX file is a big-endian header (magic 0x08 = bytes and the number of axes, then the size of each axis) and the bytes of
- * the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data arrive, the
- * checksum of a gzip stream is verified, and nothing may follow the last item. Messages name the file and the offset within
+ * the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data arrive, gzipped data
+ * are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may follow the last item. Messages name the file and the offset within
  * the (uncompressed) data. */
 #include "dataset_private.h"
 #include "learner_internal.h"
+
+#include <burn/file.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,18 +34,16 @@ typedef struct Reader {
   bool stream_ended;
   z_stream stream;
   unsigned char input[16384];
-  uint64_t offset; /* of the next byte of data */
+  uint64_t file_bytes; /* as they lie there */
+  uint64_t offset;     /* of the next byte of data */
 } Reader;
 
-/* Opens folder/name into reader->path and ->file; false if it cannot be opened, with errno. */
-static bool reader_try(Reader *reader, const char *folder, const char *name, const char *extension) {
+/* Opens folder/name into reader->path and ->file. */
+static BurnStatus reader_try(Reader *reader, const char *folder, const char *name, const char *extension) {
   const int length = snprintf(reader->path, sizeof reader->path, "%s/%s%s", folder, name, extension);
-  if (length < 0 || (size_t)length >= sizeof reader->path) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
-  reader->file = fopen(reader->path, "rb");
-  return reader->file != NULL;
+  if (length < 0 || (size_t)length >= sizeof reader->path)
+    return burn_status_make(BURN_STATUS_IO, "mnist: the path of %s is longer than %zu bytes", name, sizeof reader->path);
+  return burn_status_annotate(burn_file_open(reader->path, &reader->file, &reader->file_bytes), "mnist: %s", reader->path);
 }
 
 /* "path: reason", as an IO failure. */
@@ -55,12 +55,12 @@ static BurnStatus reader_failed(const Reader *reader, int number) {
 /* The plain file if there is one, else the gzipped one. */
 static BurnStatus reader_open(Reader *reader, const char *folder, const char *name) {
   memset(reader, 0, sizeof *reader);
-  if (reader_try(reader, folder, name, "")) return BURN_OK;
-  if (errno != ENOENT) return reader_failed(reader, errno);
-  if (!reader_try(reader, folder, name, ".gz")) {
-    if (errno != ENOENT) return reader_failed(reader, errno);
+  BurnStatus status = reader_try(reader, folder, name, "");
+  if (burn_status_code(status) != BURN_STATUS_NOT_FOUND) return status;
+  status = reader_try(reader, folder, name, ".gz");
+  if (burn_status_code(status) == BURN_STATUS_NOT_FOUND)
     return burn_status_make(BURN_STATUS_NOT_FOUND, "mnist: neither %s nor %s.gz is in folder %s", name, name, folder);
-  }
+  if (status != BURN_OK) return status;
   if (inflateInit2(&reader->stream, 16 + MAX_WBITS) != Z_OK) {
     fclose(reader->file);
     reader->file = NULL;
@@ -188,11 +188,22 @@ static BurnStatus header_read(Reader *reader, uint32_t magic, Items *items) {
   return BURN_OK;
 }
 
+/* The header says how much will come: what is too much for such a file is refused before any of it is unpacked. */
+static BurnStatus bound_check(const Reader *reader, uint64_t expected) {
+  const size_t limit = burn_unpack_limit((size_t)reader->file_bytes);
+  if (!reader->compressed || expected <= limit) return BURN_OK;
+  return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
+                          "mnist: %s: its header says %llu bytes, at most %zu are unpacked from a file of %llu; unpack it with gzip -d",
+                          reader->path, (unsigned long long)expected, limit, (unsigned long long)reader->file_bytes);
+}
+
 /* Reads the bytes after the header. The memory doubles as data arrive, so that a header alone cannot ask for gigabytes. */
 static BurnStatus body_read(Reader *reader, Items *items) {
   const size_t total = items->count * items->item_bytes;
   const uint64_t expected = reader->offset + total;
   size_t filled = 0, room = total < FIRST_BLOCK ? total : FIRST_BLOCK;
+  const BurnStatus bound = bound_check(reader, expected);
+  if (bound != BURN_OK) return bound;
   for (;;) {
     unsigned char *grown = realloc(items->data, room > 0 ? room : 1);
     if (grown == NULL)

@@ -23,6 +23,7 @@
 #include <direct.h>
 #define make_folder(path) _mkdir(path)
 #else
+#include <fcntl.h>
 #include <unistd.h>
 #define make_folder(path) mkdir(path, 0700)
 #endif
@@ -77,6 +78,21 @@ static void remember(NdTuner *tuner, const Entry *new_entry) {
 
 /* -- the file --------------------------------------------------------------------------------------------------------------- */
 
+/* The file of choices for reading ("r") or for adding lines ("a"); NULL if it is not there or no regular file: a pipe in its place would
+ * keep the reader waiting, with the mutex held. */
+static FILE *open_file(const char *path, const char *how) {
+#if defined(_WIN32)
+  return fopen(path, how);
+#else
+  const int flags = *how == 'r' ? O_RDONLY : O_WRONLY | O_APPEND | O_CREAT;
+  const int number = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0666);
+  struct stat found;
+  FILE *file = number >= 0 && fstat(number, &found) == 0 && S_ISREG(found.st_mode) ? fdopen(number, how) : NULL;
+  if (!file && number >= 0) (void)close(number);
+  return file;
+#endif
+}
+
 /* Takes the next word, up to a tab or the end of the line; false if there is none or it does not fit. */
 static bool take_word(const char **at, char *word, size_t bytes) {
   const size_t length = strcspn(*at, "\t\n");
@@ -108,7 +124,7 @@ static bool parse_line(const char *line, char *machine, Entry *entry) {
 static void load(NdTuner *tuner) {
   if (tuner->loaded) return;
   tuner->loaded = true;
-  FILE *file = tuner->path ? fopen(tuner->path, "r") : NULL;
+  FILE *file = tuner->path ? open_file(tuner->path, "r") : NULL;
   if (!file) return;
   char line[LINE_BYTES], machine[MACHINE_BYTES];
   Entry entry;
@@ -142,7 +158,7 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
     used += snprintf(line + used, sizeof line - (size_t)used, i ? ",%" PRId64 : "%" PRId64, entry->numbers[i]);
   used += snprintf(line + used, sizeof line - (size_t)used, "\t%s\t%" PRIu64 "\n", entry->winner, nanoseconds);
   make_folders(tuner->path);
-  FILE *file = fopen(tuner->path, "a");
+  FILE *file = open_file(tuner->path, "a");
   if (!file) return;
   (void)fwrite(line, 1, (size_t)used, file);
   (void)fclose(file);

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "system.h"
 
+#include <burn/file.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -160,20 +162,11 @@ static bool complain(const char *what, const char *path) {
 
 /* The whole file as a text, malloc'd; NULL after a complaint. */
 static char *read_text(const char *path) {
-  FILE *file = fopen(path, "rb");
-  char *text = file ? malloc(FILE_BYTES_MOST) : NULL;
-  if (!text) {
-    (void)complain("cannot read", path);
-    if (file) fclose(file);
-    return NULL;
-  }
-  const size_t bytes = fread(text, 1, FILE_BYTES_MOST - 1, file);
-  const bool whole = feof(file) && !ferror(file);
-  fclose(file);
-  text[bytes] = '\0';
-  if (whole) return text;
-  fprintf(stderr, "burn new: cannot read all of '%s'\n", path);
-  free(text);
+  uint8_t *text = NULL;
+  size_t bytes = 0;
+  const BurnStatus status = burn_file_read(path, FILE_BYTES_MOST, &text, &bytes);
+  if (status == BURN_OK) return (char *)text;
+  fprintf(stderr, "burn new: cannot read '%s': %s\n", path, burn_status_message(status));
   return NULL;
 }
 

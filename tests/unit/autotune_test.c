@@ -109,6 +109,23 @@ static void test_off_times_nothing(void **state) {
   nd_tuner_destroy(tuner);
 }
 
+/* Nobody writes into the pipe: it is done without. */
+static void test_a_pipe_in_place_of_the_file_is_passed_over(void **state) {
+  (void)state;
+  const BurnHost host = fake_host();
+  Work work = {{0}};
+  const NdTuneChoice choice = choice_of(&work, 7);
+  write_choices("");
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  alarm(10); /* instead of waiting for ever */
+  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
+  assert_int_equal(nd_tune(tuner, &choice), 1);
+  nd_tuner_destroy(tuner);
+  alarm(0);
+  assert_int_equal(unlink(path), 0);
+}
+
 /* Lines that are none, that name ways unknown here, and that are cut off. */
 static void test_a_hostile_file_is_passed_over(void **state) {
   (void)state;
@@ -194,7 +211,7 @@ int main(void) {
       cmocka_unit_test(test_the_fastest_is_taken_and_remembered), cmocka_unit_test(test_off_times_nothing),
       cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),
       cmocka_unit_test(test_a_hostile_file_is_passed_over),       cmocka_unit_test(test_without_a_place_to_write),
-      cmocka_unit_test(test_environment),
+      cmocka_unit_test(test_a_pipe_in_place_of_the_file_is_passed_over), cmocka_unit_test(test_environment),
   };
   return cmocka_run_group_tests(tests, make_folder_of_test, remove_folder_of_test);
 }

@@ -299,6 +299,35 @@ static void a_folder_in_place_of_a_file_is_refused(void **state) {
   assert_int_equal(rmdir(nested), 0);
 }
 
+/* The header of a small file asks for 13 GB: refused before a byte more is unpacked. */
+static void gzipped_data_are_bounded(void **state) {
+  Fixture *fixture = *state;
+  uint8_t packed[8192];
+  char text[160];
+  put_big_endian(fixture->images + 4, 1u << 24);
+  const size_t bytes = compress_bytes(fixture->images, IMAGES_BYTES, packed, sizeof packed);
+  remove_files(fixture);
+  write_plain(fixture, images_name, ".gz", packed, bytes);
+  snprintf(text, sizeof text, "its header says 13153337360 bytes, at most 1073741824 are unpacked from a file of %zu", bytes);
+  assert_refused(fixture, BURN_STATUS_OUT_OF_RANGE, text);
+}
+
+#if !defined(_WIN32)
+static void a_pipe_in_place_of_a_file_is_refused(void **state) {
+  const Fixture *fixture = *state;
+  const char *const extensions[] = {"", ".gz"};
+  for (int i = 0; i < 2; i++) {
+    char path[256];
+    remove_files(fixture);
+    path_of(fixture, images_name, extensions[i], path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(10); /* instead of waiting for ever */
+    assert_refused(fixture, BURN_STATUS_IO, "not a regular file");
+    alarm(0);
+  }
+}
+#endif
+
 /* -- the real data --------------------------------------------------------------------------------------------------------- */
 
 #ifndef BURN_DATA_DIR
@@ -365,6 +394,10 @@ int main(void) {
       WITH_FILES(no_items_are_a_dataset),
       WITH_FILES(gzip_bit_flips_never_change_data),
       WITH_FILES(a_folder_in_place_of_a_file_is_refused),
+      WITH_FILES(gzipped_data_are_bounded),
+#if !defined(_WIN32)
+      WITH_FILES(a_pipe_in_place_of_a_file_is_refused),
+#endif
       cmocka_unit_test(real_mnist_has_its_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,9 +18,9 @@ BURN_EXTERN_C_BEGIN
  * NOT_FOUND: no such file; OUT_OF_RANGE: it is larger; IO: everything else. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count);
 
-/* Opens a regular file for reading, for data too large to read as a whole; *file is the caller's to fclose, NULL on failure. What
- * is refused and the codes are those of burn_file_read. */
-BURN_API BURN_USE_RESULT BurnStatus burn_file_open(const char *path, FILE **file);
+/* Opens a regular file for reading, for data too large to read as a whole; *file is the caller's to fclose, NULL on failure; *bytes is
+ * its size (`bytes` NULL: nobody asks). What is refused and the codes are those of burn_file_read. */
+BURN_API BURN_USE_RESULT BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes);
 
 /* Writes the bytes to a temporary file (.burn-<16 hex digits>.tmp) beside `path`, flushes it to disk, renames it to `path` and
  * flushes the folder. On failure the temporary file is gone and an existing file at `path` is as it was. A symbolic link is

@@ -1,6 +1,8 @@
 /* bench_csv.c - see bench_csv.h. */
 #include "bench_csv.h"
 
+#include <burn/file.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,10 +83,10 @@ static BurnStatus take_line(CsvFile *file, char *line) {
 BurnStatus csv_load(CsvFile *file, const char *path) {
   char line[LINE_BYTES];
   memset(file, 0, sizeof *file);
-  FILE *input = fopen(path, "r");
-  if (!input && errno == ENOENT) return BURN_OK;
-  if (!input) return burn_status_make(BURN_STATUS_IO, "%s: %s", path, strerror(errno));
-  BurnStatus status = BURN_OK;
+  FILE *input = NULL;
+  BurnStatus status = burn_file_open(path, &input, NULL);
+  if (burn_status_code(status) == BURN_STATUS_NOT_FOUND) return BURN_OK;
+  if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   int about = 0;
   while (status == BURN_OK && fgets(line, sizeof line, input)) {
     if (line[0] == '#' && about < 3) {
