@@ -84,7 +84,8 @@ static void context_destroy(const BurnDatasetInterface *dataset) {
 
 BurnDataset *burn_dataset_create(const BurnDatasetInterface *interface, BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
-  BurnStatus result = columns_check(interface->columns, interface->column_count, bytes);
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = columns_check(interface->columns, interface->column_count, bytes);
   if (result == BURN_OK && interface->get == NULL)
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: no get function");
   BurnDataset *dataset = result == BURN_OK ? calloc(1, sizeof *dataset) : NULL;
@@ -157,8 +158,9 @@ static void memory_destroy(void *context) {
 
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status) {
-  MemoryContext *memory = calloc(1, sizeof *memory);
-  BurnStatus result = memory != NULL ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dataset: out of memory");
+  BurnStatus result = burn__entry_status(status);
+  MemoryContext *memory = result == BURN_OK ? calloc(1, sizeof *memory) : NULL;
+  if (result == BURN_OK && memory == NULL) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dataset: out of memory");
   if (result == BURN_OK) result = columns_check(columns, column_count, memory->bytes);
   if (result != BURN_OK) {
     for (size_t i = 0; i < column_count; i++) free(blocks[i]);
@@ -188,7 +190,8 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
                                  BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   void *blocks[BURN_MAX_COLUMNS] = {NULL};
-  BurnStatus result = columns_check(columns, column_count, bytes);
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = columns_check(columns, column_count, bytes);
   if (result == BURN_OK) result = blocks_allocate(bytes, column_count, count, blocks);
   if (result != BURN_OK) {
     burn__store_status(status, result);
@@ -201,11 +204,15 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
 
 /* -- transforms ------------------------------------------------------------------------------------------------------------ */
 
-/* True if there is a source. Otherwise the status keeps the failure of whoever was to make it, so that calls can be nested. */
-static bool source_present(const BurnDataset *source, const char *transform, BurnStatus *status) {
-  if (source == NULL && status != NULL && *status == BURN_OK)
-    *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: no source dataset", transform);
-  return source != NULL;
+/* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so that calls
+ * can be nested. */
+static bool source_ready(BurnDataset *source, const char *transform, BurnStatus *status) {
+  const BurnStatus before = burn__entry_status(status);
+  if (source != NULL && before == BURN_OK) return true;
+  if (before == BURN_OK)
+    burn__store_status(status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: no source dataset", transform));
+  burn_dataset_drop(source);
+  return false;
 }
 
 /* Every transform: a source, what to do with its items, and room for a list of indices. */
@@ -264,7 +271,7 @@ static BurnStatus map_get(void *context, size_t index, void *const *columns) {
 }
 
 BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, BurnStatus *status) {
-  if (!source_present(source, "map", status)) return NULL;
+  if (!source_ready(source, "map", status)) return NULL;
   if (map->map == NULL) {
     burn__store_status(status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "map: no map function"));
     burn_dataset_drop(source);
@@ -284,7 +291,7 @@ static BurnStatus slice_get(void *context, size_t index, void *const *columns) {
 }
 
 BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, BurnStatus *status) {
-  if (!source_present(source, "slice", status)) return NULL;
+  if (!source_ready(source, "slice", status)) return NULL;
   const size_t count = burn_dataset_count(source);
   const size_t stop = end < count ? end : count;
   if (start > stop) {
@@ -307,7 +314,7 @@ static BurnStatus shuffle_get(void *context, size_t index, void *const *columns)
 }
 
 BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status) {
-  if (!source_present(source, "shuffle", status)) return NULL;
+  if (!source_ready(source, "shuffle", status)) return NULL;
   const size_t count = burn_dataset_count(source);
   TransformContext *transform = transform_create(source, count, "shuffle", status);
   if (transform == NULL) return NULL;
@@ -330,7 +337,7 @@ static BurnStatus cache_fill(const BurnDataset *source, void *const *blocks) {
 }
 
 BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status) {
-  if (!source_present(source, "cache", status)) return NULL;
+  if (!source_ready(source, "cache", status)) return NULL;
   const size_t column_count = source->interface.column_count, count = source->interface.count;
   void *blocks[BURN_MAX_COLUMNS] = {NULL};
   BurnDataset *dataset = NULL;
@@ -370,7 +377,7 @@ static bool is_mnist(const BurnDataset *dataset) {
 }
 
 BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status) {
-  if (!source_present(source, "mnist_normalize", status)) return NULL;
+  if (!source_ready(source, "mnist_normalize", status)) return NULL;
   if (!is_mnist(source)) {
     burn__store_status(status,
                        burn_status_make(BURN_STATUS_INVALID_ARGUMENT,

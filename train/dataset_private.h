@@ -13,9 +13,12 @@
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status);
 
-/* Stores into *status where the caller wants to know. */
+/* What a function that makes something starts from: the failure of an earlier one of the chain, after which it does nothing. */
+static inline BurnStatus burn__entry_status(const BurnStatus *status) { return status != NULL ? *status : BURN_OK; }
+
+/* Stores a failure where the caller wants to know. The first of a chain stays. */
 static inline void burn__store_status(BurnStatus *status, BurnStatus value) {
-  if (status != NULL) *status = value;
+  if (status != NULL && *status == BURN_OK) *status = value;
 }
 
 /* word * limit / 2^64, rounded down: a number below limit. */

@@ -250,8 +250,8 @@ static const char *const file_names[2][2] = {
 
 BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *status) {
   Items images = {0}, labels = {0};
-  BurnStatus result = BURN_OK;
-  if (folder == NULL || split > BURN_MNIST_TEST)
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK && (folder == NULL || split > BURN_MNIST_TEST))
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "mnist: folder %s and split %u, 0 or 1 expected",
                               folder != NULL ? folder : "(none)", (unsigned)split);
   if (result == BURN_OK) result = items_read(folder, file_names[split][0], IMAGES_MAGIC, &images);

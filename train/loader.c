@@ -85,11 +85,9 @@ static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfi
 }
 
 BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config, BurnStatus *status) {
-  if (dataset == NULL) {
-    if (status != NULL && *status == BURN_OK) *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: no dataset");
-    return NULL;
-  }
-  BurnStatus result = loader_check(dataset, config);
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK && dataset == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: no dataset");
+  if (result == BURN_OK) result = loader_check(dataset, config);
   BurnLoader *loader = result == BURN_OK ? calloc(1, sizeof *loader) : NULL;
   if (result == BURN_OK && loader == NULL) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: out of memory");
   burn__store_status(status, result);

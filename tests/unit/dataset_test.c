@@ -1,6 +1,6 @@
 /* dataset_test.c - sources and transforms: what they give, what they refuse, and that nothing is lost or leaked. Contexts of
  * the test count how often they are destroyed. */
-#include <burn/train/dataset.h>
+#include <burn/train/loader.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -332,6 +332,37 @@ static void nested_failures_arrive(void **state) {
   assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
 }
 
+/* A failure of another chain, or of the program's own, is in `status` already: nothing is made, what is taken ends, it stays. */
+static void earlier_failures_stay(void **state) {
+  (void)state;
+  Probe probe = {0, 0, SIZE_MAX};
+  const BurnColumn column = {"value", BURN_DTYPE_I32, {0, {0}}};
+  const int32_t value = 1;
+  const BurnMapInterface map = {1, &column, NULL, NULL};
+  const BurnStatus earlier = burn_status_make(BURN_STATUS_IO, "weights: file not found");
+  BurnStatus status = earlier, fine = BURN_OK;
+  assert_null(probe_dataset(&probe, &column, 1, &status));
+  assert_int_equal(probe.destroyed, 1);
+  assert_null(burn_dataset_memory(&column, 1, (const void *const[]){&value}, 1, &status));
+  assert_null(burn_dataset_digits(&(BurnDigitsConfig){10, 1}, &status));
+  assert_null(burn_dataset_mnist("no-such-folder", BURN_MNIST_TRAIN, &status));
+  assert_null(burn_dataset_map(probe_dataset(&probe, &column, 1, &fine), &map, &status));
+  assert_null(burn_dataset_slice(probe_dataset(&probe, &column, 1, &fine), 0, 1, &status));
+  assert_null(burn_dataset_shuffle(probe_dataset(&probe, &column, 1, &fine), 1, &status));
+  assert_null(burn_dataset_cache(probe_dataset(&probe, &column, 1, &fine), &status));
+  assert_null(burn_dataset_mnist_normalize(probe_dataset(&probe, &column, 1, &fine), &status));
+  assert_null(burn_loader_create(probe_dataset(&probe, &column, 1, &fine), &(BurnLoaderConfig){.batch_size = 1}, &status));
+  assert_int_equal(probe.destroyed, 7);
+  assert_int_equal(probe.reads, 0);
+  assert_true(fine == BURN_OK && status == earlier);
+
+  status = BURN_OK; /* two chains with one status: the second works, the first's failure stays */
+  BurnDataset *first = burn_dataset_mnist("no-such-folder", BURN_MNIST_TRAIN, &status);
+  const BurnStatus of_first = status;
+  BurnDataset *second = burn_dataset_memory(&column, 1, (const void *const[]){&value}, 1, &status);
+  assert_true(first == NULL && second == NULL && of_first != BURN_OK && status == of_first);
+}
+
 static void normalize_is_the_guides(void **state) {
   (void)state;
   const BurnColumn columns[] = {{"image", BURN_DTYPE_U8, BURN_SHAPE(28, 28)}, {"label", BURN_DTYPE_U8, {0, {0}}}};
@@ -370,6 +401,7 @@ int main(void) {
       cmocka_unit_test(shuffle_is_fair),
       cmocka_unit_test(cache_reads_once),
       cmocka_unit_test(nested_failures_arrive),
+      cmocka_unit_test(earlier_failures_stay),
       cmocka_unit_test(normalize_is_the_guides),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

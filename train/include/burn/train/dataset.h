@@ -1,9 +1,12 @@
 /* dataset.h - items by index. An item is a row of typed columns ("image" f32 [1, 28, 28], "label" i64): so a loader can build
  * batches of any dataset, and a step takes them by name.
  *
- * Datasets are immutable and counted; get may be called from several threads at once. Functions that make a dataset return
- * NULL and store the reason in *status. Transforms are lazy and keep (a reference to) what they are given: the caller's own
- * reference is taken. */
+ * Datasets are immutable and counted; get may be called from several threads at once. Transforms are lazy and keep (a reference
+ * to) what they are given: the caller's own reference is taken.
+ *
+ * Functions that make a dataset or a loader return NULL where they fail, and store the reason in *status (NULL allowed). Only
+ * failures are stored, and only over BURN_OK: start with BURN_OK and look once, at the end. If *status is a failure already, they
+ * do nothing but release what they take, and return NULL. So calls nest, and of a whole program's chains the first failure stays. */
 #ifndef BURN_TRAIN_DATASET_H
 #define BURN_TRAIN_DATASET_H
 

@@ -26,7 +26,7 @@ typedef struct BurnLoaderConfig {
 
 typedef struct BurnLoader BurnLoader;
 
-/* Takes the dataset. NULL with the reason in *status. */
+/* Takes the dataset. NULL with the reason in *status, by the rules of dataset.h. */
 BURN_API BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config,
                                                         BurnStatus *status);
 BURN_API void burn_loader_destroy(BurnLoader *loader); /* takes NULL; no iteration is running */
