@@ -198,11 +198,20 @@ typedef struct Map {
   void *context;
 } Map;
 
+/* A mapper computes on tracked values, so its result has a history, or none where it made a fresh tensor: neither would ever be
+ * trained again. */
+static void map_param(const Map *map, const char *path, BurnParam *param) {
+  const bool leaf = burn_is_require_grad(param->value);
+  BurnTensor *value = map->mapper(map->context, path, param->value);
+  if (burn__is_trackable(value) && leaf) value = burn__as_leaf(value);
+  param->value = burn_is_tracked(value) && !leaf ? burn_detach(value) : value;
+}
+
 static BurnStatus map_tensor(void *context, const BurnModuleTensor *tensor) {
   const Map *map = context;
   if (!is_present(tensor)) return BURN_OK;
   if (tensor->param) {
-    tensor->param->value = map->mapper(map->context, tensor->path, tensor->param->value);
+    map_param(map, tensor->path, tensor->param);
   } else {
     burn_buffer_set(tensor->buffer, map->mapper(map->context, tensor->path, burn_buffer_value(tensor->buffer)));
   }

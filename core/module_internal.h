@@ -10,6 +10,9 @@ uint64_t burn__param_id(void);
 /* True if the tensor is a float tensor on a device with autodiff, so that it can be a tracked leaf. */
 bool burn__is_trackable(const BurnTensor *x);
 
+/* Takes a float tensor of a device with autodiff; the same values as a tracked leaf. */
+BurnTensor *burn__as_leaf(BurnTensor *value);
+
 uint64_t burn__buffer_id(const BurnBuffer *buffer);
 void burn__buffer_set_id(const BurnBuffer *buffer, uint64_t id);
 /* Ends the cell and its tensor; buffer->cell becomes NULL. */

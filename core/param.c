@@ -59,11 +59,14 @@ BurnParam burn_param(BurnTensor *value) {
 
 BurnTensor *burn_param_value(const BurnParam *param) { return burn_clone(param->value); }
 
+BurnTensor *burn__as_leaf(BurnTensor *value) {
+  if (burn_is_require_grad(value)) return value;
+  return burn_require_grad(burn_is_tracked(value) ? burn_detach(value) : value);
+}
+
 void burn_param_set(BurnParam *param, BurnTensor *value) {
   BurnTensor *old = param->value;
-  if (old && value && burn_is_require_grad(old)) {
-    value = burn_is_require_grad(value) ? value : burn_require_grad(burn_detach(value));
-  }
+  if (old && value && burn_is_require_grad(old)) value = burn__as_leaf(value);
   param->value = value;
   burn_drop(old);
 }

@@ -68,6 +68,50 @@ static void test_map(void **state) {
   Net_release(&net);
 }
 
+/* A value with history, and a fresh tensor. */
+static BurnTensor *halve_bias_renew_weight(void *context, const char *path, BurnTensor *value) {
+  if (strstr(path, "bias")) return burn_mul_scalar(value, 0.5);
+  burn_drop(value);
+  return ramp(context, 7, BURN_SHAPE(2, 3));
+}
+
+static BurnTensor *fail_bias(void *context, const char *path, BurnTensor *value) {
+  (void)context;
+  if (!strstr(path, "bias")) return value;
+  burn_drop(value);
+  return burn_tensor_failed(burn_status_make(BURN_STATUS_IO, "weights.bin: too short"));
+}
+
+static void test_map_keeps_tracking(void **state) {
+  Fixture *fixture = *state;
+  Dense dense = dense_make(fixture->training, 1, true);
+  const uint64_t ids[] = {dense.weight.id, dense.bias.id};
+  burn_module_map(burn_module(Dense, &dense), halve_bias_renew_weight, fixture->training);
+  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  assert_true(burn_is_require_grad(dense.weight.value));
+  assert_true(burn_is_require_grad(dense.bias.value));
+  assert_true(dense.weight.id == ids[0] && dense.bias.id == ids[1]);
+  BurnGradients *gradients = NULL;
+  assert_ok(burn_backward(burn_sum(burn_param_value(&dense.bias)), &gradients));
+  BurnTensor *gradient = burn_grad(dense.bias.value, gradients);
+  assert_non_null(gradient); /* a leaf of its own: the halving is not part of the graph */
+  burn_drop(gradient);
+  burn_gradients_drop(gradients);
+
+  burn_module_map(burn_module(Dense, &dense), fail_bias, NULL);
+  assert_string_equal(burn_status_message(burn_module_status(burn_module(Dense, &dense))), "bias: weights.bin: too short");
+  Dense_release(&dense);
+}
+
+static void test_map_keeps_frozen(void **state) {
+  Fixture *fixture = *state;
+  Dense dense = dense_make(fixture->training, 1, true);
+  burn_module_no_grad(burn_module(Dense, &dense));
+  burn_module_map(burn_module(Dense, &dense), halve_bias_renew_weight, fixture->training);
+  assert_false(burn_is_tracked(dense.weight.value) || burn_is_tracked(dense.bias.value));
+  Dense_release(&dense);
+}
+
 static void test_status_names_the_failed_tensor(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0);
@@ -305,6 +349,8 @@ int main(void) {
       cmocka_unit_test(test_visit_paths),
       cmocka_unit_test(test_num_params_counts_floats),
       cmocka_unit_test(test_map),
+      cmocka_unit_test(test_map_keeps_tracking),
+      cmocka_unit_test(test_map_keeps_frozen),
       cmocka_unit_test(test_status_names_the_failed_tensor),
       cmocka_unit_test(test_param_tracking),
       cmocka_unit_test(test_buffer_is_shared_by_struct_copies),

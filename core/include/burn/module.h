@@ -78,7 +78,10 @@ typedef struct BurnModuleTensor {
 typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *tensor);
 BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context);
 
-/* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new one. */
+/* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new one. Ids
+ * stay. A parameter that asked for gradients asks again, whatever history its new value has; one that did not, does not. (A new
+ * value of another kind than float, or on a device without autodiff, cannot ask.) A failed tensor stays in the module:
+ * burn_module_status names it with its path. */
 typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
 BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
 
