@@ -18,7 +18,7 @@
 
 static void print_fields(BurnTextBuilder *out, const BurnType *type, void *data, unsigned level);
 
-static const char *short_name(const BurnType *type) {
+const char *burn_type_short_name(const BurnType *type) {
   bool prefixed = strncmp(type->name, "Burn", 4) == 0 && type->name[4] >= 'A' && type->name[4] <= 'Z';
   return prefixed ? type->name + 4 : type->name;
 }
@@ -162,7 +162,7 @@ static void print_separator(BurnTextBuilder *out, bool first, bool multiline, un
 static void print_fields(BurnTextBuilder *out, const BurnType *type, void *data, unsigned level) {
   bool multiline = has_modules(type);
   int64_t params = type->kind == BURN_TYPE_MODULE ? burn_module_num_params((BurnModule){type, data}) : 0;
-  burn__text_add(out, short_name(type));
+  burn__text_add(out, burn_type_short_name(type));
   for (uint32_t i = 0; i < type->field_count; i++) {
     const BurnField *field = &type->fields[i];
     print_separator(out, i == 0, multiline, level);

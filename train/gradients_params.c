@@ -13,12 +13,24 @@ struct BurnGradientsParams {
 typedef struct LinkContext {
   BurnGradients *gradients;
   BurnGradientsParams *linked;
+  size_t asking; /* parameters that ask for a gradient */
 } LinkContext;
+
+BurnStatus burn__nothing_reached(BurnModule module, size_t asking) {
+  const char *name = burn_type_short_name(module.type);
+  if (asking > 0) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "no parameter of %s got a gradient: the loss was not computed from it, but perhaps from a copy", name);
+  }
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "no parameter of %s got a gradient: none asks for one, all are frozen, or made without autodiff", name);
+}
 
 static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
   LinkContext *link = context;
   BurnTensor *gradient, **entry;
   if (!tensor->param || !burn_is_require_grad(tensor->param->value)) return BURN_OK;
+  link->asking++;
   gradient = burn_grad_remove(tensor->param->value, link->gradients);
   if (!gradient) return BURN_OK;
   entry = burn__param_map_add(&link->linked->map, tensor->param->id);
@@ -33,17 +45,21 @@ static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
 
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients) {
   if (gradients) return gradients->status;
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when they were linked");
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: NULL: out of memory when they were linked, or not linked");
 }
 
 BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
-  LinkContext link = {gradients, calloc(1, sizeof *link.linked)};
-  if (link.linked) {
-    link.linked->map.value_bytes = sizeof(BurnTensor *);
-    if (gradients) link.linked->status = burn_module_visit(module, link_one, &link);
+  BurnGradientsParams *linked = calloc(1, sizeof *linked);
+  LinkContext link = {gradients, linked, 0};
+  if (linked && gradients) {
+    linked->map.value_bytes = sizeof(BurnTensor *);
+    linked->status = burn_module_visit(module, link_one, &link);
+    if (linked->status == BURN_OK && linked->map.count == 0) linked->status = burn__nothing_reached(module, link.asking);
+  } else if (linked) {
+    linked->status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL: the backward pass failed, or was not made");
   }
   burn_gradients_drop(gradients);
-  return link.linked;
+  return linked;
 }
 
 size_t burn_gradients_params_count(const BurnGradientsParams *gradients) {

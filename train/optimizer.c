@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <burn/op_call.h>
+
 #include "optimizer_internal.h"
 #include "param_map.h"
 
@@ -16,6 +18,7 @@ struct BurnOptimizer {
   const BurnOptimizerRule *rule;
   void *config;
   BurnParamMap states; /* of BurnOptimizerState */
+  bool warned;         /* of parameters without a gradient */
 };
 
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes) {
@@ -56,6 +59,8 @@ typedef struct StepContext {
   BurnGradientsParams *linked; /* where the gradients are: by parameter id, */
   BurnGradients *gradients;    /* or as the backward pass left them, if `linked` is NULL */
   double learning_rate;
+  size_t done, missed; /* parameters that had a gradient, and that asked for one and had none */
+  char missed_paths[400];
 } StepContext;
 
 /* Moves the gradient of a parameter out; NULL if there is none. */
@@ -144,13 +149,39 @@ static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state,
   return status;
 }
 
+/* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. */
+static void note_missed(StepContext *step, const BurnModuleTensor *tensor) {
+  const size_t used = strlen(step->missed_paths), room = sizeof step->missed_paths - used;
+  if (!burn_is_require_grad(tensor->param->value)) return;
+  if (step->missed++ == 0 || strlen(tensor->path) + 3 < room) {
+    snprintf(step->missed_paths + used, room, "%s%.300s", used ? ", " : "", tensor->path);
+  }
+}
+
+/* Fails if no parameter had a gradient; names once, per optimizer, those that had none. */
+static BurnStatus check_reached(const StepContext *step, BurnModule module) {
+  BurnOptimizer *optimizer = step->optimizer;
+  char text[512];
+  if (step->done == 0) return burn__nothing_reached(module, step->missed);
+  if (step->missed == 0 || optimizer->warned) return BURN_OK;
+  optimizer->warned = true;
+  snprintf(text, sizeof text, "no gradient reached %zu of %zu parameters of %s, which stay as they are: %s", step->missed,
+           step->done + step->missed, burn_type_short_name(module.type), step->missed_paths);
+  burn_host()->log(BURN_LOG_WARN, optimizer->rule->name, text);
+  return BURN_OK;
+}
+
 static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
-  const StepContext *step = context;
+  StepContext *step = context;
   BurnOptimizerState *state;
   BurnTensor *gradient;
   if (!tensor->param) return BURN_OK;
   gradient = take_gradient(step, tensor->param);
-  if (!gradient) return BURN_OK;
+  if (!gradient) {
+    note_missed(step, tensor);
+    return BURN_OK;
+  }
+  step->done++;
   state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
   if (!state) {
     burn_drop(gradient);
@@ -166,18 +197,20 @@ static BurnStatus no_optimizer(void) {
 
 BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                double learning_rate) {
-  StepContext step = {optimizer, gradients, NULL, learning_rate};
+  StepContext step = {.optimizer = optimizer, .linked = gradients, .learning_rate = learning_rate};
   BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : no_optimizer();
   if (status == BURN_OK) status = burn_module_visit(module, step_visitor, &step);
+  if (status == BURN_OK) status = check_reached(&step, module);
   burn_gradients_params_drop(gradients);
   return status;
 }
 
 BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate) {
-  StepContext step = {optimizer, NULL, NULL, learning_rate};
+  StepContext step = {.optimizer = optimizer, .learning_rate = learning_rate};
   BurnStatus status = burn_backward(loss, &step.gradients);
   if (status != BURN_OK) return status;
   status = optimizer ? burn_module_visit(module, step_visitor, &step) : no_optimizer();
+  if (status == BURN_OK) status = check_reached(&step, module);
   burn_gradients_drop(step.gradients);
   return status;
 }

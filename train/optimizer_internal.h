@@ -31,6 +31,8 @@ typedef struct BurnOptimizerRule {
 /* An optimizer with a copy of its config; NULL when out of memory. */
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes);
 
+/* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one. gradients_params.c */
+BurnStatus burn__nothing_reached(BurnModule module, size_t asking);
 /* BURN_OK, or why linking failed; NULL means out of memory. gradients_params.c */
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients);
 /* Moves a gradient out; NULL if there is none. gradients_params.c */

@@ -298,8 +298,9 @@ static void frozen_and_absent_parameters_stay(void **state) {
   check_status(burn_backward(burn_sum(product), &gradients));
   BurnGradientsParams *linked = burn_gradients_params(gradients, burn_module(Pair, &other));
   assert_int_equal(burn_gradients_params_count(linked), 1);
-  /* Gradients of one module leave another untouched. */
-  check_status(burn_optimizer_step(optimizer, burn_module(Pair, &pair), linked, LEARNING_RATE));
+  /* Gradients of one module leave another untouched, and a step that changes nothing says so. */
+  check_refused(burn_optimizer_step(optimizer, burn_module(Pair, &pair), linked, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT,
+                "no parameter of Pair got a gradient: none asks for one");
   check_status(burn_read_f64(burn_param_value(&pair.weight), after, WEIGHTS));
   assert_memory_equal(before, after, sizeof before);
   assert_false(burn_is_require_grad(pair.weight.value));
@@ -561,7 +562,57 @@ static void failures_are_reported(void **state) {
   burn_gradients_params_drop(NULL);
   BurnGradientsParams *none = burn_gradients_params(NULL, module);
   assert_int_equal(burn_gradients_params_count(none), 0);
-  check_status(burn_optimizer_step(optimizer, module, none, LEARNING_RATE));
+  check_refused(burn_optimizer_step(optimizer, module, none, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL");
+  burn_optimizer_destroy(optimizer);
+  Pair_release(&pair);
+}
+
+/* The loss of one module, the step of another: it would train nothing, for ever. */
+static void steps_that_reach_nothing_fail(void **state) {
+  (void)state;
+  const char *message = "no parameter of Pair got a gradient: the loss was not computed from it, but perhaps from a copy";
+  Pair pair = pair_make(BURN_DTYPE_F64), copy = Pair_clone(&pair);
+  const BurnModule module = burn_module(Pair, &pair);
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  BurnGradientsParams *sum = NULL;
+  double before[WEIGHTS + BIASES], after[WEIGHTS + BIASES];
+  pair_read(&pair, before);
+  check_refused(burn_train_step(optimizer, module, pair_loss(&copy, 1), LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, message);
+  BurnGradientsParams *linked = pair_gradients(&pair, pair_loss(&copy, 1));
+  check_refused(burn_optimizer_step(optimizer, module, linked, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, message);
+  check_refused(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&copy, 1))), BURN_STATUS_INVALID_ARGUMENT,
+                message);
+  assert_null(sum);
+  pair_read(&pair, after);
+  assert_memory_equal(before, after, sizeof before);
+  burn_optimizer_destroy(optimizer);
+  Pair_release(&pair);
+  Pair_release(&copy);
+}
+
+/* Runs a step whose loss reaches the weight alone; what is written to stderr meanwhile. */
+static void step_on_weight(BurnOptimizer *optimizer, Pair *pair, char *out, size_t bytes) {
+  FILE *file = tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  assert_non_null(file);
+  assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+  check_status(burn_train_step(optimizer, burn_module(Pair, pair), burn_sum(burn_param_value(&pair->weight)), LEARNING_RATE));
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  rewind(file);
+  out[fread(out, 1, bytes - 1, file)] = '\0';
+  fclose(file);
+}
+
+static void missing_gradients_are_named_once(void **state) {
+  (void)state;
+  char text[512];
+  Pair pair = pair_make(BURN_DTYPE_F64);
+  BurnOptimizer *optimizer = burn_adam_create(NULL);
+  step_on_weight(optimizer, &pair, text, sizeof text);
+  assert_string_equal(text, "burn: warning: adam: no gradient reached 1 of 2 parameters of Pair, which stay as they are: bias\n");
+  step_on_weight(optimizer, &pair, text, sizeof text);
+  assert_string_equal(text, "");
   burn_optimizer_destroy(optimizer);
   Pair_release(&pair);
 }
@@ -602,6 +653,8 @@ int main(void) {
       cmocka_unit_test(records_have_the_layout_of_burn),
       cmocka_unit_test(bad_records_are_refused),
       cmocka_unit_test(failures_are_reported),
+      cmocka_unit_test(steps_that_reach_nothing_fail),
+      cmocka_unit_test(missing_gradients_are_named_once),
   };
   return cmocka_run_group_tests_name("optimizer", tests, open_device, close_device);
 }

@@ -57,6 +57,9 @@ struct BurnType {
   const BurnVariant *variants; /* VARIANT: the object starts with a uint32_t that is an index into these */
 };
 
+/* The name of a type as messages and prints have it: "Linear" of BurnLinear. */
+BURN_API const char *burn_type_short_name(const BurnType *type);
+
 /* Leaf types of rows. */
 typedef size_t BurnSize;
 typedef int64_t BurnI64;

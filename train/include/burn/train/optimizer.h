@@ -22,8 +22,9 @@ BURN_EXTERN_C_BEGIN
 /* Gradients on the inner device by parameter id. */
 typedef struct BurnGradientsParams BurnGradientsParams;
 
-/* Moves the gradient of every parameter of the module out of `gradients` (taken, NULL allowed). Parameters that no gradient
- * reached have no entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum. */
+/* Moves the gradient of every parameter of the module out of `gradients` (taken). Parameters that no gradient reached have no
+ * entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum: `gradients` was NULL,
+ * or no parameter of the module got one. */
 BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module);
 BURN_API size_t burn_gradients_params_count(const BurnGradientsParams *gradients);
 /* A clone of the gradient of a parameter; NULL if it has none. */
@@ -71,12 +72,14 @@ BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *c
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
 BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* takes NULL */
 
-/* Updates the parameters that have a gradient (taken); others and their state stay untouched. Parameters stay leaves that ask
- * for gradients. On failure some parameters may be updated and others not; the status names the parameter. */
+/* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that asked for one
+ * are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has a gradient fails: the loss
+ * was computed from another one. Parameters stay leaves that ask for gradients. On failure some parameters may be updated and
+ * others not; the status names the parameter. */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module,
                                                         BurnGradientsParams *gradients, double learning_rate);
 
-/* Backward from loss (taken), update. */
+/* Backward from loss (taken), update, by the same rules. */
 BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
                                                                   double learning_rate);
 
