@@ -147,6 +147,17 @@ static void test_json_of_burn(void **state) {
   assert_true(config.initializer.gain == 0.5 && config.initializer.fan_out_only);
 }
 
+/* 1.0 / 3.0.sqrt(), every digit: Burn compares configs by ==. */
+static void test_gain_of_burn(void **state) {
+  (void)state;
+  BurnLinearConfig config = BurnLinearConfig_defaults(1, 1);
+  char *text = burn_config_text(burn_config(BurnLinearConfig, &config));
+  assert_non_null(text);
+  assert_non_null(strstr(text, "\"gain\": 0.5773502691896258,"));
+  assert_true(config.initializer.gain == 1 / sqrt(3));
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_moments),
@@ -156,6 +167,7 @@ int main(void) {
       cmocka_unit_test(test_linear_bounds),
       cmocka_unit_test(test_json),
       cmocka_unit_test(test_json_of_burn),
+      cmocka_unit_test(test_gain_of_burn),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
 }

@@ -48,7 +48,7 @@ BURN_API const BurnType *BurnInitializer_type(void);
 #define BURN_KAIMING_NORMAL {.kind = BURN_INITIALIZER_KAIMING_NORMAL, .gain = BURN_KAIMING_GAIN}
 #define BURN_XAVIER_UNIFORM {.kind = BURN_INITIALIZER_XAVIER_UNIFORM, .gain = 1}
 #define BURN_XAVIER_NORMAL {.kind = BURN_INITIALIZER_XAVIER_NORMAL, .gain = 1}
-#define BURN_KAIMING_GAIN 0.57735026918962576 /* 1/sqrt(3) */
+#define BURN_KAIMING_GAIN 0.5773502691896258 /* 1/sqrt(3), every bit as Burn writes it */
 
 /* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan of 0
  * means that the parameter has none: failed if the initializer needs it. */
