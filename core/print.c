@@ -1,8 +1,9 @@
-/* print.c - tensors as people read them: nested brackets, then shape, device, kind and dtype, as Burn prints them. */
+/* print.c - tensors as Burn prints them: nested brackets from the first column on, then shape, device, kind and dtype. */
 #include "core_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SUMMARY_THRESHOLD = 1000, EDGE_ITEMS = 3 };
 
@@ -15,36 +16,108 @@ typedef struct Printer {
   bool summary;
 } Printer;
 
-static void print_value(const Printer *p, int64_t index) {
-  if (p->integers) {
-    fprintf(p->file, "%lld", (long long)p->integers[index]);
+/* -- numbers as Rust writes them: the fewest digits that read back as the same number, whatever the locale --------------- */
+
+enum { MOST_DIGITS = 17 };
+
+/* d1 d2 .. dn of d1.d2..dn * 10^exponent */
+typedef struct Decimal {
+  char digits[MOST_DIGITS + 1];
+  int count, exponent;
+} Decimal;
+
+/* Without a point, which strtod would want as the locale has it. */
+static bool reads_back(const Decimal *decimal, double value, bool is_f32) {
+  char text[MOST_DIGITS + 16];
+  (void)snprintf(text, sizeof text, "%se%d", decimal->digits, decimal->exponent - (decimal->count - 1));
+  return is_f32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+}
+
+/* value, which is finite and not negative, rounded to `count` digits. */
+static void round_to(double value, int count, Decimal *out) {
+  char text[MOST_DIGITS + 16];
+  (void)snprintf(text, sizeof text, "%.*e", count - 1, value);
+  const char *exponent = strchr(text, 'e');
+  out->count = 0;
+  for (const char *at = text; at < exponent; at++)
+    if (*at >= '0' && *at <= '9') out->digits[out->count++] = *at;
+  out->digits[out->count] = '\0';
+  out->exponent = atoi(exponent + 1);
+}
+
+/* The next larger number of as many digits. */
+static void step_up(Decimal *decimal) {
+  int i = decimal->count - 1;
+  for (; i >= 0 && decimal->digits[i] == '9'; i--) decimal->digits[i] = '0';
+  if (i >= 0) decimal->digits[i]++;
+  if (i < 0) decimal->digits[0] = '1';
+  decimal->exponent += i < 0;
+}
+
+/* Above a power of two lie twice as many numbers that read back as below: there the nearest digits may be too low and the next
+ * ones right. */
+static Decimal shortest(double value, bool is_f32) {
+  Decimal decimal = {{0}, 0, 0};
+  for (int count = 1; count <= MOST_DIGITS; count++) {
+    round_to(value, count, &decimal);
+    if (reads_back(&decimal, value, is_f32)) break;
+    Decimal above = decimal;
+    step_up(&above);
+    if (count < MOST_DIGITS && reads_back(&above, value, is_f32)) return above;
+  }
+  return decimal;
+}
+
+static void print_plain(FILE *file, const Decimal *decimal) {
+  const int whole = decimal->exponent + 1; /* digits before the point */
+  for (int i = 0; i == 0 || i < whole; i++) fputc(whole > 0 && i < decimal->count ? decimal->digits[i] : '0', file);
+  fputc('.', file);
+  for (int i = whole; i < 0; i++) fputc('0', file);
+  fputs(whole < decimal->count ? decimal->digits + (whole > 0 ? whole : 0) : "0", file);
+}
+
+/* Below 1e-4 and from 1e16 on with an exponent. Halves are written as the f32 they are. */
+static void print_float(FILE *file, double value, bool is_f32) {
+  const double magnitude = fabs(value);
+  if (signbit(value) && !isnan(value)) fputc('-', file);
+  if (!isfinite(value)) {
+    fputs(isnan(value) ? "NaN" : "inf", file);
     return;
   }
-  const double value = p->values[index];
-  if (burn_dtype_kind(p->dtype) == BURN_KIND_BOOL) {
-    fputs(value != 0 ? "true" : "false", p->file);
-  } else if (isnan(value)) {
-    fputs("NaN", p->file); /* without the sign that some platforms print */
-  } else if (isfinite(value) && value == floor(value) && fabs(value) < 1e6) {
-    fprintf(p->file, "%.1f", value);
+  const Decimal decimal = shortest(magnitude, is_f32);
+  const bool tiny = magnitude != 0 && (is_f32 ? (float)magnitude < 1e-4F : magnitude < 1e-4);
+  if (!tiny && magnitude < 1e16) {
+    print_plain(file, &decimal);
   } else {
-    fprintf(p->file, p->dtype == BURN_DTYPE_F64 ? "%.10g" : "%.7g", value);
+    fprintf(file, "%c%s%se%d", decimal.digits[0], decimal.count > 1 ? "." : "", decimal.digits + 1, decimal.exponent);
   }
 }
 
-/* Prints the elements from `offset` on, `step` of them per index of this axis. */
+static void print_value(const Printer *p, int64_t index) {
+  if (p->integers) {
+    fprintf(p->file, "%lld", (long long)p->integers[index]);
+  } else if (burn_dtype_kind(p->dtype) == BURN_KIND_BOOL) {
+    fputs(p->values[index] != 0 ? "true" : "false", p->file);
+  } else {
+    print_float(p->file, p->values[index], p->dtype != BURN_DTYPE_F64);
+  }
+}
+
+/* -- layout ------------------------------------------------------------------------------------------------------------- */
+
+/* Prints the elements from `offset` on, `step` of them per index of this axis: rows begin on lines of their own. */
 static void print_axis(const Printer *p, uint32_t axis, int64_t offset) {
   const int64_t size = p->shape.dims[axis];
   int64_t step = 1;
   for (uint32_t i = axis + 1; i < p->shape.rank; i++) step *= p->shape.dims[i];
-  const bool last = axis + 1 == p->shape.rank;
+  const bool last = axis + 1 == p->shape.rank, shortened = p->summary && size > 2 * EDGE_ITEMS;
+  const int indent = last ? 0 : (int)axis + 1;
   fputc('[', p->file);
   for (int64_t i = 0; i < size; i++) {
-    if (i > 0) fprintf(p->file, last ? ", " : ",\n%*s", last ? 0 : (int)axis + 2, "");
-    if (p->summary && size > 2 * EDGE_ITEMS && i == EDGE_ITEMS) {
-      fputs("...", p->file);
-      i = size - EDGE_ITEMS - 1;
-      continue;
+    if (i > 0) fprintf(p->file, last ? ", " : ",\n%*s", indent, "");
+    if (shortened && i == EDGE_ITEMS) {
+      fprintf(p->file, last ? "..., " : "...\n%*s", indent, "");
+      i = size - EDGE_ITEMS;
     }
     if (last) {
       print_value(p, offset + i);
@@ -53,6 +126,12 @@ static void print_axis(const Printer *p, uint32_t axis, int64_t offset) {
     }
   }
   fputc(']', p->file);
+}
+
+static void print_shape(FILE *file, BurnShape shape) {
+  fputs("  shape:  [", file);
+  for (uint32_t i = 0; i < shape.rank; i++) fprintf(file, "%s%lld", i > 0 ? ", " : "", (long long)shape.dims[i]);
+  fputs("],\n", file);
 }
 
 static const char *kind_name(BurnDType dtype) {
@@ -75,12 +154,12 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
                              .shape = burn_shape(x),
                              .dtype = burn_dtype(x),
                              .summary = count > SUMMARY_THRESHOLD};
-    BurnShapeText text;
-    fputs("Tensor {\n  data:\n ", file);
+    fputs("Tensor {\n  data:\n", file);
     print_axis(&printer, 0, 0);
-    fprintf(file, ",\n  shape:  %s,\n  device:  %s,\n  kind:  \"%s\",\n  dtype:  \"%s\",\n}\n",
-            burn__shape_text(&text, printer.shape.rank, printer.shape.dims), burn_device_name(x->device), kind_name(printer.dtype),
-            burn_dtype_name(printer.dtype));
+    fputs(",\n", file);
+    print_shape(file, printer.shape);
+    fprintf(file, "  device:  %s,\n  kind:  \"%s\",\n  dtype:  \"%s\",\n}\n", burn_device_name(x->device),
+            kind_name(printer.dtype), burn_dtype_name(printer.dtype));
   }
   free(values);
   return status;

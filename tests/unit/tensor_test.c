@@ -8,6 +8,8 @@
 
 #include <burn/burn.h>
 
+#include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -142,24 +144,60 @@ static void check_printed(BurnTensor *x, const char *expected) {
   free(text);
 }
 
+#define PRINTED(data, shape, kind, dtype) \
+  "Tensor {\n  data:\n" data ",\n  shape:  " shape ",\n  device:  ndarray,\n  kind:  \"" kind "\",\n  dtype:  \"" dtype "\",\n}\n"
+
 static void test_print(void **state) {
   (void)state;
   const float values[] = {1, -2.5f, NAN, INFINITY};
-  check_printed(
-      burn_tensor_f32(device, values, BURN_SHAPE(2, 2)),
-      "Tensor {\n  data:\n [[1.0, -2.5],\n  [NaN, inf]],\n  shape:  [2,2],\n  device:  ndarray,\n  kind:  \"Float\",\n"
-      "  dtype:  \"f32\",\n}\n");
+  check_printed(burn_tensor_f32(device, values, BURN_SHAPE(2, 2)),
+                PRINTED("[[1.0, -2.5],\n [NaN, inf]]", "[2, 2]", "Float", "f32"));
   check_printed(burn_tensor_i64(device, (int64_t[]){INT64_MAX, -1}, BURN_SHAPE(2)),
-                "Tensor {\n  data:\n [9223372036854775807, -1],\n  shape:  [2],\n  device:  ndarray,\n  kind:  \"Int\",\n"
-                "  dtype:  \"i64\",\n}\n");
-  check_printed(
-      burn_tensor_bool(device, (bool[]){true, false}, BURN_SHAPE(2)),
-      "Tensor {\n  data:\n [true, false],\n  shape:  [2],\n  device:  ndarray,\n  kind:  \"Bool\",\n  dtype:  \"bool\",\n}\n");
+                PRINTED("[9223372036854775807, -1]", "[2]", "Int", "i64"));
+  check_printed(burn_tensor_bool(device, (bool[]){true, false}, BURN_SHAPE(2)), PRINTED("[true, false]", "[2]", "Bool", "bool"));
+  check_printed(burn_reshape(burn_arange(device, 1, 9, 1), BURN_SHAPE(2, 2, 2)),
+                PRINTED("[[[1, 2],\n  [3, 4]],\n [[5, 6],\n  [7, 8]]]", "[2, 2, 2]", "Int", "i64"));
+  check_printed(burn_zeros(device, BURN_SHAPE(2, 0), BURN_DTYPE_F32), PRINTED("[[],\n []]", "[2, 0]", "Float", "f32"));
   char *text = printed(burn_exp(burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64)));
   assert_non_null(strstr(text, "exp: not defined for i64; it takes float tensors"));
   free(text);
-  text = printed(burn_arange(device, 0, 2000, 1)); /* big ones are shortened */
-  assert_non_null(strstr(text, "[0, 1, 2, ..., 1997, 1998, 1999]"));
+}
+
+/* As a test of Burn has it: "..." stands alone on its line. */
+static void test_print_shortened(void **state) {
+  (void)state;
+#define ROW "[0.0, 0.0, 0.0, ..., 0.0, 0.0, 0.0]"
+#define ROWS ROW ",\n  " ROW ",\n  " ROW ",\n  ...\n  " ROW ",\n  " ROW ",\n  " ROW
+  check_printed(burn_zeros(device, BURN_SHAPE(2, 20, 100), BURN_DTYPE_F32),
+                PRINTED("[[" ROWS "],\n [" ROWS "]]", "[2, 20, 100]", "Float", "f32"));
+#undef ROW
+#undef ROWS
+  check_printed(burn_arange(device, 0, 2000, 1), PRINTED("[0, 1, 2, ..., 1997, 1998, 1999]", "[2000]", "Int", "i64"));
+}
+
+/* Rust's `{:?}`: the fewest digits that read back, exponents below 1e-4 and from 1e16 on. */
+static void test_printed_digits(void **state) {
+  (void)state;
+  const float singles[] = {0.1f, 0.123456789f, -0.0f, 16777216, 1e-4f, 9.9e-5f, 1e16f, 9.999999e15f, FLT_MAX, 1e-45f, 1.0f / 3};
+  check_printed(burn_tensor_f32(device, singles, BURN_SHAPE(11)),
+                PRINTED("[0.1, 0.12345679, -0.0, 16777216.0, 0.0001, 9.9e-5, 1e16, 9999999000000000.0, 3.4028235e38, 1e-45, 0.33333334]",
+                        "[11]", "Float", "f32"));
+  const double doubles[] = {0.1, 1.0 / 3, 123456789012345680.0, 5e-324, DBL_MAX, 0x1p-44, 100, 1e-7};
+  check_printed(burn_tensor_f64(device, doubles, BURN_SHAPE(8)),
+                PRINTED("[0.1, 0.3333333333333333, 1.2345678901234568e17, 5e-324, 1.7976931348623157e308, 5.684341886080802e-14, "
+                        "100.0, 1e-7]",
+                        "[8]", "Float", "f64"));
+}
+
+static void test_printed_in_another_locale(void **state) {
+  (void)state;
+  static const char *const with_commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "fr_FR.utf8"};
+  const char *found = NULL;
+  for (size_t i = 0; !found && i < 4; i++) found = setlocale(LC_NUMERIC, with_commas[i]);
+  if (!found) skip(); /* none of them is installed */
+  char *text = printed(burn_tensor_f32(device, (float[]){1.5f, 0.1f, 1e-7f}, BURN_SHAPE(3)));
+  setlocale(LC_NUMERIC, "C");
+  assert_non_null(strstr(text, "[1.5, 0.1, 1e-7]"));
   free(text);
 }
 
@@ -277,6 +315,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_inspection, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_write, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_print, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_print_shortened, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_printed_digits, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_printed_in_another_locale, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_to_device, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_memory, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_tensors_are_shared_by_threads, open_device, close_device),

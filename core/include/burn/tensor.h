@@ -96,8 +96,9 @@ BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, vo
 /* Replaces the values of *x by host data of its dtype and shape; a tracked leaf stays one. A failure leaves *x as it was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
 
-/* Prints values, shape, device, kind and dtype as Burn does; a failed tensor prints its message. Big tensors are shortened
- * to 3 items at either end of an axis once they have more than 1000 elements. */
+/* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Floats have the fewest
+ * digits that read back as the same number, in every locale. Big tensors are shortened to 3 items at either end of an axis once
+ * they have more than 1000 elements. */
 BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
 BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
 
