@@ -240,8 +240,10 @@ DECOMPOSE(quiet_softmax) {
     out[0] = call->inputs[0];
     return;
   }
-  BurnPrimitive *grown = one(builder, BURN_OP_exp, shifted(builder, call->inputs[0], dim));
-  out[0] = burn_build_div(builder, grown, plus(builder, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim), 1));
+  BurnPrimitive *most = burn_build_dim(builder, BURN_OP_max_dim, call->inputs[0], dim);
+  BurnPrimitive *grown = one(builder, BURN_OP_exp, burn_build_sub(builder, call->inputs[0], most));
+  BurnPrimitive *rest = one(builder, BURN_OP_exp, one(builder, BURN_OP_neg, most)); /* the 1, shifted as well */
+  out[0] = burn_build_div(builder, grown, burn_build_add(builder, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim), rest));
 }
 
 DECOMPOSE(softmin) {

@@ -12,6 +12,10 @@ void burn__gradient_unchanged(GradientContext *c) { burn__gradient_set(c, 0, c->
 
 void burn__gradient_neg(GradientContext *c) { burn__gradient_set(c, 0, burn_build_op1(&c->builder, BURN_OP_neg, c->grad)); }
 
+/* Steps: the slope is 0 between them, and taken for 0 where they jump. A gradient all the same, so that what is reached through
+ * steps alone gets zeros instead of nothing. */
+void burn__gradient_zero(GradientContext *c) { burn__gradient_set(c, 0, burn__gradient_zeros(c, 0)); }
+
 /* g * sign(x): 0 at 0. */
 void burn__gradient_abs(GradientContext *c) {
   BurnBuilder *b = &c->builder;

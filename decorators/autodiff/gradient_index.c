@@ -32,8 +32,7 @@ uint32_t burn__gradient_update_needs(int64_t update, uint32_t input) {
     case BURN_UPDATE_MUL:
       return indices | GRADIENT_INPUT(2) | (input == 0 ? 0 : GRADIENT_INPUT(0));
     default:
-      if (input == 0) return GRADIENT_INPUT(0) | GRADIENT_OUTPUT(0);
-      return GRADIENT_INPUT(0) | indices | GRADIENT_INPUT(2) | GRADIENT_OUTPUT(0);
+      return (input == 0 ? GRADIENT_INPUT(0) : indices | GRADIENT_INPUT(2)) | GRADIENT_OUTPUT(0);
   }
 }
 
@@ -124,11 +123,11 @@ static BurnPrimitive *is_extreme(GradientContext *c, BurnPrimitive *x, BurnPrimi
   return burn_build_op2(&c->builder, BURN_OP_bool_or, burn_build_op2(&c->builder, BURN_OP_equal, x, y), is_nan);
 }
 
-/* All of g goes to the first that has the extreme value: x, then the values in their order. */
+/* g goes to x if that has the extreme value, and to the first of the values that has it: at a tie to both, as in Burn. */
 static void gradient_extreme(GradientContext *c, const Places *at) {
   BurnBuilder *b = &c->builder;
-  BurnPrimitive *x_has_it = is_extreme(c, c->inputs[0], c->outputs[0]);
-  burn__gradient_set(c, 0, burn__gradient_where_true(c, c->grad, x_has_it));
+  if (burn__gradient_needs(c, 0))
+    burn__gradient_set(c, 0, burn__gradient_where_true(c, c->grad, is_extreme(c, c->inputs[0], c->outputs[0])));
   if (!burn__gradient_needs(c, 2)) return;
   const int64_t count = c->input_descs[2].shape[at->dim];
   BurnPrimitive *has_it = is_extreme(c, c->inputs[2], read_at(c, at, c->outputs[0]));
@@ -138,7 +137,6 @@ static void gradient_extreme(GradientContext *c, const Places *at) {
   BurnPrimitive *first = write_at(c, at, numbers_like_x(c, count), number, BURN_UPDATE_MIN);
   BurnPrimitive *is_first = burn_build_op2(b, BURN_OP_equal, read_at(c, at, first), number);
   BurnPrimitive *wins = burn_build_op2(b, BURN_OP_bool_and, is_first, has_it);
-  wins = burn_build_op2(b, BURN_OP_bool_and, wins, burn_build_op1(b, BURN_OP_bool_not, read_at(c, at, x_has_it)));
   burn__gradient_set(c, 2, burn__gradient_where_true(c, read_at(c, at, c->grad), wins));
 }
 

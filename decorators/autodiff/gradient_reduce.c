@@ -23,10 +23,19 @@ void burn__gradient_mean(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_expand(b, part, x->shape, x->rank));
 }
 
-/* g * y / x, which is NaN where a factor is 0, as in Burn. */
+/* g * the product of all others: that of what is not 0, divided by x unless that is 0, if no other factor is 0. */
 void burn__gradient_prod_dim(GradientContext *c) {
   BurnBuilder *b = &c->builder;
-  burn__gradient_set(c, 0, burn_build_div(b, burn_build_mul(b, c->grad, c->outputs[0]), c->inputs[0]));
+  const int64_t dim = GRADIENT_ATTRS(prod_dim, c)->dim.value.i64;
+  BurnPrimitive *is_zero = burn_build_scalar(b, BURN_OP_equal_scalar, c->inputs[0], 0.0);
+  BurnPrimitive *zeros = burn_build_cast(b, is_zero, BURN_DTYPE_I64);
+  BurnPrimitive *other_zeros = burn_build_sub(b, burn_build_dim(b, BURN_OP_sum_dim, zeros, dim), zeros);
+  BurnPrimitive *vanish = burn_build_scalar(b, BURN_OP_not_equal_scalar, other_zeros, 0.0);
+  BurnPrimitive *const inputs[2] = {c->inputs[0], is_zero};
+  const BurnAttr one = burn_attr_f64(1.0);
+  BurnPrimitive *factors = burn_build(b, BURN_OP_mask_fill, 2, inputs, 1, &one);
+  BurnPrimitive *product = burn_build_mul(b, c->grad, burn_build_dim(b, BURN_OP_prod_dim, factors, dim));
+  burn__gradient_set(c, 0, burn__gradient_where_false(c, burn_build_div(b, product, factors), vanish));
 }
 
 /* All of g goes to the first element that has the extreme value. */
@@ -43,7 +52,7 @@ void burn__gradient_min_dim(GradientContext *c) {
   gradient_extreme(c, BURN_OP_argmin, GRADIENT_ATTRS(min_dim, c)->dim.value.i64);
 }
 
-/* y * (g - sum(g * y)); also that of quiet_softmax, as its maximum counts as a constant */
+/* y * (g - sum(g * y)), which is also that of quiet_softmax */
 void burn__gradient_softmax(GradientContext *c) {
   const int64_t dim = GRADIENT_ATTRS(softmax, c)->dim.value.i64;
   burn__gradient_set(c, 0, burn_build_dim2(&c->builder, BURN_OP_softmax_backward, c->grad, c->outputs[0], dim));

@@ -51,28 +51,19 @@ void burn__gradient_cumprod(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_op3(b, BURN_OP_mask_where, before, first, at_first));
 }
 
-/* Where y changes, unless it was NaN already, a new extreme has come: that is its place until the next one. */
+/* Where x equals y it has the extreme, until the next such place: the last of equal ones gets g. NaN, which equals nothing, leaves
+ * what comes after it to the last place before. */
 void burn__gradient_cumextreme(GradientContext *c) {
   BurnBuilder *b = &c->builder;
   const int64_t dim = GRADIENT_ATTRS(cummax, c)->dim.value.i64; /* cummin has the same attribute */
   const BurnTensorDesc *x = &c->input_descs[0];
-  const int64_t count = x->shape[dim];
-  if (count < 2) {
-    burn__gradient_set(c, 0, c->grad);
-    return;
-  }
-  BurnPrimitive *last = part(c, c->outputs[0], dim, 0, count - 1, 1), *now = part(c, c->outputs[0], dim, 1, count - 1, 1);
-  BurnPrimitive *stays = burn_build_op2(b, BURN_OP_bool_or, burn_build_op2(b, BURN_OP_equal, last, now),
-                                        burn_build_op2(b, BURN_OP_not_equal, last, last));
   int64_t shape[BURN_MAX_RANK];
   for (uint32_t i = 0; i < x->rank; i++) shape[i] = 1;
-  shape[dim] = count;
-  const BurnAttr attrs[2] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64)};
+  shape[dim] = x->shape[dim];
+  const BurnAttr attrs[2] = {burn_attr_i64s(&x->shape[dim], 1), burn_attr_dtype(BURN_DTYPE_I64)};
   BurnPrimitive *places = burn_build_reshape(b, burn_build(b, BURN_OP_arange, 0, NULL, 2, attrs), shape, x->rank);
   places = burn_build_expand(b, places, x->shape, x->rank);
-  BurnPrimitive *joined[2] = {part(c, places, dim, 0, 1, 1), part(c, places, dim, 1, count - 1, 1)};
-  const BurnAttr along = burn_attr_i64(dim);
-  joined[1] = burn__gradient_where_false(c, joined[1], stays);
-  places = burn_build_dim(b, BURN_OP_cummax, burn_build(b, BURN_OP_cat, 2, joined, 1, &along), dim);
+  places = burn__gradient_where_true(c, places, burn_build_op2(b, BURN_OP_equal, c->inputs[0], c->outputs[0]));
+  places = burn_build_dim(b, BURN_OP_cummax, places, dim);
   burn__gradient_set(c, 0, burn_build_dim3(b, BURN_OP_scatter, burn__gradient_zeros(c, 0), places, c->grad, dim));
 }

@@ -103,12 +103,6 @@ static BurnTensor *beside(BurnTensor *first, BurnTensor *second) {
   return burn_cat((BurnTensor *const[]){burn_flatten(first, 0, -1), burn_flatten(second, 0, -1)}, 2, 0);
 }
 
-/* Takes x [rows, n]: with a column of constants that are larger. */
-static BurnTensor *with_maximum(BurnTensor *x) {
-  BurnTensor *high = burn_full(device, BURN_SHAPE(burn_dim(x, 0), 1), BURN_DTYPE_F64, 3);
-  return burn_cat((BurnTensor *const[]){x, high}, 2, 1);
-}
-
 /* Takes x [.., n, n]: with a heavier diagonal, which makes it well-conditioned. */
 static BurnTensor *dominant(BurnTensor *x) {
   BurnTensor *diagonal = burn_mul_scalar(burn_eye(device, burn_dim(x, -1), BURN_DTYPE_F64), 5);
@@ -380,8 +374,12 @@ static void slopes_at_jumps_follow_burn(void **state) {
   CHECK_GRADIENT(burn_max_pair(burn_clone(x), vector((const double[]){2, 2, 2}, 3)), x, 0, 1, 1);
   x = leaf((const double[]){1, 2, 3}, 3);
   CHECK_GRADIENT(burn_max_pair(vector((const double[]){2, 2, 2}, 3), burn_clone(x)), x, 0, 0, 1);
-  x = leaf((const double[]){2, 0}, 2);
-  CHECK_GRADIENT(burn_prod(burn_clone(x)), x, 0, (double)NAN);
+  x = leaf((const double[]){1, 3, 3, 2}, 4);
+  CHECK_GRADIENT(burn_cummax(burn_clone(x), 0), x, 1, 1, 2, 0);
+  x = leaf((const double[]){3, 1, 1, 2, 1}, 5);
+  CHECK_GRADIENT(burn_cummin(burn_clone(x), 0), x, 1, 1, 2, 0, 1);
+  x = leaf((const double[]){1, (double)NAN, 2}, 3); /* no place is the last one of NaN */
+  CHECK_GRADIENT(burn_cummax(burn_clone(x), 0), x, 3, 0, 0);
   x = leaf((const double[]){0, 2}, 2);
   CHECK_GRADIENT(burn_powf(burn_clone(x), vector((const double[]){0, 0}, 2)), x, 0, 0);
   x = leaf((const double[]){2, 3}, 2);
@@ -390,11 +388,46 @@ static void slopes_at_jumps_follow_burn(void **state) {
   CHECK_GRADIENT(burn_powf_scalar(burn_clone(x), 0), x, 0, 0);
 }
 
-/* At the edges of domains and at the origin, where PyTorch 1.13 gives these numbers. */
+/* At a tie both have the extreme; where values meet, the first of them. */
+static void writes_of_extremes_share_ties_as_burn(void **state) {
+  (void)state;
+  static const double data[] = {1, 5, 3}, values[] = {1, 2, 7}, repeated[] = {5, 5, 4};
+  BurnTensor *const places = burn_tensor_i64(device, (const int64_t[]){0, 1, 2}, BURN_SHAPE(3, 1));
+  BurnTensor *x = leaf(data, 3);
+  CHECK_GRADIENT(burn_scatter_nd(burn_clone(x), burn_clone(places), vector(values, 3), BURN_UPDATE_MAX), x, 1, 1, 0);
+  x = leaf(values, 3);
+  CHECK_GRADIENT(burn_scatter_nd(vector(data, 3), burn_clone(places), burn_clone(x), BURN_UPDATE_MAX), x, 1, 0, 1);
+  x = leaf(data, 3);
+  CHECK_GRADIENT(burn_scatter_nd(burn_clone(x), burn_clone(places), vector(values, 3), BURN_UPDATE_MIN), x, 1, 0, 1);
+  x = leaf(values, 3);
+  CHECK_GRADIENT(burn_scatter_nd(vector(data, 3), places, burn_clone(x), BURN_UPDATE_MIN), x, 1, 1, 0);
+  x = leaf(repeated, 3);
+  CHECK_GRADIENT(burn_scatter(vector(data, 3), 0, burn_tensor_i64(device, (const int64_t[]){1, 1, 1}, BURN_SHAPE(3)), burn_clone(x),
+                              BURN_UPDATE_MAX),
+                 x, 1, 0, 0);
+}
+
+/* A loss that reaches a leaf through steps alone has a gradient: zeros. */
+static void steps_have_zero_gradients(void **state) {
+  (void)state;
+  static BurnTensor *(*const steps[])(BurnTensor *) = {burn_sign, burn_floor, burn_ceil, burn_round, burn_trunc};
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    BurnTensor *x = leaf((const double[]){-1.5, 0, 2.5}, 3);
+    CHECK_GRADIENT(burn_mean(burn_square(steps[i](burn_clone(x)))), x, 0, 0, 0);
+    x = leaf((const double[]){-1.5, 0, 2.5}, 3);
+    CHECK_GRADIENT(burn_sub(burn_clone(x), steps[i](burn_clone(x))), x, 1, 1, 1);
+  }
+}
+
+/* At the edges of domains, at the origin and of products with zeros, where PyTorch 1.13 gives these numbers. */
 static void gradients_at_edges_follow_pytorch(void **state) {
   (void)state;
   const double infinite = (double)INFINITY, none = (double)NAN;
-  BurnTensor *x = leaf((const double[]){-1, 0, 1, 2}, 4);
+  BurnTensor *x = leaf((const double[]){2, 0, 3}, 3);
+  CHECK_GRADIENT(burn_prod(burn_clone(x)), x, 0, 6, 0);
+  x = leaf((const double[]){2, 0, 0}, 3);
+  CHECK_GRADIENT(burn_prod_dim(burn_clone(x), 0), x, 0, 0, 0);
+  x = leaf((const double[]){-1, 0, 1, 2}, 4);
   CHECK_GRADIENT(burn_asin(burn_clone(x)), x, infinite, 1, infinite, none);
   x = leaf((const double[]){-1, 0, 1, 2}, 4);
   CHECK_GRADIENT(burn_acos(burn_clone(x)), x, -infinite, -1, -infinite, none);
@@ -711,6 +744,8 @@ int main(void) {
       cmocka_unit_test(every_op_with_a_gradient_has_a_case),
       cmocka_unit_test(gradients_match_differences),
       cmocka_unit_test(slopes_at_jumps_follow_burn),
+      cmocka_unit_test(writes_of_extremes_share_ties_as_burn),
+      cmocka_unit_test(steps_have_zero_gradients),
       cmocka_unit_test(gradients_at_edges_follow_pytorch),
       cmocka_unit_test(gradients_of_what_cannot_be_are_zero),
       cmocka_unit_test(shared_subexpressions_add_up),

@@ -70,8 +70,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softmax(BurnTensor *x, int di
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_log_softmax(BurnTensor *x, int dim);
 /* softmax of -x */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softmin(BurnTensor *x, int dim);
-/* e^(x - m) / (1 + sum of e^(x - m)) along dim, where m is the maximum. As in Burn the 1 is added to the shifted exponentials,
- * and m is a constant to the gradient. */
+/* e^x / (1 + sum of e^x) along dim, shifted by the maximum m: e^(x - m) / (e^-m + sum of e^(x - m)) */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_quiet_softmax(BurnTensor *x, int dim);
 /* The first half along dim times the sigmoid of the second half. The axis must be even; it is halved. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_glu(BurnTensor *x, int dim);

@@ -54,7 +54,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_movedims(BurnTensor *x, const
                                                             uint32_t count);
 /* Elements backwards along the given axes, each of them once. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_flip(BurnTensor *x, const int *dims, uint32_t count);
-/* Elements shifted along an axis, or shifts[i] along dims[i]; what leaves at one end comes in at the other. */
+/* Elements shifted along an axis towards lower places, or shifts[i] along dims[i]; what leaves at one end comes in at the other:
+ * 0 1 2 3 4 5 by 2 is 2 3 4 5 0 1. As in Burn; PyTorch's roll goes the other way. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_roll_dim(BurnTensor *x, int64_t shift, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_roll(BurnTensor *x, const int64_t *shifts, const int *dims,
                                                         uint32_t count);
@@ -100,7 +101,8 @@ BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_take(BurnTensor *x, int di
 /* Elements where the bool mask, of x's shape, is true: rank 1, row-major order. Waits for the mask's values. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_select(BurnTensor *x, BurnTensor *mask);
 /* Where the bool tensor x is true, in row-major order and the default int dtype; they wait for its values. argwhere: [n, rank]
- * of tuples. nonzero: one rank-1 tensor per axis, in indices[0 .. *count-1]; as in burn_split. */
+ * of tuples, [0, rank] if none is. nonzero: one rank-1 tensor per axis, in indices[0 .. *count-1], as in burn_split; no tensors if
+ * nothing is true. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argwhere(BurnTensor *x);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, size_t *count);
@@ -113,7 +115,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot_fill(BurnTensor *x, i
 /* -- running along an axis [FI] -------------------------------------------------------------------------------------- */
 
 /* Element i is the sum, product, smallest or largest of elements 0 .. i; a NaN stays from its position on. The gradient of
- * cumprod is right with zeros, that of cummin and cummax goes to the first place of the extreme. */
+ * cumprod is right with zeros, that of cummin and cummax goes to the last place of the extreme so far. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cumsum(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cumprod(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cummin(BurnTensor *x, int dim);

@@ -23,10 +23,8 @@ typedef struct Row {
 static const Row rows[] = {
 #define SAMPLER(op, family, domains, text, tolerance, specials) \
   {#op, &sample_family_##family, #domains, text, SAMPLE_##tolerance, specials},
-#define NO_DIFFERENCES(op, reason)
 #include "samples.def"
 #undef SAMPLER
-#undef NO_DIFFERENCES
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
@@ -41,20 +39,6 @@ static const Row *row_of(const BurnOpInfo *op) {
     if (strcmp(rows[i].op, op->name) == 0) found[op->op] = &rows[i];
   }
   return found[op->op];
-}
-
-const char *sample_no_differences(const BurnOpInfo *op) {
-  static const char *const reasons[][2] = {
-#define SAMPLER(op, family, domains, text, tolerance, specials)
-#define NO_DIFFERENCES(op, reason) {#op, reason},
-#include "samples.def"
-#undef SAMPLER
-#undef NO_DIFFERENCES
-  };
-  for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-    if (strcmp(reasons[i][0], op->name) == 0) return reasons[i][1];
-  }
-  return NULL;
 }
 
 bool sample_is_known(const BurnOpInfo *op) { return row_of(op) != NULL; }

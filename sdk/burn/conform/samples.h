@@ -106,9 +106,6 @@ enum { SAMPLE_END = 0, SAMPLE_MADE = 1, SAMPLE_INVALID = 2 };
 /* False if samples.def has no row for the op. */
 bool sample_is_known(const BurnOpInfo *op);
 
-/* Why the op's gradient is by definition not what finite differences give; NULL: it is. */
-const char *sample_no_differences(const BurnOpInfo *op);
-
 void samples_begin(SampleIterator *iterator, const BurnOpInfo *op, const SamplePlan *plan);
 
 /* The next sample; SAMPLE_INVALID with a message in `why` if the row made a call that the op's shape rule refuses, which is a
