@@ -28,7 +28,7 @@ static double tap_weight(int64_t mode, double t) {
   return fabs(t) < 3 ? sinc(t) * sinc(t / 3) : 0;
 }
 
-/* Where output pixel i lies in the input. Only bilinear stops at the first pixel; the others let their taps be clamped. */
+/* Where output pixel i lies in the input. Only bilinear stops at the first pixel; the others weigh their taps as they lie. */
 static double source_of(int64_t mode, int64_t i, int64_t in, int64_t size, bool align_corners) {
   if (align_corners) return size > 1 ? (double)i * (double)(in - 1) / (double)(size - 1) : 0;
   const double source = ((double)i + 0.5) * (double)in / (double)size - 0.5;
@@ -44,17 +44,31 @@ typedef struct AxisTaps {
   BurnDType dtype;
 } AxisTaps;
 
+/* The weights of the pixels `first` .. around `base`. Taps outside are left out by lanczos3, whose others then sum to 1; the other
+ * modes read the pixel at the border instead. */
+static void weigh(const AxisTaps *axis, double source, double base, int64_t first, double *weights) {
+  const bool leave_out = axis->mode == BURN_INTERPOLATE_LANCZOS3;
+  double sum = 0;
+  for (int64_t k = 0; k < axis->taps; k++) {
+    const int64_t at = (int64_t)base + first + k;
+    weights[k] = leave_out && (at < 0 || at >= axis->in) ? 0 : tap_weight(axis->mode, source - base - (double)(first + k));
+    sum += weights[k];
+  }
+  for (int64_t k = 0; leave_out && sum != 0 && k < axis->taps; k++) weights[k] /= sum;
+}
+
 static void fill_taps(const AxisTaps *axis, int64_t *indices, void *weights) {
   const int64_t first = 1 - axis->taps / 2;
   for (int64_t i = 0; i < axis->size; i++) {
     const double source = source_of(axis->mode, i, axis->in, axis->size, axis->align_corners), base = floor(source);
+    double of_taps[MOST_TAPS];
+    weigh(axis, source, base, first, of_taps);
     for (int64_t k = 0; k < axis->taps; k++) {
-      const double weight = tap_weight(axis->mode, source - base - (double)(first + k));
       indices[k * axis->size + i] = clamped((int64_t)base + first + k, axis->in);
       if (axis->dtype == BURN_DTYPE_F64) {
-        ((double *)weights)[k * axis->size + i] = weight;
+        ((double *)weights)[k * axis->size + i] = of_taps[k];
       } else {
-        ((float *)weights)[k * axis->size + i] = (float)weight;
+        ((float *)weights)[k * axis->size + i] = (float)of_taps[k];
       }
     }
   }

@@ -65,9 +65,15 @@ BURN_RULE(powi) {
   return burn__infer_broadcast(info, call->inputs[0], call->inputs[1], out);
 }
 
+/* What has no result without elements: extremes, and means of integers, which have no NaN. */
+static bool needs_elements(uint32_t op, const BurnPrimitive *x) {
+  if (op == BURN_OP_mean || op == BURN_OP_mean_dim) return burn_dtype_kind(x->dtype) == BURN_KIND_INT;
+  return op == BURN_OP_max || op == BURN_OP_min;
+}
+
 BURN_RULE(reduce_all) {
   const BurnPrimitive *x = call->inputs[0];
-  if ((call->op == BURN_OP_max || call->op == BURN_OP_min) && burn_primitive_count(x) == 0) {
+  if (needs_elements(call->op, x) && burn_primitive_count(x) == 0) {
     BurnShapeText text;
     return BURN_FAIL(INVALID_SHAPE, "%s: the tensor of shape %s has no elements", info->name,
                      burn__shape_text(&text, x->rank, x->shape));
@@ -84,23 +90,29 @@ BURN_RULE(reduce_all_bool) {
   return BURN_OK;
 }
 
+static BurnStatus empty_axis(const BurnOpInfo *info, const BurnPrimitive *x, int64_t dim) {
+  BurnShapeText text;
+  return BURN_FAIL(INVALID_SHAPE, "%s: axis %lld of %s is empty", info->name, (long long)dim,
+                   burn__shape_text(&text, x->rank, x->shape));
+}
+
 BURN_RULE(reduce_dim) {
+  const BurnPrimitive *x = call->inputs[0];
   const int64_t dim = call->attrs[0].value.i64;
-  BURN_TRY(burn__infer_check_dim(info, call->inputs[0], dim));
-  *out = burn_primitive_desc(call->inputs[0]);
+  BURN_TRY(burn__infer_check_dim(info, x, dim));
+  if (needs_elements(call->op, x) && x->shape[dim] == 0) return empty_axis(info, x, dim);
+  *out = burn_primitive_desc(x);
   out->shape[dim] = 1;
   return BURN_OK;
 }
 
-/* An empty axis has no largest element, unless there is nothing to compute anyway. */
+/* An empty axis has no largest element: an error even where the result would be empty too, so that a program does not depend
+ * on its other axes. */
 BURN_RULE(reduce_dim_nonempty) {
   BURN_TRY(burn__infer_reduce_dim(info, call, out));
   const BurnPrimitive *x = call->inputs[0];
   const int64_t dim = call->attrs[0].value.i64;
-  if (x->shape[dim] > 0 || burn_desc_count(out) == 0) return BURN_OK;
-  BurnShapeText text;
-  return BURN_FAIL(INVALID_SHAPE, "%s: axis %lld of %s is empty", info->name, (long long)dim,
-                   burn__shape_text(&text, x->rank, x->shape));
+  return x->shape[dim] > 0 ? BURN_OK : empty_axis(info, x, dim);
 }
 
 BURN_RULE(reduce_dim_bool) {

@@ -164,8 +164,8 @@ BurnTensor *burn_roll_dim(BurnTensor *x, int64_t shift, int dim) {
   const int64_t size = burn_dim(x, dim);
   const int64_t by = size > 0 ? (shift % size + size) % size : 0;
   if (by == 0) return x;
-  BurnTensor *end = burn_narrow(burn_clone(x), (int)axis, size - by, by);
-  BurnTensor *const parts[] = {end, burn_narrow(x, (int)axis, 0, size - by)};
+  BurnTensor *front = burn_narrow(burn_clone(x), (int)axis, by, size - by);
+  BurnTensor *const parts[] = {front, burn_narrow(x, (int)axis, 0, by)};
   return burn_cat(parts, 2, (int)axis);
 }
 
@@ -234,7 +234,7 @@ BurnStatus burn_iter_dim(BurnTensor *x, int dim, BurnTensor **parts, size_t capa
   int64_t axis = 0;
   const BurnStatus status = burn__resolve_dim(x, "iter_dim", dim, burn_rank(x), &axis);
   *count = 0;
-  if (status == BURN_OK && burn_dim(x, dim) > 0) return burn_split(x, 1, dim, parts, capacity, count);
+  if (status == BURN_OK) return burn_split(x, 1, dim, parts, capacity, count);
   burn__tensor_take(x, "iter_dim");
   return status;
 }
@@ -426,6 +426,7 @@ BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, si
   }
   BurnTensor *tuples = burn_argwhere(x);
   status = burn__tensor_check(tuples, "nonzero");
+  if (status != BURN_OK || burn_dim(tuples, 0) == 0) *count = 0;
   for (size_t i = 0; status == BURN_OK && i < *count; i++) indices[i] = burn_select_dim(burn_clone(tuples), 1, (int64_t)i);
   burn__tensor_take(tuples, "nonzero");
   return status;

@@ -300,9 +300,13 @@ BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count) {
   return burn__apply(BURN_OP_slice, &x, 1, attrs, 3);
 }
 
+static bool is_empty(const Part *part, uint32_t rank) {
+  for (uint32_t i = 0; i < rank; i++)
+    if (part->counts[i] == 0) return true;
+  return false;
+}
+
 static BurnStatus check_part_shape(const BurnTensor *x, const Part *part, const BurnTensor *values) {
-  const BurnStatus status = burn__tensor_check(values, "slice_assign");
-  if (status != BURN_OK) return status;
   const BurnShape shape = burn_shape(values);
   bool equal = shape.rank == burn_rank(x);
   for (uint32_t i = 0; equal && i < shape.rank; i++) equal = shape.dims[i] == part->counts[i];
@@ -315,6 +319,11 @@ static BurnStatus check_part_shape(const BurnTensor *x, const Part *part, const 
 BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges, uint32_t count, BurnTensor *values) {
   Part part;
   BurnStatus status = resolve_ranges(x, "slice_assign", ranges, count, &part);
+  if (status == BURN_OK) status = burn__tensor_check(values, "slice_assign");
+  if (status == BURN_OK && is_empty(&part, burn_rank(x))) {
+    burn__tensor_take(values, "slice_assign");
+    return x;
+  }
   if (status == BURN_OK) status = check_part_shape(x, &part, values);
   if (status != BURN_OK) {
     burn__tensor_take_all((BurnTensor *const[]){x, values}, 2, "slice_assign");
@@ -355,10 +364,10 @@ BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index) {
   return status == BURN_OK ? burn_squeeze_dim(along(x, axis, at, 1), (int)axis) : fail(x, "select_dim", status);
 }
 
-/* Takes x and cuts it into pieces of `size`. */
+/* Takes x and cuts it into pieces of `size`; an empty axis gives none. */
 static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axis, BurnTensor **parts, size_t capacity, size_t *count) {
   const int64_t total = burn_dim(x, (int)axis);
-  const size_t needed = total == 0 ? 1 : (size_t)((total - 1) / size + 1);
+  const size_t needed = total == 0 ? 0 : (size_t)((total - 1) / size + 1);
   *count = needed;
   BurnStatus status = BURN_OK;
   if (needed > capacity) status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);

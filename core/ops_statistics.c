@@ -2,8 +2,6 @@
  * public ops. */
 #include "ops_internal.h"
 
-#include <math.h>
-
 /* -- along an axis ----------------------------------------------------------------------------------------------------- */
 
 /* Takes x; the sum of squared deviations divided by n - less, and the mean. */
@@ -95,9 +93,9 @@ BurnTensor *burn_categorical(BurnTensor *x, int64_t samples) {
 BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(x, "cov", dim, burn_rank(x), &axis);
-  if (status == BURN_OK && burn_rank(x) != 2) {
+  if (status == BURN_OK && burn_rank(x) < 2) {
     BurnShapeText text;
-    status = BURN_FAIL(INVALID_SHAPE, "cov: shape %s; rank 2 expected: observations of variables",
+    status = BURN_FAIL(INVALID_SHAPE, "cov: shape %s; rank 2 or more expected: observations of variables",
                        burn__shape_text(&text, burn_rank(x), x->primitive->shape));
   }
   if (status != BURN_OK) return fail_all(&x, 1, "cov", status);
@@ -105,10 +103,9 @@ BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   const BurnDType dtype = burn_dtype(x);
   x = unrounded(x);
   BurnTensor *mean = burn_mean_dim(burn_clone(x), dim);
-  BurnTensor *centred = burn_sub(x, mean);
-  if (axis == 1) centred = burn_transpose(centred);
+  BurnTensor *centred = burn_swap_dims(burn_sub(x, mean), (int)axis, 0);
   BurnTensor *other = burn_transpose(burn_clone(centred));
-  return burn_cast(burn_div_scalar(burn_matmul(other, centred), fmax(0, (double)count - (double)correction)), dtype);
+  return burn_cast(burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction), dtype);
 }
 
 /* -- cross products ---------------------------------------------------------------------------------------------------- */

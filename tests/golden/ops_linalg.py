@@ -212,7 +212,15 @@ def statistics():
     case("categorical", "rank 3", array([[[0, 1]], [[1, 0]]]), array([[[1] * 3], [[0] * 3]], i64), (3,))
     case("categorical", "no rows", np.zeros((0, 2), f32), np.zeros((0, 3), i64), (3,))
     case("var_mean", "one element", array([[3.0]]), [array([[nan]]), array([[3.0]])], (1,))
-    case("cov", "no observation", np.zeros((0, 2), f32), np.full((2, 2), nan, f32), (0, 1))
+    # Burn divides by observations - correction as it is.
+    case("cov", "no observation", np.zeros((0, 2), f32), np.full((2, 2), -0.0, f32), (0, 1))
+    case("cov", "less than no freedom", array([[1.0], [3.0]]), array([[-2.0]]), (0, 3))
+    for dtype, bound in ((f32, (1e-5, 1e-6)), (f64, (1e-12, 1e-13))):
+        for dim in (0, 1, 2):  # a batch: the matrices of the last two axes, once dim and axis 0 are swapped
+            x = Pattern(dtype, (4, 2, 4), 5)
+            centred = np.swapaxes(arr(x).astype(f64) - arr(x).astype(f64).mean(dim, keepdims=True), dim, 0)
+            y = np.swapaxes(centred, -1, -2) @ centred / (x.array.shape[dim] - 1)
+            case("cov", f"{NAMES[np.dtype(dtype).name]} rank 3 dim {dim}", x, y.astype(dtype), (dim, 1), bound)
     case("cov", "one observation", array([[3.0, 1.0]]), np.full((2, 2), nan, f32), (0, 1))
     case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,),
          (1e-9, 0))

@@ -319,6 +319,35 @@ static void test_missing_lists(void **state) {
   burn_device_close(device);
 }
 
+/* As in Burn: nothing true gives no tensors, an empty axis no pieces, and what is put into an empty range changes nothing. */
+static void test_nothing(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "reference", "autodiff<ndarray>", "autodiff<fusion<ndarray>>"};
+  const BurnRange none[] = {BURN_RANGE(0, 2), BURN_RANGE(1, 1)};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    device = burn_device_open(stacks[i]);
+    BurnTensor *parts[4] = {NULL};
+    size_t count = 9;
+    assert_string_equal(burn_status_message(burn_nonzero(burn_bool_not(B(2, 3)), parts, 4, &count)), "ok");
+    assert_int_equal(count, 0);
+    BurnTensor *places = burn_argwhere(burn_bool_not(B(2, 3)));
+    assert_true(burn_rank(places) == 2 && burn_dim(places, 0) == 0 && burn_dim(places, 1) == 2);
+    burn_drop(places);
+    assert_string_equal(burn_status_message(burn_split(F(2, 0), 3, 1, parts, 4, &count)), "ok");
+    assert_int_equal(count, 0);
+    assert_string_equal(burn_status_message(burn_chunk(F(2, 0), 3, 1, parts, 4, &count)), "ok");
+    assert_int_equal(count, 0);
+    BurnTensor *const values[] = {F(2, 0), F(3), F(2, 3)};
+    for (size_t k = 0; k < 3; k++) {
+      float read[6];
+      assert_int_equal(burn_read_f32(burn_slice_assign(burn_mul_scalar(F(2, 3), 5), none, 2, values[k]), read, 6), BURN_OK);
+      for (int j = 0; j < 6; j++) assert_true(read[j] == 5);
+    }
+    assert_int_equal(burn_device_memory(device).live_tensors, 0);
+    burn_device_close(device);
+  }
+}
+
 /* Steps that are never taken may have any size: nothing is computed with them that could overflow. */
 static void test_steps_not_taken(void **state) {
   (void)state;
@@ -370,7 +399,7 @@ static void test_unwanted_results(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes), cmocka_unit_test(test_failures_travel),
                                      cmocka_unit_test(test_diagonals_far_out), cmocka_unit_test(test_missing_lists),
-                                     cmocka_unit_test(test_steps_not_taken),
+                                     cmocka_unit_test(test_steps_not_taken), cmocka_unit_test(test_nothing),
                                      cmocka_unit_test(test_unwanted_results)};
   return cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL);
 }

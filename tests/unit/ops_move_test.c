@@ -90,11 +90,6 @@ static void iter_dim(OpsRun *run) {
   check_count(status, count, refused, needed);
 }
 
-static void split(OpsRun *run) {
-  size_t count = 0;
-  assert_string_equal(burn_status_message(burn_split(IN(0), WHOLE(0), DIM(1), run->outputs, OPS_MOST_TENSORS, &count)), "ok");
-}
-
 static void nonzero(OpsRun *run) {
   size_t needed = 0, count = 0;
   BurnTensor *x = IN(0);
@@ -122,7 +117,6 @@ static void nonzero(OpsRun *run) {
   OPS(slice, OUT(0) = slice_by_numbers(run))                                                            \
   OPS(slice_dim, OUT(0) = burn_slice_dim(IN(0), DIM(0), BURN_RANGE_STEP(WHOLE(1), WHOLE(2), WHOLE(3)))) \
   OPS(slice_fill, OUT(0) = fill_by_numbers(run))                                                        \
-  OPS(split, split(run))                                                                                \
   OPS(split_with_sizes, split_with_sizes(run))                                                          \
   OPS(iter_dim, iter_dim(run))                                                                          \
   OPS(repeat_dim, OUT(0) = burn_repeat_dim(IN(0), DIM(0), WHOLE(1)))                                    \

@@ -199,6 +199,12 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_min(F(2, 0)), INVALID_SHAPE, "min: the tensor of shape [2,0] has no elements")                                      \
   ROW(burn_max_dim(F(2, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [2,0] is empty")                                            \
   ROW(burn_argmin(F(2, 0), 1), INVALID_SHAPE, "argmin: axis 1 of [2,0] is empty")                                              \
+  ROW(burn_max_dim(F(0, 0), 1), INVALID_SHAPE, "max_dim: axis 1 of [0,0] is empty")                                            \
+  ROW(burn_min_dim(I(0, 0), 0), INVALID_SHAPE, "min_dim: axis 0 of [0,0] is empty")                                            \
+  ROW(burn_argmax(F(0, 0), 1), INVALID_SHAPE, "argmax: axis 1 of [0,0] is empty")                                              \
+  ROW(burn_mean(I(0)), INVALID_SHAPE, "mean: the tensor of shape [0] has no elements")                                         \
+  ROW(burn_mean_dim(I(2, 0), 1), INVALID_SHAPE, "mean_dim: axis 1 of [2,0] is empty")                                          \
+  ROW(burn_mean_dim(I(0, 0), 1), INVALID_SHAPE, "mean_dim: axis 1 of [0,0] is empty")                                          \
   ROW(burn_argmax(F(2), 1), OUT_OF_RANGE, "argmax: dim 1 is outside -1..0 of shape [2]")                                       \
   ROW(burn_prelu(F(2, 3, 4), F(2)), INVALID_SHAPE,                                                                             \
       "prelu: alpha has 2 values, x of shape [2,3,4] needs 1 or one per channel (axis 1)")                                     \
@@ -231,7 +237,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_categorical(F(2), 0), INVALID_ARGUMENT, "categorical: 0 samples are not possible")                                  \
   ROW(burn_categorical(I(2), 1), INVALID_DTYPE, "categorical: weights must be float, not i64")                                 \
   ROW(burn_categorical(F(2, 0), 1), INVALID_SHAPE, "categorical: there are no categories")                                     \
-  ROW(burn_cov(F(2), 0, 1), INVALID_SHAPE, "cov: shape [2]; rank 2 expected: observations of variables")                       \
+  ROW(burn_cov(F(2), 0, 1), INVALID_SHAPE, "cov: shape [2]; rank 2 or more expected: observations of variables")               \
   ROW(burn_cross(F(2, 4), F(2, 4), 1), INVALID_SHAPE, "cross: axis 1 of [2,4] must have size 3")                               \
   ROW(burn_cross_entropy_with_logits(F(2, 3), F(2, 4)), INVALID_SHAPE,                                                         \
       "cross_entropy_with_logits: shapes [2,3] of logits and [2,4] of probabilities differ")                                   \

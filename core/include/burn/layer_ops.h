@@ -169,8 +169,8 @@ typedef struct BurnInterpolateOptions {
 } BurnInterpolateOptions;
 #define BURN_INTERPOLATE_OPTIONS(mode) ((BurnInterpolateOptions){(mode), true})
 
-/* [n, c, h, w] -> [n, c, output_size[0], output_size[1]]. Taps beyond the border read the border; half precision is summed
- * in f32. */
+/* [n, c, h, w] -> [n, c, output_size[0], output_size[1]]. Taps beyond the border read the border, but those of lanczos3
+ * are left out; half precision is summed in f32. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_interpolate(BurnTensor *x, const int64_t output_size[2],
                                                                BurnInterpolateOptions options);
 

@@ -239,7 +239,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs,
 
 /* 0 when empty [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum(BurnTensor *x);
-/* NaN when empty; integers truncate [FI] */
+/* NaN when empty; integers truncate, and without an element are an error [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mean(BurnTensor *x);
 /* 1 when empty; the gradient is NaN if a factor is 0 [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_prod(BurnTensor *x);
@@ -259,11 +259,11 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_contains_nan(BurnTensor *x);
 
 /* [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum_dim(BurnTensor *x, int dim);
-/* [FI] */
+/* As burn_mean along dim. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mean_dim(BurnTensor *x, int dim);
 /* [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_prod_dim(BurnTensor *x, int dim);
-/* NaN wins; the gradient goes to the first hit [FI] */
+/* NaN wins; the gradient goes to the first hit; an empty axis is an error, as for burn_argmax and the like [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_dim(BurnTensor *x, int dim);
 /* NaN wins; the gradient goes to the first hit [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim(BurnTensor *x, int dim);
@@ -297,8 +297,9 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median_with_indices(BurnTenso
  * [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are negative, NaN or all
  * 0 give indices without meaning. Advances the device's random state. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_categorical(BurnTensor *x, int64_t samples);
-/* Covariance of rank-2 data whose observations lie along dim: [variables, variables]; sums of products of deviations, divided
- * by observations - correction, or by 0 where that is negative. */
+/* Covariance of data whose observations lie along dim: [variables, variables] for rank 2; sums of products of deviations,
+ * divided by observations - correction, even if that is negative. With more axes, as in Burn: the deviations from the mean along
+ * dim, with dim and axis 0 swapped, give d^T d for every matrix d of the last two axes: [4,2,4] along 0 gives [4,4,4]. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction);
 /* Cross product of vectors along dim, which must have size 3 in both; other axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim);
@@ -337,7 +338,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_expand(BurnTensor *x, BurnSha
 /* The part of x in `count` ranges for the leading axes; further axes stay whole. An empty range gives an axis of size
  * 0 and keeps the dtype of x (Burn falls back to the device's default). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count);
-/* x with that part replaced by values, whose shape is that of the part. */
+/* x with that part replaced by values, whose shape is that of the part. If the part is empty it is x, whatever the values. */
 BURN_API BURN_GIVES BURN_TAKES(1, 4) BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges,
                                                                    uint32_t count, BurnTensor *values);
 /* `length` elements from `start` along dim; length 0 is an error. */
@@ -347,7 +348,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_select_dim(BurnTensor *x, int
 /* Parts of x along dim, written to parts[0 .. *count-1]; the caller owns them. `capacity` is the room in parts; too
  * little is an error and *count then says what is needed. split: pieces of `size` (0 only for an empty axis), the last may be
  * smaller. chunk: as Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n < chunks;
- * fewer pieces if fewer suffice (as PyTorch; Burn aborts there, for example for 9 in 4). */
+ * fewer pieces if fewer suffice (as PyTorch; Burn aborts there, for example for 9 in 4). An empty axis gives no pieces. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus

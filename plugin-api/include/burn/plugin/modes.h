@@ -8,7 +8,7 @@ typedef enum BurnInterpolateMode {
   BURN_INTERPOLATE_NEAREST_EXACT = 1, /* pixel floor((i + 0.5) * in / out) */
   BURN_INTERPOLATE_BILINEAR = 2,
   BURN_INTERPOLATE_BICUBIC = 3, /* the cubic kernel with A = -0.75, as in PyTorch */
-  BURN_INTERPOLATE_LANCZOS3 = 4 /* sinc(t) sinc(t / 3) for |t| < 3, not normalised */
+  BURN_INTERPOLATE_LANCZOS3 = 4 /* sinc(t) sinc(t / 3) for |t| < 3 over its sum, without the taps outside */
 } BurnInterpolateMode;
 
 /* How grid_sample_2d finds a value between pixels. */
