@@ -131,14 +131,17 @@ typedef struct BurnPluginEntry {
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
 /* The backend with the highest probe score. */
 BurnStatus burn__plugin_best_backend(const char **name);
-/* A plugin from a library file (plugin_load_*.c); the checks of its descriptor are plugin_registry.c's. */
+/* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are plugin_registry.c's. */
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not);
-BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not); /* owner and permissions */
+/* A regular file that only this user and root can change, replace or rename (trust_*.c). */
+BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not);
+/* True if the system forbids this user to reach or to read the file. */
+bool burn__file_is_forbidden(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
 bool burn__process_is_privileged(void);
-/* Folder that has burn/plugins, beside the library or program that holds this code; without a trailing slash; malloc'd, NULL if
- * unknown. */
+/* Folder that has burn/plugins, beside the library or program that holds this code, as it was when that was loaded; without a trailing
+ * slash; malloc'd, NULL if unknown. */
 char *burn__own_folder(void);
 /* Names in a folder that look like plugin files, sorted; malloc'd entries. A folder that does not exist has none. */
 BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists);

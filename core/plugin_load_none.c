@@ -1,16 +1,10 @@
 /* plugin_load_none.c - discovery for static builds (BURN_STATIC): plugins are linked in, no file is ever looked for or loaded. */
 #include "core_internal.h"
 
-bool burn__process_is_privileged(void) { return false; }
-
-BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
-  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
-  return BURN_FAIL(UNIMPLEMENTED, "'%s': this is a static build, which loads no plugins; link the plugin in", path);
-}
-
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
   (void)out;
-  return burn__plugin_file_check(path, why_not);
+  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  return BURN_FAIL(UNIMPLEMENTED, "'%s': this is a static build, which loads no plugins; link the plugin in", path);
 }
 
 char *burn__own_folder(void) { return NULL; }

@@ -1,6 +1,7 @@
-/* plugin_load_posix.c - what discovery needs from the system: folders, permissions, dlopen, our own place. */
-#define _GNU_SOURCE /* dladdr, getauxval */
+/* plugin_load_posix.c - what discovery needs from the system: folders, dlopen, our own place. */
+#define _GNU_SOURCE /* dladdr */
 #include "core_internal.h"
+#include "trust_posix.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -8,49 +9,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char prefix[] = "burn_", suffix[] = ".so";
 
-bool burn__process_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
-
-/* A file or folder that others may write could be swapped under us: it must be ours or root's, and not world-writable. */
-static BurnStatus check_owner(const char *path, const char *what, BurnWhyNot *why_not) {
-  struct stat info;
-  *why_not = BURN_WHY_NOT_UNREADABLE;
-  if (stat(path, &info) != 0) return BURN_FAIL(IO, "%s '%s': %s", what, path, strerror(errno));
-  *why_not = BURN_WHY_NOT_UNSAFE;
-  if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' belongs to user %u, neither to root nor to you", what, path, (unsigned)info.st_uid);
-  }
-  if (info.st_mode & S_IWOTH) {
-    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (chmod o-w it)", what, path);
-  }
-  return BURN_OK;
-}
-
-BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
-  BurnStatus status = check_owner(path, "file", why_not);
-  const char *slash = strrchr(path, '/');
-  if (status != BURN_OK || !slash) return status;
-  char *folder = burn__text_format("%.*s", (int)(slash - path), path);
-  if (!folder) return BURN_FAIL(OUT_OF_MEMORY, "no memory to check '%s'", path);
-  status = check_owner(folder[0] ? folder : "/", "folder", why_not);
-  free(folder);
-  return status;
-}
-
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
-  /* NOW: a missing symbol shows here. LOCAL: plugins never see each other's symbols. Never closed: code of a plugin may still be
-   * on some thread's stack, and statuses and primitives may outlive their device. */
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  *why_not = library ? BURN_WHY_NOT_NO_ENTRY : BURN_WHY_NOT_NOT_LOADABLE;
-  if (!library) {
+/* By its real name, so that messages, debuggers and $ORIGIN know its place (by /proc/self/fd/N they would not). Nobody but root and
+ * the user can change what is behind that name: all folders above have been looked at. That it was not changed meanwhile is seen
+ * by the descriptor. NOW: a missing symbol shows here. LOCAL: plugins never see each other's symbols. */
+static BurnStatus load_library(const char *real, int file, void **library) {
+  struct stat checked, named;
+  *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+  if (!*library) {
     const char *reason = dlerror();
     return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s", reason ? reason : "unknown reason");
   }
+  if (fstat(file, &checked) == 0 && stat(real, &named) == 0 && checked.st_dev == named.st_dev && checked.st_ino == named.st_ino) {
+    return BURN_OK;
+  }
+  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: '%s' was replaced while it was loaded", real);
+}
+
+/* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses and primitives
+ * may outlive their device. */
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
+  char *real = NULL;
+  int file = -1;
+  void *library = NULL;
+  BurnStatus status = burn__file_open_checked(path, &real, &file, why_not);
+  if (status != BURN_OK) return status;
+  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  status = load_library(real, file, &library);
+  (void)close(file);
+  free(real);
+  if (status != BURN_OK) return status;
+  *why_not = BURN_WHY_NOT_NO_ENTRY;
   void *symbol = dlsym(library, BURN_PLUGIN_SYMBOL);
   if (!symbol) {
     dlclose(library);
@@ -61,15 +54,19 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWh
   return BURN_OK;
 }
 
-char *burn__own_folder(void) {
+static char *own_folder; /* NULL if it could not be found */
+
+/* When this library is loaded: its path may be relative, to a working directory that the program changes later. */
+__attribute__((constructor)) static void find_own_folder(void) {
   Dl_info info;
   /* The address of a static object of this library, so no function pointer has to be cast. */
-  if (dladdr(prefix, &info) == 0 || !info.dli_fname) return NULL;
-  char *path = realpath(info.dli_fname, NULL);
-  char *slash = path ? strrchr(path, '/') : NULL;
+  if (dladdr(prefix, &info) == 0 || !info.dli_fname) return;
+  own_folder = realpath(info.dli_fname, NULL);
+  char *slash = own_folder ? strrchr(own_folder, '/') : NULL;
   if (slash) *slash = '\0';
-  return path;
 }
+
+char *burn__own_folder(void) { return burn__text_copy(own_folder); }
 
 char *burn__absolute_path(const char *path) {
   if (path[0] == '/') return burn__text_copy(path);

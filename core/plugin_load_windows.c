@@ -1,123 +1,26 @@
-/* plugin_load_windows.c - what discovery needs from Windows: folders, permissions, LoadLibraryExW, our own place.
+/* plugin_load_windows.c - what discovery needs from Windows: folders, LoadLibraryExW, our own place.
  *
  * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says so), and
  * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its
- * own folder, the program's and the system's, never in the current folder or PATH.
- *
- * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights of groups
- * (a new folder at the root of a drive can be changed by every user who has logged in), and the folders above. */
-#include "core_internal.h"
+ * own folder, the program's and the system's, never in the current folder or PATH. */
 #include "platform.h"
+#include "trust_windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <windows.h>
-
-#include <aclapi.h> /* needs windows.h */
 
 static const WCHAR own_place[] = L"";  /* an address in this module */
 
-/* Windows has no programs that run with more rights than their caller and take the caller's environment. */
-bool burn__process_is_privileged(void) { return false; }
-
-/* -- texts ---------------------------------------------------------------------------------------------------------------- */
-
-/* malloc'd; NULL when out of memory or for a text that is not of the code page. */
-static WCHAR *wide_text(const char *text) {
-  const int count = MultiByteToWideChar(CP_ACP, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
-  WCHAR *wide = count > 0 ? malloc((size_t)count * sizeof *wide) : NULL;
-  if (wide) (void)MultiByteToWideChar(CP_ACP, MB_ERR_INVALID_CHARS, text, -1, wide, count);
-  return wide;
-}
-
-/* malloc'd; NULL when out of memory or for a text that the code page cannot say. */
-static char *narrow_text(const WCHAR *wide) {
-  BOOL lost = FALSE;
-  BOOL *loss = GetACP() == CP_UTF8 ? NULL : &lost; /* UTF-8 can say all, and the question is refused */
-  const int count = WideCharToMultiByte(CP_ACP, 0, wide, -1, NULL, 0, NULL, loss);
-  char *text = count > 0 && !lost ? malloc((size_t)count) : NULL;
-  if (text) (void)WideCharToMultiByte(CP_ACP, 0, wide, -1, text, count, NULL, NULL);
-  return text;
+/* Worker threads and plugins go on using this library when the program frees it. */
+__attribute__((constructor)) static void stay_loaded(void) {
+  HMODULE pinned;
+  (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, own_place, &pinned);
 }
 
 static char *forward_slashes(char *path) {
   for (char *at = path ? strchr(path, '\\') : NULL; at; at = strchr(at, '\\')) *at = '/';
   return path;
-}
-
-/* The path from a drive or a share on, with backslashes, as LoadLibraryExW needs it; malloc'd, NULL on failure. */
-static WCHAR *full_path(const char *path) {
-  WCHAR *wide = wide_text(path);
-  const DWORD count = wide ? GetFullPathNameW(wide, 0, NULL, NULL) : 0;
-  WCHAR *full = count > 0 ? malloc(count * sizeof *full) : NULL;
-  if (full && GetFullPathNameW(wide, count, full, NULL) >= count) {
-    free(full);
-    full = NULL;
-  }
-  free(wide);
-  return full;
-}
-
-/* The system's words for an error. */
-typedef struct ErrorText {
-  char text[256];
-} ErrorText;
-static const char *error_text(DWORD error, ErrorText *out) {
-  const DWORD flags = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS;
-  DWORD length = FormatMessageA(flags, NULL, error, 0, out->text, sizeof out->text, NULL);
-  while (length > 0 && strchr("\r\n .", out->text[length - 1])) out->text[--length] = '\0';
-  if (length == 0) (void)snprintf(out->text, sizeof out->text, "unknown reason");
-  return out->text;
-}
-
-/* -- permissions ---------------------------------------------------------------------------------------------------------- */
-
-/* True if the list lets everybody change the file; a file without a list belongs to everybody. */
-static bool everybody_may_write(PACL list) {
-  const DWORD writing = FILE_WRITE_DATA | FILE_APPEND_DATA | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
-  BYTE everybody[SECURITY_MAX_SID_SIZE];
-  DWORD bytes = sizeof everybody;
-  if (!list || !CreateWellKnownSid(WinWorldSid, NULL, everybody, &bytes)) return true;
-  for (DWORD i = 0; i < list->AceCount; i++) {
-    void *found = NULL;
-    if (!GetAce(list, i, &found)) return true;
-    ACCESS_ALLOWED_ACE *entry = found;
-    if (entry->Header.AceType != ACCESS_ALLOWED_ACE_TYPE || (entry->Header.AceFlags & INHERIT_ONLY_ACE)) continue;
-    if ((entry->Mask & writing) && EqualSid(&entry->SidStart, everybody)) return true;
-  }
-  return false;
-}
-
-static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what, BurnWhyNot *why_not) {
-  PACL list = NULL;
-  PSECURITY_DESCRIPTOR descriptor = NULL;
-  ErrorText text;
-  *why_not = BURN_WHY_NOT_UNREADABLE;
-  const DWORD error =
-      GetNamedSecurityInfoW(path, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, &list, NULL, &descriptor);
-  if (error != ERROR_SUCCESS) return BURN_FAIL(IO, "%s '%s': %s", what, shown, error_text(error, &text));
-  const bool unsafe = everybody_may_write(list);
-  (void)LocalFree(descriptor);
-  *why_not = BURN_WHY_NOT_UNSAFE;
-  if (!unsafe) return BURN_OK;
-  return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what, shown);
-}
-
-BurnStatus burn__plugin_file_check(const char *path, BurnWhyNot *why_not) {
-  *why_not = BURN_WHY_NOT_UNREADABLE;
-  WCHAR *full = full_path(path);
-  if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
-  BurnStatus status = check_rights(full, path, "file", why_not);
-  WCHAR *slash = wcsrchr(full, L'\\');
-  if (status == BURN_OK && slash) {
-    slash[1] = L'\0'; /* C:\ is a folder, C: is not */
-    char *folder = burn__text_format("%.*s", (int)(burn__path_file_name(path) - path), path);
-    status = check_rights(full, folder ? folder : path, "folder", why_not);
-    free(folder);
-  }
-  free(full);
-  return status;
 }
 
 /* -- loading -------------------------------------------------------------------------------------------------------------- */
@@ -140,7 +43,7 @@ static bool is_beside(const WCHAR *file, const WCHAR *name) {
 static bool finds_library(const char *name, const WCHAR *path) {
   WCHAR system[MAX_PATH], program[4096];
   if (GetModuleHandleA(name) || _strnicmp(name, "api-ms-", 7) == 0 || _strnicmp(name, "ext-ms-", 7) == 0) return true;
-  WCHAR *wide = wide_text(name);
+  WCHAR *wide = burn__wide_text(name);
   if (!wide) return true; /* do not blame a DLL for lack of memory */
   const UINT length = GetSystemDirectoryW(system, MAX_PATH);
   const DWORD program_length = GetModuleFileNameW(NULL, program, sizeof program / sizeof program[0]);
@@ -176,7 +79,7 @@ static BurnStatus load_failure(DWORD error, const WCHAR *path) {
     return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is no DLL, or one for another processor (error %lu)", error);
   }
   if (error != ERROR_MOD_NOT_FOUND) {
-    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", error_text(error, &text), error);
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", burn__error_text(error, &text), error);
   }
   HMODULE image = LoadLibraryExW(path, NULL, LOAD_LIBRARY_AS_IMAGE_RESOURCE);
   /* The handle's low bits say how it was mapped; its sections lie where the headers say. */
@@ -216,8 +119,10 @@ static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
 }
 
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
+  const BurnStatus checked = burn__file_check(path, why_not);
+  if (checked != BURN_OK) return checked;
   *why_not = BURN_WHY_NOT_NOT_LOADABLE;
-  WCHAR *full = full_path(path);
+  WCHAR *full = burn__full_path(path);
   if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
   DWORD error;
   HMODULE library = load_quietly(full, &error);
@@ -249,7 +154,7 @@ static WCHAR *own_file(void) {
  * no bin: then it is the folder of the DLL. */
 char *burn__own_folder(void) {
   WCHAR *file = own_file();
-  char *path = file ? forward_slashes(narrow_text(file)) : NULL;
+  char *path = file ? forward_slashes(burn__narrow_text(file)) : NULL;
   free(file);
   char *slash = path ? strrchr(path, '/') : NULL;
   if (slash) *slash = '\0';
@@ -260,8 +165,8 @@ char *burn__own_folder(void) {
 
 char *burn__absolute_path(const char *path) {
   if (burn__path_is_absolute(path)) return burn__text_copy(path);
-  WCHAR *full = full_path(path);
-  char *text = full ? forward_slashes(narrow_text(full)) : NULL;
+  WCHAR *full = burn__full_path(path);
+  char *text = full ? forward_slashes(burn__narrow_text(full)) : NULL;
   free(full);
   return text;
 }
@@ -272,7 +177,7 @@ static int compare_names(const void *a, const void *b) { return strcmp(*(char *c
 static bool add_name(const WCHAR *wide, char ***names, size_t *count) {
   const size_t length = wcslen(wide), suffix = wcslen(L".dll");
   if (length < suffix || _wcsicmp(wide + length - suffix, L".dll") != 0) return true; /* the pattern knows short names, too */
-  char *name = narrow_text(wide);
+  char *name = burn__narrow_text(wide);
   if (!name) return true;
   char **more = realloc(*names, (*count + 1) * sizeof *more);
   if (!more) {
@@ -288,7 +193,7 @@ BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *c
   *names = NULL;
   *count = 0;
   char *text = burn__text_format("%s/burn_*.dll", folder);
-  WCHAR *pattern = text ? full_path(text) : NULL;
+  WCHAR *pattern = text ? burn__full_path(text) : NULL;
   WIN32_FIND_DATAW entry;
   HANDLE search = pattern ? FindFirstFileW(pattern, &entry) : INVALID_HANDLE_VALUE;
   const DWORD error = search == INVALID_HANDLE_VALUE ? GetLastError() : ERROR_SUCCESS;
@@ -298,7 +203,7 @@ BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *c
   if (search == INVALID_HANDLE_VALUE) {
     ErrorText why;
     if (!*exists || error == ERROR_FILE_NOT_FOUND) return BURN_OK; /* no folder, or nothing in it */
-    return BURN_FAIL(IO, "folder '%s': %s", folder, error_text(error, &why));
+    return BURN_FAIL(IO, "folder '%s': %s", folder, burn__error_text(error, &why));
   }
   bool goes_on = true;
   while (goes_on) goes_on = add_name(entry.cFileName, names, count) && FindNextFileW(search, &entry);

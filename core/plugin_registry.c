@@ -240,8 +240,7 @@ static void load(BurnPluginEntry *entry) {
   const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   BurnPluginQuery function = NULL;
   BurnWhyNot why_not = BURN_WHY_NOT_NONE;
-  BurnStatus status = burn__plugin_file_check(entry->path, &why_not);
-  if (status == BURN_OK) status = burn__plugin_open_file(entry->path, &function, &why_not);
+  const BurnStatus status = burn__plugin_open_file(entry->path, &function, &why_not);
   settle(entry, function ? function(&query) : NULL, status, why_not);
 }
 

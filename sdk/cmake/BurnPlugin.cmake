@@ -34,7 +34,7 @@ function(burn_add_plugin name)
     VISIBILITY_INLINES_HIDDEN ON INSTALL_RPATH "")
   target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
   if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-    target_link_options(burn_${name} PRIVATE LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack)
+    target_link_options(burn_${name} PRIVATE LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,nodelete)
     # Sanitizers of clang leave symbols for the program that loads the plugin.
     if(NOT "${BURN_SANITIZE} ${CMAKE_C_FLAGS}" MATCHES "fsanitize|address|thread|undefined")
       target_link_options(burn_${name} PRIVATE LINKER:-z,defs)

@@ -183,6 +183,115 @@ static void test_a_folder_that_anybody_can_write(void **state) {
   rmdir(folder);
 }
 
+#if !defined(_WIN32)
+/* A folder outer/inner with a plugin, one part of it open to others, or reached through a link. */
+typedef struct Opening {
+  const char *part; /* "outer", "outer/inner", or the file */
+  mode_t mode;
+  bool foreign_group, foreign_owner; /* which only root can give */
+  const char *message;               /* NULL: it is loaded all the same */
+} Opening;
+
+#define PLUGIN_FILE "burn_mini" BURN_PLUGIN_SUFFIX
+static const Opening openings[] = {
+    {"outer/inner/" PLUGIN_FILE, 0755, false, false, NULL},
+    {"outer/inner", 0777, false, false, "inner' can be written by anybody"},
+    {"outer", 0777, false, false, "outer' can be written by anybody"},
+    {"outer", 01777, false, false, NULL}, /* as /tmp: what is ours in it stays ours */
+    {"outer/inner", 01777, false, false, "inner' can be written by anybody"},
+    {"outer/inner/" PLUGIN_FILE, 0775, true, false, "' can be written by the members of group 54321"},
+    {"outer/inner", 0775, true, false, "inner' can be written by the members of group 54321"},
+    {"outer", 0775, true, false, "outer' can be written by the members of group 54321"},
+    {"outer/inner/" PLUGIN_FILE, 0755, false, true, "' belongs to user 54321, neither to root nor to you"},
+    {"outer", 0755, false, true, "outer' belongs to user 54321, neither to root nor to you"},
+};
+
+static void open_mini(void *context) {
+  const char *folder = ((const char *const *)context)[0], *message = ((const char *const *)context)[1];
+  search_in(folder, true);
+  BurnDevice *device = burn_device_open("mini");
+  const BurnStatus status = burn_device_status(device);
+  if (message) check_contains(burn_status_message(status), message);
+  CHECK(message || status == BURN_OK, "%s", burn_status_message(status));
+  burn_device_close(device);
+}
+
+static void set_mode(const char *path, const Opening *opening) {
+  const uid_t owner = opening->foreign_owner ? 54321 : (uid_t)-1;
+  const gid_t group = opening->foreign_group ? 54321 : (gid_t)-1;
+  if (owner != (uid_t)-1 || group != (gid_t)-1) assert_int_equal(chown(path, owner, group), 0);
+  assert_int_equal(chmod(path, opening->mode), 0);
+}
+
+static void test_whoever_could_replace_a_plugin_is_looked_for(void **state) {
+  (void)state;
+  char base[64], outer[128], inner[160], link[128], path[512];
+  for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+    if ((openings[i].foreign_group || openings[i].foreign_owner) && geteuid() != 0) continue;
+    make_folder(base);
+    snprintf(outer, sizeof outer, "%s/outer", base);
+    snprintf(inner, sizeof inner, "%s/inner", outer);
+    snprintf(link, sizeof link, "%s/link", base);
+    assert_int_equal(mkdir(outer, 0755) | mkdir(inner, 0755) | mkdir(link, 0755), 0);
+    snprintf(path, sizeof path, "%s/" PLUGIN_FILE, broken_folder);
+    copy_file(path, inner, PLUGIN_FILE);
+    snprintf(path, sizeof path, "%s/%s", base, openings[i].part);
+    set_mode(path, &openings[i]);
+    snprintf(path, sizeof path, "%s/" PLUGIN_FILE, link);
+    assert_int_equal(symlink("../outer/inner/" PLUGIN_FILE, path), 0);
+    forked(open_mini, (const void *[]){inner, openings[i].message});
+    forked(open_mini, (const void *[]){link, openings[i].message});
+    remove_file(link, PLUGIN_FILE);
+    remove_file(inner, PLUGIN_FILE);
+    assert_int_equal(rmdir(link) | rmdir(inner) | rmdir(outer) | rmdir(base), 0);
+  }
+}
+
+/* -- libburn loaded at run time -------------------------------------------------------------------------------------------- */
+
+static int run_late(const char *library, const char *how, const char *folder) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(BURN_BUILD_DIR) != 0) _exit(3);
+    execl(BURN_BUILD_DIR "/tests/late_program", "late_program", library, how, folder, (char *)NULL);
+    _exit(4);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (WIFSIGNALED(status)) fail_msg("%s died of signal %d", how, WTERMSIG(status));
+  return WEXITSTATUS(status);
+}
+
+/* Loaded by a relative path; then the working directory is one that pretends to be where it lies. */
+static void test_plugins_are_those_beside_the_library_as_it_was_loaded(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  static const char *const parts[] = {"lib", "lib/burn", "lib/burn/plugins"};
+  make_folder(folder);
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    assert_int_equal(mkdir(path, 0755), 0);
+  }
+  write_file(folder, "lib/libburn.so.0", "");
+  write_file(folder, "lib/burn/plugins/burn_ndarray.so", "not what was meant");
+  assert_int_equal(run_late("lib/libburn.so.0", "chdir", folder), 0);
+  remove_file(folder, "lib/libburn.so.0");
+  remove_file(folder, "lib/burn/plugins/burn_ndarray.so");
+  for (int i = 3; i-- > 0;) {
+    snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    assert_int_equal(rmdir(path), 0);
+  }
+  rmdir(folder);
+}
+
+static void test_the_library_can_be_closed_and_loaded_again(void **state) {
+  (void)state;
+  setenv("BURN_THREADS", "3", 1);
+  assert_int_equal(run_late("lib/libburn.so.0", "repeat", NULL), 0);
+  unsetenv("BURN_THREADS");
+}
+#endif
+
 /* -- order and names ------------------------------------------------------------------------------------------------------ */
 
 static void list_duplicates(void *context) {
@@ -391,6 +500,11 @@ int main(void) {
       cmocka_unit_test(test_a_missing_function_is_found_by_opening),
       cmocka_unit_test(test_files_that_are_no_plugins),
       cmocka_unit_test(test_a_folder_that_anybody_can_write),
+#if !defined(_WIN32)
+      cmocka_unit_test(test_whoever_could_replace_a_plugin_is_looked_for),
+      cmocka_unit_test(test_plugins_are_those_beside_the_library_as_it_was_loaded),
+      cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
+#endif
       cmocka_unit_test(test_the_first_of_a_name_wins),
       cmocka_unit_test(test_the_list_is_sorted),
       cmocka_unit_test(test_relative_folders_start_at_the_working_directory),

@@ -1,0 +1,73 @@
+/* late_program.c - a program that loads libburn when it runs, as Python does; run by plugin_loader_test.
+ *
+ *   late_program LIBRARY chdir FOLDER   changes the working directory between loading and opening a device
+ *   late_program LIBRARY repeat         computes, closes the device and the library, and again
+ *
+ * Exits with 0 if 3x3 ones times 3x3 ones sum to 27 each time. */
+#define _XOPEN_SOURCE 700
+#include <burn/burn.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FUNCTIONS(X)                                    \
+  X(device_open, BurnDevice *, (const char *))          \
+  X(device_close, void, (BurnDevice *))                 \
+  X(ones, BurnTensor *, (BurnDevice *, BurnShape, BurnDType)) \
+  X(matmul, BurnTensor *, (BurnTensor *, BurnTensor *)) \
+  X(sum, BurnTensor *, (BurnTensor *))                  \
+  X(read_scalar, BurnStatus, (BurnTensor *, double *))  \
+  X(status_message, const char *, (BurnStatus))
+
+static struct {
+#define MEMBER(name, result, arguments) result(*name) arguments;
+  FUNCTIONS(MEMBER)
+#undef MEMBER
+} burn;
+
+static void *load(const char *path) {
+  void *library = dlopen(path, RTLD_NOW);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    return NULL;
+  }
+#define FIND(name, result, arguments)                      \
+  {                                                        \
+    void *symbol = dlsym(library, "burn_" #name);          \
+    if (!symbol) return NULL;                              \
+    memcpy((void *)&burn.name, &symbol, sizeof burn.name); \
+  }
+  FUNCTIONS(FIND)
+#undef FIND
+  return library;
+}
+
+static bool compute(void) {
+  BurnDevice *device = burn.device_open("ndarray");
+  double value = 0;
+  const BurnShape small = {2, {3, 3}}, large = {2, {300, 300}}; /* the large one starts the threads of the pool */
+  const BurnStatus threads =
+      burn.read_scalar(burn.sum(burn.matmul(burn.ones(device, large, BURN_DTYPE_F32), burn.ones(device, large, BURN_DTYPE_F32))), &value);
+  const BurnStatus status =
+      burn.read_scalar(burn.sum(burn.matmul(burn.ones(device, small, BURN_DTYPE_F32), burn.ones(device, small, BURN_DTYPE_F32))), &value);
+  if (status != BURN_OK) fprintf(stderr, "%s\n", burn.status_message(status));
+  burn.device_close(device);
+  return threads == BURN_OK && status == BURN_OK && value > 26.5 && value < 27.5;
+}
+
+int main(int argc, char **argv) {
+  const bool repeat = argc == 3 && strcmp(argv[2], "repeat") == 0;
+  if (!repeat && argc != 4) return 2;
+  for (int i = 0; i < (repeat ? 3 : 1); i++) {
+    void *library = load(argv[1]);
+    if (!library || (!repeat && chdir(argv[3]) != 0) || !compute()) return 1;
+    dlclose(library);
+    const struct timespec moment = {.tv_nsec = 20000000};
+    nanosleep(&moment, NULL); /* the threads of the pool go to sleep, in code that must still be there */
+  }
+  return 0;
+}
