@@ -21,6 +21,12 @@ BurnStatus burn__record_path(const char *path, uint32_t format, char **out);
 BurnStatus burn__gzip_compress(const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_count);
 BurnStatus burn__gzip_expand(const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_count);
 
+/* "crc32:0123abcd" of the bytes of an item, as it stands in the metadata; returns the text. */
+typedef struct BurnRecordChecksum {
+  char text[16];
+} BurnRecordChecksum;
+const char *burn__record_checksum(BurnRecordChecksum *out, const uint8_t *bytes, size_t count);
+
 /* A record file in memory, before compression. */
 BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count);
 BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **item);

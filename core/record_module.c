@@ -398,20 +398,86 @@ static void loader_finish(Loader *loader, bool commit) {
   free(loader->pending);
 }
 
+/* -- one id, one tensor --------------------------------------------------------------------------------------------------- */
+
+/* Number `index` of the tensors that a visit meets has this id. */
+typedef struct IdPlace {
+  uint64_t id;
+  size_t index;
+} IdPlace;
+
+static int compare_ids(const void *a, const void *b) {
+  const IdPlace *first = a, *second = b;
+  if (first->id != second->id) return first->id < second->id ? -1 : 1;
+  return first->index < second->index ? -1 : 1;
+}
+
+typedef struct TwinPaths {
+  size_t wanted[2], at;
+  char paths[2][160];
+} TwinPaths;
+
+static BurnStatus note_path(void *context, const BurnModuleTensor *tensor) {
+  TwinPaths *twins = context;
+  for (int i = 0; i < 2; i++) {
+    if (twins->wanted[i] == twins->at) (void)snprintf(twins->paths[i], sizeof twins->paths[i], "%s", tensor->path);
+  }
+  twins->at++;
+  return BURN_OK;
+}
+
+/* Refuses two tensors with one id, which would share a gradient and the state of the optimizer. The loader holds the ids in the
+ * order of a visit. */
+static BurnStatus refuse_twins(BurnModule module, const Loader *loader, uint32_t code) {
+  IdPlace *places = malloc((loader->count ? loader->count : 1) * sizeof *places);
+  if (!places) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu ids", loader->count);
+  for (size_t i = 0; i < loader->count; i++) places[i] = (IdPlace){loader->pending[i].id, i};
+  qsort(places, loader->count, sizeof *places, compare_ids);
+  BurnStatus status = BURN_OK;
+  for (size_t i = 1; i < loader->count && status == BURN_OK; i++) {
+    if (places[i - 1].id != places[i].id) continue;
+    TwinPaths twins = {{places[i - 1].index, places[i].index}, 0, {"", ""}};
+    char id[14];
+    burn_param_id_text(places[i].id, id);
+    status = burn_module_visit(module, note_path, &twins);
+    if (status != BURN_OK) break;
+    status = burn_status_make(code, "%s and %s have the same id, %s; an id belongs to one tensor",
+                              twins.paths[0], twins.paths[1], id);
+  }
+  free(places);
+  return status;
+}
+
 BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
   const Step root = {NULL, NULL};
   Loader loader = {NULL, 0, 0};
   if (!value) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no record value");
   BurnStatus status = load_fields(&loader, &root, module.type, module.data, value);
+  if (status == BURN_OK) status = refuse_twins(module, &loader, BURN_STATUS_CORRUPT_DATA);
   loader_finish(&loader, status == BURN_OK);
   return status;
 }
 
 /* -- files ---------------------------------------------------------------------------------------------------------------- */
 
+static BurnStatus note_id(void *context, const BurnModuleTensor *tensor) {
+  const uint64_t id = tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);
+  return loader_push(context, (Pending){.id = id});
+}
+
+/* What would be refused when it is read is not written. */
+static BurnStatus check_ids(BurnModule module) {
+  Loader loader = {NULL, 0, 0};
+  BurnStatus status = burn_module_visit(module, note_id, &loader);
+  if (status == BURN_OK) status = refuse_twins(module, &loader, BURN_STATUS_INVALID_ARGUMENT);
+  loader_finish(&loader, false);
+  return status;
+}
+
 BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config) {
   BurnValue *value = NULL;
-  BurnStatus status = burn__module_to_value(module, &value);
+  BurnStatus status = check_ids(module);
+  if (status == BURN_OK) status = burn__module_to_value(module, &value);
   if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
   status = burn_value_write(value, path, config);
   burn_value_destroy(value);

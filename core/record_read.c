@@ -4,8 +4,9 @@
  * compared with the bytes that are left before anything is made of it, nesting and the number of objects are bounded, lists
  * grow as entries are really read, and a tensor's shape must give exactly the bytes that stand there. Failures name the byte.
  *
- * MessagePack has no checksum: a flipped bit inside the data of a tensor reads as another number. Everything else is noticed,
- * or harmless (a name that nobody looks for). Gzipped files are covered by their CRC. */
+ * A record of ours has a checksum of its item in the metadata; one of Burn's has none, and a flipped bit inside the data of a
+ * tensor then reads as another number. Everything outside the item is checked itself, or harmless (a name that nobody looks
+ * for). */
 #include "host_convert.h"
 #include "record_internal.h"
 
@@ -22,6 +23,7 @@ typedef struct Reader {
   const uint8_t *bytes;
   size_t count, offset;
   size_t elements;
+  size_t item_begin, item_end; /* offsets of the value of the top map's key "item" */
 } Reader;
 
 static BurnStatus corrupt(size_t offset, const char *what) {
@@ -275,12 +277,17 @@ static BurnStatus read_entries(Reader *reader, uint64_t length, unsigned depth, 
     char *key = NULL;
     BurnValue *child = NULL;
     BurnStatus status = list->kind == BURN_VALUE_MAP ? read_key(reader, &key) : BURN_OK;
+    size_t begin = reader->offset;
     if (status == BURN_OK) status = read_value(reader, depth + 1, &child);
     if (status != BURN_OK) {
       free(key);
       return status;
     }
     if (child->kind == BURN__VALUE_BYTES) *has_bytes = true;
+    if (depth == 0 && key && strcmp(key, "item") == 0) {
+      reader->item_begin = begin;
+      reader->item_end = reader->offset;
+    }
     if (!burn__value_push(list, key, child)) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a list");
   }
   return BURN_OK;
@@ -366,6 +373,17 @@ static BurnStatus check_top(const BurnValue *top) {
   return is_empty ? BURN_OK : burn_status_make(BURN_STATUS_CORRUPT_DATA, "no record: _b is not empty");
 }
 
+/* A record without a checksum is taken as it is: Burn writes none. */
+static BurnStatus check_checksum(const Reader *reader, const BurnValue *top) {
+  const BurnValue *stated = burn_value_get(burn_value_get(top, "metadata"), "checksum");
+  if (!stated) return BURN_OK;
+  BurnRecordChecksum found;
+  const char *text = burn_value_as_text(stated, "no text");
+  burn__record_checksum(&found, reader->bytes + reader->item_begin, reader->item_end - reader->item_begin);
+  if (strcmp(text, found.text) == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "the file is damaged: checksum %.20s expected, found %s", text, found.text);
+}
+
 /* Takes the item out of the top map, leaving nil. */
 static BurnStatus take_item(BurnValue *top, BurnValue **item) {
   BurnValue *nil = burn_value_nil();
@@ -379,7 +397,7 @@ static BurnStatus take_item(BurnValue *top, BurnValue **item) {
 }
 
 BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **item) {
-  Reader reader = {bytes, count, 0, 0};
+  Reader reader = {.bytes = bytes, .count = count};
   BurnValue *top = NULL;
   if (count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return corrupt(0, "gzip where plain MessagePack was expected");
   if (count == 0) return corrupt(0, "the file is empty");
@@ -388,6 +406,7 @@ BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **i
   if (status != BURN_OK) return status;
   if (reader.offset < count) status = corrupt(reader.offset, "something after the end");
   if (status == BURN_OK) status = check_top(top);
+  if (status == BURN_OK) status = check_checksum(&reader, top);
   if (status == BURN_OK) status = take_item(top, item);
   burn_value_destroy(top);
   return status;

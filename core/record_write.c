@@ -1,10 +1,10 @@
 /* record_write.c - trees as record files: Burn's named MessagePack (0.14 to 0.21).
  *
- *   {"metadata": {float, int, format, version, settings}, "item": tree, "_b": []}
+ *   {"metadata": {float, int, format, version, settings, checksum}, "item": tree, "_b": []}
  *
  * A tensor is {"bytes": bin, "shape": [..], "dtype": "F32"}, little-endian and row-major, in the float or int type of the
- * chosen precision; bools stay. Plain files have no checksum (a flipped bit of a weight reads back as another weight); gzipped
- * ones have gzip's CRC. */
+ * chosen precision; bools stay. `checksum` is ours, of the bytes of the item: Burn passes over a key of the metadata that it does
+ * not know. */
 #include "host_convert.h"
 #include "record_internal.h"
 
@@ -201,6 +201,7 @@ static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned dep
   }
 }
 
+/* All but the checksum, whose key stands at the end and whose text follows when the item is known. */
 static void put_metadata(Writer *writer, const BurnRecordConfig *config) {
   const Precision *precision = writer->precision;
   char format[160];
@@ -211,25 +212,39 @@ static void put_metadata(Writer *writer, const BurnRecordConfig *config) {
                                     {"format", format},
                                     {"version", "0.20.1"}, /* of Burn, whose layout this is */
                                     {"settings", precision->settings}};
-  note(writer, msgpack_pack_map(&writer->packer, 5));
+  note(writer, msgpack_pack_map(&writer->packer, 6));
   for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
     put_text(writer, entries[i][0]);
     put_text(writer, entries[i][1]);
   }
+  put_text(writer, "checksum");
+}
+
+/* The item behind the checksum of its bytes. */
+static BurnStatus put_item(Writer *writer, const BurnValue *item) {
+  BurnRecordChecksum checksum = {""};
+  put_text(writer, burn__record_checksum(&checksum, NULL, 0)); /* its place */
+  size_t place = writer->buffer.size - strlen(checksum.text);
+  put_text(writer, "item");
+  size_t begin = writer->buffer.size;
+  BurnStatus status = put_value(writer, item, 1);
+  if (status != BURN_OK || writer->failed) return status;
+  burn__record_checksum(&checksum, (const uint8_t *)writer->buffer.data + begin, writer->buffer.size - begin);
+  memcpy(writer->buffer.data + place, checksum.text, strlen(checksum.text));
+  return BURN_OK;
 }
 
 BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count) {
   Writer writer;
   writer.precision = &precisions[config->precision];
-  writer.elements = 3 + 5; /* map, metadata and its texts, "_b" */
+  writer.elements = 3 + 6; /* map, metadata and its texts, "_b" */
   writer.failed = false;
   msgpack_sbuffer_init(&writer.buffer);
   msgpack_packer_init(&writer.packer, &writer.buffer, msgpack_sbuffer_write);
   note(&writer, msgpack_pack_map(&writer.packer, 3));
   put_text(&writer, "metadata");
   put_metadata(&writer, config);
-  put_text(&writer, "item");
-  BurnStatus status = put_value(&writer, item, 1);
+  BurnStatus status = put_item(&writer, item);
   put_text(&writer, "_b");
   note(&writer, msgpack_pack_array(&writer.packer, 0));
   if (status == BURN_OK && writer.failed) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");

@@ -1,6 +1,9 @@
 /* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, in full, half or
  * double precision, readable by Burn and by us.
  *
+ * The metadata of a file that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes over. Reading
+ * refuses an item that does not match it (CORRUPT_DATA); a record without one, as Burn writes it, is read as it is.
+ *
  * Files are written to a temporary name, flushed to disk and renamed: a reader or a crash never meets half a file. Reading
  * treats every byte as hostile: sizes are checked before use, messages carry offsets, and a module is changed only when the
  * whole record fits it. */
@@ -20,11 +23,12 @@ typedef struct BurnRecordConfig {
 } BurnRecordConfig;
 
 /* Saves a module. The extension of the format replaces that of `path`, as in Burn: "mlp" and "mlp.x" become "mlp.mpk".
- * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. */
+ * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. A module in which two tensors have one id (a layer beside its clone)
+ * is refused: give one of them a new id with burn_param. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config);
 
 /* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids are
- * restored; all or nothing. `config` says the format of the file name; the file's own header says its precision. */
+ * restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name; the file's own header says its precision. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config);
 
 /* -- records of anything else: a tree of values ---------------------------------------------------------------------------- */
