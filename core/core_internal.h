@@ -182,7 +182,8 @@ typedef struct BurnInstance {
   struct BurnInstance *next; /* below, counted; NULL for a backend */
   atomic_uint references;
   bool wraps_tensors;
-  char *label; /* "ndarray:0" as in the stack text */
+  char *label;    /* "ndarray:0" as in the stack text */
+  char *identity; /* "ndarray:0 0.1.0 isa=avx2": with version and options */
   uint8_t support[BURN_OP_LIMIT];
 } BurnInstance;
 /* Every plugin of the stack gets `host`. */
@@ -203,7 +204,7 @@ void burn__settings_plugin_path(void (*visit)(const char *folder, const char *so
 struct BurnDevice {
   BurnStatus status;
   char *failure;               /* message of status, owned */
-  char *name;
+  char *name, *fingerprint;
   BurnInstance *top;           /* NULL if the device failed */
   BurnInstance *autodiff;      /* the layer with the autodiff interface; borrowed from the stack; NULL: none */
   BurnInterface autodiff_interface;

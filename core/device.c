@@ -3,6 +3,7 @@
 #include "platform.h"
 
 #include <burn/op_call.h>
+#include <burn/streams.h>
 
 #include <sched.h>
 #include <stdio.h>
@@ -64,15 +65,15 @@ static BurnDevice *device_new(void) {
 /* Stands in when there is no memory even for a device. */
 static BurnDevice no_memory = {.status = BURN_STATUS_OUT_OF_MEMORY, .name = (char *)(uintptr_t) "(failed)"};
 
-/* "autodiff<ndarray>" from the instances; malloc'd. */
-static char *stack_name(const BurnInstance *top) {
+/* "autodiff<ndarray>" from the instances' labels, or the same of their identities; malloc'd. */
+static char *stack_text(const BurnInstance *top, bool identities) {
   size_t bytes = 1, depth = 0;
-  for (const BurnInstance *i = top; i; i = i->next) bytes += (i->label ? strlen(i->label) : 1) + 2;
+  for (const BurnInstance *i = top; i; i = i->next) bytes += strlen(identities ? i->identity : i->label) + 2;
   char *name = malloc(bytes);
   if (!name) return NULL;
   char *at = name;
   for (const BurnInstance *i = top; i; i = i->next) {
-    const char *label = i->label ? i->label : "?";
+    const char *label = identities ? i->identity : i->label;
     const size_t length = strlen(label);
     memcpy(at, label, length);
     at += length;
@@ -109,7 +110,8 @@ static BurnStatus make_inner(BurnDevice *device) {
   if (!inner) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the inner device");
   inner->top = device->autodiff->next;
   burn__instance_retain(inner->top);
-  inner->name = stack_name(inner->top);
+  inner->name = stack_text(inner->top, false);
+  inner->fingerprint = stack_text(inner->top, true);
   inner->float_dtype = device->float_dtype;
   inner->int_dtype = device->int_dtype;
   device->inner = inner;
@@ -126,7 +128,8 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
   if (status == BURN_OK) status = dtype_option(options, "int", BURN_KIND_INT, &device->int_dtype);
   if (status == BURN_OK) status = burn__instance_open(stack, host, &device->top);
   if (status != BURN_OK) return status;
-  device->name = stack_name(device->top);
+  device->name = stack_text(device->top, false);
+  device->fingerprint = stack_text(device->top, true);
   status = check_dtype(device->top, device->float_dtype);
   if (status == BURN_OK) status = check_dtype(device->top, device->int_dtype);
   device->autodiff = burn__instance_interface(device->top, "burn.autodiff", &device->autodiff_interface);
@@ -135,6 +138,7 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
 }
 
 static BurnDevice *open_device(const char *argument, const BurnHost *host, bool training) {
+  burn_streams_pin(); /* plugins open files */
   BurnDevice *device = device_new();
   if (!device) return &no_memory;
   char *text = NULL;
@@ -153,8 +157,9 @@ static BurnDevice *open_device(const char *argument, const BurnHost *host, bool 
     if (device->top) burn__instance_release(device->top);
     device->top = NULL;
     device->autodiff = NULL;
+    free(device->fingerprint);
     free(device->name);
-    device->name = NULL;
+    device->fingerprint = device->name = NULL;
   }
   if (!device->name) device->name = burn__text_format("(failed) %s", text ? text : "");
   free(text);
@@ -183,6 +188,7 @@ static void device_destroy(BurnDevice *device) {
   pthread_mutex_destroy(&device->live_mutex);
 #endif
   free(device->failure);
+  free(device->fingerprint);
   free(device->name);
   free(device);
   burn__small_trim();
@@ -230,6 +236,9 @@ void burn_device_close(BurnDevice *device) {
 /* -- queries ---------------------------------------------------------------------------------------------------------------- */
 
 const char *burn_device_name(const BurnDevice *device) { return device && device->name ? device->name : "(none)"; }
+const char *burn_device_fingerprint(const BurnDevice *device) {
+  return device && device->fingerprint ? device->fingerprint : burn_device_name(device);
+}
 bool burn_device_is_autodiff(const BurnDevice *device) { return device && device->autodiff; }
 BurnDevice *burn_device_inner(BurnDevice *device) { return device && device->inner ? device->inner : device; }
 BurnDType burn_device_float_dtype(const BurnDevice *device) { return device ? device->float_dtype : BURN_DTYPE_F32; }

@@ -8,6 +8,8 @@
 #include "module_internal.h"
 #include "platform.h"
 
+#include <burn/streams.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -99,6 +101,7 @@ static BurnStatus write_beside(const char *path, const void *bytes, size_t count
 
 BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   struct stat found;
+  burn_streams_pin();
   if (stat(path, &found) != 0) return write_beside(path, bytes, count);
   if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
   char *real = realpath(path, NULL);
@@ -139,6 +142,7 @@ static BurnStatus read_open_file(int file, uintmax_t size, size_t limit, uint8_t
 
 /* A regular file for reading, and what is known of it. */
 static BurnStatus open_regular(const char *path, int *file, struct stat *found) {
+  burn_streams_pin();
   *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for the other end of a pipe */
   if (*file < 0) return io_failure("cannot open");
   BurnStatus status = fstat(*file, found) == 0 ? BURN_OK : io_failure("cannot inspect");

@@ -8,6 +8,8 @@
 #include "module_internal.h"
 #include "platform.h"
 
+#include <burn/streams.h>
+
 #include <errno.h>
 #include <io.h>
 #include <stdio.h>
@@ -55,6 +57,7 @@ static BurnStatus write_and_rename(char *temporary, size_t size, const char *pat
 }
 
 BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
+  burn_streams_pin();
   struct _stat64 found;
   if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
   const size_t folder = folder_length(path), size = folder + BURN__TEMPORARY_BYTES;
@@ -86,6 +89,7 @@ static BurnStatus read_open_file(FILE *file, uint64_t size, size_t limit, uint8_
 
 /* A regular file for reading, and what is known of it. */
 static BurnStatus open_regular(const char *path, FILE **file, struct _stat64 *found) {
+  burn_streams_pin();
   *file = fopen(path, "rb");
   if (!*file) return io_failure("cannot open");
   BurnStatus status = _fstat64(_fileno(*file), found) == 0 ? BURN_OK : io_failure("cannot inspect");

@@ -3,6 +3,8 @@
 #include "core_internal.h"
 #include "platform.h"
 
+#include <burn/streams.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -90,6 +92,17 @@ const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   const char *text = strerror_r(number, buffer, bytes);
   if (text != buffer) (void)snprintf(buffer, bytes, "%s", text);
   return buffer;
+}
+
+void burn_streams_pin(void) {
+  const int error = errno;
+  for (int stream = 0; stream <= 2; stream++) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    int file = open("/dev/null", O_RDWR); /* the lowest number that is free; children are to have it, too */
+    if (file < 0) file = open("/", O_RDONLY);
+    if (file > 2) (void)close(file); /* another thread was faster */
+  }
+  errno = error;
 }
 
 /* -- paths ---------------------------------------------------------------------------------------------------------------- */

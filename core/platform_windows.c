@@ -3,6 +3,10 @@
 #include "core_internal.h"
 #include "platform.h"
 
+#include <burn/streams.h>
+
+#include <fcntl.h>
+#include <io.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +44,13 @@ void burn__wake_sleeper(atomic_uint *word) { WakeByAddressSingle(word); }
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
   if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);
   return buffer;
+}
+
+void burn_streams_pin(void) {
+  int file; /* the lowest number that is free */
+  do file = _open("NUL", _O_RDWR);
+  while (file >= 0 && file <= 2);
+  if (file > 2) (void)_close(file);
 }
 
 /* -- paths ---------------------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * An instance holds a full-size copy of the plugin's table with defaults in the empty slots, so nobody below or above tests for
  * NULL. It counts its users: the device, and the instance on top of it. */
 #include "core_internal.h"
+#include "text_builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,21 @@ static char *label_of(const BurnStackPart *part) {
   return part->has_index ? burn__text_format("%s:%u", part->name, part->index) : burn__text_copy(part->name);
 }
 
+static char *identity_of(const BurnStackPart *part, const char *label, const char *version) {
+  BurnTextBuilder text = BURN_TEXT_BUILDER;
+  burn__text_addf(&text, "%s %s", label, version);
+  for (size_t i = 0; i < part->options.count; i++) {
+    burn__text_addf(&text, "%c%s=%s", i ? ',' : ' ', part->options.options[i].key, part->options.options[i].value);
+  }
+  return burn__text_finish(&text);
+}
+
+static void instance_free(BurnInstance *instance) {
+  free(instance->identity);
+  free(instance->label);
+  free(instance);
+}
+
 static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part, const BurnHost *host, uint32_t owner) {
   BurnBackend *table = &instance->backend;
   table->struct_size = sizeof *table;
@@ -92,11 +108,15 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
   instance->next = next;
   atomic_init(&instance->references, 1);
   instance->label = label_of(part);
+  instance->identity = instance->label ? identity_of(part, instance->label, plugin->version) : NULL;
+  if (!instance->identity) {
+    instance_free(instance);
+    return BURN_FAIL(OUT_OF_MEMORY, "no memory to open '%s'", part->name);
+  }
   const uint32_t owner = next_owner();
   status = open_plugin(instance, part, host, owner);
   if (status != BURN_OK) {
-    free(instance->label);
-    free(instance);
+    instance_free(instance);
     return burn_status_annotate(status, "open '%s'", part->name);
   }
   instance->backend.struct_size = sizeof(BurnBackend);
@@ -107,8 +127,7 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
   if (status == BURN_OK) status = burn__options_check(&part->options, part->name);
   if (status != BURN_OK) {
     if (instance->backend.close) instance->backend.close(instance->backend.self);
-    free(instance->label);
-    free(instance);
+    instance_free(instance);
     return status;
   }
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
@@ -159,8 +178,7 @@ void burn__instance_release(BurnInstance *instance) {
   while (instance && atomic_fetch_sub(&instance->references, 1) == 1) {
     BurnInstance *next = instance->next;
     instance->backend.close(instance->backend.self);
-    free(instance->label);
-    free(instance);
+    instance_free(instance);
     instance = next;
   }
 }

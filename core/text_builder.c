@@ -1,6 +1,8 @@
 /* text_builder.c - growing text for the printers of core (config JSON, module trees). */
 #include "text_builder.h"
 
+#include <burn/text.h>
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,36 +55,36 @@ void burn__text_indent(BurnTextBuilder *builder, unsigned levels) {
   for (unsigned i = 0; i < levels; i++) burn__text_add(builder, "  ");
 }
 
+/* printf's decimal point is the locale's, perhaps of several bytes: what is no digit, sign or exponent becomes one point. */
+static void neutral_point(const char *digits, char *text) {
+  bool in_point = false;
+  for (; *digits; digits++) {
+    const bool plain = strchr("0123456789+-e", *digits) != NULL;
+    if (plain || !in_point) *text++ = plain ? *digits : '.';
+    in_point = !plain;
+  }
+  *text = '\0';
+}
+
+const char *burn_number_text(double value, int digits, char text[BURN_NUMBER_BYTES]) {
+  char written[BURN_NUMBER_BYTES];
+  if (!isfinite(value)) {
+    (void)snprintf(text, BURN_NUMBER_BYTES, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    return text;
+  }
+  for (int precision = digits ? digits : 15; precision <= 17; precision++) {
+    (void)snprintf(written, sizeof written, "%.*g", precision, value);
+    double back = strtod(written, NULL);
+    if (digits || memcmp(&back, &value, sizeof back) == 0) break;
+  }
+  neutral_point(written, text);
+  return text;
+}
+
 void burn__text_number(BurnTextBuilder *builder, double value) {
-  char digits[48], text[48];
-  size_t length = 0;
-  bool whole = true;
-  if (isnan(value)) {
-    burn__text_add(builder, "nan");
-    return;
-  }
-  if (isinf(value)) {
-    burn__text_add(builder, value < 0 ? "-inf" : "inf");
-    return;
-  }
-  for (int precision = 15; precision <= 17; precision++) {
-    (void)snprintf(digits, sizeof digits, "%.*g", precision, value);
-    double back = strtod(digits, NULL);
-    if (memcmp(&back, &value, sizeof back) == 0) break;
-  }
-  /* The decimal point is the locale's, perhaps of several bytes: whatever is no digit, sign or exponent becomes one point. */
-  for (const char *digit = digits; *digit; digit++) {
-    bool plain = strchr("0123456789+-e", *digit) != NULL;
-    if (*digit == 'e') whole = false;
-    if (plain) {
-      text[length++] = *digit;
-    } else if (whole) {
-      text[length++] = '.';
-      whole = false;
-    }
-  }
-  burn__text_add_bytes(builder, text, length);
-  if (whole) burn__text_add(builder, ".0");
+  char text[BURN_NUMBER_BYTES];
+  burn__text_add(builder, burn_number_text(value, 0, text));
+  if (isfinite(value) && !strpbrk(text, ".e")) burn__text_add(builder, ".0");
 }
 
 char *burn__text_finish(BurnTextBuilder *builder) {

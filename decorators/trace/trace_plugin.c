@@ -61,15 +61,28 @@ static const char *op_name(const Trace *trace, uint32_t op) {
   return info ? info->name : "?";
 }
 
+/* A time in units of `unit` nanoseconds with 1 to 3 places, with a point in every locale. */
+typedef struct Decimal {
+  char text[40];
+} Decimal;
+
+static Decimal decimal(uint64_t nanoseconds, uint64_t unit, int places) {
+  const uint64_t scale = places == 1 ? 10 : places == 2 ? 100 : 1000;
+  const uint64_t parts = (nanoseconds * scale + unit / 2) / unit;
+  Decimal result;
+  snprintf(result.text, sizeof result.text, "%" PRIu64 ".%0*" PRIu64, parts / scale, places, parts % scale);
+  return result;
+}
+
 static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, uint64_t end) {
   const char *name = op_name(trace, call->op);
   if (trace->format == FORMAT_TEXT) {
-    fprintf(trace->file, "trace: %-24s %9.1f us  ", name, (double)(end - begin) / 1e3);
+    fprintf(trace->file, "trace: %-24s %9s us  ", name, decimal(end - begin, 1000, 1).text);
     write_shapes(trace->file, call);
     fputc('\n', trace->file);
   } else if (trace->format == FORMAT_CHROME) {
-    fprintf(trace->file, "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"shapes\":\"",
-            trace->events ? ",\n" : "", name, (double)(begin - trace->opened_ns) / 1e3, (double)(end - begin) / 1e3);
+    fprintf(trace->file, "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%s,\"dur\":%s,\"args\":{\"shapes\":\"",
+            trace->events ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text, decimal(end - begin, 1000, 3).text);
     write_shapes(trace->file, call);
     fputs("\"}}", trace->file);
   }
@@ -101,10 +114,10 @@ static void write_totals(const Trace *trace) {
     const OpTotal *total = &trace->totals[op];
     if (total->calls == 0) continue;
     nanoseconds += total->nanoseconds;
-    fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12.3f %12.2f\n", op_name(trace, op), total->calls,
-            (double)total->nanoseconds / 1e6, (double)total->nanoseconds / 1e3 / (double)total->calls);
+    fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s %12s\n", op_name(trace, op), total->calls,
+            decimal(total->nanoseconds, 1000000, 3).text, decimal(total->nanoseconds, 1000 * total->calls, 2).text);
   }
-  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12.3f\n", "all", trace->events, (double)nanoseconds / 1e6);
+  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s\n", "all", trace->events, decimal(nanoseconds, 1000000, 3).text);
 }
 
 static void BURN_CALL trace_close(void *self) {

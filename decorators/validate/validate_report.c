@@ -29,6 +29,23 @@ void validate_add_desc(Text *text, const BurnTensorDesc *desc) {
   validate_add(text, "]");
 }
 
+/* Printed with `format`, with a point in every locale. */
+typedef struct Number {
+  char text[48];
+} Number;
+
+static Number number(const char *format, double value) {
+  char written[48];
+  Number result = {""};
+  size_t used = 0;
+  snprintf(written, sizeof written, format, value);
+  for (const char *at = written; *at; at++) {
+    const bool plain = strchr("0123456789+-einfa", *at) != NULL; /* anything else is the locale's point, of one byte or several */
+    if (plain || used == 0 || result.text[used - 1] != '.') result.text[used++] = plain ? *at : '.';
+  }
+  return result;
+}
+
 static double half_to_real(uint16_t bits, int fraction_bits, int bias) {
   const int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
   const int unit = 1 - bias - fraction_bits;
@@ -57,10 +74,10 @@ void validate_add_value(Text *text, const Content *content, int64_t i) {
     case BURN_DTYPE_I16: validate_add(text, "%d", value.i16); break;
     case BURN_DTYPE_I32: validate_add(text, "%d", value.i32); break;
     case BURN_DTYPE_I64: validate_add(text, "%" PRId64, value.i64); break;
-    case BURN_DTYPE_F16: validate_add(text, "%.5g", half_to_real(value.half, 10, 15)); break;
-    case BURN_DTYPE_BF16: validate_add(text, "%.4g", half_to_real(value.half, 7, 127)); break;
-    case BURN_DTYPE_F32: validate_add(text, "%.9g", (double)value.f32); break;
-    default: validate_add(text, "%.17g", value.f64); break;
+    case BURN_DTYPE_F16: validate_add(text, "%s", number("%.5g", half_to_real(value.half, 10, 15)).text); break;
+    case BURN_DTYPE_BF16: validate_add(text, "%s", number("%.4g", half_to_real(value.half, 7, 127)).text); break;
+    case BURN_DTYPE_F32: validate_add(text, "%s", number("%.9g", (double)value.f32).text); break;
+    default: validate_add(text, "%s", number("%.17g", value.f64).text); break;
   }
 }
 
@@ -141,9 +158,9 @@ static void write_attr(FILE *file, const BurnAttr *attr) {
   switch (attr->tag) {
     case BURN_ATTR_F64:
       if (attr->value.f64 - attr->value.f64 == 0) {
-        fprintf(file, "%.17g", attr->value.f64);
+        fputs(number("%.17g", attr->value.f64).text, file);
       } else {
-        fprintf(file, "\"%g\"", attr->value.f64); /* JSON has no word for it */
+        fprintf(file, "\"%s\"", number("%g", attr->value.f64).text); /* JSON has no word for it */
       }
       break;
     case BURN_ATTR_BOOL: fputs(attr->value.i64 ? "true" : "false", file); break;

@@ -45,6 +45,21 @@ static void test_texts_that_open(void **state) {
   }
 }
 
+/* Plugins, versions and options, in the order of the stack. */
+static void test_fingerprints(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("autodiff+trace:format=count,file=/dev/null+ndarray:0:isa=baseline,gemm=builtin");
+  assert_true(burn_device_status(device) == BURN_OK);
+  assert_string_equal(burn_device_fingerprint(device),
+                      "autodiff 0.1.0<trace 0.1.0 format=count,file=/dev/null<ndarray:0 0.1.0 isa=baseline,gemm=builtin>>");
+  assert_string_equal(burn_device_fingerprint(burn_device_inner(device)),
+                      "trace 0.1.0 format=count,file=/dev/null<ndarray:0 0.1.0 isa=baseline,gemm=builtin>");
+  burn_device_close(device);
+  device = burn_device_open("nowhere");
+  assert_string_equal(burn_device_fingerprint(device), burn_device_name(device));
+  burn_device_close(device);
+}
+
 /* -- texts that do not: text, code, message ------------------------------------------------------------------------------- */
 
 #define INVALID BURN_STATUS_INVALID_ARGUMENT
@@ -498,6 +513,7 @@ int main(void) {
       cmocka_unit_test(test_broken_settings_are_errors),
       cmocka_unit_test(test_plugin_path_in_settings),
       cmocka_unit_test(test_texts_that_open),
+      cmocka_unit_test(test_fingerprints),
       cmocka_unit_test(test_texts_that_do_not_open),
       cmocka_unit_test(test_a_text_that_is_too_long),
       cmocka_unit_test(test_default_dtypes),

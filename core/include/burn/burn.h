@@ -18,6 +18,8 @@
 #include <burn/quantization.h>
 #include <burn/record.h>
 #include <burn/signal.h>
+#include <burn/streams.h>
 #include <burn/tensor.h>
+#include <burn/text.h>
 
 #endif

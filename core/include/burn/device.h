@@ -39,6 +39,11 @@ BURN_API void burn_device_close(BurnDevice *device);
 /* "autodiff<ndarray>": the stack as it was built. Lives as long as the device. */
 BURN_API const char *burn_device_name(const BurnDevice *device);
 
+/* What computes, in full: plugins, their versions and the options that were given, in the order of the stack, as in
+ * "autodiff 0.1.0<ndarray 0.1.0 isa=avx2>". Two devices with the same text run the same code; checkpoints keep it. Lives as long
+ * as the device; the name if the device could not be opened. */
+BURN_API const char *burn_device_fingerprint(const BurnDevice *device);
+
 /* True if the stack computes gradients. Dropout and batch norm train exactly on such devices, as in Burn. */
 BURN_API bool burn_device_is_autodiff(const BurnDevice *device);
 
