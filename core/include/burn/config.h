@@ -41,7 +41,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_config_load(BurnConfig config, const ch
 BURN_API BURN_USE_RESULT BurnStatus burn_config_parse(BurnConfig config, const char *json);
 BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
 
-#define BURN__CONFIG_MEMBER_OPT(Type, name, fallback, doc) Type name;
+#define BURN__CONFIG_MEMBER_OPT(Type, name, fallback, doc) BURN__ROW_MEMBER(Type, name, doc)
 #define BURN__CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
 #define BURN__CONFIG_FIELD_OPT(Type, name, fallback, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
 #define BURN__CONFIG_PARAMETER(Type, name, doc) , Type name

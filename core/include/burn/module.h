@@ -10,7 +10,8 @@
  *   Mlp valid = Mlp_valid(&mlp);       the same weights on the device below autodiff
  *   Mlp_release(&mlp);
  *
- * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...). Paths join
+ * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...): one object,
+ * no array (a compile error); a BurnModuleList holds several. Paths join
  * the names with dots: "fc1.weight", "blocks.3.norm.gamma". */
 #ifndef BURN_MODULE_H
 #define BURN_MODULE_H

@@ -85,8 +85,18 @@ BURN_API const BurnType *BurnText_type(void);
 BURN_API const BurnType *BurnSize2_type(void);
 BURN_API const BurnType *BurnOptionF64_type(void);
 
-/* Details of the row macros. */
-#define BURN__ROW_MEMBER(Type, name, doc) Type name;
+/* Details of the row macros.
+ *
+ * A row is one object: of `name[2]` offsetof would give what stands behind the array. As the name of a function it is refused by the
+ * compiler, with the words that the name is made of. */
+#if defined(__cplusplus)
+#define BURN__STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define BURN__STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+#define BURN__ROW_MEMBER(Type, name, doc) \
+  Type name;                              \
+  BURN__STATIC_ASSERT(sizeof(void (*)(Type burn__one_object_per_row_BurnModuleList_holds_several_##name(void))) > 0, #name);
 #define BURN__ROW_FIELD(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
 #define BURN__DROP_FIRST(...) BURN__DROP_FIRST_(__VA_ARGS__)
 #define BURN__DROP_FIRST_(first, ...) __VA_ARGS__
