@@ -241,7 +241,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs,
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum(BurnTensor *x);
 /* NaN when empty; integers truncate, and without an element are an error [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mean(BurnTensor *x);
-/* 1 when empty; the gradient is NaN if a factor is 0 [FI] */
+/* 1 when empty; the gradient of a factor of 0 is the product of the others, as PyTorch's (Burn gives NaN) [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_prod(BurnTensor *x);
 /* NaN wins; an empty tensor is an error [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max(BurnTensor *x);
