@@ -135,8 +135,9 @@ BurnStatus burn__plugin_best_backend(const char **name);
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not);
 /* A regular file that only this user and root can change, replace or rename (trust_*.c). */
 BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not);
-/* True if the system forbids this user to reach or to read the file. */
-bool burn__file_is_forbidden(const char *path);
+/* What this user can do with a path: nothing as there is none, nothing as the system forbids it, or try to read it. */
+typedef enum BurnPresence { BURN__ABSENT, BURN__FORBIDDEN, BURN__PRESENT } BurnPresence;
+BurnPresence burn__file_presence(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
 bool burn__process_is_privileged(void);
@@ -159,6 +160,14 @@ struct BurnOptions {
 const char *burn__option(const BurnOptions *options, const char *key);
 BurnStatus burn__options_check(const BurnOptions *options, const char *name);
 
+/* What a plugin declares; NULL if nothing, or nothing that can be used (plugin_options.c). */
+typedef struct BurnOptionsInterface BurnOptionsInterface;
+const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin);
+/* The same for people: a malloc'd list, NULL if it is empty. */
+typedef struct BurnPluginOption BurnPluginOption;
+BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *count, bool *declares);
+enum { BURN__OPTION_FLOAT, BURN__OPTION_INT }; /* of burn_host_options */
+
 /* One part of a parsed stack text. */
 typedef struct BurnStackPart {
   char *name;
@@ -173,6 +182,8 @@ typedef struct BurnStackText {
 BurnStatus burn__stack_parse(const char *text, BurnStackText *out);
 BurnStatus burn__stack_push_front(BurnStackText *stack, const char *name);
 void burn__stack_release(BurnStackText *stack);
+/* Fails at the first option that is not declared harmless; loads the plugins that have options. */
+BurnStatus burn__stack_check_harmless(const BurnStackText *stack);
 
 /* An opened plugin. `backend` is the normalised table that everybody else sees; it is the first member, so a BurnBackend of
  * ours is an instance. */

@@ -4,6 +4,7 @@
 
 #include <burn/op_call.h>
 #include <burn/streams.h>
+#include <burn/plugins.h>
 
 #include <sched.h>
 #include <stdio.h>
@@ -124,8 +125,10 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
   BurnStatus status = training && !has_autodiff ? burn__stack_push_front(stack, "autodiff") : BURN_OK;
   if (status != BURN_OK) return status;
   const BurnOptions *options = &stack->parts[stack->count - 1].options;
-  status = dtype_option(options, "float", BURN_KIND_FLOAT, &device->float_dtype);
-  if (status == BURN_OK) status = dtype_option(options, "int", BURN_KIND_INT, &device->int_dtype);
+  size_t count;
+  const BurnPluginOption *own = burn_host_options(&count);
+  status = dtype_option(options, own[BURN__OPTION_FLOAT].key, BURN_KIND_FLOAT, &device->float_dtype);
+  if (status == BURN_OK) status = dtype_option(options, own[BURN__OPTION_INT].key, BURN_KIND_INT, &device->int_dtype);
   if (status == BURN_OK) status = burn__instance_open(stack, host, &device->top);
   if (status != BURN_OK) return status;
   device->name = stack_text(device->top, false);

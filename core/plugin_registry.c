@@ -422,6 +422,7 @@ static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   info->kind = kind_of(entry->plugin->kind)->name;
   info->version = entry->plugin->version;
   info->description = entry->plugin->description ? entry->plugin->description : "";
+  info->options = burn__plugin_options_list(entry->plugin, &info->option_count, &info->declares_options);
   if (!is_backend) return;
   BurnDeviceInfo devices[MOST];
   const BurnProbe result = probe(entry->plugin, devices, MOST);

@@ -1,57 +1,24 @@
 /* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user, the
- * system. A project's file may name a stack but no folders: entering a downloaded folder must not run its code. */
+ * system. A project's file may name a stack, with options that are declared harmless, but no folders: entering a downloaded folder must
+ * neither run its code nor write what it says. */
 #include "core_internal.h"
 #include "platform.h"
 
+#include <burn/file.h>
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SETTINGS_BYTES_MAX = 1 << 20 };
 
-/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick another
- * backend than the user wrote down. */
-static BurnStatus read_settings(const char *path, cJSON **out) {
-  *out = NULL;
-  FILE *file = fopen(path, "rb");
-  if (!file) return errno == ENOENT || errno == ENOTDIR ? BURN_OK : BURN_FAIL(IO, "settings '%s': %s", path, strerror(errno));
-  char *text = malloc(SETTINGS_BYTES_MAX);
-  const size_t bytes = text ? fread(text, 1, SETTINGS_BYTES_MAX, file) : 0;
-  fclose(file);
-  if (!text) return BURN_FAIL(OUT_OF_MEMORY, "no memory to read '%s'", path);
-  const char *end = NULL;
-  if (bytes < SETTINGS_BYTES_MAX) *out = cJSON_ParseWithLengthOpts(text, bytes, &end, false);
-  const size_t offset = end && end >= text ? (size_t)(end - text) : 0;
-  free(text);
-  if (*out && !cJSON_IsObject(*out)) {
-    cJSON_Delete(*out);
-    *out = NULL;
-  }
-  return *out ? BURN_OK : BURN_FAIL(CORRUPT_DATA, "settings '%s': no JSON object (at byte %zu)", path, offset);
-}
-
-static BurnStatus backend_in(const char *path, char **out) {
-  cJSON *settings = NULL;
-  BurnStatus status = path ? read_settings(path, &settings) : BURN_OK;
-  const cJSON *backend = settings ? cJSON_GetObjectItemCaseSensitive(settings, "backend") : NULL;
-  if (backend && !cJSON_IsString(backend)) {
-    status = BURN_FAIL(CORRUPT_DATA, "settings '%s': \"backend\" must be a text such as \"ndarray\"", path);
-  } else if (backend) {
-    *out = burn__text_copy(backend->valuestring);
-    if (!*out) status = BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend named in '%s'", path);
-  }
-  cJSON_Delete(settings);
-  return status;
-}
-
-/* The three files, the one with the first say first; malloc'd, NULL where there is no place for one. */
+/* The three files, the one with the first say first; malloc'd, NULL where there is no place for one. What the caller of a privileged
+ * program can choose, its environment and its working directory, has no say there. */
 enum { PROJECT, USER, SYSTEM, FILE_COUNT };
 static char *settings_path(int file) {
-  if (file == PROJECT) return burn__text_copy("burn.json");
   if (file == SYSTEM) return burn__text_copy(burn__system_settings_path());
-  return burn__process_is_privileged() ? NULL : burn__user_settings_path();
+  if (burn__process_is_privileged()) return NULL;
+  return file == PROJECT ? burn__text_copy("burn.json") : burn__user_settings_path();
 }
 /* How the files are called in messages and by burn_stack_choice. */
 static const char *settings_name(int file) {
@@ -59,12 +26,73 @@ static const char *settings_name(int file) {
   return file == PROJECT ? "burn.json" : "burn.json of the user";
 }
 
+/* The bytes as a JSON object, with nothing behind it. */
+static BurnStatus parse_settings(const char *path, const char *text, size_t count, cJSON **out) {
+  const char *end = NULL;
+  *out = cJSON_ParseWithLengthOpts(text, count, &end, false);
+  while (*out && end < text + count && strchr(" \t\r\n", *end) && *end) end++;
+  const size_t offset = end && end >= text ? (size_t)(end - text) : 0;
+  if (cJSON_IsObject(*out) && offset == count) return BURN_OK;
+  const char *what = cJSON_IsObject(*out) ? "something after the JSON object" : "no JSON object";
+  cJSON_Delete(*out);
+  *out = NULL;
+  return BURN_FAIL(CORRUPT_DATA, "settings '%s': %s (at byte %zu)", path, what, offset);
+}
+
+/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick another
+ * backend than the user wrote down; so is one of the user or the system that others could have written, as it names plugins and their
+ * options. A home that this process may not enter (another user's, as a service has it) has none. */
+static BurnStatus read_settings(int file, const char *path, cJSON **out) {
+  uint8_t *text = NULL;
+  size_t count = 0;
+  BurnWhyNot why_not;
+  *out = NULL;
+  const BurnPresence presence = burn__file_presence(path);
+  if (presence == BURN__ABSENT) return BURN_OK;
+  if (presence == BURN__FORBIDDEN && file == USER) {
+    burn__log(BURN_LOG_DEBUG, "settings", "'%s' may not be read; taken as not there", path);
+    return BURN_OK;
+  }
+  BurnStatus status = burn_file_read(path, SETTINGS_BYTES_MAX, &text, &count);
+  if (status != BURN_OK) return burn_status_annotate(status, "settings '%s'", path);
+  if (file != PROJECT) status = burn_status_annotate(burn__file_check(path, &why_not), "settings '%s'", path);
+  if (status == BURN_OK) status = parse_settings(path, (const char *)text, count, out);
+  free(text);
+  return status;
+}
+
+/* The working directory may be a folder from elsewhere: it may choose among plugins and devices, not what they write or load. */
+static BurnStatus check_project(const char *text) {
+  BurnStackText stack = {0};
+  BurnStatus status = burn__stack_parse(text, &stack);
+  if (status == BURN_OK) status = burn__stack_check_harmless(&stack);
+  burn__stack_release(&stack);
+  return status;
+}
+
+/* The stack that a file names, malloc'd; NULL if none. */
+static BurnStatus backend_in(int file, const char *path, char **out) {
+  cJSON *settings = NULL;
+  BurnStatus status = path ? read_settings(file, path, &settings) : BURN_OK;
+  const cJSON *backend = settings ? cJSON_GetObjectItemCaseSensitive(settings, "backend") : NULL;
+  *out = NULL;
+  if (backend && !cJSON_IsString(backend)) {
+    status = BURN_FAIL(CORRUPT_DATA, "settings '%s': \"backend\" must be a text such as \"ndarray\"", path);
+  } else if (backend) {
+    if (file == PROJECT) status = burn_status_annotate(check_project(backend->valuestring), "%s", settings_name(file));
+    *out = burn__text_copy(backend->valuestring);
+    if (!*out) status = BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend named in '%s'", path);
+  }
+  cJSON_Delete(settings);
+  return status;
+}
+
 static BurnStatus backend_in_files(char **out, const char **source) {
   BurnStatus status = BURN_OK;
   for (int file = 0; file < FILE_COUNT && status == BURN_OK && !*out; file++) {
     char *path = settings_path(file);
     *source = settings_name(file);
-    status = backend_in(path, out);
+    status = backend_in(file, path, out);
     free(path);
   }
   return status;
@@ -78,10 +106,8 @@ size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity) {
     if (count < capacity) {
       BurnSettingsInfo *info = &out[count];
       *info = (BurnSettingsInfo){.exists = false};
-      const BurnStatus status = backend_in(path, &backend);
-      FILE *stream = fopen(path, "rb");
-      info->exists = stream != NULL;
-      if (stream) fclose(stream);
+      const BurnStatus status = backend_in(file, path, &backend);
+      info->exists = burn__file_presence(path) != BURN__ABSENT;
       (void)snprintf(info->path, sizeof info->path, "%s", path);
       (void)snprintf(info->backend, sizeof info->backend, "%s", backend ? backend : "");
       (void)snprintf(info->problem, sizeof info->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
@@ -119,7 +145,7 @@ BurnStatus burn__settings_stack(const char *argument, char **out, const char **s
 static void folders_in(int file, void (*visit)(const char *folder, const char *source)) {
   char *path = settings_path(file);
   cJSON *settings = NULL;
-  const BurnStatus status = path ? read_settings(path, &settings) : BURN_OK;
+  const BurnStatus status = path ? read_settings(file, path, &settings) : BURN_OK;
   if (status != BURN_OK) burn__log(BURN_LOG_WARN, "settings", "%s", burn_status_message(status));
   const cJSON *folders = settings ? cJSON_GetObjectItemCaseSensitive(settings, "plugin_path") : NULL;
   const cJSON *folder;

@@ -141,4 +141,8 @@ BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not) {
   return BURN_OK;
 }
 
-bool burn__file_is_forbidden(const char *path) { return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 && errno == EACCES; }
+BurnPresence burn__file_presence(const char *path) {
+  if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0) return BURN__PRESENT;
+  if (errno == EACCES) return BURN__FORBIDDEN;
+  return errno == ENOENT || errno == ENOTDIR ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
+}

@@ -17,7 +17,11 @@
 /* Windows has no programs that run with more rights than their caller and take the caller's environment. */
 bool burn__process_is_privileged(void) { return false; }
 
-bool burn__file_is_forbidden(const char *path) { return _access(path, 4) != 0 && errno == EACCES; }
+BurnPresence burn__file_presence(const char *path) {
+  if (_access(path, 4) == 0) return BURN__PRESENT;
+  if (errno == EACCES) return BURN__FORBIDDEN;
+  return errno == ENOENT ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
+}
 
 /* -- texts ---------------------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* autodiff_plugin.c - the plugin: descriptor, open and close, and the tables of the instance.
  *
  * The layer wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first. */
+#include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
 #include "autodiff_internal.h"
@@ -109,7 +110,10 @@ static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *
 static const BurnLayerInterface layer_interface = {
     .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
 
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
+
 static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   if (strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version) return &layer_interface;
   return NULL;
 }

@@ -1,4 +1,5 @@
 /* fusion_plugin.c - the plugin: descriptor, options, open and close, and the table of the instance. Read open at the end first. */
+#include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
 #include "fusion_internal.h"
@@ -101,9 +102,19 @@ static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint3
 
 /* -- options ---------------------------------------------------------------------------------------------------------------- */
 
+#define FUSION_OPTIONS(X)                                                                                                \
+  X(MAX_OPS, "max_ops", "1..4096", "1024", BURN_OPTION_HARMLESS, "ops in a queue before it is run")                      \
+  X(MAX_BYTES, "max_bytes", "1..1125899906842624", "1073741824", BURN_OPTION_HARMLESS, "bytes that a queue may hold on to") \
+  X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled")                       \
+  X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS, "tells on stderr what became of each queue; BURN_FUSION_LOG, too")
+
+enum { FUSION_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {FUSION_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
 /* A number from 1 to `most`; absent leaves *value alone. */
-static BurnStatus number_option(const BurnHost *host, const BurnOptions *options, const char *key, uint64_t most, uint64_t *value) {
-  const char *text = host->option(options, key);
+static BurnStatus number_option(const BurnHost *host, const char *const *values, int option, uint64_t most, uint64_t *value) {
+  const char *text = values[option], *key = option_rows[option].key;
   if (!text) return BURN_OK;
   char *end = NULL;
   const unsigned long long number = strtoull(text, &end, 10);
@@ -116,8 +127,8 @@ static BurnStatus number_option(const BurnHost *host, const BurnOptions *options
   return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
 }
 
-static BurnStatus log_option(const BurnHost *host, const BurnOptions *options, bool *log) {
-  const char *text = host->option(options, "log"), *variable = getenv("BURN_FUSION_LOG");
+static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) {
+  const char *variable = getenv("BURN_FUSION_LOG");
   *log = text ? strcmp(text, "true") == 0 : variable && *variable && strcmp(variable, "0") != 0;
   if (!text || *log || strcmp(text, "false") == 0) return BURN_OK;
   char message[128];
@@ -127,10 +138,12 @@ static BurnStatus log_option(const BurnHost *host, const BurnOptions *options, b
 
 static BurnStatus read_options(FusionLayer *layer, const BurnOptions *options) {
   uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
-  BurnStatus status = number_option(layer->host, options, "max_ops", 4096, &max_ops);
-  const BurnStatus bytes = number_option(layer->host, options, "max_bytes", UINT64_C(1) << 50, &max_bytes);
-  const BurnStatus cache = number_option(layer->host, options, "plans", 1000000, &plans);
-  const BurnStatus log = log_option(layer->host, options, &layer->log);
+  const char *values[OPTION_COUNT];
+  burn_options_ask(layer->host, options, &options_interface, values);
+  BurnStatus status = number_option(layer->host, values, OPTION_MAX_OPS, 4096, &max_ops);
+  const BurnStatus bytes = number_option(layer->host, values, OPTION_MAX_BYTES, UINT64_C(1) << 50, &max_bytes);
+  const BurnStatus cache = number_option(layer->host, values, OPTION_PLANS, 1000000, &plans);
+  const BurnStatus log = log_option(layer->host, values[OPTION_LOG], &layer->log);
   if (status == BURN_OK) status = bytes != BURN_OK ? bytes : cache != BURN_OK ? cache : log;
   layer->max_ops = (uint32_t)max_ops;
   layer->max_bytes = max_bytes;
@@ -197,6 +210,7 @@ static const BurnLayerInterface layer_interface = {
     .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
 
 static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
 }
 

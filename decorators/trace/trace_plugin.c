@@ -8,6 +8,7 @@
  *
  * It is also the example of how small a layer is: everything but submit and close comes from pass_through.h, and ops that it has
  * never heard of pass through by construction. */
+#include <burn/plugin/options.h>
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
@@ -138,9 +139,20 @@ static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, 
   return host->fail(code, __FILE__, __LINE__, message);
 }
 
+/* Not even the format is harmless: chrome makes a file of its own accord. */
+#define TRACE_OPTIONS(X)                                                                                          \
+  X(FORMAT, "format", "text|count|chrome", "text", 0, "a line per op, totals at the end, or a record for chrome://tracing") \
+  X(FILE, "file", "path", "", 0, "where to; else stderr, and burn-trace.json for chrome")
+
+enum { TRACE_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {TRACE_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
 static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
   const BurnHost *host = trace->layer.host;
-  const char *format = host->option(options, "format"), *path = host->option(options, "file");
+  const char *values[OPTION_COUNT];
+  burn_options_ask(host, options, &options_interface, values);
+  const char *format = values[OPTION_FORMAT], *path = values[OPTION_FILE];
   if (!format || strcmp(format, "text") == 0) {
     trace->format = FORMAT_TEXT;
   } else if (strcmp(format, "count") == 0) {
@@ -190,6 +202,7 @@ static const BurnLayerInterface layer = {
 };
 
 static const void *BURN_CALL trace_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 

@@ -9,6 +9,8 @@
  *   save=FOLDER              inputs and attributes of a call that broke a promise go to FOLDER/<number>-<op>/ */
 #include "validate_internal.h"
 
+#include <burn/plugin/options.h>
+
 #include <string.h>
 
 /* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away ---------------- */
@@ -226,9 +228,20 @@ static void BURN_CALL validate_close(void *self) {
 
 /* -- opening ----------------------------------------------------------------------------------------------------------- */
 
-static BurnStatus choose(const BurnHost *host, const BurnOptions *options, const char *key, const char *no, const char *yes,
-                         bool *chosen) {
-  const char *value = host->option(options, key);
+#define VALIDATE_OPTIONS(X)                                                                                      \
+  X(FINITE, "finite", "true|false", "true", BURN_OPTION_HARMLESS, "results of finite inputs are finite")         \
+  X(PROMISES, "promises", "true|false", "true", BURN_OPTION_HARMLESS, "shapes, dtypes and owners are as said")   \
+  X(OWNERSHIP, "ownership", "true|false", "true", BURN_OPTION_HARMLESS, "inputs that the caller keeps stay as they are") \
+  X(DETERMINISM, "determinism", "true|false", "false", BURN_OPTION_HARMLESS, "every op gives the same bits twice") \
+  X(ACTION, "action", "fail|warn", "fail", BURN_OPTION_HARMLESS, "what the first broken promise does")           \
+  X(SAVE, "save", "path", "", 0, "folder that gets the inputs of the call that broke one; else they are not kept")
+
+enum { VALIDATE_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {VALIDATE_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
+static BurnStatus choose(const BurnHost *host, const char *const *values, int option, const char *no, const char *yes, bool *chosen) {
+  const char *value = values[option], *key = option_rows[option].key;
   char message[256];
   if (!value) return BURN_OK;
   *chosen = strcmp(value, yes) == 0;
@@ -240,14 +253,16 @@ static BurnStatus choose(const BurnHost *host, const BurnOptions *options, const
 static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
   const BurnHost *host = validate->layer.host;
   validate->finite = validate->promises = validate->ownership = true;
+  const char *values[OPTION_COUNT];
+  burn_options_ask(host, options, &options_interface, values);
   const BurnStatus results[] = {
-      choose(host, options, "finite", "false", "true", &validate->finite),
-      choose(host, options, "promises", "false", "true", &validate->promises),
-      choose(host, options, "ownership", "false", "true", &validate->ownership),
-      choose(host, options, "determinism", "false", "true", &validate->determinism),
-      choose(host, options, "action", "fail", "warn", &validate->warn),
+      choose(host, values, OPTION_FINITE, "false", "true", &validate->finite),
+      choose(host, values, OPTION_PROMISES, "false", "true", &validate->promises),
+      choose(host, values, OPTION_OWNERSHIP, "false", "true", &validate->ownership),
+      choose(host, values, OPTION_DETERMINISM, "false", "true", &validate->determinism),
+      choose(host, values, OPTION_ACTION, "fail", "warn", &validate->warn),
   };
-  const char *folder = host->option(options, "save");
+  const char *folder = values[OPTION_SAVE];
   for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
     if (results[i] != BURN_OK) return results[i];
   }
@@ -293,6 +308,7 @@ static const BurnLayerInterface layer = {
 };
 
 static const void *BURN_CALL validate_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 

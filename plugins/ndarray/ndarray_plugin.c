@@ -1,15 +1,11 @@
-/* ndarray_plugin.c - the CPU backend as a plugin: descriptor, probe, open, and the backend table over the kernels.
- *
- * Options: gemm=builtin|openblas (which matrix product; builtin), isa=baseline|avx2|avx512 (the widest instruction set to use;
- * automatic), autotune=off|quick|full (is the fastest of several ways measured? BURN_AUTOTUNE, else quick),
- * memory_limit=BYTES|512MiB (most memory for tensors, work space and freed blocks; none), primitives=true|false (true leaves
- * composite ops to the host's decompositions; false).
- * Threads are the host's. */
+/* ndarray_plugin.c - the CPU backend as a plugin: descriptor, options, probe, open, and the backend table over the kernels. Threads
+ * are the host's. */
 #include "ndarray_autotune.h"
 #include "ndarray_fused.h"
 #include "ndarray_internal.h"
 
 #include <burn/plugin/dlpack.h>
+#include <burn/plugin/options.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -230,6 +226,19 @@ static void BURN_CALL ndarray_close(void *self) {
   host->free(nd, sizeof *nd);
 }
 
+#define NDARRAY_OPTIONS(X)                                                                                                        \
+  X(GEMM, "gemm", "builtin|openblas", "builtin", BURN_OPTION_HARMLESS, "which matrix product")                                    \
+  X(ISA, "isa", "baseline|avx2|avx512", "", BURN_OPTION_HARMLESS, "the widest instruction set to use; else the processor's")      \
+  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS, "true leaves composite ops to the host's decompositions") \
+  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                                \
+    "most memory for tensors, work space and freed blocks; else there is no limit")                                               \
+  X(AUTOTUNE, "autotune", "off|quick|full", "quick", BURN_OPTION_HARMLESS,                                                        \
+    "is the fastest of several ways measured? BURN_AUTOTUNE says the default")
+
+enum { NDARRAY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {NDARRAY_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
 /* A size as 1000000, 64KiB, 512MiB or 2GiB; 0 if it is none of these. */
 static uint64_t parse_bytes(const char *text) {
   static const char *const units[] = {"", "KiB", "MiB", "GiB"};
@@ -258,13 +267,10 @@ static BurnStatus open_tuner(Ndarray *nd, const char *option) {
   return BURN_OK;
 }
 
-/* Reads the options; all of them each time, because the host refuses those that nobody asked for. */
 static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
-  const char *gemm = nd->host->option(options, "gemm");
-  const char *isa = nd->host->option(options, "isa");
-  const char *primitives = nd->host->option(options, "primitives");
-  const char *limit = nd->host->option(options, "memory_limit");
-  const char *autotune = nd->host->option(options, "autotune");
+  const char *values[OPTION_COUNT];
+  burn_options_ask(nd->host, options, &options_interface, values);
+  const char *primitives = values[OPTION_PRIMITIVES], *limit = values[OPTION_LIMIT];
   nd->memory_limit = limit ? parse_bytes(limit) : 0;
   if (limit && nd->memory_limit == 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
@@ -274,9 +280,9 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
   }
   nd->primitives_only = primitives && strcmp(primitives, "true") == 0;
-  BurnStatus status = isa_choose(nd, isa);
-  if (status == BURN_OK) status = nd_gemm_open(nd, gemm);
-  return status == BURN_OK ? open_tuner(nd, autotune) : status;
+  BurnStatus status = isa_choose(nd, values[OPTION_ISA]);
+  if (status == BURN_OK) status = nd_gemm_open(nd, values[OPTION_GEMM]);
+  return status == BURN_OK ? open_tuner(nd, values[OPTION_AUTOTUNE]) : status;
 }
 
 static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
@@ -359,6 +365,7 @@ static const BurnBackendInterface backend_interface = {
 };
 
 static const void *BURN_CALL ndarray_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend_interface : NULL;
 }
 

@@ -3,6 +3,8 @@
  * It has a kernel for every primitive op and for nothing else, and no options. */
 #include "reference_internal.h"
 
+#include <burn/plugin/options.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -134,7 +136,10 @@ static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
 
 static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, probe, open_device};
 
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
+
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
 }
 

@@ -1,11 +1,4 @@
-/* torch_device.cpp - opening a device: options, the table of functions, questions about memory.
- *
- * Options: device=cpu|cuda|mps (as a word of its own, too: torch:cuda:0), threads=N (of ATen; the host's number),
- * tf32=true|false (products and convolutions of f32 in TF32 on CUDA; false), deterministic=true|false (the same bits every
- * time, on GPUs; true), cudnn_benchmark=true|false (the fastest convolution is looked for, if not deterministic; false),
- * random=host|aten (random.h's numbers, or ATen's generator; host), primitives=true|false (true leaves composite ops to the
- * host's decompositions; false). threads, tf32, deterministic and cudnn_benchmark are settings of libtorch, which has them once
- * per process: the device opened last decides, of GPUs the GPU opened last. */
+/* torch_device.cpp - opening a device: options (torch_bridge.h), the table of functions, questions about memory. */
 #include "torch_bridge.h"
 #include "torch_internal.h"
 
@@ -36,15 +29,13 @@ struct Options {
   bool tf32, deterministic, cudnn_benchmark;
 };
 
-bool truth(const BurnHost *host, const BurnOptions *options, const char *key, bool fallback) {
-  const char *value = host->option(options, key);
+bool truth(const char *key, const char *value, bool fallback) {
   if (!value) return fallback;
   if (std::strcmp(value, "true") == 0 || std::strcmp(value, "false") == 0) return value[0] == 't';
   fail(BURN_STATUS_INVALID_ARGUMENT, "%s=%s is neither true nor false", key, value);
 }
 
-int thread_option(const BurnHost *host, const BurnOptions *options) {
-  const char *value = host->option(options, "threads");
+int thread_option(const BurnHost *host, const char *value) {
   if (!value) return static_cast<int>(host->thread_count());
   char *end = nullptr;
   const long count = std::strtol(value, &end, 10);
@@ -53,16 +44,16 @@ int thread_option(const BurnHost *host, const BurnOptions *options) {
   return static_cast<int>(count);
 }
 
-/* Reads every option, each time, because the host refuses those that nobody asked for. */
-Options read_options(Torch &torch, const BurnOptions *options) {
-  const char *random = torch.host->option(options, "random");
+Options read_options(Torch &torch, const char *const *values) {
+  const char *random = values[OPTION_RANDOM];
   if (random && std::strcmp(random, "host") != 0 && std::strcmp(random, "aten") != 0) {
     fail(BURN_STATUS_INVALID_ARGUMENT, "random=%s is neither host nor aten", random);
   }
   torch.aten_random = random && std::strcmp(random, "aten") == 0;
-  torch.primitives_only = truth(torch.host, options, "primitives", false);
-  return Options{thread_option(torch.host, options), truth(torch.host, options, "tf32", false),
-                 truth(torch.host, options, "deterministic", true), truth(torch.host, options, "cudnn_benchmark", false)};
+  torch.primitives_only = truth("primitives", values[OPTION_PRIMITIVES], false);
+  return Options{thread_option(torch.host, values[OPTION_THREADS]), truth("tf32", values[OPTION_TF32], false),
+                 truth("deterministic", values[OPTION_DETERMINISTIC], true),
+                 truth("cudnn_benchmark", values[OPTION_BENCHMARK], false)};
 }
 
 /* Deterministic libtorch would fill every new tensor with NaN, to catch reads before writes: there are none here. */
@@ -261,18 +252,18 @@ void fill_table(Torch &torch, BurnBackend *out) {
 }  // namespace
 }  // namespace burn_torch
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v1(const BurnHost *host, const char *device, uint32_t index,
-                                                            const BurnOptions *options, uint32_t owner, BurnBackend *out);
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values, uint32_t index,
+                                                            uint32_t owner, BurnBackend *out);
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v1(const BurnHost *host, const char *device, uint32_t index,
-                                                            const BurnOptions *options, uint32_t owner, BurnBackend *out) {
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values, uint32_t index,
+                                                            uint32_t owner, BurnBackend *out) {
   using namespace burn_torch;
   try {
     auto torch = std::make_unique<Torch>();
     torch->host = host;
     torch->owner = owner;
-    const Options chosen = read_options(*torch, options);
-    torch->device = find_device(device, index);
+    const Options chosen = read_options(*torch, values);
+    torch->device = find_device(values[OPTION_DEVICE] ? values[OPTION_DEVICE] : "cpu", index);
     torch->name = device_name(torch->device);
     apply(chosen, torch->device);
     fill_rows(*torch);

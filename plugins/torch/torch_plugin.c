@@ -103,13 +103,17 @@ static void load_bridge(void) {
                               reason ? reason : "unknown reason");
 }
 
+static const BurnOptionInfo option_rows[] = {TORCH_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
 static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner, BurnBackend *out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const BurnStatus checked = burn_plugin_check_open(host, out, "torch");
   if (checked != BURN_OK) return checked;
-  const char *device = host->option(options, "device");
+  const char *values[OPTION_COUNT];
+  burn_options_ask(host, options, &options_interface, values);
   pthread_once(&once, load_bridge);
-  return bridge_open ? bridge_open(host, device ? device : "cpu", index, options, owner, out)
+  return bridge_open ? bridge_open(host, values, index, owner, out)
                      : fail(host, BURN_STATUS_FAILED_PRECONDITION, bridge_problem);
 }
 
@@ -130,6 +134,7 @@ static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
 
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
 }
 

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* "baseline|avx2 (default avx2): which one". */
+static void print_option(const char *indent, const BurnPluginOption *option) {
+  printf("%s%s=%s", indent, option->key, option->values);
+  if (option->fallback[0]) printf(" (default %s)", option->fallback);
+  printf(": %s\n", option->doc);
+}
+
 static void print_plugin(const BurnPluginInfo *info) {
   if (info->usable || info->kind[0]) {
     printf("  %-10s %-9s %-7s %s\n", info->name, info->kind, info->version, info->description);
@@ -15,6 +22,7 @@ static void print_plugin(const BurnPluginInfo *info) {
   if (strcmp(info->kind, "backend") == 0) printf("             score %d", info->score);
   for (unsigned i = 0; i < info->device_count; i++) printf("%s %s:%u %s", i ? "," : ";", info->name, i, info->devices[i]);
   if (strcmp(info->kind, "backend") == 0) putchar('\n');
+  for (size_t i = 0; i < info->option_count; i++) print_option("             ", &info->options[i]);
   if (!info->usable && info->reason[0]) printf("             why not: %s\n", info->reason);
 }
 
@@ -29,12 +37,30 @@ static int backends_text(void) {
   printf("plugins:\n");
   for (size_t i = 0; i < burn_plugin_count(); i++) print_plugin(burn_plugin_info(i));
   if (burn_plugin_count() == 0) printf("  none\n");
+  size_t count;
+  const BurnPluginOption *options = burn_host_options(&count);
+  printf("options of every backend:\n");
+  for (size_t i = 0; i < count; i++) print_option("  ", &options[i]);
   printf("searched:\n");
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) printf("  %s\n", *folder);
   printf("chosen when the program does not say (BURN_BACKEND=%s):\n", getenv("BURN_BACKEND") ? getenv("BURN_BACKEND") : "");
   print_choice("inference", burn_device_open(NULL));
   print_choice("training", burn_device_open_training(NULL));
   return 0;
+}
+
+static cJSON *options_json(const BurnPluginOption *options, size_t count) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < count; i++) {
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "key", options[i].key);
+    cJSON_AddStringToObject(object, "values", options[i].values);
+    cJSON_AddStringToObject(object, "default", options[i].fallback);
+    cJSON_AddStringToObject(object, "doc", options[i].doc);
+    cJSON_AddBoolToObject(object, "harmless", options[i].harmless);
+    cJSON_AddItemToArray(list, object);
+  }
+  return list;
 }
 
 cJSON *command_plugin_json(const BurnPluginInfo *info) {
@@ -49,6 +75,8 @@ cJSON *command_plugin_json(const BurnPluginInfo *info) {
   cJSON_AddStringToObject(object, "why_not", info->why_not);
   cJSON_AddStringToObject(object, "help", info->help);
   cJSON_AddNumberToObject(object, "score", info->score);
+  cJSON_AddBoolToObject(object, "declares_options", info->declares_options);
+  cJSON_AddItemToObject(object, "options", options_json(info->options, info->option_count));
   cJSON *devices = cJSON_AddArrayToObject(object, "devices");
   for (unsigned i = 0; i < info->device_count; i++) cJSON_AddItemToArray(devices, cJSON_CreateString(info->devices[i]));
   return object;
@@ -59,6 +87,9 @@ static int backends_json(void) {
   cJSON_AddStringToObject(root, "version", burn_version());
   cJSON *plugins = cJSON_AddArrayToObject(root, "plugins");
   for (size_t i = 0; i < burn_plugin_count(); i++) cJSON_AddItemToArray(plugins, command_plugin_json(burn_plugin_info(i)));
+  size_t count;
+  const BurnPluginOption *options = burn_host_options(&count);
+  cJSON_AddItemToObject(root, "options", options_json(options, count));
   cJSON *searched = cJSON_AddArrayToObject(root, "searched");
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) {
     cJSON_AddItemToArray(searched, cJSON_CreateString(*folder));
@@ -66,13 +97,53 @@ static int backends_json(void) {
   return command_print_json(root);
 }
 
+/* A text in a cell of a table: the bars between values would end it. */
+static void print_cell(const char *text) {
+  printf(" ");
+  for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
+  printf(" |");
+}
+
+static void print_table(const char *title, const BurnPluginOption *options, size_t count) {
+  printf("\n## %s\n\n", title);
+  if (count == 0) printf("None.\n");
+  if (count == 0) return;
+  printf("| option | values | default | harmless | what |\n|---|---|---|---|---|\n");
+  for (size_t i = 0; i < count; i++) {
+    printf("|");
+    print_cell(options[i].key);
+    print_cell(options[i].values);
+    print_cell(options[i].fallback);
+    print_cell(options[i].harmless ? "yes" : "no");
+    print_cell(options[i].doc);
+    printf("\n");
+  }
+}
+
+static int backends_markdown(void) {
+  size_t count;
+  const BurnPluginOption *options = burn_host_options(&count);
+  printf("# Options of plugins\n\nWritten by `burn backends --markdown` from what the plugins declare; do not edit. Options stand after the "
+         "name in a\nstack text: `ndarray:isa=avx2`, `validate:action=warn,determinism=true<ndarray>`. A `burn.json` of the working "
+         "directory may\nname those that are harmless: they only choose how to compute or what to print to stderr.\n");
+  print_table("Every backend", options, count);
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (info->declares_options) print_table(info->name, info->options, info->option_count);
+  }
+  return 0;
+}
+
 int command_backends(int argc, char **argv) {
   static const char usage[] =
       "usage: burn backends [--json]\n"
-      "plugins found, where, version, score, devices; and why others were refused";
-  bool json = false;
-  const Argument arguments[] = {{"json", ARGUMENT_FLAG, &json, NULL, "machine-readable output"}};
+      "       burn backends --markdown\n"
+      "plugins found, where, version, score, devices, options; and why others were refused";
+  bool json = false, markdown = false;
+  const Argument arguments[] = {{"json", ARGUMENT_FLAG, &json, NULL, "machine-readable output"},
+                                {"markdown", ARGUMENT_FLAG, &markdown, NULL, "the reference page of all options"}};
   int status;
-  if (!command_parse(argc, argv, usage, arguments, 1, NULL, 0, &status)) return status;
+  if (!command_parse(argc, argv, usage, arguments, 2, NULL, 0, &status)) return status;
+  if (markdown) return backends_markdown();
   return json ? backends_json() : backends_text();
 }

@@ -1,6 +1,7 @@
 /* wrong_layer.c - a decorator that breaks one promise, chosen by the environment variable BURN_TEST_FAULT: what `burn conform`
  * must find and name. Without the variable it changes nothing. */
 #include <burn/plugin/pass_through.h>
+#include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdlib.h>
@@ -62,8 +63,8 @@ static void BURN_CALL wrong_close(void *self) {
 static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                         uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
-  (void)options;
   (void)owner;
+  if (has_fault("undeclared_option")) (void)host->option(options, "secret");
   if (checked != BURN_OK && !has_fault("writes_beyond")) return checked;
   Wrong *wrong = host->allocate(sizeof *wrong);
   if (!wrong) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, PLUGIN_NAME ": no memory");
@@ -80,7 +81,10 @@ static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *
 static const BurnLayerInterface layer_interface = {
     .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .open = wrong_open};
 
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
+
 static const void *BURN_CALL wrong_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0) return &options_interface;
   const int known = strcmp(name, "burn.layer") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);
   return known && min_version <= 1 ? &layer_interface : NULL;
 }

@@ -194,6 +194,8 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn", 2, "usage: burn COMMAND");
   expect_run("burn nosuch", 2, "there is no command 'nosuch'");
   expect_run("burn help", 0, "doctor");
+  expect_run("burn backends", 0, "format=text|count|chrome (default text): a line per op");
+  expect_run("burn backends --json", 0, "\"key\":\t\"memory_limit\"");
   expect_run("burn doctor --help", 0, "--need N");
   expect_run("burn version", 0, "plugin ABI ");
   expect_run("burn --version", 0, "plugin ABI ");

@@ -59,6 +59,7 @@ static void faults_are_named(void **state) {
   EXPECT("wrong_size", "--op mul", "faults", "mul", "was told 32 bytes for memory of 64");
   EXPECT("close_leaks", "--check handshake", "handshake", "", "are left over");
   EXPECT("any_interface", "--check handshake", "handshake", "", "is not NULL");
+  EXPECT("undeclared_option", "--check handshake", "handshake", "", "the option 'secret', which is not declared");
   EXPECT("writes_beyond", "--check handshake", "handshake", "", "writes beyond the BurnBackend");
   /* Sanitizers turn signals into exit statuses. */
   expect_fault("crash", "--op exp,log", "forward", "exp", "crashes", "ends the process");

@@ -321,6 +321,11 @@ static void test_broken_settings_are_errors(void **state) {
       {"[1, 2]", "settings 'burn.json': no JSON object"},
       {"{\"backend\": 7}", "settings 'burn.json': \"backend\" must be a text such as \"ndarray\""},
       {"{\"backend\": \"nosuch\"}", "there is no backend 'nosuch'"},
+      {"{\"backend\": \"reference\"} junk", "settings 'burn.json': something after the JSON object (at byte 25)"},
+      {"{\"backend\": \"trace:file=victim+ndarray\"}", "burn.json: option 'file' of 'trace' is not taken from a file of the working directory"},
+      {"{\"backend\": \"trace:format=chrome+ndarray\"}", "option 'format' of 'trace' is not taken from"},
+      {"{\"backend\": \"validate:save=folder+ndarray:float=f64\"}", "Write it in BURN_BACKEND, --backend or your own burn.json"},
+      {"{\"backend\": \"validate:nosuch=1+ndarray\"}", "option 'nosuch' of 'validate' is not taken from"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     Places places;
@@ -331,6 +336,78 @@ static void test_broken_settings_are_errors(void **state) {
     remove_places(&places);
   }
 }
+
+/* What a downloaded folder may say, and what the user may say in a file of their own. */
+static void with_harmless_options(void *context) {
+  enter(context);
+  check_opens(NULL, BURN_DTYPE_F64, BURN_DTYPE_I64);
+}
+
+static void with_options_of_the_user(void *context) {
+  enter(context);
+  BurnDevice *device = burn_device_open(NULL);
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  burn_device_close(device);
+  CHECK(access("victim", F_OK) == 0, "the user's own file may name the file of trace");
+  CHECK(unlink("victim") == 0, "unlink");
+}
+
+static void test_options_in_settings(void **state) {
+  (void)state;
+  Places places;
+  make_places(&places);
+  write_file(places.project, "burn.json", "{\"backend\": \"validate:action=warn+ndarray:0:isa=baseline,float=f64\"}");
+  forked(with_harmless_options, &places);
+  remove_places(&places);
+  make_places(&places);
+  write_file(places.burn, "burn.json", "{\"backend\": \"trace:file=victim+ndarray\"}");
+  forked(with_options_of_the_user, &places);
+  remove_places(&places);
+}
+
+#if !defined(_WIN32)
+#include <sys/stat.h>
+
+static void with_a_pipe(void *context) {
+  enter(context);
+  alarm(10); /* instead of waiting for ever */
+  check_fails("not a regular file");
+}
+
+static void with_an_open_file(void *context) {
+  enter(context);
+  check_fails("burn.json' can be written by anybody (chmod o-w it)");
+}
+
+/* As a service that has another user's HOME. */
+static void with_a_forbidden_home(void *context) {
+  enter(context);
+  CHECK(setgid(65534) == 0 && setuid(65534) == 0, "setuid");
+  check_opens("ndarray", BURN_DTYPE_F32, BURN_DTYPE_I64);
+  check_opens(NULL, BURN_DTYPE_F32, BURN_DTYPE_I64);
+}
+
+static void test_files_that_are_no_settings(void **state) {
+  (void)state;
+  char path[256];
+  Places places;
+  make_places(&places);
+  snprintf(path, sizeof path, "%s/burn.json", places.project);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  forked(with_a_pipe, &places);
+  remove_places(&places);
+  make_places(&places);
+  write_file(places.burn, "burn.json", "{\"backend\": \"ndarray\"}");
+  snprintf(path, sizeof path, "%s/burn.json", places.burn);
+  let_anybody_write(path);
+  forked(with_an_open_file, &places);
+  if (geteuid() == 0) {
+    assert_int_equal(chmod(places.burn, 0700) | chmod(path, 0600) | chmod(places.project, 0755), 0);
+    forked(with_a_forbidden_home, &places);
+  }
+  remove_places(&places);
+}
+#endif
 
 static bool finds_mini(void) {
   for (size_t i = 0; i < burn_plugin_count(); i++) {
@@ -512,6 +589,10 @@ int main(void) {
       cmocka_unit_test(test_automatic_choice),
       cmocka_unit_test(test_broken_settings_are_errors),
       cmocka_unit_test(test_plugin_path_in_settings),
+      cmocka_unit_test(test_options_in_settings),
+#if !defined(_WIN32)
+      cmocka_unit_test(test_files_that_are_no_settings),
+#endif
       cmocka_unit_test(test_texts_that_open),
       cmocka_unit_test(test_fingerprints),
       cmocka_unit_test(test_texts_that_do_not_open),

@@ -43,7 +43,7 @@ static void test_devices_and_options(void **state) {
       {"torch:cpu:threads=0", BURN_STATUS_INVALID_ARGUMENT, "threads=0 is not a number from 1 to 1024"},
       {"torch:cpu:tf32=maybe", BURN_STATUS_INVALID_ARGUMENT, "tf32=maybe is neither true nor false"},
       {"torch:cpu:random=dice", BURN_STATUS_INVALID_ARGUMENT, "random=dice is neither host nor aten"},
-      {"torch:cpu:speed=high", BURN_STATUS_INVALID_ARGUMENT, "'torch' has no option 'speed'; it has: float, int, device, random, primitives, threads"},
+      {"torch:cpu:speed=high", BURN_STATUS_INVALID_ARGUMENT, "'torch' has no option 'speed'; it has: float, int, device, threads, tf32, deterministic"},
   };
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) burn_device_close(open_stack(good[i]));
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

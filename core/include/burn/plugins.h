@@ -10,6 +10,15 @@ BURN_EXTERN_C_BEGIN
 /* Adds a plugin file by absolute path, in front of all that are searched for. */
 BURN_API BURN_USE_RESULT BurnStatus burn_plugin_add(const char *path);
 
+/* An option, as its plugin declares it (burn/plugin/options.h), or one of the host's. */
+typedef struct BurnPluginOption {
+  const char *key;
+  const char *values;   /* "text|count|chrome", "1..4096", or what is expected: "path" */
+  const char *fallback; /* the default; "" where leaving it out is something of its own */
+  const char *doc;      /* one line */
+  bool harmless;        /* may stand in a burn.json of the working directory */
+} BurnPluginOption;
+
 /* One plugin that was found, or one file that was refused. */
 typedef struct BurnPluginInfo {
   const char *name;        /* "ndarray"; the file's name if it was refused */
@@ -24,12 +33,18 @@ typedef struct BurnPluginInfo {
   const char *const *devices; /* [device_count] names */
   const char *why_not;     /* a word of why_not.def: "hidden", "abi_too_old"; "" when usable */
   const char *help;        /* what to do about it; "" when usable */
+  bool declares_options;   /* false: it may have some, but nobody can tell before it is opened */
+  size_t option_count;
+  const BurnPluginOption *options; /* [option_count] */
 } BurnPluginInfo;
 
 /* Everything that discovery found, sorted: usable first, then by name. Loads all plugins. Borrowed; valid until the process
  * ends. */
 BURN_API size_t burn_plugin_count(void);
 BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
+
+/* The options that the host itself takes for every backend (ndarray:float=f64), and their number. Borrowed. */
+BURN_API const BurnPluginOption *burn_host_options(size_t *count);
 
 /* The directories that were searched, in order. Borrowed, terminated by NULL. */
 BURN_API const char *const *burn_plugin_search_path(void);

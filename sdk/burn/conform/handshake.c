@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "conform.h"
 
+#include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
 #if !defined(BURN_COMMAND_STATIC)
@@ -86,6 +87,20 @@ static BurnHost bare_host(void) {
   BurnHost host = *watching_host();
   host.option = no_option;
   return host;
+}
+
+/* What open asked for, each key once. */
+enum { KEYS_MOST = 64, KEY_BYTES = 64 };
+static char asked[KEYS_MOST][KEY_BYTES];
+static uint32_t asked_count;
+
+static const char *BURN_CALL noted_option(const BurnOptions *options, const char *key) {
+  (void)options;
+  for (uint32_t i = 0; i < asked_count; i++) {
+    if (strcmp(asked[i], key) == 0) return NULL;
+  }
+  if (asked_count < KEYS_MOST) snprintf(asked[asked_count++], KEY_BYTES, "%s", key);
+  return NULL;
 }
 
 /* Opens an instance into `out`, whose struct_size the caller has set. */
@@ -329,6 +344,45 @@ static const char *step_failing_open(const Subject *subject) {
   return fault_of_memory();
 }
 
+/* Why a step has nothing to check; NULL otherwise. */
+static const char *nothing_to_check;
+
+static bool is_declared(const BurnOptionsInterface *declared, const char *key) {
+  for (uint32_t i = 0; i < declared->option_count; i++) {
+    if (strcmp(burn_option_info(declared, i)->key, key) == 0) return true;
+  }
+  return false;
+}
+
+static const char *fault_of_declaration(const BurnOptionsInterface *declared) {
+  if (declared->struct_size < sizeof *declared) return FAULT("its interface burn.options has %u bytes", declared->struct_size);
+  if (declared->option_count == 0) return NULL;
+  if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo)) return FAULT("its interface burn.options has no table");
+  for (uint32_t i = 0; i < declared->option_count; i++) {
+    const BurnOptionInfo *info = burn_option_info(declared, i);
+    if (!is_line(info->key) || !info->values || !info->fallback || !is_line(info->doc)) return FAULT("option %u lacks a text", i);
+  }
+  return NULL;
+}
+
+static const char *step_options(const Subject *subject) {
+  const BurnOptionsInterface *declared = subject->plugin->get_interface(BURN_OPTIONS_INTERFACE_NAME, 1);
+  BurnHost host = bare_host();
+  BurnBackend instance;
+  nothing_to_check = declared ? NULL : "the plugin does not declare its options (burn/plugin/options.h)";
+  if (!declared) return NULL;
+  const char *wrong = fault_of_declaration(declared);
+  asked_count = 0;
+  host.option = noted_option;
+  if (!wrong) wrong = open_plain(subject, &host, &instance);
+  if (wrong) return wrong;
+  instance.close(instance.self);
+  for (uint32_t i = 0; i < asked_count; i++) {
+    if (!is_declared(declared, asked[i])) return FAULT("open asks for the option '%.63s', which is not declared", asked[i]);
+  }
+  return NULL;
+}
+
 /* -- steps on whole stacks ------------------------------------------------------------------------------------------ */
 
 static BurnTensor *sum_of(BurnDevice *device, BurnTensor *other) {
@@ -419,6 +473,7 @@ static const Step steps[] = {
     {"opened and closed a hundred times", step_many_openings},
     {"open with allocations failing", step_failing_open},
     {"unknown options and device numbers", step_refusals},
+    {"options that open asks for are declared", step_options},
 };
 enum { STEP_COUNT = sizeof steps / sizeof steps[0], PACK_STEPS = 3 }; /* a pack is never opened: the first steps only */
 
@@ -456,7 +511,13 @@ void check_handshake(Conform *run, uint32_t number) {
   if (subject.is_linked_in) {
     report_skip(run->report, "the plugin is linked into the program, there is no file to open");
   } else {
-    record(run, subject.why[0] ? subject.why : step->run(&subject));
+    nothing_to_check = NULL;
+    const char *wrong = subject.why[0] ? subject.why : step->run(&subject);
+    if (nothing_to_check) {
+      report_skip(run->report, "%s", nothing_to_check);
+    } else {
+      record(run, wrong);
+    }
   }
   burn_device_close(subject.below);
 }

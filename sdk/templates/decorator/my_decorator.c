@@ -6,10 +6,12 @@
 #include "my_decorator.h"
 
 #include <burn/plugin/build.h>
+#include <burn/plugin/options.h>
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@
 typedef struct MyDecorator {
   BurnLayer layer; /* first: pass_through.h finds it here */
   _Atomic uint64_t calls, replaced;
+  bool replaces; /* the option */
   char name[64];
 } MyDecorator;
 
@@ -36,7 +39,7 @@ static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
 static BurnStatus BURN_CALL my_submit(void *self, const BurnOpCall *call) {
   MyDecorator *my = (MyDecorator *)self;
   atomic_fetch_add(&my->calls, 1);
-  if (call->op != BURN_OP_sub) return my->layer.host->invoke(my->layer.next, call);
+  if (call->op != BURN_OP_sub || !my->replaces) return my->layer.host->invoke(my->layer.next, call);
   atomic_fetch_add(&my->replaced, 1);
   return replace_sub(my, call);
 }
@@ -63,11 +66,28 @@ static void BURN_CALL my_close(void *self) {
   my->layer.host->free(my, sizeof *my);
 }
 
+/* The options, declared and asked for by one list: my_decorator:replace=false. A row without BURN_OPTION_HARMLESS would be refused in the
+ * burn.json of a folder that anybody may have made. */
+#define MY_OPTIONS(X) X(REPLACE, "replace", "true|false", "true", BURN_OPTION_HARMLESS, "computes x - y as x + (-y)")
+
+enum { MY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {MY_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
+static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
+  const BurnHost *host = my->layer.host;
+  const char *values[OPTION_COUNT];
+  burn_options_ask(host, options, &options_interface, values);
+  const char *replace = values[OPTION_REPLACE];
+  my->replaces = !replace || strcmp(replace, "true") == 0;
+  if (my->replaces || strcmp(replace, "false") == 0) return BURN_OK;
+  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "my_decorator: replace= is true or false");
+}
+
 /* Called for every stack that names the layer. `next` is what lies below, and stays until after close. */
 static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
                                     BurnBackend *out) {
-  (void)options; /* there are none: host->option(options, "key") would read my_decorator:key=value */
-  (void)owner;   /* for layers with tensors of their own */
+  (void)owner; /* for layers with tensors of their own */
   const BurnStatus checked = burn_plugin_check_open(host, out, "my_decorator"); /* a host older than these headers? */
   if (checked != BURN_OK) return checked;
   MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
@@ -75,6 +95,11 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
   memset(my, 0, sizeof *my);
   my->layer.host = host;
   my->layer.next = next;
+  const BurnStatus status = read_options(my, options);
+  if (status != BURN_OK) {
+    host->free(my, sizeof *my);
+    return status;
+  }
   atomic_init(&my->calls, 0);
   atomic_init(&my->replaced, 0);
   snprintf(my->name, sizeof my->name, "my_decorator on %s", next->name);
@@ -92,6 +117,7 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
 static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
 
 static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 

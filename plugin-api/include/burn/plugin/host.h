@@ -41,7 +41,7 @@ typedef struct BurnHost {
   void(BURN_CALL *free)(void *memory, uint64_t bytes);
 
   /* The value of an option of this instance ("threads" of "ndarray:threads=1"), or NULL. The host refuses options that
-   * nobody asked for, so every open function asks for all the options it knows, each time. */
+   * nobody asked for, so every open function asks for all the options it knows, each time (burn_options_ask of options.h). */
   const char *(BURN_CALL *option)(const BurnOptions *options, const char *key);
 
   /* Runs body over 0 .. count-1 in chunks of at least `grain` items on the host's threads and the caller; returns when all
