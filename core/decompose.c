@@ -19,8 +19,8 @@ DECOMPOSE(eye) {
 
 DECOMPOSE(clamp) {
   const BurnAttrs_clamp *attrs = BURN_ATTRS(clamp, call);
-  BurnPrimitive *x = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], attrs->min.value.f64);
-  out[0] = burn_build_scalar(builder, BURN_OP_clamp_max, x, attrs->max.value.f64);
+  BurnPrimitive *x = burn_build(builder, BURN_OP_clamp_min, 1, call->inputs, 1, &attrs->min);
+  out[0] = burn_build(builder, BURN_OP_clamp_max, 1, &x, 1, &attrs->max);
 }
 
 DECOMPOSE(is_finite) {

@@ -118,7 +118,8 @@ DECOMPOSE(pad) {
   BurnPrimitive *x = call->inputs[0];
   const int64_t *before = attrs->before.value.i64s, *after = attrs->after.value.i64s, mode = attrs->mode.value.i64;
   if (mode == BURN_PAD_CONSTANT) {
-    BurnPrimitive *const inputs[] = {burn_build_full(builder, desc->shape, desc->rank, desc->dtype, attrs->value.value.f64), x};
+    const BurnAttr full[] = {burn_attr_i64s(desc->shape, desc->rank), burn_attr_dtype(desc->dtype), attrs->value};
+    BurnPrimitive *const inputs[] = {burn_build(builder, BURN_OP_full, 0, NULL, 3, full), x};
     const BurnAttr starts = burn_attr_i64s(before, x->rank);
     out[0] = burn_build(builder, BURN_OP_slice_assign, 2, inputs, 1, &starts);
     return;

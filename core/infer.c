@@ -23,6 +23,16 @@ static BurnStatus check_inputs(const BurnOpInfo *info, const BurnOpCall *call) {
   return BURN_OK;
 }
 
+static bool has_tag(const BurnAttr *attr, uint32_t tag) {
+  return tag == BURN_ATTR_NUMBER ? attr->tag == BURN_ATTR_I64 || attr->tag == BURN_ATTR_F64 : attr->tag == tag;
+}
+
+static BURN__COLD BurnStatus wrong_tag(const BurnOpInfo *info, uint32_t i, uint32_t tag) {
+  const bool is_number = info->attr_tags[i] == BURN_ATTR_NUMBER;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u%s", info->name, info->attr_names[i], tag,
+                   is_number ? BURN_ATTR_I64 : info->attr_tags[i], is_number ? " or 2" : "");
+}
+
 /* Every attribute has the tag of ops.def (the host has filled in defaults). */
 static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
   if (call->attr_count != info->attr_count) {
@@ -30,10 +40,7 @@ static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
   }
   for (uint32_t i = 0; i < info->attr_count; i++) {
     const BurnAttr *attr = &call->attrs[i];
-    if (attr->tag != info->attr_tags[i]) {
-      return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u", info->name, info->attr_names[i], attr->tag,
-                       info->attr_tags[i]);
-    }
+    if (!has_tag(attr, info->attr_tags[i])) return wrong_tag(info, i, attr->tag);
     if (attr->tag == BURN_ATTR_I64S && attr->count > 0 && !attr->value.i64s) {
       return BURN_FAIL(INVALID_ARGUMENT, "%s: the %u numbers of '%s' are NULL", info->name, attr->count, info->attr_names[i]);
     }

@@ -23,6 +23,7 @@
 #define DEFAULT_VALUE_DTYPE(fallback) {.i64 = (int64_t)(fallback)}
 #define DEFAULT_VALUE_I64S(fallback) {.i64 = (int64_t)(fallback)}
 #define DEFAULT_VALUE_F64(fallback) {.f64 = (double)(fallback)}
+#define DEFAULT_VALUE_NUMBER(fallback) {.i64 = (int64_t)(fallback)}
 #define IS_REQUIRED(fallback) ((double)(fallback) < -8e99)
 #define BURN_ATTR(TAG, name, fallback) , BURN_ATTR_##TAG
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
@@ -30,8 +31,9 @@
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 #undef BURN_ATTR
+#define DEFAULT_TAG(TAG) ((TAG) == BURN_ATTR_NUMBER ? BURN_ATTR_I64 : (TAG))
 #define BURN_ATTR(TAG, name, fallback) \
-  , {IS_REQUIRED(fallback) ? BURN_ATTR_NONE : BURN_ATTR_##TAG, 0, DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))}
+  , {IS_REQUIRED(fallback) ? BURN_ATTR_NONE : DEFAULT_TAG(BURN_ATTR_##TAG), 0, DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))}
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const BurnAttr attr_defaults_##name[] = {{0, 0, {.i64 = 0}} attrs};
 #include <burn/plugin/ops.def>

@@ -195,8 +195,9 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
                      plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
   }
   if (plugin->abi_minor < BURN_ABI_OLDEST_MINOR) {
-    return REFUSE(ABI_TOO_OLD, "it is built for plugin ABI %u.%u, the oldest served is %u.%u: rebuild it", plugin->abi_major,
-                     plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_OLDEST_MINOR);
+    return REFUSE(ABI_TOO_OLD, "it is built for plugin ABI %u.%u, this is %u.%u and serves none before %u.%u: rebuild it with"
+                  " the headers of Burn %s", plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR,
+                  BURN_ABI_MAJOR, BURN_ABI_OLDEST_MINOR, BURN_VERSION);
   }
   if (!plugin->name || !plugin->version || !plugin->get_interface) {
     return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");

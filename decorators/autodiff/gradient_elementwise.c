@@ -274,12 +274,12 @@ void burn__gradient_min_pair(GradientContext *c) { gradient_pair(c, BURN_OP_lowe
 /* -- one input and a scalar ------------------------------------------------------------------------------------- */
 
 void burn__gradient_mul_scalar(GradientContext *c) {
-  const double value = GRADIENT_ATTRS(mul_scalar, c)->value.value.f64;
+  const double value = burn_attr_to_f64(&GRADIENT_ATTRS(mul_scalar, c)->value);
   burn__gradient_set(c, 0, burn_build_scalar(&c->builder, BURN_OP_mul_scalar, c->grad, value));
 }
 
 void burn__gradient_div_scalar(GradientContext *c) {
-  const double value = GRADIENT_ATTRS(div_scalar, c)->value.value.f64;
+  const double value = burn_attr_to_f64(&GRADIENT_ATTRS(div_scalar, c)->value);
   burn__gradient_set(c, 0, burn_build_scalar(&c->builder, BURN_OP_div_scalar, c->grad, value));
 }
 
@@ -303,10 +303,10 @@ static void gradient_clamp(GradientContext *c, uint32_t outside, double bound) {
 }
 
 void burn__gradient_clamp_min(GradientContext *c) {
-  gradient_clamp(c, BURN_OP_lower_scalar, GRADIENT_ATTRS(clamp_min, c)->value.value.f64);
+  gradient_clamp(c, BURN_OP_lower_scalar, burn_attr_to_f64(&GRADIENT_ATTRS(clamp_min, c)->value));
 }
 void burn__gradient_clamp_max(GradientContext *c) {
-  gradient_clamp(c, BURN_OP_greater_scalar, GRADIENT_ATTRS(clamp_max, c)->value.value.f64);
+  gradient_clamp(c, BURN_OP_greater_scalar, burn_attr_to_f64(&GRADIENT_ATTRS(clamp_max, c)->value));
 }
 
 /* -- masks ------------------------------------------------------------------------------------------------------ */

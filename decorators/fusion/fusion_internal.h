@@ -144,7 +144,7 @@ struct FusionLayer {
   FusionFailure out_of_memory;         /* for when there is no memory to say so */
   FusionCache cache;
   FusionStatistics statistics;
-  uint32_t traits[BURN_OP_LIMIT];
+  uint16_t varying[BURN_OP_LIMIT]; /* bit i: attribute i may differ between runs of a body, see fused.h */
   FusionQueue queues[FUSION_QUEUES];
 };
 

@@ -179,6 +179,17 @@ static void fill_table(FusionLayer *layer, BurnBackend *out) {
   out->adopt = burn__fusion_adopt;
 }
 
+/* What fused.h lets differ between runs of a body. */
+static uint16_t varying_attrs(const BurnOpInfo *info) {
+  uint16_t bits = 0;
+  for (uint32_t i = 0; info && i < info->attr_count; i++) {
+    const uint32_t tag = info->attr_tags[i];
+    const bool is_seed = tag == BURN_ATTR_I64 && (info->traits & BURN_TRAIT_RANDOM) != 0;
+    if (tag == BURN_ATTR_F64 || tag == BURN_ATTR_NUMBER || is_seed) bits = (uint16_t)(bits | 1u << i);
+  }
+  return bits;
+}
+
 static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
                                        BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
@@ -199,7 +210,7 @@ static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *
   atomic_init(&layer->out_of_memory.references, 1u);
   layer->out_of_memory.code = BURN_STATUS_OUT_OF_MEMORY;
   (void)snprintf(layer->out_of_memory.message, sizeof layer->out_of_memory.message, "fusion: out of memory");
-  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) layer->traits[op] = host->op_info(op) ? host->op_info(op)->traits : 0;
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) layer->varying[op] = varying_attrs(host->op_info(op));
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(layer, &layer->queues[i]);
   find_bodies(layer);
   fill_table(layer, out);

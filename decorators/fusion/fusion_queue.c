@@ -69,9 +69,9 @@ static void put_desc(FusionQueue *queue, const BurnTensorDesc *desc) {
   for (uint32_t i = 0; i < desc->rank; i++) put_i64(queue, desc->shape[i]);
 }
 
-static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool random) {
+static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool varies) {
   put(queue, attr->tag << 24 | attr->count);
-  if (attr->tag == BURN_ATTR_F64 || (random && attr->tag == BURN_ATTR_I64)) return;
+  if (varies) return;
   if (attr->tag != BURN_ATTR_I64S) put_i64(queue, attr->value.i64);
   for (uint32_t i = 0; attr->tag == BURN_ATTR_I64S && i < attr->count; i++) put_i64(queue, attr->value.i64s[i]);
 }
@@ -185,7 +185,6 @@ static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
   FusionLayer *layer = queue->layer;
   const bool in_table = call->op < BURN_OP_LIMIT;
-  const bool random = in_table && (layer->traits[call->op] & BURN_TRAIT_RANDOM) != 0;
   const uint32_t number = queue->ops.count++;
   FusionOp *op = &fusion_ops(queue)[number];
   *op = (FusionOp){.op = call->op,
@@ -199,7 +198,9 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
   put(queue, call->flags);
   put(queue, call->input_count);
   for (uint32_t i = 0; i < call->input_count; i++) fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
-  for (uint32_t i = 0; i < call->attr_count; i++) put_attr(queue, &attrs[i], random);
+  for (uint32_t i = 0; i < call->attr_count; i++) {
+    put_attr(queue, &attrs[i], in_table ? (layer->varying[call->op] >> i & 1u) != 0 : attrs[i].tag == BURN_ATTR_F64);
+  }
   /* Shapes of results follow from the rest where the rule is ours. */
   for (uint32_t i = 0; !in_table && i < call->output_count; i++) put_desc(queue, &call->output_descs[i]);
   op->first_output = queue->values.count;

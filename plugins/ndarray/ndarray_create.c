@@ -16,11 +16,6 @@
 
 /* -- full and arange ----------------------------------------------------------------------------------------------- */
 
-/* A value in the dtype: integers truncate toward zero and saturate, NaN is 0 for them, bool is value != 0. */
-static NdScalar fill_value(BurnDType dtype, double value) {
-  return nd_scalar(dtype, dtype == BURN_DTYPE_BOOL ? (double)(value != 0.0) : value, false);
-}
-
 typedef struct NdCreate {
   const NdRandomLoops *loops;
   const NdMoves *moves;
@@ -87,7 +82,7 @@ static BurnStatus full(Ndarray *nd, const BurnOpCall *call) {
   NdCreate c;
   NdTensor *out = create_begin(nd, call, &c);
   if (!out) return nd_out_of_memory(nd, call);
-  c.value = fill_value(c.dtype, BURN_ATTRS(full, call)->value.value.f64);
+  c.value = nd_scalar(c.dtype, &BURN_ATTRS(full, call)->value, false);
   nd_parallel_for(nd, c.count, ND_CREATE_GRAIN, fill, &c);
   return nd_finish(nd, call, out);
 }
@@ -220,9 +215,9 @@ static void uniform_integer(const NdCreate *c, int64_t n, const uint32_t *words,
 static BurnStatus random_uniform(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_random_uniform *attrs = BURN_ATTRS(random_uniform, call);
   NdRandom random;
-  const double low = attrs->low.value.f64, high = attrs->high.value.f64;
+  const double low = burn_attr_to_f64(&attrs->low), high = burn_attr_to_f64(&attrs->high);
   const bool is_float = burn_dtype_kind(call->output_descs[0].dtype) == BURN_KIND_FLOAT;
-  const int64_t first = fill_value(BURN_DTYPE_I64, low).i64, last = fill_value(BURN_DTYPE_I64, high).i64;
+  const int64_t first = burn_attr_to_i64(&attrs->low), last = burn_attr_to_i64(&attrs->high);
   const uint64_t range = last > first ? (uint64_t)last - (uint64_t)first : 0;
   if (!is_float && range > (uint64_t)1 << 32) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "random_uniform: the range %lld..%lld is larger than 2^32",
@@ -291,7 +286,8 @@ static BurnStatus random_normal(Ndarray *nd, const BurnOpCall *call) {
 }
 
 static void bernoulli(const NdCreate *c, int64_t n, const uint32_t *words, void *out) {
-  const NdScalar one = fill_value(c->dtype, 1.0);
+  const BurnAttr number = burn_attr_i64(1);
+  const NdScalar one = nd_scalar(c->dtype, &number, false);
   const uint32_t which = nd_log2_bytes(burn_dtype_bytes(c->dtype));
   c->loops->bernoulli[which](n, words, c->threshold, one.bits_64, out);
 }

@@ -149,13 +149,14 @@ bool nd_takes_halves(const Ndarray *nd, uint32_t op) { return loop_of(nd, op, BU
 
 /* A number of an attribute in the dtype of the loop. It stands for a tensor, so for halves it is rounded as one; composite ops
  * compute as a whole in f32. */
-static NdScalar number(const Ndarray *nd, const BurnOpCall *call, double value, bool wraps) {
+static NdScalar number(const Ndarray *nd, const BurnOpCall *call, const BurnAttr *attr, bool wraps) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  if (!is_half(dtype)) return nd_scalar(dtype, value, wraps);
-  if (nd->host->op_info(call->op)->is_composite) return nd_scalar(BURN_DTYPE_F32, value, wraps);
+  if (!is_half(dtype)) return nd_scalar(dtype, attr, wraps);
+  const double value = burn_attr_to_f64(attr);
+  if (nd->host->op_info(call->op)->is_composite) return nd_float_scalar(BURN_DTYPE_F32, value);
   const bool is_f16 = dtype == BURN_DTYPE_F16;
   const float rounded = is_f16 ? nd_f16_to_f32(nd_f16_from_f64(value)) : nd_bf16_to_f32(nd_bf16_from_f64(value));
-  return nd_scalar(BURN_DTYPE_F32, (double)rounded, wraps);
+  return nd_float_scalar(BURN_DTYPE_F32, (double)rounded);
 }
 
 static const NdRun no_scalars;
@@ -172,7 +173,7 @@ static BurnStatus heavy(Ndarray *nd, const BurnOpCall *call) { return simple(nd,
 static BurnStatus scalar(Ndarray *nd, const BurnOpCall *call, bool wraps, int64_t grain) {
   const BurnDType dtype = call->inputs[0]->dtype;
   NdRun run = no_scalars;
-  run.first = number(nd, call, call->attrs[0].value.f64, wraps);
+  run.first = number(nd, call, &call->attrs[0], wraps);
   return run_loop(nd, call, loop_of(nd, call->op, dtype), &run, 0, grain);
 }
 static BurnStatus scalar_wrapping(Ndarray *nd, const BurnOpCall *call) {
@@ -181,31 +182,31 @@ static BurnStatus scalar_wrapping(Ndarray *nd, const BurnOpCall *call) {
 static BurnStatus scalar_cheap(Ndarray *nd, const BurnOpCall *call) { return scalar(nd, call, false, ND_GRAIN_CHEAP); }
 static BurnStatus scalar_heavy(Ndarray *nd, const BurnOpCall *call) { return scalar(nd, call, false, ND_GRAIN_HEAVY); }
 
-/* clamp_min, clamp_max, clamp; a NaN bound is no bound. */
+/* A bound; for integers a NaN is no bound. */
+static NdScalar bound(const Ndarray *nd, const BurnOpCall *call, const BurnAttr *attr, int64_t none) {
+  const BurnAttr end = burn_attr_i64(none);
+  const bool is_nan = attr->tag == BURN_ATTR_F64 && !(attr->value.f64 == attr->value.f64);
+  const bool is_none = is_nan && burn_dtype_kind(call->inputs[0]->dtype) == BURN_KIND_INT;
+  return number(nd, call, is_none ? &end : attr, false);
+}
+
+/* clamp_min, clamp_max, clamp. */
 static BurnStatus clamp(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  const bool is_float = burn_dtype_kind(dtype) == BURN_KIND_FLOAT;
-  double first = call->attrs[0].value.f64;
   NdRun run = no_scalars;
-  if (!is_float && !(first == first)) first = call->op == BURN_OP_clamp_max ? (double)INFINITY : -(double)INFINITY;
-  run.first = number(nd, call, first, false);
-  if (call->op == BURN_OP_clamp) {
-    double second = call->attrs[1].value.f64;
-    if (!is_float && !(second == second)) second = (double)INFINITY;
-    run.second = number(nd, call, second, false);
-  }
+  run.first = bound(nd, call, &call->attrs[0], call->op == BURN_OP_clamp_max ? INT64_MAX : INT64_MIN);
+  if (call->op == BURN_OP_clamp) run.second = bound(nd, call, &call->attrs[1], INT64_MAX);
   return run_loop(nd, call, loop_of(nd, call->op, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
 
 static BurnStatus compare_scalar(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  const double value = call->attrs[0].value.f64;
   uint32_t op = call->op;
   NdRun run = no_scalars;
   if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) {
-    run.first = number(nd, call, value, false);
+    run.first = number(nd, call, &call->attrs[0], false);
   } else {
-    run.first = nd_integer_threshold(dtype, &op, value);
+    run.first = nd_integer_threshold(dtype, &op, &call->attrs[0]);
   }
   return run_loop(nd, call, loop_of(nd, op, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
@@ -252,9 +253,8 @@ static BurnStatus mask_where(Ndarray *nd, const BurnOpCall *call) {
 
 static BurnStatus mask_fill(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  const double value = call->attrs[0].value.f64;
   NdRun run = no_scalars;
-  run.first = nd_scalar(dtype, dtype == BURN_DTYPE_BOOL ? (double)(value != 0.0) : value, false);
+  run.first = nd_scalar(dtype, &call->attrs[0], false);
   return run_loop(nd, call, loop_of(nd, BURN_OP_mask_fill, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
 

@@ -46,7 +46,7 @@ static void link_bernoulli(const BurnAttrs_random_bernoulli *attrs, BurnDType dt
 }
 
 static float fill_value(const BurnAttrs_full *attrs, BurnDType dtype) {
-  const double value = attrs->value.value.f64;
+  const double value = burn_attr_to_f64(&attrs->value);
   if (dtype != BURN_DTYPE_BOOL) return rounded(dtype, value);
   return nd_from_bits_f32(value != 0.0 ? UINT32_MAX : 0);
 }
@@ -58,20 +58,20 @@ static uint32_t link_scalars(const NdFusedRun *run, const NdFusedLine *line, NdF
   uint32_t opcode = line->opcode;
   switch ((NdFusedScalar)line->scalar) {
     case ND_FUSED_FIRST_SECOND:
-      word->q = rounded(step->scalar_dtype, attrs[1].value.f64);
-      word->s = rounded(step->scalar_dtype, attrs[0].value.f64);
+      word->q = rounded(step->scalar_dtype, burn_attr_to_f64(&attrs[1]));
+      word->s = rounded(step->scalar_dtype, burn_attr_to_f64(&attrs[0]));
       break;
     case ND_FUSED_FIRST:
-      word->s = rounded(step->scalar_dtype, attrs[0].value.f64);
+      word->s = rounded(step->scalar_dtype, burn_attr_to_f64(&attrs[0]));
       break;
     case ND_FUSED_DIVISOR:
-      word->s = rounded(step->scalar_dtype, attrs[0].value.f64);
+      word->s = rounded(step->scalar_dtype, burn_attr_to_f64(&attrs[0]));
       if (!is_power_of_2(word->s)) break;
       word->s = 1.0f / word->s;
       opcode = ND_FUSED_mul_scalar;
       break;
     case ND_FUSED_EXPONENT:
-      word->s = rounded(step->scalar_dtype, attrs[0].value.f64);
+      word->s = rounded(step->scalar_dtype, burn_attr_to_f64(&attrs[0]));
       opcode = opcode_of_power(word->s);
       if (opcode == ND_FUSED_splat) word->s = 1.0f;
       break;
@@ -86,13 +86,13 @@ static uint32_t link_scalars(const NdFusedRun *run, const NdFusedLine *line, NdF
       break;
     case ND_FUSED_WIDTH: {
       const BurnAttrs_random_uniform *uniform = (const BurnAttrs_random_uniform *)(const void *)attrs;
-      word->s = (float)uniform->high.value.f64 - (float)uniform->low.value.f64;
+      word->s = (float)burn_attr_to_f64(&uniform->high) - (float)burn_attr_to_f64(&uniform->low);
       break;
     }
     case ND_FUSED_LOW_HIGH: {
       const BurnAttrs_random_uniform *uniform = (const BurnAttrs_random_uniform *)(const void *)attrs;
-      word->s = (float)uniform->low.value.f64;
-      word->q = (float)uniform->high.value.f64;
+      word->s = (float)burn_attr_to_f64(&uniform->low);
+      word->q = (float)burn_attr_to_f64(&uniform->high);
       break;
     }
     case ND_FUSED_NO_SCALAR:

@@ -22,13 +22,16 @@ typedef union NdScalar {
   uint64_t bits_64;
 } NdScalar;
 
-/* A number in the dtype of a tensor: floats are rounded once. Integers take what is before the point, NaN as 0; what does not
- * fit wraps where the arithmetic does (u8 + -1), else saturates. bool takes the number 0 .. 255 as it is. */
-NdScalar nd_scalar(BurnDType dtype, double value, bool wraps);
+/* A value in a float dtype, rounded once. */
+NdScalar nd_float_scalar(BurnDType dtype, double value);
 
-/* An integer comparison with a real number as one with an integer: x > 1.5 is x > 1, x >= 1.5 is x >= 2, and so on.
+/* A number (tag I64 or F64) in the dtype of a tensor: floats as above. Integers take what is before the point, NaN as 0; what does
+ * not fit wraps where the arithmetic does (u8 + -1), else saturates. bool is number != 0. */
+NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps);
+
+/* An integer comparison with a number as one with an integer: x > 1.5 is x > 1, x >= 1.5 is x >= 2, and so on.
  * What is true or false for every x becomes a comparison with an end of the range. Changes *op. */
-NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, double value);
+NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, const BurnAttr *number);
 
 /* `count` elements: out[i] = op(in[0][i * step[0]], ...). Steps are 1, or 0 for one value; which loops take a 0 is said
  * at NdLoopKind. out may be the very same memory as an input of step 1. */

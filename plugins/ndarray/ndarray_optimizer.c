@@ -159,13 +159,13 @@ static BurnStatus run_sgd_step(Ndarray *nd, const BurnOpCall *call) {
   SgdStep work = {.scale = kernels->loops[BURN_OP_mul_scalar][dtype],
                   .add = kernels->loops[BURN_OP_add][dtype],
                   .sub = kernels->loops[BURN_OP_sub][dtype],
-                  .step_size = nd_scalar(dtype, attrs->step_size.value.f64, true),
+                  .step_size = nd_float_scalar(dtype, attrs->step_size.value.f64),
                   .decays = decays,
                   .nesterov = attrs->nesterov.value.i64 != 0};
   if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
-  if (has_velocity) work.rest = nd_scalar(dtype, 1.0 - attrs->dampening.value.f64, true);
-  if (has_velocity || work.nesterov) work.momentum = nd_scalar(dtype, attrs->momentum.value.f64, true);
-  if (decays) work.penalty = nd_scalar(dtype, attrs->penalty.value.f64, true);
+  if (has_velocity) work.rest = nd_float_scalar(dtype, 1.0 - attrs->dampening.value.f64);
+  if (has_velocity || work.nesterov) work.momentum = nd_float_scalar(dtype, attrs->momentum.value.f64);
+  if (decays) work.penalty = nd_float_scalar(dtype, attrs->penalty.value.f64);
   if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
   nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, sgd_elements, &work);
   return step_finish(nd, call, &work.step);

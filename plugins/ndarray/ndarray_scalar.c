@@ -24,14 +24,6 @@ static void integer_range(BurnDType dtype, int64_t *lowest, int64_t *highest) {
   }
 }
 
-/* Truncates toward zero; what does not fit becomes the nearest that does, NaN becomes 0. */
-static int64_t saturate(double value) {
-  if (!(value == value)) return 0;
-  if (value >= 9223372036854775808.0) return INT64_MAX;
-  if (value <= -9223372036854775808.0) return INT64_MIN;
-  return (int64_t)value;
-}
-
 static NdScalar integer_scalar(BurnDType dtype, int64_t value) {
   NdScalar scalar;
   memset(&scalar, 0, sizeof scalar);
@@ -55,9 +47,8 @@ static NdScalar integer_scalar(BurnDType dtype, int64_t value) {
   return scalar;
 }
 
-NdScalar nd_scalar(BurnDType dtype, double value, bool wraps) {
+NdScalar nd_float_scalar(BurnDType dtype, double value) {
   NdScalar scalar;
-  int64_t lowest, highest, whole;
   memset(&scalar, 0, sizeof scalar);
   if (dtype == BURN_DTYPE_F32) {
     scalar.f32 = (float)value;
@@ -65,31 +56,54 @@ NdScalar nd_scalar(BurnDType dtype, double value, bool wraps) {
     scalar.f64 = value;
   } else if (dtype == BURN_DTYPE_F16) {
     scalar.f16 = nd_f16_from_f64(value);
-  } else if (dtype == BURN_DTYPE_BF16) {
-    scalar.bf16 = nd_bf16_from_f64(value);
   } else {
-    integer_range(dtype, &lowest, &highest);
-    whole = saturate(value);
-    if (!wraps && whole < lowest) whole = lowest;
-    if (!wraps && whole > highest) whole = highest;
-    scalar = integer_scalar(dtype, whole);
+    scalar.bf16 = nd_bf16_from_f64(value);
   }
   return scalar;
 }
 
-NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, double value) {
+NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps) {
+  int64_t lowest, highest, whole;
+  if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) return nd_float_scalar(dtype, burn_attr_to_f64(number));
+  if (dtype == BURN_DTYPE_BOOL) return integer_scalar(dtype, burn_attr_to_f64(number) != 0.0);
+  integer_range(dtype, &lowest, &highest);
+  whole = burn_attr_to_i64(number);
+  if (!wraps && whole < lowest) whole = lowest;
+  if (!wraps && whole > highest) whole = highest;
+  return integer_scalar(dtype, whole);
+}
+
+/* Where a number lies beside the integers lowest .. highest: one of them to compare with, or none. */
+typedef struct Place {
+  int64_t whole;
+  bool is_low, is_high, is_nan, is_between; /* is_between: not whole, and no integer equals it */
+} Place;
+
+static Place place_of(const BurnAttr *number, bool wants_floor, int64_t lowest, int64_t highest) {
+  Place place = {number->value.i64, false, false, false, false};
+  if (number->tag == BURN_ATTR_F64) {
+    const double value = number->value.f64, whole = wants_floor ? floor(value) : ceil(value);
+    place.is_nan = !(value == value);
+    place.is_low = whole < -9223372036854775808.0;
+    place.is_high = whole >= 9223372036854775808.0;
+    place.is_between = whole != value;
+    place.whole = place.is_nan || place.is_low || place.is_high ? 0 : (int64_t)whole;
+  }
+  place.is_low = place.is_low || place.whole < lowest;
+  place.is_high = place.is_high || place.whole > highest;
+  return place;
+}
+
+NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, const BurnAttr *number) {
   int64_t lowest, highest;
   const bool is_order = *op != BURN_OP_equal_scalar && *op != BURN_OP_not_equal_scalar;
   const bool wants_floor = *op == BURN_OP_greater_scalar || *op == BURN_OP_lower_equal_scalar;
-  const double whole = wants_floor ? floor(value) : ceil(value);
   integer_range(dtype, &lowest, &highest);
-  const bool is_low = whole < (double)lowest;
-  const bool is_high = dtype == BURN_DTYPE_I64 ? whole >= 9223372036854775808.0 : whole > (double)highest;
-  if (value == value && !is_low && !is_high && (is_order || whole == value))
-    return integer_scalar(dtype, (int64_t)whole);
+  const Place place = place_of(number, wants_floor, lowest, highest);
+  if (!place.is_nan && !place.is_low && !place.is_high && (is_order || !place.is_between))
+    return integer_scalar(dtype, place.whole);
   const bool is_upward = *op == BURN_OP_greater_scalar || *op == BURN_OP_greater_equal_scalar;
-  const bool always = value == value ? (is_order ? (is_upward ? is_low : is_high) : *op == BURN_OP_not_equal_scalar)
-                                     : *op == BURN_OP_not_equal_scalar;
+  const bool always = is_order && !place.is_nan ? (is_upward ? place.is_low : place.is_high) : *op == BURN_OP_not_equal_scalar;
   if (!is_order && dtype == BURN_DTYPE_BOOL) { /* bool has no order: no bool is 2 */
     *op = always ? BURN_OP_not_equal_scalar : BURN_OP_equal_scalar;
     return integer_scalar(dtype, 2);

@@ -112,25 +112,27 @@ static double to_half(BurnDType dtype, double value) {
                                  : (double)nd_bf16_to_f32(nd_bf16_from_f64(value));
 }
 
-/* Truncated and saturated, as a cast does it. */
-static double to_integer(BurnDType dtype, double value) {
-  const double highest = dtype == BURN_DTYPE_I8 ? 127.0 : 32767.0, lowest = -highest - 1.0;
-  if (!(value == value)) return 0.0;
-  return value >= highest ? highest : value <= lowest ? lowest : trunc(value);
+static BurnAttr saturated(BurnDType dtype, BurnAttr number) {
+  const int64_t highest = dtype == BURN_DTYPE_I8 ? INT8_MAX : INT16_MAX, lowest = -highest - 1;
+  const int64_t whole = burn_attr_to_i64(&number);
+  return burn_attr_i64(whole > highest ? highest : whole < lowest ? lowest : whole);
 }
 
-/* A scalar stands for a tensor of the narrow dtype, so it is converted to that first. Two exceptions: composite ops compute
- * as a whole in the wide dtype, and an integer compares with the number as it is. */
-static BurnAttr widen_attr(const BurnOpInfo *info, const BurnOpCall *call, BurnDType dtype, BurnAttr attr) {
+/* Sums and products wrap, whatever the number; an integer compares with the number as it is; a NaN is no bound. */
+static bool fits_first(const BurnOpCall *call, BurnAttr number) {
+  if (call->op == BURN_OP_add_scalar || call->op == BURN_OP_mul_scalar) return false;
+  return call->output_descs[0].dtype != BURN_DTYPE_BOOL && (number.tag == BURN_ATTR_I64 || number.value.f64 == number.value.f64);
+}
+
+/* A scalar stands for a tensor of the narrow dtype, so it is converted to that first. Composite ops compute as a whole in the
+ * wide dtype. */
+static BurnAttr widen_attr(const BurnOpInfo *info, const BurnOpCall *call, BurnDType dtype, uint32_t i) {
+  BurnAttr attr = call->attrs[i];
   if (attr.tag == BURN_ATTR_DTYPE && call->input_count == 0) attr.value.i64 = wide_dtype((BurnDType)attr.value.i64);
-  if (attr.tag != BURN_ATTR_F64 || !is_narrow(dtype)) return attr;
-  if (!info || info->is_composite || !(info->traits & BURN_TRAIT_ELEMENTWISE)) return attr;
-  if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) {
-    attr.value.f64 = to_half(dtype, attr.value.f64);
-  } else if (call->output_descs[0].dtype != BURN_DTYPE_BOOL) {
-    attr.value.f64 = to_integer(dtype, attr.value.f64);
-  }
-  return attr;
+  if (!info || info->is_composite || !(info->traits & BURN_TRAIT_ELEMENTWISE) || !is_narrow(dtype)) return attr;
+  if (info->attr_tags[i] != BURN_ATTR_NUMBER && info->attr_tags[i] != BURN_ATTR_F64) return attr;
+  if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) return burn_attr_f64(to_half(dtype, burn_attr_to_f64(&attr)));
+  return fits_first(call, attr) ? saturated(dtype, attr) : attr;
 }
 
 /* -- the call ------------------------------------------------------------------------------------------------------ */
@@ -196,7 +198,7 @@ static BurnStatus run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *ca
     wide->descs[i].dtype = wide_dtype(wide->descs[i].dtype);
     wide->outputs[i] = NULL;
   }
-  for (uint32_t i = 0; i < call->attr_count; i++) wide->attrs[i] = widen_attr(info, call, working_dtype(call), call->attrs[i]);
+  for (uint32_t i = 0; i < call->attr_count; i++) wide->attrs[i] = widen_attr(info, call, working_dtype(call), i);
   BurnStatus status = widen_inputs(nd, call, wide);
   if (status == BURN_OK) status = kernel(nd, &wide->call);
   for (uint32_t i = 0; i < wide->call.input_count; i++) {

@@ -114,8 +114,10 @@ static BurnStatus power(const ReferenceRun *run) {
 
 enum { WRAPS, FITS, BOUND, EXACT };
 
-/* -1, 0, 1: whether a is below, equal to or above b; NaN if b is. No rounding: i64 has numbers that f64 has not. */
-static double order(int64_t a, double b) {
+/* -1, 0, 1: whether a is below, equal to or above a number; NaN if that is. No rounding: i64 has numbers that f64 has not. */
+static double order(int64_t a, const BurnAttr *number) {
+  const double b = burn_attr_to_f64(number);
+  if (number->tag == BURN_ATTR_I64) return (a > number->value.i64) - (a < number->value.i64);
   if (isnan(b)) return b;
   if (b >= 9223372036854775808.0) return -1;
   if (b < -9223372036854775808.0) return 1;
@@ -128,15 +130,15 @@ static BurnStatus scalar(const ReferenceRun *run) {
   const BurnPrimitive *x = run->call->inputs[0];
   BurnPrimitive *out = run->out[0];
   const ReferenceRow *row = run->row;
-  const double value = run->call->attrs[0].value.f64;
-  const double real = reference_is_float(x) ? reference_round(x->dtype, value) : value;
+  const BurnAttr *number = &run->call->attrs[0];
+  const double value = burn_attr_to_f64(number), real = reference_is_float(x) ? reference_round(x->dtype, value) : value;
   const bool is_bound = row->detail != BOUND || !isnan(value);
-  const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, value);
+  const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, number);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     if (reference_is_float(x)) {
       reference_put_real(out, i, row->real(reference_get_real(x, i), real));
     } else if (row->detail == EXACT) {
-      reference_put_real(out, i, row->real(order(reference_get_whole(x, i), value), 0));
+      reference_put_real(out, i, row->real(order(reference_get_whole(x, i), number), 0));
     } else {
       const int64_t element = reference_get_whole(x, i);
       reference_put_whole(out, i, is_bound ? row->whole(element, whole) : element);

@@ -6,8 +6,8 @@
 #include <math.h>
 
 static BurnStatus full(const ReferenceRun *run) {
-  const double value = BURN_ATTRS(full, run->call)->value.value.f64;
-  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) reference_put_real(run->out[0], i, value);
+  const BurnAttr *value = &BURN_ATTRS(full, run->call)->value;
+  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) reference_put_number(run->out[0], i, value);
   return BURN_OK;
 }
 
@@ -42,8 +42,8 @@ static double uniform_f64(uint32_t word_of_element, double low, double high) {
 
 static BurnStatus random_uniform(const ReferenceRun *run) {
   const BurnAttrs_random_uniform *attrs = BURN_ATTRS(random_uniform, run->call);
-  const double low = attrs->low.value.f64, high = attrs->high.value.f64;
-  const int64_t first = reference_saturate(BURN_DTYPE_I64, low), last = reference_saturate(BURN_DTYPE_I64, high);
+  const double low = burn_attr_to_f64(&attrs->low), high = burn_attr_to_f64(&attrs->high);
+  const int64_t first = burn_attr_to_i64(&attrs->low), last = burn_attr_to_i64(&attrs->high);
   const uint64_t range = last > first ? (uint64_t)last - (uint64_t)first : 0;
   BurnPrimitive *out = run->out[0];
   if (!reference_is_float(out) && range > (uint64_t)1 << 32) {

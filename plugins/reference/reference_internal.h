@@ -68,8 +68,11 @@ static inline bool reference_is_float(const BurnPrimitive *x) { return burn_dtyp
 /* The value that an element of a float dtype takes. */
 double reference_round(BurnDType dtype, double value);
 
-/* Reals toward zero, saturated to an integer dtype; NaN is 0. */
-int64_t reference_saturate(BurnDType dtype, double value);
+/* A number (tag I64 or F64) as an element of x: rounded once; for integers toward zero and saturated, NaN is 0. */
+void reference_put_number(BurnPrimitive *x, int64_t i, const BurnAttr *number);
+
+/* The same as a value of an integer dtype. */
+int64_t reference_saturate(BurnDType dtype, const BurnAttr *number);
 
 /* A tensor of the same shape in f64, or i64 for integers, of zeros: sums are rounded once, by reference_narrow. NULL when
  * there is no memory. */

@@ -97,7 +97,7 @@ static BurnStatus mask(const ReferenceRun *run) {
     } else if (count > 2) {
       reference_copy(out, i, in[2], at[2]);
     } else {
-      reference_put_real(out, i, BURN_ATTRS(mask_fill, run->call)->value.value.f64);
+      reference_put_number(out, i, &BURN_ATTRS(mask_fill, run->call)->value);
     }
   }
   return BURN_OK;

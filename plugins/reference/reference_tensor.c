@@ -161,7 +161,18 @@ void reference_put_real(BurnPrimitive *x, int64_t i, double value) {
     case BURN_DTYPE_F32: ELEMENT(x, float) = (float)value; break;
     case BURN_DTYPE_F64: ELEMENT(x, double) = value; break;
     case BURN_DTYPE_BOOL: ELEMENT(x, uint8_t) = value != 0; break; /* NaN is not 0 */
-    default: reference_put_whole(x, i, reference_saturate(x->dtype, value)); break;
+    default: {
+      const BurnAttr number = burn_attr_f64(value);
+      reference_put_whole(x, i, reference_saturate(x->dtype, &number));
+    }
+  }
+}
+
+void reference_put_number(BurnPrimitive *x, int64_t i, const BurnAttr *number) {
+  if (burn_dtype_kind(x->dtype) == BURN_KIND_INT) {
+    reference_put_whole(x, i, reference_saturate(x->dtype, number));
+  } else {
+    reference_put_real(x, i, burn_attr_to_f64(number));
   }
 }
 
@@ -172,14 +183,12 @@ double reference_round(BurnDType dtype, double value) {
   return reference_get_real(&element, 0);
 }
 
-int64_t reference_saturate(BurnDType dtype, double value) {
+int64_t reference_saturate(BurnDType dtype, const BurnAttr *number) {
   const uint32_t bits = 8 * burn_dtype_bytes(dtype);
   const bool is_signed = dtype != BURN_DTYPE_U8 && dtype != BURN_DTYPE_BOOL;
   const int64_t highest = is_signed ? (int64_t)(UINT64_MAX >> (65 - bits)) : 255, lowest = is_signed ? -highest - 1 : 0;
-  if (isnan(value)) return 0;
-  if (value <= (double)lowest) return lowest;
-  if (value >= (double)highest) return highest; /* of i64 this is 2^63, the first that is too large */
-  return (int64_t)value;
+  const int64_t whole = burn_attr_to_i64(number);
+  return whole < lowest ? lowest : whole > highest ? highest : whole;
 }
 
 void reference_copy(BurnPrimitive *to, int64_t to_index, const BurnPrimitive *from, int64_t from_index) {

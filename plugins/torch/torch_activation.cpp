@@ -33,7 +33,7 @@ namespace burn_torch {
 namespace {
 
 /* The i-th attribute, a number that meets the elements. */
-double number_of(const Run &run, uint32_t i) { return run.number(run.call->attrs[i].value.f64); }
+double number_of(const Run &run, uint32_t i) { return run.number(run.call->attrs[i]); }
 int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
 
 /* -0 stays -0, of which ATen makes 0 on GPUs. */

@@ -223,11 +223,11 @@ void right_shift(Run &run) { shift(run, false); }
 
 /* -- an input and a number ----------------------------------------------------------------------------------------------- */
 
-double value_of(const Run &run) { return run.call->attrs[0].value.f64; }
+const BurnAttr &value_of(const Run &run) { return run.call->attrs[0]; }
 
 /* An integer dtype takes the lowest bits of the number, so that u8 + -1 works. */
-at::Scalar wrapped(const Run &run, double value) {
-  const int64_t whole = saturated(value, BURN_DTYPE_I64);
+at::Scalar wrapped(const Run &run, const BurnAttr &number) {
+  const int64_t whole = burn_attr_to_i64(&number);
   switch (run.call->inputs[0]->dtype) {
     case BURN_DTYPE_U8:
       return static_cast<int64_t>(static_cast<uint8_t>(whole));
@@ -243,9 +243,9 @@ at::Scalar wrapped(const Run &run, double value) {
 }
 
 /* The number as an element: rounded to a float dtype, or the nearest of an integer dtype. */
-at::Scalar element(const Run &run, double value) {
-  if (is_float(run.in(0))) return run.number(value);
-  return saturated(value, run.call->inputs[0]->dtype);
+at::Scalar element(const Run &run, const BurnAttr &number) {
+  if (is_float(run.in(0))) return run.number(number);
+  return saturated(number, run.call->inputs[0]->dtype);
 }
 
 at::Tensor scalar_tensor(const Run &run, const at::Scalar &value) { return at::zeros_like(run.in(0)).fill_(value); }
@@ -294,12 +294,12 @@ void powf_scalar(Run &run) {
 
 /* NaN is no bound; NaN elements stay. */
 void clamp_min(Run &run) {
-  const double value = value_of(run);
-  run.out[0] = std::isnan(value) ? run.in(0) : at::clamp_min(run.in(0), element(run, value));
+  const bool is_nan = std::isnan(burn_attr_to_f64(&value_of(run)));
+  run.out[0] = is_nan ? run.in(0) : at::clamp_min(run.in(0), element(run, value_of(run)));
 }
 void clamp_max(Run &run) {
-  const double value = value_of(run);
-  run.out[0] = std::isnan(value) ? run.in(0) : at::clamp_max(run.in(0), element(run, value));
+  const bool is_nan = std::isnan(burn_attr_to_f64(&value_of(run)));
+  run.out[0] = is_nan ? run.in(0) : at::clamp_max(run.in(0), element(run, value_of(run)));
 }
 
 const Row rows[] = {

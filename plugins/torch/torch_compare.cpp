@@ -22,18 +22,19 @@ namespace {
 constexpr double two_to_63 = 9223372036854775808.0;
 
 /* Whole numbers against a real one: against the whole number beside it, or all alike where it is beyond every i64 or NaN. */
-at::Tensor compare_whole(const at::Tensor &x, uint32_t op, double value) {
+at::Tensor compare_whole(const at::Tensor &x, uint32_t op, const BurnAttr &number) {
+  const double value = burn_attr_to_f64(&number);
   const auto all = [&x](bool answer) { return at::full_like(x, answer, x.options().dtype(at::kBool)); };
-  const bool is_whole = value == std::floor(value);
+  const bool is_exact = number.tag == BURN_ATTR_I64, is_whole = is_exact || value == std::floor(value);
   if (std::isnan(value)) return all(op == BURN_OP_not_equal_scalar);
-  if (value >= two_to_63 || value < -two_to_63) {
+  if (!is_exact && (value >= two_to_63 || value < -two_to_63)) {
     const bool above = value > 0; /* every x is lower */
     if (op == BURN_OP_equal_scalar) return all(false);
     if (op == BURN_OP_not_equal_scalar) return all(true);
     return all(above == (op == BURN_OP_lower_scalar || op == BURN_OP_lower_equal_scalar));
   }
   const at::Tensor wide = x.to(at::kLong);
-  const int64_t floor = static_cast<int64_t>(std::floor(value));
+  const int64_t floor = is_exact ? number.value.i64 : static_cast<int64_t>(std::floor(value));
   switch (op) {
     case BURN_OP_equal_scalar:
       return is_whole ? wide.eq(floor) : all(false);
@@ -69,9 +70,9 @@ at::Tensor compare_float(const at::Tensor &x, uint32_t op, double value) {
 
 void compare_scalar(Run &run) {
   const at::Tensor &x = run.in(0);
-  const double value = run.call->attrs[0].value.f64;
+  const BurnAttr &number = run.call->attrs[0];
   run.out[0] =
-      x.is_floating_point() ? compare_float(x, run.call->op, run.number(value)) : compare_whole(x, run.call->op, value);
+      x.is_floating_point() ? compare_float(x, run.call->op, run.number(number)) : compare_whole(x, run.call->op, number);
 }
 
 const Row rows[] = {

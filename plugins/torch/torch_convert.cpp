@@ -10,6 +10,7 @@
 #include <ATen/ops/logical_or.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,13 +43,9 @@ constexpr double two_to_63 = 9223372036854775808.0;
 
 }  // namespace
 
-int64_t saturated(double value, BurnDType dtype) {
+int64_t saturated(const BurnAttr &number, BurnDType dtype) {
   const Bounds bounds = bounds_of(dtype);
-  if (std::isnan(value)) return 0;
-  if (value <= static_cast<double>(bounds.lowest)) return bounds.lowest;
-  if (value >= static_cast<double>(bounds.highest))
-    return bounds.highest; /* of i64 this is 2^63, the first that is too large */
-  return static_cast<int64_t>(value);
+  return std::clamp(burn_attr_to_i64(&number), bounds.lowest, bounds.highest);
 }
 
 at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype) {

@@ -18,7 +18,8 @@ namespace burn_torch {
 namespace {
 
 void full(Run &run) {
-  const double value = TORCH_ATTRS(full, run)->value.value.f64;
+  const BurnAttr &number = TORCH_ATTRS(full, run)->value;
+  const double value = burn_attr_to_f64(&number);
   const BurnDType dtype = run.desc().dtype;
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   const at::TensorOptions options = options_of(run.torch, dtype);
@@ -29,7 +30,7 @@ void full(Run &run) {
   } else if (dtype == BURN_DTYPE_BOOL) {
     run.out[0] = at::full(sizes_of(run.desc()), value != 0, options);
   } else {
-    run.out[0] = at::full(sizes_of(run.desc()), saturated(value, dtype), options);
+    run.out[0] = at::full(sizes_of(run.desc()), saturated(number, dtype), options);
   }
 }
 
@@ -51,11 +52,12 @@ void eye(Run &run) { run.out[0] = at::eye(run.desc().shape[0], run.desc().shape[
 
 /* What every element needs; seed and offset are the third and fourth attribute of every random op. */
 struct Numbers {
-  void *data;
   BurnDType dtype;
-  uint64_t seed, offset;
-  double a, b;        /* low and high, or mean and standard deviation */
-  uint64_t threshold; /* of bernoulli */
+  double a = 0, b = 0;           /* low and high, or mean and standard deviation */
+  uint64_t first = 0, range = 0; /* of whole numbers: low, and high - low */
+  uint64_t threshold = 0;        /* of bernoulli */
+  void *data = nullptr;          /* fill_random sets these */
+  uint64_t seed = 0, offset = 0;
 };
 
 float rounded_to(BurnDType dtype, float value) {
@@ -105,9 +107,7 @@ void uniform_element(const Numbers &numbers, int64_t i, uint32_t word) {
     const float sum = low + scaled, within = rounded_to(numbers.dtype, sum < high ? sum : low);
     put_float(numbers, i, within < high ? within : low);
   } else {
-    const int64_t first = saturated(numbers.a, BURN_DTYPE_I64), last = saturated(numbers.b, BURN_DTYPE_I64);
-    const uint64_t range = last > first ? static_cast<uint64_t>(last) - static_cast<uint64_t>(first) : 0;
-    put_whole(numbers, i, static_cast<uint64_t>(first) + (range >> 32 ? word : word * range >> 32));
+    put_whole(numbers, i, numbers.first + (numbers.range >> 32 ? word : word * numbers.range >> 32));
   }
 }
 
@@ -184,12 +184,13 @@ struct BernoulliElement { /* bytes of 0 and 1, which ATen makes elements of */
 };
 
 template <class Element>
-void fill_random(Run &run, BurnDType dtype, double a, double b, uint64_t threshold) {
+void fill_random(Run &run, Numbers numbers) {
   const BurnAttr *attrs = run.call->attrs;
-  at::Tensor host = at::empty(sizes_of(run.desc()), at::TensorOptions().dtype(scalar_type(dtype)));
-  Filling<Element> filling{{host.data_ptr(), dtype, static_cast<uint64_t>(attrs[2].value.i64),
-                            static_cast<uint64_t>(attrs[3].value.i64), a, b, threshold},
-                           host.numel()};
+  at::Tensor host = at::empty(sizes_of(run.desc()), at::TensorOptions().dtype(scalar_type(numbers.dtype)));
+  numbers.data = host.data_ptr();
+  numbers.seed = static_cast<uint64_t>(attrs[2].value.i64);
+  numbers.offset = static_cast<uint64_t>(attrs[3].value.i64);
+  Filling<Element> filling{numbers, host.numel()};
   run.torch.host->parallel_for((filling.count + 4 * LANES - 1) / (4 * LANES), 256, Filling<Element>::groups, &filling);
   run.out[0] = host.to(run.torch.device);
 }
@@ -214,10 +215,10 @@ c10::optional<at::Generator> generator_of(const Run &run) {
 
 void random_uniform(Run &run) {
   const BurnAttrs_random_uniform *attrs = TORCH_ATTRS(random_uniform, run);
-  const double low = attrs->low.value.f64, high = attrs->high.value.f64;
+  const double low = burn_attr_to_f64(&attrs->low), high = burn_attr_to_f64(&attrs->high);
   const BurnDType dtype = run.desc().dtype;
   const bool is_float = burn_dtype_kind(dtype) == BURN_KIND_FLOAT;
-  const int64_t first = saturated(low, BURN_DTYPE_I64), last = saturated(high, BURN_DTYPE_I64);
+  const int64_t first = burn_attr_to_i64(&attrs->low), last = burn_attr_to_i64(&attrs->high);
   const uint64_t range = last > first ? static_cast<uint64_t>(last) - static_cast<uint64_t>(first) : 0;
   if (!is_float && range > static_cast<uint64_t>(1) << 32) {
     fail(BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32", static_cast<long long>(first),
@@ -228,13 +229,13 @@ void random_uniform(Run &run) {
   } else if (run.torch.aten_random) {
     run.out[0] = range == 0 ? empty_result(run).fill_(first) : empty_result(run).random_(first, last, generator_of(run));
   } else if (dtype == BURN_DTYPE_F64 || !is_float) {
-    fill_random<UniformElement>(run, dtype, low, high, 0);
+    fill_random<UniformElement>(run, {dtype, low, high, static_cast<uint64_t>(first), range});
   } else {
     const auto rounded = [dtype](double x) {
       return half_of_f64(at::full({1}, x, at::kDouble), scalar_type(dtype)).to(at::kDouble).item().toDouble();
     };
     const bool is_f32 = dtype == BURN_DTYPE_F32;
-    fill_random<UniformElement>(run, dtype, is_f32 ? low : rounded(low), is_f32 ? high : rounded(high), 0);
+    fill_random<UniformElement>(run, {dtype, is_f32 ? low : rounded(low), is_f32 ? high : rounded(high)});
   }
 }
 
@@ -244,7 +245,7 @@ void random_normal(Run &run) {
   if (run.torch.aten_random) {
     run.out[0] = empty_result(run).normal_(mean, std, generator_of(run));
   } else {
-    fill_random<NormalElement>(run, run.desc().dtype, mean, std, 0);
+    fill_random<NormalElement>(run, {run.desc().dtype, mean, std});
   }
 }
 
@@ -253,7 +254,7 @@ void random_bernoulli(Run &run) {
   if (run.torch.aten_random) {
     run.out[0] = empty_result(run).bernoulli_(prob > 0 ? (prob < 1 ? prob : 1) : 0, generator_of(run));
   } else {
-    fill_random<BernoulliElement>(run, BURN_DTYPE_U8, 0, 0, burn_random_threshold(prob));
+    fill_random<BernoulliElement>(run, {BURN_DTYPE_U8, 0, 0, 0, 0, burn_random_threshold(prob)});
   }
 }
 

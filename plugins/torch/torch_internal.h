@@ -98,6 +98,7 @@ struct Run {
 
   /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16). */
   double number(double value) const;
+  double number(const BurnAttr &number_attr) const { return number(burn_attr_to_f64(&number_attr)); }
 };
 
 /* -- torch_tensor.cpp ---------------------------------------------------------------------------------------------------- */

@@ -44,14 +44,15 @@ void repeat_dim(Run &run) {
 }
 
 /* The number as an element of the result. */
-at::Scalar element(const Run &run, double value) {
-  return burn_dtype_kind(run.desc().dtype) == BURN_KIND_FLOAT ? at::Scalar(run.number(value))
-                                                              : at::Scalar(saturated(value, run.desc().dtype));
+at::Scalar element(const Run &run, const BurnAttr &number) {
+  const uint32_t kind = burn_dtype_kind(run.desc().dtype);
+  if (kind == BURN_KIND_BOOL) return at::Scalar(burn_attr_to_f64(&number) != 0);
+  return kind == BURN_KIND_FLOAT ? at::Scalar(run.number(number)) : at::Scalar(saturated(number, run.desc().dtype));
 }
 
 void mask_where(Run &run) { run.out[0] = at::where(run.in(1), run.in(2), run.in(0)); }
 void mask_fill(Run &run) {
-  const at::Scalar value = element(run, TORCH_ATTRS(mask_fill, run)->value.value.f64);
+  const at::Scalar value = element(run, TORCH_ATTRS(mask_fill, run)->value);
   const bool in_place = run.may_write(0) && run.in(0).sizes() == sizes_of(run.desc());
   run.out[0] = in_place ? run.inputs[0].masked_fill_(run.in(1), value) : at::masked_fill(run.in(0), run.in(1), value);
 }
@@ -69,7 +70,7 @@ void pad(Run &run) {
     widths.push_back(attrs->before.value.i64s[axis]);
     widths.push_back(attrs->after.value.i64s[axis]);
   }
-  run.out[0] = at::constant_pad_nd(run.in(0), widths, element(run, attrs->value.value.f64));
+  run.out[0] = at::constant_pad_nd(run.in(0), widths, element(run, attrs->value));
 }
 
 const Row rows[] = {

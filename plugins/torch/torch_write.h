@@ -29,8 +29,8 @@ void binary(Run &run, New make, Out into) {
   run.out[0] = make(run.in(0), run.in(1));
 }
 
-/* A number toward zero, within an integer dtype; NaN is 0. */
-int64_t saturated(double value, BurnDType dtype);
+/* A number attribute within an integer dtype: toward zero, NaN is 0. */
+int64_t saturated(const BurnAttr &number, BurnDType dtype);
 
 /* Float elements toward zero, within an integer dtype; NaN is 0. */
 at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype);

@@ -77,10 +77,11 @@ static const char *inputs_words(Words *words, const BurnOpInfo *info) {
   return words->text;
 }
 
-static void default_words(char *out, size_t bytes, uint32_t tag, const BurnAttr *value) {
+static void default_words(char *out, size_t bytes, const BurnAttr *value) {
   out[0] = '\0';
-  if (value->tag == BURN_ATTR_NONE) return; /* required */
-  switch (tag) {
+  switch (value->tag) {
+    case BURN_ATTR_NONE: /* required */
+      return;
     case BURN_ATTR_F64:
       snprintf(out, bytes, " = %.9g", value->value.f64);
       return;
@@ -97,12 +98,12 @@ static void default_words(char *out, size_t bytes, uint32_t tag, const BurnAttr 
 
 /* "dim: int, eps: float = 1e-05" */
 static const char *attrs_words(Words *words, const BurnOpInfo *info) {
-  static const char *const types[] = {"?", "int", "float", "bool", "dtype", "ints"};
+  static const char *const types[] = {"?", "int", "float", "bool", "dtype", "ints", "number"};
   words->text[0] = '\0';
   for (uint32_t i = 0; i < info->attr_count; i++) {
     char value[40], attr[120];
     const uint32_t tag = info->attr_tags[i];
-    default_words(value, sizeof value, tag, &info->attr_defaults[i]);
+    default_words(value, sizeof value, &info->attr_defaults[i]);
     snprintf(attr, sizeof attr, "%s: %s%s", info->attr_names[i], tag < sizeof types / sizeof types[0] ? types[tag] : "?",
              value);
     add(words, ", ", attr);
@@ -139,7 +140,8 @@ static int print_markdown(void) {
       "# All ops\n\n"
       "Written by `burn ops --markdown` from the table of ops; do not edit. `x?` may be absent, `x...` is a list. An "
       "attribute\n"
-      "without a value is required; an `ints` default holds for every axis. Kinds are those that the first input (of creation\n"
+      "without a value is required; an `ints` default holds for every axis; a `number` is an int or a float, whatever the tensor\n"
+      "is. Kinds are those that the first input (of creation\n"
       "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no kernel.\n");
   uint32_t count = 0;
   const char *family = "";

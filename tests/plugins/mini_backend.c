@@ -138,7 +138,7 @@ static void run_elements(const BurnOpCall *call, BurnPrimitive *out) {
   const BurnPrimitive *a = call->input_count > 0 ? call->inputs[0] : NULL, *b = call->input_count > 1 ? call->inputs[1] : NULL;
   const int64_t count = burn_primitive_count(out);
   const BurnAttr *last = call->attr_count > 0 ? &call->attrs[call->attr_count - 1] : NULL;
-  const double number = last && last->tag == BURN_ATTR_F64 ? last->value.f64 : 0;
+  const double number = last ? burn_attr_to_f64(last) : 0;
   for (int64_t i = 0; i < count; i++) {
     const double x = a ? load(a, call->op == BURN_OP_reshape ? i : source(a, out, i)) : 0;
     store(out, i, element(call->op, x, b ? load(b, source(b, out, i)) : 0, number));

@@ -98,8 +98,11 @@ static uint8_t class_of(const FuzzGraph *graph, const FuzzRun *nominal, const Fu
   }
   if (sample->tolerance == SAMPLE_EXACT || worst == FUZZ_INEXACT) return worst;
   for (uint32_t i = 0; i < sample->attr_count; i++) {
-    if (sample->attrs[i].tag == BURN_ATTR_F64 && sample->attrs[i].value.f64 != floor(sample->attrs[i].value.f64)) whole = false;
-    if (sample->attrs[i].tag == BURN_ATTR_F64) largest = fmax(largest, fabs(sample->attrs[i].value.f64));
+    const uint32_t tag = sample->op->attr_tags[i];
+    if (sample->attrs[i].tag == BURN_ATTR_NONE || (tag != BURN_ATTR_F64 && tag != BURN_ATTR_NUMBER)) continue;
+    const double number = burn_attr_to_f64(&sample->attrs[i]);
+    if (number != floor(number)) whole = false;
+    largest = fmax(largest, fabs(number));
   }
   const double room = burn_dtype_bytes(sample->outputs[0].dtype) >= 4 ? 0x1p24 : 0x1p8;
   return whole && only_adds(sample->op->op) && largest * largest * terms < room ? FUZZ_WHOLE : FUZZ_INEXACT;

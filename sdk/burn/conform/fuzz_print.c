@@ -104,7 +104,9 @@ static void print_data(FILE *out, const FuzzGraph *graph) {
 static void print_attr(FILE *out, const BurnAttr *attr) {
   switch (attr->tag) {
     case BURN_ATTR_I64:
-      fprintf(out, "burn_attr_i64(%" PRId64 ")", attr->value.i64);
+      fputs("burn_attr_i64(", out);
+      print_whole(out, attr->value.i64);
+      fputs(")", out);
       break;
     case BURN_ATTR_F64:
       fputs("burn_attr_f64(", out);

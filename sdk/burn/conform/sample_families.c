@@ -369,6 +369,7 @@ static void set_required(Sample *sample, uint32_t rank) {
     if (sample->op->attr_defaults[i].tag != BURN_ATTR_NONE) continue;
     switch (sample->op->attr_tags[i]) {
       case BURN_ATTR_F64:
+      case BURN_ATTR_NUMBER:
         sample->attrs[i] = burn_attr_f64(0.5);
         break;
       case BURN_ATTR_I64S:

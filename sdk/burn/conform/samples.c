@@ -81,7 +81,7 @@ bool sample_set_i64(Sample *sample, const char *name, int64_t value) {
   const int i = attr_index(sample, name, strlen(name));
   if (i < 0) return false;
   BurnAttr attr = burn_attr_i64(value);
-  attr.tag = sample->op->attr_tags[i]; /* bool and dtype keep their value in i64 too */
+  if (sample->op->attr_tags[i] != BURN_ATTR_NUMBER) attr.tag = sample->op->attr_tags[i]; /* bool and dtype: the value is in i64 too */
   set_attr(sample, (uint32_t)i, attr);
   return true;
 }
@@ -109,12 +109,23 @@ static int64_t parse_whole(const Sample *sample, const char *text, char **end) {
   return (int64_t)sample->inputs[0].desc.rank - 1;
 }
 
+/* "2" is an I64, "2.0", "1e3" and "nan" are F64. */
+static BurnAttr parse_number(const char *text, char **end) {
+  char *whole_end = NULL;
+  const int64_t whole = strtoll(text, &whole_end, 10);
+  const double number = strtod(text, end);
+  return whole_end == *end ? burn_attr_i64(whole) : burn_attr_f64(number);
+}
+
 /* The value behind "name=". */
 static bool parse_value(Sample *sample, uint32_t i, const char *text) {
   char *end = NULL;
   switch (sample->op->attr_tags[i]) {
     case BURN_ATTR_F64:
       set_attr(sample, i, burn_attr_f64(strtod(text, &end)));
+      return end != text;
+    case BURN_ATTR_NUMBER:
+      set_attr(sample, i, parse_number(text, &end));
       return end != text;
     case BURN_ATTR_I64:
       set_attr(sample, i, burn_attr_i64(parse_whole(sample, text, &end)));

@@ -12,8 +12,8 @@
 /* The major is part of the entry symbol's name. While it is 0 a changed minor may break plugins: the host accepts
  * BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR. */
 #define BURN_ABI_MAJOR 0u
-#define BURN_ABI_MINOR 2u
-#define BURN_ABI_OLDEST_MINOR 2u
+#define BURN_ABI_MINOR 3u
+#define BURN_ABI_OLDEST_MINOR 3u
 
 /* Calling convention of every function pointer of the ABI. */
 #if defined(_WIN32) && !defined(_WIN64)

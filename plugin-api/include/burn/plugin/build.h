@@ -147,7 +147,8 @@ static inline BurnPrimitive *burn_build_op3(BurnBuilder *b, uint32_t op, BurnPri
   inputs[2] = z;
   return burn_build(b, op, 3, inputs, 0, NULL);
 }
-/* An op with one f64 attribute: add_scalar, powf_scalar, clamp_min, greater_scalar ... */
+/* An op with one number: add_scalar, powf_scalar, clamp_min, greater_scalar ... What reaches beyond 2^53 is given to burn_build
+ * as burn_attr_i64. */
 static inline BurnPrimitive *burn_build_scalar(BurnBuilder *b, uint32_t op, BurnPrimitive *x, double value) {
   const BurnAttr attr = burn_attr_f64(value);
   return burn_build(b, op, 1, &x, 1, &attr);

@@ -50,9 +50,9 @@ typedef struct BurnFusedKernel BurnFusedKernel;
 
 /* One run. Inputs are borrowed, have the shapes and dtypes of the body and belong to this backend; each output is one new reference
  * for the caller. Bit i of `donate` says that the caller drops its reference to input i after the call. `attrs[i]` are the
- * attributes of step i: those with the tag F64, and those with the tag I64 of ops with the trait RANDOM, may differ from the
- * body's; everything else is as it was compiled. A run that fails has stored nothing and changed no input: the steps may then be
- * called one by one. */
+ * attributes of step i: those with the tag F64, numbers (BURN_ATTR_NUMBER; they keep the tag they were compiled with), and those with
+ * the tag I64 of ops with the trait RANDOM, may differ from the body's; everything else is as it was compiled. A run that fails
+ * has stored nothing and changed no input: the steps may then be called one by one. */
 typedef struct BurnFusedCall {
   uint32_t struct_size;
   uint32_t reserved;

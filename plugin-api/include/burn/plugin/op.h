@@ -107,7 +107,7 @@ typedef struct BurnOpInfo {
   const char *const *input_names;   /* [input_count] */
   const char *const *attr_names;    /* [attr_count] */
   const BurnAttr *attr_defaults;    /* [attr_count]; tag NONE means required */
-  const uint32_t *attr_tags;        /* [attr_count] BURN_ATTR_* */
+  const uint32_t *attr_tags;        /* [attr_count] BURN_ATTR_*; NUMBER: a call gives it the tag I64 or F64 */
   const char *doc;
 } BurnOpInfo;
 

@@ -121,7 +121,8 @@ enum {
   BURN_ATTR_F64 = 2,
   BURN_ATTR_BOOL = 3,  /* value in i64: 0 or 1 */
   BURN_ATTR_DTYPE = 4, /* value in i64 */
-  BURN_ATTR_I64S = 5   /* `count` integers at i64s, borrowed for the call */
+  BURN_ATTR_I64S = 5,  /* `count` integers at i64s, borrowed for the call */
+  BURN_ATTR_NUMBER = 6 /* in tables of ops only: in a call it is I64 or F64, see burn_attr_to_f64 */
 };
 
 /* One attribute of a call: 16 bytes, self-describing, unused bytes zero, so that calls can be compared and hashed. */
@@ -155,6 +156,25 @@ static inline BurnAttr burn_attr_dtype(BurnDType value) {
   attr.value.i64 = (int64_t)value;
   return attr;
 }
+
+/* A NUMBER is one of the tensor's kind: i64 has numbers that f64 has not, and floats have fractions. So a call gives it the tag
+ * I64 or F64, and either may meet either kind: who computes in floats reads it by the first function, who computes in
+ * integers by the second. */
+
+/* An I64 is rounded to the nearest f64. */
+static inline double burn_attr_to_f64(const BurnAttr *number) {
+  return number->tag == BURN_ATTR_F64 ? number->value.f64 : (double)number->value.i64;
+}
+/* An F64 is cut toward zero; what does not fit becomes the nearest that does, NaN becomes 0. */
+static inline int64_t burn_attr_to_i64(const BurnAttr *number) {
+  const double value = number->value.f64;
+  if (number->tag != BURN_ATTR_F64) return number->value.i64;
+  if (!(value == value)) return 0;
+  if (value >= 9223372036854775808.0) return INT64_MAX;
+  if (value <= -9223372036854775808.0) return INT64_MIN;
+  return (int64_t)value;
+}
+
 /* `values` is borrowed: it must stay until the call has returned. */
 static inline BurnAttr burn_attr_i64s(const int64_t *values, uint32_t count) {
   BurnAttr attr = {BURN_ATTR_I64S, 0, {0}};
