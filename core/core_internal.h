@@ -304,6 +304,9 @@ BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uin
 BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape);
 /* 0 .. count-1 in the dtype of positions (burn__device_index_dtype): a default int dtype of 8 bits would wrap. */
 BurnTensor *burn__places(BurnDevice *device, int64_t count);
+/* burn_full and burn_full_like of a number: burn_attr_f64 or burn_attr_i64. */
+BurnTensor *burn__full(BurnDevice *device, BurnShape shape, BurnDType dtype, BurnAttr value);
+BurnTensor *burn__full_like(BurnTensor *x, BurnAttr value);
 /* A creation op on a device. */
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);

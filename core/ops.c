@@ -7,19 +7,26 @@
 
 /* -- creation --------------------------------------------------------------------------------------------------------------- */
 
+BurnTensor *burn__full(BurnDevice *device, BurnShape shape, BurnDType dtype, BurnAttr value) {
+  return burn__create(device, BURN_OP_full, shape, dtype, &value, 1);
+}
 BurnTensor *burn_full(BurnDevice *device, BurnShape shape, BurnDType dtype, double value) {
-  const BurnAttr attr = burn_attr_f64(value);
-  return burn__create(device, BURN_OP_full, shape, dtype, &attr, 1);
+  return burn__full(device, shape, dtype, burn_attr_f64(value));
+}
+BurnTensor *burn_full_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t value) {
+  return burn__full(device, shape, dtype, burn_attr_i64(value));
 }
 BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 0); }
 BurnTensor *burn_ones(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 1); }
 
-BurnTensor *burn_full_like(BurnTensor *x, double value) {
+BurnTensor *burn__full_like(BurnTensor *x, BurnAttr value) {
   const BurnStatus status = burn__tensor_check(x, "full_like");
-  BurnTensor *result = status == BURN_OK ? burn_full(x->device, burn_shape(x), burn_dtype(x), value) : burn__tensor_failed(status);
+  BurnTensor *result = status == BURN_OK ? burn__full(x->device, burn_shape(x), burn_dtype(x), value) : burn__tensor_failed(status);
   burn__tensor_take(x, "full_like");
   return result;
 }
+BurnTensor *burn_full_like(BurnTensor *x, double value) { return burn__full_like(x, burn_attr_f64(value)); }
+BurnTensor *burn_full_like_i64(BurnTensor *x, int64_t value) { return burn__full_like(x, burn_attr_i64(value)); }
 BurnTensor *burn_zeros_like(BurnTensor *x) { return burn_full_like(x, 0); }
 BurnTensor *burn_ones_like(BurnTensor *x) { return burn_full_like(x, 1); }
 
@@ -45,7 +52,7 @@ static uint64_t random_offset(BurnDevice *device, int64_t count) {
   return atomic_fetch_add(&device->offset, burn_random_blocks(count > 0 ? (uint64_t)count : 0));
 }
 
-static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, double first, double second,
+static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, BurnAttr first, BurnAttr second,
                           uint32_t parameter_count) {
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
@@ -58,7 +65,7 @@ static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, Burn
     count *= shape.dims[i];
   }
   const BurnAttr attrs[] = {burn_attr_i64((int64_t)atomic_load(&device->seed)), burn_attr_i64((int64_t)random_offset(device, count)),
-                            burn_attr_f64(first), burn_attr_f64(second)};
+                            first, second};
   return burn__create(device, op, shape, dtype, attrs, 2 + parameter_count);
 }
 
@@ -68,15 +75,25 @@ BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType d
   if (burn_dtype_kind(resolved) == BURN_KIND_INT && high - low > 4294967296.0) {
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g is wider than 2^32", low, high));
   }
-  return random(device, BURN_OP_random_uniform, shape, dtype, low, high, 2);
+  return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_f64(low), burn_attr_f64(high), 2);
+}
+BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t low, int64_t high) {
+  const BurnDType resolved = dtype ? dtype : burn_device_float_dtype(device);
+  const bool is_wide = burn_dtype_kind(resolved) == BURN_KIND_INT && (uint64_t)high - (uint64_t)low > UINT64_C(1) << 32;
+  if (low > high || is_wide) {
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: %s: %lld .. %lld",
+                                         low > high ? "low is above high" : "the range is wider than 2^32", (long long)low,
+                                         (long long)high));
+  }
+  return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_i64(low), burn_attr_i64(high), 2);
 }
 BurnTensor *burn_random_normal(BurnDevice *device, BurnShape shape, BurnDType dtype, double mean, double std) {
   if (!(std >= 0)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_normal: std %g is negative", std));
-  return random(device, BURN_OP_random_normal, shape, dtype, mean, std, 2);
+  return random(device, BURN_OP_random_normal, shape, dtype, burn_attr_f64(mean), burn_attr_f64(std), 2);
 }
 BurnTensor *burn_random_bernoulli(BurnDevice *device, BurnShape shape, BurnDType dtype, double prob) {
   if (!(prob >= 0 && prob <= 1)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_bernoulli: prob %g is not in 0..1", prob));
-  return random(device, BURN_OP_random_bernoulli, shape, dtype, prob, 0, 1);
+  return random(device, BURN_OP_random_bernoulli, shape, dtype, burn_attr_f64(prob), burn_attr_f64(0), 1);
 }
 
 BurnTensor *burn_dropout(BurnTensor *x, double prob) {
@@ -180,31 +197,39 @@ BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets) {
   return burn__apply(BURN_OP_cross_entropy, inputs, 2, NULL, 0);
 }
 
-#define SCALAR(name, parameter)                                   \
-  BurnTensor *burn_##name(BurnTensor *x, double parameter) {      \
-    const BurnAttr attr = burn_attr_f64(parameter);               \
-    return burn__apply(BURN_OP_##name, &x, 1, &attr, 1);          \
+#define SCALAR_AS(name, op, type, tag)                 \
+  BurnTensor *burn_##name(BurnTensor *x, type value) { \
+    const BurnAttr attr = burn_attr_##tag(value);      \
+    return burn__apply(BURN_OP_##op, &x, 1, &attr, 1); \
   }
-SCALAR(add_scalar, value)
-SCALAR(mul_scalar, value)
-SCALAR(div_scalar, value)
-SCALAR(remainder_scalar, value)
-SCALAR(powf_scalar, value)
-SCALAR(clamp_min, value)
-SCALAR(clamp_max, value)
-SCALAR(equal_scalar, value)
-SCALAR(not_equal_scalar, value)
-SCALAR(greater_scalar, value)
-SCALAR(greater_equal_scalar, value)
-SCALAR(lower_scalar, value)
-SCALAR(lower_equal_scalar, value)
+#define SCALAR(name) SCALAR_AS(name, name, double, f64) SCALAR_AS(name##_i64, name, int64_t, i64)
+SCALAR_AS(powf_scalar, powf_scalar, double, f64)
+SCALAR(add_scalar)
+SCALAR(mul_scalar)
+SCALAR(div_scalar)
+SCALAR(remainder_scalar)
+SCALAR(clamp_min)
+SCALAR(clamp_max)
+SCALAR(equal_scalar)
+SCALAR(not_equal_scalar)
+SCALAR(greater_scalar)
+SCALAR(greater_equal_scalar)
+SCALAR(lower_scalar)
+SCALAR(lower_equal_scalar)
 
 BurnTensor *burn_sub_scalar(BurnTensor *x, double value) { return burn_add_scalar(x, -value); }
+BurnTensor *burn_sub_scalar_i64(BurnTensor *x, int64_t value) {
+  const bool is_float = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT;
+  if (is_float) return burn_sub_scalar(x, (double)value); /* minus the least integer is one of f64, not of i64 */
+  return burn_add_scalar_i64(x, (int64_t)(0 - (uint64_t)value)); /* which wraps for integers, as the sum does */
+}
 
-BurnTensor *burn_clamp(BurnTensor *x, double min, double max) {
-  const BurnAttr attrs[] = {burn_attr_f64(min), burn_attr_f64(max)};
+static BurnTensor *clamp(BurnTensor *x, BurnAttr min, BurnAttr max) {
+  const BurnAttr attrs[] = {min, max};
   return burn__apply(BURN_OP_clamp, &x, 1, attrs, 2);
 }
+BurnTensor *burn_clamp(BurnTensor *x, double min, double max) { return clamp(x, burn_attr_f64(min), burn_attr_f64(max)); }
+BurnTensor *burn_clamp_i64(BurnTensor *x, int64_t min, int64_t max) { return clamp(x, burn_attr_i64(min), burn_attr_i64(max)); }
 
 #define TRIANGLE(name)                                            \
   BurnTensor *burn_##name(BurnTensor *x, int64_t diagonal) {      \
@@ -233,11 +258,12 @@ BurnTensor *burn_mask_where(BurnTensor *x, BurnTensor *mask, BurnTensor *value) 
   return burn__apply(BURN_OP_mask_where, inputs, 3, NULL, 0);
 }
 
-BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value) {
+static BurnTensor *mask_fill(BurnTensor *x, BurnTensor *mask, BurnAttr value) {
   BurnTensor *const inputs[] = {x, mask};
-  const BurnAttr attr = burn_attr_f64(value);
-  return burn__apply(BURN_OP_mask_fill, inputs, 2, &attr, 1);
+  return burn__apply(BURN_OP_mask_fill, inputs, 2, &value, 1);
 }
+BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value) { return mask_fill(x, mask, burn_attr_f64(value)); }
+BurnTensor *burn_mask_fill_i64(BurnTensor *x, BurnTensor *mask, int64_t value) { return mask_fill(x, mask, burn_attr_i64(value)); }
 
 void burn_adam_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *moment_1, BurnTensor *moment_2, double beta_1, double beta_2,
                     double step_size, double epsilon, double decay, double penalty, BurnTensor *out[3]) {

@@ -38,11 +38,11 @@ static BurnShape ones(uint32_t rank) {
   return shape;
 }
 
-static BurnTensor *number_like(const BurnTensor *x, double value) {
-  return burn_full(x->device, ones(burn_rank(x)), burn_dtype(x), value);
+static BurnTensor *number_like(const BurnTensor *x, BurnAttr value) {
+  return burn__full(x->device, ones(burn_rank(x)), burn_dtype(x), value);
 }
 
-/* All 64 bits count, where the value of full is a double; a narrower dtype keeps the low ones. */
+/* A narrower dtype keeps the low bits, where full takes the nearest number. */
 static BurnTensor *whole_like(const BurnTensor *x, BurnDType dtype, int64_t value) {
   const BurnAttr attrs[] = {burn_attr_i64(value), burn_attr_i64(1)};
   BurnTensor *scalar = burn__create(x->device, BURN_OP_arange, BURN_SHAPE(1), dtype, attrs, 2);
@@ -53,19 +53,25 @@ BurnTensor *burn_scalar_sub(double value, BurnTensor *x) {
   BurnTensor *failed = refused("scalar_sub", BURN_OP_neg, x);
   return failed ? failed : burn_add_scalar(burn_neg(x), value);
 }
+BurnTensor *burn_scalar_sub_i64(int64_t value, BurnTensor *x) {
+  BurnTensor *failed = refused("scalar_sub", BURN_OP_neg, x);
+  return failed ? failed : burn_add_scalar_i64(burn_neg(x), value);
+}
 
-BurnTensor *burn_scalar_div(double value, BurnTensor *x) {
+static BurnTensor *scalar_div(BurnAttr value, BurnTensor *x) {
   BurnTensor *failed = refused("scalar_div", BURN_OP_neg, x);
   if (failed) return failed;
   BurnTensor *lhs = number_like(x, value);
   return burn_div(lhs, x);
 }
+BurnTensor *burn_scalar_div(double value, BurnTensor *x) { return scalar_div(burn_attr_f64(value), x); }
+BurnTensor *burn_scalar_div_i64(int64_t value, BurnTensor *x) { return scalar_div(burn_attr_i64(value), x); }
 
 BurnTensor *burn_fmod_scalar(BurnTensor *x, double value) {
   BurnTensor *failed = refused("fmod_scalar", BURN_OP_exp, x);
   if (failed) return failed;
   if (isinf(value)) return x;
-  BurnTensor *rhs = number_like(x, value);
+  BurnTensor *rhs = number_like(x, burn_attr_f64(value));
   return burn_fmod(x, rhs);
 }
 

@@ -7,18 +7,19 @@
 /* -- create -------------------------------------------------------------------------------------------------------- */
 
 /* Takes x: a new tensor of its shape and dtype. */
-#define LIKE(name, parameters, ...)                                          \
-  BurnTensor *burn_##name##_like parameters {                                \
-    const BurnStatus status = burn__tensor_check(x, #name "_like");          \
-    if (status != BURN_OK) return fail(x, #name "_like", status);            \
-    BurnTensor *result = burn_##name(x->device, burn_shape(x), __VA_ARGS__); \
-    burn__tensor_take(x, #name "_like");                                     \
-    return result;                                                           \
+#define LIKE(name, suffix, parameters, ...)                                          \
+  BurnTensor *burn_##name##_like##suffix parameters {                                \
+    const BurnStatus status = burn__tensor_check(x, #name "_like");                  \
+    if (status != BURN_OK) return fail(x, #name "_like", status);                    \
+    BurnTensor *result = burn_##name##suffix(x->device, burn_shape(x), __VA_ARGS__); \
+    burn__tensor_take(x, #name "_like");                                             \
+    return result;                                                                   \
   }
-LIKE(empty, (BurnTensor *x), burn_dtype(x))
-LIKE(random_uniform, (BurnTensor *x, double low, double high), burn_dtype(x), low, high)
-LIKE(random_normal, (BurnTensor *x, double mean, double std), burn_dtype(x), mean, std)
-LIKE(random_bernoulli, (BurnTensor *x, double prob), burn_dtype(x), prob)
+LIKE(empty, , (BurnTensor *x), burn_dtype(x))
+LIKE(random_uniform, , (BurnTensor *x, double low, double high), burn_dtype(x), low, high)
+LIKE(random_uniform, _i64, (BurnTensor *x, int64_t low, int64_t high), burn_dtype(x), low, high)
+LIKE(random_normal, , (BurnTensor *x, double mean, double std), burn_dtype(x), mean, std)
+LIKE(random_bernoulli, , (BurnTensor *x, double prob), burn_dtype(x), prob)
 
 /* 0 .. size-1 along axis `axis` of `rank` axes; the others have size 1. */
 static BurnTensor *places(BurnDevice *device, int64_t size, uint32_t axis, uint32_t rank) {
@@ -190,9 +191,15 @@ BurnTensor *burn_slice_dim(BurnTensor *x, int dim, BurnRange range) {
   return burn_slice(x, ranges, (uint32_t)axis + 1);
 }
 
-BurnTensor *burn_slice_fill(BurnTensor *x, const BurnRange *ranges, uint32_t count, double value) {
-  BurnTensor *values = burn_full_like(burn_slice(burn_clone(x), ranges, count), value);
+static BurnTensor *slice_fill(BurnTensor *x, const BurnRange *ranges, uint32_t count, BurnAttr value) {
+  BurnTensor *values = burn__full_like(burn_slice(burn_clone(x), ranges, count), value);
   return burn_slice_assign(x, ranges, count, values);
+}
+BurnTensor *burn_slice_fill(BurnTensor *x, const BurnRange *ranges, uint32_t count, double value) {
+  return slice_fill(x, ranges, count, burn_attr_f64(value));
+}
+BurnTensor *burn_slice_fill_i64(BurnTensor *x, const BurnRange *ranges, uint32_t count, int64_t value) {
+  return slice_fill(x, ranges, count, burn_attr_i64(value));
 }
 
 /* Sizes that can be taken from an axis of `total`; counts the parts. */
@@ -247,7 +254,7 @@ BurnTensor *burn_unfold(BurnTensor *x, int dim, int64_t size, int64_t step) {
   return burn__apply(BURN_OP_unfold, &x, 1, attrs, 3);
 }
 
-BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode, double value) {
+static BurnTensor *pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode, BurnAttr value) {
   BurnStatus status = burn__tensor_check(x, "pad");
   const uint32_t rank = burn_rank(x);
   if (status == BURN_OK) status = check_list(padding, pairs, "pad", "pairs");
@@ -260,9 +267,14 @@ BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int6
     before[rank - pairs + i] = padding[2 * i];
     after[rank - pairs + i] = padding[2 * i + 1];
   }
-  const BurnAttr attrs[] = {burn_attr_i64s(before, rank), burn_attr_i64s(after, rank), burn_attr_i64(mode),
-                            burn_attr_f64(value)};
+  const BurnAttr attrs[] = {burn_attr_i64s(before, rank), burn_attr_i64s(after, rank), burn_attr_i64(mode), value};
   return burn__apply(BURN_OP_pad, &x, 1, attrs, 4);
+}
+BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode, double value) {
+  return pad(x, padding, pairs, mode, burn_attr_f64(value));
+}
+BurnTensor *burn_pad_i64(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode, int64_t value) {
+  return pad(x, padding, pairs, mode, burn_attr_i64(value));
 }
 
 /* -- by index ------------------------------------------------------------------------------------------------------ */
@@ -310,7 +322,7 @@ BurnTensor *burn_take(BurnTensor *x, int dim, BurnTensor *indices) {
   return burn__reshape_to(burn_select(x, (int)axis, flat), to);
 }
 
-BurnTensor *burn_one_hot_fill(BurnTensor *x, int64_t classes, double on, double off, int axis) {
+static BurnTensor *one_hot_fill(BurnTensor *x, int64_t classes, BurnAttr on, BurnAttr off, int axis) {
   const char *user = "one_hot";
   int64_t at = 0;
   BurnStatus status = burn__resolve_dim(x, user, axis, burn_rank(x) + 1, &at);
@@ -322,13 +334,19 @@ BurnTensor *burn_one_hot_fill(BurnTensor *x, int64_t classes, double on, double 
   BurnDevice *device = x->device;
   const BurnDType dtype = burn_dtype(x);
   BurnTensor *indices = burn_cast(x, BURN_DTYPE_I64);
-  BurnTensor *wrapped = burn_add_scalar(burn_clone(indices), (double)classes);
+  BurnTensor *wrapped = burn_add_scalar_i64(burn_clone(indices), classes);
   BurnTensor *negative = burn_lower_scalar(burn_clone(indices), 0);
   indices = burn_unsqueeze_dim(burn_mask_where(indices, negative, wrapped), (int)at);
   BurnShape shape = burn_shape(indices);
-  BurnTensor *values = burn_full(device, shape, dtype, on);
+  BurnTensor *values = burn__full(device, shape, dtype, on);
   shape.dims[at] = classes;
-  return burn_scatter(burn_full(device, shape, dtype, off), (int)at, indices, values, BURN_UPDATE_ASSIGN);
+  return burn_scatter(burn__full(device, shape, dtype, off), (int)at, indices, values, BURN_UPDATE_ASSIGN);
+}
+BurnTensor *burn_one_hot_fill(BurnTensor *x, int64_t classes, double on, double off, int axis) {
+  return one_hot_fill(x, classes, burn_attr_f64(on), burn_attr_f64(off), axis);
+}
+BurnTensor *burn_one_hot_fill_i64(BurnTensor *x, int64_t classes, int64_t on, int64_t off, int axis) {
+  return one_hot_fill(x, classes, burn_attr_i64(on), burn_attr_i64(off), axis);
 }
 
 BurnTensor *burn_one_hot(BurnTensor *x, int64_t classes) {

@@ -54,6 +54,28 @@ static void test_operators(const Device &device) {
   EXPECT(text.str().find("1") != std::string::npos && text.str().find("f32") != std::string::npos);
 }
 
+/* 2^53 + 1, which no double holds. */
+static void test_integers_keep_their_bits(const Device &device) {
+  const std::int64_t odd = 9007199254740993, least = INT64_MIN;
+  const Tensor x = Tensor::full(device, {1}, odd, BURN_DTYPE_I64);
+  EXPECT(x.item<std::int64_t>() == odd && x.to_vector<std::int64_t>()[0] == odd);
+  EXPECT(Tensor::full(device, {1}, least, BURN_DTYPE_I64).item<std::int64_t>() == least);
+  EXPECT(Tensor::uniform(device, {1}, odd, odd + 1, BURN_DTYPE_I64).item<std::int64_t>() == odd);
+  EXPECT((x + odd - odd).item<std::int64_t>() == odd && (odd - x).item<std::int64_t>() == 0 && (x * -1).item<std::int64_t>() == -odd);
+  EXPECT((x / odd).item<int>() == 1 && (odd + (x - x)).item<std::int64_t>() == odd);
+  Tensor y = x;
+  y += odd;
+  y -= 1;
+  EXPECT(y.item<std::int64_t>() == 2 * odd - 1);
+  EXPECT(x.equal_scalar(odd).item<bool>() && !x.equal_scalar(odd - 1).item<bool>() && x.greater_scalar(odd - 1).item<bool>());
+  EXPECT((x - x).clamp(odd, INT64_MAX).item<std::int64_t>() == odd && x.full_like(-odd).item<std::int64_t>() == -odd);
+  EXPECT(x.mask_fill(x.equal_scalar(odd), odd + 1).item<std::int64_t>() == odd + 1);
+  const std::int64_t widths[] = {1, 0};
+  EXPECT(x.pad(widths, 1, BURN_PAD_CONSTANT, odd).to_vector<std::int64_t>() == (std::vector<std::int64_t>{odd, odd}));
+  EXPECT((x.to_float() * 0 + 2.5f).item<float>() == 2.5f && (x.to_float() * 0).clamp(1, 1.5).item<float>() == 1.0f);
+  EXPECT(Tensor::full(device, {1}, 0.5).item<bool>() && Tensor::full(device, {1}, 2u).item<double>() == 2.0);
+}
+
 static void test_ownership(const Device &device) {
   const std::int64_t before = device.memory().live_tensors;
   {
@@ -104,6 +126,7 @@ int main() {
     const Device device("ndarray");
     test_values(device);
     test_operators(device);
+    test_integers_keep_their_bits(device);
     test_ownership(device);
     test_failures(device);
     test_gradients();

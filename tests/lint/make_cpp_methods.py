@@ -29,8 +29,16 @@ def names():
     return found
 
 
+def rows():
+    found = names()
+    twins = {name for name in found if f"{name}_i64" in found}
+    for name in found:
+        if name.removesuffix("_i64") not in twins or name in twins:
+            yield f"BURN_CPP_{'NUMBER_' if name in twins else ''}METHOD({name})\n"
+
+
 def main():
-    text = HEAD + "".join(f"BURN_CPP_METHOD({name})\n" for name in names())
+    text = HEAD + "".join(rows())
     if "--check" not in sys.argv[1:]:
         TARGET.write_text(text)
         return 0

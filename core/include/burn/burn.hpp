@@ -8,8 +8,9 @@
  * A Tensor owns one handle. Copying is burn_clone (a counter); functions take what they are given: a named tensor is cloned,
  * a temporary or a moved one is used up and may be overwritten in place. Every failure is thrown as burn::Error where the op
  * was called. Every function of the C API that takes a tensor first and returns one is a method of the same name without burn_
- * (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is called as burn::call(burn_..., arguments...). Moved-from and
- * default-constructed tensors are empty: they may be assigned and destroyed, and stand for an absent optional argument. */
+ * (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is called as burn::call(burn_..., arguments...).
+ * Numbers may be integers or floats; integers keep all their bits (burn_<name>_i64). Moved-from and default-constructed tensors
+ * are empty: they may be assigned and destroyed, and stand for an absent optional argument. */
 #ifndef BURN_BURN_HPP
 #define BURN_BURN_HPP
 
@@ -125,6 +126,16 @@ BURN_CPP_ELEMENT(std::int64_t, I64)
 BURN_CPP_ELEMENT(std::uint8_t, U8)
 BURN_CPP_ELEMENT(bool, BOOL)
 #undef BURN_CPP_ELEMENT
+
+/* Integers that an int64_t holds: the _i64 form of a function keeps all their bits. */
+template <class T>
+inline constexpr bool is_whole = std::is_integral_v<std::decay_t<T>> &&
+                                 (std::is_signed_v<std::decay_t<T>> || sizeof(std::decay_t<T>) < sizeof(std::int64_t));
+/* Whether every argument for a parameter of type double is such an integer. */
+template <class... Arguments, class... Parameters> constexpr bool are_whole(BurnTensor *(*)(BurnTensor *, Parameters...)) {
+  if constexpr (sizeof...(Arguments) != sizeof...(Parameters)) return false;
+  else return ((!std::is_same_v<Parameters, double> || is_whole<Arguments>) && ...);
+}
 }  // namespace detail
 
 class Tensor {
@@ -159,15 +170,19 @@ class Tensor {
 
   static Tensor zeros(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_zeros(d, s, t)); }
   static Tensor ones(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_ones(d, s, t)); }
-  static Tensor full(const Device &d, const Shape &s, double value, BurnDType t = BURN_DTYPE_DEFAULT) {
-    return Tensor(burn_full(d, s, t, value));
+  template <class T> static Tensor full(const Device &d, const Shape &s, T value, BurnDType t = BURN_DTYPE_DEFAULT) {
+    if constexpr (detail::is_whole<T>) return Tensor(burn_full_i64(d, s, t, static_cast<std::int64_t>(value)));
+    else return Tensor(burn_full(d, s, t, static_cast<double>(value)));
   }
   static Tensor arange(const Device &d, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
     return Tensor(burn_arange(d, start, end, step));
   }
   static Tensor eye(const Device &d, std::int64_t size, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_eye(d, size, t)); }
-  static Tensor uniform(const Device &d, const Shape &s, double low = 0, double high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
-    return Tensor(burn_random_uniform(d, s, t, low, high));
+  template <class Low = double, class High = double>
+  static Tensor uniform(const Device &d, const Shape &s, Low low = 0, High high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+    if constexpr (detail::is_whole<Low> && detail::is_whole<High>)
+      return Tensor(burn_random_uniform_i64(d, s, t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
+    else return Tensor(burn_random_uniform(d, s, t, static_cast<double>(low), static_cast<double>(high)));
   }
   static Tensor normal(const Device &d, const Shape &s, double mean = 0, double std = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
     return Tensor(burn_random_normal(d, s, t, mean, std));
@@ -193,8 +208,8 @@ class Tensor {
   }
   /* The value of a tensor of one element. */
   template <class T = double> T item() const {
-    double value = 0;
-    check(burn_read_scalar(clone_handle(), &value));
+    std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, std::int64_t, double> value = 0;
+    check(read(clone_handle(), &value, 1));
     return static_cast<T>(value);
   }
   template <class T> Tensor cast() const { return Tensor(burn_cast(clone_handle(), detail::Element<T>::dtype)); }
@@ -221,8 +236,19 @@ class Tensor {
   template <class... Arguments> Tensor name(Arguments &&...arguments) && {                                          \
     return call(burn_##name, std::move(*this), std::forward<Arguments>(arguments)...);                              \
   }
+  /* Of those with a twin burn_<name>_i64: that one is called where all the numbers are integers. */
+#define BURN_CPP_NUMBER_METHOD(name)                                                                                \
+  template <class... Arguments> Tensor name(Arguments &&...arguments) const & {                                     \
+    return Tensor(*this).name(std::forward<Arguments>(arguments)...);                                               \
+  }                                                                                                                 \
+  template <class... Arguments> Tensor name(Arguments &&...arguments) && {                                          \
+    if constexpr (detail::are_whole<Arguments...>(burn_##name))                                                     \
+      return call(burn_##name##_i64, std::move(*this), std::forward<Arguments>(arguments)...);                      \
+    else return call(burn_##name, std::move(*this), std::forward<Arguments>(arguments)...);                         \
+  }
 #include <burn/burn_hpp_methods.def>
 #undef BURN_CPP_METHOD
+#undef BURN_CPP_NUMBER_METHOD
   Tensor to_int() const { return Tensor(burn_int(clone_handle())); }
   Tensor to_float() const { return Tensor(burn_float(clone_handle())); }
   Tensor to_bool() const { return Tensor(burn_bool(clone_handle())); }
@@ -303,16 +329,23 @@ inline Tensor Tensor::grad(const Gradients &gradients) const { return Tensor(bur
 
 /* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up ---------------------- */
 
-#define BURN_CPP_OPERATOR(sign, name, scalar_right, scalar_left)                                                     \
+template <class T> using IfWhole = std::enable_if_t<detail::is_whole<T>, int>;
+
+#define BURN_CPP_OPERATOR(sign, name, scalar_left, left)                                                             \
   inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); }          \
-  inline Tensor operator sign(Tensor a, double value) { return Tensor(burn_##scalar_right(a.release(), value)); }    \
-  inline Tensor operator sign(double value, Tensor a) { return scalar_left; }                                        \
+  inline Tensor operator sign(Tensor a, double value) { return std::move(a).name##_scalar(value); }                  \
+  inline Tensor operator sign(double value, Tensor a) { return left.scalar_left(value); }                            \
+  template <class T, IfWhole<T> = 0> Tensor operator sign(Tensor a, T value) {                                       \
+    return std::move(a).name##_scalar(value);                                                                        \
+  }                                                                                                                  \
+  template <class T, IfWhole<T> = 0> Tensor operator sign(T value, Tensor a) { return left.scalar_left(value); }     \
   inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }                \
-  inline Tensor &operator sign##=(Tensor &a, double value) { return a = std::move(a) sign value; }
-BURN_CPP_OPERATOR(+, add, add_scalar, Tensor(burn_add_scalar(a.release(), value)))
-BURN_CPP_OPERATOR(-, sub, sub_scalar, Tensor(burn_add_scalar(burn_neg(a.release()), value)))
-BURN_CPP_OPERATOR(*, mul, mul_scalar, Tensor(burn_mul_scalar(a.release(), value)))
-BURN_CPP_OPERATOR(/, div, div_scalar, Tensor(burn_mul_scalar(burn_recip(a.release()), value)))
+  inline Tensor &operator sign##=(Tensor &a, double value) { return a = std::move(a) sign value; }                   \
+  template <class T, IfWhole<T> = 0> Tensor &operator sign##=(Tensor &a, T value) { return a = std::move(a) sign value; }
+BURN_CPP_OPERATOR(+, add, add_scalar, std::move(a))
+BURN_CPP_OPERATOR(-, sub, add_scalar, std::move(a).neg())
+BURN_CPP_OPERATOR(*, mul, mul_scalar, std::move(a))
+BURN_CPP_OPERATOR(/, div, mul_scalar, std::move(a).recip())
 #undef BURN_CPP_OPERATOR
 inline Tensor operator-(Tensor a) { return Tensor(burn_neg(a.release())); }
 inline Tensor operator!(Tensor a) { return Tensor(burn_bool_not(a.release())); }

@@ -3,7 +3,7 @@
  *
  * Common rules: operands live on one device and have one dtype (convert with burn_cast; there is no promotion).
  * "Broadcast" needs equal rank; axes of size 1 stretch. A negative dim counts from the last axis. Scalars are doubles,
- * converted to the tensor's dtype (integers above 2^53 cannot be given exactly). Integer division by zero gives 0.
+ * converted to the tensor's dtype; burn_<name>_i64 takes an int64_t, all of whose bits count. Integer division by zero gives 0.
  * Kinds: F float, I int, B bool; "[FI]" says which an op accepts. Failures travel in the result (tensor.h). */
 #ifndef BURN_OPS_H
 #define BURN_OPS_H
@@ -380,6 +380,34 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill(BurnTensor *x, B
 /* The upper or lower triangle of the last two axes, 0 elsewhere; diagonal > 0 moves the border up. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_triu(BurnTensor *x, int64_t diagonal);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t diagonal);
+
+/* -- scalars as integers ---------------------------------------------------------------------------------------------
+ *
+ * Each is the function without _i64, for scalars that a double does not hold: from 2^53 on it lacks every other integer. i64
+ * tensors take all the bits. Narrower ones take the low bits in sums and products, which wrap, and else the nearest integer
+ * that they have; comparisons compare with the number as it is. Floats round it. */
+
+BURN_API BURN_GIVES BurnTensor *burn_full_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_full_like_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t low,
+                                                        int64_t high);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_add_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sub_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mul_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_div_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_remainder_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_sub_i64(int64_t value, BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_div_i64(int64_t value, BurnTensor *x);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_min_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_max_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_i64(BurnTensor *x, int64_t min, int64_t max);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_equal_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_not_equal_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_greater_equal_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_equal_scalar_i64(BurnTensor *x, int64_t value);
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_mask_fill_i64(BurnTensor *x, BurnTensor *mask, int64_t value);
 
 BURN_EXTERN_C_END
 

@@ -30,6 +30,7 @@ BURN_API BURN_GIVES BurnTensor *burn_empty(BurnDevice *device, BurnShape shape, 
 /* The same, and random values, with shape, dtype and device of x; see burn_random_uniform and its siblings. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_empty_like(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_uniform_like(BurnTensor *x, double low, double high);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_uniform_like_i64(BurnTensor *x, int64_t low, int64_t high);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_normal_like(BurnTensor *x, double mean, double std);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_bernoulli_like(BurnTensor *x, double prob);
 /* [shape.., rank of shape], default int dtype: element [i, j, ..] is the tuple i, j, .. */
@@ -67,6 +68,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice_dim(BurnTensor *x, int 
 /* x with the part in the ranges replaced by a value; see burn_slice. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice_fill(BurnTensor *x, const BurnRange *ranges, uint32_t count,
                                                               double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice_fill_i64(BurnTensor *x, const BurnRange *ranges, uint32_t count,
+                                                                  int64_t value);
 /* Parts as in burn_split: of the given sizes, which sum to the axis and of which zeros give no part; or of size 1. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t size_count, int dim, BurnTensor **parts,
@@ -80,6 +83,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_unfold(BurnTensor *x, int dim
  * value), BURN_PAD_REFLECT (margins smaller than the axis) or BURN_PAD_EDGE. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_pad(BurnTensor *x, const int64_t *padding, uint32_t pairs, int64_t mode,
                                                        double value);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_pad_i64(BurnTensor *x, const int64_t *padding, uint32_t pairs,
+                                                           int64_t mode, int64_t value);
 
 /* -- by index and mask ----------------------------------------------------------------------------------------------- */
 
@@ -111,6 +116,8 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot(BurnTensor *x, int64_t classes);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot_fill(BurnTensor *x, int64_t classes, double on, double off,
                                                                 int axis);
+BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot_fill_i64(BurnTensor *x, int64_t classes, int64_t on,
+                                                                    int64_t off, int axis);
 
 /* -- running along an axis [FI] -------------------------------------------------------------------------------------- */
 
