@@ -1,12 +1,15 @@
-/* checkpoint.c - the state of a run after an epoch, in three files of {artifact_dir}/checkpoint:
+/* checkpoint.c - the state of a run after an epoch, or in the middle of one, in three files of {artifact_dir}/checkpoint:
  *
  *   model-{epoch}.mpk      the module's record, as burn_record_save writes it
  *   optim-{epoch}.mpk      the optimizer's state by parameter id
- *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs
+ *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs, what the run is made from;
+ *                          in the middle of an epoch also how far its averages and logs are
+ *
+ * In the middle of an epoch, after some of its batches, they are called model-{epoch}-{batches}.mpk and so on.
  *
  * The order of writes makes it safe to be killed at any moment: each file appears whole under its name (record.h), the learner
  * file last, and older checkpoints are removed only after that, their learner file first. A checkpoint whose learner file is
- * missing does not exist. */
+ * missing was never finished. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,26 +33,55 @@ BurnStatus burn__history_add(BurnHistory *history, const BurnEpochResult *result
   return BURN_OK;
 }
 
-/* "{artifact_dir}/checkpoint" */
-static BurnStatus folder_path(const char *artifact_dir, char path[BURN_PATH_BYTES]) {
-  const int length = snprintf(path, BURN_PATH_BYTES, "%s/checkpoint", artifact_dir);
-  if (length > 0 && length < BURN_PATH_BYTES - 64) return BURN_OK; /* 64: for the name of a file */
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "artifact_dir of %zu bytes is too long", strlen(artifact_dir));
+/* "{artifact_dir}/checkpoint"; the learner has checked the length. */
+static void folder_path(const char *artifact_dir, char path[BURN_PATH_BYTES]) {
+  snprintf(path, BURN_PATH_BYTES, "%.*s/checkpoint", BURN_ARTIFACT_BYTES, artifact_dir);
 }
 
-static void part_path(const char *folder, int part, size_t epoch, char path[BURN_PATH_BYTES]) {
-  snprintf(path, BURN_PATH_BYTES, "%.*s/%s-%zu.mpk", BURN_PATH_BYTES - 64, folder, part_names[part], epoch);
+/* Where in a run a checkpoint was made: after `epochs` epochs and `batches` batches of the next. */
+typedef struct Position {
+  size_t epochs, batches;
+} Position;
+
+static Position position_of(const BurnRun *run) { return (Position){run->history.count, run->partial.batches}; }
+
+/* -1, 0 or 1: a before, at or after b. */
+static int compare_positions(Position a, Position b) {
+  if (a.epochs != b.epochs) return a.epochs < b.epochs ? -1 : 1;
+  return a.batches == b.batches ? 0 : a.batches < b.batches ? -1 : 1;
 }
 
-/* The epoch of a name such as "model-12.mpk" of this part; 0 if it is none. */
-static size_t epoch_of_name(const char *name, int part) {
+/* "model-12.mpk", or "model-13-67.mpk" after 12 epochs and 67 batches. */
+typedef struct PartName {
+  char text[64];
+} PartName;
+
+static PartName part_name(int part, Position at) {
+  PartName name;
+  if (at.batches == 0) {
+    snprintf(name.text, sizeof name.text, "%s-%zu.mpk", part_names[part], at.epochs);
+  } else {
+    snprintf(name.text, sizeof name.text, "%s-%zu-%zu.mpk", part_names[part], at.epochs + 1, at.batches);
+  }
+  return name;
+}
+
+static void part_path(const char *folder, int part, Position at, char path[BURN_PATH_BYTES]) {
+  snprintf(path, BURN_PATH_BYTES, "%.*s/%s", BURN_PATH_BYTES - 96, folder, part_name(part, at).text);
+}
+
+/* Whether a name is exactly that of this part of a checkpoint, and of which. */
+static bool position_of_name(const char *name, int part, Position *at) {
   const size_t prefix = strlen(part_names[part]);
-  unsigned long long epoch;
-  char expected[64];
-  if (strncmp(name, part_names[part], prefix) != 0 || name[prefix] != '-') return 0;
-  epoch = strtoull(name + prefix + 1, NULL, 10);
-  snprintf(expected, sizeof expected, "%s-%llu.mpk", part_names[part], epoch);
-  return strcmp(name, expected) == 0 && epoch < SIZE_MAX ? (size_t)epoch : 0;
+  char *end;
+  if (strncmp(name, part_names[part], prefix) != 0 || name[prefix] != '-') return false;
+  at->epochs = (size_t)strtoull(name + prefix + 1, &end, 10);
+  at->batches = 0;
+  if (*end == '-' && at->epochs > 0) {
+    at->batches = (size_t)strtoull(end + 1, NULL, 10);
+    at->epochs--;
+  }
+  return at->epochs + at->batches > 0 && strcmp(name, part_name(part, *at).text) == 0;
 }
 
 /* -- save -------------------------------------------------------------------------------------------------------------- */
@@ -90,6 +122,26 @@ static BurnValue *result_value(const BurnEpochResult *result) {
 #define FIELD(name) sound = burn_value_set(value, #name, burn_value_float(result->name)) && sound;
   RESULT_FIELDS(FIELD)
 #undef FIELD
+  sound = burn_value_set(value, "finite", burn_value_bool(result->finite)) && sound;
+  if (sound) return value;
+  burn_value_destroy(value);
+  return NULL;
+}
+
+static bool metric_set(BurnValue *map, const char *name, const BurnMetricState *state) {
+  BurnValue *value = burn_value_map();
+  burn_value_set(value, "sum", burn_value_float(state->sum));
+  burn_value_set(value, "items", burn_value_float(state->items));
+  burn_value_set(value, "log_bytes", burn_value_int((int64_t)state->log_bytes));
+  return burn_value_set(map, name, value) && burn_value_count(value) == 3;
+}
+
+static BurnValue *partial_value(const BurnPartial *partial) {
+  BurnValue *value = burn_value_map();
+  bool sound = burn_value_set(value, "batches", burn_value_int((int64_t)partial->batches));
+  sound = burn_value_set(value, "seconds", burn_value_float(partial->seconds)) && sound;
+  sound = metric_set(value, "loss", &partial->loss) && sound;
+  sound = metric_set(value, "accuracy", &partial->accuracy) && sound;
   if (sound) return value;
   burn_value_destroy(value);
   return NULL;
@@ -105,6 +157,9 @@ static BurnValue *learner_value(const BurnRun *run) {
   sound = burn_value_set(value, "random", random_value(run->device)) && sound;
   sound = burn_value_set(value, "random_inner", random_value(burn_device_inner(run->device))) && sound;
   sound = burn_value_set(value, "history", history) && sound;
+  sound = burn_value_set(value, "settings", burn__settings_value(&run->settings)) && sound;
+  sound = burn_value_set(value, "stack", burn_value_text(burn_device_fingerprint(run->device))) && sound;
+  if (run->partial.batches) sound = burn_value_set(value, "partial", partial_value(&run->partial)) && sound;
   if (sound) return value;
   burn_value_destroy(value);
   return NULL;
@@ -118,71 +173,104 @@ static BurnStatus write_value(BurnValue *value, const char *path, const BurnReco
 
 typedef struct PruneContext {
   const char *folder;
-  size_t first, last; /* epochs that stay */
+  const BurnHistory *history; /* NULL: nothing stays */
+  Position at;                /* of the checkpoint just written */
+  size_t first;               /* finite epochs from this one on stay */
   int part;
 } PruneContext;
 
+/* A checkpoint in the middle of an epoch goes with the next one that is written, and takes none away. */
+static bool stays(const PruneContext *prune, Position found) {
+  const int order = compare_positions(found, prune->at);
+  if (!prune->history || order > 0) return false;
+  if (order == 0) return true;
+  if (found.batches) return false;
+  return prune->at.batches || (found.epochs >= prune->first && prune->history->results[found.epochs - 1].finite);
+}
+
 static BurnStatus prune_one(void *context, const char *name) {
   const PruneContext *prune = context;
-  const size_t epoch = epoch_of_name(name, prune->part);
+  Position found;
   char path[BURN_PATH_BYTES];
-  if (epoch == 0 || (epoch >= prune->first && epoch <= prune->last)) return BURN_OK;
-  part_path(prune->folder, prune->part, epoch, path);
+  if (!position_of_name(name, prune->part, &found) || stays(prune, found)) return BURN_OK;
+  part_path(prune->folder, prune->part, found, path);
   return burn__file_remove(path);
 }
 
-/* Removes the files of all epochs but first .. last. */
-static BurnStatus prune(const char *folder, size_t first, size_t last) {
-  PruneContext context = {folder, first, last, PART_COUNT};
+/* Removes the files of all checkpoints that do not stay. */
+static BurnStatus prune(PruneContext context) {
   BurnStatus status = BURN_OK;
-  while (context.part-- > 0 && status == BURN_OK) status = burn__folder_list(folder, prune_one, &context);
+  context.part = PART_COUNT;
+  while (context.part-- > 0 && status == BURN_OK) status = burn__folder_list(context.folder, prune_one, &context);
   return status;
+}
+
+/* The epoch from which on `keep` epochs are finite. */
+static size_t first_kept(const BurnHistory *history, size_t keep) {
+  size_t epoch = history->count;
+  for (; epoch > 1; epoch--) {
+    if (history->results[epoch - 1].finite && --keep == 0) break;
+  }
+  return epoch;
 }
 
 BurnStatus burn__checkpoint_clear(const char *artifact_dir) {
   char folder[BURN_PATH_BYTES];
-  const BurnStatus status = folder_path(artifact_dir, folder);
-  return status == BURN_OK ? prune(folder, 1, 0) : status;
+  folder_path(artifact_dir, folder);
+  return prune((PruneContext){.folder = folder});
 }
 
 BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep) {
-  const size_t epoch = run->history.count;
+  const Position at = position_of(run);
   char folder[BURN_PATH_BYTES], path[BURN_PATH_BYTES];
   BurnRecordConfig config;
-  BurnStatus status = folder_path(artifact_dir, folder);
-  if (status == BURN_OK) status = burn_folder_make(folder);
+  BurnStatus status;
+  folder_path(artifact_dir, folder);
+  status = burn_folder_make(folder);
   if (status == BURN_OK) status = exact_precision(run->module, &config);
   if (status != BURN_OK) return status;
-  part_path(folder, MODEL, epoch, path);
+  part_path(folder, MODEL, at, path);
   status = burn_record_save(run->module, path, &config);
   if (status != BURN_OK) return status;
-  part_path(folder, OPTIM, epoch, path);
+  part_path(folder, OPTIM, at, path);
   status = write_value(burn_optimizer_value(run->optimizer), path, &config);
   if (status != BURN_OK) return status;
-  part_path(folder, LEARNER, epoch, path);
+  part_path(folder, LEARNER, at, path);
   status = write_value(learner_value(run), path, &learner_record);
-  return status == BURN_OK ? prune(folder, epoch > keep ? epoch - keep + 1 : 1, epoch) : status;
+  if (status != BURN_OK) return status;
+  return prune((PruneContext){.folder = folder, .history = &run->history, .at = at, .first = first_kept(&run->history, keep)});
 }
 
 /* -- restore ----------------------------------------------------------------------------------------------------------- */
 
-typedef struct NewestContext {
-  const char *folder;
-  size_t epoch;
-} NewestContext;
+/* The checkpoints of which there is any file. */
+typedef struct Found {
+  Position *positions;
+  size_t count, capacity;
+} Found;
 
-static BurnStatus newest_one(void *context, const char *name) {
-  NewestContext *newest = context;
-  const size_t epoch = epoch_of_name(name, LEARNER);
-  char path[BURN_PATH_BYTES];
-  int part;
-  if (epoch <= newest->epoch) return BURN_OK;
-  for (part = 0; part < PART_COUNT; part++) {
-    part_path(newest->folder, part, epoch, path);
-    if (!burn__file_exists(path)) return BURN_OK;
+static BurnStatus note_position(void *context, const char *name) {
+  Found *found = context;
+  Position at;
+  int part = 0;
+  while (part < PART_COUNT && !position_of_name(name, part, &at)) part++;
+  if (part == PART_COUNT) return BURN_OK;
+  for (size_t i = 0; i < found->count; i++) {
+    if (compare_positions(found->positions[i], at) == 0) return BURN_OK;
   }
-  newest->epoch = epoch;
+  if (found->count == found->capacity) {
+    const size_t capacity = found->capacity ? 2 * found->capacity : 8;
+    Position *positions = realloc(found->positions, capacity * sizeof *positions);
+    if (!positions) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for %zu checkpoints", capacity);
+    found->positions = positions;
+    found->capacity = capacity;
+  }
+  found->positions[found->count++] = at;
   return BURN_OK;
+}
+
+static int newest_first(const void *a, const void *b) {
+  return compare_positions(*(const Position *)b, *(const Position *)a);
 }
 
 static bool random_restore(const BurnValue *value, BurnDevice *device) {
@@ -204,6 +292,7 @@ static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnHist
   for (i = 0; i < epoch && status == BURN_OK; i++) {
     const BurnValue *entry = burn_value_at(value, i);
     BurnEpochResult result = {.epoch = i + 1};
+    result.finite = burn_value_as_bool(burn_value_get(entry, "finite"), true);
 #define FIELD(name) result.name = burn_value_as_float(burn_value_get(entry, #name), (double)NAN);
     RESULT_FIELDS(FIELD)
 #undef FIELD
@@ -212,36 +301,113 @@ static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnHist
   return status;
 }
 
-/* Puts the three records into the run; the module, which checks most, first. */
-static BurnStatus restore_values(BurnRun *run, size_t epoch, BurnValue *const *values) {
-  BurnStatus status = burn_status_annotate(burn_value_into_module(values[MODEL], run->module), "model");
-  if (status == BURN_OK) {
-    status = burn_status_annotate(burn_optimizer_load(run->optimizer, values[OPTIM], run->device), "optim");
-  }
-  if (status == BURN_OK) {
-    status = burn_status_annotate(history_restore(burn_value_get(values[LEARNER], "history"), epoch, &run->history), "learner");
-  }
-  if (status != BURN_OK) return status;
-  if (random_restore(burn_value_get(values[LEARNER], "random"), run->device) &&
-      random_restore(burn_value_get(values[LEARNER], "random_inner"), burn_device_inner(run->device))) {
-    return BURN_OK;
-  }
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "learner: no random state");
+static void metric_restore(const BurnValue *value, BurnMetricState *state) {
+  state->sum = burn_value_as_float(burn_value_get(value, "sum"), 0);
+  state->items = burn_value_as_float(burn_value_get(value, "items"), 0);
+  state->log_bytes = (uint64_t)burn_value_as_int(burn_value_get(value, "log_bytes"), 0);
 }
 
-BurnStatus burn__checkpoint_restore(BurnRun *run, const char *artifact_dir) {
-  char folder[BURN_PATH_BYTES], path[BURN_PATH_BYTES];
-  NewestContext newest = {folder, 0};
-  BurnValue *values[PART_COUNT] = {NULL};
-  BurnStatus status = folder_path(artifact_dir, folder);
-  int part;
-  if (status == BURN_OK) status = burn__folder_list(folder, newest_one, &newest);
-  if (status != BURN_OK || newest.epoch == 0) return status;
-  for (part = 0; part < PART_COUNT && status == BURN_OK; part++) {
-    part_path(folder, part, newest.epoch, path);
-    status = burn_value_read(path, &learner_record, &values[part]);
+static BurnStatus partial_restore(const BurnValue *value, Position at, BurnPartial *partial) {
+  const int64_t batches = burn_value_as_int(burn_value_get(value, "batches"), 0);
+  if (batches < 0 || (uint64_t)batches != at.batches) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%lld batches, %zu expected", (long long)batches, at.batches);
   }
-  if (status == BURN_OK) status = restore_values(run, newest.epoch, values);
-  for (part = 0; part < PART_COUNT; part++) burn_value_destroy(values[part]);
-  return burn_status_annotate(status, "checkpoint of epoch %zu", newest.epoch);
+  partial->batches = at.batches;
+  partial->seconds = burn_value_as_float(burn_value_get(value, "seconds"), 0);
+  metric_restore(burn_value_get(value, "loss"), &partial->loss);
+  metric_restore(burn_value_get(value, "accuracy"), &partial->accuracy);
+  return BURN_OK;
+}
+
+static BurnStatus learner_restore(BurnRun *run, Position at, const BurnValue *value) {
+  BurnStatus status;
+  run->history.count = 0;
+  status = history_restore(burn_value_get(value, "history"), at.epochs, &run->history);
+  if (status == BURN_OK) status = partial_restore(burn_value_get(value, "partial"), at, &run->partial);
+  if (status != BURN_OK) return status;
+  if (random_restore(burn_value_get(value, "random"), run->device) &&
+      random_restore(burn_value_get(value, "random_inner"), burn_device_inner(run->device))) {
+    return BURN_OK;
+  }
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "no random state");
+}
+
+/* Puts the three records into the run; the module, which checks most, first. */
+static BurnStatus restore_values(BurnRun *run, Position at, BurnValue *const *values) {
+  BurnStatus status = burn_status_annotate(burn_value_into_module(values[MODEL], run->module), "model");
+  if (status != BURN_OK) return status;
+  status = burn_status_annotate(burn_optimizer_load(run->optimizer, values[OPTIM], run->device), "optim");
+  if (status != BURN_OK) return status;
+  return burn_status_annotate(learner_restore(run, at, values[LEARNER]), "learner");
+}
+
+/* Is this the same run, on the same stack? */
+static BurnStatus check_identity(const BurnRun *run, const BurnLearnerConfig *config, const BurnValue *learner) {
+  const char *now = burn_device_fingerprint(run->device);
+  const char *before = burn_value_as_text(burn_value_get(learner, "stack"), now);
+  const BurnStatus status = burn__settings_check(&run->settings, burn_value_get(learner, "settings"), config);
+  if (status != BURN_OK || strcmp(now, before) == 0) return status;
+  burn__train_warn("resuming on %s; the checkpoint was made on %s: the last digits of numbers may differ from there on", now, before);
+  return BURN_OK;
+}
+
+/* Reads the three files, the mark first. */
+static BurnStatus read_parts(const char *folder, Position at, BurnValue **values) {
+  char path[BURN_PATH_BYTES];
+  BurnStatus status = BURN_OK;
+  for (int part = PART_COUNT; part-- > 0 && status == BURN_OK;) {
+    part_path(folder, part, at, path);
+    status = burn__file_exists(path) ? burn_value_read(path, &learner_record, &values[part])
+                                     : burn_status_make(BURN_STATUS_NOT_FOUND, "%s is missing", path);
+  }
+  return status;
+}
+
+/* Only damage to the files is a reason to take an older checkpoint. */
+static bool is_damage(BurnStatus status) {
+  const uint32_t code = burn_status_code(status);
+  return code == BURN_STATUS_CORRUPT_DATA || code == BURN_STATUS_NOT_FOUND || code == BURN_STATUS_IO || code == BURN_STATUS_OUT_OF_RANGE;
+}
+
+static BurnStatus restore_one(BurnRun *run, const BurnLearnerConfig *config, const char *folder, Position at) {
+  BurnValue *values[PART_COUNT] = {NULL};
+  BurnStatus status = read_parts(folder, at, values);
+  if (status == BURN_OK) status = check_identity(run, config, values[LEARNER]);
+  if (status == BURN_OK) status = restore_values(run, at, values);
+  for (int part = 0; part < PART_COUNT; part++) burn_value_destroy(values[part]);
+  if (status == BURN_OK) return status;
+  if (at.batches) return burn_status_annotate(status, "checkpoint of epoch %zu, batch %zu", at.epochs + 1, at.batches);
+  return burn_status_annotate(status, "checkpoint of epoch %zu", at.epochs);
+}
+
+/* Takes the newest that is whole. One without its mark was never finished: when there is no other, the run begins anew. */
+static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, const char *folder, const Found *found) {
+  BurnStatus newest = BURN_OK;
+  bool any_finished = false;
+  for (size_t i = 0; i < found->count; i++) {
+    char mark[BURN_PATH_BYTES];
+    const BurnStatus status = restore_one(run, config, folder, found->positions[i]);
+    if (status == BURN_OK || !is_damage(status)) return status;
+    burn__train_warn("%s; passed over", burn_status_message(status));
+    if (newest == BURN_OK) newest = status;
+    part_path(folder, LEARNER, found->positions[i], mark);
+    any_finished = any_finished || burn__file_exists(mark);
+  }
+  run->history.count = 0;
+  if (!any_finished) return BURN_OK;
+  return burn_status_annotate(newest,
+                              "no checkpoint in %s can be used; put back an intact copy, or begin anew without resume. The newest",
+                              folder);
+}
+
+BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config) {
+  char folder[BURN_PATH_BYTES];
+  Found found = {NULL, 0, 0};
+  BurnStatus status;
+  folder_path(config->artifact_dir, folder);
+  status = burn__folder_list(folder, note_position, &found);
+  if (status == BURN_OK && found.count) qsort(found.positions, found.count, sizeof *found.positions, newest_first);
+  if (status == BURN_OK) status = restore_newest(run, config, folder, &found);
+  free(found.positions);
+  return status;
 }

@@ -7,16 +7,23 @@
 
 #include <stdio.h>
 
-enum { BURN_PATH_BYTES = 4096 };
+enum { BURN_PATH_BYTES = 4096, BURN_ARTIFACT_BYTES = BURN_PATH_BYTES - 128 }; /* the rest is for the names below the folder */
 
 /* -- metric.c ---------------------------------------------------------------------------------------------------------- */
+
+/* How far an average has come: what a checkpoint keeps of it. */
+typedef struct BurnMetricState {
+  double sum; /* of value * items */
+  double items;
+  uint64_t log_bytes; /* of the log so far */
+} BurnMetricState;
 
 /* An average over items and its log. */
 typedef struct BurnMetric {
   const char *name; /* of the log: "Loss" */
   double scale;     /* of values in the log: 100 for percent */
-  double sum;       /* of value * items */
-  double items;
+  double last;      /* the value added last */
+  BurnMetricState state;
   FILE *log; /* NULL until the first value, and without logs */
 } BurnMetric;
 
@@ -24,26 +31,35 @@ typedef struct BurnMetric {
 typedef struct BurnMetrics {
   BurnMetric loss, accuracy;
   char folder[BURN_PATH_BYTES]; /* of the logs, which exists; "" for none */
+  BurnStatus log_status;        /* the first failure to write one, which has been told; nothing more is logged then */
 } BurnMetrics;
 
-/* Metrics without a value yet, with logs under "{artifact_dir}/{split}/epoch-{epoch}" (made if missing) unless artifact_dir is
- * NULL. */
-BURN_USE_RESULT BurnStatus burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch);
-/* Removes the logs of an earlier run from this epoch on. */
-BURN_USE_RESULT BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_epoch);
+/* A pass over a part of an epoch's batches, from its begin. */
+typedef struct BurnPartial {
+  size_t batches; /* done; 0: none */
+  double seconds;
+  BurnMetricState loss, accuracy;
+} BurnPartial;
+
+/* Metrics with logs under "{artifact_dir}/{split}/epoch-{epoch}" (made if missing) unless artifact_dir is NULL: those of `partial`
+ * go on, their logs cut to the length they had; NULL: from the begin. */
+void burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch,
+                         const BurnPartial *partial);
+/* Removes the logs of an earlier run from these epochs on. */
+BURN_USE_RESULT BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_train_epoch, size_t first_valid_epoch);
 /* Reads the output of a step (its tensors are taken). */
 BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetrics *metrics, BurnStepOutput output, size_t items);
 /* The average so far; NaN without values. */
 double burn__metric_mean(const BurnMetric *metric);
-/* Writes the final lines and closes the logs; tells whether all lines could be written. */
-BURN_USE_RESULT BurnStatus burn__metrics_end(BurnMetrics *metrics);
+/* Closes the logs, with their final lines where the pass is complete. */
+void burn__metrics_end(BurnMetrics *metrics, bool complete);
 
 /* -- progress.c -------------------------------------------------------------------------------------------------------- */
 
 typedef struct BurnProgress {
   bool quiet, terminal;
-  size_t epoch, epochs, batches, items; /* items: seen in this epoch */
-  size_t batches_before;                /* of this run, in the epochs before this one */
+  size_t epoch, epochs, batches, items; /* items: seen in this epoch, by this run */
+  size_t done;                          /* batches of this run */
   double run_start, epoch_start, drawn; /* seconds of burn__seconds */
   size_t tenth;                         /* of the epoch, when last drawn */
 } BurnProgress;
@@ -55,6 +71,36 @@ void burn__progress_batch(BurnProgress *progress, size_t batch, size_t items, co
 void burn__progress_result(BurnProgress *progress, const BurnEpochResult *result);
 /* Leaves the line of a run that stops midway. */
 void burn__progress_stop(const BurnProgress *progress);
+
+/* -- run_settings.c ---------------------------------------------------------------------------------------------------- */
+
+/* What a run is made from, as texts by name: "config.optimizer.beta_1" is "0.9". Zero-initialised: none. */
+typedef struct BurnSettings {
+  struct BurnSetting {
+    char *name, *text;
+  } *items;
+  size_t count, capacity;
+  bool failed; /* out of memory */
+} BurnSettings;
+
+/* Fills an empty list; validation data may be NULL. */
+BURN_USE_RESULT BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
+                                               const BurnLoader *valid);
+/* As a map of a record. */
+BURN_USE_RESULT BurnValue *burn__settings_value(const BurnSettings *settings);
+/* Compares with the map of a checkpoint (NULL: it has none): a failure, or with accept_changes a warning, with what differs. */
+BURN_USE_RESULT BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *stored,
+                                                const BurnLearnerConfig *config);
+void burn__settings_release(BurnSettings *settings);
+
+/* A warning in the log of the framework. */
+void burn__train_warn(const char *format, ...) BURN_PRINTF(1, 2);
+
+/* -- loader.c ---------------------------------------------------------------------------------------------------------- */
+
+const BurnLoaderConfig *burn__loader_config(const BurnLoader *loader);
+/* A checksum of the first and the last item; false where they cannot be read. */
+bool burn__loader_checksum(const BurnLoader *loader, uint32_t *checksum);
 
 /* -- checkpoint.c ------------------------------------------------------------------------------------------------------ */
 
@@ -72,12 +118,15 @@ typedef struct BurnRun {
   BurnModule module;
   BurnOptimizer *optimizer;
   BurnHistory history; /* its length is the number of epochs done */
+  BurnPartial partial; /* of the epoch after these */
+  BurnSettings settings;
 } BurnRun;
 
-/* Writes the checkpoint of the last epoch in the history, then removes those that are not among the newest `keep`. */
+/* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that are not among the
+ * newest `keep` of finite epochs. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep);
-/* Restores the newest complete checkpoint into a run without history; leaves it as it is if there is none. */
-BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const char *artifact_dir);
+/* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. */
+BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config);
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
@@ -92,6 +141,12 @@ BURN_USE_RESULT BurnStatus burn__folder_list(const char *path, BurnStatus (*visi
 /* The text of an errno value, into a buffer of the caller; returns the buffer. */
 const char *burn__train_errno_text(int number, char *buffer, size_t bytes);
 bool burn__file_exists(const char *path);
+/* Removes a folder in which nothing is left; one with something in it stays. */
+void burn__folder_remove(const char *path);
+/* Opens a log for writing at its end, cut to `keep` bytes, or as long as it is if that is less. NULL with errno set. */
+FILE *burn__log_open(const char *path, uint64_t keep);
+/* Has `handler` called for SIGINT and SIGTERM, where they are not ignored; NULL: what was there before. */
+BURN_USE_RESULT BurnStatus burn__signals_catch(void (*handler)(int));
 /* A file that is not there counts as removed. */
 BURN_USE_RESULT BurnStatus burn__file_remove(const char *path);
 

@@ -1,6 +1,8 @@
-/* learner_posix.c - what the learner needs of a POSIX system: clock, terminal, folders. */
+/* learner_posix.c - what the learner needs of a POSIX system: clock, terminal, folders, logs, signals. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -17,12 +19,17 @@ double burn__seconds(void) {
 bool burn__stderr_is_terminal(void) { return isatty(STDERR_FILENO) == 1; }
 
 static BurnStatus failed(const char *what, const char *path) {
-  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path, strerror(errno));
+  char reason[128];
+  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path, burn__train_errno_text(errno, reason, sizeof reason));
 }
 
-static bool is_folder(const char *path) {
+/* After a mkdir that failed: the folder was there before. errno stays that of mkdir. */
+static bool stands_already(const char *path) {
   struct stat info;
-  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+  const int error = errno;
+  const bool found = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+  errno = error;
+  return found;
 }
 
 BurnStatus burn_folder_make(const char *path) {
@@ -34,7 +41,7 @@ BurnStatus burn_folder_make(const char *path) {
   for (i = 1; i <= length; i++) {
     if (part[i] != '/' && part[i] != '\0') continue;
     part[i] = '\0';
-    if (mkdir(part, 0777) != 0 && !is_folder(part)) return failed("cannot make folder", part);
+    if (mkdir(part, 0777) != 0 && !stands_already(part)) return failed("cannot make folder", part);
     part[i] = path[i];
   }
   return BURN_OK;
@@ -68,4 +75,40 @@ bool burn__file_exists(const char *path) { return access(path, F_OK) == 0; }
 BurnStatus burn__file_remove(const char *path) {
   if (unlink(path) == 0 || errno == ENOENT) return BURN_OK;
   return failed("cannot remove", path);
+}
+
+void burn__folder_remove(const char *path) { (void)rmdir(path); }
+
+FILE *burn__log_open(const char *path, uint64_t keep) {
+  struct stat info;
+  burn_streams_pin();
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return NULL;
+  bool good = fstat(file, &info) == 0;
+  if (good && (uint64_t)info.st_size > keep) good = ftruncate(file, (off_t)keep) == 0;
+  FILE *log = good ? fdopen(file, "a") : NULL;
+  if (!log) {
+    const int error = errno;
+    (void)close(file);
+    errno = error;
+  }
+  return log;
+}
+
+static const int caught[] = {SIGINT, SIGTERM};
+
+BurnStatus burn__signals_catch(void (*handler)(int)) {
+  static struct sigaction before[2];
+  static bool catching;
+  struct sigaction action = {.sa_flags = SA_RESTART};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 2; i++) {
+    if (!catching && sigaction(caught[i], NULL, &before[i]) != 0) return failed("cannot catch", "signals");
+    const bool ignored = (before[i].sa_flags & SA_SIGINFO) == 0 && before[i].sa_handler == SIG_IGN;
+    const struct sigaction *wanted = handler && !ignored ? &action : &before[i];
+    if ((handler || catching) && sigaction(caught[i], wanted, NULL) != 0) return failed("cannot catch", "signals");
+  }
+  catching = handler != NULL;
+  return BURN_OK;
 }

@@ -1,8 +1,10 @@
-/* learner_windows.c - what the learner needs of Windows: clock, terminal, folders. */
+/* learner_windows.c - what the learner needs of Windows: clock, terminal, folders, logs, signals. */
 #include <direct.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <io.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <windows.h>
@@ -70,4 +72,37 @@ bool burn__file_exists(const char *path) { return GetFileAttributesA(path) != IN
 BurnStatus burn__file_remove(const char *path) {
   if (remove(path) == 0 || errno == ENOENT) return BURN_OK;
   return failed("cannot remove", path);
+}
+
+void burn__folder_remove(const char *path) { (void)_rmdir(path); }
+
+FILE *burn__log_open(const char *path, uint64_t keep) {
+  burn_streams_pin();
+  const int file = _open(path, _O_WRONLY | _O_CREAT | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+  if (file < 0) return NULL;
+  const __int64 length = _filelengthi64(file);
+  bool good = length >= 0;
+  if (good && (uint64_t)length > keep) good = _chsize_s(file, (__int64)keep) == 0;
+  good = good && _lseeki64(file, 0, SEEK_END) >= 0;
+  FILE *log = good ? _fdopen(file, "ab") : NULL;
+  if (!log) {
+    const int error = errno;
+    (void)_close(file);
+    errno = error;
+  }
+  return log;
+}
+
+BurnStatus burn__signals_catch(void (*handler)(int)) {
+  static const int caught[] = {SIGINT, SIGTERM};
+  static void (*before[2])(int);
+  static bool catching;
+  for (int i = 0; i < 2; i++) {
+    void (*const was)(int) = handler || catching ? signal(caught[i], handler ? handler : before[i]) : NULL;
+    if (was == SIG_ERR) return burn_status_make(BURN_STATUS_INTERNAL, "cannot catch signal %d", caught[i]);
+    if (handler && !catching) before[i] = was;
+    if (handler && before[i] == SIG_IGN) (void)signal(caught[i], SIG_IGN);
+  }
+  catching = handler != NULL;
+  return BURN_OK;
 }

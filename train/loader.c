@@ -10,11 +10,13 @@
 #include <burn/train/loader.h>
 
 #include "dataset_private.h"
+#include "learner_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { DEFAULT_PREFETCH = 4, MOST_WORKERS = 1024, MOST_PREFETCH = 65536 };
 
@@ -102,6 +104,25 @@ BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *con
   loader->column_count = burn_dataset_column_count(dataset);
   for (size_t i = 0; i < loader->column_count; i++) loader->bytes[i] = burn_dataset_column_bytes(dataset, i);
   return loader;
+}
+
+const BurnLoaderConfig *burn__loader_config(const BurnLoader *loader) { return &loader->config; }
+
+bool burn__loader_checksum(const BurnLoader *loader, uint32_t *checksum) {
+  void *columns[BURN_MAX_COLUMNS] = {NULL};
+  bool good = loader->item_count > 0;
+  uLong sum = 0;
+  for (size_t i = 0; i < loader->column_count; i++) {
+    columns[i] = calloc(1, loader->bytes[i]);
+    good = good && columns[i];
+  }
+  for (int which = 0; which < 2 && good; which++) {
+    good = burn_dataset_get(loader->dataset, which ? loader->item_count - 1 : 0, columns) == BURN_OK;
+    for (size_t i = 0; i < loader->column_count && good; i++) sum = crc32_z(sum, columns[i], loader->bytes[i]);
+  }
+  for (size_t i = 0; i < loader->column_count; i++) free(columns[i]);
+  *checksum = (uint32_t)sum;
+  return good;
 }
 
 void burn_loader_destroy(BurnLoader *loader) {

@@ -3,49 +3,82 @@
  *   {artifact_dir}/train/epoch-{n}/Loss.log        value,count     one line per batch
  *                                  Accuracy.log    value,final     last, when the epoch is complete
  *
- * with the accuracy in percent. What is read back from the device is one number per metric and batch. */
+ * with the accuracy in percent and a point in every locale. What is read back from the device is one number per metric and batch. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <burn/text.h>
+
 #include "learner_internal.h"
 
-BurnStatus burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch) {
-  int length;
-  memset(metrics, 0, sizeof *metrics);
-  metrics->loss.name = "Loss";
-  metrics->loss.scale = 1;
-  metrics->accuracy.name = "Accuracy";
-  metrics->accuracy.scale = 100;
-  if (!artifact_dir) return BURN_OK;
-  length = snprintf(metrics->folder, sizeof metrics->folder, "%s/%s/epoch-%zu", artifact_dir, split, epoch);
-  if (length < 0 || (size_t)length >= sizeof metrics->folder) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "artifact_dir of %zu bytes is too long", strlen(artifact_dir));
-  }
-  return burn_folder_make(metrics->folder);
+/* The first failure is told at once; then nothing more is logged in this pass. */
+static void log_failed(BurnMetrics *metrics, const char *name, const char *what, int error) {
+  char reason[128];
+  if (metrics->log_status != BURN_OK) return;
+  metrics->log_status = burn_status_make(BURN_STATUS_IO, "%s %s/%s: %s", what, metrics->folder, name,
+                                         burn__train_errno_text(error, reason, sizeof reason));
+  burn__train_warn("%s", burn_status_message(metrics->log_status));
 }
 
-double burn__metric_mean(const BurnMetric *metric) { return metric->items > 0 ? metric->sum / metric->items : (double)NAN; }
-
-static BurnStatus metric_open(BurnMetric *metric, const char *folder) {
+static void log_open(BurnMetrics *metrics, BurnMetric *metric) {
   char path[BURN_PATH_BYTES + 32];
-  snprintf(path, sizeof path, "%s/%s.log", folder, metric->name);
-  metric->log = fopen(path, "w");
-  if (metric->log) return BURN_OK;
-  return burn_status_make(BURN_STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+  if (metrics->log_status != BURN_OK) return;
+  snprintf(path, sizeof path, "%s/%s.log", metrics->folder, metric->name);
+  errno = 0;
+  metric->log = burn__log_open(path, metric->state.log_bytes);
+  if (!metric->log) log_failed(metrics, metric->name, "cannot open", errno);
 }
 
-static BurnStatus metric_add(BurnMetric *metric, const char *folder, double value, size_t items) {
-  metric->sum += value * (double)items;
-  metric->items += (double)items;
-  if (!folder[0]) return BURN_OK;
-  if (!metric->log) {
-    const BurnStatus status = metric_open(metric, folder);
-    if (status != BURN_OK) return status;
+/* One line: a number and how many items it is of, or "final". Each reaches the file at once, so that a log can be followed and a full
+ * disk shows when it is full. */
+static void log_line(BurnMetrics *metrics, BurnMetric *metric, double value, const char *of) {
+  char number[BURN_NUMBER_BYTES];
+  if (!metric->log) return;
+  const int length = fprintf(metric->log, "%s,%s\n", burn_number_text(value * metric->scale, 9, number), of);
+  if (length > 0 && fflush(metric->log) == 0) {
+    metric->state.log_bytes += (uint64_t)length;
+    return;
   }
-  fprintf(metric->log, "%.9g,%zu\n", value * metric->scale, items);
-  return BURN_OK;
+  log_failed(metrics, metric->name, "cannot write", errno);
+  (void)fclose(metric->log);
+  metric->log = NULL;
+}
+
+static void metric_begin(BurnMetrics *metrics, BurnMetric *metric, const char *name, double scale, const BurnMetricState *state) {
+  *metric = (BurnMetric){.name = name, .scale = scale};
+  if (!state) return;
+  metric->state = *state;
+  if (metrics->folder[0] && state->items > 0) log_open(metrics, metric);
+}
+
+void burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch,
+                         const BurnPartial *partial) {
+  metrics->folder[0] = '\0';
+  metrics->log_status = BURN_OK;
+  if (artifact_dir) {
+    snprintf(metrics->folder, sizeof metrics->folder, "%.*s/%s/epoch-%zu", BURN_ARTIFACT_BYTES, artifact_dir, split, epoch);
+    metrics->log_status = burn_folder_make(metrics->folder);
+    if (metrics->log_status != BURN_OK) burn__train_warn("%s", burn_status_message(metrics->log_status));
+  }
+  metric_begin(metrics, &metrics->loss, "Loss", 1, partial ? &partial->loss : NULL);
+  metric_begin(metrics, &metrics->accuracy, "Accuracy", 100, partial ? &partial->accuracy : NULL);
+}
+
+double burn__metric_mean(const BurnMetric *metric) {
+  return metric->state.items > 0 ? metric->state.sum / metric->state.items : (double)NAN;
+}
+
+static void metric_add(BurnMetrics *metrics, BurnMetric *metric, double value, size_t items) {
+  char of[24];
+  metric->last = value;
+  metric->state.sum += value * (double)items;
+  metric->state.items += (double)items;
+  if (!metrics->folder[0]) return;
+  if (!metric->log) log_open(metrics, metric);
+  snprintf(of, sizeof of, "%zu", items);
+  log_line(metrics, metric, value, of);
 }
 
 /* Takes both. The share of rows of output [n, classes] whose largest entry is at their target [n]. */
@@ -78,29 +111,26 @@ static BurnStatus accuracy_of(BurnTensor *output, BurnTensor *targets, double *a
 BurnStatus burn__metrics_add(BurnMetrics *metrics, BurnStepOutput output, size_t items) {
   double loss = 0, accuracy = 0;
   BurnStatus status = burn_read_scalar(burn_inner(output.loss), &loss);
-  if (status == BURN_OK) status = metric_add(&metrics->loss, metrics->folder, loss, items);
+  if (status == BURN_OK) metric_add(metrics, &metrics->loss, loss, items);
   if (status != BURN_OK || !output.output || !output.targets) {
     burn_drop(output.output);
     burn_drop(output.targets);
     return status;
   }
   status = accuracy_of(output.output, output.targets, &accuracy);
-  return status == BURN_OK ? metric_add(&metrics->accuracy, metrics->folder, accuracy, items) : status;
+  if (status == BURN_OK) metric_add(metrics, &metrics->accuracy, accuracy, items);
+  return status;
 }
 
-static BurnStatus metric_end(BurnMetric *metric, const char *folder) {
-  bool written;
-  if (!metric->log) return BURN_OK;
-  written = fprintf(metric->log, "%.9g,final\n", burn__metric_mean(metric) * metric->scale) > 0 && !ferror(metric->log);
-  written = fclose(metric->log) == 0 && written;
+static void metric_end(BurnMetrics *metrics, BurnMetric *metric, bool complete) {
+  if (complete) log_line(metrics, metric, burn__metric_mean(metric), "final");
+  if (metric->log && fclose(metric->log) != 0) log_failed(metrics, metric->name, "cannot close", errno);
   metric->log = NULL;
-  return written ? BURN_OK : burn_status_make(BURN_STATUS_IO, "cannot write %s/%s.log", folder, metric->name);
 }
 
-BurnStatus burn__metrics_end(BurnMetrics *metrics) {
-  const BurnStatus loss = metric_end(&metrics->loss, metrics->folder);
-  const BurnStatus accuracy = metric_end(&metrics->accuracy, metrics->folder);
-  return loss != BURN_OK ? loss : accuracy;
+void burn__metrics_end(BurnMetrics *metrics, bool complete) {
+  metric_end(metrics, &metrics->loss, complete);
+  metric_end(metrics, &metrics->accuracy, complete);
 }
 
 typedef struct ClearContext {
@@ -108,29 +138,41 @@ typedef struct ClearContext {
   size_t first_epoch;
 } ClearContext;
 
-static BurnStatus clear_one(void *context, const char *name) {
-  static const char *const logs[] = {"/Loss.log", "/Accuracy.log", ""}; /* at last the folder, if nothing else is in it */
-  const ClearContext *clear = context;
-  char path[BURN_PATH_BYTES + 320];
-  size_t i;
-  if (strncmp(name, "epoch-", 6) != 0 || strtoull(name + 6, NULL, 10) < clear->first_epoch) return BURN_OK;
-  for (i = 0; i < sizeof logs / sizeof logs[0]; i++) {
-    snprintf(path, sizeof path, "%s/%s%s", clear->folder, name, logs[i]);
-    if (remove(path) != 0 && errno != ENOENT && logs[i][0]) {
-      return burn_status_make(BURN_STATUS_IO, "cannot remove %s: %s", path, strerror(errno));
-    }
-  }
-  return BURN_OK;
+/* The number of a name that is exactly "epoch-{number}"; 0 of any other. */
+static size_t epoch_of_name(const char *name) {
+  char expected[48];
+  if (strncmp(name, "epoch-", 6) != 0) return 0;
+  const unsigned long long epoch = strtoull(name + 6, NULL, 10);
+  snprintf(expected, sizeof expected, "epoch-%llu", epoch);
+  return strcmp(name, expected) == 0 && epoch < SIZE_MAX ? (size_t)epoch : 0;
 }
 
-BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_epoch) {
-  static const char *const splits[] = {"train", "valid"};
+static BurnStatus clear_one(void *context, const char *name) {
+  static const char *const logs[] = {"/Loss.log", "/Accuracy.log"};
+  const ClearContext *clear = context;
+  char path[BURN_PATH_BYTES + 320];
+  const size_t epoch = epoch_of_name(name);
+  BurnStatus status = BURN_OK;
+  if (epoch == 0 || epoch < clear->first_epoch) return BURN_OK;
+  for (size_t i = 0; i < sizeof logs / sizeof logs[0] && status == BURN_OK; i++) {
+    snprintf(path, sizeof path, "%s/%s%s", clear->folder, name, logs[i]);
+    status = burn__file_remove(path);
+  }
+  snprintf(path, sizeof path, "%s/%s", clear->folder, name);
+  if (status == BURN_OK) burn__folder_remove(path);
+  return status;
+}
+
+BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_train_epoch, size_t first_valid_epoch) {
+  const struct {
+    const char *name;
+    size_t first_epoch;
+  } splits[] = {{"train", first_train_epoch}, {"valid", first_valid_epoch}};
   BurnStatus status = BURN_OK;
   char folder[BURN_PATH_BYTES];
-  size_t i;
-  for (i = 0; i < 2 && status == BURN_OK; i++) {
-    ClearContext clear = {folder, first_epoch};
-    snprintf(folder, sizeof folder, "%s/%s", artifact_dir, splits[i]);
+  for (size_t i = 0; i < 2 && status == BURN_OK; i++) {
+    ClearContext clear = {folder, splits[i].first_epoch};
+    snprintf(folder, sizeof folder, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, splits[i].name);
     status = burn__folder_list(folder, clear_one, &clear);
   }
   return status;

@@ -1,8 +1,31 @@
-/* progress.c - one line on stderr: where the run is, how good, how fast, how long still. On a terminal the line is redrawn at
- * most ten times a second; elsewhere a line is written per tenth of an epoch. */
+/* progress.c - one line on stderr: where the run is, how good, how fast, how long the whole run still takes. On a terminal the line
+ * is redrawn at most ten times a second; elsewhere a line is written per tenth of an epoch. Lines fit 80 columns: what has no room
+ * at the end of one is left out. */
 #include <math.h>
+#include <stdarg.h>
+#include <string.h>
 
 #include "learner_internal.h"
+
+/* A line of at most 79 characters: in the last column some terminals wrap. */
+typedef struct Line {
+  char text[80];
+  size_t used;
+} Line;
+
+static void line_add(Line *line, const char *format, ...) BURN_PRINTF(2, 3);
+
+static void line_add(Line *line, const char *format, ...) {
+  char part[96];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(part, sizeof part, format, arguments);
+  va_end(arguments);
+  const size_t length = strlen(part);
+  if (line->used + length >= sizeof line->text) return;
+  memcpy(line->text + line->used, part, length + 1);
+  line->used += length;
+}
 
 /* Time left as "45 s", "12 min", "3 h 20 min". */
 static void time_text(double seconds, char text[48]) {
@@ -16,13 +39,10 @@ static void time_text(double seconds, char text[48]) {
   }
 }
 
-/* "loss 0.1234" with an accuracy where there is one. */
-static void value_text(double loss, double accuracy, char text[64]) {
-  if (isnan(accuracy)) {
-    snprintf(text, 64, "loss %.4g", loss);
-  } else {
-    snprintf(text, 64, "loss %.4f accuracy %.2f %%", loss, 100 * accuracy);
-  }
+/* "  loss 0.1234", with an accuracy where there is one. */
+static void add_values(Line *line, const char *name, double loss, double accuracy) {
+  line_add(line, "  %s %.4g", name, loss);
+  if (!isnan(accuracy)) line_add(line, ", %.2f %%", 100 * accuracy);
 }
 
 void burn__progress_begin(BurnProgress *progress, bool quiet, size_t epochs, size_t batches) {
@@ -32,7 +52,6 @@ void burn__progress_begin(BurnProgress *progress, bool quiet, size_t epochs, siz
 }
 
 void burn__progress_epoch(BurnProgress *progress, size_t epoch) {
-  if (progress->epoch) progress->batches_before += progress->batches;
   progress->epoch = epoch;
   progress->items = 0;
   progress->tenth = 0;
@@ -50,29 +69,30 @@ static bool is_due(BurnProgress *progress, size_t batch, double now) {
 
 void burn__progress_batch(BurnProgress *progress, size_t batch, size_t items, const BurnMetrics *metrics) {
   const double now = burn__seconds(), epoch_seconds = now - progress->epoch_start;
-  const size_t done = progress->batches_before + batch;
   const size_t left = (progress->epochs - progress->epoch + 1) * progress->batches - batch;
-  char values[64], left_text[48];
+  char left_text[48];
+  Line line = {"", 0};
   progress->items += items;
+  progress->done++;
   if (progress->quiet || !is_due(progress, batch, now)) return;
   progress->drawn = now;
-  value_text(burn__metric_mean(&metrics->loss), burn__metric_mean(&metrics->accuracy), values);
-  time_text((now - progress->run_start) / (double)done * (double)left, left_text);
-  fprintf(stderr, "%sepoch %zu/%zu batch %zu/%zu  %s  %.0f items/s  %s left%s", progress->terminal ? "\r" : "", progress->epoch,
-          progress->epochs, batch, progress->batches, values,
-          (double)progress->items / (epoch_seconds > 0 ? epoch_seconds : 1e-9), left_text,
-          progress->terminal ? "\033[K" : "\n");
+  time_text((now - progress->run_start) / (double)progress->done * (double)left, left_text);
+  line_add(&line, "epoch %zu/%zu batch %zu/%zu", progress->epoch, progress->epochs, batch, progress->batches);
+  add_values(&line, "loss", burn__metric_mean(&metrics->loss), burn__metric_mean(&metrics->accuracy));
+  line_add(&line, "  run %s left", left_text);
+  line_add(&line, "  %.0f items/s", (double)progress->items / (epoch_seconds > 0 ? epoch_seconds : 1e-9));
+  fprintf(stderr, "%s%s%s", progress->terminal ? "\r" : "", line.text, progress->terminal ? "\033[K" : "\n");
   fflush(stderr);
 }
 
 void burn__progress_result(BurnProgress *progress, const BurnEpochResult *result) {
-  char train[64], valid[64];
+  Line line = {"", 0};
   if (progress->quiet) return;
-  value_text(result->train_loss, result->train_accuracy, train);
-  value_text(result->valid_loss, result->valid_accuracy, valid);
-  fprintf(stderr, "%sepoch %zu/%zu  train %s%s%s  %.1f s  %.0f items/s\n", progress->terminal ? "\r\033[K" : "", result->epoch,
-          progress->epochs, train, isnan(result->valid_loss) ? "" : "  valid ", isnan(result->valid_loss) ? "" : valid,
-          result->seconds, result->items_per_second);
+  line_add(&line, "epoch %zu/%zu", result->epoch, progress->epochs);
+  add_values(&line, "train loss", result->train_loss, result->train_accuracy);
+  if (!isnan(result->valid_loss)) add_values(&line, "valid loss", result->valid_loss, result->valid_accuracy);
+  line_add(&line, "  %.1f s", result->seconds);
+  fprintf(stderr, "%s%s\n", progress->terminal ? "\r\033[K" : "", line.text);
 }
 
 void burn__progress_stop(const BurnProgress *progress) {

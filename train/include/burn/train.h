@@ -3,6 +3,7 @@
 #define BURN_TRAIN_H
 
 #include <burn/train/dataset.h>
+#include <burn/train/interrupter.h>
 #include <burn/train/learner.h>
 #include <burn/train/loader.h>
 #include <burn/train/optimizer.h>

@@ -1,0 +1,199 @@
+/* run_settings.c - what a run is made from, as a list of names and texts: learning rate, data, every value of the config. A
+ * checkpoint keeps the list, and a run that resumes compares its own with it. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <burn/op_call.h>
+#include <burn/text.h>
+
+#include "learner_internal.h"
+
+enum { NAME_BYTES = 256, MOST_TOLD = 4 };
+
+void burn__train_warn(const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  burn_host()->log(BURN_LOG_WARN, "learner", text);
+}
+
+/* -- the list ---------------------------------------------------------------------------------------------------------- */
+
+static char *copy_text(const char *text, size_t length) {
+  char *copy = malloc(length + 1);
+  if (!copy) return NULL;
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+static void add(BurnSettings *settings, const char *name, const char *text, size_t length) {
+  if (settings->count == settings->capacity) {
+    const size_t capacity = settings->capacity ? 2 * settings->capacity : 32;
+    struct BurnSetting *items = realloc(settings->items, capacity * sizeof *items);
+    settings->failed = settings->failed || !items;
+    if (!items) return;
+    settings->items = items;
+    settings->capacity = capacity;
+  }
+  struct BurnSetting *item = &settings->items[settings->count++];
+  item->name = copy_text(name, strlen(name));
+  item->text = copy_text(text, length);
+  settings->failed = settings->failed || !item->name || !item->text;
+}
+
+static void add_size(BurnSettings *settings, const char *prefix, const char *name, unsigned long long value) {
+  char full[NAME_BYTES], text[32];
+  (void)snprintf(full, sizeof full, "%s%s", prefix, name);
+  const int length = snprintf(text, sizeof text, "%llu", value);
+  add(settings, full, text, (size_t)length);
+}
+
+void burn__settings_release(BurnSettings *settings) {
+  for (size_t i = 0; i < settings->count; i++) {
+    free(settings->items[i].name);
+    free(settings->items[i].text);
+  }
+  free(settings->items);
+  *settings = (BurnSettings){NULL, 0, 0, false};
+}
+
+/* -- the config, from the JSON that core makes of it ---------------------------------------------------------------------- */
+
+static const char *skip_space(const char *at) { return at + strspn(at, " \n"); }
+
+/* The end of a value that is no object: a text, an array of numbers, a word. */
+static const char *value_end(const char *at) {
+  if (*at == '[') return at + strcspn(at, "]") + 1;
+  if (*at != '"') return at + strcspn(at, ",}\n");
+  for (at++; *at && *at != '"'; at++) {
+    if (*at == '\\' && at[1]) at++;
+  }
+  return *at ? at + 1 : at;
+}
+
+/* Adds the value at `at`, or those in it, under `name`; returns its end. */
+static const char *add_json(BurnSettings *settings, const char *at, const char *name) {
+  at = skip_space(at);
+  if (*at != '{') {
+    const char *end = value_end(at);
+    add(settings, name, at, (size_t)(end - at));
+    return end;
+  }
+  for (at = skip_space(at + 1); *at == '"'; at = skip_space(at)) {
+    char inner[NAME_BYTES];
+    const size_t length = strcspn(at + 1, "\"");
+    (void)snprintf(inner, sizeof inner, "%s.%.*s", name, (int)length, at + 1);
+    at = skip_space(at + length + 2);
+    at = skip_space(add_json(settings, at + (*at == ':'), inner));
+    at += *at == ',';
+  }
+  return at + (*at == '}');
+}
+
+/* -- what a run is made from ---------------------------------------------------------------------------------------------- */
+
+static void add_data(BurnSettings *settings, const char *prefix, const BurnLoader *loader) {
+  const BurnLoaderConfig *config = burn__loader_config(loader);
+  uint32_t checksum;
+  add_size(settings, prefix, "items", burn_loader_item_count(loader));
+  add_size(settings, prefix, "batch_size", config->batch_size);
+  add_size(settings, prefix, "shuffle", config->shuffle);
+  if (config->shuffle) add_size(settings, prefix, "seed", config->seed);
+  if (burn__loader_checksum(loader, &checksum)) add_size(settings, prefix, "checksum of two items", checksum);
+}
+
+BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
+                               const BurnLoader *valid) {
+  char number[BURN_NUMBER_BYTES];
+  burn_number_text(config->learning_rate, 0, number);
+  add(settings, "learning_rate", number, strlen(number));
+  add_size(settings, "", "gradient_accumulation", config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
+  add_data(settings, "training data: ", train);
+  if (valid) add_data(settings, "validation data: ", valid);
+  if (config->config.type) {
+    char *json = burn_config_text(config->config);
+    if (json) (void)add_json(settings, json, "config");
+    settings->failed = settings->failed || !json;
+    free(json);
+  }
+  return settings->failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for the settings") : BURN_OK;
+}
+
+BurnValue *burn__settings_value(const BurnSettings *settings) {
+  BurnValue *map = burn_value_map();
+  bool sound = true;
+  for (size_t i = 0; i < settings->count; i++) {
+    sound = burn_value_set(map, settings->items[i].name, burn_value_text(settings->items[i].text)) && sound;
+  }
+  if (sound) return map;
+  burn_value_destroy(map);
+  return NULL;
+}
+
+/* -- the same run? ------------------------------------------------------------------------------------------------------- */
+
+/* "config.num_epochs" is free if "num_epochs" stands in the list of words. */
+static bool is_free(const char *name, const char *words) {
+  static const char prefix[] = "config.";
+  if (!words || strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+  name += sizeof prefix - 1;
+  for (const char *at = words; *at; at += strcspn(at, " ")) {
+    at += strspn(at, " ");
+    if (strcspn(at, " ") == strlen(name) && strncmp(at, name, strlen(name)) == 0) return true;
+  }
+  return false;
+}
+
+/* The first few differences as text; how many there are is counted. */
+typedef struct Differences {
+  const BurnLearnerConfig *config;
+  size_t count, used;
+  char text[640];
+} Differences;
+
+static void differ(Differences *all, const char *name, const char *now, const char *before) {
+  if (is_free(name, all->config->free_fields) || all->count++ >= MOST_TOLD) return;
+  const int length = snprintf(all->text + all->used, sizeof all->text - all->used, "%s%.100s is %.60s, the checkpoint has %.60s",
+                              all->used ? "; " : "", name, now, before);
+  all->used = length > 0 && all->used + (size_t)length < sizeof all->text ? all->used + (size_t)length : sizeof all->text - 1;
+}
+
+/* A value that the other side lacks: only configs have to have the same fields. */
+static void missing(Differences *all, const char *name, const char *now, const char *before) {
+  if (strncmp(name, "config.", 7) == 0) differ(all, name, now, before);
+}
+
+static const struct BurnSetting *find(const BurnSettings *settings, const char *name) {
+  for (size_t i = 0; i < settings->count; i++) {
+    if (strcmp(settings->items[i].name, name) == 0) return &settings->items[i];
+  }
+  return NULL;
+}
+
+BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *stored, const BurnLearnerConfig *config) {
+  Differences all = {.config = config};
+  if (burn_value_kind(stored) != BURN_VALUE_MAP) return BURN_OK;
+  for (size_t i = 0; i < settings->count; i++) {
+    const struct BurnSetting *now = &settings->items[i];
+    const char *before = burn_value_as_text(burn_value_get(stored, now->name), NULL);
+    if (!before) missing(&all, now->name, now->text, "none");
+    if (before && strcmp(before, now->text) != 0) differ(&all, now->name, now->text, before);
+  }
+  for (size_t i = 0; i < burn_value_count(stored); i++) {
+    const char *name = burn_value_key_at(stored, i);
+    if (!find(settings, name)) missing(&all, name, "not there", burn_value_as_text(burn_value_at(stored, i), "?"));
+  }
+  if (all.count == 0) return BURN_OK;
+  const char *more = all.count > MOST_TOLD ? "; and more" : "";
+  if (config->accept_changes) {
+    burn__train_warn("resuming another run: %s%s", all.text, more);
+    return BURN_OK;
+  }
+  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                          "this is another run: %s%s. Resume with the same values, set accept_changes, or begin anew without resume",
+                          all.text, more);
+}
