@@ -39,10 +39,10 @@ static void time_text(double seconds, char text[48]) {
   }
 }
 
-/* "  loss 0.1234", with an accuracy where there is one. */
-static void add_values(Line *line, const char *name, double loss, double accuracy) {
-  line_add(line, "  %s %.4g", name, loss);
-  if (!isnan(accuracy)) line_add(line, ", %.2f %%", 100 * accuracy);
+/* "  loss 0.1234", with an accuracy behind `word` where there is one. */
+static void add_values(Line *line, const char *name, double loss, const char *word, double accuracy) {
+  line_add(line, "  %s %#.4g", name, loss);
+  if (!isnan(accuracy)) line_add(line, "%s %.2f %%", word, 100 * accuracy);
 }
 
 void burn__progress_begin(BurnProgress *progress, bool quiet, size_t epochs, size_t batches) {
@@ -78,7 +78,7 @@ void burn__progress_batch(BurnProgress *progress, size_t batch, size_t items, co
   progress->drawn = now;
   time_text((now - progress->run_start) / (double)progress->done * (double)left, left_text);
   line_add(&line, "epoch %zu/%zu batch %zu/%zu", progress->epoch, progress->epochs, batch, progress->batches);
-  add_values(&line, "loss", burn__metric_mean(&metrics->loss), burn__metric_mean(&metrics->accuracy));
+  add_values(&line, "loss", burn__metric_mean(&metrics->loss), " accuracy", burn__metric_mean(&metrics->accuracy));
   line_add(&line, "  run %s left", left_text);
   line_add(&line, "  %.0f items/s", (double)progress->items / (epoch_seconds > 0 ? epoch_seconds : 1e-9));
   fprintf(stderr, "%s%s%s", progress->terminal ? "\r" : "", line.text, progress->terminal ? "\033[K" : "\n");
@@ -89,8 +89,8 @@ void burn__progress_result(BurnProgress *progress, const BurnEpochResult *result
   Line line = {"", 0};
   if (progress->quiet) return;
   line_add(&line, "epoch %zu/%zu", result->epoch, progress->epochs);
-  add_values(&line, "train loss", result->train_loss, result->train_accuracy);
-  if (!isnan(result->valid_loss)) add_values(&line, "valid loss", result->valid_loss, result->valid_accuracy);
+  add_values(&line, "train loss", result->train_loss, ",", result->train_accuracy);
+  if (!isnan(result->valid_loss)) add_values(&line, "valid loss", result->valid_loss, ",", result->valid_accuracy);
   line_add(&line, "  %.1f s", result->seconds);
   fprintf(stderr, "%s%s\n", progress->terminal ? "\r\033[K" : "", line.text);
 }

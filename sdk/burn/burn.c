@@ -1,6 +1,8 @@
 /* burn.c - the burn command: the table of its subcommands. */
 #include "command.h"
 
+#include <burn/streams.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +61,7 @@ int command_version(int argc, char **argv) {
   return COMMAND_OK;
 }
 
-int main(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_commands(stdout);
@@ -76,4 +78,9 @@ int main(int argc, char **argv) {
   if (name[0]) fprintf(stderr, "burn: there is no command '%s'\n", name);
   print_commands(stderr);
   return COMMAND_USAGE;
+}
+
+int main(int argc, char **argv) {
+  burn_streams_pin();
+  return burn_streams_finish(run_command(argc, argv));
 }

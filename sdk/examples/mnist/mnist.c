@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 typedef struct Options {
-  const char *data, *artifact, *backend;
+  const char *program, *data, *artifact, *backend;
   size_t epochs, batch_size, seed, workers, train_items, test_items, show;
   double learning_rate;
   bool resume, json;
@@ -125,20 +125,48 @@ static int infer(const Options *options) {
 
 /* -- training --------------------------------------------------------------------------------------------------------------- */
 
+/* With --json; else the learner tells, on stderr. */
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
-  const bool *json = context;
-  if (*json) {
-    printf("{\"epoch\":%zu,\"train_loss\":%s,\"train_accuracy\":%s,\"valid_loss\":%s,\"valid_accuracy\":%s,\"seconds\":%.3f,"
-           "\"items_per_second\":%.1f}\n",
-           result->epoch, number(result->train_loss).text, number(result->train_accuracy).text, number(result->valid_loss).text,
-           number(result->valid_accuracy).text, result->seconds, result->items_per_second);
-  } else {
-    printf("epoch %2zu   train: loss %.4f accuracy %.2f %%   test: loss %.4f accuracy %.2f %%   %.1f s, %.0f images/s\n", result->epoch,
-           result->train_loss, 100 * result->train_accuracy, result->valid_loss, 100 * result->valid_accuracy, result->seconds,
-           result->items_per_second);
-  }
+  (void)context;
+  printf("{\"epoch\":%zu,\"train_loss\":%s,\"train_accuracy\":%s,\"valid_loss\":%s,\"valid_accuracy\":%s,\"seconds\":%.3f,"
+         "\"items_per_second\":%.1f}\n",
+         result->epoch, number(result->train_loss).text, number(result->train_accuracy).text, number(result->valid_loss).text,
+         number(result->valid_accuracy).text, result->seconds, result->items_per_second);
   fflush(stdout);
   return BURN_OK;
+}
+
+/* An option that was given for a run that goes on with another value: NAME of the option, field of the config. */
+#define FIXED_OPTIONS(OPTION) \
+  OPTION("batch-size", batch_size) OPTION("seed", seed) OPTION("train-items", train_items) OPTION("test-items", test_items)
+
+static BurnStatus check_options(const TrainingConfig *wanted, const TrainingConfig *usual, const TrainingConfig *saved, const char *path) {
+#define OPTION(name, field)                                                                                                         \
+  if (wanted->field != usual->field && wanted->field != saved->field) {                                                             \
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--%s is %zu, the run of %s has %zu; begin anew without --resume", name, \
+                            wanted->field, path, saved->field);                                                                     \
+  }
+  FIXED_OPTIONS(OPTION)
+#undef OPTION
+  if (wanted->learning_rate < usual->learning_rate || wanted->learning_rate > usual->learning_rate) {
+    if (wanted->learning_rate < saved->learning_rate || wanted->learning_rate > saved->learning_rate) {
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--lr is %g, the run of %s has %g; begin anew without --resume",
+                              wanted->learning_rate, path, saved->learning_rate);
+    }
+  }
+  if (!wanted->data.text[0] || strcmp(wanted->data.text, saved->data.text) == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--data is %s, the run of %s has %s; begin anew without --resume",
+                          wanted->data.text, path, saved->data.text[0] ? saved->data.text : "generated digits");
+}
+
+/* The settings of the run in the artifact folder; only --epochs is this one's. */
+static BurnStatus take_up(const Options *options, const char *path, TrainingConfig *config) {
+  const TrainingConfig wanted = *config, usual = TrainingConfig_defaults(config->model, config->optimizer);
+  BurnStatus status = burn_config_load(burn_config(TrainingConfig, config), path);
+  if (status == BURN_OK) status = check_options(&wanted, &usual, config, path);
+  config->num_epochs = options->epochs;
+  if (status == BURN_OK && !options->json) printf("resuming with the settings of %s; of the options only --epochs counts\n", path);
+  return status;
 }
 
 /* The config of this run: from the options, or with --resume from the artifact folder (only --epochs may then differ). */
@@ -159,9 +187,7 @@ static BurnStatus choose_config(const Options *options, TrainingConfig *config) 
   struct stat info;
   BurnStatus status = path ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
   if (path && options->resume && stat(path, &info) == 0) {
-    status = burn_config_load(burn_config(TrainingConfig, config), path);
-    config->num_epochs = options->epochs;
-    if (status == BURN_OK && !options->json) printf("resuming with the settings of %s; of the options only --epochs counts\n", path);
+    status = take_up(options, path, config);
   }
   free(path);
   return status;
@@ -184,18 +210,9 @@ typedef struct Run {
   Model model;
   BurnOptimizer *optimizer;
   BurnLoader *train, *test;
+  BurnInterrupter interrupter; /* Ctrl-C */
   BurnLearnerResult result;
 } Run;
-
-static BurnStatus save_run(const Options *options, const Run *run) {
-  char *config_path = path_in(options->artifact, "config.json");
-  BurnStatus status = config_path ? burn_folder_make(options->artifact)
-                                  : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
-  TrainingConfig config = run->config;
-  if (status == BURN_OK) status = burn_config_save(burn_config(TrainingConfig, &config), config_path);
-  free(config_path);
-  return status;
-}
 
 static BurnStatus save_model(const Options *options, Run *run) {
   char *path = path_in(options->artifact, "model");
@@ -209,7 +226,7 @@ static BurnStatus train_run(const Options *options, BurnDevice *device, Run *run
   BurnStatus status = choose_config(options, &run->config);
   if (status == BURN_OK) run->train = make_loader(&run->config, BURN_MNIST_TRAIN, &status);
   if (status == BURN_OK) run->test = make_loader(&run->config, BURN_MNIST_TEST, &status);
-  if (status == BURN_OK) status = save_run(options, run);
+  if (status == BURN_OK) status = burn_interrupter_on_signals(&run->interrupter);
   if (status != BURN_OK) return status;
   burn_device_seed(device, run->config.seed);
   run->model = model_init(&run->config.model, device);
@@ -222,14 +239,15 @@ static BurnStatus train_run(const Options *options, BurnDevice *device, Run *run
     printf("training on %s: %zu %s, batches of %zu, seed %zu\n", burn_device_name(device), burn_loader_item_count(run->train),
            run->config.data.text[0] ? "MNIST images" : "generated digits", run->config.batch_size, run->config.seed);
   }
-  bool json = options->json;
   const BurnLearnerConfig learner = {.artifact_dir = options->artifact,
                                      .epochs = run->config.num_epochs,
                                      .learning_rate = run->config.learning_rate,
                                      .resume = options->resume,
+                                     .config = burn_config(TrainingConfig, &run->config),
+                                     .free_fields = "num_epochs num_workers",
+                                     .interrupter = &run->interrupter,
                                      .quiet = options->json,
-                                     .on_epoch = print_epoch,
-                                     .context = &json};
+                                     .on_epoch = options->json ? print_epoch : NULL};
   const BurnTask task = {model_step, NULL};
   status = burn_learner_fit(&learner, &task, device, module, run->optimizer, run->train, run->test, &run->result);
   return status == BURN_OK ? save_model(options, run) : status;
@@ -261,6 +279,15 @@ static void print_result(const Options *options, const BurnDevice *device, const
          number(r->last.train_loss).text, number(r->last.valid_accuracy).text, number(r->last.valid_loss).text, options->artifact);
 }
 
+/* How to go on, and the exit status of a program that a signal has ended. */
+static int tell_interrupted(const Options *options, const Run *run) {
+  fprintf(stderr, "interrupted at epoch %zu, batch %zu; go on with:\n  %s --artifact %s --epochs %zu --resume", run->result.epoch,
+          run->result.batch, options->program, options->artifact, run->config.num_epochs);
+  if (options->backend) fprintf(stderr, " --backend '%s'", options->backend);
+  fputc('\n', stderr);
+  return 128 + burn_interrupter_signal(&run->interrupter);
+}
+
 static int train(const Options *options) {
   BurnDevice *device = burn_device_open_training(options->backend);
   Run run;
@@ -269,16 +296,20 @@ static int train(const Options *options) {
   if (status == BURN_OK) status = train_run(options, device, &run);
   if (status == BURN_OK) status = show_saved(options, device);
   if (status == BURN_OK) print_result(options, device, &run);
+  const int interrupted = run.result.interrupted && burn_status_code(status) == BURN_STATUS_CANCELLED ? tell_interrupted(options, &run) : 0;
+  const BurnStatus uncaught = burn_interrupter_on_signals(NULL);
+  if (status == BURN_OK) status = uncaught;
   Model_release(&run.model);
   burn_optimizer_destroy(run.optimizer);
   burn_loader_destroy(run.train);
   burn_loader_destroy(run.test);
   burn_device_close(device);
+  if (interrupted) return interrupted;
   return status == BURN_OK ? 0 : fail(status);
 }
 
-int main(int argc, char **argv) {
-  Options options = {.artifact = "artifacts/mnist", .epochs = 4, .batch_size = 64, .seed = 42, .workers = 1,
+static int run_command(int argc, char **argv) {
+  Options options = {.program = argv[0], .artifact = "artifacts/mnist", .epochs = 4, .batch_size = 64, .seed = 42, .workers = 1,
                      .train_items = 20000, .test_items = 4000, .show = 5, .learning_rate = 1e-4};
   const Argument arguments[] = {
       {"data", ARGUMENT_TEXT, &options.data, "DIR", "folder with the four MNIST files; without it digits are generated"},
@@ -309,4 +340,9 @@ int main(int argc, char **argv) {
   if (strcmp(command, "train") == 0) return train(&options);
   fprintf(stderr, "mnist: unknown command '%s'; it is train or infer\n", command);
   return 2;
+}
+
+int main(int argc, char **argv) {
+  burn_streams_pin();
+  return burn_streams_finish(run_command(argc, argv));
 }
