@@ -40,6 +40,9 @@ static inline const void *burn__thread_mark(void) { return &burn__thread_mark_pl
 BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5) BURN__COLD;
 #define BURN_FAIL(CODE, ...) burn__status_make(BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
 
+/* A failure that travels, as a fresh status with this message: the hook has heard of it when it was made. */
+BurnStatus burn__status_again(uint32_t code, const char *text) BURN__COLD;
+
 /* A shape as text, "[32,784]", in a buffer of the caller. */
 typedef struct BurnShapeText {
   char text[8 + BURN_MAX_RANK * 21];

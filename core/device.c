@@ -176,8 +176,7 @@ BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host) 
 BurnStatus burn__device_status(const BurnDevice *device) {
   if (!device) return BURN_FAIL(INVALID_ARGUMENT, "the device is NULL");
   if (device->status == BURN_OK) return BURN_OK;
-  return burn__status_make(burn_status_code(device->status), "", 0, "%s",
-                           device->failure ? device->failure : burn_status_text(device->status));
+  return burn__status_again(burn_status_code(device->status), device->failure ? device->failure : burn_status_text(device->status));
 }
 
 BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_status(device); }

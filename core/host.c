@@ -36,7 +36,7 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) {
 }
 
 static BurnStatus BURN_CALL host_fail(uint32_t code, const char *file, int32_t line, const char *message) {
-  return burn__status_make(code, file, line, "%s", message);
+  return file ? burn__status_make(code, file, line, "%s", message) : burn__status_again(code, message);
 }
 
 static BurnStatus BURN_CALL host_annotate(BurnStatus status, const char *prefix) {

@@ -33,37 +33,52 @@ static const char *code_text(uint32_t code) {
   }
 }
 
-/* The one place where a failure comes into being: set a breakpoint here. */
-static BurnStatus make(uint32_t code, const char *file, int line, const char *text) {
+BurnStatus burn__status_again(uint32_t code, const char *text) {
   pthread_mutex_lock(&message_mutex);
   const uint64_t serial = ++last_serial;
   Message *message = &messages[serial % MESSAGE_COUNT];
   message->serial = serial;
   snprintf(message->text, sizeof message->text, "%s", text);
+  pthread_mutex_unlock(&message_mutex);
+  return (serial << 8) | (code ? code : BURN_STATUS_INTERNAL);
+}
+
+/* The one place where a failure comes into being: set a breakpoint here. */
+static BurnStatus make(uint32_t code, const char *file, int line, const char *format, va_list arguments) {
+  char text[MESSAGE_BYTES];
+  vsnprintf(text, sizeof text, format, arguments);
+  const BurnStatus status = burn__status_again(code, text);
+  pthread_mutex_lock(&message_mutex);
   const BurnErrorHook current_hook = hook;
   void *const context = hook_context;
   pthread_mutex_unlock(&message_mutex);
-  const BurnStatus status = (serial << 8) | (code ? code : BURN_STATUS_INTERNAL);
   if (current_hook) current_hook(context, status, file, line, text);
   return status;
 }
 
 BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) {
-  char text[MESSAGE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  const BurnStatus status = make(code, file, line, format, arguments);
   va_end(arguments);
-  return make(code, file, line, text);
+  return status;
 }
 
-BurnStatus burn_status_make(uint32_t code, const char *format, ...) {
-  char text[MESSAGE_BYTES];
+BurnStatus burn_status_make_at(uint32_t code, const char *file, int line, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  const BurnStatus status = make(code, file, line, format, arguments);
   va_end(arguments);
-  return make(code, "", 0, text);
+  return status;
+}
+
+#undef burn_status_make
+BurnStatus burn_status_make(uint32_t code, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const BurnStatus status = make(code, "", 0, format, arguments);
+  va_end(arguments);
+  return status;
 }
 
 BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) {
@@ -75,7 +90,7 @@ BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) {
   va_end(arguments);
   const int used = snprintf(text, sizeof text, "%.*s: ", MESSAGE_BYTES - 8, prefix);
   if (used > 0 && (size_t)used < sizeof text) snprintf(text + used, sizeof text - (size_t)used, "%s", burn_status_message(status));
-  return make(burn_status_code(status), "", 0, text);
+  return burn__status_again(burn_status_code(status), text);
 }
 
 const char *burn_status_text(BurnStatus status) { return code_text(burn_status_code(status)); }

@@ -109,7 +109,7 @@ BurnTensor *burn_tensor_failed(BurnStatus status) {
 
 /* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
 static BURN__COLD BurnStatus carried_status(const BurnTensor *x) {
-  return burn__status_make(burn_status_code(x->status), "", 0, "%s", x->message ? x->message : burn_status_text(x->status));
+  return burn__status_again(burn_status_code(x->status), x->message ? x->message : burn_status_text(x->status));
 }
 
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {

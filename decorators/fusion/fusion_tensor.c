@@ -49,7 +49,7 @@ void burn__fusion_failure_release(const FusionLayer *layer, FusionFailure *failu
 
 BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFailure *failure) {
   if (!failure) return BURN_OK;
-  return (layer->host->fail)(failure->code, __FILE__, (int32_t)__LINE__, failure->message);
+  return (layer->host->fail)(failure->code, NULL, 0, failure->message);
 }
 
 BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what) {

@@ -123,14 +123,50 @@ static void test_hook(void **state) {
   assert_non_null(strstr(seen.file, "infer.c")); /* where the failure was made, not where it surfaced */
   assert_true(seen.line > 0);
   const BurnStatus own = burn_status_make(BURN_STATUS_CANCELLED, "own");
+  const int line_of_own = __LINE__ - 1;
   assert_int_equal(seen.count, 2);
   assert_true(seen.status == own);
+  assert_true(seen.line == line_of_own && strstr(seen.file, "status_test.c"));
   burn_error_hook(NULL, NULL);
   const BurnStatus unseen = burn_status_make(BURN_STATUS_CANCELLED, "unseen");
   assert_true(unseen != own);
   assert_int_equal(seen.count, 2);
   burn_drop(y);
   burn_device_close(device);
+}
+
+/* A failure travels through ops, clones, reads and prefixes, on a stack that keeps it until it is asked for, and from a device that
+ * could not be opened: the hook hears of it once. */
+static void hears_once(const char *stack) {
+  Seen seen = {0};
+  BurnDevice *device = burn_device_open(stack);
+  double value = 0;
+  burn_error_hook(note, &seen);
+  BurnTensor *places = burn_tensor_i64(device, (int64_t[]){7}, BURN_SHAPE(1)); /* the kernel finds that, not the shape rules */
+  BurnTensor *failed = burn_select(burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32), 0, places);
+  BurnTensor *twice = burn_relu(burn_add(failed, burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)));
+  BurnTensor *copy = burn_clone(twice);
+  const BurnStatus last = burn_status_annotate(burn_read_scalar(burn_clone(copy), &value), "step %d", 3);
+  const BurnStatus first = burn_read_scalar(copy, &value);
+  burn_drop(twice);
+  burn_error_hook(NULL, NULL);
+  assert_true(first != BURN_OK && last != BURN_OK);
+  assert_int_equal(seen.count, 1);
+  assert_true(seen.line > 0 && seen.file[0]);
+  burn_device_close(device);
+}
+
+static void test_hook_hears_once(void **state) {
+  (void)state;
+  hears_once("ndarray");
+  hears_once("autodiff<fusion<ndarray>>");
+  BurnDevice *failed = burn_device_open("nosuch");
+  Seen seen = {0};
+  burn_error_hook(note, &seen);
+  burn_drop(burn_relu(burn_ones(failed, BURN_SHAPE(2), BURN_DTYPE_F32)));
+  burn_error_hook(NULL, NULL);
+  assert_int_equal(seen.count, 0); /* it was made when the device was opened */
+  burn_device_close(failed);
 }
 
 /* -- threads ------------------------------------------------------------------------------------------------------------------
@@ -172,7 +208,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ok),       cmocka_unit_test(test_make),          cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_annotate), cmocka_unit_test(test_long_messages), cmocka_unit_test(test_the_ring_keeps_the_newest),
-      cmocka_unit_test(test_hook),     cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_hook),     cmocka_unit_test(test_hook_hears_once),
+      cmocka_unit_test(test_threads),
   };
   return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }

@@ -46,20 +46,26 @@ BURN_API const char *burn_status_message(BurnStatus status);
 BURN_API const char *burn_status_text(BurnStatus status);
 
 /* Makes a failed status with a code (BURN_STATUS_*) and a printf-style message; for steps, transforms and callbacks of
- * your own. */
+ * your own. In C and C++ it is a macro that tells the hook below the caller's file and line. */
 BURN_API BurnStatus burn_status_make(uint32_t code, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
+BURN_API BurnStatus burn_status_make_at(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5)
+    BURN_USE_RESULT;
 
 #if defined(__clang_analyzer__) && !defined(BURN_VERSION)
 /* The analyzer cannot see that the function never gives BURN_OK. */
 void burn_status_arguments(const char *format, ...);
 #define burn_status_make(code, ...) (burn_status_arguments(__VA_ARGS__), (BurnStatus)(code))
+#else
+#define burn_status_make(code, ...) burn_status_make_at(code, __FILE__, __LINE__, __VA_ARGS__)
 #endif
 
 /* "prefix: " put before the message of a failed status; BURN_OK stays BURN_OK. */
 BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 
-/* Calls `hook` for every failure when it is made, before it travels; NULL removes the hook. A debugger's breakpoint in the
- * hook stops at the source of any failure. */
+/* Calls `hook` once for every failure, on the thread and at the moment it is made, with the source file and line that found it (of
+ * this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). Neither a failure that travels in
+ * tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops there; what your program was doing
+ * stands further up the stack, as far as the library has unwind tables. NULL removes the hook. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 
