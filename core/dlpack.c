@@ -191,6 +191,7 @@ static BurnStatus import_shape(Import *import) {
 
 /* The elements of host memory in row-major order. */
 static void pack_foreign(const BurnDlpackTensor *tensor, uint32_t element_bytes, char *to) {
+  if (!tensor->data) return; /* there are no elements */
   const char *data = (const char *)tensor->data + tensor->byte_offset;
   int64_t at[BURN_MAX_RANK] = {0}, count = 1;
   for (int32_t i = 0; i < tensor->ndim; i++) count *= tensor->shape[i];

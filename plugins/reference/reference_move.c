@@ -114,8 +114,10 @@ static BurnStatus find(const ReferenceRun *run, int64_t i, int64_t picks, int64_
   const ReferenceAxis axis = reference_axis(run->call->inputs[0], dim);
   const int64_t position = run->row->detail == LISTED ? i / axis.inner % picks : i;
   const int64_t index = reference_get_whole(run->call->inputs[1], position);
-  *place = (i / axis.inner / picks * axis.size + index) * axis.inner + i % axis.inner;
-  if (index >= 0 && index < axis.size) return BURN_OK;
+  if (index >= 0 && index < axis.size) {
+    *place = (i / axis.inner / picks * axis.size + index) * axis.inner + i % axis.inner;
+    return BURN_OK;
+  }
   if (axis.size == 0) {
     return reference_fail(run, BURN_STATUS_OUT_OF_RANGE, "index %lld at position %lld, but axis %lld is empty",
                           (long long)index, (long long)position, (long long)dim);
