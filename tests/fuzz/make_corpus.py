@@ -1,0 +1,168 @@
+"""Writes the first inputs of every fuzz target into corpus/<target>/, always the same bytes.
+
+Files named found-* are not touched: inputs that once were findings. What the inputs are made of stands in the comment of each target.
+"""
+import gzip
+import pathlib
+import random
+import struct
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+FORMAT = "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::%s>"
+FULL = {"float": "f32", "int": "i32", "format": FORMAT % "FullPrecisionSettings", "version": "0.20.1",
+        "settings": "FullPrecisionSettings"}
+DOUBLE = {"float": "f64", "int": "i64", "format": FORMAT % "DoublePrecisionSettings", "version": "0.20.1",
+          "settings": "DoublePrecisionSettings"}
+
+
+def pack(value):
+    """MessagePack, of what records are made of."""
+    if value is None:
+        return b"\xc0"
+    if isinstance(value, bool):
+        return b"\xc3" if value else b"\xc2"
+    if isinstance(value, int):
+        return struct.pack(">b", value) if -32 <= value < 128 else b"\xd3" + struct.pack(">q", value)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    if isinstance(value, str):
+        data = value.encode()
+        return (bytes([0xa0 + len(data)]) if len(data) < 32 else b"\xd9" + bytes([len(data)])) + data
+    if isinstance(value, bytes):
+        return b"\xc4" + bytes([len(value)]) + value
+    if isinstance(value, list):
+        return bytes([0x90 + len(value)]) + b"".join(pack(v) for v in value)
+    return bytes([0x80 + len(value)]) + b"".join(pack(k) + pack(v) for k, v in value.items())
+
+
+def record(item, metadata=FULL):
+    return pack({"metadata": metadata, "item": item, "_b": []})
+
+
+def tensor(*shape, dtype="F32", letter="f"):
+    count = 1
+    for size in shape:
+        count *= size
+    return {"bytes": struct.pack("<%d%s" % (count, letter), *[i + 1 for i in range(count)]), "shape": list(shape), "dtype": dtype}
+
+
+def param(identity, *shape):
+    return {"id": identity.ljust(13, "0"), "param": tensor(*shape)}
+
+
+def linear(identity, inputs, outputs):
+    return {"weight": param(identity + "w", inputs, outputs), "bias": param(identity + "b", outputs)}
+
+
+def records():
+    norm = {"gamma": param("g", 2), "beta": param("b", 2), "running_mean": param("m", 2), "running_var": param("v", 2),
+            "momentum": None, "epsilon": None}
+    net = {"linear": linear("a", 3, 2), "norm": norm, "list": [linear("c", 3, 2), linear("d", 3, 2)], "width": None}
+    kinds = [None, True, -7, 1 << 40, 0.5, float("nan"), "text", [], {}, [[[1]]], {"a": {"b": [2, 3]}}]
+    values = [tensor(2, dtype="F64", letter="d"), tensor(2, 1, dtype="I64", letter="q"), tensor(3, dtype="U8", letter="B"), tensor(0)]
+    yield "module", b"\0" + record(net)
+    yield "module-half-of-ours-gzipped", b"\x05" + record(net)
+    yield "kinds", b"\0" + record({"kinds": kinds[:11]})
+    yield "kinds-double", b"\x06" + record({"kinds": kinds[:11]}, DOUBLE)
+    yield "tensors", b"\0" + record(values)
+    yield "gzip", b"\x01" + gzip.compress(record({"a": 1}), mtime=0)
+    yield "lengths", b"\0" + record(1)[:-4] + b"\xdf\xff\xff\xff\xff\xdd\x7f\xff\xff\xff\xc6\xff\xff\xff\xf0"
+    yield "nested", b"\0" + pack("item") * 2 + b"\x91" * 300
+
+
+def checkpoint():
+    w, b = "nt55tqkg345ei", "nveego7oddfii"
+    model = {"linear": {"weight": {"id": w, "param": tensor(2, 2)}, "bias": {"id": b, "param": tensor(2)}}}
+
+    def moments(*shape):
+        return {"V1": {"Rank%d" % len(shape): {"momentum": {"time": 2, "moment_1": tensor(*shape), "moment_2": tensor(*shape)}}}}
+
+    result = {"train_loss": 0.7, "train_accuracy": 0.5, "valid_loss": 0.6, "valid_accuracy": 0.5, "seconds": 0.1,
+              "items_per_second": 40.0}
+    learner = {"random": {"seed": 1, "offset": 2}, "random_inner": {"seed": 0, "offset": 0}, "history": [result]}
+    files = [record(model), record({w: moments(2, 2), b: moments(2)}), record(learner, DOUBLE)]
+    yield "whole", b"<|>".join(files)
+    yield "no-learner", b"<|>".join(files[:2])
+    yield "history-too-long", b"<|>".join(files[:2] + [record(dict(learner, history=[result] * 3), DOUBLE)])
+    yield "rank", b"<|>".join([files[0], record({w: moments(2), b: moments(2, 2)}), files[2]])
+    yield "twice-the-same-id", b"<|>".join([files[0].replace(b.encode(), w.encode()), files[1], files[2]])
+
+
+def idx():
+    def images(count, there, magic=0x803, side=28):
+        return struct.pack(">4I", magic, count, side, side) + bytes(range(196)) * 4 * there
+
+    def labels(count, there, magic=0x801):
+        return struct.pack(">2I", magic, count) + bytes(i % 10 for i in range(there))
+
+    plain = images(1, 1) + b"<|>" + labels(1, 1)
+    yield "plain", b"\0" + plain
+    yield "gzipped-by-the-target", b"\x08" + plain
+    yield "images-gzipped", b"\x01" + gzip.compress(images(1, 1), mtime=0) + b"<|>" + labels(1, 1)
+    yield "too-few", b"\0" + images(2, 1) + b"<|>" + labels(1, 1)
+    yield "too-many", b"\0" + images(0xffffff, 0) + b"<|>" + labels(0xffffff, 4)
+    yield "header-only", b"\0" + images(0, 0) + b"<|>" + labels(0, 0)
+
+
+def config():
+    yield "all.json", (b'{"inner": {"width": 3, "decay": 0.5, "shift": "-9223372036854775808"}, "kernel": [1, 2], "rate": 1e-3,'
+                       b' "bias": false, "name": "a \\"b\\"", "initializer": {"Normal": {"mean": 0, "std": 0.02}}}')
+    yield "required.json", b'{"inner": {"width": 18446744073709551615}, "kernel": [0, 9007199254740993]}'
+    yield "variant.json", b'{"inner": {"width": 1, "decay": null}, "kernel": [1, 1], "initializer": "Zeros"}'
+    yield "unknown.json", b'{"inner": {"width": 1, "depth": 2}, "kernel": [1, 2, 3], "rate": "0.5"}'
+    yield "numbers.json", b'{"inner": {"width": -1}, "kernel": [1.5, 1e300], "rate": 1e999, "shift": 9223372036854775808}'
+    yield "nested.json", b'{"inner":' * 40 + b"1" + b"}" * 40
+
+
+def stack():
+    texts = ["ndarray", "autodiff<ndarray>", "autodiff+fusion+ndarray:0", "Fusion<NdArray:gemm=builtin,isa=baseline>", "reference",
+             "trace:format=chrome,file=t+ndarray", "validate:save=v+ndarray", "autodiff<autodiff<ndarray>>", "ndarray:float=f64,int=i32",
+             "fusion<", "ndarray:99999999999999999999", ":=,:<>+", "trace:format=count<autodiff<reference>>", "ndarray:threads=-1"]
+    for i in range(0, len(texts), 2):
+        yield "texts-%d" % (i // 2), (texts[i] + "<|>" + texts[i + 1]).encode()
+
+
+def settings():
+    yield "both", b'\x40{"backend": "ndarray"}<|>{"backend": "reference", "plugin_path": ["plugins", "."]}'
+    yield "user", b'\x10<|>{"backend": "autodiff<ndarray>"}'
+    yield "short-buffer", b'\x03{"backend": "fusion<ndarray>"}<|>'
+    yield "broken", b'\x20{"backend": <|>{"backend": 7}'
+    yield "options", b'\x60{"backend": "trace:file=t+ndarray"}<|>{"plugin_path": "here", "devices": {"a": [null]}}'
+    yield "more-after-it", b'\x20{"backend": "ndarray"} junk<|>[]'
+
+
+def command():
+    lines = [["ops"], ["ops", "--op", "matmul"], ["ops", "--json"], ["ops", "--markdown"], ["doctor", "--json", "--need", "train,f16"],
+             ["doctor", "--stack", "fusion<ndarray>"], ["backends"], ["version"], ["new", "backend", "mine"],
+             ["new", "kernels", "mine", "--dir=elsewhere"], ["conform", "ndarray", "--op", "add", "--seed", "7"],
+             ["bench", "--only", "matmul|conv", "--stacks", "ndarray,reference"], ["bench", "curves", "--steps", "0"], ["nonsense", "--help"],
+             ["explain", "--help"], ["new", "decorator", "int"]]
+    for line in lines:
+        yield "-".join(line[:2]).replace("-", ""), "\n".join(line).encode()
+    csv = ("# when\n# where\n# machine\ngroup,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent\n"
+           "op,add 16M,fusion<ndarray>,7.63,59.5,50.4,0.128,0.151,75.2\nop,add 1K,\"a,b\",1e999,nan,,-1,x,\nop,gone,,,,,,,\n")
+    yield "tables", b"bench\ntables\nresults.csv<|>" + csv.encode()
+
+
+def drawn(seed, files, length):
+    """Bytes without a structure of their own; small ones, of which most drawn values are small."""
+    dice = random.Random(seed)
+    for i in range(files):
+        yield "drawn-%02d" % i, bytes(dice.randrange(256) if dice.random() < 0.7 else dice.randrange(12) for _ in range(length))
+
+
+def main():
+    targets = {"records": records(), "checkpoint": checkpoint(), "idx": idx(), "config": config(), "stack": stack(), "settings": settings(),
+               "command": command(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+    for target, inputs in targets.items():
+        folder = CORPUS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if not old.name.startswith("found-"):
+                old.unlink()
+        for name, data in inputs:
+            (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
