@@ -75,7 +75,7 @@ static BurnStatus locate(Export *export, BurnPrimitive *x) {
   backend->retain(backend->self, x);
   export->primitive = x;
   if (x->flags & BURN_PRIMITIVE_HOST_MEMORY) {
-    tensor->data = (char *)x->buffer + x->byte_offset;
+    tensor->data = x->buffer ? (char *)x->buffer + x->byte_offset : NULL; /* NULL: no elements */
     return BURN_OK;
   }
   const bool has = backend->get_interface(backend->self, BURN_DLPACK_INTERFACE, 1, &interface) != 0;
