@@ -98,7 +98,7 @@ else
   say "source rules: skipped, no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck dev tests/lint/check.sh tests/bench/run.sh tests/sdk/sdk_test.sh .ci/run || die "shellcheck"
+  shellcheck dev tests/lint/check.sh tests/bench/run.sh tests/sdk/sdk_test.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh .ci/run || die "shellcheck"
   say "shellcheck: dev and the scripts of tests/"
 fi
 say "all passed"

@@ -11,6 +11,10 @@ set(BURN_TESTS_NOT_ON_WINDOWS
   op_coverage_test        # reads the sources only, which are the same
   parallel_test           # memory shared with children made by fork
 )
+# Not in unit/, and left out, too (CMakeLists.txt adds their folders for other systems only):
+#   fuzz/     the replay reads and empties folders as on POSIX; what it feeds is the same code
+#   faults/   kills by signals, a library between program and libc, descriptors, pipes and mounts of POSIX
+#   onnx/, bench/, sdk/   programs and shell scripts of POSIX
 foreach(name ${BURN_TESTS_NOT_ON_WINDOWS})
   list(REMOVE_ITEM unit_tests ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}.c)
 endforeach()
