@@ -26,7 +26,7 @@ typedef struct BurnConfig {
 } BurnConfig;
 
 /* burn_config(MlpConfig, &config); a pointer of another type is a compiler warning. */
-#define burn_config(Type, pointer) ((BurnConfig){Type##_type(), (1 ? (pointer) : (Type *)NULL)})
+#define burn_config(Type, pointer) BURN__VALUE(BurnConfig, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* Writes pretty-printed JSON: required fields first, then the others, in row order. Written to a temporary file that is then
  * renamed, so that a reader never sees half of it. */
@@ -45,9 +45,23 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
 #define BURN__CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
 #define BURN__CONFIG_FIELD_OPT(Type, name, fallback, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
 #define BURN__CONFIG_PARAMETER(Type, name, doc) , Type name
+/* A filled config, made as each language can: designated initializers, or assignments in the order of the rows. */
+#ifdef __cplusplus
+#define BURN__CONFIG_INIT_REQ(Type, name, doc) burn__filled.name = name;
+#define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) burn__filled.name = fallback;
+#define BURN__CONFIG_DEFAULT_OPT BURN__CONFIG_INIT_OPT
+#define BURN__CONFIG_RETURN(Type, ...) \
+  Type burn__filled = Type();          \
+  __VA_ARGS__                          \
+  return burn__filled;
+#define BURN__CONFIG_DEFAULTS(Type, ...) {[] { BURN__CONFIG_RETURN(Type, __VA_ARGS__) }(), 0}
+#else
 #define BURN__CONFIG_INIT_REQ(Type, name, doc) .name = name,
 #define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) .name = fallback,
 #define BURN__CONFIG_DEFAULT_OPT(Type, name, fallback, doc) .value.name = fallback,
+#define BURN__CONFIG_RETURN(Type, ...) return (Type){__VA_ARGS__};
+#define BURN__CONFIG_DEFAULTS(Type, ...) {.end = 0, __VA_ARGS__}
+#endif
 #define BURN__CONFIG_NOTHING_REQ(Type, name, doc)
 #define BURN__CONFIG_NOTHING_OPT(Type, name, fallback, doc)
 
@@ -60,7 +74,7 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
     static const struct {                                                                                  \
       Self value;                                                                                          \
       char end; /* so that the braces are never empty */                                                   \
-    } defaults = {.end = 0, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_DEFAULT_OPT)};                     \
+    } defaults = BURN__CONFIG_DEFAULTS(Self, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_DEFAULT_OPT));    \
     static const BurnField fields[] = {ROWS(BURN__CONFIG_FIELD_REQ, BURN__CONFIG_FIELD_OPT)};              \
     static const BurnType type = {BURN_TYPE_CONFIG, #Name, sizeof(Self),                                   \
                                   (uint32_t)(sizeof fields / sizeof fields[0]), fields, &defaults.value, 0, NULL}; \
@@ -71,14 +85,14 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
   BURN__CONFIG_COMMON(Name, ROWS)                                                                             \
   BURN_UNUSED static inline Name Name##_defaults(                                                             \
       BURN__DROP_FIRST(~ROWS(BURN__CONFIG_PARAMETER, BURN__CONFIG_NOTHING_OPT))) {                            \
-    return (Name){ROWS(BURN__CONFIG_INIT_REQ, BURN__CONFIG_INIT_OPT)};                                        \
+    BURN__CONFIG_RETURN(Name, ROWS(BURN__CONFIG_INIT_REQ, BURN__CONFIG_INIT_OPT))                             \
   }                                                                                                           \
   struct Name
 
 #define BURN_CONFIG_OPTIONAL(Name, ROWS)                               \
   BURN__CONFIG_COMMON(Name, ROWS)                                      \
   BURN_UNUSED static inline Name Name##_defaults(void) {               \
-    return (Name){ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)}; \
+    BURN__CONFIG_RETURN(Name, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)) \
   }                                                                    \
   struct Name
 

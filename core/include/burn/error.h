@@ -28,6 +28,13 @@ BURN_EXTERN_C_BEGIN
 #define BURN_UNUSED
 #endif
 
+/* An unnamed struct value, as either language writes it: BURN__VALUE(BurnRange, 0, 4, 1). */
+#ifdef __cplusplus
+#define BURN__VALUE(Type, ...) (Type{__VA_ARGS__})
+#else
+#define BURN__VALUE(Type, ...) ((Type){__VA_ARGS__})
+#endif
+
 /* What clang's analyzer is told about ownership (./dev check): BURN_TAKES(i) - argument i is gone after the call;
  * BURN_GIVES - the result belongs to the caller. Nothing in an ordinary build but the warning on an unused result. */
 #if defined(__clang_analyzer__)

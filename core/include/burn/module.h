@@ -28,7 +28,7 @@ typedef struct BurnModule {
 } BurnModule;
 
 /* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. */
-#define burn_module(Type, pointer) ((BurnModule){Type##_type(), (1 ? (pointer) : (Type *)NULL)})
+#define burn_module(Type, pointer) BURN__VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
  * gradient and optimizer state; it is random when made and restored when a record is loaded. */
@@ -122,16 +122,16 @@ BURN_API void burn_module_release(BurnModule module);
   }                                                                                                                 \
   BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                 \
     Name copy;                                                                                                      \
-    burn_module_clone((BurnModule){Name##_type(), (void *)(uintptr_t)module}, &copy);                               \
+    burn_module_clone(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                    \
     return copy;                                                                                                    \
   }                                                                                                                 \
   BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                 \
     Name copy;                                                                                                      \
-    burn_module_valid((BurnModule){Name##_type(), (void *)(uintptr_t)module}, &copy);                               \
+    burn_module_valid(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                    \
     return copy;                                                                                                    \
   }                                                                                                                 \
   BURN_UNUSED static inline void Name##_release(Name *module) {                                                     \
-    burn_module_release((BurnModule){Name##_type(), module});                                                       \
+    burn_module_release(BURN__VALUE(BurnModule, Name##_type(), module));                                            \
   }                                                                                                                 \
   struct Name
 

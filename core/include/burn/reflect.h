@@ -60,6 +60,13 @@ struct BurnType {
 /* The name of a type as messages and prints have it: "Linear" of BurnLinear. */
 BURN_API const char *burn_type_short_name(const BurnType *type);
 
+/* A value that may stand in a row, in an initializer and behind a cast to its type: C takes braces there, C++ an object. */
+#ifdef __cplusplus
+#define BURN__ROW_VALUE(Type, ...) Type{__VA_ARGS__}
+#else
+#define BURN__ROW_VALUE(Type, ...) {__VA_ARGS__}
+#endif
+
 /* Leaf types of rows. */
 typedef size_t BurnSize;
 typedef int64_t BurnI64;
@@ -75,7 +82,7 @@ typedef struct BurnOptionF64 {
   bool present;
   double value;
 } BurnOptionF64;
-#define BURN_ABSENT {false, 0}
+#define BURN_ABSENT BURN__ROW_VALUE(BurnOptionF64, false, 0)
 
 BURN_API const BurnType *BurnSize_type(void);
 BURN_API const BurnType *BurnI64_type(void);
