@@ -1,22 +1,14 @@
-/* burn_hpp_test.cpp - burn.hpp: ownership, operators, exceptions, gradients. Every check prints what it expected. */
+/* burn_hpp_test.cpp - burn.hpp: ownership, operators, braces, exceptions, gradients. Every check prints what it expected. */
+#include "expect.hpp"
+
 #include <burn/burn.hpp>
 
 #include <cmath>
-#include <iostream>
 #include <sstream>
 
 using burn::Device;
 using burn::Shape;
 using burn::Tensor;
-
-static int failures = 0;
-
-static void expect(bool condition, const char *what, int line) {
-  if (condition) return;
-  std::cerr << "burn_hpp_test.cpp:" << line << ": expected " << what << "\n";
-  failures++;
-}
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
 
 static bool equals(const Tensor &x, const std::vector<double> &values) {
   const std::vector<double> have = x.to_vector<double>();
@@ -70,10 +62,30 @@ static void test_integers_keep_their_bits(const Device &device) {
   EXPECT(x.equal_scalar(odd).item<bool>() && !x.equal_scalar(odd - 1).item<bool>() && x.greater_scalar(odd - 1).item<bool>());
   EXPECT((x - x).clamp(odd, INT64_MAX).item<std::int64_t>() == odd && x.full_like(-odd).item<std::int64_t>() == -odd);
   EXPECT(x.mask_fill(x.equal_scalar(odd), odd + 1).item<std::int64_t>() == odd + 1);
-  const std::int64_t widths[] = {1, 0};
-  EXPECT(x.pad(widths, 1, BURN_PAD_CONSTANT, odd).to_vector<std::int64_t>() == (std::vector<std::int64_t>{odd, odd}));
+  EXPECT(x.pad({{1, 0}}, BURN_PAD_CONSTANT, odd).to_vector<std::int64_t>() == (std::vector<std::int64_t>{odd, odd}));
   EXPECT((x.to_float() * 0 + 2.5f).item<float>() == 2.5f && (x.to_float() * 0).clamp(1, 1.5).item<float>() == 1.0f);
   EXPECT(Tensor::full(device, {1}, 0.5).item<bool>() && Tensor::full(device, {1}, 2u).item<double>() == 2.0);
+}
+
+/* Shapes, lists, pairs and options in braces, and absent tensors as nullptr. */
+static void test_braces(const Device &device) {
+  const Tensor x(device, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
+  const std::vector<int> both = {0, 1};
+  EXPECT((x.reshape({3, -1}).shape() == Shape{3, 2}) && (x.reshape({6}).expand({2, 6}).shape() == Shape{2, 6}));
+  EXPECT((x.unsqueeze_dims({0, -1}).shape() == Shape{1, 2, 3, 1}) && (x.unsqueeze_dims({0}).squeeze_dims({0}).shape() == Shape{2, 3}));
+  EXPECT(equals(x.permute({1, 0}), {1, 4, 2, 5, 3, 6}) && equals(x.permute(std::vector<int>{1, 0}), {1, 4, 2, 5, 3, 6}));
+  EXPECT(equals(x.flip({1}), {3, 2, 1, 6, 5, 4}) && equals(x.sum_dims(both), {21}) && equals(x.mean_dims({0, 1}), {3.5}));
+  EXPECT(equals(x.slice({BURN_RANGE(0, 1), BURN_RANGE(1, 3)}), {2, 3}) && equals(x.slice({{0, 2, 1}, {0, 3, 2}}), {1, 3, 4, 6}));
+  EXPECT(equals(x.slice_fill({BURN_RANGE_ALL, {0, 1, 1}}, 9), {9, 2, 3, 9, 5, 6}));
+  EXPECT(equals(x.slice_assign({{0, 1, 1}}, Tensor::zeros(device, {1, 3})), {0, 0, 0, 4, 5, 6}));
+  EXPECT((x.repeat({2, 1}).shape() == Shape{4, 3}) && (x.movedims({0}, {1}).shape() == Shape{3, 2}));
+  EXPECT((x.roll({3, 2}, {1, 0}).shape() == Shape{2, 3}) && equals(x.roll({3, 2}, {1, 0}), {1, 2, 3, 4, 5, 6}));
+  EXPECT(equals(x.pad({{1, 0}, {0, 1}}), {0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 0}));
+  const Tensor image = x.reshape({1, 1, 2, 3}), kernel = Tensor::ones(device, {1, 1, 1, 3});
+  EXPECT(equals(image.conv2d(kernel, nullptr, BURN_CONV2D_OPTIONS), {6, 15}));
+  EXPECT(equals(image.conv2d(kernel, Tensor(), {{2, 1}, {0, 0}, {1, 1}, 1, {0, 0}, false, {0, 0}}), {6}));
+  EXPECT(equals(image.max_pool2d(BURN_POOL2D_OPTIONS(2, 3)), {6}) && equals(image.adaptive_avg_pool2d({1, 3}), {2.5, 3.5, 4.5}));
+  EXPECT((image.interpolate({4, 6}, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)).shape() == Shape{1, 1, 4, 6}));
 }
 
 static void test_ownership(const Device &device) {
@@ -109,6 +121,9 @@ static void test_failures(const Device &device) {
   EXPECT(text.find("matmul") != std::string::npos && text.find("[1,3]") != std::string::npos);
   EXPECT(message_of([&] { return Tensor(device, {1.0f, 2.0f}, {3}); }, BURN_STATUS_INVALID_SHAPE).find("2 values") != std::string::npos);
   EXPECT(message_of([&] { return x.item(); }, BURN_STATUS_INVALID_ARGUMENT).find("3") != std::string::npos);
+  EXPECT(message_of([&] { return x.permute({0}); }, BURN_STATUS_INVALID_ARGUMENT) == "permute: 1 axes for 2 axes");
+  EXPECT(message_of([&] { return x.roll({1}, {0, 1}); }, BURN_STATUS_INVALID_ARGUMENT) == "roll: 1 shifts for 2 dims");
+  EXPECT(message_of([&] { return x.reshape({2, 2}); }, BURN_STATUS_INVALID_SHAPE).find("reshape") != std::string::npos);
   EXPECT(message_of([] { return Device("nosuch"); }, BURN_STATUS_NOT_FOUND).find("no backend 'nosuch'") != std::string::npos);
 }
 
@@ -127,6 +142,7 @@ int main() {
     test_values(device);
     test_operators(device);
     test_integers_keep_their_bits(device);
+    test_braces(device);
     test_ownership(device);
     test_failures(device);
     test_gradients();

@@ -9,15 +9,19 @@
  * a temporary or a moved one is used up and may be overwritten in place. Every failure is thrown as burn::Error where the op
  * was called. Every function of the C API that takes a tensor first and returns one is a method of the same name without burn_
  * (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is called as burn::call(burn_..., arguments...).
- * Numbers may be integers or floats; integers keep all their bits (burn_<name>_i64). Moved-from and default-constructed tensors
- * are empty: they may be assigned and destroyed, and stand for an absent optional argument. */
+ * Numbers may be integers or floats; integers keep all their bits (burn_<name>_i64). Shapes, lists and options may be written in
+ * braces: x.reshape({2, -1}), x.sum_dims({0, 2}), x.slice({BURN_RANGE(0, 2)}); a list and its count are one std::vector. Moved-from
+ * and default-constructed tensors are empty: they may be assigned and destroyed, and stand for an absent optional argument, as
+ * nullptr does. */
 #ifndef BURN_BURN_HPP
 #define BURN_BURN_HPP
 
 #include <burn/burn.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 #include <ostream>
 #include <stdexcept>
@@ -131,16 +135,29 @@ BURN_CPP_ELEMENT(bool, BOOL)
 template <class T>
 inline constexpr bool is_whole = std::is_integral_v<std::decay_t<T>> &&
                                  (std::is_signed_v<std::decay_t<T>> || sizeof(std::decay_t<T>) < sizeof(std::int64_t));
-/* Whether every argument for a parameter of type double is such an integer. */
-template <class... Arguments, class... Parameters> constexpr bool are_whole(BurnTensor *(*)(BurnTensor *, Parameters...)) {
-  if constexpr (sizeof...(Arguments) != sizeof...(Parameters)) return false;
-  else return ((!std::is_same_v<Parameters, double> || is_whole<Arguments>) && ...);
-}
 }  // namespace detail
+
+/* A number for a tensor of either kind: made of any integer or float, with all the bits of an int64_t. */
+class Number {
+ public:
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Number(T value) noexcept : is_whole_(detail::is_whole<T>), real_(static_cast<double>(value)) {
+    if constexpr (detail::is_whole<T>) whole_ = static_cast<std::int64_t>(value);
+  }
+  bool is_whole() const noexcept { return is_whole_; }
+  std::int64_t whole() const noexcept { return whole_; } /* 0 unless is_whole */
+  double real() const noexcept { return real_; }
+
+ private:
+  bool is_whole_;
+  std::int64_t whole_ = 0;
+  double real_;
+};
 
 class Tensor {
  public:
   Tensor() noexcept = default;
+  Tensor(std::nullptr_t) noexcept {}
   /* Takes over a handle of the C API; throws if it failed. */
   explicit Tensor(BurnTensor *handle) : handle_(handle) {
     const BurnStatus status = handle ? burn_tensor_status(handle) : BURN_OK;
@@ -170,19 +187,17 @@ class Tensor {
 
   static Tensor zeros(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_zeros(d, s, t)); }
   static Tensor ones(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_ones(d, s, t)); }
-  template <class T> static Tensor full(const Device &d, const Shape &s, T value, BurnDType t = BURN_DTYPE_DEFAULT) {
-    if constexpr (detail::is_whole<T>) return Tensor(burn_full_i64(d, s, t, static_cast<std::int64_t>(value)));
-    else return Tensor(burn_full(d, s, t, static_cast<double>(value)));
+  static Tensor full(const Device &d, const Shape &s, Number value, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(value.is_whole() ? burn_full_i64(d, s, t, value.whole()) : burn_full(d, s, t, value.real()));
   }
   static Tensor arange(const Device &d, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
     return Tensor(burn_arange(d, start, end, step));
   }
   static Tensor eye(const Device &d, std::int64_t size, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_eye(d, size, t)); }
-  template <class Low = double, class High = double>
-  static Tensor uniform(const Device &d, const Shape &s, Low low = 0, High high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
-    if constexpr (detail::is_whole<Low> && detail::is_whole<High>)
-      return Tensor(burn_random_uniform_i64(d, s, t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
-    else return Tensor(burn_random_uniform(d, s, t, static_cast<double>(low), static_cast<double>(high)));
+  static Tensor uniform(const Device &d, const Shape &s, Number low = 0, Number high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+    const bool whole = low.is_whole() && high.is_whole();
+    return Tensor(whole ? burn_random_uniform_i64(d, s, t, low.whole(), high.whole())
+                        : burn_random_uniform(d, s, t, low.real(), high.real()));
   }
   static Tensor normal(const Device &d, const Shape &s, double mean = 0, double std = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
     return Tensor(burn_random_normal(d, s, t, mean, std));
@@ -215,9 +230,28 @@ class Tensor {
   template <class T> Tensor cast() const { return Tensor(burn_cast(clone_handle(), detail::Element<T>::dtype)); }
   Tensor cast(BurnDType dtype) const { return Tensor(burn_cast(clone_handle(), dtype)); }
   Tensor to(const Device &device) const { return Tensor(burn_to_device(clone_handle(), device)); }
-  Tensor permute(std::initializer_list<int> axes) const {
-    if (axes.size() != rank()) check(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "permute: %zu axes for rank %u", axes.size(), rank()));
-    return Tensor(burn_permute(clone_handle(), axes.begin()));
+  Tensor permute(const std::vector<int> &axes) const {
+    same_count("permute", axes.size(), "axes", rank(), "axes");
+    return Tensor(burn_permute(clone_handle(), axes.data()));
+  }
+  Tensor repeat(const std::vector<std::int64_t> &times) const {
+    same_count("repeat", times.size(), "numbers of times", rank(), "axes");
+    return Tensor(burn_repeat(clone_handle(), times.data()));
+  }
+  Tensor movedims(const std::vector<int> &sources, const std::vector<int> &destinations) const {
+    same_count("movedims", destinations.size(), "destinations", sources.size(), "sources");
+    return Tensor(burn_movedims(clone_handle(), sources.data(), destinations.data(), static_cast<std::uint32_t>(sources.size())));
+  }
+  Tensor roll(const std::vector<std::int64_t> &shifts, const std::vector<int> &dims) const {
+    same_count("roll", shifts.size(), "shifts", dims.size(), "dims");
+    return Tensor(burn_roll(clone_handle(), shifts.data(), dims.data(), static_cast<std::uint32_t>(dims.size())));
+  }
+  /* {before, after} for the last axes, in the order of axes. */
+  Tensor pad(const std::vector<std::array<std::int64_t, 2>> &margins, std::int64_t mode = BURN_PAD_CONSTANT, Number value = 0) const {
+    const std::int64_t *first = margins.empty() ? nullptr : margins[0].data();
+    const std::uint32_t count = static_cast<std::uint32_t>(margins.size());
+    return Tensor(value.is_whole() ? burn_pad_i64(clone_handle(), first, count, mode, value.whole())
+                                   : burn_pad(clone_handle(), first, count, mode, value.real()));
   }
 
   /* -- gradients; see burn/autodiff.h -- */
@@ -229,22 +263,24 @@ class Tensor {
   inline Tensor grad(const Gradients &gradients) const; /* empty when none reached this leaf */
 
   /* Every function whose first parameter is a tensor and whose result is one, under its own name. */
-#define BURN_CPP_METHOD(name)                                                                                       \
-  template <class... Arguments> Tensor name(Arguments &&...arguments) const & {                                     \
-    return call(burn_##name, *this, std::forward<Arguments>(arguments)...);                                         \
-  }                                                                                                                 \
-  template <class... Arguments> Tensor name(Arguments &&...arguments) && {                                          \
-    return call(burn_##name, std::move(*this), std::forward<Arguments>(arguments)...);                              \
+#define BURN_CPP_METHOD(name, parameters, arguments) \
+  Tensor name parameters const & {                   \
+    BurnTensor *self = clone_handle();               \
+    return Tensor(burn_##name arguments);            \
+  }                                                  \
+  Tensor name parameters && {                        \
+    BurnTensor *self = release();                    \
+    return Tensor(burn_##name arguments);            \
   }
   /* Of those with a twin burn_<name>_i64: that one is called where all the numbers are integers. */
-#define BURN_CPP_NUMBER_METHOD(name)                                                                                \
-  template <class... Arguments> Tensor name(Arguments &&...arguments) const & {                                     \
-    return Tensor(*this).name(std::forward<Arguments>(arguments)...);                                               \
-  }                                                                                                                 \
-  template <class... Arguments> Tensor name(Arguments &&...arguments) && {                                          \
-    if constexpr (detail::are_whole<Arguments...>(burn_##name))                                                     \
-      return call(burn_##name##_i64, std::move(*this), std::forward<Arguments>(arguments)...);                      \
-    else return call(burn_##name, std::move(*this), std::forward<Arguments>(arguments)...);                         \
+#define BURN_CPP_NUMBER_METHOD(name, parameters, arguments, whole_arguments, is_whole)          \
+  Tensor name parameters const & {                                                              \
+    BurnTensor *self = clone_handle();                                                          \
+    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments);      \
+  }                                                                                             \
+  Tensor name parameters && {                                                                   \
+    BurnTensor *self = release();                                                               \
+    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments);      \
   }
 #include <burn/burn_hpp_methods.def>
 #undef BURN_CPP_METHOD
@@ -265,6 +301,9 @@ class Tensor {
     }
     if (fits && count == wanted) return data;
     throw Error(burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor: %zu values for shape [%s]", count, text.c_str()));
+  }
+  static void same_count(const char *op, std::size_t given, const char *what, std::size_t wanted, const char *of) {
+    if (given != wanted) throw Error(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu %s for %zu %s", op, given, what, wanted, of));
   }
   static Tensor joined(BurnTensor *(*function)(BurnTensor *const *, size_t, int), const std::vector<Tensor> &tensors, int dim) {
     std::vector<BurnTensor *> handles;
