@@ -18,7 +18,7 @@ install_part() {
   mkdir -p "$work"
   "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log" || fail "see $work/install.log"
   mv "$work/first" "$prefix"
-  for file in include/burn/burn.h include/burn/plugin/plugin.h lib/libburn.so lib/cmake/Burn/BurnConfig.cmake \
+  for file in include/burn/burn.h include/burn/plugin/plugin.h lib/libburn.so lib/cmake/Burn/burn-config.cmake \
     lib/pkgconfig/burn.pc share/burn/guide/backend.md share/burn/guide/ops.md share/burn/templates/backend/CMakeLists.txt \
     share/burn/bench/peer_torch.py bin/burn; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
@@ -28,6 +28,10 @@ install_part() {
       fail "these files name $folder"
     fi
   done
+  # Shared libraries know what they need: whoever links them needs none of it.
+  if grep -rnE 'PkgConfig|msgpack|cjson|ZLIB|Threads|burn_options' "$prefix/lib/cmake/Burn" "$prefix/lib/pkgconfig"; then
+    fail "the package files name what only Burn's own build needs"
+  fi
   "$prefix/bin/burn" doctor --need train
   "$prefix/bin/burn" bench --stacks ndarray --rounds 1 --seconds 0.0001 --only '^add 1K$' | grep '^add 1K ' || fail "burn bench has no figure"
 }
@@ -57,38 +61,34 @@ guide_part() {
   ls b/CTestTestfile.cmake installed/lib/burn/plugins/burn_demo.so
 }
 
-# A program with pkg-config, and one with the layers through CMake.
+# block FILE LANGUAGE: the first code block in that language.
+block() { awk -v start="^\`\`\`$2\$" '$0 ~ start { on = 1; next } /^```$/ { if (on) exit } on' "$1"; }
+
+# The model of the README, built and run by the lines of the guide as they stand there: with CMake, and with pkg-config.
 program_part() {
   new_folder program
-  cat >sum.c <<'TEXT'
-#include <burn/burn.h>
-#include <burn/nn.h>
-#include <burn/train.h>
-#include <stdio.h>
-
-int main(void) {
-  BurnDevice *device = burn_device_open(NULL);
-  double value = 0;
-  const BurnStatus status = burn_read_scalar(burn_sum(burn_ones(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32)), &value);
-  printf("%s %g\n", burn_status_message(status), value);
-  burn_device_close(device);
-  return 0;
-}
-TEXT
-  cat >CMakeLists.txt <<'TEXT'
-cmake_minimum_required(VERSION 3.20)
-project(sum LANGUAGES C)
-find_package(Burn 0.1 REQUIRED)
-add_executable(sum sum.c)
-target_link_libraries(sum PRIVATE Burn::train Burn::nn)
-TEXT
-  export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
-  # shellcheck disable=SC2046,SC2086
-  "$compiler" -std=c11 $CFLAGS sum.c $(pkg-config --cflags --libs burn) -Wl,-rpath,"$(pkg-config --variable=libdir burn)" -o sum
-  [ "$(./sum)" = "ok 6" ] || fail "with pkg-config: $(./sum)"
-  "$cmake" -B b >cmake.log || { cat cmake.log; fail "configuring"; }
-  "$cmake" --build b >build.log 2>&1 || { cat build.log; fail "building"; }
-  [ "$(b/sum)" = "ok 6" ] || fail "with CMake: $(b/sum)"
+  guide=$prefix/share/burn/guide/README.md
+  block "$source/README.md" c >model.c
+  block "$guide" cmake >CMakeLists.txt
+  block "$guide" sh >commands
+  [ "$(wc -l <commands)" = 3 ] && grep -q 'int main' model.c || fail "README or guide have lost their program"
+  export HOME="$work/program" # the folder that the guide calls $HOME/burn is this one's
+  ln -s "$prefix" "$HOME/burn"
+  PATH=$HOME/burn/bin:$HOME/tools:$PATH
+  mkdir tools
+  printf '#!/bin/sh\nexec %s -std=c11 %s "$@"\n' "$compiler" "$CFLAGS" >tools/cc
+  chmod +x tools/cc
+  sh -eux ./commands || fail "the program of the guide"
+  [ -f mlp.mpk ] || fail "the program has saved nothing"
+  for program in model b/model; do
+    if ldd $program | grep -F libburn | grep -vF -e "$HOME/burn/lib/" -e "$prefix/lib/"; then fail "$program has other libraries"; fi
+  done
+  # find_package finds the other spelling, and says no to another version.
+  sed 's/find_package(Burn/find_package(burn/' CMakeLists.txt >lower && mv lower CMakeLists.txt
+  "$cmake" -B lower >lower.log 2>&1 || { cat lower.log; fail "find_package(burn)"; }
+  sed 's/burn 0\.1 /burn 99.0 /' CMakeLists.txt >other && mv other CMakeLists.txt
+  if "$cmake" -B other >other.log 2>&1; then fail "find_package(burn 99.0) was satisfied"; fi
+  grep -q 'version: 0\.1' other.log || { cat other.log; fail "no word about the version"; }
 }
 
 # The first program of the README with its CMakeLists.txt, as they stand there.
