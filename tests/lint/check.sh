@@ -1,5 +1,6 @@
 #!/bin/sh
-# check.sh - what ./dev check does. Every part prints one line; the first failure ends it.
+# check.sh [compilers [gcc|clang]] - what ./dev check does. Every part prints one line; the first failure ends it. `compilers` is parts 1
+# and 2: everything without a warning, by both or the named one, and the headers alone.
 set -eu
 cd "$(dirname "$0")/../.."
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
@@ -7,13 +8,18 @@ say() { printf 'check: %s\n' "$*"; }
 die() { printf 'check: FAILED: %s\n' "$*" >&2; exit 1; }
 
 api_headers=$(find plugin-api/include -name '*.h' | sort)
-public_headers=$(find core/include nn/include train/include -name '*.h' | sort)
+public_headers=$(find core/include nn/include train/include -name '*.h' -o -name '*.hpp' | sort)
 includes="-Iplugin-api/include -Icore/include -Inn/include -Itrain/include"
 
 cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
 
+case "$*" in
+  "" | compilers | "compilers gcc" | "compilers clang") ;;
+  *) die "'$*' is no part: it is compilers, compilers gcc, compilers clang, or nothing for all" ;;
+esac
+
 # 1. Both compilers, all warnings, as errors.
-for compiler in gcc clang; do
+for compiler in ${2:-gcc clang}; do
   if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler "-DCMAKE_CXX_COMPILER=$(cxx_of $compiler)" -DBURN_WERROR=ON -DBURN_TESTS=ON &&
     cmake --build "build-$compiler" -j "$jobs"; } >"/tmp/check-$$.log" 2>&1; then
     grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
@@ -24,24 +30,34 @@ for compiler in gcc clang; do
   say "$compiler: no warnings"
 done
 
-# 2. The plugin ABI as C99 and C++11, without padding that two compilers could lay out differently; public headers as C11, those of
-#    core as C++17 too (configs of nn and train are initialised as only C can).
-for header in $api_headers; do
-  printf '#include <%s>\n' "${header#plugin-api/include/}" >"/tmp/check-$$.c"
-  gcc -std=c99 -Wall -Wextra -Wpedantic -Wpadded -Werror -Iplugin-api/include -fsyntax-only "/tmp/check-$$.c" || die "$header as C99"
-  g++ -std=c++11 -x c++ -Wall -Wextra -Wpadded -Werror -Iplugin-api/include -fsyntax-only "/tmp/check-$$.c" || die "$header as C++11"
-done
-for header in $public_headers; do
-  include=${header#*/include/}
-  printf '#include <%s>\n' "$include" >"/tmp/check-$$.c"
+# 2. Every public header alone: those of the plugin ABI as C99, without padding that two compilers could lay out differently, the others as
+#    C11; all of them as C++17 and C++20, and so what the C++ tests make of their macros. The ABI as C++11, too.
+# syntax COMPILER STANDARD LANGUAGE FILE FLAGS...
+syntax() {
+  syntax_compiler=$1 standard=$2 language=$3 file=$4
+  shift 4
   # shellcheck disable=SC2086
-  gcc -std=c11 -Wall -Wextra -Wpedantic -Werror $includes -fsyntax-only "/tmp/check-$$.c" || die "$header as C11"
-  case "$header" in core/*) ;; *) continue ;; esac
-  # shellcheck disable=SC2086
-  g++ -std=c++17 -x c++ -Wall -Wextra -Werror $includes -fsyntax-only "/tmp/check-$$.c" || die "$header as C++17"
+  "$syntax_compiler" "-std=$standard" -x "$language" -Wall -Wextra -Wpedantic -Wshadow -Werror "$@" -fsyntax-only "$file" ||
+    die "$header as $standard by $syntax_compiler"
+}
+for header in $api_headers $public_headers tests/cpp/*_test.cpp; do
+  printf '#include <%s>\n' "${header#*/include/}" >"/tmp/check-$$.c"
+  for compiler in gcc clang; do
+    cxx=$(cxx_of $compiler)
+    case "$header" in
+      plugin-api/*)
+        syntax $compiler c99 c "/tmp/check-$$.c" -Wpadded -Iplugin-api/include
+        syntax "$cxx" c++11 c++ "/tmp/check-$$.c" -Wpadded -Iplugin-api/include
+        ;;
+      *.h) syntax $compiler c11 c "/tmp/check-$$.c" $includes ;;
+      tests/*) cp "$header" "/tmp/check-$$.c" ;;
+    esac
+    for standard in c++17 c++20; do syntax "$cxx" $standard c++ "/tmp/check-$$.c" $includes -Itests/cpp; done
+  done
 done
 rm -f "/tmp/check-$$.c"
-say "headers: plugin-api as C99 and C++11, the others as C11, those of core as C++17"
+say "headers alone: plugin-api as C99 and C++11, the others as C11, all as C++17 and C++20"
+[ $# = 0 ] || exit 0
 
 # 3. Plugins export their entry symbol and nothing else; libraries export burn_ and Burn names only.
 for plugin in build-gcc/lib/burn/plugins/burn_*.so; do
@@ -98,7 +114,8 @@ else
   say "source rules: skipped, no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck dev tests/lint/check.sh tests/bench/run.sh tests/sdk/sdk_test.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh .ci/run || die "shellcheck"
+  shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/check.sh tests/bench/run.sh \
+    tests/sdk/sdk_test.sh .ci/run || die "shellcheck"
   say "shellcheck: dev and the scripts of tests/"
 fi
 say "all passed"
