@@ -158,7 +158,7 @@ static void segments_cut(const Variant *variant, const Point *points, Drawing *d
     const Point before = points[smooth_before ? i - 2 : i - 1], after = points[smooth_after ? i + 1 : i];
     Point from = points[i - 1];
     for (int piece = 1; piece <= CURVE_PIECES; piece++) {
-      const Point to = curve_at(before, points[i - 1], points[i], after, (float)piece / CURVE_PIECES);
+      const Point to = curve_at(before, points[i - 1], points[i], after, (float)piece / (float)CURVE_PIECES);
       drawing->segments[drawing->count++] = (Segment){from, to};
       from = to;
     }

@@ -71,7 +71,7 @@ static BurnStatus open_lstm(Ndarray *nd, const NdTensor *steps, int64_t units, i
 
 /* Cuts the units into groups of `vectors` vectors, which have `columns` columns of the weight per unit; deals out the work. */
 static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
-  const double flops = 2.0 * GATES * (double)lstm->n * (double)lstm->units * (double)lstm->units;
+  const double flops = 2.0 * (double)GATES * (double)lstm->n * (double)lstm->units * (double)lstm->units;
   const int64_t threads = lstm->nd->host->thread_count(), weight = GATES * lstm->units * lstm->units * lstm->bytes;
   lstm->group = lstm->loops->lanes * vectors;
   lstm->groups = (lstm->units + lstm->group - 1) / lstm->group;

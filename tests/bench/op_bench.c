@@ -296,7 +296,7 @@ static BurnStatus run_copy_threads(Operands *self, size_t count) {
 #define TAPE_ALONE "1 clone, add recorded; 100 in a chain, its drop"
 #define CUBE(n) (2.0 * (n) * (n) * (n))
 #define CONV_FLOPS (2.0 * 64 * 16 * 26 * 26 * 8 * 9)
-#define BYTES(tensors) ((tensors)*4.0 * LARGE)
+#define BYTES(tensors) ((tensors)*4.0 * (double)LARGE)
 
 static const Case cases[] = {
     {"clone 2", "clone and its drop", "ndarray", NS_PER_OP, 1, 2, prepare_pair, run_clone},

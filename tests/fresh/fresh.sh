@@ -60,6 +60,7 @@ proxy_of_apt() { apt-config shell proxy "Acquire::$1::Proxy" 2>/dev/null | sed -
 
 # In a mount and process namespace of its own: whatever happens, no mount and no process of it stays.
 in_root() { # COMMAND with no quoting: run by sh in the clone
+  # shellcheck disable=SC2016
   unshare --mount --propagation private --pid --fork --kill-child sh -eu -c '
     mount -t proc proc "$1/proc"
     mount -t sysfs -o ro sysfs "$1/sys" 2>/dev/null || true
@@ -92,7 +93,9 @@ unpack_bare() {
 settle() {
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
   for settings in etc/ssl/certs usr/local/share/ca-certificates etc/apt/apt.conf.d; do
-    [ ! -d "/$settings" ] || { mkdir -p "$root/$settings" && cp -RL "/$settings/." "$root/$settings/" 2>/dev/null || true; }
+    [ -d "/$settings" ] || continue
+    mkdir -p "$root/$settings"
+    cp -RL "/$settings/." "$root/$settings/" 2>/dev/null || true # links that lead nowhere are no loss
   done
   sources_of_suite >"$root/etc/apt/sources.list"
   git clone -q "file://$PWD" "$root/burn"
@@ -102,6 +105,7 @@ settle() {
 for tool in debootstrap unshare git apt-config; do
   command -v $tool >/dev/null 2>&1 || impossible "there is no $tool"
 done
+# shellcheck disable=SC1091
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 [ -n "$(sources_of_suite)" ] || impossible "apt's sources here name no Debian archive ($codename, main)"
 unshare --mount --pid --fork true 2>/dev/null || impossible "unshare cannot make namespaces here"

@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 log=$(mktemp)
 
+# shellcheck disable=SC1091
 say() { printf '%s\n' "fresh $(. /etc/os-release && echo "$VERSION_CODENAME"): $*" >&2; }
 
 # step TEXT COMMAND...: a warning of the compiler fails, too.

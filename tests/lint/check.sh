@@ -20,6 +20,7 @@ esac
 
 # 1. Both compilers, all warnings, as errors.
 for compiler in ${2:-gcc clang}; do
+  # shellcheck disable=SC2086
   if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler "-DCMAKE_CXX_COMPILER=$(cxx_of $compiler)" -DBURN_WERROR=ON -DBURN_TESTS=ON &&
     cmake --build "build-$compiler" -j "$jobs"; } >"/tmp/check-$$.log" 2>&1; then
     grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
@@ -32,27 +33,22 @@ done
 
 # 2. Every public header alone: those of the plugin ABI as C99, without padding that two compilers could lay out differently, the others as
 #    C11; all of them as C++17 and C++20, and so what the C++ tests make of their macros. The ABI as C++11, too.
-# syntax COMPILER STANDARD LANGUAGE FILE FLAGS...
+# syntax COMPILER LANGUAGE STANDARD: /tmp/check-$$.c, with $flags.
 syntax() {
-  syntax_compiler=$1 standard=$2 language=$3 file=$4
-  shift 4
   # shellcheck disable=SC2086
-  "$syntax_compiler" "-std=$standard" -x "$language" -Wall -Wextra -Wpedantic -Wshadow -Werror "$@" -fsyntax-only "$file" ||
-    die "$header as $standard by $syntax_compiler"
+  "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Wshadow -Werror $flags -fsyntax-only "/tmp/check-$$.c" || die "$header as $3 by $1"
 }
 for header in $api_headers $public_headers tests/cpp/*_test.cpp; do
   printf '#include <%s>\n' "${header#*/include/}" >"/tmp/check-$$.c"
+  case "$header" in
+    plugin-api/*) flags="-Wpadded -Iplugin-api/include" c=c99 cxx="c++11 c++17 c++20" ;;
+    *.h) flags=$includes c=c11 cxx="c++17 c++20" ;;
+    *.hpp) flags=$includes c="" cxx="c++17 c++20" ;;
+    *) flags="$includes -Itests/cpp" c="" cxx="c++17 c++20" && cp "$header" "/tmp/check-$$.c" ;;
+  esac
   for compiler in gcc clang; do
-    cxx=$(cxx_of $compiler)
-    case "$header" in
-      plugin-api/*)
-        syntax $compiler c99 c "/tmp/check-$$.c" -Wpadded -Iplugin-api/include
-        syntax "$cxx" c++11 c++ "/tmp/check-$$.c" -Wpadded -Iplugin-api/include
-        ;;
-      *.h) syntax $compiler c11 c "/tmp/check-$$.c" $includes ;;
-      tests/*) cp "$header" "/tmp/check-$$.c" ;;
-    esac
-    for standard in c++17 c++20; do syntax "$cxx" $standard c++ "/tmp/check-$$.c" $includes -Itests/cpp; done
+    for standard in $c; do syntax $compiler c "$standard"; done
+    for standard in $cxx; do syntax "$(cxx_of $compiler)" c++ "$standard"; done
   done
 done
 rm -f "/tmp/check-$$.c"

@@ -71,7 +71,8 @@ program_part() {
   block "$source/README.md" c >model.c
   block "$guide" cmake >CMakeLists.txt
   block "$guide" sh >commands
-  [ "$(wc -l <commands)" = 3 ] && grep -q 'int main' model.c || fail "README or guide have lost their program"
+  grep -q 'int main' model.c || fail "the README has lost its program"
+  [ "$(wc -l <commands)" = 3 ] || fail "the guide has lost its commands"
   export HOME="$work/program" # the folder that the guide calls $HOME/burn is this one's
   ln -s "$prefix" "$HOME/burn"
   PATH=$HOME/burn/bin:$HOME/tools:$PATH

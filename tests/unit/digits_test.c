@@ -84,7 +84,7 @@ static void images_have_ink_inside(void **state) {
     assert_in_range(dark, 12, 300);
     assert_true(border <= 12);
   }
-  const double mean = sum / (255.0 * PIXELS * ITEMS); /* MNIST: 0.1307 */
+  const double mean = sum / (255.0 * (double)PIXELS * (double)ITEMS); /* MNIST: 0.1307 */
   assert_true(mean > 0.09 && mean < 0.16);
   burn_dataset_drop(dataset);
 }
@@ -98,7 +98,7 @@ static void classes_can_be_told_apart(void **state) {
   BurnDataset *dataset = digits(2 * ITEMS, 3);
   for (size_t i = 0; i < ITEMS; i++) {
     const unsigned label = draw(dataset, i, image);
-    for (size_t j = 0; j < PIXELS; j++) means[label][j] += image[j] / (ITEMS / 10.0);
+    for (size_t j = 0; j < PIXELS; j++) means[label][j] += image[j] / ((double)ITEMS / 10.0);
   }
   for (size_t i = ITEMS; i < 2 * ITEMS; i++) {
     const unsigned label = draw(dataset, i, image);

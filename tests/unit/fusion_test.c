@@ -181,7 +181,7 @@ static void test_threads_use_each_others_tensors(void **state) {
   for (int i = 0; i < ROUNDS; i++) x = burn_mul_scalar(burn_add_scalar(x, 0), 1);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < THREADS; i++) /* 8 * (4 + i), summed */
-    assert_true(exchanges[i].sum == 8.0 * (4.0 * ROUNDS + ROUNDS * (ROUNDS - 1) / 2.0));
+    assert_true(exchanges[i].sum == 8.0 * (4.0 * (double)ROUNDS + ROUNDS * (ROUNDS - 1) / 2.0));
   float values[8];
   read_floats(x, values, 8);
   assert_true(values[7] == 2);

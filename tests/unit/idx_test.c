@@ -374,7 +374,7 @@ static void real_mnist_has_its_counts(void **state) {
       for (size_t k = 0; k < PIXELS; k++) sum += image[k];
     }
     assert_memory_equal(classes, splits[i].classes, sizeof classes);
-    const double mean = sum / (255.0 * PIXELS * (double)splits[i].count);
+    const double mean = sum / (255.0 * (double)PIXELS * (double)splits[i].count);
     assert_true(mean > 0.1300 && mean < 0.1330); /* 0.1307 and 0.1325 */
     burn_dataset_drop(dataset);
   }

@@ -109,9 +109,9 @@ static void evaluate_measures(void **state) {
     }
   }
   check_status(burn_batches_stop(batches));
-  expected = sum / VALID_ITEMS;
+  expected = sum / (double)VALID_ITEMS;
   assert_true(fabs(loss - expected) < 1e-6);
-  assert_true(fabs(accuracy - hits / VALID_ITEMS) < 1e-12);
+  assert_true(fabs(accuracy - hits / (double)VALID_ITEMS) < 1e-12);
   burn_loader_destroy(loader);
   Net_release(&net);
   burn_device_close(device);

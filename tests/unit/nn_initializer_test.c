@@ -16,9 +16,9 @@ static Moments moments_of(BurnDevice *device, BurnInitializer initializer, int64
   for (size_t i = 0; i < COUNT; i++) {
     moments.min = fmin(moments.min, values[i]);
     moments.max = fmax(moments.max, values[i]);
-    moments.mean += values[i] / COUNT;
+    moments.mean += values[i] / (double)COUNT;
   }
-  for (size_t i = 0; i < COUNT; i++) moments.std += (values[i] - moments.mean) * (values[i] - moments.mean) / COUNT;
+  for (size_t i = 0; i < COUNT; i++) moments.std += (values[i] - moments.mean) * (values[i] - moments.mean) / (double)COUNT;
   moments.std = sqrt(moments.std);
   return moments;
 }

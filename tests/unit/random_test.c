@@ -340,14 +340,14 @@ static void test_limits(void **state) {
 static void check_moments(double mean, double variance, double tolerance) {
   double sum = 0, squares = 0, products = 0;
   for (int64_t i = 0; i < MOST; i++) sum += found_f64[i];
-  const double found_mean = sum / MOST;
+  const double found_mean = sum / (double)MOST;
   for (int64_t i = 0; i < MOST; i++) {
     const double centred = found_f64[i] - found_mean;
     squares += centred * centred;
     if (i > 0) products += centred * (found_f64[i - 1] - found_mean);
   }
   if (fabs(found_mean - mean) > tolerance) fail_msg("the mean is %g, expected %g", found_mean, mean);
-  if (fabs(squares / MOST - variance) > tolerance * 2) fail_msg("the variance is %g, expected %g", squares / MOST, variance);
+  if (fabs(squares / (double)MOST - variance) > tolerance * 2) fail_msg("the variance is %g, expected %g", squares / (double)MOST, variance);
   if (fabs(products / squares) > 0.02) fail_msg("neighbours correlate with %g", products / squares);
 }
 

@@ -115,7 +115,7 @@ static double time_pass(void) {
 
 BurnStatus limits_open(void) {
   part_count = burn_threads() < MOST_THREADS ? burn_threads() : MOST_THREADS;
-  const size_t bytes = (size_t)(MOST_BYTES / part_count / HUGE_PAGE + 2) * HUGE_PAGE;
+  const size_t bytes = (size_t)(MOST_BYTES / part_count / (double)HUGE_PAGE + 2) * HUGE_PAGE;
   bool fine = true;
   for (unsigned i = 0; i < part_count && fine; i++) {
     parts[i] = (Part){.loops = best_loops(), .memory = aligned_alloc(HUGE_PAGE, bytes)};
@@ -161,7 +161,7 @@ double limits_move_seconds(double read_bytes, double write_bytes) {
   const double wanted = read_bytes + write_bytes, moved = fmin(wanted, MOST_BYTES);
   if (!(wanted > 0)) return 0;
   const Mix mix = mix_of(read_bytes, write_bytes);
-  const double grains = moved / mix_buffers[mix] / part_count / GRAIN;
+  const double grains = moved / mix_buffers[mix] / part_count / (double)GRAIN;
   const size_t bytes = (size_t)fmax(grains, 1) * GRAIN;
   double best = (double)INFINITY;
   lay_out(mix, bytes);

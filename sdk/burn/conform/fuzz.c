@@ -159,7 +159,7 @@ static void be_quiet(void) {
 static const FuzzOutcome process_ends = {.kind = FUZZ_CRASHES, .side = 1, .reason = "the process ends"};
 
 static double probe_seconds(const Fuzz *fuzz) {
-  return fuzz->options->patience < PROBE_SECONDS ? (double)fuzz->options->patience : PROBE_SECONDS;
+  return fuzz->options->patience < PROBE_SECONDS ? (double)fuzz->options->patience : (double)PROBE_SECONDS;
 }
 
 static void probe_outcome(void *context, const FuzzGraph *graph, FuzzOutcome *out) {

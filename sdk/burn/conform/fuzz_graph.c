@@ -93,7 +93,7 @@ static Stats stats_of(const BurnTensorDesc *desc, const void *data) {
 static bool fits_domain(const Drawer *d, uint32_t v, uint32_t domain, int64_t limit) {
   const Stats *s = &d->stats[v];
   const bool is_float = burn_dtype_kind(d->graph->values[v].desc.dtype) == BURN_KIND_FLOAT;
-  if (!s->finite || (is_float && (s->low < -REUSE_LIMIT || s->high > REUSE_LIMIT))) return false;
+  if (!s->finite || (is_float && (s->low < -(double)REUSE_LIMIT || s->high > (double)REUSE_LIMIT))) return false;
   switch (domain) {
     case SAMPLE_ANY:
     case SAMPLE_MASK:
