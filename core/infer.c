@@ -24,7 +24,7 @@ static BurnStatus check_inputs(const BurnOpInfo *info, const BurnOpCall *call) {
 }
 
 static bool has_tag(const BurnAttr *attr, uint32_t tag) {
-  return tag == BURN_ATTR_NUMBER ? attr->tag == BURN_ATTR_I64 || attr->tag == BURN_ATTR_F64 : attr->tag == tag;
+  return attr->tag == tag || (tag == BURN_ATTR_NUMBER && (attr->tag == BURN_ATTR_F64 || attr->tag == BURN_ATTR_I64));
 }
 
 static BURN__COLD BurnStatus wrong_tag(const BurnOpInfo *info, uint32_t i, uint32_t tag) {

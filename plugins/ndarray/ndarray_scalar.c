@@ -64,6 +64,11 @@ NdScalar nd_float_scalar(BurnDType dtype, double value) {
 
 NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps) {
   int64_t lowest, highest, whole;
+  NdScalar scalar = {.bits_64 = 0};
+  if (dtype == BURN_DTYPE_F32) { /* by far the most */
+    scalar.f32 = (float)burn_attr_to_f64(number);
+    return scalar;
+  }
   if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) return nd_float_scalar(dtype, burn_attr_to_f64(number));
   if (dtype == BURN_DTYPE_BOOL) return integer_scalar(dtype, burn_attr_to_f64(number) != 0.0);
   integer_range(dtype, &lowest, &highest);
