@@ -39,6 +39,12 @@ static inline BurnStatus check_list(const void *list, size_t count, const char *
   return BURN_FAIL(INVALID_ARGUMENT, "%s: the list of %zu %s is NULL", user, count, what);
 }
 
+/* An end of a range that a user wrote, for an axis of `size`: negative ones count from its end. */
+static inline int64_t clamp_bound(int64_t bound, int64_t size) {
+  if (bound < 0) bound += size;
+  return bound < 0 ? 0 : bound > size ? size : bound;
+}
+
 /* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps f16 has
  * too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
 static inline BurnTensor *unrounded(BurnTensor *x) {

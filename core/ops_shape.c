@@ -262,11 +262,6 @@ typedef struct Part {
   int64_t starts[BURN_MAX_RANK], counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
 } Part;
 
-static int64_t clamp_bound(int64_t bound, int64_t size) {
-  if (bound < 0) bound += size;
-  return bound < 0 ? 0 : bound > size ? size : bound;
-}
-
 /* What the ranges of a user mean for x. */
 static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count, Part *part) {
   BurnStatus status = burn__tensor_check(x, user);

@@ -1,7 +1,6 @@
-/* quantization.c - see burn/quantization.h: ranges, scales, the quantized tensor, and its bytes. */
-#include "core_internal.h"
-
-#include <burn/quantization.h>
+/* quantization.c - see burn/quantization.h: ranges, scales, the quantized tensor, and its bytes. Its ops are in
+ * quantization_ops.c. */
+#include "quantization_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +18,8 @@ void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits
 
 /* -- schemes ------------------------------------------------------------------------------------------------------- */
 
-/* A scheme resolved for a shape. */
-typedef struct Blocks {
-  int low, high, bits;
-  int64_t size[BURN_MAX_RANK]; /* of a block; all 0: one scale */
-  BurnShape scales;
-} Blocks;
-
-static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantScheme *scheme, Blocks *out) {
-  *out = (Blocks){0};
+static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantScheme *scheme, BurnQuantBlocks *out) {
+  *out = (BurnQuantBlocks){0};
   burn_quant_value_range(scheme->value, &out->low, &out->high, &out->bits);
   if (out->bits == 0) return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no value type %d", user, (int)scheme->value);
   const BurnDType dtype = scheme->scale_dtype;
@@ -53,8 +45,7 @@ static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantSche
   return BURN_OK;
 }
 
-/* Takes x and checks it against a scheme; on a failure it becomes a failed tensor. */
-static bool fits(BurnTensor **x, const char *user, const BurnQuantScheme *scheme, Blocks *blocks) {
+bool burn__quant_fits(BurnTensor **x, const char *user, const BurnQuantScheme *scheme, BurnQuantBlocks *blocks) {
   BurnStatus status = burn__tensor_check(*x, user);
   if (status == BURN_OK) status = resolve(user, burn_shape(*x), scheme, blocks);
   if (status == BURN_OK) return true;
@@ -68,7 +59,7 @@ static bool fits(BurnTensor **x, const char *user, const BurnQuantScheme *scheme
 typedef BurnTensor *(*Reduction)(BurnTensor *x, int dim);
 
 /* Takes x: reduced over its blocks, shaped as the scales. */
-static BurnTensor *over_blocks(BurnTensor *x, const Blocks *blocks, Reduction reduction) {
+static BurnTensor *over_blocks(BurnTensor *x, const BurnQuantBlocks *blocks, Reduction reduction) {
   BurnShape shape = burn_shape(x);
   if (blocks->size[0] == 0) return reduction(burn__reshape_to(x, BURN_SHAPE(burn_element_count(x))), 0);
   for (uint32_t i = 0; i < shape.rank; i++) {
@@ -85,8 +76,8 @@ static BurnTensor *over_blocks(BurnTensor *x, const Blocks *blocks, Reduction re
 
 void burn_quant_range(BurnTensor *x, BurnQuantScheme scheme, BurnQuantCalibration calibration, BurnTensor **low,
                       BurnTensor **high) {
-  Blocks blocks;
-  if (!fits(&x, "quant_range", &scheme, &blocks)) {
+  BurnQuantBlocks blocks;
+  if (!burn__quant_fits(&x, "quant_range", &scheme, &blocks)) {
     *low = burn_clone(x);
     *high = x;
   } else if (calibration == BURN_QUANT_ABS_MEAN) {
@@ -149,7 +140,7 @@ static BurnStatus check_parameters(const char *user, const BurnQuantScheme *sche
 
 BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme, BurnQuantParameters parameters) {
   BurnQuantTensor q = {NULL, parameters, scheme};
-  Blocks blocks;
+  BurnQuantBlocks blocks;
   BurnStatus status = check_parameters("quantize", &scheme, &parameters);
   if (status != BURN_OK) {
     burn__tensor_take(x, "quantize");
@@ -157,7 +148,7 @@ BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme, BurnQuantPa
     return q;
   }
   q.values = x;
-  if (!fits(&q.values, "quantize", &scheme, &blocks)) return q;
+  if (!burn__quant_fits(&q.values, "quantize", &scheme, &blocks)) return q;
   const BurnAttr attrs[] = {burn_attr_i64s(blocks.size, BURN_MAX_RANK), burn_attr_f64(blocks.low), burn_attr_f64(blocks.high),
                             burn_attr_dtype(BURN_DTYPE_I8)};
   BurnTensor *const inputs[] = {q.values, all_scales(clone_parameters(&parameters))};
@@ -176,8 +167,8 @@ static BurnDType float_dtype_of(const BurnQuantTensor *q, BurnDType dtype) {
 }
 
 /* Takes q, which becomes the inputs of an op: values and scales. */
-static bool as_inputs(BurnQuantTensor *q, const char *user, BurnTensor **inputs, Blocks *blocks) {
-  const bool valid = fits(&q->values, user, &q->scheme, blocks);
+static bool as_inputs(BurnQuantTensor *q, const char *user, BurnTensor **inputs, BurnQuantBlocks *blocks) {
+  const bool valid = burn__quant_fits(&q->values, user, &q->scheme, blocks);
   inputs[0] = q->values;
   inputs[1] = all_scales(q->parameters);
   return valid;
@@ -185,7 +176,7 @@ static bool as_inputs(BurnQuantTensor *q, const char *user, BurnTensor **inputs,
 
 BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dtype) {
   BurnTensor *inputs[2];
-  Blocks blocks;
+  BurnQuantBlocks blocks;
   const BurnAttr result_dtype = burn_attr_dtype(float_dtype_of(&q, dtype));
   as_inputs(&q, "dequantize", inputs, &blocks); /* a failure is in the values then */
   const BurnAttr attrs[] = {burn_attr_i64s(blocks.size, BURN_MAX_RANK), result_dtype};
@@ -194,38 +185,12 @@ BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dtype) {
 
 BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype) {
   BurnTensor *inputs[4];
-  Blocks left, right;
+  BurnQuantBlocks left, right;
   const BurnAttr result_dtype = burn_attr_dtype(float_dtype_of(&lhs, dtype));
   as_inputs(&lhs, "quant_matmul", inputs, &left);
   as_inputs(&rhs, "quant_matmul", inputs + 2, &right);
   const BurnAttr attrs[] = {burn_attr_i64s(left.size, BURN_MAX_RANK), burn_attr_i64s(right.size, BURN_MAX_RANK), result_dtype};
   return burn__apply(BURN_OP_quantized_matmul, inputs, 4, attrs, 3);
-}
-
-BurnQuantTensor burn_quant_permute(BurnQuantTensor q, const int *axes) {
-  Blocks blocks;
-  if (!fits(&q.values, "quant_permute", &q.scheme, &blocks)) return q;
-  const uint32_t rank = burn_rank(q.values);
-  q.values = burn_permute(q.values, axes);
-  if (q.scheme.block_rank == 0 || burn_tensor_status(q.values) != BURN_OK) return q;
-  uint32_t first = rank; /* the first axis of the result whose blocks are wider than 1 */
-  int64_t size[BURN_MAX_RANK];
-  for (uint32_t i = rank; i-- > 0;) {
-    size[i] = blocks.size[axes[i] < 0 ? axes[i] + (int)rank : axes[i]];
-    if (size[i] != 1) first = i;
-  }
-  if (first == rank) first = rank - 1;
-  if (rank - first > BURN_QUANT_BLOCK_RANK) {
-    burn__tensor_take(q.values, "quant_permute");
-    q.values =
-        burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "quant_permute: a block would have rank %u, at most %d is possible",
-                                      rank - first, BURN_QUANT_BLOCK_RANK));
-    return q;
-  }
-  q.parameters.scales = burn_permute(q.parameters.scales, axes);
-  q.scheme.block_rank = rank - first;
-  for (uint32_t i = first; i < rank; i++) q.scheme.block[i - first] = size[i];
-  return q;
 }
 
 /* -- lifetime ------------------------------------------------------------------------------------------------------ */
@@ -250,7 +215,7 @@ BurnStatus burn_quant_status(const BurnQuantTensor *q) {
 
 /* Where the parts of a quantized tensor stand. */
 typedef struct Layout {
-  Blocks blocks;
+  BurnQuantBlocks blocks;
   size_t count, scale_count, scale_bytes;
   size_t scales_at, global_at, bytes;
 } Layout;

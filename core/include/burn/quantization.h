@@ -10,7 +10,7 @@
 #ifndef BURN_QUANTIZATION_H
 #define BURN_QUANTIZATION_H
 
-#include <burn/tensor.h>
+#include <burn/ops_move.h>
 
 BURN_EXTERN_C_BEGIN
 
@@ -80,8 +80,51 @@ BURN_API BURN_GIVES BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dty
 /* [.., m, k] x [.., k, n] -> [.., m, n] in a float dtype: the product of what both stand for; a backend may compute it in
  * integers. Takes both. */
 BURN_API BURN_GIVES BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype);
-/* Axis i of the result is axis axes[i] of q; rank entries. Blocks move along. Takes q. */
+
+/* -- ops that stay quantized -----------------------------------------------------------------------------------------------
+ *
+ * Each is the function without quant_ (ops.h, ops_move.h), of what q stands for; it takes q. With one scale the values
+ * move, the scale stays, and nothing is rounded. With blocks, values and scales move and nothing is rounded where the blocks of
+ * the result are whole blocks of q; elsewhere it is Burn's way: q becomes floats, they are moved, and quantized again by the
+ * range of the result (min-max) under q's scheme. Then an element is off by up to half a step more, and the blocks must divide
+ * the new shape, else it is an error.
+ *
+ * Parts, flattened, squeezed and split tensors are slices and reshapes. All other ops want floats, from burn_dequantize, and return
+ * them, as in Burn by default (Inhibit): arithmetic, functions, sums and means, comparisons, masks, writing by index. So do argmax,
+ * argmin, argsort, argtopk, any and all, whose results are positions and truths. */
+
+/* Blocks stay whole where the axes that have them keep their sizes, or where blocks lie along the last axis and divide the new
+ * one. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_reshape(BurnQuantTensor q, BurnShape shape);
+/* Blocks stay whole. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_expand(BurnQuantTensor q, BurnShape shape);
+/* Blocks stay whole and move along: q.scheme says how they lie then. One of more than BURN_QUANT_BLOCK_RANK axes is an error. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_permute(BurnQuantTensor q, const int *axes);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_swap_dims(BurnQuantTensor q, int dim1, int dim2);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_transpose(BurnQuantTensor q);
+/* Blocks stay whole. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_flip(BurnQuantTensor q, const int *dims, uint32_t count);
+/* Blocks stay whole where they are 1 wide, and where a range with step 1 starts and ends between them. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_slice(BurnQuantTensor q, const BurnRange *ranges, uint32_t count);
+/* Blocks stay whole. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_repeat_dim(BurnQuantTensor q, int dim, int64_t times);
+/* Blocks stay whole where they are 1 wide along dim. Takes the indices too. */
+BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnQuantTensor burn_quant_select(BurnQuantTensor q, int dim, BurnTensor *indices);
+/* Blocks are quantized again. Takes the indices too. */
+BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnQuantTensor burn_quant_gather(BurnQuantTensor q, int dim, BurnTensor *indices);
+/* Joins `count` tensors, all taken. Blocks of one scheme without a second level stay whole. Others, and tensors with one scale
+ * each, are quantized again, under the scheme of the first. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_cat(const BurnQuantTensor *tensors, size_t count, int dim);
+/* Elements of q, gathered from where they are found among its floats: the k largest, all in order, the largest, smallest and
+ * farthest from 0. Their positions go to *indices (the caller's) unless that is NULL. (Burn quantizes again in topk and sort; here the
+ * elements stay what they are.) */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_topk(BurnQuantTensor q, int64_t k, int dim, BurnTensor **indices);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_sort(BurnQuantTensor q, int dim, bool descending, BurnTensor **indices);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_max_dim(BurnQuantTensor q, int dim, BurnTensor **indices);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_min_dim(BurnQuantTensor q, int dim, BurnTensor **indices);
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_max_abs_dim(BurnQuantTensor q, int dim, BurnTensor **indices);
+/* |x|, quantized again: -128 has no counterpart. */
+BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_abs(BurnQuantTensor q);
 
 /* -- lifetime -------------------------------------------------------------------------------------------------------------- */
 
