@@ -102,26 +102,30 @@ static BurnPrimitive *exponential_less_1(BurnBuilder *b, BurnPrimitive *z, bool 
   return burn_build_div(b, scaled(b, t, 2), plus(b, one(b, BURN_OP_neg, t), 1));
 }
 
-/* factor * (e^(x / divisor) - 1) where x <= 0, else slope * x. A NaN takes the first branch and stays. */
-static BurnPrimitive *exponential_unit(BurnBuilder *b, BurnPrimitive *x, double factor, double divisor, double slope) {
-  BurnPrimitive *positive = compared(b, BURN_OP_greater_scalar, x, 0);
+/* slope * x where `upper` compares x with 0 as true, else factor * (e^(x / divisor) - 1). A NaN takes the second and stays. */
+static BurnPrimitive *exponential_unit(BurnBuilder *b, BurnPrimitive *x, double factor, double divisor, double slope,
+                                       uint32_t upper) {
+  BurnPrimitive *positive = compared(b, upper, x, 0);
   BurnPrimitive *low = masked(b, x, positive, 0);
   if (divisor != 1) low = burn_build_scalar(b, BURN_OP_div_scalar, low, divisor);
   BurnPrimitive *grown = scaled(b, exponential_less_1(b, low, divisor > 0), factor);
   return where(b, positive, slope == 1 ? x : scaled(b, x, slope), grown);
 }
 
-DECOMPOSE(elu) { out[0] = exponential_unit(builder, call->inputs[0], BURN_ATTRS(elu, call)->alpha.value.f64, 1, 1); }
+DECOMPOSE(elu) {
+  const double alpha = BURN_ATTRS(elu, call)->alpha.value.f64;
+  out[0] = exponential_unit(builder, call->inputs[0], alpha, 1, 1, BURN_OP_greater_scalar);
+}
 
 DECOMPOSE(celu) {
   const double alpha = BURN_ATTRS(celu, call)->alpha.value.f64;
-  out[0] = exponential_unit(builder, call->inputs[0], alpha, alpha, 1);
+  out[0] = exponential_unit(builder, call->inputs[0], alpha, alpha, 1, BURN_OP_greater_scalar);
 }
 
-/* The constants of Klambauer et al., "Self-Normalizing Neural Networks" (2017). */
+/* The constants of Klambauer et al., "Self-Normalizing Neural Networks" (2017). The slope at 0 is gamma, as in Burn. */
 DECOMPOSE(selu) {
   const double alpha = 1.6732632423543772848, gamma = 1.0507009873554804934;
-  out[0] = exponential_unit(builder, call->inputs[0], alpha * gamma, 1, gamma);
+  out[0] = exponential_unit(builder, call->inputs[0], alpha * gamma, 1, gamma, BURN_OP_greater_equal_scalar);
 }
 
 /* -- smooth ones ------------------------------------------------------------------------------------------------------- */

@@ -374,6 +374,10 @@ static void slopes_at_jumps_follow_burn(void **state) {
   CHECK_GRADIENT(burn_max_pair(burn_clone(x), vector((const double[]){2, 2, 2}, 3)), x, 0, 1, 1);
   x = leaf((const double[]){1, 2, 3}, 3);
   CHECK_GRADIENT(burn_max_pair(vector((const double[]){2, 2, 2}, 3), burn_clone(x)), x, 0, 0, 1);
+  x = leaf((const double[]){-1, 0, 1}, 3); /* one of the two slopes at 0: Burn's elu takes the left one, its selu the right */
+  CHECK_GRADIENT(burn_elu(burn_clone(x), 2), x, 2 * exp(-1), 2, 1);
+  x = leaf((const double[]){0, 1}, 2);
+  CHECK_GRADIENT(burn_selu(burn_clone(x)), x, 1.0507009873554805, 1.0507009873554805);
   x = leaf((const double[]){1, 3, 3, 2}, 4);
   CHECK_GRADIENT(burn_cummax(burn_clone(x), 0), x, 1, 1, 2, 0);
   x = leaf((const double[]){3, 1, 1, 2, 1}, 5);

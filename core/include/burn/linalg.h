@@ -68,7 +68,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_abs_norm(BurnTensor *x, i
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_abs_norm(BurnTensor *x, int dim);
 /* x / max(norm of x along dim, epsilon). [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_vector_normalize(BurnTensor *x, double norm, int dim, double epsilon);
-/* sum(lhs * rhs) / (max(|lhs|, epsilon) * max(|rhs|, epsilon)) along dim, with L2 norms; epsilon is usually 1e-8. [F] */
+/* sum(lhs * rhs) / (max(|lhs|, epsilon) * max(|rhs|, epsilon)) along dim, with L2 norms. epsilon is the smallest normal
+ * number of the dtype where Burn is given none, 1e-8 in PyTorch. [F] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cosine_similarity(BurnTensor *lhs, BurnTensor *rhs, int dim,
                                                                         double epsilon);
 
