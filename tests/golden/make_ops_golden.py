@@ -6,8 +6,9 @@ Tensors are text: "f32[2,3] 1 2 3 4 5 6", separated by ";"; "-" is an absent inp
 tensor "f32[64,130] ~a b" gives two weighted sums instead of all elements; "$3" is the TEXT row 3 of the file. Tolerances
 of 0 ask for equal bits.
 
-Where Burn's rules differ from PyTorch's (integer division by zero, max_pair with NaN, slices with a negative step, chunk,
-softplus without threshold, ceil_mode of pools, saturating casts), the rule is written out in the family's script.
+Where Burn's rules differ from PyTorch's (integer division by zero, max_pair with NaN, slices with a negative step, chunk, roll,
+softplus without threshold, quiet_softmax, lanczos3, cov, ceil_mode of pools, saturating casts), the rule is written out in the
+family's script.
 Run: python3 tests/golden/make_ops_golden.py   (made with PyTorch 1.13 and NumPy 1.24)
 """
 import ops_activation

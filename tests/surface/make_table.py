@@ -99,7 +99,8 @@ def main():
     head = ["# Burn's tensor functions and ours", "",
             "Written by tests/surface/make_table.py from burn_ops.tsv, the headers, ops.def and the tests; do not edit.", "",
             f"{count} functions of Burn, {count - missing} here, {missing} not, each with its reason. \"Golden rows\" counts known",
-            "answers by PyTorch or NumPy, each run on several stacks and layouts; \"gradient cases\" those checked against finite",
+            "answers, each run on several stacks and layouts: computed by PyTorch or NumPy, and by Burn's rule, written out in",
+            "tests/golden, where that is another. \"Gradient cases\" are checked against finite",
             f"differences. The table of ops has {len(table)} rows: {sum(f == 'primitive' for f, _ in table.values())} primitives and "
             f"{sum(f == 'composite' for f, _ in table.values())} composites."]
     text = "\n".join(head + lines) + "\n"
