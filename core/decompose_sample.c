@@ -1,7 +1,7 @@
 /* decompose_sample.c - pictures read between their pixels: interpolate, grid_sample_2d, deform_conv2d.
  *
  * Positions are computed in f32 or better and gathered as indices. Positions that are far outside, or no number, are moved to
- * just outside, and pixels there are masked out, so that no infinity becomes NaN, forward or backward. floor has no gradient,
+ * just outside, and pixels there are masked out, so that no infinity becomes NaN, forward or backward. The gradient of floor is 0,
  * which is what makes the weights differentiable. */
 #include "decompose_internal.h"
 
