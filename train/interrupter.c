@@ -33,7 +33,7 @@ static void on_signal(int number) {
   BurnInterrupter *interrupter = atomic_load(&installed);
   int nobody = 0;
   if (interrupter && atomic_compare_exchange_strong(state_of(interrupter), &nobody, number)) return;
-  (void)signal(number, SIG_DFL);
+  burn__signal_default(number);
   (void)raise(number);
 }
 

@@ -147,6 +147,8 @@ void burn__folder_remove(const char *path);
 FILE *burn__log_open(const char *path, uint64_t keep);
 /* Has `handler` called for SIGINT and SIGTERM, where they are not ignored; NULL: what was there before. */
 BURN_USE_RESULT BurnStatus burn__signals_catch(void (*handler)(int));
+/* Gives a signal back to the system: it does what it does to a process that catches nothing. Safe in a handler. */
+void burn__signal_default(int number);
 /* A file that is not there counts as removed. */
 BURN_USE_RESULT BurnStatus burn__file_remove(const char *path);
 

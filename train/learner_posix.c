@@ -112,3 +112,10 @@ BurnStatus burn__signals_catch(void (*handler)(int)) {
   catching = handler != NULL;
   return BURN_OK;
 }
+
+void burn__signal_default(int number) {
+  struct sigaction action = {.sa_flags = 0};
+  action.sa_handler = SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  (void)sigaction(number, &action, NULL);
+}

@@ -106,3 +106,5 @@ BurnStatus burn__signals_catch(void (*handler)(int)) {
   catching = handler != NULL;
   return BURN_OK;
 }
+
+void burn__signal_default(int number) { (void)signal(number, SIG_DFL); }

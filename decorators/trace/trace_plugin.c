@@ -17,6 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In a mode of fopen: programs that are started do not get the file. */
+#if defined(_WIN32)
+#define NOT_INHERITED "N"
+#else
+#define NOT_INHERITED "e"
+#endif
+
 enum { FORMAT_TEXT, FORMAT_COUNT, FORMAT_CHROME };
 
 typedef struct OpTotal {
@@ -163,7 +170,7 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
     return fail(host, BURN_STATUS_INVALID_ARGUMENT, "trace: format=%s is unknown; it is text, count or chrome", format);
   }
   if (!path && trace->format == FORMAT_CHROME) path = "burn-trace.json";
-  trace->file = path ? fopen(path, "w") : stderr;
+  trace->file = path ? fopen(path, "w" NOT_INHERITED) : stderr;
   if (!trace->file) return fail(host, BURN_STATUS_IO, "trace: cannot write file '%s'", path);
   if (trace->format == FORMAT_CHROME) fputs("{\"traceEvents\":[", trace->file);
   return BURN_OK;

@@ -11,6 +11,13 @@
 #include <sys/stat.h>
 #endif
 
+/* In a mode of fopen: programs that are started do not get the file. */
+#if defined(_WIN32)
+#define NOT_INHERITED "N"
+#else
+#define NOT_INHERITED "e"
+#endif
+
 /* -- texts ------------------------------------------------------------------------------------------------------------- */
 
 void validate_add(Text *text, const char *format, ...) {
@@ -147,7 +154,7 @@ static bool write_npy(const char *path, const Content *content) {
   const size_t length = strlen(header);
   const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0,
                                    (unsigned char)(length & 255), (unsigned char)(length >> 8)};
-  FILE *file = fopen(path, "wb");
+  FILE *file = fopen(path, "wb" NOT_INHERITED);
   if (!file) return false;
   bool good = fwrite(start, 1, sizeof start, file) == sizeof start && fwrite(header, 1, length, file) == length;
   good = good && fwrite(content->data, 1, (size_t)content->bytes, file) == content->bytes;
@@ -182,7 +189,7 @@ static void write_tensor(FILE *file, const BurnTensorDesc *desc) {
 /* Names of ops, attributes and dtypes and `what` hold no character that JSON escapes. */
 static bool write_json(const char *path, const Check *check) {
   const BurnOpCall *call = check->call;
-  FILE *file = fopen(path, "w");
+  FILE *file = fopen(path, "w" NOT_INHERITED);
   if (!file) return false;
   fprintf(file, "{\n  \"op\": \"%s\",\n  \"promise\": \"%s\",\n  \"what\": \"%s\",\n", check->info->name, check->promise,
           check->what);

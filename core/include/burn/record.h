@@ -28,7 +28,8 @@ typedef struct BurnRecordConfig {
 BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config);
 
 /* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids are
- * restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name; the file's own header says its precision. */
+ * restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name; the file's own
+ * header says its precision. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config);
 
 /* -- records of anything else: a tree of values ---------------------------------------------------------------------------- */
