@@ -10,6 +10,8 @@
  * the locale. */
 #include "config_json.h"
 
+#include <burn/guess.h>
+
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -322,12 +324,18 @@ static BurnStatus read_sizes(const Place *place, const cJSON *json, uint32_t cou
 }
 
 /* Refuses keys that are no field and keys that stand twice. */
+static BurnStatus unknown_key(const Place *place, const BurnField *fields, uint32_t field_count) {
+  BurnGuess guess = burn_guess(place->name);
+  for (uint32_t i = 0; i < field_count; i++) burn_guess_add(&guess, fields[i].name);
+  return fail_at(place, "unknown key%s%s", guess.best ? "." : "", burn_guess_text(&guess));
+}
+
 static BurnStatus check_keys(const Place *place, const cJSON *json, const BurnField *fields, uint32_t field_count) {
   for (const cJSON *item = json->child; item; item = item->next) {
     const Place here = {place, item->string, 0};
     uint32_t i = 0;
     while (i < field_count && strcmp(fields[i].name, item->string) != 0) i++;
-    if (i == field_count) return fail_at(&here, "unknown key");
+    if (i == field_count) return unknown_key(&here, fields, field_count);
     if (cJSON_GetObjectItemCaseSensitive(json, item->string) != item) return fail_at(&here, "key stands twice");
   }
   return BURN_OK;

@@ -3,6 +3,7 @@
  * Numbers are handed out from BURN_OP_LIMIT up and never again; entries are only added, so readers need no lock. */
 #include "core_internal.h"
 
+#include <burn/guess.h>
 #include <burn/plugin/kernels.h>
 
 #include <stdlib.h>
@@ -162,11 +163,22 @@ BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   return status;
 }
 
+static BurnGuess guess_op(const char *name) {
+  BurnGuess guess = burn_guess(name);
+  for (uint32_t op = 0; op < BURN_OP_LIMIT || burn__op_info(op); op++) {
+    if (burn__op_info(op)) burn_guess_add(&guess, burn__op_info(op)->name);
+  }
+  return guess;
+}
+
 BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
   *out = name ? burn__op_find(name) : NULL;
   if (*out) return BURN_OK;
   const char *dot = name ? strchr(name, '.') : NULL;
-  if (!dot) return BURN_FAIL(NOT_FOUND, "there is no op '%s'; 'burn ops' lists them", name ? name : "(null)");
+  BurnGuess guess = guess_op(name);
+  if (!dot) {
+    return BURN_FAIL(NOT_FOUND, "there is no op '%s'.%s 'burn ops' lists them", name ? name : "(null)", burn_guess_text(&guess));
+  }
   char *pack = burn__text_format("%.*s", (int)(dot - name), name);
   if (!pack) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory to look the op up", name);
   const BurnPlugin *plugin = NULL;
@@ -175,7 +187,9 @@ BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
   if (status != BURN_OK) return burn_status_annotate(status, "op '%s'", name);
   *out = burn__pack_op_find(name);
   if (*out) return BURN_OK;
-  return BURN_FAIL(NOT_FOUND, "the kernel pack '%s' %s has no op '%s'", plugin->name, plugin->version, name);
+  guess = guess_op(name); /* the pack's own are there now */
+  return BURN_FAIL(NOT_FOUND, "the kernel pack '%s' %s has no op '%s'%s%s", plugin->name, plugin->version, name,
+                   guess.best ? "." : "", burn_guess_text(&guess));
 }
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */

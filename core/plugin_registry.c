@@ -7,6 +7,7 @@
 #include "core_internal.h"
 #include "platform.h"
 
+#include <burn/guess.h>
 #include <burn/plugin/kernels.h>
 
 #include <stdio.h>
@@ -294,14 +295,17 @@ static void append(char *buffer, size_t bytes, const char *separator, const char
 /* The mutex is held: what exists and where was looked, for the message about a name that does not exist. */
 static BurnStatus not_found(const char *name, uint32_t kind) {
   char known[256] = "", places[320] = "";
+  BurnGuess guess = burn_guess(name);
   for (size_t i = 0; i < registry.count; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
     load(entry);
-    if (entry->plugin && entry->plugin->kind == kind) append(known, sizeof known, ", ", entry->plugin->name);
+    if (!entry->plugin || entry->plugin->kind != kind) continue;
+    append(known, sizeof known, ", ", entry->plugin->name);
+    burn_guess_add(&guess, entry->plugin->name);
   }
   for (size_t i = 0; i < registry.folder_count; i++) append(places, sizeof places, ", ", registry.folders[i]);
-  return BURN_FAIL(NOT_FOUND, "there is no %s '%s'. There are: %s. Searched: %s. 'burn backends' shows details",
-                   kind_of(kind)->name, name, known[0] ? known : "none",
+  return BURN_FAIL(NOT_FOUND, "there is no %s '%s'.%s There are: %s. Searched: %s. 'burn backends' shows details",
+                   kind_of(kind)->name, name, burn_guess_text(&guess), known[0] ? known : "none",
                    places[0] ? places : "nowhere");
 }
 

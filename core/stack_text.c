@@ -4,6 +4,8 @@
  * torch:cuda:0 is torch:device=cuda:0. Case does not matter in names, keys and words. */
 #include "core_internal.h"
 
+#include <burn/guess.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,11 +195,23 @@ const char *burn__option(const BurnOptions *options, const char *key) {
   return NULL;
 }
 
+static BurnStatus unknown_option(const BurnOptions *options, const char *name, const char *key) {
+  char known[sizeof options->asked_keys];
+  BurnGuess guess = burn_guess(key);
+  snprintf(known, sizeof known, "%s", options->asked_keys);
+  for (char *word = known, *end; *word; word = end + strspn(end, ", ")) {
+    end = word + strcspn(word, ", ");
+    if (*end) *end++ = '\0';
+    burn_guess_add(&guess, word);
+  }
+  return BURN_FAIL(INVALID_ARGUMENT, "'%s' has no option '%s'; it has: %s%s%s", name, key,
+                   options->asked_keys[0] ? options->asked_keys : "none", guess.best ? "." : "", burn_guess_text(&guess));
+}
+
 BurnStatus burn__options_check(const BurnOptions *options, const char *name) {
   for (size_t i = 0; i < options->count; i++) {
     if (atomic_load(&options->options[i].asked)) continue;
-    return BURN_FAIL(INVALID_ARGUMENT, "'%s' has no option '%s'; it has: %s", name, options->options[i].key,
-                     options->asked_keys[0] ? options->asked_keys : "none");
+    return unknown_option(options, name, options->options[i].key);
   }
   return BURN_OK;
 }

@@ -205,7 +205,8 @@ static void test_refused_documents(void **state) {
   } cases[] = {
       {"{\"inputs\": 1}", "classes: required key is missing"},
       {"{" NEED ", \"hiden\": 3}", "hiden: unknown key"},
-      {"{" NEED ", \"optimizer\": {\"beta1\": 3}}", "optimizer.beta1: unknown key"},
+      {"{" NEED ", \"optimizer\": {\"beta1\": 3}}", "optimizer.beta1: unknown key. Did you mean 'beta_1'?"},
+      {"{" NEED ", \"kernal\": 3}", "kernal: unknown key. Did you mean 'kernel'?"},
       {"{" NEED ", \"inputs\": 3}", "inputs: key stands twice"},
       {"{" NEED ", \"optimizer\": {\"beta_1\": \"x\"}}", "optimizer.beta_1: number expected, found string"},
       {"{" NEED ", \"optimizer\": {\"beta_1\": 1e999}}", "optimizer.beta_1: number is beyond the range of doubles"},

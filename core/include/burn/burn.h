@@ -11,6 +11,7 @@
 #include <burn/error.h>
 #include <burn/file.h>
 #include <burn/grid.h>
+#include <burn/guess.h>
 #include <burn/linalg.h>
 #include <burn/module.h>
 #include <burn/op_call.h>
