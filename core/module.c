@@ -58,12 +58,21 @@ static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
   return status;
 }
 
+/* True if `known` is the path of the walk, or a longer one: what a walk from within a model calls "weight" is "fc.weight" there. */
+static bool is_place(const Walker *walker, const char *known) {
+  const size_t length = known ? strlen(known) : 0;
+  if (length < walker->length || memcmp(known + length - walker->length, walker->path, walker->length) != 0) return false;
+  return length == walker->length || known[length - walker->length - 1] == '.';
+}
+
 static BurnStatus walk_tensor(Walker *walker, BurnParam *param, BurnBuffer *buffer) {
   const BurnModuleTensor tensor = {walker->path, param, buffer};
-  if (walker->length >= sizeof walker->path && walker->walk->needs_paths) {
+  const bool is_cut = walker->length >= sizeof walker->path;
+  if (is_cut && walker->walk->needs_paths) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.60s...: path is longer than %d bytes", walker->path,
                             BURN_MODULE_PATH_BYTES - 1);
   }
+  if (param && !is_cut && !is_place(walker, param->path)) param->path = burn__path_kept(walker->path);
   return walker->walk->tensor(walker->walk->context, &tensor);
 }
 
@@ -108,6 +117,14 @@ static void walk_all(BurnModule module, void *context, BurnStatus (*tensor)(void
   const BurnModuleWalk walk = {context, false, tensor, NULL, NULL};
   (void)burn__module_walk(module, &walk);
 }
+
+static BurnStatus leave_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  (void)tensor;
+  return BURN_OK;
+}
+
+void burn__module_name_params(BurnModule module) { walk_all(module, NULL, leave_tensor); }
 
 bool burn__type_has_tensors(const BurnType *type) {
   for (uint32_t i = 0; i < type->field_count; i++) {

@@ -18,10 +18,13 @@ void burn__buffer_set_id(const BurnBuffer *buffer, uint64_t id);
 /* Ends the cell and its tensor; buffer->cell becomes NULL. */
 void burn__buffer_release(BurnBuffer *buffer);
 
+/* The path as a text that stays for the life of the process; NULL without memory for it. */
+const char *burn__path_kept(const char *path);
+
 /* Bytes of a path, terminator included. */
 enum { BURN_MODULE_PATH_BYTES = 1024 };
 
-/* The one walk over a module, in row order. */
+/* The one walk over a module, in row order. It writes the paths of the parameters into them. */
 typedef struct BurnModuleWalk {
   void *context;
   bool needs_paths; /* a path that does not fit ends the walk with a failure; else it is cut */
@@ -32,6 +35,8 @@ typedef struct BurnModuleWalk {
   void (*list_end)(void *context, BurnModuleList *list);
 } BurnModuleWalk;
 BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk);
+/* A walk that does nothing else. */
+void burn__module_name_params(BurnModule module);
 
 /* True if the type has a place for tensors: a parameter, a buffer or a list, at any depth. */
 bool burn__type_has_tensors(const BurnType *type);

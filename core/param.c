@@ -54,7 +54,7 @@ bool burn__is_trackable(const BurnTensor *x) {
 
 BurnParam burn_param(BurnTensor *value) {
   if (burn__is_trackable(value) && !burn_is_require_grad(value)) value = burn_require_grad(value);
-  return (BurnParam){value, burn__param_id()};
+  return (BurnParam){.value = value, .id = burn__param_id()};
 }
 
 BurnTensor *burn_param_value(const BurnParam *param) { return burn_clone(param->value); }

@@ -389,7 +389,8 @@ static void loader_finish(Loader *loader, bool commit) {
       burn_drop(item->value);
     } else if (item->param) {
       burn_drop(item->param->value);
-      *item->param = (BurnParam){item->value, item->id};
+      item->param->value = item->value;
+      item->param->id = item->id;
     } else {
       burn_buffer_set(item->buffer, item->value);
       burn__buffer_set_id(item->buffer, item->id);
@@ -455,6 +456,7 @@ BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
   BurnStatus status = load_fields(&loader, &root, module.type, module.data, value);
   if (status == BURN_OK) status = refuse_twins(module, &loader, BURN_STATUS_CORRUPT_DATA);
   loader_finish(&loader, status == BURN_OK);
+  if (status == BURN_OK) burn__module_name_params(module);
   return status;
 }
 

@@ -1,6 +1,8 @@
 /* activation.c - activations as modules. */
 #include <burn/nn/activation.h>
 
+#include "nn_internal.h"
+
 #define STATELESS(Name, op)                                  \
   Name op##_init(void) { return (Name){0}; }                 \
   BurnTensor *op##_forward(const Name *m, BurnTensor *x) {   \
@@ -15,6 +17,7 @@ STATELESS(BurnSilu, burn_silu)
 
 BurnLeakyRelu burn_leaky_relu_init(const BurnLeakyReluConfig *config, BurnDevice *device) {
   (void)device;
+  config = burn_nn_config(config, BurnLeakyReluConfig_type(), "leaky_relu", NULL);
   return (BurnLeakyRelu){config->negative_slope};
 }
 
@@ -22,6 +25,7 @@ BurnTensor *burn_leaky_relu_forward(const BurnLeakyRelu *m, BurnTensor *x) { ret
 
 BurnSoftplus burn_softplus_init(const BurnSoftplusConfig *config, BurnDevice *device) {
   (void)device;
+  config = burn_nn_config(config, BurnSoftplusConfig_type(), "softplus", NULL);
   return (BurnSoftplus){config->beta};
 }
 

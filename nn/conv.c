@@ -19,10 +19,12 @@ static BurnStatus check_2d(const char *layer, BurnSize2 channels, BurnSize2 kern
 }
 
 BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) {
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConv1dConfig_type(), "conv1d", &status);
   const BurnNnSize sizes[] = {{"channels_in", config->channels_in}, {"channels_out", config->channels_out},
                               {"kernel_size", config->kernel_size}, {"stride", config->stride},
                               {"dilation", config->dilation},       {"groups", config->groups}};
-  BurnStatus status = burn_nn_check_sizes("conv1d", sizes, sizeof sizes / sizeof sizes[0]);
+  if (status == BURN_OK) status = burn_nn_check_sizes("conv1d", sizes, sizeof sizes / sizeof sizes[0]);
   const size_t groups = config->groups ? config->groups : 1;
   const int64_t in = (int64_t)(config->channels_in / groups), out = (int64_t)config->channels_out;
   const int64_t kernel = (int64_t)config->kernel_size;
@@ -40,6 +42,7 @@ BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) 
 }
 
 BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = {{m->kernel_size, 1}, {m->stride, 1}, {m->dilation, 1}};
   const BurnNnSides sides = burn_nn_sides_1d(&m->padding, x, &window);
   int64_t padding[2];
@@ -49,12 +52,16 @@ BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
   options.padding = padding[0];
   options.dilation = (int64_t)m->dilation;
   options.groups = (int64_t)m->groups;
-  return burn_conv1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv1d", x);
 }
 
 BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device) {
-  const BurnStatus status =
-      check_2d("conv2d", config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConv2dConfig_type(), "conv2d", &status);
+  if (status == BURN_OK) {
+    status = check_2d("conv2d", config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
+  }
   const size_t groups = config->groups ? config->groups : 1;
   const int64_t in = (int64_t)(config->channels.at[0] / groups), out = (int64_t)config->channels.at[1];
   const int64_t height = (int64_t)config->kernel_size.at[0], width = (int64_t)config->kernel_size.at[1];
@@ -74,6 +81,7 @@ BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device) 
 }
 
 BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = {{m->kernel_size.at[0], m->kernel_size.at[1]},
                                {m->stride.at[0], m->stride.at[1]},
                                {m->dilation.at[0], m->dilation.at[1]}};
@@ -86,13 +94,17 @@ BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
                                false,
                                {0, 0}};
   x = burn_nn_pad(x, &sides, 0, options.padding);
-  return burn_conv2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv2d", x);
 }
 
 BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *config, BurnDevice *device) {
   const char *layer = "conv_transpose2d";
-  const BurnStatus status =
-      check_2d(layer, config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConvTranspose2dConfig_type(), layer, &status);
+  if (status == BURN_OK) {
+    status = check_2d(layer, config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
+  }
   const size_t groups = config->groups ? config->groups : 1;
   const int64_t in = (int64_t)config->channels.at[0], out = (int64_t)config->channels.at[1];
   const int64_t group_out = (int64_t)(config->channels.at[1] / groups);
@@ -115,5 +127,7 @@ BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTens
                                      {(int64_t)m->padding_out.at[0], (int64_t)m->padding_out.at[1]},
                                      false,
                                      {0, 0}};
-  return burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  const bool sound = burn_nn_sound(x);
+  x = burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv_transpose2d", x);
 }

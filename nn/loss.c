@@ -8,6 +8,7 @@
 
 BurnCrossEntropyLoss burn_cross_entropy_loss_init(const BurnCrossEntropyLossConfig *config, BurnDevice *device) {
   (void)device;
+  config = burn_nn_config(config, BurnCrossEntropyLossConfig_type(), "cross_entropy_loss", NULL);
   return (BurnCrossEntropyLoss){.smoothing = config->smoothing, .logits = config->logits};
 }
 

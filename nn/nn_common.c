@@ -1,4 +1,4 @@
-/* nn_common.c - checks of configs and parameters from initializers.
+/* nn_common.c - checks of configs, parameters from initializers, and the place in messages of forward passes.
  *
  * A check gives a status instead of a message on the screen: burn_nn_param turns a failed one into a failed parameter, so that
  * a bad config is reported where the module is checked or first used. */
@@ -6,6 +6,59 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+/* -- NULL for a config ----------------------------------------------------------------------------------------------------- */
+
+static BurnStatus no_config(const BurnType *config_type, const char *layer) {
+  char required[256] = "";
+  for (uint32_t i = 0; i < config_type->field_count; i++) {
+    const size_t used = strlen(required);
+    if (!config_type->fields[i].required) continue;
+    snprintf(required + used, sizeof required - used, "%s%s", used ? ", " : "", config_type->fields[i].name);
+  }
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: config is NULL: %s_defaults(%s) makes one", layer, config_type->name,
+                          required);
+}
+
+BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer) {
+  burn_drop(x);
+  return burn_tensor_failed(no_config(config_type, layer));
+}
+
+const void *burn_nn_config(const void *config, const BurnType *type, const char *layer, BurnStatus *status) {
+  if (config) return config;
+  for (uint32_t i = 0; i < type->field_count; i++) {
+    if (!type->fields[i].required) continue;
+    *status = no_config(type, layer);
+    break;
+  }
+  return type->defaults;
+}
+
+/* -- where a forward pass failed -------------------------------------------------------------------------------------------- */
+
+bool burn_nn_sound(const BurnTensor *x) { return !x || burn_tensor_status(x) == BURN_OK; }
+
+/* The message says already which kind of layer it was: "linear: x [2,3] and ..". */
+static BurnStatus with_layer(BurnStatus status, const char *layer) {
+  const char *message = burn_status_message(status);
+  const size_t length = strlen(layer);
+  const bool said = strncmp(message, layer, length) == 0 && message[length] == ':';
+  return said ? status : burn_status_annotate(status, "%s", layer);
+}
+
+BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer, BurnTensor *result) {
+  BurnStatus status = sound ? burn_tensor_status(result) : BURN_OK;
+  if (status == BURN_OK) return result;
+  status = with_layer(status, layer);
+  const char *dot = first->path ? strrchr(first->path, '.') : NULL;
+  if (dot) status = burn_status_annotate(status, "%.*s", (int)(dot - first->path), first->path);
+  burn_drop(result);
+  return burn_tensor_failed(status);
+}
+
+/* -- configs and parameters ------------------------------------------------------------------------------------------------- */
 
 BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_t count) {
   for (size_t i = 0; i < count; i++) {

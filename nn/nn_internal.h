@@ -6,6 +6,21 @@
 #include <burn/nn/initializer.h>
 #include <burn/nn/padding.h>
 
+/* What a config is: `config`, or if that is NULL the defaults. If some fields have none, *status becomes a failure that says how to
+ * make one, and the rest of init goes on with zeros in those. (Where none is required `status` may be NULL.) */
+const void *burn_nn_config(const void *config, const BurnType *type, const char *layer, BurnStatus *status);
+
+/* A layer without parameters has no place for that failure: a size of it is then BURN_NN_NO_CONFIG, and forward gives this (x is
+ * taken). */
+#define BURN_NN_NO_CONFIG SIZE_MAX
+BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer);
+
+/* Where a forward pass failed: burn_nn_sound is asked before the layer's ops take x, burn_nn_placed gives their result (taken), a
+ * failure with the path of the layer and its kind in front. The path is that of its first parameter. A failure that x brought
+ * stays as it is. */
+bool burn_nn_sound(const BurnTensor *x);
+BURN_GIVES BURN_TAKES(4) BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer, BurnTensor *result);
+
 /* A size of a config with its name, for checks and messages. */
 typedef struct BurnNnSize {
   const char *name;

@@ -16,7 +16,9 @@ static BurnStatus check_norm(const char *layer, const char *name, size_t size, d
 BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice *device) {
   static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
   const char *layer = "batch_norm";
-  BurnStatus status = check_norm(layer, "num_features", config->num_features, config->epsilon);
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnBatchNormConfig_type(), layer, &status);
+  if (status == BURN_OK) status = check_norm(layer, "num_features", config->num_features, config->epsilon);
   const BurnShape shape = BURN_SHAPE((int64_t)config->num_features);
   BurnBatchNorm m = {.momentum = config->momentum, .epsilon = config->epsilon};
   if (status == BURN_OK && !(config->momentum >= 0 && config->momentum <= 1)) {
@@ -76,7 +78,7 @@ static BurnTensor *batch_norm_infer(const BurnBatchNorm *m, BurnTensor *x) {
   return burn_batch_norm(x, gamma, beta, mean, var, m->epsilon);
 }
 
-BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
+static BurnTensor *batch_norm(const BurnBatchNorm *m, BurnTensor *x) {
   const BurnShape shape = burn_shape(x);
   const int64_t features = m->gamma.value ? burn_element_count(m->gamma.value) : 0;
   const bool training = burn_nn_is_training(x);
@@ -96,9 +98,16 @@ BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
   return in_dtype(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), dtype);
 }
 
+BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
+  return burn_nn_placed(sound, &m->gamma, "batch_norm", batch_norm(m, x));
+}
+
 BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice *device) {
   static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
-  const BurnStatus status = check_norm("layer_norm", "d_model", config->d_model, config->epsilon);
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnLayerNormConfig_type(), "layer_norm", &status);
+  if (status == BURN_OK) status = check_norm("layer_norm", "d_model", config->d_model, config->epsilon);
   const BurnShape shape = BURN_SHAPE((int64_t)config->d_model);
   BurnLayerNorm m = {.epsilon = config->epsilon};
   m.gamma = burn_nn_param(status, "layer_norm", &ones, shape, 0, 0, device);
@@ -107,5 +116,7 @@ BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice
 }
 
 BurnTensor *burn_layer_norm_forward(const BurnLayerNorm *m, BurnTensor *x) {
-  return burn_layer_norm(x, burn_param_value(&m->gamma), burn_param_value(&m->beta), m->epsilon);
+  const bool sound = burn_nn_sound(x);
+  x = burn_layer_norm(x, burn_param_value(&m->gamma), burn_param_value(&m->beta), m->epsilon);
+  return burn_nn_placed(sound, &m->gamma, "layer_norm", x);
 }

@@ -283,6 +283,11 @@ static BurnStatus digits_get(void *context, size_t index, void *const *columns) 
 
 BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config, BurnStatus *status) {
   if (burn__entry_status(status) != BURN_OK) return NULL;
+  if (config == NULL) {
+    burn__store_status(status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                                "digits: config is NULL: a BurnDigitsConfig with a count expected"));
+    return NULL;
+  }
   DigitsContext *digits = calloc(1, sizeof *digits);
   if (digits == NULL) {
     burn__store_status(status, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "digits: out of memory"));

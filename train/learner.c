@@ -299,6 +299,8 @@ static BurnStatus check_arguments(const Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   BurnStatus status = burn_device_status(learner->run.device);
   if (status != BURN_OK) return status;
+  if (!config) return invalid("config is NULL: a BurnLearnerConfig with epochs and a learning_rate expected");
+  if (!learner->task || !learner->task->step) return invalid("no task, or one without a step");
   if (!burn_device_is_autodiff(learner->run.device)) {
     return burn_status_make(BURN_STATUS_NO_AUTODIFF, "learner: device %s computes no gradients, training needs autodiff<...>",
                             burn_device_name(learner->run.device));

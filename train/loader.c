@@ -70,6 +70,8 @@ struct BurnBatches {
 
 /* Sizes that the loader will multiply, checked once. */
 static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfig *config) {
+  if (config == NULL)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: config is NULL: a BurnLoaderConfig with a batch_size expected");
   if (config->batch_size < 1)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: batch size 0, at least 1 expected");
   if (config->workers > MOST_WORKERS || config->prefetch > MOST_PREFETCH)

@@ -381,6 +381,16 @@ static void bad_arguments_are_refused(void **state) {
   const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
   check_refused(burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL),
                 BURN_STATUS_NO_AUTODIFF, "ndarray");
+  BurnStatus status = BURN_OK;
+  assert_null(burn_loader_create(points(ITEMS, 0), NULL, &status));
+  check_refused(status, BURN_STATUS_INVALID_ARGUMENT, "loader: config is NULL");
+  status = BURN_OK;
+  assert_null(burn_dataset_digits(NULL, &status));
+  check_refused(status, BURN_STATUS_INVALID_ARGUMENT, "digits: config is NULL");
+  check_refused(burn_learner_fit(NULL, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL),
+                BURN_STATUS_INVALID_ARGUMENT, "learner: config is NULL");
+  check_refused(burn_learner_fit(&config, NULL, device, burn_module(Net, &net), optimizer, loader, NULL, NULL),
+                BURN_STATUS_INVALID_ARGUMENT, "learner: no task");
   burn_loader_destroy(loader);
   burn_optimizer_destroy(optimizer);
   Net_release(&net);

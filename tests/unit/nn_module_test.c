@@ -53,6 +53,127 @@ static void test_refused_configs(void **state) {
                        "gamma: layer_norm: epsilon -1 is not a number of 0 or more");
 }
 
+/* -- NULL for a config ----------------------------------------------------------------------------------------------------- */
+
+/* Layers without parameters: init, and forward says what is missing. */
+#define NULL_CONFIG_FORWARD(Name, name, shape, required)                                                                 \
+  do {                                                                                                                   \
+    const Name layer = burn_##name##_init(NULL, device);                                                                 \
+    nn_assert_failed(burn_##name##_forward(&layer, nn_pattern(device, shape, 1)),                                        \
+                     #name ": config is NULL: " #Name "Config_defaults(" required ") makes one");                        \
+  } while (0)
+
+#define NULL_CONFIG_PARAM(Name, name, first, required)                                                                   \
+  do {                                                                                                                   \
+    Name layer = burn_##name##_init(NULL, device);                                                                       \
+    assert_module_failed(burn_module(Name, &layer),                                                                      \
+                         first ": " #name ": config is NULL: " #Name "Config_defaults(" required ") makes one");         \
+  } while (0)
+
+static void test_null_configs(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  NULL_CONFIG_PARAM(BurnLinear, linear, "weight", "d_input, d_output");
+  NULL_CONFIG_PARAM(BurnConv1d, conv1d, "weight", "channels_in, channels_out, kernel_size");
+  NULL_CONFIG_PARAM(BurnConv2d, conv2d, "weight", "channels, kernel_size");
+  NULL_CONFIG_PARAM(BurnConvTranspose2d, conv_transpose2d, "weight", "channels, kernel_size");
+  NULL_CONFIG_PARAM(BurnEmbedding, embedding, "weight", "n_embedding, d_model");
+  NULL_CONFIG_PARAM(BurnBatchNorm, batch_norm, "gamma", "num_features");
+  NULL_CONFIG_PARAM(BurnLayerNorm, layer_norm, "gamma", "d_model");
+  NULL_CONFIG_FORWARD(BurnDropout, dropout, BURN_SHAPE(2), "prob");
+  NULL_CONFIG_FORWARD(BurnMaxPool1d, max_pool1d, BURN_SHAPE(1, 1, 4), "kernel_size");
+  NULL_CONFIG_FORWARD(BurnAvgPool1d, avg_pool1d, BURN_SHAPE(1, 1, 4), "kernel_size");
+  NULL_CONFIG_FORWARD(BurnMaxPool2d, max_pool2d, BURN_SHAPE(1, 1, 4, 4), "kernel_size");
+  NULL_CONFIG_FORWARD(BurnAvgPool2d, avg_pool2d, BURN_SHAPE(1, 1, 4, 4), "kernel_size");
+  NULL_CONFIG_FORWARD(BurnAdaptiveAvgPool1d, adaptive_avg_pool1d, BURN_SHAPE(1, 1, 4), "output_size");
+  NULL_CONFIG_FORWARD(BurnAdaptiveAvgPool2d, adaptive_avg_pool2d, BURN_SHAPE(1, 1, 4, 4), "output_size");
+  /* Every field has a default: these are the defaults. */
+  assert_true(burn_leaky_relu_init(NULL, device).negative_slope == 0.01);
+  assert_true(burn_softplus_init(NULL, device).beta == 1.0);
+  const BurnCrossEntropyLoss loss = burn_cross_entropy_loss_init(NULL, device);
+  assert_true(loss.logits && !loss.smoothing.present);
+}
+
+/* -- where a forward pass failed -------------------------------------------------------------------------------------------- */
+
+#define BLOCK_FIELDS(X) X(BurnLayerNorm, norm, "") X(BurnLinear, up, "")
+BURN_MODULE(Block, BLOCK_FIELDS);
+#define STACK_FIELDS(X) X(BurnModuleList, blocks, "of Block") X(BurnConv1d, conv, "") X(BurnBatchNorm, bn, "") X(BurnEmbedding, table, "")
+BURN_MODULE(Stack, STACK_FIELDS);
+
+static Stack stack_init(BurnDevice *device) {
+  const BurnLayerNormConfig norm = BurnLayerNormConfig_defaults(4);
+  const BurnLinearConfig up = BurnLinearConfig_defaults(4, 2);
+  const BurnBatchNormConfig bn = BurnBatchNormConfig_defaults(4);
+  const BurnEmbeddingConfig table = BurnEmbeddingConfig_defaults(5, 2);
+  BurnConv1dConfig conv = BurnConv1dConfig_defaults(3, 4, 2);
+  conv.padding = (BurnPadding1d)BURN_PADDING_SAME; 
+  Stack stack = {burn_module_list(Block_type(), 3), burn_conv1d_init(&conv, device), burn_batch_norm_init(&bn, device),
+                 burn_embedding_init(&table, device)};
+  for (size_t i = 0; i < 3; i++) {
+    Block *block = burn_module_list_at(&stack.blocks, i);
+    *block = (Block){burn_layer_norm_init(&norm, device), burn_linear_init(&up, device)};
+  }
+  return stack;
+}
+
+#define WRONG_LINEAR "linear: x [2,3] and weight [4,2]: the weight takes 4 inputs, x has 3"
+
+static void test_failures_name_the_layer(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  Stack stack = stack_init(device);
+  const Block *block = burn_module_list_at(&stack.blocks, 2);
+  /* Nobody has walked over the module: the kind of layer and the shapes. */
+  assert_null(block->up.weight.path);
+  nn_assert_failed(burn_linear_forward(&block->up, nn_pattern(device, BURN_SHAPE(2, 3), 1)), WRONG_LINEAR);
+  assert_string_equal("ok", burn_status_message(burn_module_status(burn_module(Stack, &stack))));
+  assert_string_equal("blocks.2.up.weight", block->up.weight.path);
+  nn_assert_failed(burn_linear_forward(&block->up, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "blocks.2.up: " WRONG_LINEAR);
+  nn_assert_failed(burn_linear_forward(&block->up, NULL), "blocks.2.up: linear: input 0 (x) is missing");
+  nn_assert_failed(burn_layer_norm_forward(&block->norm, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
+                   "blocks.2.norm: layer_norm: gamma has 4 entries, the last axis of [2,3] has 3");
+  nn_assert_failed(burn_batch_norm_forward(&stack.bn, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
+                   "bn: batch_norm: axis 1 has 3 features, num_features is 4");
+  nn_assert_failed(burn_conv1d_forward(&stack.conv, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "conv: conv1d: x [2,3] and weight [4,3,2]; rank 3 expected");
+  nn_assert_failed(burn_embedding_forward(&stack.table, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "table: embedding: indices must be an int tensor, not f32");
+  Stack_release(&stack);
+}
+
+/* A failure that comes with the input has its place already; one made by ops of the program's own has none. */
+static void test_failures_travel_with_one_place(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  Stack stack = stack_init(device);
+  assert_string_equal("ok", burn_status_message(burn_module_status(burn_module(Stack, &stack))));
+  const Block *first = burn_module_list_at(&stack.blocks, 0), *last = burn_module_list_at(&stack.blocks, 2);
+  BurnTensor *x = burn_linear_forward(&first->up, nn_pattern(device, BURN_SHAPE(2, 3), 1));
+  x = burn_layer_norm_forward(&last->norm, burn_relu(x));
+  nn_assert_failed(burn_batch_norm_forward(&stack.bn, x), "blocks.0.up: " WRONG_LINEAR);
+  x = burn_matmul(nn_pattern(device, BURN_SHAPE(2, 3), 1), nn_pattern(device, BURN_SHAPE(2, 3), 1));
+  nn_assert_failed(burn_linear_forward(&first->up, x), "matmul: [2,3] x [2,3]: inner dimensions 3 and 2 differ");
+  Stack_release(&stack);
+}
+
+/* Parts walked by themselves, copies, records and steps keep or bring the path. */
+static void test_paths_stay(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  Stack stack = stack_init(device), other = stack_init(device);
+  Block *block = burn_module_list_at(&stack.blocks, 1);
+  burn_module_no_grad(burn_module(BurnLinear, &block->up));
+  assert_string_equal("weight", block->up.weight.path);
+  assert_true(burn_module_num_params(burn_module(Stack, &stack)) > 0);
+  assert_string_equal("blocks.1.up.weight", block->up.weight.path);
+  burn_module_no_grad(burn_module(BurnLinear, &block->up));
+  assert_string_equal("blocks.1.up.weight", block->up.weight.path);
+  BurnLinear copy = BurnLinear_clone(&block->up);
+  assert_string_equal("blocks.1.up.bias", copy.bias.path);
+  BurnValue *record = burn_value_module(burn_module(Stack, &stack));
+  assert_string_equal("ok", burn_status_message(burn_value_into_module(record, burn_module(Stack, &other))));
+  assert_ptr_equal(stack.conv.weight.path, other.conv.weight.path);
+  burn_value_destroy(record);
+  BurnLinear_release(&copy);
+  Stack_release(&stack);
+  Stack_release(&other);
+}
+
 static void test_refused_inputs(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   const BurnBatchNormConfig config = BurnBatchNormConfig_defaults(4);
@@ -314,6 +435,10 @@ static void test_record_round_trip(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused_configs),
+      cmocka_unit_test(test_null_configs),
+      cmocka_unit_test(test_failures_name_the_layer),
+      cmocka_unit_test(test_failures_travel_with_one_place),
+      cmocka_unit_test(test_paths_stay),
       cmocka_unit_test(test_refused_inputs),
       cmocka_unit_test(test_dropout),
       cmocka_unit_test(test_batch_norm_inference),

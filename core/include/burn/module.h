@@ -31,10 +31,14 @@ typedef struct BurnModule {
 #define burn_module(Type, pointer) BURN__VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
- * gradient and optimizer state; it is random when made and restored when a record is loaded. */
+ * gradient and optimizer state; it is random when made and restored when a record is loaded. The path, "blocks.2.up.weight", is what
+ * messages of layers begin with; NULL until something has walked over the module: burn_module_status, burn_record_load, an
+ * optimizer's step, burn_learner_fit and all other services below. (So the first of them is no business of several threads at
+ * once.) */
 typedef struct BurnParam {
   BurnTensor *value;
   uint64_t id;
+  const char *path; /* lives as long as the process */
 } BurnParam;
 BURN_API const BurnType *BurnParam_type(void);
 
@@ -86,7 +90,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnMod
 typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
 BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
 
-/* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. */
+/* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. From then on failures in
+ * its layers are told with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
 
 /* Elements of all float parameters and buffers, as Burn counts. */
