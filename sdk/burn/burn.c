@@ -1,6 +1,7 @@
 /* burn.c - the burn command: the table of its subcommands. */
 #include "command.h"
 
+#include <burn/guess.h>
 #include <burn/streams.h>
 
 #include <stdio.h>
@@ -75,7 +76,9 @@ static int run_command(int argc, char **argv) {
     argv[1] = title;
     return commands[i].run(argc - 1, argv + 1);
   }
-  if (name[0]) fprintf(stderr, "burn: there is no command '%s'\n", name);
+  BurnGuess guess = burn_guess(name);
+  for (size_t i = 0; i < COMMAND_COUNT; i++) burn_guess_add(&guess, commands[i].name);
+  if (name[0]) fprintf(stderr, "burn: there is no command '%s'.%s\n", name, burn_guess_text(&guess));
   print_commands(stderr);
   return COMMAND_USAGE;
 }

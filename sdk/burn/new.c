@@ -275,7 +275,9 @@ int command_new(int argc, char **argv) {
   const Template *template = find_template(positions[0]);
   const char *name = positions[1];
   if (!template || !name) {
-    if (positions[0] && !template) fprintf(stderr, "burn new: there is no template '%s'\n", positions[0]);
+    BurnGuess guess = burn_guess(positions[0]);
+    for (size_t i = 0; i < TEMPLATE_COUNT; i++) burn_guess_add(&guess, templates[i].kind);
+    if (positions[0] && !template) fprintf(stderr, "burn new: there is no template '%s'.%s\n", positions[0], burn_guess_text(&guess));
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }

@@ -193,13 +193,95 @@ static void test_the_table_of_commands(void **state) {
   (void)state;
   expect_run("burn", 2, "usage: burn COMMAND");
   expect_run("burn nosuch", 2, "there is no command 'nosuch'");
+  expect_run("burn doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
   expect_run("burn help", 0, "doctor");
   expect_run("burn backends", 0, "format=text|count|chrome (default text): a line per op");
   expect_run("burn backends --json", 0, "\"key\":\t\"memory_limit\"");
   expect_run("burn doctor --help", 0, "--need N");
   expect_run("burn version", 0, "plugin ABI ");
   expect_run("burn --version", 0, "plugin ABI ");
-  expect_run("burn version --nosuch", 2, "burn version: unrecognized option");
+  expect_run("burn version --nosuch", 2, "burn version: there is no option '--nosuch'. See --help");
+}
+
+/* -- options, of the command and of the examples ---------------------------------------------------------------------------- */
+
+static void test_options_have_one_name(void **state) {
+  (void)state;
+  expect_run("mnist --epoch 3", 2, "mnist: there is no option '--epoch'. Did you mean '--epochs'? See --help");
+  expect_run("burn ops --op attentio", 1, "there is no op 'attentio'. Did you mean 'attention'?");
+  expect_run("burn doctor --stak ndarray", 2, "burn doctor: there is no option '--stak'. Did you mean '--stack'? See --help");
+  expect_run("burn new backed demo", 2, "there is no template 'backed'. Did you mean 'backend'?");
+  expect_run("mnist --epochs", 2, "mnist: --epochs needs a whole number\n");
+  expect_run("mnist --epochs=two", 2, "mnist: --epochs needs a whole number, not 'two'");
+  expect_run("mnist --lr nan", 2, "mnist: --lr needs a number, not 'nan'");
+  expect_run("mnist --resume=yes", 2, "mnist: --resume takes no value");
+  expect_run("mnist -x", 2, "mnist: there is no option '-x'. See --help");
+  expect_run("mnist -- --epochs", 2, "mnist: unknown command '--epochs'");
+  expect_run("mnist train infer", 2, "mnist: unexpected 'infer'; see --help");
+  expect_run("xor --steps=1 --seed 7", 0, "\"seed\":7,\"steps\":1,");
+}
+
+/* -- --json ------------------------------------------------------------------------------------------------------------------ */
+
+/* Every line that the program prints to stdout is an object, the last one with "event": "result". */
+static void expect_json_lines(const char *program, const char *last_key) {
+  char command[512];
+  snprintf(command, sizeof command, "%s --json 2>/dev/null", program);
+  const int ended = run(command);
+  if (ended != 0) fail_msg("'%s' ended with %d:\n%s", command, ended, output);
+  cJSON *object = NULL;
+  for (char *line = strtok(output, "\n"); line; line = strtok(NULL, "\n")) {
+    cJSON_Delete(object);
+    const char *end = NULL;
+    object = cJSON_ParseWithOpts(line, &end, 1);
+    if (!cJSON_IsObject(object)) fail_msg("'%s' printed the line '%s', which is no JSON object", command, line);
+    (void)get(object, "event");
+  }
+  assert_non_null(object);
+  expect_text(object, "event", "result");
+  (void)get(object, last_key);
+  cJSON_Delete(object);
+}
+
+/* What a command prints is one document, to the last character. */
+static void expect_json_document(const char *command) {
+  (void)run(command);
+  const char *end = NULL;
+  cJSON *tree = cJSON_ParseWithOpts(output, &end, 1);
+  if (!tree) fail_msg("'%s' printed no JSON, or more:\n%.2000s", command, output);
+  cJSON_Delete(tree);
+}
+
+static void test_json_is_json_to_the_last_line(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
+  assert_non_null(mkdtemp(folder));
+  /* A quote and a backslash in a path are no end of a text. */
+  snprintf(command, sizeof command, "mnist --epochs 1 --train-items 64 --test-items 32 --artifact '%s/a \"b\\c'", folder);
+  expect_json_lines(command, "test_accuracy");
+  snprintf(command, sizeof command, "mnist infer --show 2 --artifact '%s/a \"b\\c'", folder);
+  expect_json_lines(command, "right");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+  expect_json_lines("regression --epochs 2", "test_loss");
+  expect_json_lines("regression --epochs 1 --lr 1e300", "test_loss"); /* NaN is null */
+  expect_json_lines("xor --steps 3", "accuracy");
+  expect_json_document("burn backends --json");
+  expect_json_document("burn doctor --json");
+  expect_json_document("burn ops --json --op add");
+  expect_json_document("burn explain --json");
+  expect_json_document("burn conform ndarray --level core --op add --json");
+}
+
+static void test_nothing_is_shown_of_no_digits(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command, "mnist --epochs 1 --train-items 64 --test-items 32 --show 0 --artifact %s", folder);
+  expect_run(command, 0, "\nresult: {\"command\":\"train\"");
+  assert_null(strstr(output, "digits:"));
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
 }
 
 int main(void) {
@@ -212,6 +294,9 @@ int main(void) {
       cmocka_unit_test(test_ops_tells_of_one),
       cmocka_unit_test(test_new_refuses_bad_names),
       cmocka_unit_test(test_the_table_of_commands),
+      cmocka_unit_test(test_options_have_one_name),
+      cmocka_unit_test(test_json_is_json_to_the_last_line),
+      cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
   return cmocka_run_group_tests_name("the burn command", tests, NULL, NULL);
 }

@@ -1,16 +1,14 @@
-/* arguments.c - see arguments.h. getopt_long does the reading. */
-#define _GNU_SOURCE
+/* arguments.c - see arguments.h. */
 #include "arguments.h"
+
+#include <burn/guess.h>
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_ARGUMENTS = 32 };
 
 static void print_default(const Argument *argument) {
   switch (argument->kind) {
@@ -59,38 +57,82 @@ static bool store(const Argument *argument, const char *text) {
   return true;
 }
 
+/* -- one argument after the other -------------------------------------------------------------------------------------------- */
+
+typedef struct Parse {
+  int argc, next;
+  char **argv;
+  const Argument *arguments;
+  size_t count;
+} Parse;
+
+/* The option of this name, whole: getopt_long would take --epoch for --epochs. NULL after a word about it. */
+static const Argument *find(const Parse *parse, const char *name, size_t length) {
+  char word[64];
+  snprintf(word, sizeof word, "%.*s", (int)length, name);
+  BurnGuess guess = burn_guess(word);
+  for (size_t i = 0; i < parse->count; i++) {
+    const char *candidate = parse->arguments[i].name;
+    if (strlen(candidate) == length && strncmp(candidate, name, length) == 0) return &parse->arguments[i];
+    burn_guess_add(&guess, candidate);
+  }
+  fprintf(stderr, "%s: there is no option '--%s'.", parse->argv[0], word);
+  if (guess.best) fprintf(stderr, " Did you mean '--%s'?", guess.best);
+  fprintf(stderr, " See --help\n");
+  return NULL;
+}
+
+static bool needs(const Parse *parse, const Argument *argument, const char *found) {
+  const char *wanted = argument->kind == ARGUMENT_SIZE ? "a whole number" : argument->kind == ARGUMENT_NUMBER ? "a number" : "a value";
+  fprintf(stderr, "%s: --%s needs %s", parse->argv[0], argument->name, wanted);
+  if (found) fprintf(stderr, ", not '%s'", found);
+  fputc('\n', stderr);
+  return false;
+}
+
+/* "--name", "--name=value" or "--name value"; false after a word about what is wrong. */
+static bool parse_option(Parse *parse, const char *text) {
+  const size_t length = strcspn(text, "=");
+  const Argument *argument = find(parse, text, length);
+  const char *value = text[length] ? text + length + 1 : NULL;
+  if (!argument) return false;
+  if (argument->kind == ARGUMENT_FLAG && value) {
+    fprintf(stderr, "%s: --%s takes no value\n", parse->argv[0], argument->name);
+    return false;
+  }
+  if (argument->kind != ARGUMENT_FLAG && !value) {
+    if (parse->next == parse->argc) return needs(parse, argument, NULL);
+    value = parse->argv[parse->next++];
+  }
+  return store(argument, value) || needs(parse, argument, value);
+}
+
+static bool is_help(const char *text) { return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0; }
+
 int arguments_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
                     const char **positions, size_t position_capacity) {
-  struct option options[MOST_ARGUMENTS + 2] = {{0}};
-  if (argument_count > MOST_ARGUMENTS) return ARGUMENTS_ERROR;
-  for (size_t i = 0; i < argument_count; i++) {
-    options[i].name = arguments[i].name;
-    options[i].has_arg = arguments[i].kind == ARGUMENT_FLAG ? no_argument : required_argument;
-  }
-  options[argument_count].name = "help";
-  int index = 0;
-  optind = 1;
-  for (int found; (found = getopt_long(argc, argv, "h", options, &index)) != -1;) {
-    if (found == 'h' || (found == 0 && (size_t)index == argument_count)) {
+  Parse parse = {argc, 1, argv, arguments, argument_count};
+  size_t position = 0;
+  bool options = true; /* none after "--" */
+  while (parse.next < argc) {
+    const char *text = argv[parse.next++];
+    if (options && is_help(text)) {
       print_help(usage, arguments, argument_count);
       return ARGUMENTS_HELP;
     }
-    if (found == '?') {
-      fprintf(stderr, "%s: see --help\n", argv[0]);
+    if (options && strcmp(text, "--") == 0) {
+      options = false;
+    } else if (options && strncmp(text, "--", 2) == 0) {
+      if (!parse_option(&parse, text + 2)) return ARGUMENTS_ERROR;
+    } else if (options && text[0] == '-' && text[1]) {
+      fprintf(stderr, "%s: there is no option '%s'. See --help\n", argv[0], text);
+      return ARGUMENTS_ERROR;
+    } else if (position < position_capacity) {
+      positions[position++] = text;
+    } else {
+      fprintf(stderr, "%s: unexpected '%s'; see --help\n", argv[0], text);
       return ARGUMENTS_ERROR;
     }
-    if (store(&arguments[index], optarg)) continue;
-    fprintf(stderr, "%s: --%s needs %s, not '%s'\n", argv[0], arguments[index].name,
-            arguments[index].kind == ARGUMENT_SIZE ? "a whole number" : "a number", optarg);
-    return ARGUMENTS_ERROR;
-  }
-  for (size_t i = 0; optind < argc; i++, optind++) {
-    if (i < position_capacity) {
-      positions[i] = argv[optind];
-      continue;
-    }
-    fprintf(stderr, "%s: unexpected '%s'; see --help\n", argv[0], argv[optind]);
-    return ARGUMENTS_ERROR;
   }
   return ARGUMENTS_OK;
 }

@@ -8,9 +8,9 @@
 #include "model.h"
 
 #include "../common/arguments.h"
+#include "../common/result.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +33,6 @@ static char *path_in(const char *folder, const char *name) {
   char *path = malloc(bytes);
   if (path) snprintf(path, bytes, "%s/%s", folder, name);
   return path;
-}
-
-/* A number as JSON, in a buffer of the caller: NaN and infinities, which JSON has not, become null. */
-typedef struct Number {
-  char text[32];
-} Number;
-
-static Number number(double value) {
-  Number result = {"null"};
-  if (isfinite(value)) snprintf(result.text, sizeof result.text, "%.9g", value);
-  return result;
 }
 
 /* -- inference -------------------------------------------------------------------------------------------------------------- */
@@ -106,8 +95,8 @@ static BurnStatus infer_on(const Options *options, BurnDevice *device) {
   size_t right = 0;
   if (status == BURN_OK) status = show_predictions(&model, device, test, options->show, options->json, &right);
   if (status == BURN_OK) {
-    printf("result: {\"command\":\"infer\",\"backend\":\"%s\",\"artifact\":\"%s\",\"shown\":%zu,\"right\":%zu}\n",
-           burn_device_name(device), options->artifact,
+    printf("%s\"command\":\"infer\",\"backend\":%s,\"artifact\":%s,\"shown\":%zu,\"right\":%zu}\n",
+           result_begin(options->json), json_text(burn_device_name(device)).text, json_text(options->artifact).text,
            burn_dataset_count(test) < options->show ? burn_dataset_count(test) : options->show, right);
   }
   burn_dataset_drop(test);
@@ -128,10 +117,10 @@ static int infer(const Options *options) {
 /* With --json; else the learner tells, on stderr. */
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
   (void)context;
-  printf("{\"epoch\":%zu,\"train_loss\":%s,\"train_accuracy\":%s,\"valid_loss\":%s,\"valid_accuracy\":%s,\"seconds\":%.3f,"
-         "\"items_per_second\":%.1f}\n",
-         result->epoch, number(result->train_loss).text, number(result->train_accuracy).text, number(result->valid_loss).text,
-         number(result->valid_accuracy).text, result->seconds, result->items_per_second);
+  printf("{\"event\":\"epoch\",\"epoch\":%zu,\"train_loss\":%s,\"train_accuracy\":%s,\"valid_loss\":%s,\"valid_accuracy\":%s,"
+         "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
+         result->epoch, json_number(result->train_loss).text, json_number(result->train_accuracy).text,
+         json_number(result->valid_loss).text, json_number(result->valid_accuracy).text, result->seconds, result->items_per_second);
   fflush(stdout);
   return BURN_OK;
 }
@@ -262,7 +251,9 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
   size_t right = 0;
   BurnStatus status = load_model(options->artifact, burn_device_inner(device), &config, &model);
   BurnDataset *test = status == BURN_OK ? mnist_data(&config, BURN_MNIST_TEST, &status) : NULL;
-  if (status == BURN_OK && !options->json) printf("loaded %s/model.mpk; the first test digits:\n\n", options->artifact);
+  if (status == BURN_OK && !options->json && options->show > 0) {
+    printf("loaded %s/model.mpk; the first test digits:\n\n", options->artifact);
+  }
   if (status == BURN_OK) status = show_predictions(&model, burn_device_inner(device), test, options->show, options->json, &right);
   burn_dataset_drop(test);
   Model_release(&model);
@@ -271,12 +262,13 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
 
 static void print_result(const Options *options, const BurnDevice *device, const Run *run) {
   const BurnLearnerResult *r = &run->result;
-  printf("result: {\"command\":\"train\",\"backend\":\"%s\",\"data\":\"%s\",\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
+  printf("%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\",\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
          "\"steps\":%llu,\"seconds_per_epoch\":%.3f,\"images_per_second\":%.1f,\"train_loss\":%s,\"test_accuracy\":%s,"
-         "\"test_loss\":%s,\"artifact\":\"%s\"}\n",
-         burn_device_name(device), run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done,
+         "\"test_loss\":%s,\"artifact\":%s}\n",
+         result_begin(options->json), json_text(burn_device_name(device)).text, run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done,
          r->epochs_resumed, (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second,
-         number(r->last.train_loss).text, number(r->last.valid_accuracy).text, number(r->last.valid_loss).text, options->artifact);
+         json_number(r->last.train_loss).text, json_number(r->last.valid_accuracy).text, json_number(r->last.valid_loss).text,
+         json_text(options->artifact).text);
 }
 
 /* How to go on, and the exit status of a program that a signal has ended. */
@@ -324,7 +316,7 @@ static int run_command(int argc, char **argv) {
       {"test-items", ARGUMENT_SIZE, &options.test_items, "N", "generated digits to test on"},
       {"show", ARGUMENT_SIZE, &options.show, "N", "predictions to show"},
       {"resume", ARGUMENT_FLAG, &options.resume, NULL, "go on after the last checkpoint in the artifact folder"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON object per epoch instead of text"},
+      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object: one per epoch, the last is the result"},
   };
   const char *command = "train";
   const int parsed = arguments_parse(argc, argv,
