@@ -176,14 +176,15 @@ typedef struct PruneContext {
   const BurnHistory *history; /* NULL: nothing stays */
   Position at;                /* of the checkpoint just written */
   size_t first;               /* finite epochs from this one on stay */
+  bool later_stay;            /* those after `at`: damaged ones that a resumed run has passed over */
   int part;
 } PruneContext;
 
 /* A checkpoint in the middle of an epoch goes with the next one that is written, and takes none away. */
 static bool stays(const PruneContext *prune, Position found) {
   const int order = compare_positions(found, prune->at);
-  if (!prune->history || order > 0) return false;
-  if (order == 0) return true;
+  if (!prune->history) return false;
+  if (order >= 0) return order == 0 || prune->later_stay;
   if (found.batches) return false;
   return prune->at.batches || (found.epochs >= prune->first && prune->history->results[found.epochs - 1].finite);
 }
@@ -218,6 +219,16 @@ BurnStatus burn__checkpoint_clear(const char *artifact_dir) {
   char folder[BURN_PATH_BYTES];
   folder_path(artifact_dir, folder);
   return prune((PruneContext){.folder = folder});
+}
+
+BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, size_t keep) {
+  char folder[BURN_PATH_BYTES];
+  folder_path(artifact_dir, folder);
+  return prune((PruneContext){.folder = folder,
+                              .history = &run->history,
+                              .at = position_of(run),
+                              .first = first_kept(&run->history, keep),
+                              .later_stay = true});
 }
 
 BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep) {

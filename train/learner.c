@@ -241,12 +241,13 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   return status;
 }
 
+static size_t checkpoints_to_keep(const BurnLearnerConfig *config) { return config->keep_checkpoints ? config->keep_checkpoints : 2; }
+
 static BurnStatus save(const Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   if (!config->artifact_dir) return BURN_OK;
-  return burn_status_annotate(
-      burn__checkpoint_save(&learner->run, config->artifact_dir, config->keep_checkpoints ? config->keep_checkpoints : 2),
-      "checkpoint of epoch %zu", learner->run.history.count + (learner->run.partial.batches > 0));
+  return burn_status_annotate(burn__checkpoint_save(&learner->run, config->artifact_dir, checkpoints_to_keep(config)),
+                              "checkpoint of epoch %zu", learner->run.history.count + (learner->run.partial.batches > 0));
 }
 
 /* Both parts; an interrupted one leaves its checkpoint. */
@@ -342,6 +343,8 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   BurnStatus status = burn__settings_fill(&run->settings, config, learner->train, learner->valid);
   if (status == BURN_OK) status = burn_status_annotate(sweep(folder), "%s", folder);
   if (status == BURN_OK) status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);
+  if (status != BURN_OK) return status;
+  if (config->resume) status = burn__checkpoint_prune(run, folder, checkpoints_to_keep(config));
   if (status != BURN_OK) return status;
   const size_t next = run->history.count + 1;
   status = burn__metrics_clear(folder, run->partial.batches ? next + 1 : next, next);

@@ -125,6 +125,8 @@ typedef struct BurnRun {
 /* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that are not among the
  * newest `keep` of finite epochs. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep);
+/* Removes what a run that was killed may not have come to remove: the older checkpoints that burn__checkpoint_save would. */
+BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, size_t keep);
 /* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config);
 /* Removes all checkpoints of an earlier run. */

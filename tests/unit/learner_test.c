@@ -240,6 +240,12 @@ static void old_checkpoints_go(void **state) {
   check_status(train(&plan).status);
   assert_false(exists(&folder, "checkpoint/learner-1.mpk"));
   assert_true(exists(&folder, "checkpoint/learner-2.mpk") && exists(&folder, "checkpoint/optim-2.mpk"));
+  /* What a run did not come to remove goes when it is resumed, even if nothing is left to train. */
+  plan.config.keep_checkpoints = 2;
+  plan.config.resume = true;
+  check_status(train(&plan).status);
+  assert_false(exists(&folder, "checkpoint/learner-3.mpk") || exists(&folder, "checkpoint/model-3.mpk"));
+  assert_true(exists(&folder, "checkpoint/learner-4.mpk") && exists(&folder, "checkpoint/learner-5.mpk"));
   folder_remove(folder.path);
 }
 
