@@ -132,7 +132,8 @@ NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign) 
   atomic_init(&owner->storage.references, 1);
   owner->storage.bytes = 0;
   owner->storage.foreign = foreign;
-  owner->storage.data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL; /* NULL: no elements */
+  /* Without elements data may be NULL; every tensor of ours has an address, from which views are computed. */
+  owner->storage.data = tensor->data ? (char *)tensor->data + tensor->byte_offset : (char *)owner;
   tensor_init(nd, &owner->tensor, &owner->storage, burn_dlpack_dtype(tensor), rank);
   memset(owner->tensor.shape, 0, sizeof owner->tensor.shape);
   memset(owner->tensor.strides, 0, sizeof owner->tensor.strides);
