@@ -316,6 +316,7 @@ BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnD
 
 /* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. */
 static inline int64_t burn__near_diagonal(int64_t diagonal, int64_t rows, int64_t columns) {
+  if (rows < 0) return diagonal; /* to be refused later */
   return diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
 }
 

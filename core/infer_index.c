@@ -197,7 +197,7 @@ BURN_RULE(sort_range) {
   const int64_t size = call->inputs[0]->shape[dim];
   if (begin < 0 || begin > end || end > size) {
     return BURN_FAIL(OUT_OF_RANGE, "%s: elements %lld .. %lld of an axis of size %lld", info->name, (long long)begin,
-                     (long long)end - 1, (long long)size);
+                     (long long)(end > INT64_MIN ? end - 1 : end), (long long)size);
   }
   BURN_TRY(indices_of(info, call, attrs->index_dtype.value.i64, &out[1]));
   out[0] = burn_primitive_desc(call->inputs[0]);

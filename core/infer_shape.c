@@ -60,7 +60,7 @@ static bool range_fits(int64_t start, int64_t count, int64_t step, int64_t size)
   if (count < 0 || step == 0) return false;
   if (count == 0) return true;
   if (start < 0 || start >= size) return false;
-  const int64_t room = step > 0 ? (size - 1 - start) / step : start / -step;
+  const int64_t room = step > 0 ? (size - 1 - start) / step : -(start / step);
   return count - 1 <= room;
 }
 

@@ -5,7 +5,7 @@ static const BurnTensorDesc *desc_of(const FusionQueue *queue, uint32_t slot) { 
 
 uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op) {
   if (!layer->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT) return BURN_FUSED_NO;
-  const uint32_t *slots = fusion_slots(queue) + op->first_input;
+  const uint32_t *slots = fusion_inputs(queue, op);
   BurnTensorDesc inputs[BURN_MAX_FIXED_INPUTS];
   uint32_t numbers[BURN_MAX_FIXED_INPUTS];
   for (uint32_t i = 0; i < op->input_count; i++) {

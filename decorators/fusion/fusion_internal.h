@@ -211,6 +211,10 @@ BurnStatus BURN_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
 static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
 static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
 static inline uint32_t *fusion_slots(const FusionQueue *queue) { return (uint32_t *)queue->slots.items; }
+/* The slots of an op's inputs; NULL if it has none. */
+static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const FusionOp *op) {
+  return op->input_count ? fusion_slots(queue) + op->first_input : NULL;
+}
 
 /* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------------------------------ */
 

@@ -39,7 +39,7 @@ typedef struct Planner {
 
 static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) { return &fusion_values(p->queue)[slot].tensor->desc; }
 static const FusionOp *op_at(const Planner *p, uint32_t i) { return &fusion_ops(p->queue)[i]; }
-static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_slots(p->queue) + op->first_input; }
+static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_inputs(p->queue, op); }
 static uint64_t *row(const Planner *p, uint32_t group) { return p->before + (uint64_t)group * p->row_words; }
 static bool has(const Planner *p, uint32_t group, uint32_t other) { return row(p, group)[other / 64u] >> other % 64u & 1u; }
 

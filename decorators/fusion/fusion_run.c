@@ -71,7 +71,7 @@ static uint64_t donations(const FusionQueue *queue, const uint32_t *slots, uint3
 
 static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
   const FusionLayer *layer = queue->layer;
-  const uint32_t *slots = fusion_slots(queue) + op->first_input;
+  const uint32_t *slots = fusion_inputs(queue, op);
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   for (uint32_t i = 0; i < op->input_count; i++) inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
@@ -94,7 +94,7 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
 
 static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
   FusionLayer *layer = queue->layer;
-  const uint32_t *slots = fusion_slots(queue) + op->first_input;
+  const uint32_t *slots = fusion_inputs(queue, op);
   BurnPrimitive *few[FEW_INPUTS], **inputs = few;
   FusionFailure *failure = failure_among(queue, slots, op->input_count);
   if (failure) {

@@ -102,7 +102,7 @@ GEMM_INLINE void NAME(finish)(const int vectors, const bool whole, const bool ad
         NAME(store_part)(to + at, x, count);
     }
     if (r + 1 == rows) return;
-    from += add_row;
+    if (add) from += add_row;
     to += c_row;
   }
 }

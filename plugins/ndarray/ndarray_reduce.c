@@ -175,7 +175,7 @@ static void narrow_columns(const NdFold *fold, const char *x, int64_t element_by
   const int64_t step = width * fold->total_bytes;
   NdTotals wide;
   fold->columns(x, group * width, wide_rows, group * width, &wide);
-  for (int64_t g = 1; g < group; g++) fold->merge(&wide, wide.u8 + g * step, width);
+  for (int64_t g = 1; g < group; g++) fold->merge(&wide, (const char *)&wide + g * step, width);
   memcpy(totals, &wide, (size_t)step);
   if (rest == 0) return;
   fold->columns(x + wide_rows * group * width * element_bytes, width, rest, width, &wide);
