@@ -13,8 +13,9 @@ static const struct {
   const char *command;
   const char *last[2];
 } limits[] = {
-    {"bench", {"--list", NULL}},      /* measures for minutes, runs a peer */
-    {"conform", {"--case", "none"}}, /* runs in child processes */
+    {"bench", {"--list", NULL}},        /* measures for minutes, runs a peer */
+    {"conform", {"--case", "none"}},    /* runs in child processes */
+    {"explain", {"--backend", "none"}}, /* compiles all examples: seconds with sanitizers */
 };
 
 static int split(char *text, char **argv) {

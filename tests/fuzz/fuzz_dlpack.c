@@ -32,7 +32,8 @@ static bool reach(const BurnDlpackTensor *tensor, int64_t *low, int64_t *high) {
   }
   *low = (int64_t)(least < -MOST_BYTES ? -MOST_BYTES : least);
   *high = (int64_t)(most > MOST_BYTES ? MOST_BYTES : most);
-  return least > -4096 && most < 4096 && row_major < 1e18;
+  /* A stretched axis may be copied: few elements, or more than there is memory for. */
+  return least > -4096 && most < 4096 && (row_major < 65536 || row_major > 1e12);
 }
 
 /* Memory exactly as long as it has to be; false if the struct asks for too much. */
