@@ -4,7 +4,7 @@
  *   faults_harness MNIST SHIM|none [kills=N] [operations=N] [errors=N] [others=N] [seed=N]   N = all: every one
  *   faults_harness compare FOLDER FOLDER
  *
- * Verdicts: identical, refused (a message that names a file), WRONG; the folders of what is wrong stay. Exit status 1 if anything is. */
+ * Verdicts: identical, refused (a message that names a file), WRONG; the folders of the first wrong ones stay. Exit status 1 if anything is. */
 #define _XOPEN_SOURCE 700
 #include "faults.h"
 
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEED = 42, OTHER_SEED = 7, EPOCHS = 3, ALL = INT_MAX };
+enum { SEED = 42, OTHER_SEED = 7, EPOCHS = 3, MOST_KEPT = 8, ALL = INT_MAX };
 
 static const Setup setups[] = {
     {"ndarray, 1 thread", "autodiff<ndarray>", "1", "1"},
@@ -58,38 +58,41 @@ static void forget(const char *where) {
 
 /* -- verdicts ----------------------------------------------------------------------------------------------------------------- */
 
-/* Notes that the case in `where` is wrong, and keeps its folder. */
+/* Notes that the case in `where` is wrong, and keeps its folder if it is one of the first. */
 BURN_PRINTF(3, 4) static void wrong(Count *count, const char *where, const char *format, ...) {
   char from[2 * PATH_BYTES], to[2 * PATH_BYTES];
   va_list arguments;
   (void)snprintf(from, sizeof from, "%s/%s", harness.scratch, where);
   (void)snprintf(to, sizeof to, "%s/wrong-%d", harness.scratch, ++wrong_folders);
-  (void)rename(from, to);
+  const bool stays = wrong_folders <= MOST_KEPT && rename(from, to) == 0;
   count->wrong++;
-  printf("  WRONG (%s): ", to);
+  printf("  WRONG (%s): ", stays ? to : "-");
   va_start(arguments, format);
   vprintf(format, arguments);
   va_end(arguments);
   putchar('\n');
 }
 
-/* A message is a reason if it names a file and, for an error that we made, its text. */
+/* A message is a reason if it names a file or folder and, for an error that we made, its text. */
 static bool tells_why(const Outcome *outcome, int error) {
-  return strchr(outcome->message, '/') && (error == 0 || strstr(outcome->message, strerror(error)));
+  static const char *const names[] = {ARTIFACTS, ".mpk", ".json", ".log"};
+  bool names_file = false;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) names_file = names_file || strstr(outcome->message, names[i]);
+  return names_file && (error == 0 || strstr(outcome->message, strerror(error)));
 }
 
 /* Judges a run that nothing disturbed after what was done before: `what` says that. One of two undisturbed runs may be equal to it; the
  * second may be NULL. */
 static void judge(Count *count, const char *where, const Outcome *outcome, const char *base, const char *other, const char *what) {
-  char why[MESSAGE_BYTES] = "", why_other[MESSAGE_BYTES], left[MESSAGE_BYTES];
+  char why[MESSAGE_BYTES] = "", why_other[MESSAGE_BYTES] = "", left[MESSAGE_BYTES];
   count->cases++;
-  if (outcome->hangs) wrong(count, where, "%s: the resumed run hangs", what);
-  else if (outcome->signal) wrong(count, where, "%s: the resumed run dies of signal %d", what, outcome->signal);
+  if (outcome->hangs) wrong(count, where, "%s: the run hangs", what);
+  else if (outcome->signal) wrong(count, where, "%s: the run dies of signal %d", what, outcome->signal);
   else if (outcome->status != 0 && !tells_why(outcome, 0)) wrong(count, where, "%s: refused without a reason: %s", what, outcome->message);
   else if (outcome->status != 0) count->refused++;
   else if (!folders_are_same(artifacts(base), artifacts(where), why) &&
            !(other && folders_are_same(artifacts(other), artifacts(where), why_other))) {
-    wrong(count, where, "%s: %s", what, why);
+    wrong(count, where, "%s: %s%s%s", what, why, other ? "; beside the other run: " : "", why_other);
   } else if (folder_has_leftover(artifacts(where), left)) wrong(count, where, "%s: %s", what, left);
   else count->identical++;
 }
