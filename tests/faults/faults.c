@@ -4,7 +4,8 @@
  *   faults_harness MNIST SHIM|none [kills=N] [operations=N] [errors=N] [others=N] [seed=N]   N = all: every one
  *   faults_harness compare FOLDER FOLDER
  *
- * Verdicts: identical, refused (a message that names a file), WRONG; the folders of the first wrong ones stay. Exit status 1 if anything is. */
+ * Verdicts: identical, refused (a message that names a file), WRONG; the folders of the first wrong ones stay. Exit status 1 if anything is
+ * wrong. */
 #define _XOPEN_SOURCE 700
 #include "faults.h"
 
