@@ -25,25 +25,27 @@ step() {
 }
 
 # apt's sources of this machine as lines "URI SUITE COMPONENTS": those of .sources files (deb822), and of .list files.
+deb822_sources() {
+  awk '
+    function put(    i, j, nu, ns, u, s) {
+      nu = split(field["uris"], u); ns = split(field["suites"], s)
+      if (field["types"] ~ /(^| )deb( |$)/ && field["enabled"] !~ /^no/)
+        for (i = 1; i <= nu; i++) for (j = 1; j <= ns; j++) print u[i], s[j], field["components"]
+      split("", field)
+    }
+    /^#/ { next }
+    /^[ \t]*$/ { put(); next }
+    /^[ \t]/ { field[key] = field[key] $0; next }
+    { key = tolower(substr($0, 1, index($0, ":") - 1)); field[key] = substr($0, index($0, ":") + 2) }
+    END { put() }' "$1"
+}
+list_sources() { sed -n -e 's/#.*//' -e 's/^deb[ \t]\{1,\}\(\[[^]]*\][ \t]*\)\{0,1\}//p' "$1"; }
 apt_sources() {
-  for file in /etc/apt/sources.list.d/*.sources; do
-    [ ! -f "$file" ] || awk '
-      function put(    i, j, nu, ns, u, s) {
-        nu = split(field["uris"], u); ns = split(field["suites"], s)
-        if (field["types"] ~ /(^| )deb( |$)/ && field["enabled"] !~ /^no/)
-          for (i = 1; i <= nu; i++) for (j = 1; j <= ns; j++) print u[i], s[j], field["components"]
-        split("", field)
-      }
-      /^#/ { next }
-      /^[ \t]*$/ { put(); next }
-      /^[ \t]/ { field[key] = field[key] $0; next }
-      { key = tolower(substr($0, 1, index($0, ":") - 1)); field[key] = substr($0, index($0, ":") + 2) }
-      END { put() }' "$file"
-  done
-  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [ ! -f "$file" ] || sed -n -e 's/#.*//' -e 's/^deb[ \t]\{1,\}\(\[[^]]*\][ \t]*\)\{0,1\}//p' "$file"
-  done | while read -r uri rest; do
-    case "$uri" in mirror+file:*) uri=$(head -n 1 "${uri#mirror+file:}" | awk '{print $1}') ;; esac
+  {
+    for file in /etc/apt/sources.list.d/*.sources; do [ ! -f "$file" ] || deb822_sources "$file"; done
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do [ ! -f "$file" ] || list_sources "$file"; done
+  } | while read -r uri rest; do
+    case "$uri" in mirror+file:*) uri=$(awk '{ print $1; exit }' "${uri#mirror+file:}") ;; esac
     printf '%s %s\n' "$uri" "$rest"
   done
 }
