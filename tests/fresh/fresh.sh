@@ -77,7 +77,9 @@ remove_root() { rm -rf --one-file-system "$root"; }
 
 make_bare() {
   mirror=$(sources_of_suite | awk 'NR == 1 {print $2}')
-  debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$root" "$mirror" >"$folder/$suite.log" 2>&1 || {
+  # debootstrap mounts /proc in the new system: in a namespace of its own, so that it goes with it.
+  unshare --mount --propagation private debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$root" "$mirror" \
+    >"$folder/$suite.log" 2>&1 || {
     tail -n 5 "$folder/$suite.log" >&2
     remove_root
     impossible "debootstrap failed; the whole output is in $folder/$suite.log"
