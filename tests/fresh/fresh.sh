@@ -69,7 +69,7 @@ in_root() { # COMMAND with no quoting: run by sh in the clone
     [ -c "$1/dev/null" ] || mount --bind /dev "$1/dev"
     exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
       ${JOBS:+JOBS="$JOBS"} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-      ${no_proxy:+no_proxy="$no_proxy"} sh -eu -c "cd /burn && $2"' sh "$root" "$1"
+      ${no_proxy:+no_proxy="$no_proxy"} sh -eu -c "cd /root/checkout && $2"' sh "$root" "$1"
 }
 
 # Removes a system of an earlier run. Nothing is mounted in it, and nothing of another file system would be touched.
@@ -102,7 +102,7 @@ settle() {
     cp -RL "/$settings/." "$root/$settings/" 2>/dev/null || true # links that lead nowhere are no loss
   done
   sources_of_suite >"$root/etc/apt/sources.list"
-  git clone -q "file://$PWD" "$root/burn"
+  git clone -q "file://$PWD" "$root/root/checkout"
 }
 
 [ "$(id -u)" = 0 ] || impossible "it needs root"
