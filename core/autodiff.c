@@ -18,6 +18,12 @@ static BurnStatus check(const BurnTensor *x, const char *user) {
                    burn_device_name(x->device), burn_device_name(x->device));
 }
 
+/* The check of every verb here, before it reaches the plugin; BURN_OK: it says burn__work_leave afterwards. */
+static BurnStatus enter(const BurnTensor *x, const char *user) {
+  const BurnStatus status = check(x, user);
+  return status != BURN_OK || burn__work_enter() ? status : burn__fork_failure();
+}
+
 /* Takes x, which gave `primitive` on `device` (or a failure). */
 static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, BurnDevice *device, BurnPrimitive *primitive) {
   if (status == BURN_OK) return burn__tensor_replace(x, device, primitive, user);
@@ -28,34 +34,45 @@ static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, B
 
 BurnTensor *burn_require_grad(BurnTensor *x) {
   BurnPrimitive *out = NULL;
-  BurnStatus status = check(x, "require_grad");
-  if (status == BURN_OK) status = interface_of(x->device)->require_grad(x->device->autodiff_interface.self, x->primitive, &out);
-  return replace(x, "require_grad", status, status == BURN_OK ? x->device : NULL, out);
+  BurnStatus status = enter(x, "require_grad");
+  const bool entered = status == BURN_OK;
+  if (entered) status = interface_of(x->device)->require_grad(x->device->autodiff_interface.self, x->primitive, &out);
+  BurnTensor *result = replace(x, "require_grad", status, status == BURN_OK ? x->device : NULL, out);
+  if (entered) burn__work_leave();
+  return result;
 }
 
 bool burn_is_require_grad(const BurnTensor *x) {
-  if (!burn_tensor_device(x) || !x->device->autodiff) return false;
-  return interface_of(x->device)->is_require_grad(x->device->autodiff_interface.self, x->primitive) != 0;
+  if (!burn_tensor_device(x) || !x->device->autodiff || !burn__work_enter()) return false;
+  const bool is_leaf = interface_of(x->device)->is_require_grad(x->device->autodiff_interface.self, x->primitive) != 0;
+  burn__work_leave();
+  return is_leaf;
 }
 
 bool burn_is_tracked(const BurnTensor *x) { return burn_tensor_device(x) && (x->primitive->flags & BURN_PRIMITIVE_TRACKED); }
 
 BurnTensor *burn_detach(BurnTensor *x) {
   BurnPrimitive *out = NULL;
-  BurnStatus status = check(x, "detach");
-  if (status == BURN_OK) status = interface_of(x->device)->detach(x->device->autodiff_interface.self, x->primitive, &out);
-  return replace(x, "detach", status, status == BURN_OK ? x->device : NULL, out);
+  BurnStatus status = enter(x, "detach");
+  const bool entered = status == BURN_OK;
+  if (entered) status = interface_of(x->device)->detach(x->device->autodiff_interface.self, x->primitive, &out);
+  BurnTensor *result = replace(x, "detach", status, status == BURN_OK ? x->device : NULL, out);
+  if (entered) burn__work_leave();
+  return result;
 }
 
 BurnTensor *burn_inner(BurnTensor *x) {
   const BurnStatus status = burn__tensor_check(x, "inner");
   if (status == BURN_OK && !x->device->autodiff) return x;
   if (status != BURN_OK) return replace(x, "inner", status, NULL, NULL);
+  if (!burn__work_enter()) return replace(x, "inner", burn__fork_failure(), NULL, NULL);
   const BurnBackend *layer = &x->device->autodiff->backend;
   const BurnBackend *below = &x->device->inner->top->backend;
   BurnPrimitive *inner = layer->unwrap(layer->self, x->primitive);
   below->retain(below->self, inner);
-  return replace(x, "inner", BURN_OK, x->device->inner, inner);
+  BurnTensor *result = replace(x, "inner", BURN_OK, x->device->inner, inner);
+  burn__work_leave();
+  return result;
 }
 
 BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
@@ -67,11 +84,15 @@ BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
                        burn_device_name(device));
   }
   BurnPrimitive *out = NULL;
+  const bool entered = status == BURN_OK && burn__work_enter();
+  if (status == BURN_OK && !entered) status = burn__fork_failure();
   if (status == BURN_OK) {
     const BurnBackend *layer = &device->autodiff->backend;
     status = layer->adopt(layer->self, x->primitive, &out);
   }
-  return replace(x, "from_inner", status, device, out);
+  BurnTensor *result = replace(x, "from_inner", status, device, out);
+  if (entered) burn__work_leave();
+  return result;
 }
 
 /* Takes root. */
@@ -91,14 +112,17 @@ static BurnStatus walk(BurnTensor *root, BurnGradients **gradients) {
 }
 
 BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients) {
-  BurnStatus status = check(root, "backward");
-  if (status == BURN_OK) status = walk(root, gradients);
+  BurnStatus status = enter(root, "backward");
+  const bool entered = status == BURN_OK;
+  if (entered) status = walk(root, gradients);
   burn__tensor_take(root, "backward");
+  if (entered) burn__work_leave();
   return status;
 }
 
 static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool remove) {
-  BurnStatus status = check(x, "grad");
+  BurnStatus status = enter(x, "grad");
+  const bool entered = status == BURN_OK;
   if (status == BURN_OK && !gradients) status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are NULL");
   if (status == BURN_OK && gradients->device != x->device) {
     status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are of device '%s', the tensor of '%s'", burn_device_name(gradients->device),
@@ -108,16 +132,18 @@ static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool 
   if (status == BURN_OK) {
     status = interface_of(x->device)->gradient(x->device->autodiff_interface.self, gradients->set, x->primitive, remove, &out);
   }
-  if (status != BURN_OK) return burn__tensor_failed(status);
-  return out ? burn__tensor_new(x->device->inner, out, 0) : NULL;
+  BurnTensor *result = status != BURN_OK ? burn__tensor_failed(status) : out ? burn__tensor_new(x->device->inner, out, 0) : NULL;
+  if (entered) burn__work_leave();
+  return result;
 }
 
 BurnTensor *burn_grad(const BurnTensor *x, BurnGradients *gradients) { return gradient(x, gradients, false); }
 BurnTensor *burn_grad_remove(const BurnTensor *x, BurnGradients *gradients) { return gradient(x, gradients, true); }
 
 void burn_gradients_drop(BurnGradients *gradients) {
-  if (!gradients) return;
+  if (!gradients || !burn__work_enter()) return;
   interface_of(gradients->device)->gradients_release(gradients->device->autodiff_interface.self, gradients->set);
   burn__device_release(gradients->device);
   free(gradients);
+  burn__work_leave();
 }

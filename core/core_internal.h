@@ -35,6 +35,36 @@ static inline const void *burn__thread_mark(void) { return &burn__thread_mark_pl
 #define BURN__COLD
 #endif
 
+/* -- fork (fork_*.c) -------------------------------------------------------------------------------------------------------------- */
+
+/* How deep a thread is in calls of libburn that may take locks: its own or a plugin's. Written by that thread alone. */
+typedef struct BurnWork {
+  atomic_uint depth;
+  struct BurnWork *previous, *next;
+} BurnWork;
+extern BURN__THREAD_LOCAL BurnWork *burn__work; /* NULL: the thread has made no such call yet, or the process cannot go on */
+BurnWork *burn__work_begin(void) BURN__COLD;    /* NULL in a child of fork that cannot go on */
+BurnStatus burn__fork_failure(void) BURN__COLD; /* what such a child says */
+
+/* Around every call from outside that reaches a plugin; false: fail with burn__fork_failure, and do not leave. */
+static inline bool burn__work_enter(void) {
+  BurnWork *work = burn__work;
+  if (!work && !(work = burn__work_begin())) return false;
+  const unsigned depth = atomic_load_explicit(&work->depth, memory_order_relaxed);
+  atomic_store_explicit(&work->depth, depth + 1, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst); /* taking a lock has its own fence towards the processor */
+  return true;
+}
+static inline void burn__work_leave(void) {
+  const unsigned depth = atomic_load_explicit(&burn__work->depth, memory_order_relaxed);
+  atomic_store_explicit(&burn__work->depth, depth - 1, memory_order_release);
+}
+
+/* Locks that fork_posix.c takes, each of the file that its name says. */
+extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__depot_mutex, burn__message_mutex;
+/* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
+void burn__pool_forked(void);
+
 /* -- failures (status.c) -------------------------------------------------------------------------------------------- */
 
 BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5) BURN__COLD;

@@ -142,18 +142,22 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
 
 static BurnDevice *open_device(const char *argument, const BurnHost *host, bool training) {
   burn_streams_pin(); /* plugins open files */
+  const bool may_work = burn__work_enter();
   BurnDevice *device = device_new();
-  if (!device) return &no_memory;
   char *text = NULL;
   BurnStackText stack = {0};
   const char *source = NULL;
-  BurnStatus status = burn__settings_stack(argument, &text, &source);
+  BurnStatus status = may_work ? BURN_OK : burn__fork_failure();
+  if (!device) status = BURN_STATUS_OUT_OF_MEMORY;
+  if (status == BURN_OK) status = burn__settings_stack(argument, &text, &source);
   if (status == BURN_OK) {
     status = burn__stack_parse(text, &stack);
     if (status == BURN_OK) status = open_stack(device, &stack, host, training);
     if (source) status = burn_status_annotate(status, "%s", source);
   }
   burn__stack_release(&stack);
+  if (may_work) burn__work_leave();
+  if (!device) return &no_memory;
   if (status != BURN_OK) {
     device->status = status;
     device->failure = burn__text_copy(burn_status_message(status));
@@ -227,12 +231,13 @@ static void report_live(BurnDevice *device) {
 }
 
 void burn_device_close(BurnDevice *device) {
-  if (!device || device == &no_memory) return;
+  if (!device || device == &no_memory || !burn__work_enter()) return;
   if (device->inner) report_live(device->inner);
   report_live(device);
   if (device->inner) close_home(device->inner);
   close_home(device);
   burn__device_release(device);
+  burn__work_leave();
 }
 
 /* -- queries ---------------------------------------------------------------------------------------------------------------- */
@@ -278,13 +283,19 @@ BurnStatus burn_device_set_int_dtype(BurnDevice *device, BurnDType dtype) {
 BurnStatus burn_device_sync(BurnDevice *device) {
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return status;
-  return device->top->backend.sync(device->top->backend.self);
+  if (!burn__work_enter()) return burn__fork_failure();
+  const BurnStatus synced = device->top->backend.sync(device->top->backend.self);
+  burn__work_leave();
+  return synced;
 }
 
 static int64_t query(const BurnDevice *device, uint32_t key) {
   int64_t value = -1;
   const BurnBackend *backend = &device->top->backend;
-  return backend->query(backend->self, key, &value) == BURN_OK ? value : -1;
+  if (!burn__work_enter()) return -1;
+  if (backend->query(backend->self, key, &value) != BURN_OK) value = -1;
+  burn__work_leave();
+  return value;
 }
 
 BurnMemoryStats burn_device_memory(BurnDevice *device) {
@@ -294,10 +305,11 @@ BurnMemoryStats burn_device_memory(BurnDevice *device) {
 }
 
 void burn_device_trim(BurnDevice *device) {
-  if (!device || !device->top) return;
+  if (!device || !device->top || !burn__work_enter()) return;
   const BurnStatus status = device->top->backend.trim(device->top->backend.self);
   if (status != BURN_OK) burn__log(BURN_LOG_WARN, "trim", "%s", burn_status_message(status));
   burn__small_trim();
+  burn__work_leave();
 }
 
 /* -- random state --------------------------------------------------------------------------------------------------------------- */

@@ -25,10 +25,12 @@ typedef struct Export {
 } Export;
 
 static void export_free(Export *export) {
+  if (!burn__work_enter()) return;
   if (export->primitive) export->bottom->backend.release(export->bottom->backend.self, export->primitive);
   if (export->device) burn__device_release(export->device);
   burn__aligned_free(export->packed);
   free(export);
+  burn__work_leave();
 }
 
 static void export_delete(struct DLManagedTensorVersioned *managed) {
@@ -122,7 +124,9 @@ BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out) 
   BurnStatus status = burn__tensor_check(x, "to_dlpack");
   Export *export = status == BURN_OK ? calloc(1, sizeof *export) : NULL;
   if (status == BURN_OK && !export) status = BURN_FAIL(OUT_OF_MEMORY, "to_dlpack: no memory");
-  if (status == BURN_OK) status = fill_export(export, x);
+  const bool entered = status == BURN_OK && burn__work_enter();
+  if (status == BURN_OK) status = entered ? fill_export(export, x) : burn__fork_failure();
+  if (entered) burn__work_leave();
   if (status == BURN_OK) {
     *out = (struct DLManagedTensorVersioned *)(void *)&export->managed;
   } else if (export) {
@@ -280,7 +284,9 @@ BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice
   import->foreign = foreign;
   status = import_shape(import);
   if (status != BURN_OK) return refused(foreign, import, status);
+  if (!burn__work_enter()) return refused(foreign, import, burn__fork_failure());
   BurnTensor *x = shared(import, dtype, device);
+  burn__work_leave();
   if (x) return x;
   x = copied(import, dtype, device);
   import_delete((struct DLManagedTensorVersioned *)(void *)&import->managed);

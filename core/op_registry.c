@@ -18,7 +18,7 @@ typedef struct PackOp {
   size_t kernel_count;
 } PackOp;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t burn__pack_mutex = PTHREAD_MUTEX_INITIALIZER;
 static PackOp *_Atomic pack_ops[MOST_PACK_OPS];
 static atomic_uint pack_op_count;
 
@@ -156,10 +156,10 @@ BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = check_definition(pack->ops[i], plugin->name);
   if (status == BURN_OK) status = check_kernels(pack);
   if (status != BURN_OK) return status;
-  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&burn__pack_mutex);
   status = check_room(pack);
   for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = add_op(pack, pack->ops[i]);
-  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&burn__pack_mutex);
   return status;
 }
 

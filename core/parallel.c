@@ -173,6 +173,14 @@ BurnStatus burn_set_threads(unsigned threads) {
   return BURN_OK;
 }
 
+void burn__pool_forked(void) {
+  for (unsigned i = 0; i < pool.worker_count; i++) atomic_store(&seats[i].state, FREE);
+  pool.worker_count = 0;
+  pool_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+  atomic_store(&pool.thread_count, 0);
+  atomic_flag_clear(&pool.busy);
+}
+
 /* -- callers ----------------------------------------------------------------------------------------------------------------- */
 
 static void offer(Seat *seat, const Job *job, int64_t begin) {

@@ -2,6 +2,7 @@
  *
  * A BurnParam is a plain pair: whoever holds the struct owns the tensor. A BurnBuffer points at a cell with a mutex, because a
  * forward pass, which sees its module as const and may run on several threads, replaces running statistics. */
+#include "core_internal.h"
 #include "module_internal.h"
 #include "platform.h"
 
@@ -22,15 +23,16 @@ static BurnBufferCell out_of_memory_cell = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
 
 /* -- ids ------------------------------------------------------------------------------------------------------------------ */
 
+pthread_mutex_t burn__random_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 /* Time and a counter through splitmix64, for a system that gives no random bytes: ids need to be distinct, not secret. */
 static uint64_t random_from_clock(void) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t calls;
   struct timespec now = {0, 0};
   (void)clock_gettime(CLOCK_REALTIME, &now);
-  (void)pthread_mutex_lock(&mutex);
+  (void)pthread_mutex_lock(&burn__random_mutex);
   uint64_t x = ++calls;
-  (void)pthread_mutex_unlock(&mutex);
+  (void)pthread_mutex_unlock(&burn__random_mutex);
   x = x * 0x9e3779b97f4a7c15u + (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -94,40 +96,45 @@ BurnTensor *burn_buffer_value(const BurnBuffer *buffer) {
   if (cell == &out_of_memory_cell) {
     return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "buffer: no memory for its cell"));
   }
+  if (!burn__work_enter()) return burn_tensor_failed(burn__fork_failure());
   (void)pthread_mutex_lock(&cell->mutex);
   BurnTensor *value = burn_clone(cell->value);
   (void)pthread_mutex_unlock(&cell->mutex);
+  burn__work_leave();
   return value;
 }
 
 void burn_buffer_set(const BurnBuffer *buffer, BurnTensor *value) {
   BurnBufferCell *cell = buffer->cell;
   BurnTensor *old = value;
-  if (cell && cell != &out_of_memory_cell) {
+  if (cell && cell != &out_of_memory_cell && burn__work_enter()) {
     value = without_history(value);
     (void)pthread_mutex_lock(&cell->mutex);
     old = cell->value;
     cell->value = value;
     (void)pthread_mutex_unlock(&cell->mutex);
+    burn__work_leave();
   }
   burn_drop(old); /* outside the lock: it may free device memory */
 }
 
 uint64_t burn__buffer_id(const BurnBuffer *buffer) {
   BurnBufferCell *cell = buffer->cell;
-  if (!cell) return 0;
+  if (!cell || !burn__work_enter()) return 0;
   (void)pthread_mutex_lock(&cell->mutex);
   uint64_t id = cell->id;
   (void)pthread_mutex_unlock(&cell->mutex);
+  burn__work_leave();
   return id;
 }
 
 void burn__buffer_set_id(const BurnBuffer *buffer, uint64_t id) {
   BurnBufferCell *cell = buffer->cell;
-  if (!cell || cell == &out_of_memory_cell) return;
+  if (!cell || cell == &out_of_memory_cell || !burn__work_enter()) return;
   (void)pthread_mutex_lock(&cell->mutex);
   cell->id = id;
   (void)pthread_mutex_unlock(&cell->mutex);
+  burn__work_leave();
 }
 
 void burn__buffer_release(BurnBuffer *buffer) {

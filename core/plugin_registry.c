@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t burn__registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   bool scanned;
   BurnPluginEntry *entries;
@@ -338,10 +338,10 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
 }
 
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out) {
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   scan();
   const BurnStatus status = find_locked(name, kind, out);
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return status;
 }
 
@@ -359,7 +359,7 @@ BurnStatus burn__plugin_best_backend(const char **name) {
   BurnDeviceInfo devices[MOST];
   int32_t best = 0;
   *name = NULL;
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   scan();
   for (size_t i = 0; i < registry.count; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
@@ -373,7 +373,7 @@ BurnStatus burn__plugin_best_backend(const char **name) {
     }
   }
   const BurnStatus status = *name ? BURN_OK : not_found("(any)", BURN_PLUGIN_BACKEND);
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return status;
 }
 
@@ -382,7 +382,7 @@ BurnStatus burn_plugin_add(const char *path) {
     return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
   }
   BurnStatus status = BURN_OK;
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);
   char *copy = burn__text_copy(path);
   if (added) registry.added = added;
@@ -395,7 +395,7 @@ BurnStatus burn_plugin_add(const char *path) {
     copy = NULL;
   }
   free(copy);
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return status;
 }
 
@@ -468,10 +468,10 @@ static void list_plugins(void) {
 }
 
 size_t burn_plugin_count(void) {
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   list_plugins();
   const size_t count = registry.info_count;
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return count;
 }
 
@@ -481,18 +481,18 @@ const BurnPluginInfo *burn_plugin_info(size_t index) {
 
 const char *const *burn_plugin_search_path(void) {
   static const char *const none[] = {NULL};
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   scan();
   const char *const *folders = registry.folders ? (const char *const *)registry.folders : none;
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return folders;
 }
 
 size_t burn_plugin_place_count(void) {
-  pthread_mutex_lock(&registry_mutex);
+  pthread_mutex_lock(&burn__registry_mutex);
   scan();
   const size_t count = registry.place_count;
-  pthread_mutex_unlock(&registry_mutex);
+  pthread_mutex_unlock(&burn__registry_mutex);
   return count;
 }
 

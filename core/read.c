@@ -6,7 +6,10 @@
 /* Borrowed: copies the elements in the tensor's own dtype. */
 static BurnStatus read_raw(const BurnTensor *x, void *data, size_t bytes) {
   const BurnBackend *backend = &x->device->top->backend;
-  return bytes == 0 ? BURN_OK : backend->read(backend->self, x->primitive, data, bytes);
+  if (!burn__work_enter()) return burn__fork_failure();
+  const BurnStatus status = bytes == 0 ? BURN_OK : backend->read(backend->self, x->primitive, data, bytes);
+  burn__work_leave();
+  return status;
 }
 
 static size_t bytes_of(const BurnTensor *x) {

@@ -39,11 +39,11 @@ static BURN__THREAD_LOCAL struct {
   bool begun, ended; /* an ended thread keeps nothing: destructors of others may still free */
 } thread;
 
+pthread_mutex_t burn__depot_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  pthread_mutex_t mutex;
   Block *magazines[CLASS_COUNT];
   size_t bytes;
-} depot = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} depot;
 
 static pthread_key_t end_key;
 static bool has_end_key;
@@ -72,13 +72,13 @@ static void trim_thread(void) {
 
 static void trim_depot(void) {
   Block *magazines[CLASS_COUNT];
-  pthread_mutex_lock(&depot.mutex);
+  pthread_mutex_lock(&burn__depot_mutex);
   for (size_t class = 0; class < CLASS_COUNT; class++) {
     magazines[class] = depot.magazines[class];
     depot.magazines[class] = NULL;
   }
   depot.bytes = 0;
-  pthread_mutex_unlock(&depot.mutex);
+  pthread_mutex_unlock(&burn__depot_mutex);
   for (size_t class = 0; class < CLASS_COUNT; class++) {
     for (Block *magazine = magazines[class]; magazine;) {
       Block *next = magazine->next_magazine;
@@ -97,26 +97,26 @@ void burn__small_trim(void) {
 
 static void deposit(size_t class, Block *magazine) {
   const size_t bytes = MAGAZINE * class_bytes(class);
-  pthread_mutex_lock(&depot.mutex);
+  pthread_mutex_lock(&burn__depot_mutex);
   const bool fits = depot.bytes + bytes <= DEPOT_BYTES;
   if (fits) {
     magazine->next_magazine = depot.magazines[class];
     depot.magazines[class] = magazine;
     depot.bytes += bytes;
   }
-  pthread_mutex_unlock(&depot.mutex);
+  pthread_mutex_unlock(&burn__depot_mutex);
   if (!fits) free_blocks(magazine);
 }
 
 /* A full magazine, or NULL. */
 static Block *withdraw(size_t class) {
-  pthread_mutex_lock(&depot.mutex);
+  pthread_mutex_lock(&burn__depot_mutex);
   Block *magazine = depot.magazines[class];
   if (magazine) {
     depot.magazines[class] = magazine->next_magazine;
     depot.bytes -= MAGAZINE * class_bytes(class);
   }
-  pthread_mutex_unlock(&depot.mutex);
+  pthread_mutex_unlock(&burn__depot_mutex);
   return magazine;
 }
 

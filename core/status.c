@@ -18,7 +18,7 @@ typedef struct Message {
 
 static Message messages[MESSAGE_COUNT];
 static uint64_t last_serial;
-static pthread_mutex_t message_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t burn__message_mutex = PTHREAD_MUTEX_INITIALIZER;
 static BurnErrorHook hook;
 static void *hook_context;
 
@@ -34,12 +34,12 @@ static const char *code_text(uint32_t code) {
 }
 
 BurnStatus burn__status_again(uint32_t code, const char *text) {
-  pthread_mutex_lock(&message_mutex);
+  pthread_mutex_lock(&burn__message_mutex);
   const uint64_t serial = ++last_serial;
   Message *message = &messages[serial % MESSAGE_COUNT];
   message->serial = serial;
   snprintf(message->text, sizeof message->text, "%s", text);
-  pthread_mutex_unlock(&message_mutex);
+  pthread_mutex_unlock(&burn__message_mutex);
   return (serial << 8) | (code ? code : BURN_STATUS_INTERNAL);
 }
 
@@ -48,10 +48,10 @@ static BurnStatus make(uint32_t code, const char *file, int line, const char *fo
   char text[MESSAGE_BYTES];
   vsnprintf(text, sizeof text, format, arguments);
   const BurnStatus status = burn__status_again(code, text);
-  pthread_mutex_lock(&message_mutex);
+  pthread_mutex_lock(&burn__message_mutex);
   const BurnErrorHook current_hook = hook;
   void *const context = hook_context;
-  pthread_mutex_unlock(&message_mutex);
+  pthread_mutex_unlock(&burn__message_mutex);
   if (current_hook) current_hook(context, status, file, line, text);
   return status;
 }
@@ -98,17 +98,17 @@ const char *burn_status_text(BurnStatus status) { return code_text(burn_status_c
 const char *burn_status_message(BurnStatus status) {
   const uint64_t serial = status >> 8;
   const Message *message = &messages[serial % MESSAGE_COUNT];
-  pthread_mutex_lock(&message_mutex);
+  pthread_mutex_lock(&burn__message_mutex);
   const bool kept = serial != 0 && message->serial == serial;
-  pthread_mutex_unlock(&message_mutex);
+  pthread_mutex_unlock(&burn__message_mutex);
   return kept ? message->text : burn_status_text(status);
 }
 
 void burn_error_hook(BurnErrorHook new_hook, void *context) {
-  pthread_mutex_lock(&message_mutex);
+  pthread_mutex_lock(&burn__message_mutex);
   hook = new_hook;
   hook_context = context;
-  pthread_mutex_unlock(&message_mutex);
+  pthread_mutex_unlock(&burn__message_mutex);
 }
 
 const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t *shape) {

@@ -120,8 +120,7 @@ BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
   return x->status == BURN_OK ? BURN_OK : carried_status(x);
 }
 
-void burn__tensor_take(BurnTensor *x, const char *user) {
-  if (!x || x == &out_of_memory) return;
+static void end_handle(BurnTensor *x, const char *user) {
 #if BURN_GUARDS
   if (x->state == BURN__HANDLE_TAKEN) return; /* reported by burn__tensor_check; it is not ours to end again */
 #endif
@@ -138,6 +137,12 @@ void burn__tensor_take(BurnTensor *x, const char *user) {
   burn__device_release(device);
 }
 
+void burn__tensor_take(BurnTensor *x, const char *user) {
+  if (!x || x == &out_of_memory || !burn__work_enter()) return;
+  end_handle(x, user);
+  burn__work_leave();
+}
+
 void burn__tensor_take_all(BurnTensor *const *tensors, size_t count, const char *user) {
   for (size_t i = 0; tensors && i < count; i++) {
     bool again = false;
@@ -150,9 +155,12 @@ BurnTensor *burn_clone(const BurnTensor *x) {
   if (!x) return NULL;
   const BurnStatus status = burn__tensor_check(x, "clone");
   if (status != BURN_OK) return burn__tensor_failed(status);
+  if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
   const BurnBackend *backend = &x->device->top->backend;
   backend->retain(backend->self, x->primitive);
-  return burn__tensor_new(x->device, x->primitive, x->made_by);
+  BurnTensor *result = burn__tensor_new(x->device, x->primitive, x->made_by);
+  burn__work_leave();
+  return result;
 }
 
 void burn_drop(BurnTensor *x) {
@@ -198,10 +206,13 @@ static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype,
   if (!data && !empty && burn_desc_count(&desc) > 0) {
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
   }
+  if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
   const BurnBackend *backend = &device->top->backend;
   BurnPrimitive *primitive = NULL;
   status = backend->create(backend->self, &desc, data, &primitive);
-  return status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
+  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
+  burn__work_leave();
+  return result;
 }
 
 static BurnTensor *from_host(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape) {
@@ -328,19 +339,22 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                     uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  BurnStatus status = check_inputs(op, inputs, input_count, &device);
+  const bool may_work = burn__work_enter();
+  BurnStatus status = may_work ? check_inputs(op, inputs, input_count, &device) : burn__fork_failure();
   if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
   if (status != BURN_OK) {
     for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
     burn__tensor_take_all(inputs, input_count, burn__op_name(op));
+    if (may_work) burn__work_leave();
     return;
   }
   for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   const bool becomes = HANDLES_CHANGE && input_count > 0 && inputs[0];
   out[0] = becomes ? become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
   for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
-    if (inputs[i]) burn__tensor_take(inputs[i], BURN_GUARDS ? burn__op_name(op) : NULL);
+    if (inputs[i]) end_handle(inputs[i], BURN_GUARDS ? burn__op_name(op) : NULL);
   }
+  burn__work_leave();
 }
 
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
@@ -366,7 +380,10 @@ BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnD
   attrs[0] = burn_attr_i64s(shape.dims, shape.rank);
   attrs[1] = burn_attr_dtype(dtype ? dtype : device->float_dtype);
   for (uint32_t i = 0; i < more_count; i++) attrs[2 + i] = more[i];
+  if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
   BurnPrimitive *output = NULL;
   const BurnStatus status = run(device, op, NULL, 0, attrs, 2 + more_count, &output, 1);
-  return status == BURN_OK ? burn__tensor_new(device, output, op) : burn__tensor_failed(status);
+  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, output, op) : burn__tensor_failed(status);
+  burn__work_leave();
+  return result;
 }

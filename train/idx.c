@@ -2,8 +2,8 @@
  *
  * An IDX file is a big-endian header (magic 0x08 = bytes and the number of axes, then the size of each axis) and the bytes of
  * the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data arrive, gzipped data
- * are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may follow the last item. Messages name the file and the offset within
- * the (uncompressed) data. */
+ * are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may follow the last item. Messages name
+ * the file and the offset within the (uncompressed) data. */
 #include "dataset_private.h"
 #include "learner_internal.h"
 

@@ -123,9 +123,10 @@ static void print_table(const char *title, const BurnPluginOption *options, size
 static int backends_markdown(void) {
   size_t count;
   const BurnPluginOption *options = burn_host_options(&count);
-  printf("# Options of plugins\n\nWritten by `burn backends --markdown` from what the plugins declare; do not edit. Options stand after the "
-         "name in a\nstack text: `ndarray:isa=avx2`, `validate:action=warn,determinism=true<ndarray>`. A `burn.json` of the working "
-         "directory may\nname those that are harmless: they only choose how to compute or what to print to stderr.\n");
+  printf("# Options of plugins\n\n"
+         "Written by `burn backends --markdown` from what the plugins declare; do not edit. Options stand after the name in a\n"
+         "stack text: `ndarray:isa=avx2`, `validate:action=warn,determinism=true<ndarray>`. A `burn.json` of the working directory may\n"
+         "name those that are harmless: they only choose how to compute or what to print to stderr.\n");
   print_table("Every backend", options, count);
   for (size_t i = 0; i < burn_plugin_count(); i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);

@@ -9,6 +9,7 @@ set(BURN_TESTS_NOT_ON_WINDOWS
   fuzz_test               # as above
   commands_test           # pipes and exit statuses of POSIX; the programs_.. tests below run the commands instead
   op_coverage_test        # reads the sources only, which are the same
+  fork_test               # Windows has no fork
   parallel_test           # memory shared with children made by fork
 )
 # Not in unit/, and left out, too (CMakeLists.txt adds their folders for other systems only):

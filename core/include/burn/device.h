@@ -8,7 +8,12 @@
  * int= of the backend set the device's default dtypes (f32 and i64).
  *
  * Precedence: the argument; BURN_BACKEND; {"backend": "..."} in burn.json of the working directory, then in
- * $XDG_CONFIG_HOME/burn/burn.json (~/.config), then in /etc/burn/burn.json; else the backend with the highest probe score. */
+ * $XDG_CONFIG_HOME/burn/burn.json (~/.config), then in /etc/burn/burn.json; else the backend with the highest probe score. The working
+ * directory's file takes options only if they are declared harmless (burn backends shows which), and none in privileged programs,
+ * which do not read it.
+ *
+ * After fork, the child can use devices and tensors if no other thread was in a call at that moment. Otherwise all calls in it fail with
+ * FAILED_PRECONDITION, as a lock may be held by a thread that it does not have: fork before, or exec. */
 #ifndef BURN_DEVICE_H
 #define BURN_DEVICE_H
 
