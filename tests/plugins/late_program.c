@@ -2,6 +2,7 @@
  *
  *   late_program LIBRARY chdir FOLDER   changes the working directory between loading and opening a device
  *   late_program LIBRARY repeat         computes, closes the device and the library, and again
+ *   late_program LIBRARY settings       opens the default device, as the environment and the settings say
  *
  * Exits with 0 if 3x3 ones times 3x3 ones sum to 27 each time. */
 #define _XOPEN_SOURCE 700
@@ -46,8 +47,8 @@ static void *load(const char *path) {
   return library;
 }
 
-static bool compute(void) {
-  BurnDevice *device = burn.device_open("ndarray");
+static bool compute(const char *stack) {
+  BurnDevice *device = burn.device_open(stack);
   double value = 0;
   const BurnShape small = {2, {3, 3}}, large = {2, {300, 300}}; /* the large one starts the threads of the pool */
   const BurnStatus threads =
@@ -60,11 +61,11 @@ static bool compute(void) {
 }
 
 int main(int argc, char **argv) {
-  const bool repeat = argc == 3 && strcmp(argv[2], "repeat") == 0;
-  if (!repeat && argc != 4) return 2;
+  const bool repeat = argc == 3 && strcmp(argv[2], "repeat") == 0, settings = argc == 3 && !repeat;
+  if (argc != 3 && argc != 4) return 2;
   for (int i = 0; i < (repeat ? 3 : 1); i++) {
     void *library = load(argv[1]);
-    if (!library || (!repeat && chdir(argv[3]) != 0) || !compute()) return 1;
+    if (!library || (argc == 4 && chdir(argv[3]) != 0) || !compute(settings ? NULL : "ndarray")) return 1;
     dlclose(library);
     const struct timespec moment = {.tv_nsec = 20000000};
     nanosleep(&moment, NULL); /* the threads of the pool go to sleep, in code that must still be there */

@@ -1,7 +1,12 @@
 /* plugin_loader_test.c - discovery and refusal of plugins: every fault gets its reason and harms nobody else.
  *
  * Discovery happens once per process, so every test forks. The plugins come from tests/plugins. */
+#define _GNU_SOURCE /* ST_NOSUID */
 #include "forked.h"
+
+#if !defined(_WIN32)
+#include <sys/statvfs.h>
+#endif
 
 static const char broken_folder[] = BURN_BUILD_DIR "/tests/broken_plugins";
 static const char good_folder[] = BURN_BUILD_DIR "/lib/burn/plugins";
@@ -284,6 +289,36 @@ static void test_plugins_are_those_beside_the_library_as_it_was_loaded(void **st
   rmdir(folder);
 }
 
+/* With the rights of root for whoever calls it: neither that caller's working directory nor environment has a say. */
+static void test_a_privileged_program_reads_no_burn_json_here(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  struct statvfs mounted;
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/privileged", folder);
+  if (geteuid() != 0 || statvfs(folder, &mounted) != 0 || (mounted.f_flag & ST_NOSUID)) {
+    rmdir(folder);
+    skip();
+  }
+  copy_file(BURN_BUILD_DIR "/tests/late_program", folder, "privileged");
+  write_file(folder, "burn.json", "{\"backend\": \"nosuch\"}");
+  assert_int_equal(chmod(folder, 0755) | chmod(path, 04755), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("BURN_BACKEND", "nosuch", 1);
+    if (chdir(folder) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
+    execl(path, "privileged", BURN_BUILD_DIR "/lib/libburn.so.0", "settings", (char *)NULL);
+    _exit(4);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  remove_file(folder, "privileged");
+  remove_file(folder, "burn.json");
+  rmdir(folder);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_the_library_can_be_closed_and_loaded_again(void **state) {
   (void)state;
   setenv("BURN_THREADS", "3", 1);
@@ -504,6 +539,7 @@ int main(void) {
       cmocka_unit_test(test_whoever_could_replace_a_plugin_is_looked_for),
       cmocka_unit_test(test_plugins_are_those_beside_the_library_as_it_was_loaded),
       cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
+      cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
 #endif
       cmocka_unit_test(test_the_first_of_a_name_wins),
       cmocka_unit_test(test_the_list_is_sorted),
