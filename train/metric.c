@@ -28,7 +28,12 @@ static void log_open(BurnMetrics *metrics, BurnMetric *metric) {
   snprintf(path, sizeof path, "%s/%s.log", metrics->folder, metric->name);
   errno = 0;
   metric->log = burn__log_open(path, metric->state.log_bytes);
-  if (!metric->log) log_failed(metrics, metric->name, "cannot open", errno);
+  if (!metric->log) {
+    log_failed(metrics, metric->name, "cannot open", errno);
+  } else if (fseek(metric->log, 0, SEEK_END) == 0 && (uint64_t)ftell(metric->log) < metric->state.log_bytes) {
+    burn__train_warn("%s is shorter than it was at the checkpoint: lines are missing", path);
+    metric->state.log_bytes = (uint64_t)ftell(metric->log);
+  }
 }
 
 /* One line: a number and how many items it is of, or "final". Each reaches the file at once, so that a log can be followed and a full

@@ -21,7 +21,10 @@ for case in INT:130 TERM:143; do
   rm -rf "$folder/part"
   # A shell starts background programs with SIGINT ignored; env puts the default back.
   env --default-signal=INT "$mnist" --artifact "$folder/part" "$@" --epochs 500 >"$folder/out" 2>"$folder/err" &
-  until [ -s "$folder/part/train/epoch-1/Loss.log" ]; do sleep 0.01; done
+  until [ -s "$folder/part/train/epoch-1/Loss.log" ]; do
+    kill -0 $! 2>/dev/null || fail "ended before it was asked to: $(cat "$folder/err")"
+    sleep 0.01
+  done
   kill -s $signal $!
   wait $!
   status=$?

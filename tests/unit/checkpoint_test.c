@@ -136,6 +136,22 @@ static void killed_after_an_interrupt(void **state) {
   folder_remove(folder.path);
 }
 
+static void a_log_that_lost_lines_is_told(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  BurnInterrupter interrupter = {0};
+  const Plan first = {.config = {.epochs = 1, .artifact_dir = folder.path, .interrupter = &interrupter},
+                      .interrupt_epoch = 1,
+                      .at_batch = 3};
+  const Plan rest = {.config = {.epochs = 1, .artifact_dir = folder.path, .resume = true}, .begun_batches = 3};
+  Content said;
+  check_refused(train(&first).status, BURN_STATUS_CANCELLED, "epoch 1, batch 3");
+  assert_int_equal(remove(file_in(&folder, "train/epoch-1/Loss.log")), 0);
+  check_status(train_and_listen(&rest, &said).status);
+  check_said(&said, "train/epoch-1/Loss.log is shorter than it was at the checkpoint");
+  folder_remove(folder.path);
+}
+
 static BurnInterrupter after_epoch_interrupter;
 static void interrupt_after_epoch(const BurnEpochResult *result, const char *artifact_dir) {
   (void)artifact_dir;
@@ -519,6 +535,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(interrupted_runs_go_on_bit_for_bit),
       cmocka_unit_test(killed_after_an_interrupt),
+      cmocka_unit_test(a_log_that_lost_lines_is_told),
       cmocka_unit_test(interrupted_between_epochs),
       cmocka_unit_test(another_run_is_refused),
       cmocka_unit_test(another_dataset_is_refused),

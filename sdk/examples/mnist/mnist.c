@@ -154,7 +154,7 @@ static BurnStatus take_up(const Options *options, const char *path, TrainingConf
   BurnStatus status = burn_config_load(burn_config(TrainingConfig, config), path);
   if (status == BURN_OK) status = check_options(&wanted, &usual, config, path);
   config->num_epochs = options->epochs;
-  if (status == BURN_OK && !options->json) printf("resuming with the settings of %s; of the options only --epochs counts\n", path);
+  if (status == BURN_OK && !options->json) printf("resuming with the settings of %s\n(of the options only --epochs counts)\n", path);
   return status;
 }
 
