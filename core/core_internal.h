@@ -344,9 +344,10 @@ BurnTensor *burn__full_like(BurnTensor *x, BurnAttr value);
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);
 
-/* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. */
+/* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. Sizes below 0, which
+ * are refused later, have none. */
 static inline int64_t burn__near_diagonal(int64_t diagonal, int64_t rows, int64_t columns) {
-  if (rows < 0) return diagonal; /* to be refused later */
+  if (rows < 0 || columns < 0) return 0;
   return diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
 }
 

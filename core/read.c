@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
-/* Borrowed: copies the elements in the tensor's own dtype. */
+/* Borrowed: copies the elements in the tensor's own dtype. A tensor without elements is read, too: a layer that queues ops knows only
+ * then that one has failed. */
 static BurnStatus read_raw(const BurnTensor *x, void *data, size_t bytes) {
   const BurnBackend *backend = &x->device->top->backend;
+  char nothing;
   if (!burn__work_enter()) return burn__fork_failure();
-  const BurnStatus status = bytes == 0 ? BURN_OK : backend->read(backend->self, x->primitive, data, bytes);
+  const BurnStatus status = backend->read(backend->self, x->primitive, bytes ? data : &nothing, bytes);
   burn__work_leave();
   return status;
 }

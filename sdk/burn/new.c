@@ -49,15 +49,20 @@ static Spelling spelling_of(const char *name) {
 /* -- names ------------------------------------------------------------------------------------------------------------------
  */
 
-/* Words of C, and of C++ for those who include its header there, cannot stand for a plugin in its source. */
+/* Words of C, and of C++ for those who include its header there, and what headers and compilers define, cannot stand for a plugin in
+ * its source. */
 static bool is_keyword(const char *name) {
   static const char *const words[] = {
-      "and",      "asm",    "auto",     "bool",   "break",    "case",   "catch",  "char",     "class",    "const",  "continue",
-      "default",  "delete", "do",       "double", "else",     "enum",   "export", "extern",   "false",    "float",  "for",
-      "friend",   "goto",   "if",       "inline", "int",      "long",   "main",   "mutable",  "namespace", "new",   "not",
-      "operator", "or",     "private",  "public", "register", "return", "short",  "signed",   "sizeof",   "static", "struct",
-      "switch",   "template", "this",   "throw",  "true",     "try",    "typedef", "typename", "union",   "unsigned", "using",
-      "virtual",  "void",   "volatile", "while",  "xor"};
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+      "char", "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "complex",
+      "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
+      "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern", "false",
+      "float", "for", "friend", "goto", "if", "imaginary", "inline", "int", "linux", "long", "main", "mutable",
+      "namespace", "new", "noexcept", "noreturn", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
+      "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+      "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+      "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "unix", "union", "unsigned", "using",
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (strcmp(name, words[i]) == 0) return true;
   }
@@ -183,6 +188,49 @@ static bool ends_with(const char *text, const char *end) {
   return length >= size && strcmp(text + length - size, end) == 0;
 }
 
+/* -- words that the template needs for itself ---------------------------------------------------------------------------------
+ */
+
+/* What follows a comment, a text or a character that begins here; `from` if none does. */
+static const char *skip_prose(const char *from) {
+  if (strncmp(from, "/*", 2) == 0) {
+    const char *end = strstr(from + 2, "*/");
+    return end ? end + 2 : from + strlen(from);
+  }
+  if (*from != '"' && *from != '\'') return from;
+  const char quote = *from++;
+  while (*from && *from != quote) from += *from == '\\' && from[1] ? 2 : 1;
+  return *from ? from + 1 : from;
+}
+
+/* True if the word stands in the code, outside of comments and texts. */
+static bool code_has(const char *code, const char *word) {
+  const size_t size = strlen(word);
+  while (*code) {
+    const char *after = skip_prose(code);
+    size_t length = 0;
+    while (is_word(after[length])) length++;
+    if (length == size && strncmp(after, word, size) == 0) return true;
+    code = length > 0 || after > code ? after + length : code + 1;
+  }
+  return false;
+}
+
+typedef struct Use {
+  const char *folder, *name;
+  bool found;
+} Use;
+
+static bool visit_use(void *context, const char *file) {
+  Use *use = context;
+  char path[PATH_BYTES];
+  if (!ends_with(file, ".c") && !ends_with(file, ".h") && !ends_with(file, ".def")) return true;
+  char *text = snprintf(path, sizeof path, "%s/%s", use->folder, file) < PATH_BYTES ? read_text(path) : NULL;
+  use->found = text && code_has(text, use->name);
+  free(text);
+  return !use->found;
+}
+
 /* From where to where, and which name becomes which. */
 typedef struct Copy {
   const char *from, *to;
@@ -288,6 +336,12 @@ int command_new(int argc, char **argv) {
   }
   char from[PATH_BYTES];
   if (!template_folder(template->kind, from, sizeof from)) return COMMAND_FAILED;
+  Use use = {from, name, false};
+  (void)system_list_folder(from, visit_use, &use);
+  if (use.found) {
+    fprintf(stderr, "burn new: the name '%s' is a word that the sources of a new %s use for something else\n", name, template->what);
+    return COMMAND_USAGE;
+  }
   if (!folder) folder = system_list_folder(".", stop, NULL) == 0 ? "." : name;
   Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english, false};
   if (!make_folder(folder) || !copy_folder(&copy)) return COMMAND_FAILED;

@@ -8,6 +8,9 @@
 #include <cmocka.h>
 
 #include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,9 +187,62 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new decorator trace", 2, "the name 'trace' is taken by ");
   expect_run("burn new plugin demo", 2, "there is no template 'plugin'");
   expect_run("burn new backend int", 2, "the name 'int' is a word of C or C++");
+  expect_run("burn new backend nullptr", 2, "the name 'nullptr' is a word of C or C++");
+  expect_run("burn new backend memcpy", 2, "the name 'memcpy' is a word that the sources of a new backend use for something else");
+  expect_run("burn new decorator host", 2, "the name 'host' is a word that the sources of a new decorator use");
+  expect_run("burn new kernels shape", 2, "the name 'shape' is a word that the sources of a new kernel pack use");
   expect_run("burn new backend", 2, "usage: burn new");
   expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
   expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
+}
+
+/* Names that look like trouble are refused, or what is written out compiles. */
+static void test_new_names_compile(void **state) {
+  (void)state;
+  static const char *const names[] = {"status", "call", "self", "data", "index", "x", "size_t", "memcpy", "run", "row", "value", "op",
+                                      "tensor", "backend", "plugin", "dtype", "host", "burn", "errno", "linux", "exit", "log", "test",
+                                      "float", "stdin", "fail", "string", "demo"};
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[1200];
+  assert_non_null(mkdtemp(folder));
+  size_t accepted = 0;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    snprintf(command, sizeof command, "burn new backend %s --dir %s/%s", names[i], folder, names[i]);
+    const int ended = run(command);
+    if (ended == 2) continue;
+    assert_int_equal(ended, 0);
+    accepted++;
+    snprintf(command, sizeof command,
+             "cd %s/%s && for f in *.c; do '%s' -std=c11 -fsyntax-only -I'%s/plugin-api/include' -I'%s/core/include' $f || exit 1; done",
+             folder, names[i], BURN_TEST_COMPILER, BURN_SOURCE_DIR, BURN_SOURCE_DIR);
+    if (run(command) != 0) fail_msg("'%s' was accepted and does not compile:\n%.2000s", names[i], output);
+  }
+  assert_true(accepted >= 3);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+}
+
+/* A killed `burn conform` takes its children along: all that hold the pipe are gone soon after. */
+static void test_conform_ends_with_its_children(void **state) {
+  (void)state;
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  const pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    const int nowhere = open("/dev/null", O_WRONLY);
+    close(ends[0]);
+    if (dup2(nowhere, STDOUT_FILENO) < 0 || dup2(nowhere, STDERR_FILENO) < 0) _exit(1);
+    execl(BURN_BUILD_DIR "/bin/burn", "burn", "conform", "autodiff<ndarray>", "--level", "full", (char *)NULL);
+    _exit(1);
+  }
+  close(ends[1]);
+  struct pollfd end = {.fd = ends[0], .events = POLLIN};
+  assert_int_equal(poll(&end, 1, 1500), 0); /* it works, and so does the child that runs the cases */
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  const int gone = poll(&end, 1, 3000);
+  close(ends[0]);
+  assert_int_equal(gone, 1);
 }
 
 static void test_the_table_of_commands(void **state) {
@@ -293,6 +349,8 @@ int main(void) {
       cmocka_unit_test(test_ops_shows_every_route),
       cmocka_unit_test(test_ops_tells_of_one),
       cmocka_unit_test(test_new_refuses_bad_names),
+      cmocka_unit_test(test_new_names_compile),
+      cmocka_unit_test(test_conform_ends_with_its_children),
       cmocka_unit_test(test_the_table_of_commands),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),

@@ -8,6 +8,7 @@
 #include "samples.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 /* -- the report (report.c) ------------------------------------------------------------------------------------------ */
 
@@ -200,5 +201,7 @@ const char *watching_host_complaint(void);
 
 /* Runs the whole plan; false if no child could be made. */
 bool supervise(Conform *run);
+/* A child that ends with this process, however that ends; 0 in it, -1 if there can be none. */
+pid_t conform_fork(void);
 
 #endif

@@ -142,12 +142,6 @@ static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, Fu
   return FUZZ_CRASHES;
 }
 
-/* Starts a child; 0 in it, -1 if there can be none. */
-static pid_t start_child(void) {
-  fflush(NULL);
-  return fork();
-}
-
 /* -- probes for the shrinker ---------------------------------------------------------------------------------------- */
 
 /* While shrinking, a dying child says on stderr what the first one has said. */
@@ -168,7 +162,7 @@ static void probe_outcome(void *context, const FuzzGraph *graph, FuzzOutcome *ou
   FuzzOutcome found = {.kind = FUZZ_EQUAL};
   *out = found;
   fuzz->shared->outcome = process_ends; /* unless it gets further */
-  const pid_t pid = start_child();
+  const pid_t pid = conform_fork();
   if (pid == 0) {
     be_quiet();
     if (open_stacks(fuzz, &stacks)) fuzz_check(&stacks, graph, false, &found);
@@ -203,7 +197,7 @@ static bool probe_values(void *context, FuzzGraph *graph, uint32_t n) {
   Fuzz *fuzz = context;
   static FuzzStacks stacks;
   FuzzOutcome ignored;
-  const pid_t pid = start_child();
+  const pid_t pid = conform_fork();
   if (pid == 0) {
     be_quiet();
     fuzz_copy(&fuzz->shared->graph, graph);
@@ -262,7 +256,7 @@ static bool run_child(Fuzz *fuzz, double start) {
   FuzzOutcome outcome;
   shared->found = false;
   shared->graph.node_count = 0;
-  const pid_t pid = start_child();
+  const pid_t pid = conform_fork();
   if (pid < 0) return false;
   if (pid == 0) {
     child(fuzz);

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -77,6 +80,20 @@ static bool make_plan(const Conform *run, Units *units) {
     }
   }
   return units->list != NULL;
+}
+
+/* -- children -------------------------------------------------------------------------------------------------------- */
+
+pid_t conform_fork(void) {
+  const pid_t parent = getpid();
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+#if defined(__linux__)
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (getppid() != parent) _exit(1); /* it ended before that */
+  return 0;
 }
 
 /* -- the child ------------------------------------------------------------------------------------------------------ */
@@ -185,8 +202,7 @@ static void record_end(Conform *run, bool killed, int status) {
 
 /* One child from the current unit on; false if there can be none. */
 static bool run_child(Conform *run, const Units *units) {
-  fflush(NULL);
-  const pid_t pid = fork();
+  const pid_t pid = conform_fork();
   if (pid < 0) return false;
   if (pid == 0) {
     child(run, units);
@@ -216,8 +232,7 @@ static void load_pack(Conform *run) {
 
 /* What the user named, as a whole stack: asked in a child, as it loads plugins. */
 static void complete_stack(Conform *run, char *room, size_t bytes) {
-  fflush(NULL);
-  const pid_t pid = fork();
+  const pid_t pid = conform_fork();
   if (pid == 0) {
     run->report->is_pack = stack_complete(run->stack, "ndarray", run->report->sample, sizeof run->report->sample);
     _exit(0);
