@@ -128,6 +128,23 @@ static void test_a_failure_in_the_middle_names_its_op(void **state) {
   burn_device_close(device);
 }
 
+/* A result without elements is asked for, too: there is no other moment at which its failure could show. */
+static void test_indices_into_an_empty_axis_fail(void **state) {
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>");
+  const BurnShape none = BURN_SHAPE(0, 3), row = BURN_SHAPE(1, 3);
+  const int64_t zeros[3] = {0};
+  float nothing[1];
+  BurnTensor *x = burn_select_assign(burn_zeros(device, none, BURN_DTYPE_F32), 0, burn_tensor_i64(device, zeros, BURN_SHAPE(1)),
+                                     burn_ones(device, row, BURN_DTYPE_F32), BURN_UPDATE_ADD);
+  assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)),
+                      "select_assign: index 0 at position 0, but axis 0 is empty");
+  x = burn_scatter(burn_zeros(device, none, BURN_DTYPE_F32), 0, burn_tensor_i64(device, zeros, row),
+                   burn_ones(device, row, BURN_DTYPE_F32), BURN_UPDATE_ADD);
+  assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)), "scatter: index 0 at position 0, but axis 0 is empty");
+  burn_device_close(device);
+}
+
 static void test_wrong_options(void **state) {
   (void)state;
   static const char *const texts[][2] = {
@@ -195,6 +212,7 @@ int main(void) {
       cmocka_unit_test(test_a_loop_without_reads_finds_its_plans),
       cmocka_unit_test(test_buffers_are_reused_as_soon_as_they_die),
       cmocka_unit_test(test_a_failure_in_the_middle_names_its_op),
+      cmocka_unit_test(test_indices_into_an_empty_axis_fail),
       cmocka_unit_test(test_wrong_options),
       cmocka_unit_test(test_threads_use_each_others_tensors),
   };

@@ -56,6 +56,13 @@ static BurnTensor *sort_indices(BurnTensor *x, int dim) {
   BurnTensor *values = burn_sort_with_indices(x, dim, &where);
   return second(values, where);
 }
+/* Two elements of x [n] from place 2 on, by the op itself. */
+static BurnTensor *slice_by(BurnTensor *x, int64_t step) {
+  const int64_t start = 2, count = 2;
+  const BurnAttr attrs[] = {burn_attr_i64s(&start, 1), burn_attr_i64s(&count, 1), burn_attr_i64s(&step, 1)};
+  return burn_op("slice", &x, 1, attrs, 3);
+}
+
 static BurnTensor *sort_range(BurnTensor *x, int64_t dim, int64_t begin, int64_t end) {
   const BurnAttr attrs[] = {burn_attr_i64(dim), burn_attr_i64(begin), burn_attr_i64(end)};
   const BurnOpInfo *op = NULL;
@@ -82,6 +89,8 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_topk(B(2), 1, 0), INVALID_DTYPE, "sort_range: not defined for bool; it takes float int tensors")                     \
   ROW(sort_range(F(2, 3), 1, 2, 4), OUT_OF_RANGE, "sort_range: elements 2 .. 3 of an axis of size 3")                          \
   ROW(sort_range(F(2, 3), 1, 2, 1), OUT_OF_RANGE, "sort_range: elements 2 .. 0 of an axis of size 3")                          \
+  ROW(sort_range(F(2, 3), 1, INT64_MIN, INT64_MIN), OUT_OF_RANGE,                                                              \
+      "sort_range: elements -9223372036854775808 .. -9223372036854775808 of an axis of size 3")                                 \
   ROW(sort_range(F(2, 3), 2, 0, 1), OUT_OF_RANGE, "sort_range: dim 2 is outside a tensor of shape [2,3]")                        \
   ROW(topk_indices(F(3), 0, 0), OUT_OF_RANGE, "topk: k is 0, axis 0 has 3 elements; 1 .. 3 are possible")                      \
   ROW(burn_argtopk(F(3), -1, 0), OUT_OF_RANGE, "argtopk: k is -1, axis 0 has 3 elements; 1 .. 3 are possible")                 \
@@ -158,6 +167,9 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_max_dims(F(5, 0), DIMS(0, 1)), INVALID_SHAPE, "max_dims: max_dim: axis 1 of [1,0] is empty")                        \
   ROW(burn_dot(F(3), F(1)), INVALID_SHAPE, "dot: [3] and [1]; two tensors of rank 1 and one size expected")                    \
   ROW(burn_dot(F(1, 3), F(1, 3)), INVALID_SHAPE, "dot: [1,3] and [1,3]; two tensors of rank 1 and one size expected")          \
+  ROW(burn_triu_mask(device, BURN_SHAPE(INT64_MIN, 3), 0), INVALID_SHAPE, "arange: a tensor of shape [-9223372036854775808] is not possible")                                      \
+  ROW(burn_diag_mask(device, BURN_SHAPE(3, INT64_MIN), 0), INVALID_SHAPE, "arange: a tensor of shape [-9223372036854775808] is not possible")                                      \
+  ROW(slice_by(F(3), INT64_MIN), OUT_OF_RANGE, "slice: 2 elements from 2 with step -9223372036854775808 do not fit into axis 0 of [3]") \
   ROW(burn_triu_mask(device, BURN_SHAPE(3), 0), INVALID_SHAPE, "triu_mask: rank 1 is not in 2..8")                             \
   ROW(burn_cartesian_grid(device, BURN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)), INVALID_SHAPE, "cartesian_grid: rank 8 is not in 1..7") \
   ROW(burn_empty(device, BURN_SHAPE(2, -1), 0), INVALID_SHAPE, "tensor: shape [2,-1] is not possible")                         \
