@@ -265,8 +265,9 @@ static void print_result(const Options *options, const BurnDevice *device, const
   printf("%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\",\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
          "\"steps\":%llu,\"seconds_per_epoch\":%.3f,\"images_per_second\":%.1f,\"train_loss\":%s,\"test_accuracy\":%s,"
          "\"test_loss\":%s,\"artifact\":%s}\n",
-         result_begin(options->json), json_text(burn_device_name(device)).text, run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done,
-         r->epochs_resumed, (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second,
+         result_begin(options->json), json_text(burn_device_name(device)).text,
+         run->config.data.text[0] ? "mnist" : "generated", run->config.seed, r->epochs_done, r->epochs_resumed,
+         (unsigned long long)r->steps, r->mean_epoch_seconds, r->last.items_per_second,
          json_number(r->last.train_loss).text, json_number(r->last.valid_accuracy).text, json_number(r->last.valid_loss).text,
          json_text(options->artifact).text);
 }
