@@ -20,7 +20,8 @@ typedef struct Argument {
 enum { ARGUMENTS_OK = 0, ARGUMENTS_HELP = 1, ARGUMENTS_ERROR = 2 };
 
 /* Reads argv[1 ..]: options by their whole names, --name value or --name=value, and after -- only positions. --help prints `usage`
- * and the table to stdout. Up to `position_capacity` arguments without dashes go to `positions`. A wrong argument prints one line to stderr that says what is wrong and how to get help. */
+ * and the table to stdout. Up to `position_capacity` arguments without dashes go to `positions`. A wrong argument prints one line to
+ * stderr that says what is wrong and how to get help. */
 int arguments_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
                     const char **positions, size_t position_capacity);
 
