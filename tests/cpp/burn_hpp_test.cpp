@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <stdexcept>
 
 using burn::Device;
 using burn::Shape;
@@ -136,6 +137,39 @@ static void test_gradients() {
   EXPECT(Tensor(device, {1.0f}).grad(gradients).is_empty());
 }
 
+/* A callback's exception passes through libburn to the caller: its functions have unwind tables. */
+struct Holder {
+  BurnParam weight;
+};
+
+static BurnStatus throwing_visitor(void *, const BurnModuleTensor *tensor) { throw std::runtime_error(tensor->path); }
+static void throwing_hook(void *, BurnStatus, const char *, int, const char *message) { throw std::runtime_error(message); }
+
+static void test_exceptions_of_callbacks() {
+  BurnDevice *device = burn_device_open("ndarray");
+  const BurnField fields[] = {{"weight", BurnParam_type, 0, "", false}};
+  const BurnType type = {BURN_TYPE_MODULE, "Holder", sizeof(Holder), 1, fields, nullptr, 0, nullptr};
+  Holder holder = {burn_param(burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32))};
+  std::string visited, hooked;
+  try {
+    const BurnStatus status = burn_module_visit({&type, &holder}, throwing_visitor, nullptr);
+    EXPECT(status != BURN_OK);
+  } catch (const std::runtime_error &error) {
+    visited = error.what();
+  }
+  EXPECT(visited == "weight");
+  burn_error_hook(throwing_hook, nullptr);
+  try {
+    EXPECT(burn_status_make(BURN_STATUS_IO, "from the hook") != BURN_OK);
+  } catch (const std::runtime_error &error) {
+    hooked = error.what();
+  }
+  burn_error_hook(nullptr, nullptr);
+  EXPECT(hooked == "from the hook");
+  burn_drop(holder.weight.value);
+  burn_device_close(device);
+}
+
 int main() {
   try {
     const Device device("ndarray");
@@ -145,6 +179,7 @@ int main() {
     test_braces(device);
     test_ownership(device);
     test_failures(device);
+    test_exceptions_of_callbacks();
     test_gradients();
   } catch (const std::exception &error) {
     std::cerr << "unexpected: " << error.what() << "\n";
