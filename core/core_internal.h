@@ -13,10 +13,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#if !defined(BURN_GUARDS)
-#define BURN_GUARDS 0
-#endif
-
 /* Variables of a thread that every op looks at: without a call where libraries of glibc have room for them. */
 #if defined(__GLIBC__) && defined(__GNUC__)
 #define BURN__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
@@ -261,10 +257,8 @@ struct BurnDevice {
   atomic_llong home_references; /* written by that thread alone */
   atomic_bool home_busy;       /* that thread is at it */
   atomic_bool closing;         /* another thread wants the two counts to be one */
-#if BURN_GUARDS
   pthread_mutex_t live_mutex;
-  BurnTensor *live;            /* all handles of the device */
-#endif
+  struct BurnGuard *live;      /* all handles of the device, where guards are on */
 };
 
 /* True if this thread is the device's home and may count on the side (device.c); it then says burn__home_exit. */
@@ -294,22 +288,29 @@ BurnDType burn__device_index_dtype(const BurnDevice *device);
 /* Status of a device that failed, with its own message however old; BURN_OK if it works. */
 BurnStatus burn__device_status(const BurnDevice *device);
 
+typedef struct BurnGuard BurnGuard; /* guard.c */
+typedef struct BurnScopeLink {
+  struct BurnScopeLink *previous, *next;
+} BurnScopeLink;
+
+/* 64 bytes where pointers have 8: one small block. */
 struct BurnTensor {
   uint32_t state;           /* BURN__HANDLE_* */
-  uint32_t made_by;         /* op, or 0 */
+  uint16_t made_by;         /* op, or 0 */
+  uint16_t scope_depth;     /* 0: in no scope */
   BurnPrimitive *primitive; /* one reference; NULL if failed */
   BurnDevice *device;       /* one reference; NULL if failed */
   BurnStatus status;
   char *message;            /* of a failed tensor, owned; NULL when out of memory */
-#if BURN_GUARDS
-  BurnTensor *previous, *next; /* live list of the device */
-  const char *taken_by;
-#endif
+  BurnGuard *guard;         /* NULL where guards are off */
+  BurnScopeLink scope_link; /* in the ring of its scope */
 };
 enum { BURN__HANDLE_LIVE = 0x6e727562, BURN__HANDLE_TAKEN = 0x6e656b61 };
 
 /* A handle around a primitive whose reference it takes. Never NULL. */
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
+/* The one that stands for lack of memory: it is never ended and belongs to nobody. */
+bool burn__tensor_is_shared(const BurnTensor *x);
 /* A handle around a primitive that was made of x, which `user` takes: x itself, unless guards want to know it again. */
 BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user);
 BurnTensor *burn__tensor_failed(BurnStatus status);

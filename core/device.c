@@ -1,5 +1,5 @@
 /* device.c - the public face of a stack: default dtypes, random state, memory, and the inner device below autodiff. */
-#include "core_internal.h"
+#include "guard.h"
 #include "platform.h"
 
 #include <burn/op_call.h>
@@ -57,9 +57,7 @@ static BurnDevice *device_new(void) {
   if (burn__fence_threads_works()) make_home(device);
   device->float_dtype = BURN_DTYPE_F32;
   device->int_dtype = BURN_DTYPE_I64;
-#if BURN_GUARDS
   pthread_mutex_init(&device->live_mutex, NULL);
-#endif
   return device;
 }
 
@@ -141,6 +139,7 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
 }
 
 static BurnDevice *open_device(const char *argument, const BurnHost *host, bool training) {
+  burn__guards_decide();
   burn_streams_pin(); /* plugins open files */
   const bool may_work = burn__work_enter();
   BurnDevice *device = device_new();
@@ -190,9 +189,7 @@ BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_st
 static void device_destroy(BurnDevice *device) {
   burn__device_release(device->inner);
   burn__instance_release(device->top);
-#if BURN_GUARDS
   pthread_mutex_destroy(&device->live_mutex);
-#endif
   free(device->failure);
   free(device->fingerprint);
   free(device->name);
@@ -209,31 +206,10 @@ void burn__device_release(BurnDevice *device) {
   }
 }
 
-/* Guards: names what was forgotten, by the op that made it. */
-static void report_live(BurnDevice *device) {
-#if BURN_GUARDS
-  enum { MOST = 10 };
-  size_t count = 0;
-  pthread_mutex_lock(&device->live_mutex);
-  for (const BurnTensor *x = device->live; x; x = x->next) count++;
-  if (count > 0) fprintf(stderr, "burn: device '%s' closed with %zu live tensors:\n", device->name, count);
-  size_t shown = 0;
-  for (const BurnTensor *x = device->live; x && shown < MOST; x = x->next, shown++) {
-    BurnShapeText text;
-    fprintf(stderr, "burn:   %s %s made by %s\n", burn_dtype_name(x->primitive->dtype),
-            burn__shape_text(&text, x->primitive->rank, x->primitive->shape), x->made_by ? burn__op_name(x->made_by) : "from data");
-  }
-  if (count > MOST) fprintf(stderr, "burn:   and %zu more\n", count - MOST);
-  pthread_mutex_unlock(&device->live_mutex);
-#else
-  (void)device;
-#endif
-}
-
 void burn_device_close(BurnDevice *device) {
   if (!device || device == &no_memory || !burn__work_enter()) return;
-  if (device->inner) report_live(device->inner);
-  report_live(device);
+  if (device->inner) burn__guard_report_live(device->inner);
+  burn__guard_report_live(device);
   if (device->inner) close_home(device->inner);
   close_home(device);
   burn__device_release(device);

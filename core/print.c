@@ -165,9 +165,15 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
   return status;
 }
 
-void burn_print_to(FILE *file, BurnTensor *x) {
+static void show(FILE *file, const BurnTensor *x) {
   const BurnStatus status = print(file, x);
   if (status != BURN_OK) fprintf(file, "Tensor { failed: %s }\n", burn_status_message(status));
+}
+
+void burn_show(const BurnTensor *x) { show(stdout, x); }
+
+void burn_print_to(FILE *file, BurnTensor *x) {
+  show(file, x);
   burn__tensor_take(x, "print");
 }
 

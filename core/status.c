@@ -2,7 +2,7 @@
  *
  * A status is a code and the serial number of a message. The messages live in a ring of fixed size, so nobody owns them,
  * making one never allocates, and an old status degrades to the text of its code. */
-#include "core_internal.h"
+#include "guard.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,6 +47,7 @@ BurnStatus burn__status_again(uint32_t code, const char *text) {
 static BurnStatus make(uint32_t code, const char *file, int line, const char *format, va_list arguments) {
   char text[MESSAGE_BYTES];
   vsnprintf(text, sizeof text, format, arguments);
+  burn__backtrace_append(text, sizeof text);
   const BurnStatus status = burn__status_again(code, text);
   pthread_mutex_lock(&burn__message_mutex);
   const BurnErrorHook current_hook = hook;

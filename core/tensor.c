@@ -4,57 +4,43 @@
  * decides about writing in place is the primitive's own, kept by its backend. Ops take handles: core gives every input away with the
  * donate mask, and the backend overwrites it only if nobody else holds it.
  *
- * Builds with BURN_GUARDS keep a taken handle for a while, marked with the op that took it: a second use then fails with both names
- * instead of reading freed memory; and every device lists its live handles. */
-#include "core_internal.h"
+ * Guards and scopes (guard.h) are told of every handle that comes and goes; while there are neither, one look at burn__watch is all
+ * that they cost. */
+#include "guard.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static BurnTensor out_of_memory = {.state = BURN__HANDLE_LIVE, .status = BURN_STATUS_OUT_OF_MEMORY};
+static _Alignas(64) BurnTensor out_of_memory = {.state = BURN__HANDLE_LIVE, .status = BURN_STATUS_OUT_OF_MEMORY};
 
-#if BURN_GUARDS
-static pthread_mutex_t quarantine_mutex = PTHREAD_MUTEX_INITIALIZER;
-static BurnTensor *quarantine[4096];
-static size_t quarantine_next;
+bool burn__tensor_is_shared(const BurnTensor *x) { return x == &out_of_memory; }
 
-static void retire(BurnTensor *x, const char *user) {
-  x->state = BURN__HANDLE_TAKEN;
-  x->taken_by = user;
-  pthread_mutex_lock(&quarantine_mutex);
-  const size_t slot = quarantine_next++ % (sizeof quarantine / sizeof quarantine[0]);
-  BurnTensor *oldest = quarantine[slot];
-  quarantine[slot] = x;
-  pthread_mutex_unlock(&quarantine_mutex);
-  if (oldest) burn__small_free(oldest, sizeof *oldest);
+static BURN__COLD void tell_made(BurnTensor *x) {
+  if (burn__is_guarded()) burn__guard_made(x);
+  burn__scope_enter(x);
 }
 
-static void live_add(BurnTensor *x) {
-  BurnDevice *device = x->device;
-  pthread_mutex_lock(&device->live_mutex);
-  x->next = device->live;
-  if (x->next) x->next->previous = x;
-  device->live = x;
-  pthread_mutex_unlock(&device->live_mutex);
+static const char drop_name[] = "drop";
+
+/* False if guards know that x is no handle that could be taken. */
+static BURN__COLD bool tell_taken(BurnTensor *x, const char *user) {
+  if (burn__is_guarded() && !burn__guard_is_live(x)) {
+    if (user == drop_name) burn__guard_report_drop(x); /* others have reported it when they checked x */
+    return false;
+  }
+  if (burn__is_guarded()) burn__guard_taken(x, user);
+  burn__scope_leave(x);
+  return true;
 }
 
-static void live_remove(BurnTensor *x) {
-  BurnDevice *device = x->device;
-  pthread_mutex_lock(&device->live_mutex);
-  if (x->previous) x->previous->next = x->next;
-  if (x->next) x->next->previous = x->previous;
-  if (device->live == x) device->live = x->next;
-  x->previous = x->next = NULL;
-  pthread_mutex_unlock(&device->live_mutex);
+/* The guard and the ring are set where there are guards and scopes, and only looked at there. */
+static inline void start(BurnTensor *x, uint32_t made_by, BurnStatus status) {
+  x->state = BURN__HANDLE_LIVE;
+  x->made_by = (uint16_t)made_by;
+  x->scope_depth = 0;
+  x->status = status;
+  x->message = NULL;
 }
-#else
-static void retire(BurnTensor *x, const char *user) {
-  (void)user;
-  burn__small_free(x, sizeof *x);
-}
-static void live_add(BurnTensor *x) { (void)x; }
-static void live_remove(BurnTensor *x) { (void)x; }
-#endif
 
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by) {
   BurnTensor *x = burn__small_allocate(sizeof *x);
@@ -62,31 +48,32 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
     device->top->backend.release(device->top->backend.self, primitive);
     return &out_of_memory;
   }
-  *x = (BurnTensor){.state = BURN__HANDLE_LIVE, .made_by = made_by, .primitive = primitive, .device = device};
+  start(x, made_by, BURN_OK);
+  x->primitive = primitive;
+  x->device = device;
   burn__device_retain(device);
-  live_add(x);
+  if (burn__watching()) tell_made(x);
   return x;
 }
 
-/* The handle x, which was taken, becomes that of a result: it has its device already. Guards want to know x again. */
-enum { HANDLES_CHANGE = !BURN_GUARDS };
+/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to know x again. */
 static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
   const BurnBackend *backend = &x->device->top->backend;
   backend->release(backend->self, x->primitive);
   x->primitive = primitive;
-  x->made_by = made_by;
+  x->made_by = (uint16_t)made_by;
+  if (burn__watching()) burn__scope_enter(x);
   return x;
 }
 
 BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user) {
   BurnDevice *old = x->device;
-  if (!HANDLES_CHANGE) {
+  if (burn__is_guarded()) {
     BurnTensor *result = burn__tensor_new(device, primitive, x->made_by);
     burn__tensor_take(x, user);
     return result;
   }
-  old->top->backend.release(old->top->backend.self, x->primitive);
-  x->primitive = primitive;
+  become(x, primitive, x->made_by);
   if (device == old) return x;
   burn__device_retain(device);
   x->device = device;
@@ -98,8 +85,12 @@ BurnTensor *burn__tensor_failed(BurnStatus status) {
   if (burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY && status >> 8 == 0) return &out_of_memory;
   BurnTensor *x = burn__small_allocate(sizeof *x);
   if (!x) return &out_of_memory;
-  *x = (BurnTensor){
-      .state = BURN__HANDLE_LIVE, .status = status, .message = burn__text_copy(burn_status_message(status))};
+  start(x, 0, status);
+  x->primitive = NULL;
+  x->device = NULL;
+  x->message = burn__text_copy(burn_status_message(status));
+  burn__guards_decide();
+  if (burn__watching()) tell_made(x);
   return x;
 }
 
@@ -112,28 +103,45 @@ static BURN__COLD BurnStatus carried_status(const BurnTensor *x) {
   return burn__status_again(burn_status_code(x->status), x->message ? x->message : burn_status_text(x->status));
 }
 
-BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
+static BURN__COLD BurnStatus check_closely(const BurnTensor *x, const char *user) {
   if (!x) return BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", user);
-#if BURN_GUARDS
-  if (x->state == BURN__HANDLE_TAKEN) return BURN_FAIL(TENSOR_TAKEN, "%s: tensor already taken by %s", user, x->taken_by);
-#endif
-  return x->status == BURN_OK ? BURN_OK : carried_status(x);
+  const BurnStatus status = burn__is_guarded() ? burn__guard_check(x, user) : BURN_OK;
+  return status == BURN_OK && x->status != BURN_OK ? carried_status(x) : status;
 }
 
-static void end_handle(BurnTensor *x, const char *user) {
-#if BURN_GUARDS
-  if (x->state == BURN__HANDLE_TAKEN) return; /* reported by burn__tensor_check; it is not ours to end again */
-#endif
+BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
+  return !burn__is_guarded() && x && x->status == BURN_OK ? BURN_OK : check_closely(x, user);
+}
+
+/* Gives back what the handle holds; returns the device, whose reference is left. */
+static inline BurnDevice *empty(BurnTensor *x) {
   BurnDevice *device = x->device;
-  if (x->primitive) {
-    live_remove(x);
-    device->top->backend.release(device->top->backend.self, x->primitive);
-  }
+  if (x->primitive) device->top->backend.release(device->top->backend.self, x->primitive);
   free(x->message);
   x->message = NULL;
   x->primitive = NULL;
   x->device = NULL;
-  retire(x, user);
+  return device;
+}
+
+static BURN__COLD void take_watched(BurnTensor *x, const char *user) {
+  if (!tell_taken(x, user)) return;
+  BurnDevice *device = empty(x);
+  if (burn__is_guarded() && x->guard) {
+    burn__guard_retire(x);
+  } else {
+    burn__small_free(x, sizeof *x);
+  }
+  burn__device_release(device);
+}
+
+static void end_handle(BurnTensor *x, const char *user) {
+  if (burn__watching()) {
+    take_watched(x, user);
+    return;
+  }
+  BurnDevice *device = empty(x);
+  burn__small_free(x, sizeof *x);
   burn__device_release(device);
 }
 
@@ -163,15 +171,7 @@ BurnTensor *burn_clone(const BurnTensor *x) {
   return result;
 }
 
-void burn_drop(BurnTensor *x) {
-#if BURN_GUARDS
-  if (x && x->state == BURN__HANDLE_TAKEN) {
-    burn__log(BURN_LOG_ERROR, "drop", "%s", burn_status_message(burn__tensor_check(x, "drop")));
-    return;
-  }
-#endif
-  burn__tensor_take(x, "drop");
-}
+void burn_drop(BurnTensor *x) { burn__tensor_take(x, drop_name); }
 
 /* -- from host memory ------------------------------------------------------------------------------------------------------- */
 
@@ -252,7 +252,8 @@ BurnTensor *burn_tensor_bool(BurnDevice *device, const bool *data, BurnShape sha
 /* -- look at a tensor --------------------------------------------------------------------------------------------------------- */
 
 static const BurnPrimitive *peek(const BurnTensor *x) {
-  return x && x->state == BURN__HANDLE_LIVE && x->status == BURN_OK ? x->primitive : NULL;
+  if (!x || (burn__is_guarded() && !burn__guard_is_live(x))) return NULL;
+  return x->state == BURN__HANDLE_LIVE && x->status == BURN_OK ? x->primitive : NULL;
 }
 
 BurnStatus burn_tensor_status(const BurnTensor *x) { return burn__tensor_check(x, "status"); }
@@ -283,16 +284,23 @@ BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device
 
 enum { FEW_INPUTS = 8 };
 
+static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs, uint32_t count) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < count && status == BURN_OK; i++) {
+    if (inputs[i]) status = burn__guard_check(inputs[i], burn__op_name(op));
+  }
+  return status;
+}
+
 /* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
 static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
+  if (burn__is_guarded()) {
+    const BurnStatus status = check_guards(op, inputs, count);
+    if (status != BURN_OK) return status;
+  }
   for (uint32_t i = 0; i < count; i++) {
     if (!inputs[i]) continue;
-#if BURN_GUARDS
-    const BurnStatus status = burn__tensor_check(inputs[i], burn__op_name(op));
-#else
-    const BurnStatus status = inputs[i]->status == BURN_OK ? BURN_OK : carried_status(inputs[i]);
-#endif
-    if (status != BURN_OK) return status;
+    if (inputs[i]->status != BURN_OK) return carried_status(inputs[i]);
     if (*device && *device != inputs[i]->device) {
       return BURN_FAIL(INVALID_ARGUMENT,
                        "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device", burn__op_name(op),
@@ -336,6 +344,15 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
   return status;
 }
 
+/* Results for inputs: no handle becomes another, and all have one place. */
+static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                                        BurnPrimitive **outputs, BurnTensor **out, uint32_t output_count) {
+  burn__guard_op_begin();
+  for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], burn__op_name(op));
+  burn__guard_op_end();
+}
+
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                     uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
@@ -348,11 +365,16 @@ void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, 
     if (may_work) burn__work_leave();
     return;
   }
+  if (burn__is_guarded()) {
+    exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
+    burn__work_leave();
+    return;
+  }
   for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
-  const bool becomes = HANDLES_CHANGE && input_count > 0 && inputs[0];
+  const bool becomes = input_count > 0 && inputs[0];
   out[0] = becomes ? become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
   for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
-    if (inputs[i]) end_handle(inputs[i], BURN_GUARDS ? burn__op_name(op) : NULL);
+    if (inputs[i]) end_handle(inputs[i], NULL);
   }
   burn__work_leave();
 }

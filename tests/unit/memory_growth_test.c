@@ -1,7 +1,7 @@
 /* memory_growth_test.c - training the CNN of the mnist example does not grow: after 20 steps, further ones add no byte to what
  * the device holds and no block to the heap of the process.
  *
- *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 10000, in sanitized and guarded builds 20
+ *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 10000, in sanitized builds 20
  *
  * Measured is only while no iteration of the loader runs, since batches that are read ahead come and go with the timing. So do
  * the free blocks that threads keep and hand each other, by a few: the heap is judged to the block after its caches were emptied,
@@ -24,17 +24,13 @@
 
 #include "sanitized.h"
 
-/* Sanitizers have a heap of their own, and guards keep taken handles for a while: then only the device's numbers count. */
+/* Sanitizers have a heap of their own: then only the device's numbers count. */
 #if defined(SANITIZED) || !defined(__GLIBC__)
 enum { HEAP_COUNTS = 0, DEFAULT_STEPS = 20 };
 static long long blocks_held, bytes_held;
 #else
 #include "counting_malloc.h"
-#if defined(BURN_GUARDS) && BURN_GUARDS
-enum { HEAP_COUNTS = 0, DEFAULT_STEPS = 20 };
-#else
 enum { HEAP_COUNTS = 1, DEFAULT_STEPS = 300 };
-#endif
 #endif
 enum { WARMUP_STEPS = 20, LONG_STEPS = 10000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
 /* Free blocks that timing may add to the caches: two magazines of 8 (core/small_block.c) for each of the three sizes of handles
@@ -205,6 +201,7 @@ int main(int argc, char **argv) {
   if (wants_long && strcmp(wants_long, "1") == 0) further_steps = LONG_STEPS;
   if (argc > 1) further_steps = (size_t)strtoull(argv[1], NULL, 10);
   if (further_steps < 1) further_steps = 1;
+  if (HEAP_COUNTS && burn_set_guards(false) != BURN_OK) return 1; /* they keep taken handles for a while */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training_on_one_thread_does_not_grow),
       cmocka_unit_test(training_on_one_thread_with_a_loader_worker_does_not_grow),

@@ -39,14 +39,23 @@ BURN_EXTERN_C_BEGIN
  * BURN_GIVES - the result belongs to the caller. Nothing in an ordinary build but the warning on an unused result. */
 #if defined(__clang_analyzer__)
 #define BURN_TAKES(...) __attribute__((ownership_takes(malloc, __VA_ARGS__)))
+#if !defined(BURN_ANALYZE_LEAKS) /* 0: only takes are checked; for files with BurnScope or BURN_AUTO, whose drops it cannot see */
+#define BURN_ANALYZE_LEAKS 1
+#endif
+#if BURN_ANALYZE_LEAKS
 #define BURN_GIVES __attribute__((ownership_returns(malloc))) BURN_USE_RESULT
+#else
+#define BURN_GIVES BURN_USE_RESULT
+#endif
 #else
 #define BURN_TAKES(...)
 #define BURN_GIVES BURN_USE_RESULT
 #endif
 
-/* The message of a status: what failed, with the values. "ok" for BURN_OK. The text stays until 1024 further failures have
- * been made in the process; then it is the text of the code. */
+/* The message of a status: what failed, with the values; "ok" for BURN_OK. With BURN_BACKTRACE=1 in the environment up to 8 lines
+ * follow that say where in the program it was made, "\n  at gpt_block (gpt.c:41)", innermost first, without frames of Burn and its
+ * plugins; lines need what guards need (burn_set_guards), and only failures are slower. The text stays until 1024 further failures
+ * have been made in the process; then it is the text of the code. */
 BURN_API const char *burn_status_message(BurnStatus status);
 
 /* The text of a status's code: "invalid shape", "ok". Never expires. */
@@ -71,8 +80,8 @@ BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, 
 
 /* Calls `hook` once for every failure, on the thread and at the moment it is made, with the source file and line that found it (of
  * this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). Neither a failure that travels in
- * tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops there; what your program was doing
- * stands further up the stack, as far as the library has unwind tables. NULL removes the hook. */
+ * tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops there; the lines of your program are
+ * further up its stack, and in the message with BURN_BACKTRACE=1. NULL removes the hook. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 
