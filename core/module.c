@@ -221,7 +221,7 @@ static void map_param(const Map *map, const char *path, BurnParam *param) {
   const bool leaf = burn_is_require_grad(param->value);
   BurnTensor *value = map->mapper(map->context, path, param->value);
   if (burn__is_trackable(value) && leaf) value = burn__as_leaf(value);
-  param->value = burn_is_tracked(value) && !leaf ? burn_detach(value) : value;
+  burn__param_store(param, burn_is_tracked(value) && !leaf ? burn_detach(value) : value);
 }
 
 static BurnStatus map_tensor(void *context, const BurnModuleTensor *tensor) {
@@ -254,7 +254,7 @@ static BurnStatus move_tensor(void *context, const BurnModuleTensor *tensor) {
   BurnDevice *device = context;
   if (!is_present(tensor)) return BURN_OK;
   if (tensor->param) {
-    tensor->param->value = param_to_device(tensor->param->value, device);
+    burn__param_store(tensor->param, param_to_device(tensor->param->value, device));
   } else {
     burn_buffer_set(tensor->buffer, burn_to_device(burn_buffer_value(tensor->buffer), device));
   }
@@ -266,7 +266,7 @@ void burn_module_to_device(BurnModule module, BurnDevice *device) { walk_all(mod
 static BurnStatus freeze_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   BurnParam *param = tensor->param;
-  if (param && param->value && burn_is_require_grad(param->value)) param->value = burn_detach(param->value);
+  if (param && param->value && burn_is_require_grad(param->value)) burn__param_store(param, burn_detach(param->value));
   return BURN_OK;
 }
 
@@ -299,7 +299,7 @@ static BurnStatus clone_tensor(void *context, const BurnModuleTensor *tensor) {
   } else if (tensor->param->value) {
     BurnTensor *value = burn_clone(tensor->param->value);
     /* A leaf of its own: gradients of the original are none of the copy. */
-    tensor->param->value = burn_is_require_grad(value) ? burn_require_grad(burn_detach(value)) : value;
+    burn__param_store(tensor->param, burn_is_require_grad(value) ? burn_require_grad(burn_detach(value)) : value);
   }
   return BURN_OK;
 }
@@ -310,7 +310,7 @@ static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
     BurnTensor *value = burn_buffer_value(tensor->buffer);
     copy_buffer(tensor->buffer, value ? burn_inner(value) : NULL);
   } else if (tensor->param->value) {
-    tensor->param->value = burn_inner(burn_clone(tensor->param->value));
+    burn__param_store(tensor->param, burn_inner(burn_clone(tensor->param->value)));
   }
   return BURN_OK;
 }

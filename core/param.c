@@ -56,7 +56,7 @@ bool burn__is_trackable(const BurnTensor *x) {
 
 BurnParam burn_param(BurnTensor *value) {
   if (burn__is_trackable(value) && !burn_is_require_grad(value)) value = burn_require_grad(value);
-  return (BurnParam){.value = value, .id = burn__param_id()};
+  return (BurnParam){.value = burn_scope_keep(NULL, value), .id = burn__param_id()};
 }
 
 BurnTensor *burn_param_value(const BurnParam *param) { return burn_clone(param->value); }
@@ -69,14 +69,16 @@ BurnTensor *burn__as_leaf(BurnTensor *value) {
 void burn_param_set(BurnParam *param, BurnTensor *value) {
   BurnTensor *old = param->value;
   if (old && value && burn_is_require_grad(old)) value = burn__as_leaf(value);
-  param->value = value;
+  param->value = burn_scope_keep(NULL, value);
   burn_drop(old);
 }
 
 /* -- buffers -------------------------------------------------------------------------------------------------------------- */
 
-/* State must not drag the graph of a step along. */
-static BurnTensor *without_history(BurnTensor *value) { return value && burn_is_tracked(value) ? burn_detach(value) : value; }
+/* State must not drag the graph of a step along, nor end with a scope. */
+static BurnTensor *without_history(BurnTensor *value) {
+  return burn_scope_keep(NULL, value && burn_is_tracked(value) ? burn_detach(value) : value);
+}
 
 BurnBuffer burn_buffer(BurnTensor *value) {
   BurnBufferCell *cell = malloc(sizeof *cell);

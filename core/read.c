@@ -1,5 +1,5 @@
 /* read.c - where data leaves tensors: read, convert, write back, move to another device. */
-#include "core_internal.h"
+#include "guard.h"
 
 #include <stdlib.h>
 
@@ -84,6 +84,7 @@ BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes) {
     burn__tensor_take(fresh, "write");
     return status;
   }
+  burn__scope_replace(fresh, *x);
   burn__tensor_take(*x, "write");
   *x = fresh;
   return BURN_OK;

@@ -389,7 +389,7 @@ static void loader_finish(Loader *loader, bool commit) {
       burn_drop(item->value);
     } else if (item->param) {
       burn_drop(item->param->value);
-      item->param->value = item->value;
+      burn__param_store(item->param, item->value);
       item->param->id = item->id;
     } else {
       burn_buffer_set(item->buffer, item->value);

@@ -39,7 +39,7 @@ static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory at %s", tensor->path);
   }
   burn_drop(*entry);
-  *entry = gradient;
+  *entry = burn_scope_keep(NULL, gradient);
   return burn_status_annotate(burn_tensor_status(gradient), "gradient of %s", tensor->path);
 }
 
@@ -102,7 +102,7 @@ static BurnStatus accumulate_one(BurnGradientsParams *sum, uint64_t param_id, Bu
     burn_drop(gradient);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when adding them up");
   }
-  *entry = *entry ? burn_add(*entry, gradient) : gradient;
+  *entry = burn_scope_keep(NULL, *entry ? burn_add(*entry, gradient) : gradient);
   burn_param_id_text(param_id, id);
   return burn_status_annotate(burn_tensor_status(*entry), "gradient of parameter %s", id);
 }

@@ -199,7 +199,7 @@ static Made batch_make(const BurnBatches *batches, size_t index, const Staging *
   for (size_t i = 0; made.status == BURN_OK && i < loader->column_count; i++) {
     const BurnColumn *column = burn_dataset_column(loader->dataset, i);
     const BurnShape shape = batch_shape(column, batch_item_count(loader, index));
-    made.tensors[i] = burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape);
+    made.tensors[i] = burn_scope_keep(NULL, burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape));
     made.status = burn_tensor_status(made.tensors[i]);
   }
   if (made.status == BURN_OK) return made;

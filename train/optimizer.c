@@ -115,7 +115,7 @@ static BurnTensor *moved_like(BurnTensor *tensor, const BurnTensor *param) {
 /* The new value in place of the old one: lifted back above autodiff, and a leaf again if it was. */
 static void put_back(BurnParam *param, BurnTensor *value, BurnDevice *device, bool leaf) {
   if (burn_device_is_autodiff(device)) value = burn_from_inner(value, device);
-  param->value = leaf ? burn_require_grad(value) : value;
+  param->value = burn_scope_keep(NULL, leaf ? burn_require_grad(value) : value);
 }
 
 /* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the square
@@ -142,6 +142,7 @@ static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state,
   for (t = 0; t < BURN_STATE_TENSORS; t++) state->tensors[t] = moved_like(state->tensors[t], value);
   value = rule->step(step->optimizer->config, state, value, moved_like(gradient, value), step->learning_rate);
   put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
+  for (t = 0; t < BURN_STATE_TENSORS; t++) burn_scope_keep(NULL, state->tensors[t]);
   status = burn_tensor_status(param->value);
   for (t = 0; t < BURN_STATE_TENSORS && status == BURN_OK; t++) {
     if (state->tensors[t]) status = burn_tensor_status(state->tensors[t]);
@@ -287,7 +288,7 @@ static BurnStatus state_load(const BurnOptimizerRule *rule, const char *id, cons
     const BurnValue *value = burn_value_get(group, rule->tensor_names[t]);
     BurnStatus status;
     if (!value) return bad_record(rule, id, "a tensor of its state is missing");
-    state->tensors[t] = burn_value_as_tensor(value, device);
+    state->tensors[t] = burn_scope_keep(NULL, burn_value_as_tensor(value, device));
     status = burn_tensor_status(state->tensors[t]);
     if (status != BURN_OK) {
       return burn_status_annotate(status, "%s record: parameter %s: %s", rule->name, id, rule->tensor_names[t]);
