@@ -98,6 +98,18 @@ $output"
   [ -z "$output" ] || die "$source
 $output"
 done
+# Programs with scopes: what is right is silent, every line that is marked wrong is reported, and no other.
+analyze_scopes() {
+  # shellcheck disable=SC2086
+  clang --analyze -std=c11 $includes -DBURN_ANALYZE_LEAKS=0 \
+    -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true "$1" -o /dev/null 2>&1
+}
+output=$(analyze_scopes tests/lint/scopes_right.c) || true
+[ -z "$output" ] || die "tests/lint/scopes_right.c
+$output"
+wanted=$(grep -n 'wrong:' tests/lint/scopes_wrong.c | cut -d: -f1 | tr '\n' ' ')
+found=$(analyze_scopes tests/lint/scopes_wrong.c | sed -n 's/^[^:]*:\([0-9]*\):.*warning:.*/\1/p' | sort -un | tr '\n' ' ')
+[ "$wanted" = "$found" ] || die "tests/lint/scopes_wrong.c: wrong in lines $wanted, reported in lines $found"
 say "analyzer: no misuse of tensors in sdk, nn, train"
 
 # 7. Function length, include arrows.

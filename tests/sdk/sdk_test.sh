@@ -95,11 +95,8 @@ program_part() {
 # The first program of the README with its CMakeLists.txt, as they stand there.
 readme_part() {
   new_folder readme
-  for block in c:mlp.c cmake:CMakeLists.txt; do
-    awk -v first="\`\`\`${block%%:*}" '$0 == first && !seen { on = seen = 1; next } /^```$/ { on = 0 } on' \
-      "$source/README.md" >"${block#*:}"
-    [ -s "${block#*:}" ] || fail "the README has lost its ${block#*:}"
-  done
+  block "$source/README.md" c >mlp.c
+  block "$source/README.md" cmake >CMakeLists.txt
   if grep -nE '.{81}' mlp.c; then fail "these lines of the README's program are wider than 80 columns"; fi
   "$cmake" -B b -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 || { cat cmake.log; fail "configuring"; }
   "$cmake" --build b >build.log 2>&1 || { cat build.log; fail "building"; }
@@ -108,10 +105,37 @@ readme_part() {
   [ -s mlp.mpk ] || fail "the network of the README is not saved"
 }
 
+# Commands and what they print, as they stand in the page.
+debugging_part() {
+  ldconfig -p 2>/dev/null | grep -q 'libdw\.so\.1' || { echo "skipped: no libdw"; exit 77; }
+  new_folder debugging
+  mkdir tools
+  printf '#!/bin/sh\nexec %s %s "$@"\n' "$compiler" "${SDK_SANITIZE:+-fsanitize=$SDK_SANITIZE}" >tools/cc
+  chmod +x tools/cc
+  export PATH="$PWD/tools:$PATH" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib" BURN_GUARDS=0 ASAN_OPTIONS=detect_leaks=0
+  awk '/^```sh$/ { on = 1; file = "commands" ++n; next } /^```text$/ { on = 1; file = "output" n; next } /^```$/ { on = 0 }
+    on { print >file }' "$prefix/share/burn/guide/debugging.md"
+  set -- output*
+  [ $# -ge 6 ] || fail "the page has lost its output"
+  for wanted in "$@"; do
+    commands=commands${wanted#output}
+    differs='s/ *[0-9.]* us  / TIME  /' # from run to run; and from one clang to another all but the warning itself
+    if grep -q '^clang' "$commands"; then
+      command -v clang >/dev/null || continue
+      differs='/: warning: /!d'
+    fi
+    sh -eu "./$commands" >printed 2>&1 || fail "$(cat "$commands" printed)"
+    sed -e "$differs" printed >printed_same
+    sed -e "$differs" "$wanted" >wanted_same
+    diff wanted_same printed_same || fail "the page shows something else for: $(cat "$commands")"
+  done
+}
+
 case "$part" in
   install) install_part ;;
   backend | decorator | kernels) guide_part "$part" ;;
   program) program_part ;;
   readme) readme_part ;;
+  debugging) debugging_part ;;
   *) fail "there is no part '$part'" ;;
 esac
