@@ -16,7 +16,7 @@
 
 /* -- whose code ----------------------------------------------------------------------------------------------------------- */
 
-typedef enum Owner { OWNER_UNKNOWN, OWNER_BURN, OWNER_PROGRAM } Owner;
+typedef enum Owner { OWNER_UNKNOWN, OWNER_BURN, OWNER_PROGRAM, OWNER_BOTH } Owner; /* both: a static build */
 typedef struct Module {
   uintptr_t first, last;
   Owner owner;
@@ -34,7 +34,7 @@ static bool starts_with(const char *text, const char *start) { return strncmp(te
 
 static Owner owner_of(const char *path, bool has_own_code) {
   const char *name = burn__path_file_name(path);
-  if (path[0] == '\0') return has_own_code ? OWNER_BURN : OWNER_PROGRAM; /* the program itself: a static build has all in it */
+  if (path[0] == '\0') return has_own_code ? OWNER_BOTH : OWNER_PROGRAM; /* the program itself */
   const bool ours = has_own_code || starts_with(name, "libburn") || starts_with(name, "burn_") || starts_with(name, "libc.so");
   return ours ? OWNER_BURN : OWNER_PROGRAM;
 }
@@ -110,7 +110,7 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
 
 size_t burn__program_frames(const void **frames, size_t most) {
   Walk walk = {frames, 0, most};
-  if (most > 0) (void)_Unwind_Backtrace(visit, &walk);
+  if (most > 0 && owner_at((uintptr_t)&own_address) != OWNER_BOTH) (void)_Unwind_Backtrace(visit, &walk);
   return walk.count;
 }
 
