@@ -75,6 +75,7 @@ program_part() {
   [ "$(wc -l <commands)" = 3 ] || fail "the guide has lost its commands"
   export HOME="$work/program" # the folder that the guide calls $HOME/burn is this one's
   ln -s "$prefix" "$HOME/burn"
+  compiler=$(command -v "$compiler") # not the one of that name below
   PATH=$HOME/burn/bin:$HOME/tools:$PATH
   mkdir tools
   printf '#!/bin/sh\nexec %s -std=c11 %s "$@"\n' "$compiler" "$CFLAGS" >tools/cc
