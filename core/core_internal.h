@@ -57,7 +57,8 @@ static inline void burn__work_leave(void) {
 }
 
 /* Locks that fork_posix.c takes, each of the file that its name says. */
-extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__depot_mutex, burn__message_mutex;
+extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__path_mutex, burn__scope_mutex, burn__depot_mutex,
+    burn__message_mutex;
 /* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
 void burn__pool_forked(void);
 

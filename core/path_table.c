@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t burn__path_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char **slots; /* [capacity], a power of two, at most half full */
   size_t capacity, count;
@@ -41,13 +41,13 @@ static bool make_room(void) {
 }
 
 const char *burn__path_kept(const char *path) {
-  (void)pthread_mutex_lock(&mutex);
+  (void)pthread_mutex_lock(&burn__path_mutex);
   char **slot = make_room() ? slot_of(table.slots, table.capacity, path) : NULL;
   if (slot && !*slot) {
     *slot = burn__text_copy(path);
     table.count += *slot != NULL;
   }
   const char *kept = slot ? *slot : NULL;
-  (void)pthread_mutex_unlock(&mutex);
+  (void)pthread_mutex_unlock(&burn__path_mutex);
   return kept;
 }

@@ -11,7 +11,7 @@ struct BurnScope {
 };
 
 static BURN__THREAD_LOCAL BurnScope *innermost;
-static pthread_mutex_t ring_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t burn__scope_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static BurnTensor *handle_of(BurnScopeLink *link) { return (BurnTensor *)(void *)((char *)link - offsetof(BurnTensor, scope_link)); }
 
@@ -33,18 +33,18 @@ static void insert_after(BurnScopeLink *previous, BurnTensor *x, uint32_t depth)
 
 static void move_to(BurnScope *scope, BurnTensor *x) {
   if (burn__tensor_is_shared(x)) return;
-  pthread_mutex_lock(&ring_mutex);
+  pthread_mutex_lock(&burn__scope_mutex);
   detach(x);
   if (scope) insert_after(scope->handles.previous, x, scope->depth);
-  pthread_mutex_unlock(&ring_mutex);
+  pthread_mutex_unlock(&burn__scope_mutex);
 }
 
 /* Takes the oldest handle out of the scope; NULL if it is empty. */
 static BurnTensor *oldest(BurnScope *scope) {
-  pthread_mutex_lock(&ring_mutex);
+  pthread_mutex_lock(&burn__scope_mutex);
   BurnTensor *x = scope->handles.next != &scope->handles ? handle_of(scope->handles.next) : NULL;
   if (x) detach(x);
-  pthread_mutex_unlock(&ring_mutex);
+  pthread_mutex_unlock(&burn__scope_mutex);
   return x;
 }
 
@@ -60,11 +60,11 @@ void burn__scope_leave(BurnTensor *x) {
 
 void burn__scope_replace(BurnTensor *x, BurnTensor *old) {
   if (burn__tensor_is_shared(x)) return;
-  pthread_mutex_lock(&ring_mutex);
+  pthread_mutex_lock(&burn__scope_mutex);
   detach(x);
   if (old->scope_depth > 0) insert_after(&old->scope_link, x, old->scope_depth);
   detach(old);
-  pthread_mutex_unlock(&ring_mutex);
+  pthread_mutex_unlock(&burn__scope_mutex);
 }
 
 /* -- public ------------------------------------------------------------------------------------------------------------------- */
