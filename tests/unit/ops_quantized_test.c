@@ -1,4 +1,4 @@
-/* quantized_ops_test.c - ops whose result stays quantized: the same values as the op on what the tensor stands for (exactly where nothing
+/* ops_quantized_test.c - ops whose result stays quantized: the same values as the op on what the tensor stands for (exactly where nothing
  * must be rounded, else within half a step of the new scale), the scheme, the bytes, the memory. */
 #include <setjmp.h>
 #include <stdarg.h>
