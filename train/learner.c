@@ -367,9 +367,9 @@ static BurnStatus run_all(Learner *learner) {
 
 /* The folder belongs to this run until its end. */
 static BurnStatus run_in_folder(Learner *learner) {
-  const char *folder = learner->config->artifact_dir;
   BurnStatus status = check_arguments(learner);
   BurnFolderLock *lock = NULL;
+  const char *folder = status == BURN_OK ? learner->config->artifact_dir : NULL;
   if (status != BURN_OK || !folder) return status == BURN_OK ? run_all(learner) : status;
   status = burn_folder_make(folder);
   if (status != BURN_OK) return status;

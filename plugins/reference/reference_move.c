@@ -130,7 +130,7 @@ static BurnStatus pick(const ReferenceRun *run) {
   BurnPrimitive *out = run->out[0];
   const int64_t picks = out->shape[run->call->attrs[0].value.i64];
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
-    int64_t place;
+    int64_t place = 0;
     const BurnStatus status = find(run, i, picks, &place);
     if (status != BURN_OK) return status;
     reference_copy(out, i, run->call->inputs[0], place);
@@ -159,7 +159,7 @@ static BurnStatus put(const ReferenceRun *run) {
   }
   BurnStatus status = BURN_OK;
   for (int64_t i = 0, count = burn_primitive_count(values); i < count && status == BURN_OK; i++) {
-    int64_t place;
+    int64_t place = 0;
     status = find(run, i, picks, &place);
     if (status == BURN_OK) update(rule, wide, place, values, i);
   }

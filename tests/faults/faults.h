@@ -49,8 +49,8 @@ double harness_now(void);
 /* -- folders (faults_compare.c) ----------------------------------------------------------------------------------------------- */
 
 /* True if both folders hold the same run: the same files; records with the same values, bit for bit, but for ids and times; the same
- * logs and config. Else the first difference is in `why`. */
-bool folders_are_same(const char *a, const char *b, char why[MESSAGE_BYTES]);
+ * config and, with_logs, logs. Else the first difference is in `why`. */
+bool folders_are_same(const char *a, const char *b, bool with_logs, char why[MESSAGE_BYTES]);
 
 /* The name of a temporary file of ours below a folder. */
 bool folder_has_leftover(const char *folder, char name[MESSAGE_BYTES]);

@@ -51,7 +51,14 @@ static bool same_id(const char *a, const char *b) {
   return true;
 }
 
-static bool is_time(const char *key) { return strcmp(key, "seconds") == 0 || strcmp(key, "items_per_second") == 0; }
+/* Times, and the number of epochs, which may be another one when a run is resumed. */
+static bool may_differ(const char *key) {
+  static const char *const keys[] = {"seconds", "items_per_second", "config.num_epochs"};
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    if (strcmp(key, keys[i]) == 0) return true;
+  }
+  return false;
+}
 
 static bool same_tensor(const BurnValue *a, const BurnValue *b) {
   static BurnDevice *device;
@@ -72,7 +79,7 @@ static bool same_value(const BurnValue *a, const BurnValue *b);
 static bool same_entry(const BurnValue *a, const BurnValue *b, size_t i) {
   const char *key = burn_value_key_at(a, i), *other = id_of(key) ? id_of(key) : key;
   const BurnValue *found = burn_value_get(b, other);
-  if (is_time(key)) return true;
+  if (may_differ(key)) return true;
   if (!found) return differ("there is no %s", key);
   if (strcmp(key, "id") == 0) return same_id(burn_value_as_text(burn_value_at(a, i), ""), burn_value_as_text(found, ""));
   if (same_value(burn_value_at(a, i), found)) return true;
@@ -171,15 +178,15 @@ static bool same_file(const char *a, const char *b, const char *name) {
 }
 
 /* Leftovers do not count here: they are told apart. */
-static size_t skip_leftovers(const Files *files, size_t i) {
-  while (i < files->count && is_leftover(files->names[i])) i++;
+static size_t skip_uncounted(const Files *files, size_t i, bool with_logs) {
+  while (i < files->count && (is_leftover(files->names[i]) || (!with_logs && ends_with(files->names[i], ".log")))) i++;
   return i;
 }
 
-static bool same_lists(const char *a, const char *b, const Files *in_a, const Files *in_b) {
+static bool same_lists(const char *a, const char *b, const Files *in_a, const Files *in_b, bool with_logs) {
   for (size_t i = 0, k = 0;; i++, k++) {
-    i = skip_leftovers(in_a, i);
-    k = skip_leftovers(in_b, k);
+    i = skip_uncounted(in_a, i, with_logs);
+    k = skip_uncounted(in_b, k, with_logs);
     if (i == in_a->count && k == in_b->count) return true;
     const int order = i == in_a->count ? 1 : k == in_b->count ? -1 : strcmp(in_a->names[i], in_b->names[k]);
     if (order) return differ(order < 0 ? "%s is missing" : "%s is there, too", order < 0 ? in_a->names[i] : in_b->names[k]);
@@ -187,11 +194,11 @@ static bool same_lists(const char *a, const char *b, const Files *in_a, const Fi
   }
 }
 
-bool folders_are_same(const char *a, const char *b, char why[MESSAGE_BYTES]) {
+bool folders_are_same(const char *a, const char *b, bool with_logs, char why[MESSAGE_BYTES]) {
   Files *in_a = list(a), *in_b = list(b);
   reason = why;
   id_count = 0;
-  const bool same = in_a->count > 0 ? same_lists(a, b, in_a, in_b) : differ("there is nothing in %s", a);
+  const bool same = in_a->count > 0 ? same_lists(a, b, in_a, in_b, with_logs) : differ("there is nothing in %s", a);
   free(in_a);
   free(in_b);
   return same;
