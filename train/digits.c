@@ -156,12 +156,13 @@ static void segments_cut(const Variant *variant, const Point *points, Drawing *d
     const bool smooth_before = rows[i - 1].kind == ROW_VIA,
                smooth_after = i + 1 < variant->count && rows[i + 1].kind == ROW_VIA;
     const Point before = points[smooth_before ? i - 2 : i - 1], after = points[smooth_after ? i + 1 : i];
-    Point from = points[i - 1];
-    for (int piece = 1; piece <= CURVE_PIECES; piece++) {
-      const Point to = curve_at(before, points[i - 1], points[i], after, (float)piece / (float)CURVE_PIECES);
-      drawing->segments[drawing->count++] = (Segment){from, to};
-      from = to;
+    /* Each piece reads where the one before ended: a Point carried from round to round gcc 14 vectorises wrongly (-O2, 14.2). */
+    Segment *pieces = &drawing->segments[drawing->count];
+    for (int piece = 0; piece < CURVE_PIECES; piece++) {
+      const float t = (float)(piece + 1) / (float)CURVE_PIECES;
+      pieces[piece] = (Segment){piece == 0 ? points[i - 1] : pieces[piece - 1].to, curve_at(before, points[i - 1], points[i], after, t)};
     }
+    drawing->count += CURVE_PIECES;
   }
 }
 
