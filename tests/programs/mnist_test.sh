@@ -13,7 +13,8 @@ logs() { (cd "$1" && find . -name '*.log' | sort | xargs sha256sum); }
 
 "$mnist" --artifact "$folder/whole" "$@" >"$folder/out" 2>"$folder/err" || fail "the whole run failed"
 [ "$(wc -L <"$folder/err")" -le 79 ] || fail "a line of progress is longer than 79 columns"
-[ "$(grep -c '^epoch 2/3  ' "$folder/err")" = 1 ] && ! grep -q '^epoch' "$folder/out" || fail "one line per epoch expected"
+[ "$(grep -c '^epoch 2/3  ' "$folder/err")" = 1 ] || fail "one line per epoch expected"
+if grep -q '^epoch' "$folder/out"; then fail "lines of epochs belong on stderr"; fi
 
 # Ctrl-C and TERM: an exit status of its own, how to go on, and then the same run. It ends in its first epoch, or in a later one.
 for case in INT:130 TERM:143; do
@@ -25,7 +26,7 @@ for case in INT:130 TERM:143; do
     kill -0 $! 2>/dev/null || fail "ended before it was asked to: $(cat "$folder/err")"
     sleep 0.01
   done
-  kill -s $signal $!
+  kill -s "$signal" $!
   wait $!
   status=$?
   [ $status = "${case#*:}" ] || fail "SIG$signal: exit status $status"

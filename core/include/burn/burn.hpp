@@ -368,19 +368,16 @@ inline Tensor Tensor::grad(const Gradients &gradients) const { return Tensor(bur
 
 /* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up ---------------------- */
 
-template <class T> using IfWhole = std::enable_if_t<detail::is_whole<T>, int>;
+template <class T> using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, int>;
 
-#define BURN_CPP_OPERATOR(sign, name, scalar_left, left)                                                             \
-  inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); }          \
-  inline Tensor operator sign(Tensor a, double value) { return std::move(a).name##_scalar(value); }                  \
-  inline Tensor operator sign(double value, Tensor a) { return left.scalar_left(value); }                            \
-  template <class T, IfWhole<T> = 0> Tensor operator sign(Tensor a, T value) {                                       \
-    return std::move(a).name##_scalar(value);                                                                        \
-  }                                                                                                                  \
-  template <class T, IfWhole<T> = 0> Tensor operator sign(T value, Tensor a) { return left.scalar_left(value); }     \
-  inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }                \
-  inline Tensor &operator sign##=(Tensor &a, double value) { return a = std::move(a) sign value; }                   \
-  template <class T, IfWhole<T> = 0> Tensor &operator sign##=(Tensor &a, T value) { return a = std::move(a) sign value; }
+#define BURN_CPP_OPERATOR(sign, name, scalar_left, left)                                                              \
+  inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); }           \
+  template <class T, IfNumber<T> = 0> Tensor operator sign(Tensor a, T value) {                                       \
+    return std::move(a).name##_scalar(value);                                                                         \
+  }                                                                                                                   \
+  template <class T, IfNumber<T> = 0> Tensor operator sign(T value, Tensor a) { return left.scalar_left(value); }     \
+  inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }                 \
+  template <class T, IfNumber<T> = 0> Tensor &operator sign##=(Tensor &a, T value) { return a = std::move(a) sign value; }
 BURN_CPP_OPERATOR(+, add, add_scalar, std::move(a))
 BURN_CPP_OPERATOR(-, sub, add_scalar, std::move(a).neg())
 BURN_CPP_OPERATOR(*, mul, mul_scalar, std::move(a))
