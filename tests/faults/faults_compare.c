@@ -60,9 +60,9 @@ static bool may_differ(const char *key) {
   return false;
 }
 
+static BurnDevice *device; /* of one comparison */
+
 static bool same_tensor(const BurnValue *a, const BurnValue *b) {
-  static BurnDevice *device;
-  if (!device) device = burn_device_open("ndarray");
   BurnTensor *x = burn_value_as_tensor(a, device), *y = burn_value_as_tensor(b, device);
   const size_t bytes = (size_t)burn_element_count(x) * burn_dtype_bytes(burn_dtype(x));
   const bool alike = burn_dtype(x) == burn_dtype(y) && burn_element_count(x) == burn_element_count(y) && burn_rank(x) == burn_rank(y);
@@ -198,7 +198,9 @@ bool folders_are_same(const char *a, const char *b, bool with_logs, char why[MES
   Files *in_a = list(a), *in_b = list(b);
   reason = why;
   id_count = 0;
+  device = burn_device_open("ndarray");
   const bool same = in_a->count > 0 ? same_lists(a, b, in_a, in_b, with_logs) : differ("there is nothing in %s", a);
+  burn_device_close(device);
   free(in_a);
   free(in_b);
   return same;
