@@ -13,7 +13,9 @@
 static void print_default(const Argument *argument) {
   switch (argument->kind) {
     case ARGUMENT_TEXT:
-      if (*(const char **)argument->target) printf(" (%s)", *(const char **)argument->target);
+      if (*(const char **)argument->target) {
+        printf(" (%s)", *(const char **)argument->target);
+      }
       break;
     case ARGUMENT_SIZE: printf(" (%zu)", *(size_t *)argument->target); break;
     case ARGUMENT_NUMBER: printf(" (%g)", *(double *)argument->target); break;
@@ -21,12 +23,14 @@ static void print_default(const Argument *argument) {
   }
 }
 
-static void print_help(const char *usage, const Argument *arguments, size_t count) {
+static void print_help(const char *usage, const Argument *arguments,
+                       size_t count) {
   printf("%s\n\noptions (defaults in parentheses):\n", usage);
   for (size_t i = 0; i < count; i++) {
     char left[64];
     const char *value = arguments[i].value_name;
-    snprintf(left, sizeof left, "--%s%s%s", arguments[i].name, value ? " " : "", value ? value : "");
+    snprintf(left, sizeof left, "--%s%s%s", arguments[i].name,
+             value ? " " : "", value ? value : "");
     printf("  %-22s %s", left, arguments[i].help);
     print_default(&arguments[i]);
     putchar('\n');
@@ -47,7 +51,8 @@ static bool store(const Argument *argument, const char *text) {
   }
   if (argument->kind == ARGUMENT_SIZE) {
     const unsigned long long value = strtoull(text, &end, 10);
-    if (errno || *end || !isdigit((unsigned char)text[0])) return false; /* strtoull would take a minus sign */
+    /* strtoull would take a minus sign */
+    if (errno || *end || !isdigit((unsigned char)text[0])) return false;
     *(size_t *)argument->target = (size_t)value;
     return true;
   }
@@ -57,7 +62,7 @@ static bool store(const Argument *argument, const char *text) {
   return true;
 }
 
-/* -- one argument after the other -------------------------------------------------------------------------------------------- */
+/* -- one argument after the other ------------------------------------------ */
 
 typedef struct Parse {
   int argc, next;
@@ -66,14 +71,18 @@ typedef struct Parse {
   size_t count;
 } Parse;
 
-/* The option of this name, whole: getopt_long would take --epoch for --epochs. NULL after a word about it. */
-static const Argument *find(const Parse *parse, const char *name, size_t length) {
+/* The option of this name, whole: getopt_long would take --epoch for --epochs.
+ * NULL after a word about it. */
+static const Argument *find(const Parse *parse, const char *name,
+                            size_t length) {
   char word[64];
   snprintf(word, sizeof word, "%.*s", (int)length, name);
   BurnGuess guess = burn_guess(word);
   for (size_t i = 0; i < parse->count; i++) {
     const char *candidate = parse->arguments[i].name;
-    if (strlen(candidate) == length && strncmp(candidate, name, length) == 0) return &parse->arguments[i];
+    if (strlen(candidate) == length && strncmp(candidate, name, length) == 0) {
+      return &parse->arguments[i];
+    }
     burn_guess_add(&guess, candidate);
   }
   fprintf(stderr, "%s: there is no option '--%s'.", parse->argv[0], word);
@@ -82,22 +91,27 @@ static const Argument *find(const Parse *parse, const char *name, size_t length)
   return NULL;
 }
 
-static bool needs(const Parse *parse, const Argument *argument, const char *found) {
-  const char *wanted = argument->kind == ARGUMENT_SIZE ? "a whole number" : argument->kind == ARGUMENT_NUMBER ? "a number" : "a value";
+static bool needs(const Parse *parse, const Argument *argument,
+                  const char *found) {
+  const char *wanted = argument->kind == ARGUMENT_SIZE     ? "a whole number"
+                       : argument->kind == ARGUMENT_NUMBER ? "a number"
+                                                           : "a value";
   fprintf(stderr, "%s: --%s needs %s", parse->argv[0], argument->name, wanted);
   if (found) fprintf(stderr, ", not '%s'", found);
   fputc('\n', stderr);
   return false;
 }
 
-/* "--name", "--name=value" or "--name value"; false after a word about what is wrong. */
+/* "--name", "--name=value" or "--name value"; false after a word about what is
+ * wrong. */
 static bool parse_option(Parse *parse, const char *text) {
   const size_t length = strcspn(text, "=");
   const Argument *argument = find(parse, text, length);
   const char *value = text[length] ? text + length + 1 : NULL;
   if (!argument) return false;
   if (argument->kind == ARGUMENT_FLAG && value) {
-    fprintf(stderr, "%s: --%s takes no value\n", parse->argv[0], argument->name);
+    fprintf(stderr, "%s: --%s takes no value\n", parse->argv[0],
+            argument->name);
     return false;
   }
   if (argument->kind != ARGUMENT_FLAG && !value) {
@@ -107,9 +121,12 @@ static bool parse_option(Parse *parse, const char *text) {
   return store(argument, value) || needs(parse, argument, value);
 }
 
-static bool is_help(const char *text) { return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0; }
+static bool is_help(const char *text) {
+  return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
+}
 
-int arguments_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
+int arguments_parse(int argc, char **argv, const char *usage,
+                    const Argument *arguments, size_t argument_count,
                     const char **positions, size_t position_capacity) {
   Parse parse = {argc, 1, argv, arguments, argument_count};
   size_t position = 0;
@@ -125,7 +142,8 @@ int arguments_parse(int argc, char **argv, const char *usage, const Argument *ar
     } else if (options && strncmp(text, "--", 2) == 0) {
       if (!parse_option(&parse, text + 2)) return ARGUMENTS_ERROR;
     } else if (options && text[0] == '-' && text[1]) {
-      fprintf(stderr, "%s: there is no option '%s'. See --help\n", argv[0], text);
+      fprintf(stderr, "%s: there is no option '%s'. See --help\n", argv[0],
+              text);
       return ARGUMENTS_ERROR;
     } else if (position < position_capacity) {
       positions[position++] = text;

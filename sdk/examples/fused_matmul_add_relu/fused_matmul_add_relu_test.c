@@ -1,5 +1,7 @@
-/* fused_matmul_add_relu_test.c - values and gradients of the op equal those of matmul, add and relu: by the kernel (f32), by
- * the decomposition (f64), with broadcasting, on views, with NaN and nothing; and what wrong input is told. */
+/* fused_matmul_add_relu_test.c - values and gradients of the op equal those of
+ * matmul, add and relu: by the kernel (f32), by the decomposition (f64), with
+ * broadcasting, on views, with NaN and nothing; and what wrong input is
+ * told. */
 #include <burn/burn.h>
 
 #include <math.h>
@@ -23,11 +25,17 @@ static BurnTensor *unfused(BurnTensor *lhs, BurnTensor *rhs, BurnTensor *bias) {
   return burn_relu(burn_add(burn_matmul(lhs, rhs), bias));
 }
 
-/* Takes both; they must be equal within `tolerance`, and NaN at the same places. */
-static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs, double tolerance) {
+/* Takes both; they must be equal within `tolerance`, and NaN at the same
+ * places. */
+static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs,
+                         double tolerance) {
   const int64_t count = burn_element_count(ours);
-  if (burn_tensor_status(ours) == BURN_OK && count != burn_element_count(theirs)) fail(what, "sizes differ");
-  double *a = calloc((size_t)count + 1, sizeof *a), *b = calloc((size_t)count + 1, sizeof *b);
+  if (burn_tensor_status(ours) == BURN_OK &&
+      count != burn_element_count(theirs)) {
+    fail(what, "sizes differ");
+  }
+  double *a = calloc((size_t)count + 1, sizeof *a);
+  double *b = calloc((size_t)count + 1, sizeof *b);
   if (!a || !b) exit(2);
   BurnStatus status = burn_read_f64(ours, a, (size_t)count);
   if (status != BURN_OK) fail(what, burn_status_message(status));
@@ -36,7 +44,8 @@ static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs,
   for (int64_t i = 0; i < count; i++) {
     if (isnan(a[i]) && isnan(b[i])) continue;
     if (fabs(a[i] - b[i]) <= tolerance * (1 + fabs(b[i]))) continue;
-    printf("%s: element %lld is %g, expected %g\n", what, (long long)i, a[i], b[i]);
+    printf("%s: element %lld is %g, expected %g\n", what, (long long)i, a[i],
+           b[i]);
     failures++;
     break;
   }
@@ -44,17 +53,17 @@ static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs,
   free(b);
 }
 
-/* -- one case: shapes, dtype, and how the tensors lie in memory ---------------------------------------------------------------
- */
+/* -- one case: shapes, dtype, and how the tensors lie in memory ------------ */
 
 typedef struct Case {
   const char *name;
-  BurnShape lhs, rhs, bias;
   BurnDType dtype;
   bool views; /* lhs and rhs are made transposed, bias backwards */
+  BurnShape lhs, rhs, bias;
 } Case;
 
-static BurnTensor *random_tensor(BurnDevice *device, BurnShape shape, BurnDType dtype, bool view) {
+static BurnTensor *random_tensor(BurnDevice *device, BurnShape shape,
+                                 BurnDType dtype, bool view) {
   if (!view) return burn_random_normal(device, shape, dtype, 0, 1);
   const int64_t last = shape.dims[shape.rank - 1];
   shape.dims[shape.rank - 1] = shape.dims[shape.rank - 2];
@@ -62,31 +71,45 @@ static BurnTensor *random_tensor(BurnDevice *device, BurnShape shape, BurnDType 
   return burn_transpose(burn_random_normal(device, shape, dtype, 0, 1));
 }
 
-static void compare_values(BurnDevice *device, const Case *c, double tolerance) {
-  BurnTensor *lhs = random_tensor(device, c->lhs, c->dtype, c->views), *rhs = random_tensor(device, c->rhs, c->dtype, c->views);
+static void compare_values(BurnDevice *device, const Case *c,
+                           double tolerance) {
+  BurnTensor *lhs = random_tensor(device, c->lhs, c->dtype, c->views);
+  BurnTensor *rhs = random_tensor(device, c->rhs, c->dtype, c->views);
   BurnTensor *bias = random_tensor(device, c->bias, c->dtype, c->views);
-  BurnTensor *ours = fused(burn_clone(lhs), burn_clone(rhs), burn_clone(bias));
+  BurnTensor *ours =
+      fused(burn_clone(lhs), burn_clone(rhs), burn_clone(bias));
   expect_equal(c->name, ours, unfused(lhs, rhs, bias), tolerance);
 }
 
-/* Gradients of sum(output * weight), so that they differ from place to place. */
-static BurnGradients *gradients_of(BurnTensor *output, const BurnTensor *weight, const char *name) {
+/* Gradients of sum(output * weight), so that they differ from place to
+ * place. */
+static BurnGradients *gradients_of(BurnTensor *output, const BurnTensor *weight,
+                                   const char *name) {
   BurnGradients *gradients = NULL;
-  const BurnStatus status = burn_backward(burn_sum(burn_mul(output, burn_clone(weight))), &gradients);
+  BurnTensor *loss = burn_sum(burn_mul(output, burn_clone(weight)));
+  const BurnStatus status = burn_backward(loss, &gradients);
   if (status != BURN_OK) fail(name, burn_status_message(status));
   return gradients;
 }
 
-static void compare_gradients(BurnDevice *device, const Case *c, double tolerance) {
-  BurnTensor *leaves[3] = {burn_require_grad(random_tensor(device, c->lhs, c->dtype, c->views)),
-                           burn_require_grad(random_tensor(device, c->rhs, c->dtype, c->views)),
-                           burn_require_grad(random_tensor(device, c->bias, c->dtype, c->views))};
-  BurnTensor *ours = fused(burn_clone(leaves[0]), burn_clone(leaves[1]), burn_clone(leaves[2]));
-  BurnTensor *theirs = unfused(burn_clone(leaves[0]), burn_clone(leaves[1]), burn_clone(leaves[2]));
+static void compare_gradients(BurnDevice *device, const Case *c,
+                              double tolerance) {
+  const BurnShape shapes[3] = {c->lhs, c->rhs, c->bias};
+  BurnTensor *leaves[3];
+  for (int i = 0; i < 3; i++) {
+    leaves[i] = burn_require_grad(
+        random_tensor(device, shapes[i], c->dtype, c->views));
+  }
+  BurnTensor *ours = fused(burn_clone(leaves[0]), burn_clone(leaves[1]),
+                           burn_clone(leaves[2]));
+  BurnTensor *theirs = unfused(burn_clone(leaves[0]), burn_clone(leaves[1]),
+                               burn_clone(leaves[2]));
   BurnTensor *weight = random_tensor(device, burn_shape(ours), c->dtype, false);
-  BurnGradients *first = gradients_of(ours, weight, c->name), *second = gradients_of(theirs, weight, c->name);
+  BurnGradients *first = gradients_of(ours, weight, c->name);
+  BurnGradients *second = gradients_of(theirs, weight, c->name);
   for (int i = 0; i < 3 && first && second; i++) {
-    expect_equal(c->name, burn_grad(leaves[i], first), burn_grad(leaves[i], second), tolerance);
+    expect_equal(c->name, burn_grad(leaves[i], first),
+                 burn_grad(leaves[i], second), tolerance);
   }
   burn_gradients_drop(first);
   burn_gradients_drop(second);
@@ -96,18 +119,31 @@ static void compare_gradients(BurnDevice *device, const Case *c, double toleranc
 
 static void test_cases(void) {
   const Case cases[] = {
-      {"matrices", BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3), BURN_DTYPE_F32, false},
-      {"views", BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3), BURN_DTYPE_F32, true},
-      {"bias of one row", BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 3), BURN_DTYPE_F32, false},
-      {"bias of one number", BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 1), BURN_DTYPE_F32, false},
-      {"as in the Burn Book", BURN_SHAPE(1, 32, 32), BURN_SHAPE(32, 32, 32), BURN_SHAPE(32, 32, 32), BURN_DTYPE_F32, false},
-      {"rhs stretched", BURN_SHAPE(2, 3, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(1, 1, 4, 1), BURN_DTYPE_F32, false},
-      {"stretched views", BURN_SHAPE(2, 1, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(2, 1, 1, 6), BURN_DTYPE_F32, true},
-      {"f64, decomposed", BURN_SHAPE(2, 5, 7), BURN_SHAPE(2, 7, 3), BURN_SHAPE(1, 1, 3), BURN_DTYPE_F64, false},
-      {"no inner elements", BURN_SHAPE(2, 0), BURN_SHAPE(0, 3), BURN_SHAPE(2, 3), BURN_DTYPE_F32, false},
-      {"no rows", BURN_SHAPE(0, 2), BURN_SHAPE(2, 3), BURN_SHAPE(1, 3), BURN_DTYPE_F32, false},
+      /* name, dtype, views,
+       * lhs, rhs, bias */
+      {"matrices", BURN_DTYPE_F32, false,
+       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3)},
+      {"views", BURN_DTYPE_F32, true,
+       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3)},
+      {"bias of one row", BURN_DTYPE_F32, false,
+       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 3)},
+      {"bias of one number", BURN_DTYPE_F32, false,
+       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 1)},
+      {"as in the Burn Book", BURN_DTYPE_F32, false,
+       BURN_SHAPE(1, 32, 32), BURN_SHAPE(32, 32, 32), BURN_SHAPE(32, 32, 32)},
+      {"rhs stretched", BURN_DTYPE_F32, false,
+       BURN_SHAPE(2, 3, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(1, 1, 4, 1)},
+      {"stretched views", BURN_DTYPE_F32, true,
+       BURN_SHAPE(2, 1, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(2, 1, 1, 6)},
+      {"f64, decomposed", BURN_DTYPE_F64, false,
+       BURN_SHAPE(2, 5, 7), BURN_SHAPE(2, 7, 3), BURN_SHAPE(1, 1, 3)},
+      {"no inner elements", BURN_DTYPE_F32, false,
+       BURN_SHAPE(2, 0), BURN_SHAPE(0, 3), BURN_SHAPE(2, 3)},
+      {"no rows", BURN_DTYPE_F32, false,
+       BURN_SHAPE(0, 2), BURN_SHAPE(2, 3), BURN_SHAPE(1, 3)},
   };
-  BurnDevice *plain = burn_device_open("ndarray"), *autodiff = burn_device_open("autodiff<ndarray>");
+  BurnDevice *plain = burn_device_open("ndarray");
+  BurnDevice *autodiff = burn_device_open("autodiff<ndarray>");
   burn_device_seed(plain, 42);
   burn_device_seed(autodiff, 43);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -119,17 +155,20 @@ static void test_cases(void) {
   burn_device_close(plain);
 }
 
-/* -- edges
- * --------------------------------------------------------------------------------------------------------------------- */
+/* -- edges ----------------------------------------------------------------- */
 
-static BurnTensor *matrix(BurnDevice *device, float a, float b, float c, float d) {
+static BurnTensor *matrix(BurnDevice *device, float a, float b, float c,
+                          float d) {
   const float values[] = {a, b, c, d};
   return burn_tensor_f32(device, values, BURN_SHAPE(2, 2));
 }
 
 static void test_not_a_number(BurnDevice *device) {
-  BurnTensor *ours = fused(matrix(device, NAN, 1, 1, 1), matrix(device, 1, 2, 3, 4), matrix(device, 0, 0, -9, -9));
-  BurnTensor *theirs = burn_tensor_f32(device, (const float[]){NAN, NAN, 0, 0}, BURN_SHAPE(2, 2));
+  const float expected[] = {NAN, NAN, 0, 0};
+  BurnTensor *ours =
+      fused(matrix(device, NAN, 1, 1, 1), matrix(device, 1, 2, 3, 4),
+            matrix(device, 0, 0, -9, -9));
+  BurnTensor *theirs = burn_tensor_f32(device, expected, BURN_SHAPE(2, 2));
   expect_equal("NaN", ours, theirs, 0);
 }
 
@@ -140,13 +179,18 @@ static void expect_message(const char *part, BurnTensor *out) {
 }
 
 static void test_messages(BurnDevice *device) {
-  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32),
-             *bias = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
-  expect_message("lhs has 3 columns, rhs 2 rows", fused(burn_clone(x), burn_clone(x), burn_clone(bias)));
+  const BurnDType f32 = BURN_DTYPE_F32, f64 = BURN_DTYPE_F64;
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 3), f32);
+  BurnTensor *bias = burn_zeros(device, BURN_SHAPE(2, 2), f32);
+  BurnTensor *square = burn_zeros(device, BURN_SHAPE(3, 3), f32);
+  BurnTensor *doubles = burn_zeros(device, BURN_SHAPE(3, 2), f64);
+  BurnTensor *rank_3 = burn_zeros(device, BURN_SHAPE(1, 3, 2), f32);
+  expect_message("lhs has 3 columns, rhs 2 rows",
+                 fused(burn_clone(x), burn_clone(x), burn_clone(bias)));
   expect_message("an axis of bias has size 2, the result 3",
-                 fused(burn_clone(x), burn_zeros(device, BURN_SHAPE(3, 3), BURN_DTYPE_F32), burn_clone(bias)));
-  expect_message("one dtype", fused(burn_clone(x), burn_zeros(device, BURN_SHAPE(3, 2), BURN_DTYPE_F64), burn_clone(bias)));
-  expect_message("one rank", fused(burn_clone(x), burn_zeros(device, BURN_SHAPE(1, 3, 2), BURN_DTYPE_F32), burn_clone(bias)));
+                 fused(burn_clone(x), square, burn_clone(bias)));
+  expect_message("one dtype", fused(burn_clone(x), doubles, burn_clone(bias)));
+  expect_message("one rank", fused(burn_clone(x), rank_3, burn_clone(bias)));
   burn_drop(x);
   burn_drop(bias);
 }

@@ -22,27 +22,33 @@ BURN_CONFIG(ModelConfig, MODEL_CONFIG);
   X(BurnRelu, activation, "")
 BURN_MODULE(Model, MODEL_FIELDS);
 
-/* What a run was started with; saved as config.json in the artifact folder, so that --resume and infer need no options. */
-#define TRAINING_CONFIG(REQ, OPT)                                                   \
-  REQ(ModelConfig, model, "the network")                                            \
-  REQ(BurnAdamConfig, optimizer, "the optimizer")                                   \
-  OPT(BurnSize, num_epochs, 4, "passes over the training data")                     \
-  OPT(BurnSize, batch_size, 64, "images per step")                                  \
-  OPT(BurnSize, num_workers, 1, "threads that prepare batches")                     \
-  OPT(BurnSize, seed, 42, "of weights, dropout, order and generated digits")        \
-  OPT(BurnF64, learning_rate, 1e-4, "of Adam")                                      \
-  OPT(BurnText, data, {""}, "folder with the MNIST files; empty: generated digits") \
-  OPT(BurnSize, train_items, 20000, "generated digits to train on")                 \
+/* What a run was started with; saved as config.json in the artifact folder, so
+ * that --resume and infer need no options. */
+#define TRAINING_CONFIG(REQ, OPT)                                            \
+  REQ(ModelConfig, model, "the network")                                     \
+  REQ(BurnAdamConfig, optimizer, "the optimizer")                            \
+  OPT(BurnSize, num_epochs, 4, "passes over the training data")              \
+  OPT(BurnSize, batch_size, 64, "images per step")                           \
+  OPT(BurnSize, num_workers, 1, "threads that prepare batches")              \
+  OPT(BurnSize, seed, 42, "of weights, dropout, order and generated digits") \
+  OPT(BurnF64, learning_rate, 1e-4, "of Adam")                               \
+  OPT(BurnText, data, {""},                                                  \
+      "folder with the MNIST files; empty: generated digits")                \
+  OPT(BurnSize, train_items, 20000, "generated digits to train on")          \
   OPT(BurnSize, test_items, 4000, "generated digits to test on")
 BURN_CONFIG(TrainingConfig, TRAINING_CONFIG);
 
 Model model_init(const ModelConfig *config, BurnDevice *device);
-BurnTensor *model_forward(const Model *m, BurnTensor *images); /* takes [batch, 1, 28, 28] -> [batch, classes] */
+
+/* takes [batch, 1, 28, 28] -> [batch, classes] */
+BurnTensor *model_forward(const Model *m, BurnTensor *images);
 
 /* The step of training and validation: cross entropy on "image" and "label". */
 BurnStepOutput model_step(void *context, const void *model, BurnBatch *batch);
 
-/* Training or test data as the config says: normalised images and labels. NULL with the reason in *status. */
-BurnDataset *mnist_data(const TrainingConfig *config, uint32_t split, BurnStatus *status);
+/* Training or test data as the config says: normalised images and labels. NULL
+ * with the reason in *status. */
+BurnDataset *mnist_data(const TrainingConfig *config, uint32_t split,
+                        BurnStatus *status);
 
 #endif

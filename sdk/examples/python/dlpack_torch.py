@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""dlpack_torch.py - tensors between PyTorch and Burn without a copy, in both directions, from Python by ctypes alone.
+"""dlpack_torch.py - tensors between PyTorch and Burn without a copy, in both
+directions, from Python by ctypes alone.
 
-    python3 dlpack_torch.py LIBBURN [STACK [DEVICE]]     libburn.so, "ndarray" and "cpu" unless told otherwise; "torch:cuda:0" and "cuda"
+    python3 dlpack_torch.py LIBBURN [STACK [DEVICE]]
+        libburn.so, "ndarray" and "cpu" unless told otherwise;
+        "torch:cuda:0" and "cuda"
 
-Shares a transposed tensor of PyTorch with the backend, gives it back, and doubles it there. Each result says where it lies; the status
-is 0 if nothing was copied on the way and the numbers are right, 77 where there is no PyTorch with DLPack 1 (2.6 or newer)."""
+Shares a transposed tensor of PyTorch with the backend, gives it back, and
+doubles it there. Each result says where it lies; the status is 0 if nothing was
+copied on the way and the numbers are right, 77 where there is no PyTorch with
+DLPack 1 (2.6 or newer)."""
 import ctypes
 import sys
 from ctypes import byref, c_char_p, c_double, c_uint64, c_void_p, py_object
@@ -25,31 +30,43 @@ def declare(library, name, result, *arguments):
 
 
 class Burn:
-    """The few functions of burn/tensor.h, burn/device.h and burn/dlpack.h that are needed; a status of 0 is success."""
+    """The few functions of burn/tensor.h, burn/device.h and burn/dlpack.h that
+    are needed; a status of 0 is success."""
 
     def __init__(self, path):
         library = ctypes.CDLL(path)
-        self.open = declare(library, "burn_device_open", c_void_p, c_char_p)
-        self.device_status = declare(library, "burn_device_status", c_uint64, c_void_p)
-        self.close = declare(library, "burn_device_close", None, c_void_p)
-        self.message = declare(library, "burn_status_message", c_char_p, c_uint64)
-        self.clone = declare(library, "burn_clone", c_void_p, c_void_p)
-        self.mul_scalar = declare(library, "burn_mul_scalar", c_void_p, c_void_p, c_double)
-        self.from_dlpack = declare(library, "burn_from_dlpack", c_void_p, c_void_p, c_void_p)
-        self.to_dlpack = declare(library, "burn_to_dlpack", c_uint64, c_void_p, c_void_p)
+
+        def function(name, result, *arguments):
+            return declare(library, name, result, *arguments)
+
+        handle = c_void_p
+        self.open = function("burn_device_open", handle, c_char_p)
+        self.device_status = function("burn_device_status", c_uint64, handle)
+        self.close = function("burn_device_close", None, handle)
+        self.message = function("burn_status_message", c_char_p, c_uint64)
+        self.clone = function("burn_clone", handle, handle)
+        self.mul_scalar = function("burn_mul_scalar", handle, handle, c_double)
+        self.from_dlpack = function("burn_from_dlpack", handle,
+                                    c_void_p, handle)
+        self.to_dlpack = function("burn_to_dlpack", c_uint64, handle, c_void_p)
 
     def check(self, status):
         if status != 0:
             raise RuntimeError(self.message(status).decode())
 
 
-capsule_pointer = declare(ctypes.pythonapi, "PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
-capsule_rename = declare(ctypes.pythonapi, "PyCapsule_SetName", ctypes.c_int, py_object, c_char_p)
-capsule_make = declare(ctypes.pythonapi, "PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+python = ctypes.pythonapi
+capsule_pointer = declare(python, "PyCapsule_GetPointer", c_void_p,
+                          py_object, c_char_p)
+capsule_rename = declare(python, "PyCapsule_SetName", ctypes.c_int,
+                         py_object, c_char_p)
+capsule_make = declare(python, "PyCapsule_New", py_object,
+                       c_void_p, c_char_p, c_void_p)
 
 
 def to_burn(burn, tensor, device):
-    """A Burn tensor over the memory of `tensor`. A capsule that was consumed has another name, so that nobody frees it twice."""
+    """A Burn tensor over the memory of `tensor`. A capsule that was consumed
+    has another name, so that nobody frees it twice."""
     capsule = tensor.__dlpack__(max_version=(1, 0))
     pointer = capsule_pointer(capsule, NAME)
     capsule_rename(capsule, USED_NAME)
@@ -67,17 +84,20 @@ def main(path, stack="ndarray", torch_device="cpu"):
     burn = Burn(path)
     device = burn.open(stack.encode())
     burn.check(burn.device_status(device))
-    x = torch.arange(12, dtype=torch.float32, device=torch_device).reshape(3, 4).t()
+    x = torch.arange(12, dtype=torch.float32, device=torch_device)
+    x = x.reshape(3, 4).t()
     try:
         shared = to_burn(burn, x, device)
     except TypeError:  # __dlpack__ knows no max_version
-        print(f"dlpack_torch: skipped, torch {torch.__version__} has no DLPack 1")
+        print(f"dlpack_torch: skipped, torch {torch.__version__} "
+              "has no DLPack 1")
         return 77
     back = to_torch(burn, burn.clone(shared))
     doubled = to_torch(burn, burn.mul_scalar(shared, 2.0))
     same = back.data_ptr() == x.data_ptr() and back.stride() == x.stride()
     right = torch.equal(doubled, 2 * x) and torch.equal(back, x)
-    print(f"{stack}: shared {tuple(back.shape)} with strides {back.stride()} at {back.data_ptr():#x}, PyTorch's at {x.data_ptr():#x}; "
+    print(f"{stack}: shared {tuple(back.shape)} with strides {back.stride()} "
+          f"at {back.data_ptr():#x}, PyTorch's at {x.data_ptr():#x}; "
           f"doubled on {doubled.device}: {'right' if right else 'wrong'}")
     del back, doubled
     burn.close(device)
