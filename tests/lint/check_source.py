@@ -1,4 +1,4 @@
-"""Rules that a compiler does not know: length of functions and files, include arrows, unique file names.
+"""Rules that a compiler does not know: length of functions, files and lines, include arrows, unique file names.
 
 Prints what breaks a rule, and a summary of function lengths; exits 1 if anything does.
 """
@@ -11,6 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["plugin-api", "core", "plugins", "decorators", "nn", "train", "import", "sdk"]
 FUNCTION_CAP = 60   # lines from the opening line to the closing brace; tables and dispatch switches are exempt
 FILE_CAP = 600
+COLUMNS = 140
+EXAMPLE_COLUMNS = 80   # under sdk/examples, which are read in a terminal
 # Which public headers (by prefix) the sources of a folder may include with <burn/...>.
 ARROWS = {
     "plugin-api": ["burn/plugin/"],
@@ -25,17 +27,25 @@ ARROWS = {
 FORBIDDEN = {"core": ["burn/nn", "burn/train"], "nn": ["burn/train", "burn/plugin/plugin.h"], "train": ["burn/nn", "burn/plugin/plugin.h"]}
 
 
+def head_of(lines, number):
+    """The head that ends with the `{` of line `number`, over all its lines, if it begins at column 0; else None."""
+    if not lines[number - 1].endswith(") {"):
+        return None
+    first = number - 1
+    while first > 0 and lines[first].startswith(" ") and not re.search(r"[;{}]\s*$", lines[first - 1]):
+        first -= 1
+    head = lines[first]
+    if not re.match(r"[A-Za-z_]", head) or head.startswith(("typedef", "struct")):
+        return None
+    return " ".join(lines[first:number])
+
+
 def functions(lines):
-    """(name, first line, length) of every function body that starts at column 0."""
+    """(name, first line, length) of every function body whose head starts at column 0."""
     start, name = None, None
     for number, line in enumerate(lines, 1):
-        if start is None and re.match(r"^[A-Za-z_].*\)\s*\{$", line) and not line.startswith(("#", "typedef", "struct")):
-            # A head may be broken over several lines: the name is the last word before the first parenthesis.
-            head = line
-            back = number - 2
-            while "(" not in head and back >= 0:
-                head = lines[back] + head
-                back -= 1
+        head = head_of(lines, number) if start is None else None
+        if head:
             match = re.search(r"(\w+)\s*\(", head)
             start, name = number, match.group(1) if match else "?"
         elif start is not None and line.startswith("}"):
@@ -52,18 +62,20 @@ def is_table(lines, start, length):
 def main():
     problems, lengths, names = [], [], {}
     sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".cpp", ".h", ".def", ".inc")]
+    sources += (ROOT / "sdk/examples").rglob("*.py")
     for path in sorted(sources):
         where = path.relative_to(ROOT)
         lines = path.read_text().splitlines()
         folder = where.parts[0]
+        columns = EXAMPLE_COLUMNS if where.parts[:2] == ("sdk", "examples") else COLUMNS
         if len(lines) > FILE_CAP:
             problems.append(f"{where}: {len(lines)} lines, the cap is {FILE_CAP}")
         if path.name in names and path.suffix == ".c":
             problems.append(f"{where}: the name is also that of {names[path.name]}")
         names[path.name] = where
         for number, line in enumerate(lines, 1):
-            if len(line) > 140:
-                problems.append(f"{where}:{number}: {len(line)} columns")
+            if len(line) > columns:
+                problems.append(f"{where}:{number}: {len(line)} columns, the cap is {columns}")
             include = re.match(r"#include <(burn/[^>]+)>", line)
             if not include:
                 continue
