@@ -267,9 +267,7 @@ static void frame_text(const BurnPlace *place, char *text, size_t bytes) {
 }
 
 /* Whole lines only; returns the length of the text. */
-static size_t append(char *text, size_t used, size_t bytes, const BurnPlace *place) {
-  char line[PLACE_BYTES + 16];
-  frame_text(place, line, sizeof line);
+static size_t append(char *text, size_t used, size_t bytes, const char *line) {
   const size_t length = strlen(line);
   if (used + length >= bytes) return used;
   memcpy(text + used, line, length + 1);
@@ -279,9 +277,11 @@ static size_t append(char *text, size_t used, size_t bytes, const BurnPlace *pla
 /* The first time that no frame has a line the message says what helps. */
 static void append_hint(char *text, size_t used, size_t bytes, const BurnPlace *place) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
+  char line[sizeof place->module + 128];
   if (atomic_flag_test_and_set(&said)) return;
-  (void)snprintf(text + used, bytes - used, "\n  (for lines %s: addr2line -fe %s 0x%" PRIx64 ")", place->missing, place->module,
+  (void)snprintf(line, sizeof line, "\n  (for lines %s: addr2line -fe %s 0x%" PRIx64 ")", place->missing, place->module,
                  place->offset);
+  (void)append(text, used, bytes, line);
 }
 
 void burn__backtrace_append(char *text, size_t bytes) {
@@ -291,12 +291,14 @@ void burn__backtrace_append(char *text, size_t bytes) {
   const void *frames[MOST_FRAMES];
   BurnPlace place, first = {.missing = NULL};
   bool has_line = false;
+  char line[PLACE_BYTES + 16];
   size_t used = strlen(text);
   const size_t count = burn__program_frames(frames, MOST_FRAMES);
   for (size_t i = 0; i < count; i++) {
     burn__place_find(frames[i], &place);
     if (strcmp(place.function, "_start") == 0) break;
-    used = append(text, used, bytes, &place);
+    frame_text(&place, line, sizeof line);
+    used = append(text, used, bytes, line);
     has_line = has_line || place.line > 0;
     if (i == 0) first = place;
   }

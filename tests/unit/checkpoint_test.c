@@ -35,10 +35,10 @@ static Run train_and_listen(const Plan *plan, Content *said) {
   fflush(stderr);
   const int before = dup(2), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   assert_true(before >= 0 && file >= 0);
-  assert_int_equal(dup2(file, 2), 2);
+  assert_true(dup2(file, 2) >= 0); /* Windows gives 0 */
   const Run run = train(plan);
   fflush(stderr);
-  assert_int_equal(dup2(before, 2), 2);
+  assert_true(dup2(before, 2) >= 0);
   close(before);
   close(file);
   *said = read_content(path);

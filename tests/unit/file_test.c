@@ -63,7 +63,7 @@ static void written_file_reads_back(void **state) {
 
 static void left_files_are_swept_by_the_next_write(void **state) {
   (void)state;
-  static const char *const others[] = {".burn-0123456789abcdef.tmp2", ".burn-0123456789abcde.tmp", ".burn-0123456789ABCDEF.tmp", "burn.tmp"};
+  static const char *const others[] = {".burn-0123456789abcdef.tmp2", ".burn-0123456789abcde.tmp", ".burn-0123456789abcdeg.tmp", "burn.tmp"};
   write_file(folder, LEFT, "half");
   for (size_t i = 0; i < 4; i++) write_file(folder, others[i], "mine");
   assert_int_equal(mkdir(in_folder(".burn-00000000000000ff.tmp"), 0777), 0);
