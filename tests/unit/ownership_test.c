@@ -271,11 +271,11 @@ static void test_forgotten_tensors_are_listed(void **state) {
   (void)state;
   char *text = stderr_of(close_with_three);
   assert_non_null(strstr(text, "burn: device 'ndarray' closed with 3 live tensors:\n"));
-  const char *data = strstr(text, "burn:   i32 [2] made by from data"), *relu = strstr(text, "burn:   f32 [2,3] made by relu");
+  const char *data = strstr(text, "burn:   i32 [2] made by from data"), *relu = strstr(text, "f32 [2,3] made by relu");
   assert_non_null(data);
   assert_non_null(relu);
   check_place(data, "burn:   i32 [2] made by from data", ones_line - 1, 1);
-  check_place(relu, "burn:   f32 [2,3] made by relu", ones_line, 2); /* and its clone in the next line */
+  check_place(relu, "f32 [2,3] made by relu", ones_line, 2); /* and its clone in the next line, or one line for both without places */
   free(text);
   double total = 0; /* they still work: the device stays until the last of them */
   assert_true(burn_read_scalar(burn_sum(forgotten[1]), &total) == BURN_OK);
