@@ -76,7 +76,7 @@ static void export(BurnTensor *x) {
   const BurnDlpackTensor *tensor = &managed->tensor;
   int64_t first = 0, sum = 0, seen = 1;
   for (int32_t i = 0; i < tensor->ndim; i++) {
-    first += (tensor->shape[i] - 1) * tensor->strides[i];
+    if (count > 0) first += (tensor->shape[i] - 1) * tensor->strides[i]; /* without elements any stride will do */
     seen *= tensor->shape[i];
   }
   FUZZ_REQUIRE(seen == count, "%lld elements became %lld", (long long)count, (long long)seen);
