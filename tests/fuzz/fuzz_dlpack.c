@@ -30,8 +30,8 @@ static bool reach(const BurnDlpackTensor *tensor, int64_t *low, int64_t *high) {
     if (size <= 0) continue;
     *(stride < 0 ? &least : &most) += (size - 1) * stride;
   }
-  *low = (int64_t)(least < -MOST_BYTES ? -MOST_BYTES : least);
-  *high = (int64_t)(most > MOST_BYTES ? MOST_BYTES : most);
+  *low = least < -(double)MOST_BYTES ? -MOST_BYTES : (int64_t)least;
+  *high = most > (double)MOST_BYTES ? MOST_BYTES : (int64_t)most;
   /* A stretched axis may be copied: few elements, or more than there is memory for. */
   return least > -4096 && most < 4096 && (row_major < 65536 || row_major > 1e12);
 }
