@@ -94,7 +94,7 @@ Outcome harness_run(const Harness *harness, const Setup *setup, const char *wher
   if (child < 0) return outcome;
   const bool kills = fault && fault->kills;
   bool killed;
-  const int status = await(child, start + (kills ? fault->kill_after : PATIENCE), &killed);
+  const int status = await(child, start + (kills ? fault->kill_after : (double)PATIENCE), &killed);
   outcome.seconds = harness_now() - start;
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
