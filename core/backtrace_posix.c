@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-/* -- whose code ----------------------------------------------------------------------------------------------------------- */
+/* -- whose code ------------------------------------------------------------------------------- */
 
 typedef enum Owner { OWNER_UNKNOWN, OWNER_BURN, OWNER_PROGRAM, OWNER_BOTH } Owner; /* both: a static build */
 typedef struct Module {
@@ -91,7 +91,7 @@ static Owner owner_at(uintptr_t address) {
   return learn(address);
 }
 
-/* -- frames --------------------------------------------------------------------------------------------------------------- */
+/* -- frames ----------------------------------------------------------------------------------- */
 
 typedef struct Walk {
   const void **frames;
@@ -114,7 +114,7 @@ size_t burn__program_frames(const void **frames, size_t most) {
   return walk.count;
 }
 
-/* -- lines ---------------------------------------------------------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------------------------ */
 
 /* Of elfutils/libdwfl.h. */
 typedef void (*AnyFunction)(void);

@@ -59,7 +59,7 @@ static BurnStatus fail_at(const Place *place, const char *format, ...) {
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s%s%s", path, path[0] ? ": " : "", message);
 }
 
-/* -- writing -------------------------------------------------------------------------------------------------------------- */
+/* -- writing ---------------------------------------------------------------------------------- */
 
 static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data, unsigned level);
 
@@ -211,7 +211,7 @@ BurnStatus burn__config_to_json(BurnTextBuilder *out, const BurnType *type, cons
   return write_value(out, &root_place, type, data, 0);
 }
 
-/* -- reading -------------------------------------------------------------------------------------------------------------- */
+/* -- reading ---------------------------------------------------------------------------------- */
 
 static BurnStatus read_value(const Place *place, const cJSON *json, const BurnType *type, void *out);
 

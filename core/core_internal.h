@@ -31,7 +31,7 @@ static inline const void *burn__thread_mark(void) { return &burn__thread_mark_pl
 #define BURN__COLD
 #endif
 
-/* -- fork (fork_*.c) -------------------------------------------------------------------------------------------------------------- */
+/* -- fork (fork_*.c) -------------------------------------------------------------------------- */
 
 /* How deep a thread is in calls of libburn that may take locks: its own or a plugin's. Written by that thread alone. */
 typedef struct BurnWork {
@@ -62,7 +62,7 @@ extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mute
 /* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
 void burn__pool_forked(void);
 
-/* -- failures (status.c) -------------------------------------------------------------------------------------------- */
+/* -- failures (status.c) ---------------------------------------------------------------------- */
 
 BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5) BURN__COLD;
 #define BURN_FAIL(CODE, ...) burn__status_make(BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
@@ -81,7 +81,7 @@ static inline const char *burn__shape_of(BurnShapeText *buffer, const BurnPrimit
 
 void burn__log(uint32_t level, const char *component, const char *format, ...) BURN_PRINTF(3, 4);
 
-/* -- host (host.c, parallel.c) ---------------------------------------------------------------------------------------- */
+/* -- host (host.c, parallel.c) ---------------------------------------------------------------- */
 
 const BurnHost *burn__host(void);
 void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
@@ -94,7 +94,7 @@ void burn__small_free(void *memory, size_t bytes);
 /* Gives the free blocks of this thread and those of no thread back to the system. */
 void burn__small_trim(void);
 
-/* -- ops (op_table.c, infer_*.c, decompose_*.c, invoke.c) --------------------------------------------------------------- */
+/* -- ops (op_table.c, infer_*.c, decompose_*.c, invoke.c) ------------------------------------- */
 
 typedef BurnStatus (*BurnInferRule)(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 typedef void (*BurnDecomposition)(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
@@ -137,7 +137,7 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
 BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call);
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 
-/* -- plugins and stacks (plugin_*.c, stack*.c) --------------------------------------------------------------------------- */
+/* -- plugins and stacks (plugin_*.c, stack*.c) ------------------------------------------------ */
 
 /* Why a plugin cannot be used (why_not.def). */
 typedef enum BurnWhyNot {
@@ -240,7 +240,7 @@ BurnStatus burn__settings_stack(const char *argument, char **out, const char **s
 /* Visits the folders named by "plugin_path" in the user's and the system's burn.json, with the name of the file. */
 void burn__settings_plugin_path(void (*visit)(const char *folder, const char *source));
 
-/* -- devices and tensors (device.c, tensor.c) ------------------------------------------------------------------------------ */
+/* -- devices and tensors (device.c, tensor.c) ------------------------------------------------- */
 
 struct BurnDevice {
   BurnStatus status;

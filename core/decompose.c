@@ -5,7 +5,7 @@
  * nobody had to write. Attributes are complete and shapes are checked when it runs. */
 #include "decompose_internal.h"
 
-/* -- creation -------------------------------------------------------------------------------------------------------------- */
+/* -- creation --------------------------------------------------------------------------------- */
 
 DECOMPOSE(eye) {
   const BurnTensorDesc *desc = call->output_descs;
@@ -15,7 +15,7 @@ DECOMPOSE(eye) {
   out[0] = burn_build_cast(builder, burn_build_op2(builder, BURN_OP_equal, rows, columns), desc->dtype);
 }
 
-/* -- elementwise ----------------------------------------------------------------------------------------------------------- */
+/* -- elementwise ------------------------------------------------------------------------------ */
 
 DECOMPOSE(clamp) {
   const BurnAttrs_clamp *attrs = BURN_ATTRS(clamp, call);
@@ -57,7 +57,7 @@ static BurnPrimitive *triangle(BurnBuilder *b, const BurnOpCall *call, uint32_t 
 DECOMPOSE(triu) { out[0] = triangle(builder, call, BURN_OP_lower); }
 DECOMPOSE(tril) { out[0] = triangle(builder, call, BURN_OP_greater); }
 
-/* -- reductions ------------------------------------------------------------------------------------------------------------ */
+/* -- reductions ------------------------------------------------------------------------------- */
 
 #define WHOLE(name) \
   DECOMPOSE(name) { out[0] = burn_build_dim(builder, BURN_OP_##name##_dim, flat(builder, call->inputs[0]), 0); }
@@ -87,7 +87,7 @@ DECOMPOSE(all_dim) {
   out[0] = one(builder, BURN_OP_bool_not, some);
 }
 
-/* -- moving elements ------------------------------------------------------------------------------------------------------- */
+/* -- moving elements -------------------------------------------------------------------------- */
 
 /* [.., n, ..] -> [.., 1, n, ..] -> [.., times, n, ..] -> [.., times * n, ..]; rank 8 has no room for the extra axis, so all
  * axes before and after dim are folded first. */
@@ -108,7 +108,7 @@ DECOMPOSE(embedding) {
   out[0] = burn_build_reshape(builder, rows, call->output_descs[0].shape, 3);
 }
 
-/* -- softmax and losses ----------------------------------------------------------------------------------------------------- */
+/* -- softmax and losses ----------------------------------------------------------------------- */
 
 DECOMPOSE(cross_entropy) {
   BurnPrimitive *logits = call->inputs[0];
@@ -129,7 +129,7 @@ DECOMPOSE(cross_entropy_backward) {
   out[0] = burn_build_mul(builder, share, burn_build_reshape(builder, grad, one_each, 2));
 }
 
-/* -- layers ------------------------------------------------------------------------------------------------------------------ */
+/* -- layers ----------------------------------------------------------------------------------- */
 
 DECOMPOSE(max_pool2d) {
   BurnPrimitive *results[2];
@@ -196,7 +196,7 @@ DECOMPOSE(layer_norm_backward) {
   out[2] = sum_of_rows(builder, grad, call->output_descs);
 }
 
-/* -- optimizer steps --------------------------------------------------------------------------------------------------------- */
+/* -- optimizer steps -------------------------------------------------------------------------- */
 
 DECOMPOSE(adam_step) {
   const BurnAttrs_adam_step *attrs = BURN_ATTRS(adam_step, call);

@@ -10,7 +10,7 @@ static BurnPrimitive *where(BurnBuilder *b, BurnPrimitive *mask, BurnPrimitive *
   return burn_build_op3(b, BURN_OP_mask_where, x, mask, chosen);
 }
 
-/* -- rectifiers -------------------------------------------------------------------------------------------------------- */
+/* -- rectifiers ------------------------------------------------------------------------------- */
 
 DECOMPOSE(relu) { out[0] = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], 0); }
 
@@ -46,7 +46,7 @@ DECOMPOSE(thresholded_relu) {
   out[0] = masked(builder, call->inputs[0], compared(builder, BURN_OP_lower_equal_scalar, call->inputs[0], alpha), 0);
 }
 
-/* -- shrinking and clamping -------------------------------------------------------------------------------------------- */
+/* -- shrinking and clamping ------------------------------------------------------------------- */
 
 /* x, with 0 where |given| <= lambda. */
 static BurnPrimitive *beyond(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *given, double lambda) {
@@ -93,7 +93,7 @@ DECOMPOSE(hard_swish) {
   out[0] = burn_build_mul(builder, call->inputs[0], hard_sigmoid(builder, call->inputs[0], 1.0 / 6, 0.5));
 }
 
-/* -- exponential units ------------------------------------------------------------------------------------------------- */
+/* -- exponential units ------------------------------------------------------------------------ */
 
 /* e^z - 1. For z <= 0 it is 2 t / (1 - t) with t = tanh(z / 2), where no digits cancel near 0. */
 static BurnPrimitive *exponential_less_1(BurnBuilder *b, BurnPrimitive *z, bool negative) {
@@ -128,7 +128,7 @@ DECOMPOSE(selu) {
   out[0] = exponential_unit(builder, call->inputs[0], alpha * gamma, 1, gamma, BURN_OP_greater_equal_scalar);
 }
 
-/* -- smooth ones ------------------------------------------------------------------------------------------------------- */
+/* -- smooth ones ------------------------------------------------------------------------------ */
 
 DECOMPOSE(sigmoid) {
   BurnPrimitive *grown = one(builder, BURN_OP_exp, one(builder, BURN_OP_neg, call->inputs[0]));
@@ -191,7 +191,7 @@ DECOMPOSE(softsign) {
 
 DECOMPOSE(tanhshrink) { out[0] = burn_build_sub(builder, call->inputs[0], one(builder, BURN_OP_tanh, call->inputs[0])); }
 
-/* -- along an axis ----------------------------------------------------------------------------------------------------- */
+/* -- along an axis ---------------------------------------------------------------------------- */
 
 DECOMPOSE(glu) {
   const int64_t dim = BURN_ATTRS(glu, call)->dim.value.i64, half = call->inputs[0]->shape[dim] / 2;

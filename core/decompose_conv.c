@@ -41,7 +41,7 @@ static BurnPrimitive *part_of(BurnBuilder *b, BurnPrimitive *x, const int64_t *s
   return burn_build(b, BURN_OP_slice, 1, &x, 3, attrs);
 }
 
-/* -- volumes ------------------------------------------------------------------------------------------------------- */
+/* -- volumes ---------------------------------------------------------------------------------- */
 
 /* The slices of depth that a window covers become channels of a plane, so one conv2d adds up all of them. */
 DECOMPOSE(conv3d) {
@@ -108,7 +108,7 @@ DECOMPOSE(adaptive_avg_pool3d) {
   out[0] = burn_build_reshape(builder, x, o, 5);
 }
 
-/* -- windows as columns -------------------------------------------------------------------------------------------- */
+/* -- windows as columns ----------------------------------------------------------------------- */
 
 /* What unfold4d and fold4d have in common. */
 typedef struct Columns {

@@ -8,7 +8,7 @@
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);            \
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out)
 
-/* -- small steps --------------------------------------------------------------------------------------------------------- */
+/* -- small steps ------------------------------------------------------------------------------ */
 
 static inline BurnPrimitive *one(BurnBuilder *b, uint32_t op, BurnPrimitive *x) { return burn_build_op1(b, op, x); }
 static inline BurnPrimitive *scaled(BurnBuilder *b, BurnPrimitive *x, double factor) {

@@ -113,7 +113,7 @@ DECOMPOSE(batch_norm_train_backward) {
   out[2] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad));
 }
 
-/* -- ctc_loss ------------------------------------------------------------------------------------------------------ */
+/* -- ctc_loss --------------------------------------------------------------------------------- */
 
 /* The loss is the forward recursion of Graves et al. (2006) over the states blank, label 1, blank, label 2, ... blank of every
  * sample. alpha[s] is the log probability of all alignments so far that end in state s. It starts before the first frame, with

@@ -30,7 +30,7 @@ static BurnPrimitive *counted(BurnBuilder *b, uint32_t rank, int64_t count, bool
   return burn_build_reshape(b, arange(b, count, 0), shape, rank);
 }
 
-/* -- LU ---------------------------------------------------------------------------------------------------------------- */
+/* -- LU --------------------------------------------------------------------------------------- */
 
 enum { PACKED = 0, ORDER, SIGN, FACTORS }; /* what goes from turn to turn */
 
@@ -125,7 +125,7 @@ DECOMPOSE(lu) {
   out[2] = in_dtype(builder, upper, x->dtype);
 }
 
-/* -- determinant ------------------------------------------------------------------------------------------------------- */
+/* -- determinant ------------------------------------------------------------------------------ */
 
 static BurnPrimitive *element(BurnBuilder *b, BurnPrimitive *x, int64_t row, int64_t column) {
   return columns(b, rows(b, x, row, 1), column, 1);
@@ -171,7 +171,7 @@ DECOMPOSE(det) {
   out[0] = in_dtype(builder, result, call->inputs[0]->dtype);
 }
 
-/* -- QR by Householder reflections ------------------------------------------------------------------------------------- */
+/* -- QR by Householder reflections ------------------------------------------------------------ */
 
 /* H = I - tau w w^T with w = (1, tail) makes the first column (-sign(x0) |x|, 0, ..); sign(0) is 1. */
 typedef struct Reflection {

@@ -2,7 +2,7 @@
  * decompose.c for what a decomposition may do. */
 #include "decompose_internal.h"
 
-/* -- tuples of indices --------------------------------------------------------------------------------------------- */
+/* -- tuples of indices ------------------------------------------------------------------------ */
 
 /* Where x is true and y is true. */
 static BurnPrimitive *either(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *y) {
@@ -51,7 +51,7 @@ DECOMPOSE(scatter_nd) {
   out[0] = burn_build_reshape(builder, burn_build(builder, BURN_OP_select_assign, 3, inputs, 2, attrs), x->shape, x->rank);
 }
 
-/* -- windows ------------------------------------------------------------------------------------------------------- */
+/* -- windows ---------------------------------------------------------------------------------- */
 
 /* Element (window, place) is element window * step + place of the axis. */
 DECOMPOSE(unfold) {
@@ -71,7 +71,7 @@ DECOMPOSE(unfold) {
   out[0] = burn_build_permute(builder, burn_build_reshape(builder, picked, shape, desc->rank), axes, desc->rank);
 }
 
-/* -- margins ------------------------------------------------------------------------------------------------------- */
+/* -- margins ---------------------------------------------------------------------------------- */
 
 /* `count` elements along `dim` from `start`, in steps of 1 or -1. */
 static BurnPrimitive *stretch(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count, int64_t step) {
@@ -128,7 +128,7 @@ DECOMPOSE(pad) {
   out[0] = x;
 }
 
-/* -- order --------------------------------------------------------------------------------------------------------- */
+/* -- order ------------------------------------------------------------------------------------ */
 
 DECOMPOSE(sort_with_indices) {
   const int64_t dim = BURN_ATTRS(sort_with_indices, call)->dim.value.i64;

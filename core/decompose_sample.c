@@ -10,7 +10,7 @@
 static const double PI = 3.14159265358979323846;
 enum { MOST_TAPS = 6 };
 
-/* -- interpolate --------------------------------------------------------------------------------------------------- */
+/* -- interpolate ------------------------------------------------------------------------------ */
 
 static double sinc(double t) { return fabs(t) < 1e-12 ? 1 : sin(PI * t) / (PI * t); }
 
@@ -132,7 +132,7 @@ DECOMPOSE(interpolate) {
   out[0] = in_dtype(builder, x, dtype);
 }
 
-/* -- reading at positions ------------------------------------------------------------------------------------------ */
+/* -- reading at positions --------------------------------------------------------------------- */
 
 /* Pictures [n, c, h * w], of which `points` positions each are read. */
 typedef struct Picture {
@@ -186,7 +186,7 @@ static BurnPrimitive *bilinear(BurnBuilder *b, const Picture *p, BurnPrimitive *
   return sum;
 }
 
-/* -- grid_sample_2d ------------------------------------------------------------------------------------------------ */
+/* -- grid_sample_2d --------------------------------------------------------------------------- */
 
 typedef struct Sampling {
   int64_t padding_mode;
@@ -271,7 +271,7 @@ DECOMPOSE(grid_sample_2d) {
   out[0] = in_dtype(builder, burn_build_reshape(builder, result, call->output_descs[0].shape, 4), dtype);
 }
 
-/* -- deform_conv2d ------------------------------------------------------------------------------------------------- */
+/* -- deform_conv2d ---------------------------------------------------------------------------- */
 
 /* Where the taps of an undeformed convolution read along one axis: [1, taps, oh, ow], in `dtype`. */
 static BurnPrimitive *tap_positions(BurnBuilder *b, const BurnOpCall *call, uint32_t axis, BurnDType dtype) {

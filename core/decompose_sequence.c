@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* -- attention ----------------------------------------------------------------------------------------------------- */
+/* -- attention -------------------------------------------------------------------------------- */
 
 /* The inputs and attributes of attention and of its gradient. */
 typedef struct Heads {
@@ -88,7 +88,7 @@ DECOMPOSE(attention_backward) {
   out[1] = burn_build_op2(b, BURN_OP_matmul, burn_build_transpose(b, slope), heads.query);
 }
 
-/* -- lstm ---------------------------------------------------------------------------------------------------------- */
+/* -- lstm ------------------------------------------------------------------------------------- */
 
 enum { GATE_INPUT, GATE_FORGET, GATE_CANDIDATE, GATE_OUTPUT, GATES };
 

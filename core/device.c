@@ -184,7 +184,7 @@ BurnStatus burn__device_status(const BurnDevice *device) {
 
 BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_status(device); }
 
-/* -- lifetime --------------------------------------------------------------------------------------------------------------- */
+/* -- lifetime --------------------------------------------------------------------------------- */
 
 static void device_destroy(BurnDevice *device) {
   burn__device_release(device->inner);
@@ -216,7 +216,7 @@ void burn_device_close(BurnDevice *device) {
   burn__work_leave();
 }
 
-/* -- queries ---------------------------------------------------------------------------------------------------------------- */
+/* -- queries ---------------------------------------------------------------------------------- */
 
 const char *burn_device_name(const BurnDevice *device) { return device && device->name ? device->name : "(none)"; }
 const char *burn_device_fingerprint(const BurnDevice *device) {
@@ -288,7 +288,7 @@ void burn_device_trim(BurnDevice *device) {
   burn__work_leave();
 }
 
-/* -- random state --------------------------------------------------------------------------------------------------------------- */
+/* -- random state ----------------------------------------------------------------------------- */
 
 void burn_device_seed(BurnDevice *device, uint64_t seed) {
   burn_device_set_random_state(device, (BurnRandomState){.seed = seed, .offset = 0});

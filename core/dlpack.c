@@ -12,7 +12,7 @@ static void delete_managed(BurnDlpackManaged *managed) {
   if (managed->deleter) managed->deleter((struct DLManagedTensorVersioned *)(void *)managed);
 }
 
-/* -- out -------------------------------------------------------------------------------------------------------------------- */
+/* -- out -------------------------------------------------------------------------------------- */
 
 /* What an exported tensor keeps alive. */
 typedef struct Export {
@@ -136,7 +136,7 @@ BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out) 
   return status;
 }
 
-/* -- in --------------------------------------------------------------------------------------------------------------------- */
+/* -- in --------------------------------------------------------------------------------------- */
 
 /* A foreign tensor with what a backend may rely on: it deletes the foreign one when it is deleted itself. */
 typedef struct Import {
@@ -293,7 +293,7 @@ BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice
   return x;
 }
 
-/* -- before version 1 --------------------------------------------------------------------------------------------------------- */
+/* -- before version 1 ------------------------------------------------------------------------- */
 
 /* The versioned struct around an unversioned one. */
 typedef struct Envelope {

@@ -23,7 +23,7 @@ static BurnStatus io_failure(const char *what) {
   return burn_status_make(BURN_STATUS_IO, "%s: %s", what, burn__errno_text(error, reason, sizeof reason));
 }
 
-/* -- temporary files of killed writers ------------------------------------------------------------------------------------------ */
+/* -- temporary files of killed writers -------------------------------------------------------- */
 
 /* Removes the file if nobody writes it. Between the lock and unlink the name cannot pass to another file: who makes one makes a
  * new name, and who renames this one would hold its lock. */
@@ -52,7 +52,7 @@ BurnStatus burn_file_sweep(const char *folder) {
   return burn__sweep(folder) ? BURN_OK : io_failure("cannot look for temporary files");
 }
 
-/* -- folders ---------------------------------------------------------------------------------------------------------------- */
+/* -- folders ---------------------------------------------------------------------------------- */
 
 struct BurnFolderLock {
   int file;

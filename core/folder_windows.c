@@ -15,7 +15,7 @@ static BurnStatus failure(const char *what) {
   return burn_status_make(BURN_STATUS_IO, "%s: Windows error %lu", what, GetLastError());
 }
 
-/* -- temporary files of killed writers ------------------------------------------------------------------------------------------ */
+/* -- temporary files of killed writers -------------------------------------------------------- */
 
 /* One that somebody writes cannot be removed. Files of other users cannot, either, unless their owner said so. */
 static void sweep_one(const char *folder, const WIN32_FIND_DATAA *entry) {
@@ -44,7 +44,7 @@ BurnStatus burn_file_sweep(const char *folder) {
   return burn__sweep(folder) ? BURN_OK : failure("cannot look for temporary files");
 }
 
-/* -- folders ---------------------------------------------------------------------------------------------------------------- */
+/* -- folders ---------------------------------------------------------------------------------- */
 
 struct BurnFolderLock {
   HANDLE file; /* the system removes it when it is closed */

@@ -25,7 +25,7 @@ static pthread_mutex_t *const locks[] = {&burn__registry_mutex, &burn__pack_mute
                                          &burn__scope_mutex,    &burn__work_mutex, &burn__depot_mutex,  &burn__message_mutex};
 enum { LOCK_COUNT = sizeof locks / sizeof locks[0] };
 
-/* -- threads ------------------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 static void thread_ends(void *ended) {
   BurnWork *work = ended;
@@ -38,7 +38,7 @@ static void thread_ends(void *ended) {
   burn__aligned_free(work);
 }
 
-/* -- fork ---------------------------------------------------------------------------------------------------------------------- */
+/* -- fork ------------------------------------------------------------------------------------- */
 
 /* A thread that forks from within a call may hold some of the locks. */
 static void before(void) {

@@ -22,7 +22,7 @@ struct BurnGuard {
 
 atomic_uint burn__watch;
 
-/* -- on or off ------------------------------------------------------------------------------------------------------------- */
+/* -- on or off -------------------------------------------------------------------------------- */
 
 static struct {
   pthread_mutex_t mutex;
@@ -58,7 +58,7 @@ BurnStatus burn_set_guards(bool on) {
 
 bool burn_guards(void) { return burn__is_guarded(); }
 
-/* -- places ----------------------------------------------------------------------------------------------------------------- */
+/* -- places ----------------------------------------------------------------------------------- */
 
 enum { PLACE_BYTES = 400, MOST_FRAMES = 8 };
 
@@ -95,7 +95,7 @@ void burn__guard_op_begin(void) {
 void burn__guard_op_end(void) { op_in_hand.held = false; }
 static const void *current_place(void) { return op_in_hand.held ? op_in_hand.place : program_place(); }
 
-/* -- live handles ----------------------------------------------------------------------------------------------------------- */
+/* -- live handles ----------------------------------------------------------------------------- */
 
 static void live_add(BurnDevice *device, BurnGuard *guard) {
   pthread_mutex_lock(&device->live_mutex);
@@ -131,7 +131,7 @@ void burn__guard_taken(BurnTensor *x, const char *user) {
   x->guard->taken_at = current_place();
 }
 
-/* -- taken handles ---------------------------------------------------------------------------------------------------------- */
+/* -- taken handles ---------------------------------------------------------------------------- */
 
 static struct {
   pthread_mutex_t mutex;
@@ -175,7 +175,7 @@ void burn__guard_report_drop(BurnTensor *x) {
   burn__log(BURN_LOG_ERROR, "guards", "%s", burn_status_message(burn__guard_check(x, user)));
 }
 
-/* -- what was forgotten ------------------------------------------------------------------------------------------------------ */
+/* -- what was forgotten ----------------------------------------------------------------------- */
 
 /* Live handles of which the same is printed. */
 typedef struct Group {
@@ -248,7 +248,7 @@ void burn__guard_report_live(BurnDevice *device) {
   pthread_mutex_unlock(&device->live_mutex);
 }
 
-/* -- frames in messages ------------------------------------------------------------------------------------------------------ */
+/* -- frames in messages ----------------------------------------------------------------------- */
 
 static bool backtraces;
 static void look_for_backtraces(void) {

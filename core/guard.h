@@ -12,7 +12,7 @@ static inline uint32_t burn__watching(void) { return atomic_load_explicit(&burn_
 
 static inline bool burn__is_guarded(void) { return (burn__watching() & BURN__WATCH_GUARDS) != 0; }
 
-/* -- guards (guard.c) -------------------------------------------------------------------------------------------------------- */
+/* -- guards (guard.c) ------------------------------------------------------------------------- */
 
 /* Settles for the rest of the process whether there are guards; called before the first handle is made. */
 void burn__guards_decide(void);
@@ -37,7 +37,7 @@ void burn__guard_report_live(BurnDevice *device);
 /* Appends "\n  at gpt_block (gpt.c:41)" for the program's frames to a message; nothing unless BURN_BACKTRACE is set. */
 void burn__backtrace_append(char *text, size_t bytes);
 
-/* -- scopes (scope.c) -------------------------------------------------------------------------------------------------------- */
+/* -- scopes (scope.c) ------------------------------------------------------------------------- */
 
 /* x was made, or has become another tensor: it belongs to the innermost scope of this thread, or to none. */
 void burn__scope_enter(BurnTensor *x);

@@ -58,7 +58,7 @@ uint16_t burn__bf16_from_double(double value) { return narrow(value, &bf16_layou
 double burn__f16_to_double(uint16_t bits) { return widen(bits, &f16_layout); }
 double burn__bf16_to_double(uint16_t bits) { return widen(bits, &bf16_layout); }
 
-/* -- single elements ------------------------------------------------------------------------------------------------------ */
+/* -- single elements -------------------------------------------------------------------------- */
 
 /* Reads element `index` as the C type. */
 #define LOAD(Type, in, index, out) memcpy((out), (const uint8_t *)(in) + (index) * sizeof(Type), sizeof(Type))
@@ -160,7 +160,7 @@ static bool store_int(void *out, BurnDType dtype, size_t index, int64_t value) {
   }
 }
 
-/* -- arrays --------------------------------------------------------------------------------------------------------------- */
+/* -- arrays ----------------------------------------------------------------------------------- */
 
 static BurnStatus convert_floats(void *out, BurnDType to, const void *in, BurnDType from, size_t count) {
   for (size_t i = 0; i < count; i++) {

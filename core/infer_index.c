@@ -83,7 +83,7 @@ BURN_RULE(embedding) {
   return burn__infer_count(info, out);
 }
 
-/* -- addressed by tuples ------------------------------------------------------------------------------------------- */
+/* -- addressed by tuples ---------------------------------------------------------------------- */
 
 BURN_RULE(gather_nd) {
   const BurnPrimitive *x = call->inputs[0], *indices = call->inputs[1];
@@ -115,7 +115,7 @@ BURN_RULE(scatter_nd) {
   return BURN_OK;
 }
 
-/* -- windows and padding ------------------------------------------------------------------------------------------- */
+/* -- windows and padding ---------------------------------------------------------------------- */
 
 BURN_RULE(unfold) {
   const BurnPrimitive *x = call->inputs[0];
@@ -169,7 +169,7 @@ BURN_RULE(pad) {
   return burn__infer_count(info, out);
 }
 
-/* -- sorting ------------------------------------------------------------------------------------------------------- */
+/* -- sorting ---------------------------------------------------------------------------------- */
 
 /* Indices of the elements of x. */
 static BurnStatus indices_of(const BurnOpInfo *info, const BurnOpCall *call, int64_t dtype, BurnTensorDesc *out) {

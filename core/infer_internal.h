@@ -32,7 +32,7 @@ BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);
 BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs, BurnTensorDesc *out);
 
-/* -- windows: convolutions and pools (infer_layers.c) ------------------------------------------------------------------------ */
+/* -- windows: convolutions and pools (infer_layers.c) ----------------------------------------- */
 
 /* An attribute with an entry for each of the last `axes` axes, every one at least `least` and at most INT32_MAX. */
 BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes, int64_t least);

@@ -5,7 +5,7 @@
 /* a * b, or -1 where that is not an int64_t; both are at least 0. */
 static int64_t product(int64_t a, int64_t b) { return a < 0 || b < 0 || (b > 0 && a > INT64_MAX / b) ? -1 : a * b; }
 
-/* -- windows as columns -------------------------------------------------------------------------------------------- */
+/* -- windows as columns ----------------------------------------------------------------------- */
 
 /* Rows and windows of the columns of a plane [n, c, h, w]; `text` is the plane's. */
 static BurnStatus columns(const BurnOpInfo *info, const int64_t *plane, const BurnAttr *kernel_size, const BurnAttr *stride,
@@ -60,7 +60,7 @@ BURN_RULE(fold4d) {
   return burn__infer_count(info, out);
 }
 
-/* -- resampling ---------------------------------------------------------------------------------------------------- */
+/* -- resampling ------------------------------------------------------------------------------- */
 
 static BurnStatus check_mode(const BurnOpInfo *info, const BurnAttr *mode, const char *name, int64_t last) {
   if (mode->value.i64 >= 0 && mode->value.i64 <= last) return BURN_OK;
@@ -150,7 +150,7 @@ BURN_RULE(deform_conv2d) {
   return burn__infer_count(info, out);
 }
 
-/* -- layers and losses --------------------------------------------------------------------------------------------- */
+/* -- layers and losses ------------------------------------------------------------------------ */
 
 BURN_RULE(linear) {
   const BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
@@ -273,7 +273,7 @@ BURN_RULE(ctc_loss) {
   return BURN_OK;
 }
 
-/* -- quantization -------------------------------------------------------------------------------------------------- */
+/* -- quantization ----------------------------------------------------------------------------- */
 
 /* Scales fit the blocks of values: [1], or one axis per axis of the values. */
 static BurnStatus check_blocks(const BurnOpInfo *info, const BurnOpCall *call, uint32_t values, uint32_t scales,

@@ -1,7 +1,7 @@
 /* infer_sequence.c - shape rules of ops over sequences: attention and lstm with their gradients. */
 #include "infer_internal.h"
 
-/* -- attention ----------------------------------------------------------------------------------------------------- */
+/* -- attention -------------------------------------------------------------------------------- */
 
 /* The mask or bias stretches to the scores. */
 static BurnStatus check_scores(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, const int64_t *scores) {
@@ -64,7 +64,7 @@ BURN_RULE(attention_backward) {
   return BURN_OK;
 }
 
-/* -- lstm ---------------------------------------------------------------------------------------------------------- */
+/* -- lstm ------------------------------------------------------------------------------------- */
 
 /* An input has the shape [n, t, width], or [n, width] for t = -1. */
 static BurnStatus check_steps(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t n, int64_t t, int64_t width) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the walk ------------------------------------------------------------------------------------------------------------- */
+/* -- the walk --------------------------------------------------------------------------------- */
 
 typedef struct Walker {
   const BurnModuleWalk *walk;
@@ -135,7 +135,7 @@ bool burn__type_has_tensors(const BurnType *type) {
   return false;
 }
 
-/* -- lists ---------------------------------------------------------------------------------------------------------------- */
+/* -- lists ------------------------------------------------------------------------------------ */
 
 BurnModuleList burn_module_list(const BurnType *type, size_t count) {
   void *data = count && count <= PTRDIFF_MAX / type->bytes ? calloc(count, type->bytes) : NULL;
@@ -146,7 +146,7 @@ void *burn_module_list_at(const BurnModuleList *list, size_t index) {
   return list->data && index < list->count ? (char *)list->data + index * list->type->bytes : NULL;
 }
 
-/* -- looking -------------------------------------------------------------------------------------------------------------- */
+/* -- looking ---------------------------------------------------------------------------------- */
 
 static BurnTensor *value_of(const BurnModuleTensor *tensor) {
   return tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
@@ -208,7 +208,7 @@ int64_t burn_module_num_params(BurnModule module) {
   return count;
 }
 
-/* -- changing in place ---------------------------------------------------------------------------------------------------- */
+/* -- changing in place ------------------------------------------------------------------------ */
 
 typedef struct Map {
   BurnModuleMapper mapper;
@@ -272,7 +272,7 @@ static BurnStatus freeze_tensor(void *context, const BurnModuleTensor *tensor) {
 
 void burn_module_no_grad(BurnModule module) { walk_all(module, NULL, freeze_tensor); }
 
-/* -- copies and the end --------------------------------------------------------------------------------------------------- */
+/* -- copies and the end ----------------------------------------------------------------------- */
 
 static BurnStatus copy_list(void *context, const char *path, BurnModuleList *list) {
   (void)context;

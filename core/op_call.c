@@ -51,7 +51,7 @@ BurnTensor *burn_tensor_from_primitive(BurnDevice *device, BurnPrimitive *primit
   return burn__tensor_new(device, primitive, 0);
 }
 
-/* -- levels of a stack ---------------------------------------------------------------------------------------------------- */
+/* -- levels of a stack ------------------------------------------------------------------------ */
 
 static const BurnInstance *instance_of(const BurnBackend *level) { return (const BurnInstance *)(const void *)level; }
 

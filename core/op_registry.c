@@ -51,7 +51,7 @@ const BurnOpInfo *burn__pack_op_find(const char *name) {
   return NULL;
 }
 
-/* -- registration ---------------------------------------------------------------------------------------------------------- */
+/* -- registration ----------------------------------------------------------------------------- */
 
 /* "pack.op" with the pack's own name, and an op name of a-z, 0-9, _. */
 static bool is_name_of_pack(const char *name, const char *pack) {
@@ -192,7 +192,7 @@ BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
                    guess.best ? "." : "", burn_guess_text(&guess));
 }
 
-/* -- running --------------------------------------------------------------------------------------------------------------- */
+/* -- running ---------------------------------------------------------------------------------- */
 
 BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
   BurnStatus status = burn__op_definition(call->op)->infer(burn__host(), call, out);

@@ -5,7 +5,7 @@
 #include <burn/optimizer_ops.h>
 #include <burn/plugin/random.h>
 
-/* -- creation --------------------------------------------------------------------------------------------------------------- */
+/* -- creation --------------------------------------------------------------------------------- */
 
 BurnTensor *burn__full(BurnDevice *device, BurnShape shape, BurnDType dtype, BurnAttr value) {
   return burn__create(device, BURN_OP_full, shape, dtype, &value, 1);
@@ -109,7 +109,7 @@ BurnTensor *burn_dropout(BurnTensor *x, double prob) {
   return burn__apply(BURN_OP_dropout, &x, 1, attrs, 3);
 }
 
-/* -- by signature --------------------------------------------------------------------------------------------------------------- */
+/* -- by signature ----------------------------------------------------------------------------- */
 
 #define UNARY(name) \
   BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }

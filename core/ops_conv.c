@@ -78,7 +78,7 @@ BurnTensor *burn_conv2d_weight_backward(BurnTensor *x, BurnTensor *grad, BurnSha
   return burn__apply(BURN_OP_conv2d_weight_backward, (BurnTensor *const[]){x, grad}, 2, attrs, 5);
 }
 
-/* -- along one axis ------------------------------------------------------------------------------------------------ */
+/* -- along one axis --------------------------------------------------------------------------- */
 
 typedef BurnTensor *(*PlaneConv)(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, BurnConv2dOptions options);
 
@@ -100,7 +100,7 @@ BurnTensor *burn_conv_transpose1d(BurnTensor *x, BurnTensor *weight, BurnTensor 
   return along_one_axis(burn_conv_transpose2d, "conv_transpose1d", x, weight, bias, &options);
 }
 
-/* -- volumes, deformed, and columns -------------------------------------------------------------------------------- */
+/* -- volumes, deformed, and columns ----------------------------------------------------------- */
 
 BurnTensor *burn_conv3d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, BurnConv3dOptions options) {
   const BurnAttr attrs[] = {burn_attr_i64s(options.stride, 3), burn_attr_i64s(options.padding, 3),

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* -- checks -------------------------------------------------------------------------------------------------------- */
+/* -- checks ----------------------------------------------------------------------------------- */
 
 /* What the row `model` would say of these inputs, under the name of the function that is made of it. */
 static BurnStatus check_as(const char *user, uint32_t model, BurnTensor *const *inputs, uint32_t count) {
@@ -30,7 +30,7 @@ static BurnTensor *refused(const char *user, uint32_t model, BurnTensor *x) {
   return burn__tensor_failed(status);
 }
 
-/* -- scalars as tensors, which broadcast against x ----------------------------------------------------------------- */
+/* -- scalars as tensors, which broadcast against x -------------------------------------------- */
 
 static BurnShape ones(uint32_t rank) {
   BurnShape shape = {.rank = rank};
@@ -83,7 +83,7 @@ BurnTensor *burn_powi_scalar(BurnTensor *x, int64_t exponent) {
   return burn_powi(x, rhs);
 }
 
-/* -- bits ---------------------------------------------------------------------------------------------------------- */
+/* -- bits ------------------------------------------------------------------------------------- */
 
 static BurnTensor *bitwise_scalar(const char *name, uint32_t op, BurnTensor *x, int64_t value) {
   BurnTensor *failed = refused(name, BURN_OP_bitwise_not, x);
@@ -110,7 +110,7 @@ BurnTensor *burn_bitwise_right_shift_scalar(BurnTensor *x, int64_t count) {
   return bitwise_scalar("bitwise_right_shift_scalar", BURN_OP_bitwise_right_shift, x, shift_count(count));
 }
 
-/* -- angles -------------------------------------------------------------------------------------------------------- */
+/* -- angles ----------------------------------------------------------------------------------- */
 
 BurnTensor *burn_deg2rad(BurnTensor *x) {
   BurnTensor *failed = refused("deg2rad", BURN_OP_exp, x);
@@ -122,7 +122,7 @@ BurnTensor *burn_rad2deg(BurnTensor *x) {
   return failed ? failed : burn_mul_scalar(x, 57.295779513082320877);
 }
 
-/* -- tests --------------------------------------------------------------------------------------------------------- */
+/* -- tests ------------------------------------------------------------------------------------ */
 
 BurnTensor *burn_contains_nan(BurnTensor *x) {
   BurnTensor *failed = refused("contains_nan", BURN_OP_is_nan, x);

@@ -3,7 +3,7 @@
 
 #include "ops_internal.h"
 
-/* -- meshgrid ---------------------------------------------------------------------------------------------------------- */
+/* -- meshgrid --------------------------------------------------------------------------------- */
 
 static BurnStatus check_vectors(BurnTensor *const *vectors, size_t count, const char *user, size_t most) {
   if (count < 1 || count > most) {
@@ -64,7 +64,7 @@ BurnTensor *burn_meshgrid_stack(BurnTensor *const *vectors, size_t count, BurnGr
   return burn_stack(grids, count, position == BURN_GRID_INDEX_LAST ? -1 : 0);
 }
 
-/* -- affine grid ------------------------------------------------------------------------------------------------------- */
+/* -- affine grid ------------------------------------------------------------------------------ */
 
 /* `size` numbers from -1 to 1 in the shape given; 0 for one. */
 static BurnTensor *spread(BurnDevice *device, int64_t size, BurnShape shape, BurnDType dtype) {

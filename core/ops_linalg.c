@@ -15,7 +15,7 @@ static BurnStatus check_rank(const BurnTensor *x, const char *user, uint32_t lea
                    burn__shape_text(&text, burn_rank(x), x->primitive->shape), least);
 }
 
-/* -- decompositions ---------------------------------------------------------------------------------------------------- */
+/* -- decompositions --------------------------------------------------------------------------- */
 
 BurnTensor *burn_det(BurnTensor *x) { return burn__apply(BURN_OP_det, &x, 1, NULL, 0); }
 
@@ -78,7 +78,7 @@ BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation) {
   return fail_all(&packed, 1, "lu_decomposition", status);
 }
 
-/* -- parts of matrices, products --------------------------------------------------------------------------------------- */
+/* -- parts of matrices, products -------------------------------------------------------------- */
 
 /* With rows and columns folded into one axis, the diagonal is every (columns + 1)th element. */
 BurnTensor *burn_diag(BurnTensor *x) {
@@ -134,7 +134,7 @@ static BurnTensor *outer(BurnTensor *lhs, BurnTensor *rhs, int dim, const char *
 BurnTensor *burn_outer(BurnTensor *lhs, BurnTensor *rhs) { return outer(lhs, rhs, -1, "outer"); }
 BurnTensor *burn_outer_dim(BurnTensor *lhs, BurnTensor *rhs, int dim) { return outer(lhs, rhs, dim, "outer_dim"); }
 
-/* -- norms ------------------------------------------------------------------------------------------------------------- */
+/* -- norms ------------------------------------------------------------------------------------ */
 
 BurnTensor *burn_l0_norm(BurnTensor *x, int dim) {
   const BurnDType dtype = burn_dtype(x);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* -- create -------------------------------------------------------------------------------------------------------- */
+/* -- create ----------------------------------------------------------------------------------- */
 
 /* Takes x: a new tensor of its shape and dtype. */
 #define LIKE(name, suffix, parameters, ...)                                          \
@@ -59,7 +59,7 @@ BurnTensor *burn_diag_mask(BurnDevice *device, BurnShape shape, int64_t offset) 
   return place_mask(device, shape, offset, "diag_mask", burn_not_equal);
 }
 
-/* -- axes ---------------------------------------------------------------------------------------------------------- */
+/* -- axes ------------------------------------------------------------------------------------- */
 
 /* Resolved dims, each of them once; *mask has a bit for each. */
 static BurnStatus resolve_dims(const BurnTensor *x, const char *user, const int *dims, uint32_t count, int64_t *out,
@@ -179,7 +179,7 @@ BurnTensor *burn_roll(BurnTensor *x, const int64_t *shifts, const int *dims, uin
   return x;
 }
 
-/* -- parts and margins --------------------------------------------------------------------------------------------- */
+/* -- parts and margins ------------------------------------------------------------------------ */
 
 BurnTensor *burn_slice_dim(BurnTensor *x, int dim, BurnRange range) {
   int64_t axis = 0;
@@ -277,7 +277,7 @@ BurnTensor *burn_pad_i64(BurnTensor *x, const int64_t *padding, uint32_t pairs, 
   return pad(x, padding, pairs, mode, burn_attr_i64(value));
 }
 
-/* -- by index ------------------------------------------------------------------------------------------------------ */
+/* -- by index --------------------------------------------------------------------------------- */
 
 static BurnTensor *update_along(uint32_t op, int dim, BurnTensor *const *inputs, int64_t update) {
   int64_t axis = 0;
@@ -357,7 +357,7 @@ BurnTensor *burn_one_hot(BurnTensor *x, int64_t classes) {
   return burn_one_hot_fill(x, classes, 1, 0, -1);
 }
 
-/* -- by mask: the number of results depends on values, which are read to host memory ------------------------------- */
+/* -- by mask: the number of results depends on values, which are read to host memory ---------- */
 
 /* Takes a bool tensor: the positions where it is true, malloc'd, in row-major order. */
 static BurnStatus true_positions(BurnTensor *mask, const char *user, int64_t **positions, int64_t *count) {

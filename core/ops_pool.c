@@ -55,7 +55,7 @@ BurnTensor *burn_adaptive_avg_pool3d(BurnTensor *x, const int64_t output_size[3]
   return burn__apply(BURN_OP_adaptive_avg_pool3d, &x, 1, &attr, 1);
 }
 
-/* -- along one axis ------------------------------------------------------------------------------------------------ */
+/* -- along one axis --------------------------------------------------------------------------- */
 
 /* Takes x [n, c, w] and gives [n, c, 1, w], or a failure in the name of `user`. */
 static BurnTensor *widened(BurnTensor *x, const char *user) {

@@ -19,7 +19,7 @@ BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uin
   return BURN_OK;
 }
 
-/* -- rows with one dim ------------------------------------------------------------------------------------------------------ */
+/* -- rows with one dim ------------------------------------------------------------------------ */
 
 BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim) {
   int64_t axis = 0;
@@ -63,7 +63,7 @@ BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indic
   return values;
 }
 
-/* -- by index ----------------------------------------------------------------------------------------------------------------- */
+/* -- by index --------------------------------------------------------------------------------- */
 
 static BurnTensor *indexed(uint32_t op, int dim, BurnTensor *const *inputs, uint32_t input_count) {
   int64_t axis = 0;
@@ -90,7 +90,7 @@ BurnTensor *burn_scatter_add(BurnTensor *x, int dim, BurnTensor *indices, BurnTe
   return burn_scatter(x, dim, indices, values, BURN_UPDATE_ADD);
 }
 
-/* -- views ------------------------------------------------------------------------------------------------------------------------ */
+/* -- views ------------------------------------------------------------------------------------ */
 
 static BurnTensor *view(uint32_t op, BurnTensor *x, const int64_t *values, uint32_t count) {
   const BurnAttr attr = burn_attr_i64s(values, count);
@@ -256,7 +256,7 @@ BurnTensor *burn_expand(BurnTensor *x, BurnShape shape) {
   return view(BURN_OP_expand, x, shape.dims, shape.rank);
 }
 
-/* -- parts ------------------------------------------------------------------------------------------------------------------------- */
+/* -- parts ------------------------------------------------------------------------------------ */
 
 typedef struct Part {
   int64_t starts[BURN_MAX_RANK], counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
@@ -400,7 +400,7 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
   return cut(x, "chunk", size, axis, parts, capacity, count);
 }
 
-/* -- joins --------------------------------------------------------------------------------------------------------------------------- */
+/* -- joins ------------------------------------------------------------------------------------ */
 
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
   if (!tensors || count == 0 || count > UINT32_MAX) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* -- transforms -------------------------------------------------------------------------------------------------------- */
+/* -- transforms ------------------------------------------------------------------------------- */
 
 /* The attributes dim and n of a transform of x; n = 0 is what fits the axis: its size, or 2 (size - 1) of an inverse. */
 static BurnStatus resolve(const BurnTensor *x, uint32_t op, int dim, int64_t n, BurnAttr attrs[2]) {
@@ -53,7 +53,7 @@ BurnTensor *burn_cfft(BurnTensor *real, BurnTensor *imaginary, int dim, int64_t 
   return out[0];
 }
 
-/* -- short-time transforms --------------------------------------------------------------------------------------------- */
+/* -- short-time transforms -------------------------------------------------------------------- */
 
 /* Checks the options, puts the length of the window where it is 0, and checks x and the window; `rank` is x's. */
 static BurnStatus check_options(const char *user, BurnStftOptions *options, const BurnTensor *x, const BurnTensor *window,
@@ -212,7 +212,7 @@ BurnTensor *burn_istft(BurnTensor *x, BurnTensor *window, int64_t length, BurnSt
   return with_length(sum, length);
 }
 
-/* -- windows: sums of cosines ------------------------------------------------------------------------------------------ */
+/* -- windows: sums of cosines ----------------------------------------------------------------- */
 
 static BurnTensor *window(const char *name, BurnDevice *device, int64_t size, bool periodic, BurnDType dtype,
                           const double factors[3]) {

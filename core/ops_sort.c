@@ -6,7 +6,7 @@ WITH_DIM(cumprod)
 WITH_DIM(cummin)
 WITH_DIM(cummax)
 
-/* -- sorting ------------------------------------------------------------------------------------------------------- */
+/* -- sorting ---------------------------------------------------------------------------------- */
 
 /* An op with the attributes of argsort; `user` is who is asked. */
 static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool descending, BurnTensor **out, uint32_t count) {
@@ -86,7 +86,7 @@ BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
   return places;
 }
 
-/* -- several axes -------------------------------------------------------------------------------------------------- */
+/* -- several axes ----------------------------------------------------------------------------- */
 
 /* One reduction after the other. Halves go through f32, so that they round once. */
 static BurnTensor *over_dims(BurnTensor *x, const char *user, const int *dims, uint32_t count,

@@ -2,7 +2,7 @@
  * public ops. */
 #include "ops_internal.h"
 
-/* -- along an axis ----------------------------------------------------------------------------------------------------- */
+/* -- along an axis ---------------------------------------------------------------------------- */
 
 /* Takes x; the sum of squared deviations divided by n - less, and the mean. */
 static BurnTensor *variance(BurnTensor *x, int dim, int64_t less, BurnTensor **mean, const char *user) {
@@ -57,7 +57,7 @@ BurnTensor *burn_median(BurnTensor *x, int dim) {
   return burn_median_with_indices(x, dim, NULL);
 }
 
-/* -- sampling ---------------------------------------------------------------------------------------------------------- */
+/* -- sampling --------------------------------------------------------------------------------- */
 
 /* Takes weights [rows, categories]: indices [rows, samples]. A sample is how many running sums lie at or below a random share
  * of the whole, of those below the whole: so a share that is rounded up to it does not run into weights of 0 at the end. */
@@ -108,7 +108,7 @@ BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction) {
   return burn_cast(burn_div_scalar(burn_matmul(other, centred), (double)count - (double)correction), dtype);
 }
 
-/* -- cross products ---------------------------------------------------------------------------------------------------- */
+/* -- cross products --------------------------------------------------------------------------- */
 
 static BurnStatus check_vectors(const BurnTensor *x, int dim) {
   int64_t axis = 0;
@@ -138,7 +138,7 @@ BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim) {
   return burn_cast(burn_sub(first, burn_mul(rolled(lhs, dim, 2), rolled(rhs, dim, 1))), dtype);
 }
 
-/* -- losses ------------------------------------------------------------------------------------------------------------ */
+/* -- losses ----------------------------------------------------------------------------------- */
 
 BurnTensor *burn_cross_entropy_with_logits(BurnTensor *logits, BurnTensor *probabilities) {
   BurnTensor *const both[] = {logits, probabilities};

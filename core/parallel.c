@@ -75,7 +75,7 @@ static void run_chunks(const Job *job) {
   inside_body = false;
 }
 
-/* -- workers ----------------------------------------------------------------------------------------------------------------- */
+/* -- workers ---------------------------------------------------------------------------------- */
 
 static uint64_t monotonic_ns(void) {
   struct timespec now;
@@ -181,7 +181,7 @@ void burn__pool_forked(void) {
   atomic_flag_clear(&pool.busy);
 }
 
-/* -- callers ----------------------------------------------------------------------------------------------------------------- */
+/* -- callers ---------------------------------------------------------------------------------- */
 
 static void offer(Seat *seat, const Job *job, int64_t begin) {
   seat->job = *job;

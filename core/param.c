@@ -21,7 +21,7 @@ struct BurnBufferCell {
 /* Stands for a cell that could not be allocated: its value is a failed tensor, so that the loss shows. Never changed. */
 static BurnBufferCell out_of_memory_cell = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
 
-/* -- ids ------------------------------------------------------------------------------------------------------------------ */
+/* -- ids -------------------------------------------------------------------------------------- */
 
 pthread_mutex_t burn__random_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,7 +47,7 @@ uint64_t burn__param_id(void) {
   return id;
 }
 
-/* -- parameters ----------------------------------------------------------------------------------------------------------- */
+/* -- parameters ------------------------------------------------------------------------------- */
 
 bool burn__is_trackable(const BurnTensor *x) {
   const BurnDevice *device = burn_tensor_device(x);
@@ -73,7 +73,7 @@ void burn_param_set(BurnParam *param, BurnTensor *value) {
   burn_drop(old);
 }
 
-/* -- buffers -------------------------------------------------------------------------------------------------------------- */
+/* -- buffers ---------------------------------------------------------------------------------- */
 
 /* State must not drag the graph of a step along, nor end with a scope. */
 static BurnTensor *without_history(BurnTensor *value) {

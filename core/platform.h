@@ -31,7 +31,7 @@ void burn__wake_sleeper(atomic_uint *word);
 /* The text of an errno value, into a buffer of the caller; returns the buffer. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes);
 
-/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+/* -- paths ------------------------------------------------------------------------------------ */
 
 /* True for a path that does not depend on the current folder (nor, on Windows, on the current drive). */
 bool burn__path_is_absolute(const char *path);
@@ -48,7 +48,7 @@ char *burn__user_settings_path(void);
 const char *burn__system_settings_path(void);
 const char *burn__system_plugin_folder(void);
 
-/* -- programs ------------------------------------------------------------------------------------------------------------- */
+/* -- programs --------------------------------------------------------------------------------- */
 
 /* The plugins that the program brings in an array burn_static_plugins, which ends with NULL; NULL if it has no such array. */
 const BurnPluginQuery *burn__linked_plugins(void);

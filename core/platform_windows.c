@@ -53,7 +53,7 @@ void burn_streams_pin(void) {
   if (file > 2) (void)_close(file);
 }
 
-/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+/* -- paths ------------------------------------------------------------------------------------ */
 
 static bool is_separator(char c) { return c == '/' || c == '\\'; }
 
@@ -84,7 +84,7 @@ char *burn__user_settings_path(void) {
 const char *burn__system_settings_path(void) { return NULL; }
 const char *burn__system_plugin_folder(void) { return NULL; }
 
-/* -- programs ------------------------------------------------------------------------------------------------------------- */
+/* -- programs --------------------------------------------------------------------------------- */
 
 /* DLLs have no weak references: the program exports its list (BURN_EXPORT), and is asked for it. */
 const BurnPluginQuery *burn__linked_plugins(void) {

@@ -23,7 +23,7 @@ static char *forward_slashes(char *path) {
   return path;
 }
 
-/* -- loading -------------------------------------------------------------------------------------------------------------- */
+/* -- loading ---------------------------------------------------------------------------------- */
 
 enum { PLUGIN_SEARCH = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS };
 
@@ -133,7 +133,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWh
   return find_entry(library, out);
 }
 
-/* -- folders -------------------------------------------------------------------------------------------------------------- */
+/* -- folders ---------------------------------------------------------------------------------- */
 
 /* The file of the module that holds this code; malloc'd, NULL on failure. */
 static WCHAR *own_file(void) {

@@ -246,7 +246,7 @@ static void load(BurnPluginEntry *entry) {
   settle(entry, function ? function(&query) : NULL, status, why_not);
 }
 
-/* -- discovery ------------------------------------------------------------------------------------------------------------- */
+/* -- discovery -------------------------------------------------------------------------------- */
 
 static void add_static(void) {
   const BurnPluginQuery *linked = burn__linked_plugins();
@@ -399,7 +399,7 @@ BurnStatus burn_plugin_add(const char *path) {
   return status;
 }
 
-/* -- the list for people -------------------------------------------------------------------------------------------------- */
+/* -- the list for people ---------------------------------------------------------------------- */
 
 static const struct {
   const char *word, *help;

@@ -16,7 +16,7 @@ typedef struct Printer {
   bool summary;
 } Printer;
 
-/* -- numbers as Rust writes them: the fewest digits that read back as the same number, whatever the locale --------------- */
+/* -- numbers as Rust writes them: the fewest digits that read back as the same number, whatever the locale -- */
 
 enum { MOST_DIGITS = 17 };
 
@@ -103,7 +103,7 @@ static void print_value(const Printer *p, int64_t index) {
   }
 }
 
-/* -- layout ------------------------------------------------------------------------------------------------------------- */
+/* -- layout ----------------------------------------------------------------------------------- */
 
 /* Prints the elements from `offset` on, `step` of them per index of this axis: rows begin on lines of their own. */
 static void print_axis(const Printer *p, uint32_t axis, int64_t offset) {

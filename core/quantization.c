@@ -16,7 +16,7 @@ void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits
   *bits = known ? value_types[value].bits : 0;
 }
 
-/* -- schemes ------------------------------------------------------------------------------------------------------- */
+/* -- schemes ---------------------------------------------------------------------------------- */
 
 static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantScheme *scheme, BurnQuantBlocks *out) {
   *out = (BurnQuantBlocks){0};
@@ -54,7 +54,7 @@ bool burn__quant_fits(BurnTensor **x, const char *user, const BurnQuantScheme *s
   return false;
 }
 
-/* -- ranges and scales --------------------------------------------------------------------------------------------- */
+/* -- ranges and scales ------------------------------------------------------------------------ */
 
 typedef BurnTensor *(*Reduction)(BurnTensor *x, int dim);
 
@@ -127,7 +127,7 @@ static BurnQuantParameters clone_parameters(const BurnQuantParameters *p) {
   return (BurnQuantParameters){burn_clone(p->scales), burn_clone(p->global_scale)};
 }
 
-/* -- there and back ------------------------------------------------------------------------------------------------ */
+/* -- there and back --------------------------------------------------------------------------- */
 
 static BurnStatus check_parameters(const char *user, const BurnQuantScheme *scheme, const BurnQuantParameters *p) {
   const BurnStatus status = burn__tensor_check(p->scales, user);
@@ -193,7 +193,7 @@ BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDTyp
   return burn__apply(BURN_OP_quantized_matmul, inputs, 4, attrs, 3);
 }
 
-/* -- lifetime ------------------------------------------------------------------------------------------------------ */
+/* -- lifetime --------------------------------------------------------------------------------- */
 
 BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q) {
   return (BurnQuantTensor){burn_clone(q->values), clone_parameters(&q->parameters), q->scheme};
@@ -211,7 +211,7 @@ BurnStatus burn_quant_status(const BurnQuantTensor *q) {
   return status == BURN_OK && q->parameters.global_scale ? burn_tensor_status(q->parameters.global_scale) : status;
 }
 
-/* -- bytes --------------------------------------------------------------------------------------------------------- */
+/* -- bytes ------------------------------------------------------------------------------------ */
 
 /* Where the parts of a quantized tensor stand. */
 typedef struct Layout {

@@ -23,7 +23,7 @@ static BurnQuantTensor moved(BurnQuantTensor q, const char *user, Move move, con
   return q;
 }
 
-/* -- shape ------------------------------------------------------------------------------------------------------------------- */
+/* -- shape ------------------------------------------------------------------------------------ */
 
 static BurnTensor *to_shape(BurnTensor *x, const void *shape) { return burn__reshape_to(x, *(const BurnShape *)shape); }
 static BurnTensor *to_expanded(BurnTensor *x, const void *shape) { return burn_expand(x, *(const BurnShape *)shape); }
@@ -78,7 +78,7 @@ BurnQuantTensor burn_quant_expand(BurnQuantTensor q, BurnShape shape) {
   return moved(q, "quant_expand", to_expanded, &shape, &grid);
 }
 
-/* -- axes -------------------------------------------------------------------------------------------------------------------- */
+/* -- axes ------------------------------------------------------------------------------------- */
 
 static BurnTensor *with_axes(BurnTensor *x, const void *axes) { return burn_permute(x, axes); }
 
@@ -141,7 +141,7 @@ BurnQuantTensor burn_quant_flip(BurnQuantTensor q, const int *dims, uint32_t cou
   return moved(q, "quant_flip", flipped, &flip, &flip);
 }
 
-/* -- parts ------------------------------------------------------------------------------------------------------------------- */
+/* -- parts ------------------------------------------------------------------------------------ */
 
 typedef struct Ranges {
   BurnRange ranges[BURN_MAX_RANK];
@@ -191,7 +191,7 @@ BurnQuantTensor burn_quant_repeat_dim(BurnQuantTensor q, int dim, int64_t times)
   return moved(q, "quant_repeat_dim", repeated, &repeat, &repeat);
 }
 
-/* -- by index ---------------------------------------------------------------------------------------------------------------- */
+/* -- by index --------------------------------------------------------------------------------- */
 
 typedef struct Places {
   int dim;
@@ -256,7 +256,7 @@ BurnQuantTensor burn_quant_max_abs_dim(BurnQuantTensor q, int dim, BurnTensor **
   return picked(q, dim, burn_argmax(burn_abs(floats_of(&q)), dim), indices);
 }
 
-/* -- quantized again --------------------------------------------------------------------------------------------------------- */
+/* -- quantized again -------------------------------------------------------------------------- */
 
 BurnQuantTensor burn_quant_abs(BurnQuantTensor q) {
   const BurnQuantScheme scheme = q.scheme;

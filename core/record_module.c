@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- ids ------------------------------------------------------------------------------------------------------------------ */
+/* -- ids -------------------------------------------------------------------------------------- */
 
 static const char base32[] = "0123456789abcdefghijklmnopqrstuv";
 
@@ -63,7 +63,7 @@ bool burn__param_id_parse(const char *text, uint64_t *id) {
   return length == 36 && parse_uuid(text, id);
 }
 
-/* -- paths ---------------------------------------------------------------------------------------------------------------- */
+/* -- paths ------------------------------------------------------------------------------------ */
 
 /* A step into the module, linked upwards; becomes text only in a failure. */
 typedef struct Step {
@@ -99,7 +99,7 @@ static BurnStatus fail_at(const Step *step, uint32_t code, const char *format, .
   return at_step(step, burn_status_make(code, "%s", message));
 }
 
-/* -- module to tree ------------------------------------------------------------------------------------------------------- */
+/* -- module to tree --------------------------------------------------------------------------- */
 
 static BurnStatus fields_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out);
 
@@ -202,7 +202,7 @@ BurnValue *burn_value_module(BurnModule module) {
   return burn__module_to_value(module, &value) == BURN_OK ? value : NULL;
 }
 
-/* -- tree to module ------------------------------------------------------------------------------------------------------- */
+/* -- tree to module --------------------------------------------------------------------------- */
 
 /* A tensor that waits for all others to be fine. */
 typedef struct Pending {
@@ -399,7 +399,7 @@ static void loader_finish(Loader *loader, bool commit) {
   free(loader->pending);
 }
 
-/* -- one id, one tensor --------------------------------------------------------------------------------------------------- */
+/* -- one id, one tensor ----------------------------------------------------------------------- */
 
 /* Number `index` of the tensors that a visit meets has this id. */
 typedef struct IdPlace {
@@ -460,7 +460,7 @@ BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
   return status;
 }
 
-/* -- files ---------------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 static BurnStatus note_id(void *context, const BurnModuleTensor *tensor) {
   const uint64_t id = tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);

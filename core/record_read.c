@@ -30,7 +30,7 @@ static BurnStatus corrupt(size_t offset, const char *what) {
   return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: %s", offset, what);
 }
 
-/* -- heads of objects ----------------------------------------------------------------------------------------------------- */
+/* -- heads of objects ------------------------------------------------------------------------- */
 
 /* The head of an object: its kind (BURN_VALUE_*, BURN__VALUE_BYTES) and a number, or the length of what follows. */
 typedef struct Head {
@@ -146,7 +146,7 @@ static BurnStatus read_text(Reader *reader, const Head *head, size_t start, char
   return BURN_OK;
 }
 
-/* -- tensors -------------------------------------------------------------------------------------------------------------- */
+/* -- tensors ---------------------------------------------------------------------------------- */
 
 /* Element types of files. Those that we do not have become the next larger one. */
 typedef struct FileDType {
@@ -243,7 +243,7 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   return status;
 }
 
-/* -- values --------------------------------------------------------------------------------------------------------------- */
+/* -- values ----------------------------------------------------------------------------------- */
 
 static BurnStatus read_value(Reader *reader, unsigned depth, BurnValue **out);
 
@@ -360,7 +360,7 @@ static BurnStatus read_value(Reader *reader, unsigned depth, BurnValue **out) {
   return BURN_OK;
 }
 
-/* -- the file ------------------------------------------------------------------------------------------------------------- */
+/* -- the file --------------------------------------------------------------------------------- */
 
 /* The three keys of Burn's reader; metadata must name a version, `_b` is an empty array or nil. */
 static BurnStatus check_top(const BurnValue *top) {

@@ -80,7 +80,7 @@ BurnStatus burn__record_path(const char *path, uint32_t format, char **out) {
   return BURN_OK;
 }
 
-/* -- MessagePack ---------------------------------------------------------------------------------------------------------- */
+/* -- MessagePack ------------------------------------------------------------------------------ */
 
 typedef struct Writer {
   msgpack_sbuffer buffer;
@@ -256,7 +256,7 @@ BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *co
   return status;
 }
 
-/* -- files ---------------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 static BurnStatus encode_and_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
   uint8_t *bytes = NULL;

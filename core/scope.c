@@ -15,7 +15,7 @@ pthread_mutex_t burn__scope_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static BurnTensor *handle_of(BurnScopeLink *link) { return (BurnTensor *)(void *)((char *)link - offsetof(BurnTensor, scope_link)); }
 
-/* -- with the lock ---------------------------------------------------------------------------------------------------------- */
+/* -- with the lock ---------------------------------------------------------------------------- */
 
 static void detach(BurnTensor *x) {
   if (x->scope_depth == 0) return;
@@ -48,7 +48,7 @@ static BurnTensor *oldest(BurnScope *scope) {
   return x;
 }
 
-/* -- for tensor.c ----------------------------------------------------------------------------------------------------------- */
+/* -- for tensor.c ----------------------------------------------------------------------------- */
 
 void burn__scope_enter(BurnTensor *x) {
   if (innermost || x->scope_depth > 0) move_to(innermost, x);
@@ -67,7 +67,7 @@ void burn__scope_replace(BurnTensor *x, BurnTensor *old) {
   pthread_mutex_unlock(&burn__scope_mutex);
 }
 
-/* -- public ------------------------------------------------------------------------------------------------------------------- */
+/* -- public ----------------------------------------------------------------------------------- */
 
 BurnScope *burn_scope_begin(void) {
   const uint32_t depth = innermost ? innermost->depth + 1 : 1;

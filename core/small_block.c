@@ -51,7 +51,7 @@ static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 
 static size_t class_bytes(size_t class) { return (class ? class : 1) * CLASS_BYTES; }
 
-/* -- to and from the system ------------------------------------------------------------------------------------------------ */
+/* -- to and from the system ------------------------------------------------------------------- */
 
 static void free_blocks(Block *block) {
   while (block) {
@@ -93,7 +93,7 @@ void burn__small_trim(void) {
   trim_depot();
 }
 
-/* -- depot ------------------------------------------------------------------------------------------------------------------- */
+/* -- depot ------------------------------------------------------------------------------------ */
 
 static void deposit(size_t class, Block *magazine) {
   const size_t bytes = MAGAZINE * class_bytes(class);
@@ -120,7 +120,7 @@ static Block *withdraw(size_t class) {
   return magazine;
 }
 
-/* -- threads ----------------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 static void thread_ends(void *unused) {
   (void)unused;
@@ -140,7 +140,7 @@ static bool thread_keeps(void) {
   return !thread.ended;
 }
 
-/* -- blocks ------------------------------------------------------------------------------------------------------------------ */
+/* -- blocks ----------------------------------------------------------------------------------- */
 
 /* The thread's magazine is empty. */
 static BURN__COLD void *allocate_more(size_t class, size_t bytes) {

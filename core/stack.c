@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what a table gets where the plugin left NULL ------------------------------------------------------------------------ */
+/* -- what a table gets where the plugin left NULL --------------------------------------------- */
 
 static int32_t BURN_CALL default_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   (void)self;

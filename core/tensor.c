@@ -173,7 +173,7 @@ BurnTensor *burn_clone(const BurnTensor *x) {
 
 void burn_drop(BurnTensor *x) { burn__tensor_take(x, drop_name); }
 
-/* -- from host memory ------------------------------------------------------------------------------------------------------- */
+/* -- from host memory ------------------------------------------------------------------------- */
 
 /* The backend can hold tensors of this dtype. */
 static BurnStatus check_storable(const BurnDevice *device, BurnDType dtype, const char *user) {
@@ -249,7 +249,7 @@ BurnTensor *burn_tensor_bool(BurnDevice *device, const bool *data, BurnShape sha
   return from_host(device, data, BURN_DTYPE_BOOL, shape);
 }
 
-/* -- look at a tensor --------------------------------------------------------------------------------------------------------- */
+/* -- look at a tensor ------------------------------------------------------------------------- */
 
 static const BurnPrimitive *peek(const BurnTensor *x) {
   if (!x || (burn__is_guarded() && !burn__guard_is_live(x))) return NULL;
@@ -280,7 +280,7 @@ int64_t burn_element_count(const BurnTensor *x) { return peek(x) ? burn_primitiv
 BurnDType burn_dtype(const BurnTensor *x) { return peek(x) ? peek(x)->dtype : BURN_DTYPE_DEFAULT; }
 BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device : NULL; }
 
-/* -- ops ------------------------------------------------------------------------------------------------------------------------ */
+/* -- ops -------------------------------------------------------------------------------------- */
 
 enum { FEW_INPUTS = 8 };
 

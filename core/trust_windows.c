@@ -23,7 +23,7 @@ BurnPresence burn__file_presence(const char *path) {
   return errno == ENOENT ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
 }
 
-/* -- texts ---------------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------ */
 
 WCHAR *burn__wide_text(const char *text) {
   const int count = MultiByteToWideChar(CP_ACP, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
@@ -61,7 +61,7 @@ const char *burn__error_text(DWORD error, ErrorText *out) {
   return out->text;
 }
 
-/* -- permissions ---------------------------------------------------------------------------------------------------------- */
+/* -- permissions ------------------------------------------------------------------------------ */
 
 /* True if the list lets everybody change the file; a file without a list belongs to everybody. */
 static bool everybody_may_write(PACL list) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- making --------------------------------------------------------------------------------------------------------------- */
+/* -- making ----------------------------------------------------------------------------------- */
 
 BurnValue *burn__value_new(uint32_t kind) {
   BurnValue *value = calloc(1, sizeof *value);
@@ -149,7 +149,7 @@ void burn_value_destroy(BurnValue *value) {
   free(value);
 }
 
-/* -- adding --------------------------------------------------------------------------------------------------------------- */
+/* -- adding ----------------------------------------------------------------------------------- */
 
 /* Room for one more child. */
 static bool list_grow(BurnValue *list) {
@@ -206,7 +206,7 @@ bool burn_value_set(BurnValue *map, const char *key, BurnValue *child) {
   return burn__value_push(map, strdup(key), child);
 }
 
-/* -- looking -------------------------------------------------------------------------------------------------------------- */
+/* -- looking ---------------------------------------------------------------------------------- */
 
 uint32_t burn_value_kind(const BurnValue *value) { return value ? value->kind : BURN_VALUE_NIL; }
 size_t burn_value_count(const BurnValue *value) { return is_list(value) ? value->as.list.count : 0; }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- NULL for a config ----------------------------------------------------------------------------------------------------- */
+/* -- NULL for a config ------------------------------------------------------------------------ */
 
 static BurnStatus no_config(const BurnType *config_type, const char *layer) {
   char required[256] = "";
@@ -36,7 +36,7 @@ const void *burn_nn_config(const void *config, const BurnType *type, const char 
   return type->defaults;
 }
 
-/* -- where a forward pass failed -------------------------------------------------------------------------------------------- */
+/* -- where a forward pass failed -------------------------------------------------------------- */
 
 bool burn_nn_sound(const BurnTensor *x) { return !x || burn_tensor_status(x) == BURN_OK; }
 
@@ -58,7 +58,7 @@ BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer
   return burn_tensor_failed(status);
 }
 
-/* -- configs and parameters ------------------------------------------------------------------------------------------------- */
+/* -- configs and parameters ------------------------------------------------------------------- */
 
 BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_t count) {
   for (size_t i = 0; i < count; i++) {

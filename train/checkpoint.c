@@ -84,7 +84,7 @@ static bool position_of_name(const char *name, int part, Position *at) {
   return at->epochs + at->batches > 0 && strcmp(name, part_name(part, *at).text) == 0;
 }
 
-/* -- save -------------------------------------------------------------------------------------------------------------- */
+/* -- save ------------------------------------------------------------------------------------- */
 
 static BurnStatus find_wide(void *context, const BurnModuleTensor *tensor) {
   BurnTensor *value = tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
@@ -252,7 +252,7 @@ BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, s
   return prune((PruneContext){.folder = folder, .history = &run->history, .at = at, .first = first_kept(&run->history, keep)});
 }
 
-/* -- restore ----------------------------------------------------------------------------------------------------------- */
+/* -- restore ---------------------------------------------------------------------------------- */
 
 /* The checkpoints of which there is any file. */
 typedef struct Found {

@@ -18,7 +18,7 @@ struct BurnDataset {
   char *names;                    /* texts of the columns' names, one allocation */
 };
 
-/* -- columns --------------------------------------------------------------------------------------------------------------- */
+/* -- columns ---------------------------------------------------------------------------------- */
 
 /* Bytes of one item of a column into *bytes. */
 static BurnStatus column_check(const BurnColumn *column, size_t index, size_t *bytes) {
@@ -76,7 +76,7 @@ static bool columns_copy(BurnDataset *dataset, const BurnColumn *columns, size_t
   return true;
 }
 
-/* -- lifetime and access --------------------------------------------------------------------------------------------------- */
+/* -- lifetime and access ---------------------------------------------------------------------- */
 
 static void context_destroy(const BurnDatasetInterface *dataset) {
   if (dataset->destroy != NULL) dataset->destroy(dataset->context);
@@ -135,7 +135,7 @@ BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *cons
   return dataset->interface.get(dataset->interface.context, index, columns);
 }
 
-/* -- in memory ------------------------------------------------------------------------------------------------------------- */
+/* -- in memory -------------------------------------------------------------------------------- */
 
 typedef struct MemoryContext {
   size_t column_count;
@@ -202,7 +202,7 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
   return burn__dataset_of_blocks(columns, column_count, blocks, count, status);
 }
 
-/* -- transforms ------------------------------------------------------------------------------------------------------------ */
+/* -- transforms ------------------------------------------------------------------------------- */
 
 /* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so that calls
  * can be nested. */
@@ -354,7 +354,7 @@ BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status) {
   return dataset;
 }
 
-/* -- MNIST as the guide feeds it ------------------------------------------------------------------------------------------- */
+/* -- MNIST as the guide feeds it -------------------------------------------------------------- */
 
 enum { MNIST_SIDE = 28, MNIST_PIXELS = MNIST_SIDE * MNIST_SIDE };
 

@@ -29,7 +29,7 @@ enum {
   FIRST_JITTER_WORD = 16
 };
 
-/* -- the strokes ----------------------------------------------------------------------------------------------------------- */
+/* -- the strokes ------------------------------------------------------------------------------ */
 
 enum { ROW_DIGIT, ROW_PEN, ROW_LINE, ROW_VIA };
 
@@ -84,7 +84,7 @@ static bool variants_index(DigitsContext *digits) {
   return true;
 }
 
-/* -- random choices -------------------------------------------------------------------------------------------------------- */
+/* -- random choices --------------------------------------------------------------------------- */
 
 /* The words of an item, used from the front; those of the jitter stand at fixed places. */
 typedef struct Choices {
@@ -111,7 +111,7 @@ static unsigned label_of(uint64_t seed, size_t index) {
   return hand[index % CLASSES];
 }
 
-/* -- from strokes to segments ---------------------------------------------------------------------------------------------- */
+/* -- from strokes to segments ----------------------------------------------------------------- */
 
 typedef struct Point {
   float x, y;
@@ -166,7 +166,7 @@ static void segments_cut(const Variant *variant, const Point *points, Drawing *d
   }
 }
 
-/* -- from segments to the image -------------------------------------------------------------------------------------------- */
+/* -- from segments to the image --------------------------------------------------------------- */
 
 /* Where the points go: a wave that bends the strokes, then a linear map, in pixels. */
 typedef struct Placement {

@@ -25,7 +25,7 @@ enum {
   FIRST_BLOCK = 1 << 16
 };
 
-/* -- bytes of a file, inflated if it is gzipped ---------------------------------------------------------------------------- */
+/* -- bytes of a file, inflated if it is gzipped ----------------------------------------------- */
 
 typedef struct Reader {
   FILE *file;
@@ -151,7 +151,7 @@ static BurnStatus reader_end(Reader *reader) {
   return status;
 }
 
-/* -- one IDX file ---------------------------------------------------------------------------------------------------------- */
+/* -- one IDX file ----------------------------------------------------------------------------- */
 
 /* The items of one file: `count` times `item_bytes`, in `data` (from malloc). */
 typedef struct Items {
@@ -241,7 +241,7 @@ static BurnStatus items_read(const char *folder, const char *name, uint32_t magi
   return status;
 }
 
-/* -- the dataset ----------------------------------------------------------------------------------------------------------- */
+/* -- the dataset ------------------------------------------------------------------------------ */
 
 static const char *const file_names[2][2] = {
     [BURN_MNIST_TRAIN] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},

@@ -35,7 +35,7 @@ typedef struct Learner {
 static const BurnEpochResult no_result = {
     .train_loss = (double)NAN, .train_accuracy = (double)NAN, .valid_loss = (double)NAN, .valid_accuracy = (double)NAN, .finite = true};
 
-/* -- one batch --------------------------------------------------------------------------------------------------------- */
+/* -- one batch -------------------------------------------------------------------------------- */
 
 static void output_drop(BurnStepOutput output) {
   burn_drop(output.loss);
@@ -101,7 +101,7 @@ static BurnStatus valid_batch(const BurnTask *task, const void *module, BurnBatc
   return status == BURN_OK ? burn__metrics_add(metrics, output, batch->item_count) : status;
 }
 
-/* -- numbers that are none --------------------------------------------------------------------------------------------- */
+/* -- numbers that are none -------------------------------------------------------------------- */
 
 /* As on_nan says: a failure, or one warning per epoch. */
 static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, double value) {
@@ -144,7 +144,7 @@ static BurnStatus check_epoch(Learner *learner, BurnEpochResult *done) {
   return done->finite ? BURN_OK : not_finite(learner, done->epoch, "the validation loss", done->valid_loss);
 }
 
-/* -- one pass ---------------------------------------------------------------------------------------------------------- */
+/* -- one pass --------------------------------------------------------------------------------- */
 
 /* The earlier of two failures. */
 static BurnStatus first_of(BurnStatus status, BurnStatus later) { return status != BURN_OK ? status : later; }
@@ -193,7 +193,7 @@ static BurnStatus valid_pass(const BurnTask *task, BurnDevice *device, const voi
   return first_of(status, burn_status_annotate(burn_batches_stop(batches), "validation data"));
 }
 
-/* -- one epoch --------------------------------------------------------------------------------------------------------- */
+/* -- one epoch -------------------------------------------------------------------------------- */
 
 static BurnStatus train_part(Learner *learner, size_t epoch, BurnEpochResult *result) {
   BurnPartial *partial = &learner->run.partial;
@@ -292,7 +292,7 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   return interrupted(learner, epoch, burn_loader_batch_count(learner->train));
 }
 
-/* -- the run ----------------------------------------------------------------------------------------------------------- */
+/* -- the run ---------------------------------------------------------------------------------- */
 
 static BurnStatus invalid(const char *what) { return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: %s", what); }
 

@@ -9,7 +9,7 @@
 
 enum { BURN_PATH_BYTES = 4096, BURN_ARTIFACT_BYTES = BURN_PATH_BYTES - 128 }; /* the rest is for the names below the folder */
 
-/* -- metric.c ---------------------------------------------------------------------------------------------------------- */
+/* -- metric.c --------------------------------------------------------------------------------- */
 
 /* How far an average has come: what a checkpoint keeps of it. */
 typedef struct BurnMetricState {
@@ -54,7 +54,7 @@ double burn__metric_mean(const BurnMetric *metric);
 /* Closes the logs, with their final lines where the pass is complete. */
 void burn__metrics_end(BurnMetrics *metrics, bool complete);
 
-/* -- progress.c -------------------------------------------------------------------------------------------------------- */
+/* -- progress.c ------------------------------------------------------------------------------- */
 
 typedef struct BurnProgress {
   bool quiet, terminal;
@@ -72,7 +72,7 @@ void burn__progress_result(BurnProgress *progress, const BurnEpochResult *result
 /* Leaves the line of a run that stops midway. */
 void burn__progress_stop(const BurnProgress *progress);
 
-/* -- run_settings.c ---------------------------------------------------------------------------------------------------- */
+/* -- run_settings.c --------------------------------------------------------------------------- */
 
 /* What a run is made from, as texts by name: "config.optimizer.beta_1" is "0.9". Zero-initialised: none. */
 typedef struct BurnSettings {
@@ -96,13 +96,13 @@ void burn__settings_release(BurnSettings *settings);
 /* A warning in the log of the framework. */
 void burn__train_warn(const char *format, ...) BURN_PRINTF(1, 2);
 
-/* -- loader.c ---------------------------------------------------------------------------------------------------------- */
+/* -- loader.c --------------------------------------------------------------------------------- */
 
 const BurnLoaderConfig *burn__loader_config(const BurnLoader *loader);
 /* A checksum of the first and the last item; false where they cannot be read. */
 bool burn__loader_checksum(const BurnLoader *loader, uint32_t *checksum);
 
-/* -- checkpoint.c ------------------------------------------------------------------------------------------------------ */
+/* -- checkpoint.c ----------------------------------------------------------------------------- */
 
 /* The epochs done so far, in order. */
 typedef struct BurnHistory {
@@ -132,7 +132,7 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLear
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
-/* -- learner_posix.c, learner_windows.c ------------------------------------------------------------------------------------ */
+/* -- learner_posix.c, learner_windows.c ------------------------------------------------------- */
 
 /* Monotonic. */
 double burn__seconds(void);

@@ -66,7 +66,7 @@ struct BurnBatches {
   Slot *slots;
 };
 
-/* -- the loader ------------------------------------------------------------------------------------------------------------ */
+/* -- the loader ------------------------------------------------------------------------------- */
 
 /* Sizes that the loader will multiply, checked once. */
 static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfig *config) {
@@ -145,7 +145,7 @@ static size_t batch_item_count(const BurnLoader *loader, size_t index) {
   return left < loader->config.batch_size ? left : loader->config.batch_size;
 }
 
-/* -- making one batch ------------------------------------------------------------------------------------------------------ */
+/* -- making one batch ------------------------------------------------------------------------- */
 
 static void staging_release(Staging *staging) {
   for (size_t i = 0; i < BURN_MAX_COLUMNS; i++) free(staging->columns[i]);
@@ -209,7 +209,7 @@ static Made batch_make(const BurnBatches *batches, size_t index, const Staging *
   return made;
 }
 
-/* -- workers --------------------------------------------------------------------------------------------------------------- */
+/* -- workers ---------------------------------------------------------------------------------- */
 
 /* Draws the number of the next batch once its slot is free; false when there is no more to do. */
 static bool batch_draw(BurnBatches *batches, size_t *index) {
@@ -264,7 +264,7 @@ static Made batch_receive(BurnBatches *batches) {
   return made;
 }
 
-/* -- starting -------------------------------------------------------------------------------------------------------------- */
+/* -- starting --------------------------------------------------------------------------------- */
 
 /* Handed out when there is no memory even for an iteration. */
 static const BurnBatches nothing_started = {.ended = true};
@@ -331,7 +331,7 @@ BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t ep
   return batches;
 }
 
-/* -- consuming ------------------------------------------------------------------------------------------------------------- */
+/* -- consuming -------------------------------------------------------------------------------- */
 
 bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
   memset(batch, 0, sizeof *batch);

@@ -52,7 +52,7 @@ void burn_optimizer_destroy(BurnOptimizer *optimizer) {
   free(optimizer);
 }
 
-/* -- the step ---------------------------------------------------------------------------------------------------------- */
+/* -- the step --------------------------------------------------------------------------------- */
 
 typedef struct StepContext {
   BurnOptimizer *optimizer;
@@ -216,7 +216,7 @@ BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTens
   return status;
 }
 
-/* -- records ----------------------------------------------------------------------------------------------------------- */
+/* -- records ---------------------------------------------------------------------------------- */
 
 /* {"V1": {"Rank2": {group: {"time": .., names..}}}} */
 static BurnValue *state_value(const BurnOptimizerRule *rule, const BurnOptimizerState *state) {

@@ -20,7 +20,7 @@ void burn__train_warn(const char *format, ...) {
   burn_host()->log(BURN_LOG_WARN, "learner", text);
 }
 
-/* -- the list ---------------------------------------------------------------------------------------------------------- */
+/* -- the list --------------------------------------------------------------------------------- */
 
 static char *copy_text(const char *text, size_t length) {
   char *copy = malloc(length + 1);
@@ -61,7 +61,7 @@ void burn__settings_release(BurnSettings *settings) {
   *settings = (BurnSettings){NULL, 0, 0, false};
 }
 
-/* -- the config, from the JSON that core makes of it ---------------------------------------------------------------------- */
+/* -- the config, from the JSON that core makes of it ------------------------------------------ */
 
 static const char *skip_space(const char *at) { return at + strspn(at, " \n"); }
 
@@ -94,7 +94,7 @@ static const char *add_json(BurnSettings *settings, const char *at, const char *
   return at + (*at == '}');
 }
 
-/* -- what a run is made from ---------------------------------------------------------------------------------------------- */
+/* -- what a run is made from ------------------------------------------------------------------ */
 
 static void add_data(BurnSettings *settings, const char *prefix, const BurnLoader *loader) {
   const BurnLoaderConfig *config = burn__loader_config(loader);
@@ -134,7 +134,7 @@ BurnValue *burn__settings_value(const BurnSettings *settings) {
   return NULL;
 }
 
-/* -- the same run? ------------------------------------------------------------------------------------------------------- */
+/* -- the same run? ---------------------------------------------------------------------------- */
 
 /* "config.num_epochs" is free if "num_epochs" stands in the list of words. */
 static bool is_free(const char *name, const char *words) {

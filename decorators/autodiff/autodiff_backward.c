@@ -41,7 +41,7 @@ static BurnStatus out_of_memory(const Walk *walk) {
                        (unsigned long long)walk->count);
 }
 
-/* -- collect ---------------------------------------------------------------------------------------------------- */
+/* -- collect ---------------------------------------------------------------------------------- */
 
 /* The slot of a node, or the free one where it would go. */
 static uint64_t *find_slot(const Walk *walk, const AutodiffNode *node) {
@@ -118,7 +118,7 @@ static BurnStatus collect(Walk *walk, AutodiffNode *root) {
   return status;
 }
 
-/* -- order and claim -------------------------------------------------------------------------------------------- */
+/* -- order and claim -------------------------------------------------------------------------- */
 
 static int newest_first(const void *left, const void *right) {
   const uint64_t a = ((const WalkOrder *)left)->sequence, b = ((const WalkOrder *)right)->sequence;
@@ -162,7 +162,7 @@ static BurnStatus claim(Walk *walk) {
   return BURN_OK;
 }
 
-/* -- run -------------------------------------------------------------------------------------------------------- */
+/* -- run -------------------------------------------------------------------------------------- */
 
 /* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
 static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
@@ -269,7 +269,7 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
   return status;
 }
 
-/* -- the pass --------------------------------------------------------------------------------------------------- */
+/* -- the pass --------------------------------------------------------------------------------- */
 
 /* Moves the gradients of the leaves, all that is left after the run, into a new set. */
 static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {

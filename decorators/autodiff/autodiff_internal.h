@@ -73,7 +73,7 @@ static inline int autodiff_drop_reference(_Atomic uint32_t *references) {
 
 static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (AutodiffTensor *)(void *)x; }
 
-/* -- autodiff_plugin.c ------------------------------------------------------------------------------------------ */
+/* -- autodiff_plugin.c ------------------------------------------------------------------------ */
 
 /* A failed status with a formatted message. */
 #if defined(__GNUC__)
@@ -89,7 +89,7 @@ BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrim
 /* The name of an op for messages. */
 const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op);
 
-/* -- autodiff_tensor.c ------------------------------------------------------------------------------------------ */
+/* -- autodiff_tensor.c ------------------------------------------------------------------------ */
 
 /* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also when it
  * fails: then they are released. A `node` of NULL makes an untracked tensor. */
@@ -106,7 +106,7 @@ BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, B
 int32_t BURN_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x);
 BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out);
 
-/* -- autodiff_node.c -------------------------------------------------------------------------------------------- */
+/* -- autodiff_node.c -------------------------------------------------------------------------- */
 
 /* A leaf with one reference; NULL when there is no memory. */
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer);
@@ -126,26 +126,26 @@ void burn__autodiff_node_retain(AutodiffNode *node);
 /* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
 void burn__autodiff_node_release(const AutodiffLayer *layer, AutodiffNode *node);
 
-/* -- gradient_pack.c -------------------------------------------------------------------------------------------- */
+/* -- gradient_pack.c -------------------------------------------------------------------------- */
 
 /* The row of an op, of ops.def or of a kernel pack, or NULL. */
 const GradientRow *burn__autodiff_row(const AutodiffLayer *layer, uint32_t op);
 /* What the backward rule of a pack's op reads: bits as in GradientRow.needs. */
 uint32_t burn__gradient_pack_needs(const AutodiffLayer *layer, uint32_t op);
 
-/* -- autodiff_submit.c ------------------------------------------------------------------------------------------ */
+/* -- autodiff_submit.c ------------------------------------------------------------------------ */
 
 uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op);
 int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
 BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call);
 
-/* -- autodiff_backward.c ---------------------------------------------------------------------------------------- */
+/* -- autodiff_backward.c ---------------------------------------------------------------------- */
 
 /* Frees what the last walk left for the next one. */
 void burn__autodiff_spare_free(AutodiffLayer *layer);
 BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
 
-/* -- autodiff_gradients.c --------------------------------------------------------------------------------------- */
+/* -- autodiff_gradients.c --------------------------------------------------------------------- */
 
 /* A set with room for `leaf_count` gradients; NULL when there is no memory. */
 BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t leaf_count);

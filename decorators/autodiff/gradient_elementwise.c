@@ -6,7 +6,7 @@
 
 static const double TWO_OVER_SQRT_PI = 1.12837916709551257390;
 
-/* -- one input -------------------------------------------------------------------------------------------------- */
+/* -- one input -------------------------------------------------------------------------------- */
 
 void burn__gradient_unchanged(GradientContext *c) { burn__gradient_set(c, 0, c->grad); }
 
@@ -158,7 +158,7 @@ void burn__gradient_sigmoid(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_sub(b, y, burn_build_mul(b, y, y))));
 }
 
-/* -- two inputs, broadcast -------------------------------------------------------------------------------------- */
+/* -- two inputs, broadcast -------------------------------------------------------------------- */
 
 void burn__gradient_add(GradientContext *c) {
   burn__gradient_set_reduced(c, 0, c->grad);
@@ -271,7 +271,7 @@ static void gradient_pair(GradientContext *c, uint32_t taken) {
 void burn__gradient_max_pair(GradientContext *c) { gradient_pair(c, BURN_OP_greater); }
 void burn__gradient_min_pair(GradientContext *c) { gradient_pair(c, BURN_OP_lower); }
 
-/* -- one input and a scalar ------------------------------------------------------------------------------------- */
+/* -- one input and a scalar ------------------------------------------------------------------- */
 
 void burn__gradient_mul_scalar(GradientContext *c) {
   const double value = burn_attr_to_f64(&GRADIENT_ATTRS(mul_scalar, c)->value);
@@ -309,7 +309,7 @@ void burn__gradient_clamp_max(GradientContext *c) {
   gradient_clamp(c, BURN_OP_greater_scalar, burn_attr_to_f64(&GRADIENT_ATTRS(clamp_max, c)->value));
 }
 
-/* -- masks ------------------------------------------------------------------------------------------------------ */
+/* -- masks ------------------------------------------------------------------------------------ */
 
 /* inputs x, mask, value: value was taken where the mask is true. */
 void burn__gradient_mask_where(GradientContext *c) {

@@ -19,7 +19,7 @@ void burn__gradient_gather(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_dim3(&c->builder, BURN_OP_scatter, zeros, c->inputs[1], c->grad, dim));
 }
 
-/* -- select_assign and scatter: inputs x, indices, values ---------------------------------------------------------- */
+/* -- select_assign and scatter: inputs x, indices, values ------------------------------------- */
 
 uint32_t burn__gradient_update_needs(int64_t update, uint32_t input) {
   const uint32_t indices = GRADIENT_INPUT(1);

@@ -75,7 +75,7 @@ void burn__gradient_mse(GradientContext *c) {
   if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, burn_build_op1(&c->builder, BURN_OP_neg, x));
 }
 
-/* -- norms ------------------------------------------------------------------------------------------------------ */
+/* -- norms ------------------------------------------------------------------------------------ */
 
 /* g summed over all axes but one, which alone is left. */
 static BurnPrimitive *summed_to_axis(GradientContext *c, BurnPrimitive *g, uint32_t axis) {

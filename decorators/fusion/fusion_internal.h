@@ -148,7 +148,7 @@ struct FusionLayer {
   FusionQueue queues[FUSION_QUEUES];
 };
 
-/* -- fusion_plugin.c ------------------------------------------------------------------------------------------------ */
+/* -- fusion_plugin.c -------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
@@ -162,7 +162,7 @@ BurnFusionStatistics burn__fusion_statistics(const FusionLayer *layer);
 
 const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op);
 
-/* -- fusion_memory.c ------------------------------------------------------------------------------------------------ */
+/* -- fusion_memory.c -------------------------------------------------------------------------- */
 
 /* Makes room for `more` items beyond count; false without memory. */
 bool burn__fusion_list_reserve(const FusionLayer *layer, FusionList *list, uint32_t more, size_t item_bytes);
@@ -173,7 +173,7 @@ void *burn__fusion_arena_take(const FusionLayer *layer, FusionArena *arena, uint
 void burn__fusion_arena_reset(FusionArena *arena);
 void burn__fusion_arena_free(const FusionLayer *layer, FusionArena *arena);
 
-/* -- fusion_tensor.c ------------------------------------------------------------------------------------------------ */
+/* -- fusion_tensor.c -------------------------------------------------------------------------- */
 
 /* A tensor with one reference and neither contents nor queue; NULL without memory. */
 FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *desc);
@@ -195,7 +195,7 @@ void BURN_CALL burn__fusion_release(void *self, BurnPrimitive *x);
 BurnPrimitive *BURN_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x);
 BurnStatus BURN_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
 
-/* -- fusion_queue.c ------------------------------------------------------------------------------------------------- */
+/* -- fusion_queue.c --------------------------------------------------------------------------- */
 
 void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue);
 void burn__fusion_queue_close(FusionQueue *queue);
@@ -216,7 +216,7 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
   return op->input_count ? fusion_slots(queue) + op->first_input : NULL;
 }
 
-/* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------------------------------ */
+/* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------- */
 
 /* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
@@ -242,7 +242,7 @@ BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body,
 /* BURN_FUSED_*: the part that a recorded op may play. */
 uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op);
 
-/* -- fusion_cache.c ------------------------------------------------------------------------------------------------- */
+/* -- fusion_cache.c --------------------------------------------------------------------------- */
 
 void burn__fusion_cache_open(FusionCache *cache, uint32_t limit);
 void burn__fusion_cache_close(const FusionLayer *layer, FusionCache *cache);
@@ -251,7 +251,7 @@ void burn__fusion_cache_clear(const FusionLayer *layer, FusionCache *cache);
 /* The plan for the queue's key, made if there is none yet, with one reference; NULL without memory. */
 FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue);
 
-/* -- fusion_log.c --------------------------------------------------------------------------------------------------- */
+/* -- fusion_log.c ----------------------------------------------------------------------------- */
 
 void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan);
 /* Why ops that would form a group stay apart. */

@@ -50,7 +50,7 @@ static uint32_t maker(const Planner *p, uint32_t slot) {
   return producer == FUSION_NONE ? FUSION_NONE : p->group_of[producer];
 }
 
-/* -- which ops are needed ----------------------------------------------------------------------------------------------- */
+/* -- which ops are needed --------------------------------------------------------------------- */
 
 static void find_needed(Planner *p) {
   for (uint32_t i = p->op_count; i-- > 0;) {
@@ -65,7 +65,7 @@ static void find_needed(Planner *p) {
   }
 }
 
-/* -- groups --------------------------------------------------------------------------------------------------------------- */
+/* -- groups ----------------------------------------------------------------------------------- */
 
 static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
@@ -169,7 +169,7 @@ static void make_groups(Planner *p) {
   }
 }
 
-/* -- bodies --------------------------------------------------------------------------------------------------------------- */
+/* -- bodies ----------------------------------------------------------------------------------- */
 
 static void add_unique(uint32_t *list, uint32_t *count, uint32_t slot) {
   for (uint32_t i = 0; i < *count; i++)
@@ -214,7 +214,7 @@ static void take_apart(Planner *p, const FusionBody *body) {
     if (!reductions || p->role[body->ops[i]] == BURN_FUSED_REDUCE) p->role[body->ops[i]] = BURN_FUSED_NO;
 }
 
-/* -- launches ------------------------------------------------------------------------------------------------------------- */
+/* -- launches --------------------------------------------------------------------------------- */
 
 static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_t *first) {
   FusionList *list = &p->plan->words;
@@ -330,7 +330,7 @@ static bool put_releases(Planner *p) {
   return true;
 }
 
-/* -- the plan ------------------------------------------------------------------------------------------------------------- */
+/* -- the plan --------------------------------------------------------------------------------- */
 
 static void *part(char **at, uint64_t bytes) {
   void *memory = *at;

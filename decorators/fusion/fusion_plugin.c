@@ -70,7 +70,7 @@ static void BURN_CALL layer_close(void *self) {
   layer->host->free(layer, sizeof *layer);
 }
 
-/* -- the interface "burn.fusion" --------------------------------------------------------------------------------------------- */
+/* -- the interface "burn.fusion" -------------------------------------------------------------- */
 
 static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
@@ -100,7 +100,7 @@ static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint3
   return 1;
 }
 
-/* -- options ---------------------------------------------------------------------------------------------------------------- */
+/* -- options ---------------------------------------------------------------------------------- */
 
 #define FUSION_OPTIONS(X)                                                                                                \
   X(MAX_OPS, "max_ops", "1..4096", "1024", BURN_OPTION_HARMLESS, "ops in a queue before it is run")                      \
@@ -151,7 +151,7 @@ static BurnStatus read_options(FusionLayer *layer, const BurnOptions *options) {
   return status;
 }
 
-/* -- open ------------------------------------------------------------------------------------------------------------------- */
+/* -- open ------------------------------------------------------------------------------------- */
 
 static void find_bodies(FusionLayer *layer) {
   BurnInterface found = {NULL, NULL};

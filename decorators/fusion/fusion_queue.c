@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* -- queues --------------------------------------------------------------------------------------------------------------- */
+/* -- queues ----------------------------------------------------------------------------------- */
 
 void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue) {
   pthread_mutex_init(&queue->mutex, NULL);
@@ -55,7 +55,7 @@ static FusionQueue *queue_of_thread(FusionLayer *layer) {
   return &layer->queues[number % FUSION_QUEUES];
 }
 
-/* -- the key -------------------------------------------------------------------------------------------------------------- */
+/* -- the key ---------------------------------------------------------------------------------- */
 
 static void put(FusionQueue *queue, uint32_t word) { ((uint32_t *)queue->key.items)[queue->key.count++] = word; }
 
@@ -83,7 +83,7 @@ static uint32_t key_words(const BurnOpCall *call) {
   return words;
 }
 
-/* -- recording ------------------------------------------------------------------------------------------------------------ */
+/* -- recording -------------------------------------------------------------------------------- */
 
 static uint64_t attr_bytes(const BurnOpCall *call) {
   uint64_t bytes = call->attr_count * sizeof(BurnAttr);

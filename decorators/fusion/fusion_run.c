@@ -29,7 +29,7 @@ static void load_values(FusionQueue *queue) {
   }
 }
 
-/* -- one call below --------------------------------------------------------------------------------------------------------- */
+/* -- one call below --------------------------------------------------------------------------- */
 
 enum { FEW_INPUTS = 16 };
 
@@ -113,7 +113,7 @@ static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
   fail_op(queue, op, failure);
 }
 
-/* -- one kernel ------------------------------------------------------------------------------------------------------------- */
+/* -- one kernel ------------------------------------------------------------------------------- */
 
 static void run_ops(FusionQueue *queue, const FusionLaunch *launch, const uint32_t *ops) {
   for (uint32_t i = 0; i < launch->op_count; i++)
@@ -188,7 +188,7 @@ static void run_unplanned(FusionQueue *queue) {
   for (uint32_t i = 0; i < queue->ops.count; i++) run_op(queue, &fusion_ops(queue)[i], 0);
 }
 
-/* -- the flush -------------------------------------------------------------------------------------------------------------- */
+/* -- the flush -------------------------------------------------------------------------------- */
 
 /* Results to their tensors, which are from now on like any other. */
 static void settle_values(FusionQueue *queue) {

@@ -21,7 +21,7 @@ FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *
   return x;
 }
 
-/* -- failures ---------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------- */
 
 FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, uint32_t op) {
   FusionFailure *failure = (FusionFailure *)layer->host->allocate(sizeof *failure);
@@ -64,7 +64,7 @@ BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x) {
   return burn__fusion_failure_status(layer, x->failure);
 }
 
-/* -- the table's functions --------------------------------------------------------------------------------------------- */
+/* -- the table's functions -------------------------------------------------------------------- */
 
 /* A tensor around `inner`, whose reference it takes over, also when it fails: then inner is released. */
 static BurnStatus wrap(FusionLayer *layer, BurnPrimitive *inner, BurnPrimitive **out) {

@@ -14,7 +14,7 @@ bool validate_broken(Check *check, const char *promise, uint32_t code, const cha
   return false;
 }
 
-/* -- contents ---------------------------------------------------------------------------------------------------------- */
+/* -- contents --------------------------------------------------------------------------------- */
 
 BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *content) {
   const BurnHost *host = validate->layer.host;
@@ -41,7 +41,7 @@ static int64_t first_difference(const Content *a, const Content *b) {
   return -1;
 }
 
-/* -- headers ----------------------------------------------------------------------------------------------------------- */
+/* -- headers ---------------------------------------------------------------------------------- */
 
 #define PROMISE(...) validate_broken(check, "promises", BURN_STATUS_INTERNAL, __VA_ARGS__)
 
@@ -109,7 +109,7 @@ bool validate_addresses(Check *check, uint32_t i, const BurnPrimitive *x, const 
   return true;
 }
 
-/* -- finite values ----------------------------------------------------------------------------------------------------- */
+/* -- finite values ---------------------------------------------------------------------------- */
 
 /* NaN and infinity have an exponent of ones. */
 static bool is_finite(const Content *content, int64_t i) {
@@ -166,7 +166,7 @@ bool validate_finite(Check *check) {
   return true;
 }
 
-/* -- inputs and repetition --------------------------------------------------------------------------------------------- */
+/* -- inputs and repetition -------------------------------------------------------------------- */
 
 /* "was 1 and became 2" */
 static void describe_change(Text *text, const Content *a, const Content *b, int64_t element) {

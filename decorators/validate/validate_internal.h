@@ -44,7 +44,7 @@ typedef struct Check {
   char what[320];
 } Check;
 
-/* -- validate_check.c: each returns false, with promise and what set, if a promise is broken --------------------------- */
+/* -- validate_check.c: each returns false, with promise and what set, if a promise is broken -- */
 
 /* Records the first broken promise; always false. */
 bool validate_broken(Check *check, const char *promise, uint32_t code, const char *format, ...);
@@ -64,7 +64,7 @@ BurnStatus validate_inputs_kept(Check *check, uint64_t inputs, const char *whose
 /* The rehearsal gave the same bits. */
 bool validate_same(Check *check);
 
-/* -- validate_report.c ------------------------------------------------------------------------------------------------- */
+/* -- validate_report.c ------------------------------------------------------------------------ */
 
 /* Text that grows in a fixed room and is cut at its end. */
 typedef struct Text {

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away ---------------- */
+/* -- rehearsals: the call is made while somebody else holds its inputs, and its results are thrown away -- */
 
 /* How the other one holds them: the same primitive, or another view of the storage. */
 enum { CLONED, VIEWED };
@@ -119,7 +119,7 @@ static BurnStatus rehearse_all(Check *check) {
   return status;
 }
 
-/* -- the call ---------------------------------------------------------------------------------------------------------- */
+/* -- the call --------------------------------------------------------------------------------- */
 
 static BurnStatus look_at_inputs(Check *check) {
   const BurnOpCall *call = check->call;
@@ -202,7 +202,7 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
   return status;
 }
 
-/* -- the rest of the table: counted, else passed on -------------------------------------------------------------------- */
+/* -- the rest of the table: counted, else passed on ------------------------------------------- */
 
 static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   enter(self);
@@ -226,7 +226,7 @@ static void BURN_CALL validate_close(void *self) {
   validate->layer.host->free(validate, sizeof *validate);
 }
 
-/* -- opening ----------------------------------------------------------------------------------------------------------- */
+/* -- opening ---------------------------------------------------------------------------------- */
 
 #define VALIDATE_OPTIONS(X)                                                                                      \
   X(FINITE, "finite", "true|false", "true", BURN_OPTION_HARMLESS, "results of finite inputs are finite")         \

@@ -18,7 +18,7 @@
 #define NOT_INHERITED "e"
 #endif
 
-/* -- texts ------------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------ */
 
 void validate_add(Text *text, const char *format, ...) {
   va_list arguments;
@@ -121,7 +121,7 @@ static void describe(const Check *check, Text *text) {
   }
 }
 
-/* -- files ------------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 /* The type codes of NumPy, which has no bf16: its 16 bits are saved as integers. */
 static const char *npy_type(BurnDType dtype) {

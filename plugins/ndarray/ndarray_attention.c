@@ -102,7 +102,7 @@ NdTensor *nd_attention_result(Ndarray *nd, const BurnTensorDesc *desc, const NdT
   return result;
 }
 
-/* -- forward ------------------------------------------------------------------------------------------------------- */
+/* -- forward ---------------------------------------------------------------------------------- */
 
 /* What the bodies of the parallel loop see. */
 typedef struct Forward {

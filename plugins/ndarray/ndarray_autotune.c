@@ -76,7 +76,7 @@ static void remember(NdTuner *tuner, const Entry *new_entry) {
   atomic_store_explicit(place, entry, memory_order_release);
 }
 
-/* -- the file --------------------------------------------------------------------------------------------------------------- */
+/* -- the file --------------------------------------------------------------------------------- */
 
 /* The file of choices for reading ("r") or for adding lines ("a"); NULL if it is not there or no regular file: a pipe in its place would
  * keep the reader waiting, with the mutex held. */
@@ -164,7 +164,7 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
   (void)fclose(file);
 }
 
-/* -- timing ----------------------------------------------------------------------------------------------------------------- */
+/* -- timing ----------------------------------------------------------------------------------- */
 
 /* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon repeated. What a
  * rule would take is left for one that is clearly faster only: a chance of the moment would stay for good. */
@@ -229,7 +229,7 @@ uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice) {
   return winner;
 }
 
-/* -- life ------------------------------------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------- */
 
 NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path) {
   NdTuner *tuner = (NdTuner *)host->allocate(sizeof *tuner);
@@ -259,7 +259,7 @@ void nd_tuner_destroy(NdTuner *tuner) {
   host->free(tuner, sizeof *tuner);
 }
 
-/* -- the environment ---------------------------------------------------------------------------------------------------------- */
+/* -- the environment -------------------------------------------------------------------------- */
 
 static const char *variable(const char *name) {
 #if defined(__GLIBC__)

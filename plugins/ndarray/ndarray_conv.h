@@ -100,7 +100,7 @@ typedef struct NdConvItem {
   bool last; /* the grids `last` hold: fewer images, or the last of several bands, where phases may have fewer rows */
 } NdConvItem;
 
-/* -- ndarray_conv_plan.c */
+/* -- ndarray_conv_plan.c ---------------------------------------------------------------------- */
 
 /* Plans a conv2d (or conv_transpose2d). False when out of memory. The output must not be empty. nd_conv_plan_close ends all
  * kinds, failed ones too. */
@@ -110,7 +110,7 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
 bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 void nd_conv_plan_close(NdConvPlan *plan);
 
-/* -- ndarray_conv_item.c */
+/* -- ndarray_conv_item.c ---------------------------------------------------------------------- */
 
 /* Chooses the way and cuts the output into items, enough for so many threads, once the axes are known. */
 void nd_conv_cut(NdConvPlan *plan, uint32_t threads);

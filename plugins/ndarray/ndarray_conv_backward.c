@@ -57,7 +57,7 @@ static const char *grad_of(const WeightGradient *work, const NdConvItem *item, i
   return work->grad + (channel * plan->y.out + item->first_row) * plan->x.out * plan->element_bytes;
 }
 
-/* -- few output channels -------------------------------------------------------------------------------------------- */
+/* -- few output channels ---------------------------------------------------------------------- */
 
 /* Columns of a copied gradient: whole vectors. */
 static int64_t wide_columns(const NdConvPlan *plan) { return round_up(plan->x.out, plan->loops->lanes); }
@@ -124,7 +124,7 @@ static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
-/* -- few output channels, which are the lanes ----------------------------------------------------------------------- */
+/* -- few output channels, which are the lanes ------------------------------------------------- */
 
 static int64_t channel_panels(const NdConvPlan *plan) { return ceil_div(plan->channels_out, plan->loops->lanes); }
 
@@ -194,7 +194,7 @@ static void BURN_CALL sweep_body(void *context, int64_t begin, int64_t end) {
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
-/* -- many output channels ------------------------------------------------------------------------------------------- */
+/* -- many output channels --------------------------------------------------------------------- */
 
 /* Channels of the panel from `channel` on: as wide as is not mostly empty. */
 static int64_t panel_width(const NdConvPlan *plan, int64_t channel) {
@@ -312,7 +312,7 @@ static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
 }
 
-/* -- the sum of slices ---------------------------------------------------------------------------------------------- */
+/* -- the sum of slices ------------------------------------------------------------------------ */
 
 /* partial of slice 0 += slice 1, += slice 2, .., in that order. */
 #define ADD_SLICES(name, type)                                                         \
@@ -332,7 +332,7 @@ static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) 
   for (int64_t i = begin; i < end; i++) write_share(work, i / work->shares, i % work->shares);
 }
 
-/* -- the op --------------------------------------------------------------------------------------------------------- */
+/* -- the op ----------------------------------------------------------------------------------- */
 
 /* Runs a body with its memory for all slices, groups and shares, and adds the slices up. */
 static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch_bytes) {

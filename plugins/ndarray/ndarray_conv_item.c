@@ -23,7 +23,7 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* -- the cut -------------------------------------------------------------------------------------------------------- */
+/* -- the cut ---------------------------------------------------------------------------------- */
 
 /* True if every window lies inside the input and neighbours are neighbours there. */
 static bool lies_inside(const NdConvAxis *axis) {
@@ -147,7 +147,7 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
   return item;
 }
 
-/* -- pixels --------------------------------------------------------------------------------------------------------- */
+/* -- pixels ----------------------------------------------------------------------------------- */
 
 /* The pixel that a walk over the grid has reached. */
 typedef struct Pixel {
@@ -349,7 +349,7 @@ bool nd_conv_make_grids(NdConvPlan *plan) {
   return true;
 }
 
-/* -- the copy ------------------------------------------------------------------------------------------------------- */
+/* -- the copy --------------------------------------------------------------------------------- */
 
 int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels) {
   return plan->in_place ? 0 : channels * plan->channel + (ND_CONV_VECTORS + 1) * plan->loops->lanes;

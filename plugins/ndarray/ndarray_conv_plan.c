@@ -58,7 +58,7 @@ void nd_conv_plan_close(NdConvPlan *plan) {
   if (plan->phases) nd_pool_free(plan->nd->pool, plan->phases, plan->phases_bytes);
 }
 
-/* -- conv2d --------------------------------------------------------------------------------------------------------- */
+/* -- conv2d ----------------------------------------------------------------------------------- */
 
 static void forward_axis(NdConvAxis *axis, const NdConvShape *shape, int i) {
   axis->step = shape->stride[i];
@@ -124,7 +124,7 @@ bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sha
   return nd_conv_make_grids(plan);
 }
 
-/* -- conv_transpose2d ----------------------------------------------------------------------------------------------- */
+/* -- conv_transpose2d ------------------------------------------------------------------------- */
 
 /* The taps of output phase `phase` along an axis; returns how many. Output position o = stride * i + phase gets input
  * position (o + padding - dilation * k) / stride where that is whole. */

@@ -30,7 +30,7 @@ CONV_INLINE VECTOR NAME(splat)(REAL value) {
 
 #include CONV_LANES_HEADER
 
-/* -- the padded copy ------------------------------------------------------------------------------------------------ */
+/* -- the padded copy -------------------------------------------------------------------------- */
 
 /* Bits of the lanes j .. that lie in begin .. end - 1. */
 CONV_INLINE uint32_t NAME(lanes_within)(int64_t begin, int64_t end, int64_t j) {
@@ -88,7 +88,7 @@ static void NAME(copy)(const NdConvCopy *copy) {
 
 #undef NARROW
 
-/* -- pixels side by side -------------------------------------------------------------------------------------------- */
+/* -- pixels side by side ---------------------------------------------------------------------- */
 
 static void NAME(gather)(const NdConvGather *g) {
   for (int64_t v = 0; v < g->vector_count; v++) {
@@ -112,7 +112,7 @@ static void NAME(interleave_images)(const void *from, const int32_t *index, int6
     NAME(store)((REAL *)to + j * LANES, NAME(gather_anywhere)((const REAL *)from + j * step, index));
 }
 
-/* -- output channels times pixels ----------------------------------------------------------------------------------- */
+/* -- output channels times pixels ------------------------------------------------------------- */
 
 /* Where the sums of a vector start. */
 CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
@@ -222,7 +222,7 @@ static void NAME(product)(const NdConvProduct *p) {
   }
 }
 
-/* -- a plane from a plane ------------------------------------------------------------------------------------------- */
+/* -- a plane from a plane --------------------------------------------------------------------- */
 
 /* One vector of `rows` rows. */
 CONV_INLINE void NAME(plane_tile)(const int rows, const NdConvPlane *p, int64_t row, int64_t column) {
@@ -253,7 +253,7 @@ static void NAME(plane)(const NdConvPlane *p) {
     for (int64_t column = 0; column < p->columns; column += LANES) NAME(plane_tile)(1, p, row, column);
 }
 
-/* -- gradient of few weights ---------------------------------------------------------------------------------------- */
+/* -- gradient of few weights ------------------------------------------------------------------ */
 
 /* `channels` channels of grad from `channel` on times `count` taps, over all pixels. */
 CONV_INLINE void NAME(correlate_tile)(const int channels, const int count, const NdConvCorrelation *c, int64_t channel,
@@ -312,7 +312,7 @@ static void NAME(fold)(const void *sums, int64_t count, void *out) {
   for (int64_t i = 0; i < count; i++) ((REAL *)out)[i] = NAME(fold_vector)(from + i * LANES);
 }
 
-/* -- gradient of few weights, lanes are output channels --------------------------------------------------------------- */
+/* -- gradient of few weights, lanes are output channels --------------------------------------- */
 
 /* `runs` runs of `length` taps from `tap` on, over all pixels. */
 CONV_INLINE void NAME(sweep_tile)(const int runs, const int length, const NdConvSweep *s, int64_t tap) {
@@ -368,7 +368,7 @@ static void NAME(sweep)(const NdConvSweep *s) {
 }
 #undef SWEEPS_MOST
 
-/* -- gradient of many weights --------------------------------------------------------------------------------------- */
+/* -- gradient of many weights ----------------------------------------------------------------- */
 
 /* `taps` taps times `count` vectors of channels, over all pixels. */
 CONV_INLINE void NAME(outer_tile)(const int taps, const int count, const NdConvOuter *o, int64_t tap) {

@@ -14,7 +14,7 @@
 
 #define ND_CREATE_GRAIN 16384 /* elements per chunk at least */
 
-/* -- full and arange ----------------------------------------------------------------------------------------------- */
+/* -- full and arange -------------------------------------------------------------------------- */
 
 typedef struct NdCreate {
   const NdRandomLoops *loops;
@@ -130,7 +130,7 @@ static BurnStatus arange(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-/* -- random -------------------------------------------------------------------------------------------------------- */
+/* -- random ----------------------------------------------------------------------------------- */
 
 /* n elements of group to `out` from their words; n <= ND_RANDOM_WORDS. */
 typedef void (*NdFromWords)(const NdCreate *c, int64_t n, const uint32_t *words, void *out);

@@ -21,7 +21,7 @@ typedef struct NdTyped {
   bool is_wide;
 } NdTyped;
 
-/* -- plain inputs -------------------------------------------------------------------------------------------------- */
+/* -- plain inputs ----------------------------------------------------------------------------- */
 
 /* True if x has this shape and lies in row-major order. */
 static bool is_plain(const NdTensor *x, const BurnTensorDesc *desc) {
@@ -104,7 +104,7 @@ static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, c
   return BURN_OK;
 }
 
-/* -- tables -------------------------------------------------------------------------------------------------------- */
+/* -- tables ----------------------------------------------------------------------------------- */
 
 /* Later lists replace what earlier ones have put there. */
 static void add_rows(NdKernels *kernels, const NdLoopRow *loops, const NdLoopRow *casts) {
@@ -129,7 +129,7 @@ void nd_kernels_destroy(const Ndarray *nd, NdKernels *kernels) {
   if (kernels) nd->host->free(kernels, sizeof *kernels);
 }
 
-/* -- kernels ------------------------------------------------------------------------------------------------------- */
+/* -- kernels ---------------------------------------------------------------------------------- */
 
 static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 
@@ -258,7 +258,7 @@ static BurnStatus mask_fill(Ndarray *nd, const BurnOpCall *call) {
   return run_loop(nd, call, loop_of(nd, BURN_OP_mask_fill, dtype), &run, 0, ND_GRAIN_CHEAP);
 }
 
-/* -- dropout ------------------------------------------------------------------------------------------------------- */
+/* -- dropout ---------------------------------------------------------------------------------- */
 
 typedef struct NdDropout {
   const NdRandomLoops *loops;
@@ -325,7 +325,7 @@ static BurnStatus dropout(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-/* -- the list ------------------------------------------------------------------------------------------------------ */
+/* -- the list --------------------------------------------------------------------------------- */
 
 #define ND_ROW(op, kernel) \
   { BURN_OP_##op, kernel }

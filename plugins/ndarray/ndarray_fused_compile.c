@@ -15,7 +15,7 @@
 #define ND_GRAIN_CHEAP 16384 /* elements per chunk at least, as in ndarray_elementwise.c */
 #define ND_GRAIN_HEAVY 4096
 
-/* -- lines --------------------------------------------------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------------------------ */
 
 static NdFusedLine *add_line(NdFusedCompiler *c, uint32_t opcode) {
   if (c->kernel->line_count + 1 >= ND_FUSED_LINES) {
@@ -45,7 +45,7 @@ static void set_scalar(NdFusedLine *line, NdFusedScalar scalar, uint32_t step) {
   line->step = (uint8_t)step;
 }
 
-/* -- where values are ---------------------------------------------------------------------------------------------- */
+/* -- where values are ------------------------------------------------------------------------- */
 
 static bool in_memory(const NdFusedCompiler *c, uint32_t v) { return c->values[v].is_home || c->values[v].slot >= 0; }
 
@@ -166,7 +166,7 @@ static void end_use(NdFusedCompiler *c, const uint32_t *values, uint32_t count) 
   }
 }
 
-/* -- steps --------------------------------------------------------------------------------------------------------- */
+/* -- steps ------------------------------------------------------------------------------------ */
 
 static NdFusedLine *unary(NdFusedCompiler *c, uint32_t a, uint32_t opcode) {
   bring(c, a);
@@ -352,7 +352,7 @@ static void store_home(NdFusedCompiler *c, uint32_t v) {
   value->uses--;
 }
 
-/* -- programs ------------------------------------------------------------------------------------------------------ */
+/* -- programs --------------------------------------------------------------------------------- */
 
 /* Copies value v for the reductions after this program, if they cannot read it where it is. */
 static void copy_folded(NdFusedCompiler *c, uint32_t v) {
@@ -421,7 +421,7 @@ static void translate_program(NdFusedCompiler *c, uint32_t number) {
   if (!program->is_reduced) add_reductions(c, program);
 }
 
-/* -- bodies -------------------------------------------------------------------------------------------------------- */
+/* -- bodies ----------------------------------------------------------------------------------- */
 
 static void describe_steps(NdFusedCompiler *c) {
   const BurnFusedBody *body = c->body;

@@ -23,7 +23,7 @@ typedef struct Elements {
   uint32_t inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM]; /* offsets in the arena */
 } Elements;
 
-/* -- inputs -------------------------------------------------------------------------------------------------------- */
+/* -- inputs ----------------------------------------------------------------------------------- */
 
 /* Merges axes that lie behind each other in all inputs that are not in order; fills the axes of the run and strides. */
 static void merge_axes(NdFusedRun *run) {
@@ -105,7 +105,7 @@ static void divide_arena(Elements *elements) {
   for (uint32_t i = 0; i < kernel->words_count; i++) elements->words[i] = give(&used, (elements->piece + 4) * 4);
 }
 
-/* -- pieces -------------------------------------------------------------------------------------------------------- */
+/* -- pieces ----------------------------------------------------------------------------------- */
 
 /* What does not change from piece to piece. */
 static void begin_work(NdFusedWorker *worker, const Elements *elements, char *arena) {

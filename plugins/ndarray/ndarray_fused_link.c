@@ -5,7 +5,7 @@
 
 #include <burn/plugin/random.h>
 
-/* -- scalars ------------------------------------------------------------------------------------------------------- */
+/* -- scalars ---------------------------------------------------------------------------------- */
 
 static float rounded(BurnDType dtype, double value) {
   if (dtype == BURN_DTYPE_F16) return nd_f16_to_f32(nd_f16_from_f64(value));

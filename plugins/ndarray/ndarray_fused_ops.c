@@ -1,7 +1,7 @@
 /* ndarray_fused_ops.c - the ops that may stand in a fused body, and their roles. */
 #include "ndarray_fused_compile.h"
 
-/* -- the ops ------------------------------------------------------------------------------------------------------- */
+/* -- the ops ---------------------------------------------------------------------------------- */
 
 static const NdFusedOp ops[BURN_OP_LIMIT] = {
 #define OP(form, name) [BURN_OP_##name] = {form, 0, ND_FUSED_##name}
@@ -49,7 +49,7 @@ NdFusedOp nd_fused_op(uint32_t op) {
   return op < BURN_OP_LIMIT ? ops[op] : none;
 }
 
-/* -- roles --------------------------------------------------------------------------------------------------------- */
+/* -- roles ------------------------------------------------------------------------------------ */
 
 static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 static bool is_float(BurnDType dtype) { return dtype == BURN_DTYPE_F32 || is_half(dtype); }

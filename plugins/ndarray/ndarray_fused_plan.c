@@ -23,7 +23,7 @@ static bool is_step(const NdFusedCompiler *c, uint32_t v) { return v >= c->body-
 static bool is_random(NdFusedForm form) { return form == ND_FORM_DROPOUT || form == ND_FORM_UNIFORM || form == ND_FORM_BERNOULLI; }
 static NdFusedForm form_of(const NdFusedCompiler *c, uint32_t v) { return (NdFusedForm)nd_fused_op(step_of(c, v)->op).form; }
 
-/* -- the space ------------------------------------------------------------------------------------------------------- */
+/* -- the space -------------------------------------------------------------------------------- */
 
 /* Marks the values that the outputs need. */
 static void find_needed(const BurnFusedBody *body, bool *needed) {
@@ -84,7 +84,7 @@ static bool is_reduced(const BurnFusedKernel *kernel, const BurnTensorDesc *desc
   return kernel->axis < missing || desc->shape[kernel->axis - missing] == 1;
 }
 
-/* -- values ---------------------------------------------------------------------------------------------------------- */
+/* -- values ----------------------------------------------------------------------------------- */
 
 static void check_reduction(NdFusedCompiler *c, const BurnFusedStep *step) {
   const BurnFusedKernel *kernel = c->kernel;
@@ -179,7 +179,7 @@ static uint32_t find_live(NdFusedCompiler *c) {
   return working;
 }
 
-/* -- programs -------------------------------------------------------------------------------------------------------- */
+/* -- programs --------------------------------------------------------------------------------- */
 
 uint32_t nd_fused_program_of_output(const NdFusedCompiler *c, uint32_t o) {
   const uint32_t v = c->body->outputs[o];
@@ -282,7 +282,7 @@ static uint32_t count_programs(const NdFusedCompiler *c) {
   return count;
 }
 
-/* -- the body -------------------------------------------------------------------------------------------------------- */
+/* -- the body --------------------------------------------------------------------------------- */
 
 static void check_outputs(NdFusedCompiler *c) {
   const BurnFusedBody *body = c->body;

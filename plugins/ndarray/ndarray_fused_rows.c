@@ -37,7 +37,7 @@ typedef struct Work {
   NdFusedWorker worker;
 } Work;
 
-/* -- the plan of a run --------------------------------------------------------------------------------------------------- */
+/* -- the plan of a run ------------------------------------------------------------------------ */
 
 static void choose_ways(Rows *rows) {
   NdFusedRun *run = rows->run;
@@ -142,7 +142,7 @@ static void plan(Rows *rows) {
   divide_scratch(rows);
 }
 
-/* -- places -------------------------------------------------------------------------------------------------------------- */
+/* -- places ----------------------------------------------------------------------------------- */
 
 /* What does not change from block to block. */
 static void begin_work(Work *work) {
@@ -262,7 +262,7 @@ static void place_reduced(Work *work) {
   }
 }
 
-/* -- a block ------------------------------------------------------------------------------------------------------------- */
+/* -- a block ---------------------------------------------------------------------------------- */
 
 static float *numbers_of(const Work *work, uint32_t i) { return (float *)(void *)(work->scratch + work->rows->at.numbers[i]); }
 

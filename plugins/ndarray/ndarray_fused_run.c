@@ -8,7 +8,7 @@
 #define STREAMED (INT64_C(1) << 20) /* results of more elements, which no cache would keep, are stored past the caches */
 #define PACKED 32768                /* transposed inputs of so many elements are packed first */
 
-/* -- programs ------------------------------------------------------------------------------------------------------ */
+/* -- programs --------------------------------------------------------------------------------- */
 
 void nd_fused_begin(NdFusedWorker *worker, const NdFusedRun *run) {
   const BurnFusedKernel *kernel = run->kernel;
@@ -78,7 +78,7 @@ void nd_fused_run_program(NdFusedWorker *worker, uint32_t number, int64_t n) {
   if (full < n) run_rest(worker, program, full, n - full);
 }
 
-/* -- operands ------------------------------------------------------------------------------------------------------ */
+/* -- operands --------------------------------------------------------------------------------- */
 
 int64_t nd_fused_stride(const NdTensor *x, const BurnTensorDesc *space, uint32_t axis) {
   const uint32_t missing = space->rank - x->header.rank;
@@ -182,7 +182,7 @@ char *nd_fused_make_words(const NdFusedRun *run, uint32_t number, int64_t e, int
   return (char *)((uint32_t *)to + skew);
 }
 
-/* -- outputs ------------------------------------------------------------------------------------------------------- */
+/* -- outputs ---------------------------------------------------------------------------------- */
 
 /* The input whose memory output o takes, or input_count. */
 static uint32_t reusable(const NdFusedRun *run, const BurnFusedCall *call, const BurnOpCall *pseudo, uint32_t o, uint32_t taken) {
@@ -228,7 +228,7 @@ static BurnStatus make_outputs(NdFusedRun *run, const BurnFusedCall *call) {
   return BURN_OK;
 }
 
-/* -- the call ------------------------------------------------------------------------------------------------------ */
+/* -- the call --------------------------------------------------------------------------------- */
 
 static BurnStatus check_owners(Ndarray *nd, const BurnFusedCall *call) {
   for (uint32_t i = 0; i < call->kernel->input_count; i++) {

@@ -65,7 +65,7 @@ typedef struct NdFusedWorker {
   _Alignas(64) float slots[ND_FUSED_SLOTS * ND_FUSED_WIDEST];
 } NdFusedWorker;
 
-/* -- ndarray_fused_run.c */
+/* -- ndarray_fused_run.c ---------------------------------------------------------------------- */
 
 void nd_fused_begin(NdFusedWorker *worker, const NdFusedRun *run);
 /* Runs a program over n elements, whose operands are in their places. */
@@ -93,10 +93,10 @@ void nd_fused_repeat(const NdFusedRun *run, void *to, const void *element, uint3
 /* Random words of elements e .. e + n - 1; returns where the first is. `to` has room for 4 more. */
 char *nd_fused_make_words(const NdFusedRun *run, uint32_t number, int64_t e, int64_t n, void *to);
 
-/* -- ndarray_fused_link.c: the programs with the scalars of this run. */
+/* -- ndarray_fused_link.c: the programs with the scalars of this run. ------------------------- */
 void nd_fused_link(NdFusedRun *run);
 
-/* -- the regions; false when out of memory */
+/* -- the regions; false when out of memory ---------------------------------------------------- */
 bool nd_fused_run_elements(NdFusedRun *run); /* ndarray_fused_elements.c */
 bool nd_fused_run_rows(NdFusedRun *run);     /* ndarray_fused_rows.c: ND_FUSED_LAST */
 bool nd_fused_run_totals(NdFusedRun *run);   /* ndarray_fused_totals.c: ND_FUSED_FIRST_AXIS, ND_FUSED_WHOLE */

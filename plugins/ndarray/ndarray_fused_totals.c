@@ -40,7 +40,7 @@ static char *partial_of(const Totals *totals, uint32_t reduction, int64_t part) 
   return totals->partial + ((int64_t)reduction * totals->parts + part) * totals->width * TOTAL_BYTES;
 }
 
-/* -- the plan of a run --------------------------------------------------------------------------------------------------- */
+/* -- the plan of a run ------------------------------------------------------------------------ */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -92,7 +92,7 @@ static void divide_scratch(Totals *totals) {
   for (uint32_t b = 0; b < kernel->buffer_count; b++) totals->at.buffers[b] = give(totals, tile * 4);
 }
 
-/* -- tiles --------------------------------------------------------------------------------------------------------------- */
+/* -- tiles ------------------------------------------------------------------------------------ */
 
 static void begin_work(Work *work) {
   const Totals *totals = work->totals;
@@ -215,7 +215,7 @@ static void BURN_CALL run_items(void *context, int64_t begin, int64_t end) {
   nd_pool_free(run->nd->pool, work.scratch, totals->bytes);
 }
 
-/* -- totals -------------------------------------------------------------------------------------------------------------- */
+/* -- totals ----------------------------------------------------------------------------------- */
 
 /* Joins the parts; leaves the results in numbers[reduction's row][width]. */
 static void join(const Totals *totals, float *const *numbers) {

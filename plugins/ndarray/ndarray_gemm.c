@@ -46,7 +46,7 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype) {
   return dtype == BURN_DTYPE_F64 ? &table->f64 : &table->f32;
 }
 
-/* -- the choice ---------------------------------------------------------------------------------------------------- */
+/* -- the choice ------------------------------------------------------------------------------- */
 
 static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   const int64_t bytes = burn_dtype_bytes(dtype);
@@ -182,7 +182,7 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
     run_tiles(loops, gemm, plan, burn_dtype_bytes(dtype), (char *)scratch);
 }
 
-/* -- the device's product ------------------------------------------------------------------------------------------ */
+/* -- the device's product --------------------------------------------------------------------- */
 
 BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
   char why[256];

@@ -102,7 +102,7 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
  * worth a meeting of the threads per block (ndarray_gemm_shared.c). False, and nothing done, without memory for panels. */
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
 
-/* -- OpenBLAS (ndarray_gemm_openblas.c) -------------------------------------------------------------------------------- */
+/* -- OpenBLAS (ndarray_gemm_openblas.c) ------------------------------------------------------- */
 
 /* Loads the library; else false and the reason. */
 bool nd_openblas_load(char *why, size_t why_bytes);

@@ -26,7 +26,7 @@ enum {
   AHEAD = 3,                /* steps that tiles are fetched before they are loaded */
 };
 
-/* -- may we? ------------------------------------------------------------------------------------------------------- */
+/* -- may we? ---------------------------------------------------------------------------------- */
 
 static uint64_t enabled_states(void) {
   uint32_t low, high;
@@ -58,7 +58,7 @@ static const struct {
 AMX void nd_amx_open(void) { _tile_loadconfig(&config); }
 AMX void nd_amx_close(void) { _tile_release(); }
 
-/* -- packing ------------------------------------------------------------------------------------------------------- */
+/* -- packing ---------------------------------------------------------------------------------- */
 
 static AMX inline __mmask32 mask_of(int64_t count) { return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1u); }
 
@@ -170,7 +170,7 @@ static void pack_b(const NdGemm *g, int64_t j, int64_t first, int64_t last, uint
              true, to);
 }
 
-/* -- the product --------------------------------------------------------------------------------------------------- */
+/* -- the product ------------------------------------------------------------------------------ */
 
 /* 32 rows of A: packed, or where they lie. */
 typedef struct Rows {
@@ -328,7 +328,7 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
   store_rows(g, &sums, 0);
 }
 
-/* -- a product shared by all threads ------------------------------------------------------------------------------- */
+/* -- a product shared by all threads ---------------------------------------------------------- */
 
 /* Elements of a packed panel of a block. */
 static int64_t panel_size(const NdGemmBlock *block) { return nd_ceil_div(block->depth, STEP) * PANEL_STEP; }

@@ -41,7 +41,7 @@ static BF16_INLINE void widen(__m512i x, __m512 out[2]) {
   out[1] = _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
-/* -- rows of B lie dense --------------------------------------------------------------------------------------------------- */
+/* -- rows of B lie dense ---------------------------------------------------------------------- */
 
 /* Eight terms of 32 columns, onto the sums of all rows; the rows of B of the next ones are fetched. `whole`: B has all eight. */
 static BF16_INLINE void add_terms(const bool whole, const NdGemm *g, const float *a, int64_t a_row, int64_t p, int64_t j, float *sums) {
@@ -111,7 +111,7 @@ void nd_bf16_stream(const NdGemm *g, void *scratch) {
   }
 }
 
-/* -- terms lie dense on both sides ------------------------------------------------------------------------------------------ */
+/* -- terms lie dense on both sides ------------------------------------------------------------ */
 
 typedef struct Dots {
   int64_t k;

@@ -42,7 +42,7 @@ typedef struct Shared {
   Share shares[MOST_SHARES];
 } Shared;
 
-/* -- pieces -------------------------------------------------------------------------------------------------------- */
+/* -- pieces ----------------------------------------------------------------------------------- */
 
 /* Panels of a piece of packing: of many, lines are read in longer runs; few are split finely enough for all threads. */
 static int64_t group_of(int64_t panels) { return panels >= 4 * MANY_PANELS ? MANY_PANELS : FEW_PANELS; }
@@ -102,7 +102,7 @@ static void run_phase(Ndarray *nd, Shared *s, int64_t pieces,
   nd_parallel_for_flushed(nd, s->share_count, 1, work_off, s);
 }
 
-/* -- the product --------------------------------------------------------------------------------------------------- */
+/* -- the product ------------------------------------------------------------------------------ */
 
 /* Pieces of C for the part in s->gemm. */
 static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {

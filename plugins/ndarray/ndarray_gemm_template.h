@@ -36,7 +36,7 @@ GEMM_INLINE void NAME(store_part)(REAL *to, VECTOR x, int64_t count) {
 }
 #endif
 
-/* -- tiles --------------------------------------------------------------------------------------------------------- */
+/* -- tiles ------------------------------------------------------------------------------------ */
 
 typedef struct NAME(Tile) {
   int64_t rows, columns, depth;
@@ -139,7 +139,7 @@ GEMM_INLINE void NAME(tile)(const int vectors, const NAME(Tile) *t) {
 static void NAME(tile_one)(const NAME(Tile) *t) { NAME(tile)(1, t); }
 static void NAME(tile_two)(const NAME(Tile) *t) { NAME(tile)(2, t); }
 
-/* -- packing ------------------------------------------------------------------------------------------------------- */
+/* -- packing ---------------------------------------------------------------------------------- */
 
 #if !defined(GEMM_TRANSPOSE_HOOKS)
 /* to[c * to_step + r] = from[r * from_row + c] for r below rows and 0 for the lanes from there to `width`, c below columns; all
@@ -220,7 +220,7 @@ static void NAME(pack_columns)(const NdGemm *g, int64_t first, int64_t columns, 
   }
 }
 
-/* -- the product --------------------------------------------------------------------------------------------------- */
+/* -- the product ------------------------------------------------------------------------------ */
 
 /* A panel of B: where it is read, packed or in place, and by which steps. */
 typedef struct NAME(Panel) {
@@ -326,7 +326,7 @@ static void NAME(multiply)(const NdGemm *g, const NdGemmBlock *block, int64_t ti
   }
 }
 
-/* -- few rows ------------------------------------------------------------------------------------------------------ */
+/* -- few rows --------------------------------------------------------------------------------- */
 
 /* The sum of a vector's lanes, pairwise. */
 GEMM_APART REAL NAME(sum_lanes)(VECTOR x) {

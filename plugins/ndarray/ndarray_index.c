@@ -13,7 +13,7 @@
 #define ND_ROWS_AHEAD 4  /* rows that are asked for before they are needed: nothing else can guess where they lie */
 #define ND_FETCHED 4096  /* bytes of such a row at most; of longer ones the processor guesses the rest */
 
-/* -- indices ------------------------------------------------------------------------------------------------------- */
+/* -- indices ---------------------------------------------------------------------------------- */
 
 /* Checked indices in i64. */
 typedef struct Indices {
@@ -113,7 +113,7 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
   return status;
 }
 
-/* -- one call ------------------------------------------------------------------------------------------------------ */
+/* -- one call --------------------------------------------------------------------------------- */
 
 typedef void (*UpdateRow)(int64_t n, void *to, const void *values);
 typedef void (*UpdateAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
@@ -143,7 +143,7 @@ static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, u
   access->fetched = access->inner * access->element_bytes < ND_FETCHED ? access->inner * access->element_bytes : ND_FETCHED;
 }
 
-/* -- select, embedding --------------------------------------------------------------------------------------------- */
+/* -- select, embedding ------------------------------------------------------------------------ */
 
 #define ND_SELECT_ROWS(name, bytes)                                                                \
   static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {          \
@@ -207,7 +207,7 @@ static BurnStatus run_select(Ndarray *nd, const BurnOpCall *call) {
 
 static BurnStatus run_embedding(Ndarray *nd, const BurnOpCall *call) { return run_select_along(nd, call, 0); }
 
-/* -- gather -------------------------------------------------------------------------------------------------------- */
+/* -- gather ----------------------------------------------------------------------------------- */
 
 /* offsets[j] = the element of the indexed tensor that belongs to position first + j of the other side. */
 static void find_offsets(const Access *access, int64_t first, int64_t n, int64_t *offsets) {
@@ -277,7 +277,7 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-/* -- select_assign, scatter ---------------------------------------------------------------------------------------- */
+/* -- select_assign, scatter ------------------------------------------------------------------- */
 
 /* How one value b changes the element a it meets, for rows and for scattered places. */
 #define ND_UPDATE(mode, t, T, expression)                                                          \

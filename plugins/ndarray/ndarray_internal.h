@@ -80,7 +80,7 @@ extern const NdKernelRow nd_lstm_kernels[];        /* ndarray_lstm.c: lstm and i
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
 void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* takes NULL */
 
-/* -- tensors (ndarray_tensor.c) ------------------------------------------------------------------------------------- */
+/* -- tensors (ndarray_tensor.c) --------------------------------------------------------------- */
 
 static inline NdTensor *nd_tensor(BurnPrimitive *x) { return (NdTensor *)(void *)x; }
 
@@ -133,7 +133,7 @@ void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, Bu
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
 
-/* -- narrow dtypes (ndarray_widen.c) ---------------------------------------------------------------------------------- */
+/* -- narrow dtypes (ndarray_widen.c) ---------------------------------------------------------- */
 
 /* The narrow dtypes as bits. */
 enum { ND_NARROW = 1 << BURN_DTYPE_F16 | 1 << BURN_DTYPE_BF16 | 1 << BURN_DTYPE_I8 | 1 << BURN_DTYPE_I16 };
@@ -142,7 +142,7 @@ bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call);
 /* Runs such a call in f32 and i32. */
 BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call);
 
-/* -- failures -------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------- */
 
 /* A failed status with a printf-style message; says the caller's file and line. */
 #define nd_fail(nd, code, ...) nd_fail_at(nd, code, __FILE__, __LINE__, __VA_ARGS__)
@@ -155,7 +155,7 @@ BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op
 /* "... bytes in use", and of which limit, for such messages. */
 void nd_describe_memory(Ndarray *nd, char *text, size_t size);
 
-/* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------------------------------- */
+/* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------- */
 
 /* What the pool holds: tensors, the bytes of their storages, the most of those so far, and all bytes in use and cached. */
 typedef struct NdPoolTensors {
@@ -178,7 +178,7 @@ void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_byte
 void nd_pool_free_tensor(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes);
 void nd_pool_forget_tensor(NdPool *pool);
 
-/* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------------------------------- */
+/* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------- */
 
 /* Sets nd->gemm_* by the option gemm=: "builtin" or NULL is our own product, "openblas" that library (with one thread of its
  * own: we split the work); fails if it is absent. */

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* -- element types: X(t, T, U, NAME) ------------------------------------------------------------------------------- */
+/* -- element types: X(t, T, U, NAME) ---------------------------------------------------------- */
 
 #define FLOATS(X, ...)                    \
   X(f32, float, float, F32, __VA_ARGS__)  \
@@ -17,7 +17,7 @@
   X(i64, int64_t, uint64_t, I64, __VA_ARGS__) \
   X(u8, uint8_t, uint32_t, U8, __VA_ARGS__)
 
-/* -- integer arithmetic without undefined cases; the caller cuts results to its dtype ------------------------------- */
+/* -- integer arithmetic without undefined cases; the caller cuts results to its dtype --------- */
 
 /* x ^ n with what does not fit cut off. Negative powers of all but 1 and -1 are fractions, so 0. */
 static uint64_t power_whole(int64_t x, int64_t n) {
@@ -41,7 +41,7 @@ static int64_t shifted_right(int64_t x, int64_t count) {
   return x < 0 ? ~(~x >> steps) : x >> steps;
 }
 
-/* -- powers with whole exponents ------------------------------------------------------------------------------------ */
+/* -- powers with whole exponents -------------------------------------------------------------- */
 
 /* By the size of x, so that the sign is right for exponents that a double cannot hold. */
 static double power_f64(double x, int64_t n) {
@@ -50,7 +50,7 @@ static double power_f64(double x, int64_t n) {
 }
 static float power_f32(float x, int64_t n) { return (float)power_f64((double)x, n); }
 
-/* -- the tables ----------------------------------------------------------------------------------------------------- */
+/* -- the tables ------------------------------------------------------------------------------- */
 
 /* X(op, f32, f64) */
 #define UNARY_FLOAT(X)         \
@@ -82,7 +82,7 @@ static float power_f32(float x, int64_t n) { return (float)power_f64((double)x, 
   X(bitwise_left_shift, (U)shifted_left((int64_t)x, (int64_t)y))                    \
   X(bitwise_right_shift, (U)(uint64_t)shifted_right((int64_t)x, (int64_t)y))
 
-/* -- loops ---------------------------------------------------------------------------------------------------------- */
+/* -- loops ------------------------------------------------------------------------------------ */
 
 #define UNARY_LOOP(name, T_, U_, R, expression) \
   static void name(const NdRun *run) {          \
@@ -137,7 +137,7 @@ INTEGERS(POWER_LOOP, )
 BINARY_LOOP(powi_f32, float, float, int64_t, power_f32(x, y))
 BINARY_LOOP(powi_f64, double, double, int64_t, power_f64(x, y))
 
-/* -- the result ----------------------------------------------------------------------------------------------------- */
+/* -- the result ------------------------------------------------------------------------------- */
 
 #define ROW(t, T, U, NAME, op, ...) {op##_##t, BURN_OP_##op, BURN_DTYPE_##NAME},
 

@@ -110,7 +110,7 @@ static BurnStatus run_cross_entropy_backward(Ndarray *nd, const BurnOpCall *call
   return nd_finish(nd, call, out);
 }
 
-/* -- mse ----------------------------------------------------------------------------------------------------------------------- */
+/* -- mse -------------------------------------------------------------------------------------- */
 
 enum { BLOCK = 2048 /* elements */, BLOCKS_PER_CHUNK = 8 };
 

@@ -267,7 +267,7 @@ static BurnStatus finish(Ndarray *nd, const BurnOpCall *call, bool complete, NdT
   return complete ? BURN_OK : nd_out_of_memory(nd, call);
 }
 
-/* -- forward ------------------------------------------------------------------------------------------------------- */
+/* -- forward ---------------------------------------------------------------------------------- */
 
 typedef struct Forward {
   Lstm lstm;
@@ -367,7 +367,7 @@ static BurnStatus lstm_forward(Ndarray *nd, const BurnOpCall *call) {
   return finish(nd, call, complete, work.inputs, work.outputs);
 }
 
-/* -- backward ------------------------------------------------------------------------------------------------------ */
+/* -- backward --------------------------------------------------------------------------------- */
 
 enum { GRAD, CELLS, ACTIVATIONS, HIDDEN, CELL, WEIGHT, GRAD_CELLS, GRAD_ACTIVATIONS, BACK_INPUTS };
 enum { GRAD_GATES, GRAD_HIDDEN, GRAD_CELL, GRAD_WEIGHT, BACK_OUTPUTS };

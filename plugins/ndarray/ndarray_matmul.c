@@ -56,7 +56,7 @@ static int64_t batch_offset(const Matmul *work, const Operand *x, int64_t index)
   return offset;
 }
 
-/* -- floats -------------------------------------------------------------------------------------------------------- */
+/* -- floats ----------------------------------------------------------------------------------- */
 
 /* One of the products. */
 static NdGemm product(const Matmul *work, int64_t batch) {
@@ -197,7 +197,7 @@ static bool run_float(Matmul *work) {
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
-/* -- integers ------------------------------------------------------------------------------------------------------ */
+/* -- integers --------------------------------------------------------------------------------- */
 
 /* Rows of the result, one by one; sums wrap. U is an unsigned type of at least 32 bits: narrower ones would become int.
  */
@@ -246,7 +246,7 @@ static bool run_integer(Matmul *work) {
   return true;
 }
 
-/* -- ops ----------------------------------------------------------------------------------------------------------- */
+/* -- ops -------------------------------------------------------------------------------------- */
 
 static BurnStatus finish(Matmul *work, const BurnOpCall *call, bool done) {
   if (done) return nd_finish(work->nd, call, work->out);
@@ -290,7 +290,7 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
   return finish(&work, call, done);
 }
 
-/* -- gradients of linear ------------------------------------------------------------------------------------------- */
+/* -- gradients of linear ---------------------------------------------------------------------- */
 
 /* x [.., width] as a matrix of rows, packed where it has other than two axes: as nd_packed. NULL when out of memory. */
 static NdTensor *as_rows(Ndarray *nd, NdTensor *x, int64_t rows) {

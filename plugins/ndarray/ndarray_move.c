@@ -18,7 +18,7 @@ typedef struct Copy {
   bool streams; /* there is much to copy: past the caches */
 } Copy;
 
-/* -- strided copies ------------------------------------------------------------------------------------------------ */
+/* -- strided copies --------------------------------------------------------------------------- */
 
 /* Appends an axis within the ones that are there; strides in elements. */
 static void copy_axis(Copy *copy, int64_t size, int64_t to_stride, int64_t from_stride) {
@@ -135,7 +135,7 @@ NdTensor *nd_writable(Ndarray *nd, const BurnOpCall *call, uint32_t i) {
   return copy;
 }
 
-/* -- slice_assign, cat, repeat_dim --------------------------------------------------------------------------------- */
+/* -- slice_assign, cat, repeat_dim ------------------------------------------------------------ */
 
 BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_slice_assign *attrs = BURN_ATTRS(slice_assign, call);
@@ -188,7 +188,7 @@ BurnStatus nd_run_repeat_dim(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-/* -- triu, tril ---------------------------------------------------------------------------------------------------- */
+/* -- triu, tril ------------------------------------------------------------------------------- */
 
 /* Row r of a matrix keeps columns from r + diagonal on (upper) or up to r + diagonal (lower). */
 typedef struct Triangle {

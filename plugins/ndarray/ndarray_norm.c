@@ -56,7 +56,7 @@ static BurnStatus end(Ndarray *nd, const BurnOpCall *call, NdTensor *const *inpu
 
 static const void *data_or_null(const NdTensor *x) { return x ? nd_data(x) : NULL; }
 
-/* -- layer norm ---------------------------------------------------------------------------------------------------- */
+/* -- layer norm ------------------------------------------------------------------------------- */
 
 static BurnStatus run_layer_norm(Ndarray *nd, const BurnOpCall *call) {
   const BurnPrimitive *x = call->inputs[0];
@@ -122,7 +122,7 @@ static BurnStatus run_layer_norm_backward(Ndarray *nd, const BurnOpCall *call) {
   return end(nd, call, inputs, outputs);
 }
 
-/* -- batch norm ---------------------------------------------------------------------------------------------------- */
+/* -- batch norm ------------------------------------------------------------------------------- */
 
 /* One call under way: x, grad and out are [n, c, rest]; everything else is [c], NULL if the op has it not. */
 typedef struct BatchNorm {

@@ -62,7 +62,7 @@ static BurnStatus step_finish(Ndarray *nd, const BurnOpCall *call, Step *step) {
   return BURN_OK;
 }
 
-/* -- adam_step ------------------------------------------------------------------------------------------------------------------ */
+/* -- adam_step -------------------------------------------------------------------------------- */
 
 typedef struct AdamStep {
   Step step; /* param, grad, moment_1, moment_2 -> param, moment_1, moment_2 */
@@ -106,7 +106,7 @@ static BurnStatus run_adam_step(Ndarray *nd, const BurnOpCall *call) {
   return step_finish(nd, call, &work.step);
 }
 
-/* -- sgd_step ------------------------------------------------------------------------------------------------------------------- */
+/* -- sgd_step --------------------------------------------------------------------------------- */
 
 typedef struct SgdStep {
   Step step; /* param, grad, velocity or NULL -> param, velocity */

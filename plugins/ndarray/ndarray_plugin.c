@@ -19,7 +19,7 @@
 #define BURN_NDARRAY_VERSION "0.1.0"
 #endif
 
-/* -- instruction sets ---------------------------------------------------------------------------------------------- */
+/* -- instruction sets ------------------------------------------------------------------------- */
 
 static const char *const isa_names[NDARRAY_ISA_COUNT] = {"baseline", "avx2", "avx512"};
 
@@ -55,7 +55,7 @@ static BurnStatus isa_choose(Ndarray *nd, const char *option) {
                  option);
 }
 
-/* -- calls --------------------------------------------------------------------------------------------------------- */
+/* -- calls ------------------------------------------------------------------------------------ */
 
 static const NdKernelRow *const kernel_lists[] = {
     nd_create_kernels, nd_elementwise_kernels, nd_reduce_kernels, nd_matmul_kernels, nd_conv_kernels,      nd_pool_kernels,
@@ -106,7 +106,7 @@ static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
   return (dtypes & ND_NARROW) && nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
 }
 
-/* -- tensors ------------------------------------------------------------------------------------------------------- */
+/* -- tensors ---------------------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *desc, const void *data,
                                            BurnPrimitive **out) {
@@ -156,7 +156,7 @@ static void BURN_CALL ndarray_release(void *self, BurnPrimitive *x) {
   if (x) nd_release(self, nd_tensor(x));
 }
 
-/* -- instance ------------------------------------------------------------------------------------------------------ */
+/* -- instance --------------------------------------------------------------------------------- */
 
 /* Kernels run in the caller: when submit returns, the work is done. */
 static BurnStatus BURN_CALL ndarray_sync(void *self) {
@@ -190,7 +190,7 @@ static BurnStatus BURN_CALL ndarray_trim(void *self) {
   return BURN_OK;
 }
 
-/* -- DLPack: host memory as it is -------------------------------------------------------------------------------------- */
+/* -- DLPack: host memory as it is ------------------------------------------------------------- */
 
 /* bool kernels count on 0 and 1, which nobody promises for foreign bytes: these are copied. */
 static BurnStatus BURN_CALL ndarray_import(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
@@ -329,7 +329,7 @@ static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, c
   return BURN_OK;
 }
 
-/* -- descriptor ---------------------------------------------------------------------------------------------------- */
+/* -- descriptor ------------------------------------------------------------------------------- */
 
 static int64_t memory_bytes(void) {
 #if defined(_WIN32)

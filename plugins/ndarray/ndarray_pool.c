@@ -59,7 +59,7 @@ struct NdPool {
   uint64_t asked[ND_POOL_CLASSES]; /* by the clock: when the class was last asked for */
 };
 
-/* -- classes ------------------------------------------------------------------------------------------------------- */
+/* -- classes ---------------------------------------------------------------------------------- */
 
 static uint32_t highest_bit(uint64_t x) {
 #if defined(__GNUC__)
@@ -86,7 +86,7 @@ static uint64_t class_bytes(uint32_t class) {
   return ((uint64_t)1 << bit) + ((uint64_t)((class - 8) % 8 + 1) << (bit - 3));
 }
 
-/* -- lock ---------------------------------------------------------------------------------------------------------- */
+/* -- lock ------------------------------------------------------------------------------------- */
 
 static void pool_lock(NdPool *pool) {
   int spins = 0;
@@ -99,7 +99,7 @@ static void pool_lock(NdPool *pool) {
 
 static void pool_unlock(NdPool *pool) { atomic_flag_clear_explicit(&pool->locked, memory_order_release); }
 
-/* -- the host's memory --------------------------------------------------------------------------------------------- */
+/* -- the host's memory ------------------------------------------------------------------------ */
 
 /* Large blocks start at a huge page; the word before them says where the host's block starts. */
 static void *host_allocate(const NdPool *pool, uint64_t bytes) {
@@ -125,7 +125,7 @@ static void host_free(const NdPool *pool, void *block, uint64_t bytes) {
   pool->host->free(memory, bytes + ND_HUGE_PAGE + 64);
 }
 
-/* -- life ---------------------------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------- */
 
 NdPool *nd_pool_create(const BurnHost *host, uint64_t limit) {
   NdPool *pool = host->allocate(sizeof *pool);
@@ -212,7 +212,7 @@ NdPoolTensors nd_pool_tensors(NdPool *pool) {
   return tensors;
 }
 
-/* -- blocks -------------------------------------------------------------------------------------------------------- */
+/* -- blocks ----------------------------------------------------------------------------------- */
 
 static void note_peak(NdPool *pool) {
   if (pool->in_use > pool->peak) pool->peak = pool->in_use;

@@ -5,7 +5,7 @@
  * Rows come in order and only a larger element replaces one, so the first hit of a window stays, and a NaN is the largest. Averages
  * add up the rows of a window first, and then along the row of sums. */
 
-/* -- the largest --------------------------------------------------------------------------------------------------------------- */
+/* -- the largest ------------------------------------------------------------------------------ */
 
 ND_INLINE int NAME(beats)(REAL x, REAL known) { return (x > known) | ((x != x) & (known == known)); }
 
@@ -212,7 +212,7 @@ static void NAME(max_planes)(const NdPooling *pool, int64_t planes, const void *
   }
 }
 
-/* -- averages ------------------------------------------------------------------------------------------------------------------ */
+/* -- averages --------------------------------------------------------------------------------- */
 
 ND_INLINE void NAME(add)(int64_t n, REAL *restrict to, const REAL *restrict from) {
   ND_VECTOR for (int64_t i = 0; i < n; i++) to[i] += from[i];
@@ -331,7 +331,7 @@ static void NAME(avg_planes)(const NdPooling *pool, int64_t planes, const void *
     }
 }
 
-/* -- gradients of averages ----------------------------------------------------------------------------------------------------- */
+/* -- gradients of averages -------------------------------------------------------------------- */
 
 /* Adds the share of every window to the columns that it covers. */
 ND_INLINE void NAME(spread_taps)(const REAL *restrict shares, int64_t n, int64_t stride, int64_t kernel, REAL *restrict to) {

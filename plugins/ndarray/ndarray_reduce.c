@@ -25,7 +25,7 @@ typedef struct Reduction {
   int64_t divisor;
 } Reduction;
 
-/* -- the view ------------------------------------------------------------------------------------------------------ */
+/* -- the view --------------------------------------------------------------------------------- */
 
 /* Merges axes begin .. end-1 into one of size *count and stride *stride; false if their strides do not fit. All fit
  * where there are no elements. */
@@ -88,7 +88,7 @@ static bool whole_view(Ndarray *nd, NdTensor *x, NdAxisView *view) {
   return true;
 }
 
-/* -- runs ---------------------------------------------------------------------------------------------------------- */
+/* -- runs ------------------------------------------------------------------------------------- */
 
 /* Address of the run behind result r. */
 static const char *run_at(const Reduction *reduction, int64_t r) {
@@ -166,7 +166,7 @@ static void join_runs(const Reduction *reduction) {
   }
 }
 
-/* -- columns ------------------------------------------------------------------------------------------------------- */
+/* -- columns ---------------------------------------------------------------------------------- */
 
 /* A few columns without gaps between the rows: several rows together make one wide row, whose totals are joined. */
 static void narrow_columns(const NdFold *fold, const char *x, int64_t element_bytes, int64_t rows, int64_t width,
@@ -223,7 +223,7 @@ static void join_columns(const Reduction *reduction) {
   }
 }
 
-/* -- the kernel ---------------------------------------------------------------------------------------------------- */
+/* -- the kernel ------------------------------------------------------------------------------- */
 
 /* Decides the blocks: `items` pieces of work of `width` columns each exist without cutting the axis. */
 static void cut_axis(Reduction *reduction, int64_t items, int64_t width) {

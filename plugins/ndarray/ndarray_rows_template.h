@@ -10,7 +10,7 @@
 #define PIECE ((int64_t)(4096 / sizeof(REAL)))
 #define KEPT ((int64_t)(32768 / sizeof(REAL))) /* exponentials of rows up to this long are kept until the last pass */
 
-/* -- accumulators ------------------------------------------------------------------------------------------ */
+/* -- accumulators ----------------------------------------------------------------------------- */
 
 ND_INLINE void NAME(clear)(REAL *lanes) {
   for (int64_t j = 0; j < BLOCK; j++) lanes[j] = 0;
@@ -36,7 +36,7 @@ static int64_t NAME(stretch_end)(int64_t i, int64_t n) { return smaller(n, i + N
 
 ND_INLINE void NAME(fetch)(const REAL *x, int64_t n) { fetch_lines(x, n * (int64_t)sizeof(REAL)); }
 
-/* -- rows of results ----------------------------------------------------------------------------------------------- */
+/* -- rows of results -------------------------------------------------------------------------- */
 
 /* Where the elements from i on of a result go. */
 ND_INLINE REAL *NAME(target)(REAL *out, int64_t i, REAL *piece, bool stream) { return stream ? piece : out + i; }
@@ -45,7 +45,7 @@ ND_INLINE void NAME(finish)(REAL *out, int64_t i, const REAL *piece, int64_t n, 
   if (stream) stream_copy(out + i, piece, n * (int64_t)sizeof(REAL));
 }
 
-/* -- maximum and exponentials of a row ----------------------------------------------------------------------------- */
+/* -- maximum and exponentials of a row -------------------------------------------------------- */
 
 ND_INLINE void NAME(max_block)(int64_t n, REAL *lanes, const REAL *x) {
   ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] = x[j] > lanes[j] ? x[j] : lanes[j];
@@ -117,7 +117,7 @@ static double NAME(row_statistics)(int64_t n, const REAL *x, const REAL *ahead, 
   return kept ? NAME(exp_sum)(n, x, *max, kept, ahead) : NAME(exp_sum)(n, x, *max, NULL, ahead);
 }
 
-/* -- softmax ------------------------------------------------------------------------------------------------------- */
+/* -- softmax ---------------------------------------------------------------------------------- */
 
 /* The row after r, or r itself if that is the last one. */
 ND_INLINE int64_t NAME(next)(const NdRowJob *job, int64_t r) { return r + 1 < job->rows ? r + 1 : r; }
@@ -166,7 +166,7 @@ static void NAME(softmax)(const NdRowJob *job, int64_t begin, int64_t end) {
   }
 }
 
-/* -- gradient of softmax ------------------------------------------------------------------------------------------- */
+/* -- gradient of softmax ---------------------------------------------------------------------- */
 
 /* Sum of x, or of x * factor unless that is NULL. */
 ND_INLINE double NAME(row_sum)(int64_t n, const REAL *x, const REAL *factor) {
@@ -217,7 +217,7 @@ static void NAME(softmax_backward)(const NdRowJob *job, int64_t begin, int64_t e
   }
 }
 
-/* -- softmax along another axis: strips of columns ----------------------------------------------------------------- */
+/* -- softmax along another axis: strips of columns -------------------------------------------- */
 
 /* A strip of x [.., count, inner]: where it starts, and how many columns it has. */
 ND_INLINE int64_t NAME(strip)(const NdRowJob *job, int64_t item, int64_t *width) {
@@ -320,7 +320,7 @@ static void NAME(softmax_backward_strips)(const NdRowJob *job, int64_t begin, in
   }
 }
 
-/* -- cross entropy ------------------------------------------------------------------------------------------------- */
+/* -- cross entropy ---------------------------------------------------------------------------- */
 
 /* out[r], f64: log(sum of e^x) - x[target], each less the maximum. */
 static void NAME(cross_entropy)(const NdRowJob *job, int64_t begin, int64_t end) {
@@ -358,7 +358,7 @@ static void NAME(cross_entropy_backward)(const NdRowJob *job, int64_t begin, int
   }
 }
 
-/* -- mean and variance --------------------------------------------------------------------------------------------- */
+/* -- mean and variance ------------------------------------------------------------------------ */
 
 ND_INLINE void NAME(square_block)(int64_t n, REAL *lanes, const REAL *x, REAL center) {
   ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += (x[j] - center) * (x[j] - center);
@@ -434,7 +434,7 @@ static void NAME(column_squares)(int64_t rows, int64_t width, int64_t stride, co
   for (int64_t j = 0; j < width; j++) sums[j] = (double)squares[j];
 }
 
-/* -- norms --------------------------------------------------------------------------------------------------------- */
+/* -- norms ------------------------------------------------------------------------------------ */
 
 ND_INLINE void NAME(normalize)(int64_t n, REAL *to, const REAL *x, REAL center, REAL factor, const REAL *gamma,
                                const REAL *beta) {
@@ -533,7 +533,7 @@ static void NAME(layer_norm_backward)(const NdRowJob *job, int64_t begin, int64_
   }
 }
 
-/* -- batch norm: runs of one channel (step 0: one number for all) or of many (step 1: a number for each element) ----- */
+/* -- batch norm: runs of one channel (step 0: one number for all) or of many (step 1: a number for each element) -- */
 
 static void NAME(affine)(int64_t n, void *out, const void *data, const void *center, const void *gain,
                          const void *shift, int64_t step, bool stream) {

@@ -11,7 +11,7 @@ typedef REAL NAME(Vector);
 #define VECTOR NAME(Vector)
 #define LANES ((int)(sizeof(VECTOR) / sizeof(REAL)))
 
-/* -- products ---------------------------------------------------------------------------------------------------------- */
+/* -- products --------------------------------------------------------------------------------- */
 
 SEQUENCE_INLINE VECTOR NAME(load)(const REAL *from) {
   VECTOR x;
@@ -140,7 +140,7 @@ static void NAME(product)(const NdProduct *p) {
   if (column < p->columns) NAME(stripe)(p, SEQUENCE_TILE_ROWS, NAME(tile_single), column);
 }
 
-/* -- other layouts ----------------------------------------------------------------------------------------------------- */
+/* -- other layouts ---------------------------------------------------------------------------- */
 
 static void NAME(pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,
                        int64_t to_columns) {
@@ -169,7 +169,7 @@ static void NAME(unpack)(int64_t depth, int64_t columns, const void *from, int64
   }
 }
 
-/* -- attention --------------------------------------------------------------------------------------------------------- */
+/* -- attention -------------------------------------------------------------------------------- */
 
 /* STATEMENT(width) with a width that the compiler sees. */
 #define BY_WIDTH(width, STATEMENT)    \

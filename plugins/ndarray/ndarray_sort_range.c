@@ -27,7 +27,7 @@ typedef struct Range {
   atomic_bool no_memory;
 } Range;
 
-/* -- scan ---------------------------------------------------------------------------------------------------------------- */
+/* -- scan ------------------------------------------------------------------------------------- */
 
 static bool may_scan(const Range *range) { return range->count >= ND_SCAN_LEAST && range->end <= range->count / ND_SCAN_SHARE; }
 
@@ -64,7 +64,7 @@ static NdEntry *scan(const Range *range, const NdRow *row, NdEntry *scratch) {
   }
 }
 
-/* -- select -------------------------------------------------------------------------------------------------------------- */
+/* -- select ----------------------------------------------------------------------------------- */
 
 /* A key, and how many elements have a smaller one. */
 typedef struct Rank {
@@ -127,7 +127,7 @@ static NdEntry *select_entries(const Range *range, const NdRow *row, NdEntry *sc
   return nd_sort(scratch, scratch + wanted, wanted);
 }
 
-/* -- rows ---------------------------------------------------------------------------------------------------------------- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
 static bool may_select(const Range *range) {
   return range->count >= ND_SCAN_LEAST && range->end - range->begin <= range->count / 4;

@@ -20,7 +20,7 @@ typedef struct NdBlock {
   _Alignas(64) char made[ND_BLOCK_BYTES], out[ND_BLOCK_BYTES];
 } NdBlock;
 
-/* -- the shape of a call ------------------------------------------------------------------------------------------- */
+/* -- the shape of a call ---------------------------------------------------------------------- */
 
 /* Fills rank, shape and strides from the inputs; neighbours that lie behind each other in all inputs become one axis. */
 static void merge_axes(NdStrided *e, const BurnTensorDesc *desc, NdTensor *const *inputs) {
@@ -98,7 +98,7 @@ static int64_t offset_of(const NdStrided *e, uint32_t k, const int64_t *coordina
   return offset;
 }
 
-/* -- gathering ----------------------------------------------------------------------------------------------------- */
+/* -- gathering -------------------------------------------------------------------------------- */
 
 /* The next n elements of input k from the given coordinates on, packed. */
 #define ND_GATHER(bits)                                                                                            \
@@ -153,7 +153,7 @@ static void fill_period(const NdStrided *e, uint32_t k, char *to) {
   }
 }
 
-/* -- blocks -------------------------------------------------------------------------------------------------------- */
+/* -- blocks ----------------------------------------------------------------------------------- */
 
 /* n elements of input k in a row, in the dtype of the loop. */
 static const void *widened(const NdStrided *e, uint32_t k, const void *from, int64_t n, NdBlock *block) {
@@ -238,7 +238,7 @@ static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
   if (e->streams) e->moves->stream_end();
 }
 
-/* -- tiles: inputs that are transposed against the result ---------------------------------------------------------- */
+/* -- tiles: inputs that are transposed against the result ------------------------------------- */
 
 /* The axis before the last along which input k has a stride of 1, if its last one has not; else the rank. */
 static uint32_t transposed_axis(const NdStrided *e, uint32_t k) {
@@ -334,7 +334,7 @@ static void BURN_CALL run_tiles(void *context, int64_t begin, int64_t end) {
   if (e->streams) e->moves->stream_end();
 }
 
-/* -- any inputs ---------------------------------------------------------------------------------------------------- */
+/* -- any inputs ------------------------------------------------------------------------------- */
 
 void nd_run_strided(Ndarray *nd, NdStrided *e, const BurnOpCall *call, int64_t grain) {
   NdTensor *inputs[3] = {NULL, NULL, NULL};

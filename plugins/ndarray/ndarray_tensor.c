@@ -22,7 +22,7 @@ typedef struct NdOwner {
 
 _Static_assert(sizeof(NdOwner) <= ND_INLINE_OFFSET, "the elements must not overlap the records");
 
-/* -- failures ------------------------------------------------------------------------------------------------------ */
+/* -- failures --------------------------------------------------------------------------------- */
 
 BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line, const char *format, ...) {
   char message[512];
@@ -58,7 +58,7 @@ void nd_describe_memory(Ndarray *nd, char *text, size_t size) {
                  (unsigned long long)nd->memory_limit);
 }
 
-/* -- life ---------------------------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------- */
 
 /* Bytes of the elements of a description; UINT64_MAX if they cannot be addressed. */
 static uint64_t desc_bytes(const BurnTensorDesc *desc) {
@@ -187,7 +187,7 @@ void nd_release(Ndarray *nd, NdTensor *x) {
   storage_release(nd, storage, is_view ? 0 : 1);
 }
 
-/* -- results ------------------------------------------------------------------------------------------------------- */
+/* -- results ---------------------------------------------------------------------------------- */
 
 bool nd_is_contiguous(const NdTensor *x) {
   int64_t expected = 1;

@@ -60,7 +60,7 @@ bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
   return true;
 }
 
-/* -- casts --------------------------------------------------------------------------------------------------------- */
+/* -- casts ------------------------------------------------------------------------------------ */
 
 static BurnStatus run_cast(Ndarray *nd, NdTensor *x, BurnDType dtype, bool donate, NdTensor **out) {
   BurnPrimitive *input = &x->header, *output = NULL;
@@ -105,7 +105,7 @@ static BurnStatus widen(Ndarray *nd, const BurnOpCall *call, NdTensor *x, BurnDT
   return *out ? BURN_OK : nd_out_of_memory(nd, call);
 }
 
-/* -- attributes ---------------------------------------------------------------------------------------------------- */
+/* -- attributes ------------------------------------------------------------------------------- */
 
 static double to_half(BurnDType dtype, double value) {
   return dtype == BURN_DTYPE_F16 ? (double)nd_f16_to_f32(nd_f16_from_f64(value))
@@ -135,7 +135,7 @@ static BurnAttr widen_attr(const BurnOpInfo *info, const BurnOpCall *call, BurnD
   return fits_first(call, attr) ? saturated(dtype, attr) : attr;
 }
 
-/* -- the call ------------------------------------------------------------------------------------------------------ */
+/* -- the call --------------------------------------------------------------------------------- */
 
 enum { MOST_ATTRS = 32 };
 

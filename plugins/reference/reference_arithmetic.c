@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the functions ----------------------------------------------------------------------------------------------------- */
+/* -- the functions ---------------------------------------------------------------------------- */
 
 #define PLUS(a, b) (int64_t)((uint64_t)(a) + (uint64_t)(b))
 #define MINUS(a, b) (int64_t)((uint64_t)(a) - (uint64_t)(b))
@@ -71,7 +71,7 @@ static int64_t floor_shift(int64_t a, int64_t b) { return a < 0 ? ~(int64_t)(~(u
 #undef ARG
 #undef OWN
 
-/* -- element by element ------------------------------------------------------------------------------------------------ */
+/* -- element by element ----------------------------------------------------------------------- */
 
 static BurnStatus elements(const ReferenceRun *run) {
   const BurnPrimitive *a = run->call->inputs[0], *b = run->call->input_count > 1 ? run->call->inputs[1] : NULL;
@@ -110,7 +110,7 @@ static BurnStatus power(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- a number as second operand ---------------------------------------------------------------------------------------- */
+/* -- a number as second operand --------------------------------------------------------------- */
 
 enum { WRAPS, FITS, BOUND, EXACT };
 
@@ -147,7 +147,7 @@ static BurnStatus scalar(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- along an axis ----------------------------------------------------------------------------------------------------- */
+/* -- along an axis ---------------------------------------------------------------------------- */
 
 /* Element number k of line number i along an axis: lines are numbered as the elements of the result. */
 static int64_t on_line(const ReferenceAxis *axis, int64_t i, int64_t k) {
@@ -257,7 +257,7 @@ static BurnStatus argsort(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- the rows -------------------------------------------------------------------------------------------------------------- */
+/* -- the rows --------------------------------------------------------------------------------- */
 
 #define BOTH(op, real, whole) {BURN_OP_##op, elements, real_##op, whole_##op, 0},
 #define REAL(op, real) BOTH(op, , )

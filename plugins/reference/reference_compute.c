@@ -11,7 +11,7 @@ static double get(const BurnPrimitive *x, int64_t i) { return reference_get_real
 
 static void add_to(BurnPrimitive *wide, int64_t i, double value) { reference_put_real(wide, i, get(wide, i) + value); }
 
-/* -- products ---------------------------------------------------------------------------------------------------------- */
+/* -- products --------------------------------------------------------------------------------- */
 
 static BurnStatus matmul(const ReferenceRun *run) {
   const BurnPrimitive *a = run->call->inputs[0], *b = run->call->inputs[1];
@@ -110,7 +110,7 @@ static BurnStatus conv_transpose2d(const ReferenceRun *run) {
   return convolve(run, c, run->call->input_count > 2 ? in[2] : NULL);
 }
 
-/* -- pools: windows over planes [n, c, h, w] --------------------------------------------------------------------------- */
+/* -- pools: windows over planes [n, c, h, w] -------------------------------------------------- */
 
 static BurnStatus max_pool2d_with_indices(const ReferenceRun *run) {
   const BurnAttrs_max_pool2d_with_indices *attrs = BURN_ATTRS(max_pool2d_with_indices, run->call);

@@ -44,7 +44,7 @@ extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], 
 /* What becomes of an element where a value is put, by the attribute `update`: the functions of these rows. */
 extern const ReferenceRow reference_updates[BURN_UPDATE_LIMIT];
 
-/* -- reference_tensor.c --------------------------------------------------------------------------------------------------- */
+/* -- reference_tensor.c ----------------------------------------------------------------------- */
 
 /* A new tensor of zeros with one reference; NULL when there is no memory. */
 BurnPrimitive *reference_new(Reference *reference, const BurnTensorDesc *desc);

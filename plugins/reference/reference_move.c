@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* -- views: element i of the result is the element of x at start + sum of coordinate * step ---------------------------- */
+/* -- views: element i of the result is the element of x at start + sum of coordinate * step --- */
 
 static BurnStatus view(const ReferenceRun *run, int64_t start, const int64_t *steps) {
   BurnPrimitive *out = run->out[0];
@@ -50,7 +50,7 @@ static BurnStatus slice(const ReferenceRun *run) {
   return view(run, start, steps);
 }
 
-/* -- parts put together ------------------------------------------------------------------------------------------------ */
+/* -- parts put together ----------------------------------------------------------------------- */
 
 static void copy_all(BurnPrimitive *to, const BurnPrimitive *from) {
   for (int64_t i = 0, count = burn_primitive_count(from); i < count; i++) reference_copy(to, i, from, i);
@@ -82,7 +82,7 @@ static BurnStatus cat(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- masks ------------------------------------------------------------------------------------------------------------- */
+/* -- masks ------------------------------------------------------------------------------------ */
 
 /* mask_where and, without a third input, mask_fill. */
 static BurnStatus mask(const ReferenceRun *run) {
@@ -103,7 +103,7 @@ static BurnStatus mask(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- through indices --------------------------------------------------------------------------------------------------- */
+/* -- through indices -------------------------------------------------------------------------- */
 
 /* Indices are one list for all lines (select) or one per element (gather): the detail of a row. */
 enum { LISTED, PER_ELEMENT };

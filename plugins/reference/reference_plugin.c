@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- calls ------------------------------------------------------------------------------------------------------------- */
+/* -- calls ------------------------------------------------------------------------------------ */
 
 static uint32_t BURN_CALL op_support(void *self, uint32_t op) {
   const Reference *reference = self;
@@ -35,7 +35,7 @@ static BurnStatus BURN_CALL submit(void *self, const BurnOpCall *call) {
   return status;
 }
 
-/* -- tensors ----------------------------------------------------------------------------------------------------------- */
+/* -- tensors ---------------------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Reference *reference = self;
@@ -60,7 +60,7 @@ static void BURN_CALL retain(void *self, BurnPrimitive *x) {
 
 static void BURN_CALL release(void *self, BurnPrimitive *x) { reference_release(self, x); }
 
-/* -- questions --------------------------------------------------------------------------------------------------------- */
+/* -- questions -------------------------------------------------------------------------------- */
 
 static uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
   (void)self;
@@ -78,7 +78,7 @@ static BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
   }
 }
 
-/* -- the plugin -------------------------------------------------------------------------------------------------------- */
+/* -- the plugin ------------------------------------------------------------------------------- */
 
 static void BURN_CALL close_device(void *self) {
   Reference *reference = self;

@@ -15,7 +15,7 @@ typedef struct ReferenceTensor {
   _Alignas(64) unsigned char data[];
 } ReferenceTensor;
 
-/* -- memory ------------------------------------------------------------------------------------------------------------ */
+/* -- memory ----------------------------------------------------------------------------------- */
 
 static void count_bytes(Reference *reference, int64_t bytes) {
   const int64_t now = atomic_fetch_add(&reference->live_bytes, bytes) + bytes;
@@ -78,7 +78,7 @@ void reference_narrow(Reference *reference, BurnPrimitive *wide, BurnPrimitive *
   reference_release(reference, wide);
 }
 
-/* -- 16-bit floats: a sign, an exponent, a fraction -------------------------------------------------------------------- */
+/* -- 16-bit floats: a sign, an exponent, a fraction ------------------------------------------- */
 
 typedef struct HalfFormat {
   int fraction_bits, bias;
@@ -115,7 +115,7 @@ static double sticky_real(int64_t value) {
   return value < 0 ? -real : real;
 }
 
-/* -- elements ---------------------------------------------------------------------------------------------------------- */
+/* -- elements --------------------------------------------------------------------------------- */
 
 #define ELEMENT(x, type) ((type *)(x)->buffer)[i]
 
@@ -196,7 +196,7 @@ void reference_copy(BurnPrimitive *to, int64_t to_index, const BurnPrimitive *fr
   memcpy((char *)to->buffer + to_index * bytes, (const char *)from->buffer + from_index * bytes, (size_t)bytes);
 }
 
-/* -- places ------------------------------------------------------------------------------------------------------------ */
+/* -- places ----------------------------------------------------------------------------------- */
 
 int64_t reference_place(const BurnPrimitive *x, int64_t i, const int64_t *steps) {
   int64_t place = 0;

@@ -64,7 +64,7 @@ namespace {
 bool is_float(const at::Tensor &x) { return x.is_floating_point(); }
 bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 
-/* -- one input ----------------------------------------------------------------------------------------------------------- */
+/* -- one input -------------------------------------------------------------------------------- */
 
 #define UNARY(op, aten)                                                          \
   {                                                                              \
@@ -125,7 +125,7 @@ void cast(Run &run) {
   }
 }
 
-/* -- two inputs ---------------------------------------------------------------------------------------------------------- */
+/* -- two inputs ------------------------------------------------------------------------------- */
 
 /* The divisor without 0 and -1, at which integer division traps (the least integer by -1 overflows). */
 struct SafeDivisor {
@@ -221,7 +221,7 @@ void shift(Run &run, bool left) {
 void left_shift(Run &run) { shift(run, true); }
 void right_shift(Run &run) { shift(run, false); }
 
-/* -- an input and a number ----------------------------------------------------------------------------------------------- */
+/* -- an input and a number -------------------------------------------------------------------- */
 
 const BurnAttr &value_of(const Run &run) { return run.call->attrs[0]; }
 

@@ -14,7 +14,7 @@
 
 namespace burn_torch {
 
-/* -- failures ------------------------------------------------------------------------------------------------------------ */
+/* -- failures --------------------------------------------------------------------------------- */
 
 void fail(uint32_t code, const char *format, ...) {
   char message[512];
@@ -56,7 +56,7 @@ BurnStatus status_of_exception(const BurnHost *host, const char *what) {
   }
 }
 
-/* -- rows ---------------------------------------------------------------------------------------------------------------- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
 void fill_rows(Torch &torch) {
   const Rows lists[] = {arithmetic_rows(), compare_rows(), create_rows(), view_rows(),   move_rows(),       index_rows(),
@@ -91,7 +91,7 @@ int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, 
   return 0;
 }
 
-/* -- what kernels ask ---------------------------------------------------------------------------------------------------- */
+/* -- what kernels ask ------------------------------------------------------------------------- */
 
 bool Run::may_write(uint32_t i) const {
   if (!has(i) || !(call->donate >> i & 1)) return false;
@@ -129,7 +129,7 @@ at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t si
   return whole;
 }
 
-/* -- a call -------------------------------------------------------------------------------------------------------------- */
+/* -- a call ----------------------------------------------------------------------------------- */
 
 static bool is_half(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
 

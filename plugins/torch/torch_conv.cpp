@@ -103,7 +103,7 @@ void conv2d_weight_backward(Run &run) {
                                                     {0, 0}, w.groups, {false, true, false}));
 }
 
-/* -- columns ------------------------------------------------------------------------------------------------------------- */
+/* -- columns ---------------------------------------------------------------------------------- */
 
 void unfold4d(Run &run) {
   const BurnAttrs_unfold4d *a = TORCH_ATTRS(unfold4d, run);

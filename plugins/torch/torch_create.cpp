@@ -48,7 +48,7 @@ void arange(Run &run) {
 /* In f32: there is no kernel for bf16. */
 void eye(Run &run) { run.out[0] = at::eye(run.desc().shape[0], run.desc().shape[1], options_of(run.torch, BURN_DTYPE_F32)); }
 
-/* -- random.h ------------------------------------------------------------------------------------------------------------ */
+/* -- random.h --------------------------------------------------------------------------------- */
 
 /* What every element needs; seed and offset are the third and fourth attribute of every random op. */
 struct Numbers {
@@ -195,7 +195,7 @@ void fill_random(Run &run, Numbers numbers) {
   run.out[0] = host.to(run.torch.device);
 }
 
-/* -- ATen's generator ---------------------------------------------------------------------------------------------------- */
+/* -- ATen's generator ------------------------------------------------------------------------- */
 
 at::Tensor empty_result(const Run &run) { return at::empty(sizes_of(run.desc()), options_of(run.torch, run.desc().dtype)); }
 
@@ -211,7 +211,7 @@ c10::optional<at::Generator> generator_of(const Run &run) {
   return generator;
 }
 
-/* -- the ops ------------------------------------------------------------------------------------------------------------- */
+/* -- the ops ---------------------------------------------------------------------------------- */
 
 void random_uniform(Run &run) {
   const BurnAttrs_random_uniform *attrs = TORCH_ATTRS(random_uniform, run);

@@ -22,7 +22,7 @@
 namespace burn_torch {
 namespace {
 
-/* -- options ------------------------------------------------------------------------------------------------------------- */
+/* -- options ---------------------------------------------------------------------------------- */
 
 struct Options {
   int threads;
@@ -76,7 +76,7 @@ void apply(const Options &options, const at::Device &device) {
   context.setBenchmarkCuDNN(options.cudnn_benchmark && !options.deterministic);
 }
 
-/* -- the device ---------------------------------------------------------------------------------------------------------- */
+/* -- the device ------------------------------------------------------------------------------- */
 
 at::Device find_device(const char *kind, uint32_t index) {
   const bool is_cpu = std::strcmp(kind, "cpu") == 0;
@@ -96,7 +96,7 @@ at::Device find_device(const char *kind, uint32_t index) {
 
 std::string device_name(const at::Device &device) { return "torch:" + device.str(); }
 
-/* -- questions ----------------------------------------------------------------------------------------------------------- */
+/* -- questions -------------------------------------------------------------------------------- */
 
 uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
   const bool no_f64 = static_cast<Torch *>(self)->device.type() == at::kMPS;

@@ -19,7 +19,7 @@
 namespace burn_torch {
 namespace {
 
-/* -- reading ------------------------------------------------------------------------------------------------------------- */
+/* -- reading ---------------------------------------------------------------------------------- */
 
 void select(Run &run) {
   const int64_t dim = TORCH_ATTRS(select, run)->dim.value.i64;
@@ -36,7 +36,7 @@ void embedding(Run &run) {
   run.out[0] = at::index_select(run.in(0), 0, indices.reshape({-1}));
 }
 
-/* -- writing ------------------------------------------------------------------------------------------------------------- */
+/* -- writing ---------------------------------------------------------------------------------- */
 
 /* Several values for one element: the last stays. ATen promises an order on no device; on the CPU it goes along dim in order,
  * on others the last one is looked for. */
@@ -105,7 +105,7 @@ void select_assign(Run &run) {
       updated_any(run.in(0), dim, indices.reshape(shape).expand(run.in(2).sizes()), run.in(2), attrs->update.value.i64);
 }
 
-/* -- several axes at once ------------------------------------------------------------------------------------------------ */
+/* -- several axes at once --------------------------------------------------------------------- */
 
 /* indices [.., k] as the numbers of rows of x seen as [product of its k leading axes, ..]. */
 at::Tensor row_numbers(const Run &run, const at::Tensor &x, const at::Tensor &indices) {

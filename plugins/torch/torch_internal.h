@@ -101,7 +101,7 @@ struct Run {
   double number(const BurnAttr &number_attr) const { return number(burn_attr_to_f64(&number_attr)); }
 };
 
-/* -- torch_tensor.cpp ---------------------------------------------------------------------------------------------------- */
+/* -- torch_tensor.cpp ------------------------------------------------------------------------- */
 
 at::ScalarType scalar_type(BurnDType dtype); /* fails with INVALID_DTYPE for one that libtorch lacks */
 BurnDType burn_dtype(at::ScalarType type);   /* 0 for one that we lack */
@@ -124,7 +124,7 @@ BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64
 void BURN_CALL torch_retain(void *self, BurnPrimitive *x);
 void BURN_CALL torch_release(void *self, BurnPrimitive *x);
 
-/* -- torch_call.cpp ------------------------------------------------------------------------------------------------------ */
+/* -- torch_call.cpp --------------------------------------------------------------------------- */
 
 uint32_t BURN_CALL torch_op_support(void *self, uint32_t op);
 int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
@@ -134,7 +134,7 @@ void fill_rows(Torch &torch);
 /* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be NULL. */
 BurnStatus status_of_exception(const BurnHost *host, const char *what);
 
-/* -- helpers of kernels -------------------------------------------------------------------------------------------------- */
+/* -- helpers of kernels ----------------------------------------------------------------------- */
 
 /* Indices as i64, checked to be within 0 .. size-1; an index outside is an error that names it. */
 at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t size);

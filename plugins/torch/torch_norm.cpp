@@ -26,7 +26,7 @@ bool first_has_elements(const BurnOpCall *call, std::string &why) {
   return burn_primitive_count(call->inputs[0]) > 0;
 }
 
-/* -- layer norm ---------------------------------------------------------------------------------------------------------- */
+/* -- layer norm ------------------------------------------------------------------------------- */
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_of(const Run &run, const at::Tensor &x,
                                                              const c10::optional<at::Tensor> &gamma,
@@ -49,7 +49,7 @@ void layer_norm_backward(Run &run) {
                                      at::full({x.size(-1)}, 0, gamma.options()), {true, true, true});
 }
 
-/* -- batch norm ---------------------------------------------------------------------------------------------------------- */
+/* -- batch norm ------------------------------------------------------------------------------- */
 
 void batch_norm(Run &run) {
   run.out[0] = at::batch_norm(run.in(0), run.in(1), run.in(2), run.in(3), run.in(4), false, 0, epsilon_of(run), false);
@@ -78,7 +78,7 @@ void batch_norm_train_backward(Run &run) {
       grad, x, gamma, c10::nullopt, c10::nullopt, mean, scale, true, epsilon_of(run), {true, true, true});
 }
 
-/* -- cross entropy ------------------------------------------------------------------------------------------------------- */
+/* -- cross entropy ---------------------------------------------------------------------------- */
 
 at::Tensor target_column(const Run &run, const at::Tensor &targets, int64_t classes) {
   return checked_indices(run, targets, classes).reshape({-1, 1});

@@ -72,7 +72,7 @@ Pool pool_of(const Attrs *attrs, const int64_t *in, const int64_t *out) {
 
 bool is_empty(const Run &run) { return run.in(0).numel() == 0 || burn_desc_count(&run.desc()) == 0; }
 
-/* -- the largest --------------------------------------------------------------------------------------------------------- */
+/* -- the largest ------------------------------------------------------------------------------ */
 
 /* Positions in the padded plane to positions in the plane; those of windows in the padding alone to 0. */
 at::Tensor unpadded_positions(const Pool &pool, const at::Tensor &positions) {

@@ -44,7 +44,7 @@ BurnDType burn_dtype(at::ScalarType type) {
   return BURN_DTYPE_DEFAULT;
 }
 
-/* -- bytes: counted per storage, by the first primitive that holds it and the last --------------------------------------- */
+/* -- bytes: counted per storage, by the first primitive that holds it and the last ------------ */
 
 static int64_t storage_bytes(const at::Tensor &value) { return static_cast<int64_t>(value.storage().nbytes()); }
 
@@ -90,7 +90,7 @@ void BURN_CALL torch_release(void *self, BurnPrimitive *x) {
   delete tensor;
 }
 
-/* -- data ---------------------------------------------------------------------------------------------------------------- */
+/* -- data ------------------------------------------------------------------------------------- */
 
 /* A tensor on the host around memory of somebody else's. */
 static at::Tensor around(void *data, at::IntArrayRef sizes, at::ScalarType type) {

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the machine ------------------------------------------------------------------------------------------------------------
- */
+/* -- the machine ------------------------------------------------------------------------------ */
 
 /* Instruction sets that kernels here are or may be built for. */
 static cJSON *cpu_features(void) {
@@ -50,8 +49,7 @@ static cJSON *drivers(void) {
   return list;
 }
 
-/* -- what has a say -----------------------------------------------------------------------------------------------------------
- */
+/* -- what has a say --------------------------------------------------------------------------- */
 
 static void add_variable(cJSON *list, const char *name, const char *meaning) {
   const char *value = getenv(name);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the examples: each takes x [rows, columns] and gives a result -------------------------------------------------------- */
+/* -- the examples: each takes x [rows, columns] and gives a result ---------------------------- */
 
 /* The GELU of Burn's README, as a user writes it. */
 static BurnTensor *example_gelu(BurnTensor *x) {
@@ -71,7 +71,7 @@ static const struct {
 };
 enum { EXAMPLE_COUNT = sizeof examples / sizeof examples[0] };
 
-/* -- running one ---------------------------------------------------------------------------------------------------------- */
+/* -- running one ------------------------------------------------------------------------------ */
 
 /* False if no level of the stack is the fusion layer. */
 static bool statistics(const BurnDevice *device, BurnFusionStatistics *out) {

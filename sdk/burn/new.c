@@ -46,8 +46,7 @@ static Spelling spelling_of(const char *name) {
   return s;
 }
 
-/* -- names ------------------------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------ */
 
 /* Words of C, and of C++ for those who include its header there, and what headers and compilers define, cannot stand for a plugin in
  * its source. */
@@ -88,8 +87,7 @@ static const char *name_problem(const char *name) {
   return NULL;
 }
 
-/* -- replacing --------------------------------------------------------------------------------------------------------------
- */
+/* -- replacing -------------------------------------------------------------------------------- */
 
 /* A growing text; `failed` once there was no memory. */
 typedef struct Text {
@@ -157,8 +155,7 @@ static Text replace(const char *from, const Spelling *old, const Spelling *new, 
   return out;
 }
 
-/* -- files ------------------------------------------------------------------------------------------------------------------
- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 static bool complain(const char *what, const char *path) {
   fprintf(stderr, "burn new: %s '%s': %s\n", what, path, strerror(errno));
@@ -188,8 +185,7 @@ static bool ends_with(const char *text, const char *end) {
   return length >= size && strcmp(text + length - size, end) == 0;
 }
 
-/* -- words that the template needs for itself ---------------------------------------------------------------------------------
- */
+/* -- words that the template needs for itself ------------------------------------------------- */
 
 /* What follows a comment, a text or a character that begins here; `from` if none does. */
 static const char *skip_prose(const char *from) {
@@ -293,8 +289,7 @@ static bool make_folder(const char *path) {
   return false;
 }
 
-/* -- the command ------------------------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------ */
 
 static const Template *find_template(const char *kind) {
   for (size_t i = 0; kind && i < TEMPLATE_COUNT; i++) {

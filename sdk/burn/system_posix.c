@@ -11,8 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* -- files ------------------------------------------------------------------------------------------------------------------
- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 bool system_prefix(char *out, size_t bytes) {
   char program[PATH_MAX];
@@ -59,8 +58,7 @@ bool system_has_library(const char *name) {
   return library != NULL;
 }
 
-/* -- the machine ------------------------------------------------------------------------------------------------------------
- */
+/* -- the machine ------------------------------------------------------------------------------ */
 
 /* The value of the first line of /proc/cpuinfo that starts with `key`, or "". */
 static const char *cpu_info(const char *key, char *line, int bytes) {

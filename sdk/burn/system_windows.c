@@ -8,8 +8,7 @@
 #include <string.h>
 #include <windows.h>
 
-/* -- files ------------------------------------------------------------------------------------------------------------------
- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 bool system_prefix(char *out, size_t bytes) {
   char program[4096];
@@ -54,8 +53,7 @@ bool system_has_library(const char *name) {
   return library != NULL;
 }
 
-/* -- the machine ------------------------------------------------------------------------------------------------------------
- */
+/* -- the machine ------------------------------------------------------------------------------ */
 
 /* A text of the registry under HKEY_LOCAL_MACHINE; "" if it is not there. */
 static const char *registry_text(const char *key, const char *name, char *text, DWORD bytes) {

@@ -38,7 +38,7 @@ static double seconds_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* -- data ------------------------------------------------------------------------------------------------------------------ */
+/* -- data ------------------------------------------------------------------------------------- */
 
 /* Columns "image" u8 and "label" u8: MNIST, or digits drawn once and kept. */
 static BurnDataset *raw_data(const Options *options, BurnStatus *status) {
@@ -64,7 +64,7 @@ static BurnStatus write_items(const BurnDataset *data, FILE *file) {
   return status;
 }
 
-/* -- ours ------------------------------------------------------------------------------------------------------------------ */
+/* -- ours ------------------------------------------------------------------------------------- */
 
 typedef struct Ours {
   BurnDevice *device;
@@ -142,7 +142,7 @@ static void ours_close(Ours *ours) {
   burn_device_close(ours->device);
 }
 
-/* -- the peer -------------------------------------------------------------------------------------------------------------- */
+/* -- the peer --------------------------------------------------------------------------------- */
 
 /* A child that gets "N\n", trains N steps and answers "SECONDS LOSS\n". It ends when its input ends. */
 typedef struct Peer {
@@ -205,7 +205,7 @@ static void peer_close(Peer *peer) {
   if (peer->process > 0) waitpid(peer->process, NULL, 0);
 }
 
-/* -- rounds ---------------------------------------------------------------------------------------------------------------- */
+/* -- rounds ----------------------------------------------------------------------------------- */
 
 typedef struct Bench {
   Options options;

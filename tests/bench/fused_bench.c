@@ -85,7 +85,7 @@ static void check(BurnStatus status) {
   exit(1);
 }
 
-/* -- one chain on one size ------------------------------------------------------------------------------------------------- */
+/* -- one chain on one size -------------------------------------------------------------------- */
 
 typedef struct Work {
   const Chain *chain;
@@ -169,7 +169,7 @@ static void finish(Work *work) {
   free(work->out);
 }
 
-/* -- the three ways -------------------------------------------------------------------------------------------------------- */
+/* -- the three ways --------------------------------------------------------------------------- */
 
 static void run_fused(Work *work) {
   const BurnFusedInterface *table = fused.table;
@@ -240,7 +240,7 @@ static void run_loop(Work *work) {
   parallel_for(work->size, 16384, loop_chunk, work);
 }
 
-/* -- measuring --------------------------------------------------------------------------------------------------------------- */
+/* -- measuring -------------------------------------------------------------------------------- */
 
 typedef void (*Way)(Work *work);
 

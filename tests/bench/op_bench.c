@@ -64,7 +64,7 @@ static BurnStatus finish(BurnTensor *result) {
   return status;
 }
 
-/* -- tiny tensors ---------------------------------------------------------------------------------------------------------- */
+/* -- tiny tensors ----------------------------------------------------------------------------- */
 
 static BurnStatus prepare_pair(int64_t size, BurnDevice *device, Operands *self) {
   (void)size;
@@ -137,7 +137,7 @@ static BurnStatus run_reshape(Operands *self, size_t count) {
   return finish(burn_reshape(burn_clone(self->a), BURN_SHAPE(4, 1)));
 }
 
-/* -- threads --------------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 static BurnStatus prepare_nothing(int64_t size, BurnDevice *device, Operands *self) {
   (void)size;
@@ -175,7 +175,7 @@ static BurnStatus run_fork_join(Operands *self, size_t count) {
   return BURN_OK;
 }
 
-/* -- large tensors --------------------------------------------------------------------------------------------------------- */
+/* -- large tensors ---------------------------------------------------------------------------- */
 
 static BurnStatus prepare_large(int64_t size, BurnDevice *device, Operands *self) {
   self->a = burn_random_normal(device, BURN_SHAPE(size), BURN_DTYPE_F32, 0, 1);
@@ -235,7 +235,7 @@ static BurnStatus run_conv_backward(Operands *self, size_t count) {
   return status;
 }
 
-/* -- the machine: what a copy costs ---------------------------------------------------------------------------------------- */
+/* -- the machine: what a copy costs ----------------------------------------------------------- */
 
 static char *copy_from, *copy_to;
 
@@ -287,7 +287,7 @@ static BurnStatus run_copy_threads(Operands *self, size_t count) {
   return run_copy_on(count, burn_threads() < MOST_THREADS ? burn_threads() : MOST_THREADS);
 }
 
-/* -- the cases ------------------------------------------------------------------------------------------------------------- */
+/* -- the cases -------------------------------------------------------------------------------- */
 
 #define COUNT_TRACE "trace:format=count,file=/dev/null+ndarray"
 #define NEW "2 clones, add, new result, its drop"
@@ -334,7 +334,7 @@ enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
 
 static Measured results[CASE_COUNT];
 
-/* -- measuring ------------------------------------------------------------------------------------------------------------- */
+/* -- measuring -------------------------------------------------------------------------------- */
 
 static struct {
   const char *stack;

@@ -33,7 +33,7 @@ static void check(BurnStatus status) {
   exit(1);
 }
 
-/* -- ours -------------------------------------------------------------------------------------------------------------------- */
+/* -- ours ------------------------------------------------------------------------------------- */
 
 #define MLP_FIELDS(X)                    \
   X(BurnLinear, first, "16 to 32")       \
@@ -45,7 +45,7 @@ static BurnTensor *mlp_forward(const Mlp *m, BurnTensor *x) {
   return burn_linear_forward(&m->second, x);
 }
 
-/* -- plain C, as one writes it for this network alone ------------------------------------------------------------------------ */
+/* -- plain C, as one writes it for this network alone ----------------------------------------- */
 
 typedef struct Plain {
   float w1[INPUT][HIDDEN], b1[HIDDEN], w2[HIDDEN][OUTPUT], b2[OUTPUT];
@@ -108,7 +108,7 @@ static float plain_train(Plain *p, float (*x)[INPUT], float (*y)[OUTPUT], int ba
   return loss / (float)(batch * OUTPUT);
 }
 
-/* -- both sides ready for one batch size ------------------------------------------------------------------------------------- */
+/* -- both sides ready for one batch size ------------------------------------------------------ */
 
 typedef struct Sides {
   int batch;
@@ -206,7 +206,7 @@ static void compare(Sides *s) {
   }
 }
 
-/* -- measuring --------------------------------------------------------------------------------------------------------------- */
+/* -- measuring -------------------------------------------------------------------------------- */
 
 static double time_of(void (*run)(Sides *), Sides *s, size_t count) {
   const double start = seconds_now();

@@ -57,7 +57,7 @@ static void forget(const char *where) {
   folder_remove(folder);
 }
 
-/* -- verdicts ----------------------------------------------------------------------------------------------------------------- */
+/* -- verdicts --------------------------------------------------------------------------------- */
 
 /* Notes that the case in `where` is wrong, and keeps its folder if it is one of the first. */
 BURN_PRINTF(3, 4) static void wrong(Count *count, const char *where, const char *format, ...) {
@@ -98,7 +98,7 @@ static void judge(Count *count, const char *where, const Outcome *outcome, const
   else count->identical++;
 }
 
-/* -- scenarios ---------------------------------------------------------------------------------------------------------------- */
+/* -- scenarios -------------------------------------------------------------------------------- */
 
 /* What a setup does when nobody disturbs it: in folders base-N and other-N, with its operations in the file operations-N. */
 typedef struct Base {
@@ -262,7 +262,7 @@ static Count injected_errors(const Setup *setup, const Base *base, int wanted) {
   return count;
 }
 
-/* -- all of it ---------------------------------------------------------------------------------------------------------------- */
+/* -- all of it -------------------------------------------------------------------------------- */
 
 typedef struct Plan {
   const char *name, *title;

@@ -8,7 +8,7 @@
 
 enum { PATH_BYTES = 512, MESSAGE_BYTES = 1024 };
 
-/* -- one run of the training program (faults_run.c) -------------------------------------------------------------------------- */
+/* -- one run of the training program (faults_run.c) ------------------------------------------- */
 
 /* How a stack is run. */
 typedef struct Setup {
@@ -46,7 +46,7 @@ Outcome harness_run(const Harness *harness, const Setup *setup, const char *wher
                     const Fault *fault);
 double harness_now(void);
 
-/* -- folders (faults_compare.c) ----------------------------------------------------------------------------------------------- */
+/* -- folders (faults_compare.c) --------------------------------------------------------------- */
 
 /* True if both folders hold the same run: the same files; records with the same values, bit for bit, but for ids and times; the same
  * config and, with_logs, logs. Else the first difference is in `why`. */

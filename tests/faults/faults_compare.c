@@ -29,7 +29,7 @@ BURN_PRINTF(1, 2) static bool differ(const char *format, ...) {
   return false;
 }
 
-/* -- records ------------------------------------------------------------------------------------------------------------------ */
+/* -- records ---------------------------------------------------------------------------------- */
 
 /* Parameter ids are drawn by each run: which one of b stands for which one of a. */
 static char ids[MOST_IDS][2][16];
@@ -115,7 +115,7 @@ static bool same_record(const char *a, const char *b) {
   return same;
 }
 
-/* -- files -------------------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 static char *contents(const char *path, size_t *bytes) {
   struct stat info;
@@ -217,7 +217,7 @@ bool folder_has_leftover(const char *folder, char name[MESSAGE_BYTES]) {
   return found;
 }
 
-/* -- whole folders ------------------------------------------------------------------------------------------------------------ */
+/* -- whole folders ---------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where) {
   (void)info;

@@ -138,7 +138,7 @@ int unlinkat(int folder, const char *path, int flags) {
   return (int)syscall(SYS_unlinkat, folder, path, flags);
 }
 
-/* -- stdio ------------------------------------------------------------------------------------------------------------------ */
+/* -- stdio ------------------------------------------------------------------------------------ */
 
 /* The next function of this name; a data pointer is no function pointer in ISO C. */
 #define NEXT(result, arguments, name)        \

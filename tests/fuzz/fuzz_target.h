@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
-/* -- findings -------------------------------------------------------------------------------------------------------------- */
+/* -- findings --------------------------------------------------------------------------------- */
 
 /* Ends the process with a message unless the condition holds. */
 #define FUZZ_REQUIRE(condition, ...)                                   \
@@ -28,7 +28,7 @@ void fuzz_found(const char *file, int line, const char *format, ...) BURN_PRINTF
 /* True for BURN_OK. Whatever the input, "internal error" and "tensor already taken" are findings. */
 bool fuzz_ok(BurnStatus status);
 
-/* -- drawing: once the bytes are used up, everything is 0 ------------------------------------------------------------------- */
+/* -- drawing: once the bytes are used up, everything is 0 ------------------------------------- */
 
 typedef struct FuzzInput {
   const uint8_t *next;
@@ -45,7 +45,7 @@ FuzzInput fuzz_part(FuzzInput *input);                     /* the bytes up to th
 /* The rest as text, malloc'd. Slashes become bars: no input names a file outside of the scratch folder. */
 char *fuzz_text(FuzzInput input);
 
-/* -- tensors ---------------------------------------------------------------------------------------------------------------- */
+/* -- tensors ---------------------------------------------------------------------------------- */
 
 /* A device with a limit of 16 MB per tensor, opened once per process and stack. */
 BurnDevice *fuzz_device(const char *stack);
@@ -59,7 +59,7 @@ void fuzz_use(BurnTensor *x);
 /* At the end of an input: all work is done, no tensor is left. */
 void fuzz_device_end(BurnDevice *device);
 
-/* -- files: names are relative to the scratch folder, which is the working directory from the first call on ------------------ */
+/* -- files: names are relative to the scratch folder, which is the working directory from the first call on -- */
 
 void fuzz_scratch_clear(void); /* empty, and entered */
 void fuzz_file_write(const char *name, FuzzInput bytes);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the table ----------------------------------------------------------------------------------------------------- */
+/* -- the table -------------------------------------------------------------------------------- */
 
 typedef struct Operator {
   const char *name;
@@ -29,7 +29,7 @@ static const Operator *find_operator(const char *name) {
   return NULL;
 }
 
-/* -- files --------------------------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------ */
 
 typedef struct Bytes {
   uint8_t *data;
@@ -103,7 +103,7 @@ static BurnTensor *read_tensor(Case *c, BurnDevice *device, const char *kind, si
   return NULL;
 }
 
-/* -- what cannot be mapped before looking closer ------------------------------------------------------------------- */
+/* -- what cannot be mapped before looking closer ---------------------------------------------- */
 
 static bool values_exist(Case *c, Onnx__ValueInfoProto *const *values, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -140,7 +140,7 @@ static const Operator *mappable(Case *c) {
   return values_exist(c, graph->input, graph->n_input) && values_exist(c, graph->output, graph->n_output) ? op : NULL;
 }
 
-/* -- comparing ----------------------------------------------------------------------------------------------------- */
+/* -- comparing -------------------------------------------------------------------------------- */
 
 /* Outputs drawn at random: ONNX has only their shape and dtype to compare. */
 static bool is_random(const char *name) {

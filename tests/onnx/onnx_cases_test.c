@@ -29,7 +29,7 @@ static const char *known_difference(const char *name) {
   return NULL;
 }
 
-/* -- counting ------------------------------------------------------------------------------------------------------ */
+/* -- counting --------------------------------------------------------------------------------- */
 
 typedef struct Count {
   char op[64];
@@ -86,7 +86,7 @@ static int by_name(const void *a, const void *b) {
   return order ? order : strcmp(lhs->reason, rhs->reason);
 }
 
-/* -- the report ---------------------------------------------------------------------------------------------------- */
+/* -- the report ------------------------------------------------------------------------------- */
 
 static void report_reasons(FILE *file, const Counts *counts) {
   fprintf(file, "\n## Not mapped\n\n| cases | operator | reason |\n|--:|---|---|\n");
@@ -146,7 +146,7 @@ static bool is_page(const char *path, const Counts *counts, const char *stack) {
   return same;
 }
 
-/* -- the run ------------------------------------------------------------------------------------------------------- */
+/* -- the run ---------------------------------------------------------------------------------- */
 
 /* The next plain case of the list: its second column; false at the end. */
 static bool next_case(FILE *list, char *name, size_t room) {

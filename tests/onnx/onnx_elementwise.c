@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* -- one function of ours each ------------------------------------------------------------------------------------- */
+/* -- one function of ours each ---------------------------------------------------------------- */
 
 #define UNARY(name, apply) \
   MAP(name) { onnx_give(node, 0, apply(onnx_input(node, 0))); }
@@ -58,7 +58,7 @@ BINARY(Or, burn_bool_or)
 BINARY(Sub, burn_sub)
 BINARY(Xor, burn_bool_xor)
 
-/* -- any number of operands ---------------------------------------------------------------------------------------- */
+/* -- any number of operands ------------------------------------------------------------------- */
 
 static BurnTensor *fold(OnnxNode *node, OnnxBinary *apply) {
   BurnTensor *x = onnx_input(node, 0);
@@ -70,7 +70,7 @@ MAP(Min) { onnx_give(node, 0, fold(node, burn_min_pair)); }
 MAP(Sum) { onnx_give(node, 0, fold(node, burn_add)); }
 MAP(Mean) { onnx_give(node, 0, burn_div_scalar(fold(node, burn_add), (double)node->proto->n_input)); }
 
-/* -- arithmetic with attributes ------------------------------------------------------------------------------------ */
+/* -- arithmetic with attributes --------------------------------------------------------------- */
 
 static bool is_float(const BurnTensor *x) { return burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT; }
 

@@ -1,7 +1,7 @@
 /* onnx_index.c - ONNX operators that read or write by index or mask. Indices below 0 count from the end in ONNX. */
 #include "onnx_node.h"
 
-/* -- read ---------------------------------------------------------------------------------------------------------- */
+/* -- read ------------------------------------------------------------------------------------- */
 
 /* An index of rank 0 drops the axis. */
 MAP(Gather) {
@@ -71,7 +71,7 @@ MAP(ReverseSequence) {
   onnx_give(node, 0, burn_gather(x, time, burn_mask_where(at, inside, mirrored)));
 }
 
-/* -- write --------------------------------------------------------------------------------------------------------- */
+/* -- write ------------------------------------------------------------------------------------ */
 
 static int64_t update_of(const OnnxNode *node) {
   if (onnx_is(node, "reduction", "none", "add")) return BURN_UPDATE_ADD;

@@ -6,7 +6,7 @@
 
 enum { SPATIAL = 3 };
 
-/* -- products ------------------------------------------------------------------------------------------------------ */
+/* -- products --------------------------------------------------------------------------------- */
 
 /* As NumPy: vectors become matrices and their axis is dropped afterwards; leading axes broadcast. */
 static BurnTensor *product(BurnTensor *lhs, BurnTensor *rhs) {
@@ -41,7 +41,7 @@ static BurnTensor *centred(OnnxNode *node, size_t i, size_t zero_point, ZeroPoin
 }
 MAP(MatMulInteger) { onnx_give(node, 0, product(centred(node, 0, 2, BY_ROW), centred(node, 1, 3, BY_COLUMN))); }
 
-/* -- windows ------------------------------------------------------------------------------------------------------- */
+/* -- windows ---------------------------------------------------------------------------------- */
 
 typedef struct Window {
   size_t rank; /* spatial axes */
@@ -79,7 +79,7 @@ static Window window_of(OnnxNode *node, size_t weight) {
 
 static bool symmetric(const Window *w) { return memcmp(w->before, w->behind, sizeof w->before) == 0; }
 
-/* -- convolution --------------------------------------------------------------------------------------------------- */
+/* -- convolution ------------------------------------------------------------------------------ */
 
 /* Margins that differ are added first. */
 static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, Window w, int64_t groups) {
@@ -217,7 +217,7 @@ MAP(Col2Im) {
   onnx_give(node, 0, burn_fold4d(onnx_input(node, 0), image, block, options));
 }
 
-/* -- pooling ------------------------------------------------------------------------------------------------------- */
+/* -- pooling ---------------------------------------------------------------------------------- */
 
 static BurnPool2dOptions pool2d(const Window *w, bool ceil_mode, bool count) {
   BurnPool2dOptions options = {{0}, {0}, {0}, {0}, ceil_mode, count};
@@ -317,7 +317,7 @@ MAP(LpPool) {
   onnx_give(node, 0, burn_powf_scalar(burn_mul_scalar(x, elements), 1 / p));
 }
 
-/* -- layers of small integers: scales and zero points of both operands and of the result --------------------------- */
+/* -- layers of small integers: scales and zero points of both operands and of the result ------ */
 
 /* sum * lhs scale * rhs scale / scale of the result, rounded, plus its zero point. */
 static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_scale, BurnTensor *rhs_scale, size_t result) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* -- shape --------------------------------------------------------------------------------------------------------- */
+/* -- shape ------------------------------------------------------------------------------------ */
 
 /* 0 keeps an axis, unless allowzero. Ours always keeps; a wanted 0 becomes the -1 that is computed. */
 MAP(Reshape) {
@@ -85,7 +85,7 @@ MAP(Size) {
   onnx_give(node, 0, onnx_i64s(node->device, &count, 1));
 }
 
-/* -- parts and joins ----------------------------------------------------------------------------------------------- */
+/* -- parts and joins -------------------------------------------------------------------------- */
 
 /* From start while not beyond end, also backwards; ours takes a range of elements and then walks it backwards. */
 static BurnRange range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
@@ -145,7 +145,7 @@ MAP(Tile) {
   onnx_give(node, 0, burn_repeat(onnx_input(node, 0), times));
 }
 
-/* -- margins ------------------------------------------------------------------------------------------------------- */
+/* -- margins ---------------------------------------------------------------------------------- */
 
 MAP(Pad) {
   BurnTensor *x = onnx_input(node, 0);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- dtypes and tensors -------------------------------------------------------------------------------------------- */
+/* -- dtypes and tensors ----------------------------------------------------------------------- */
 
 static const struct {
   const char *name;
@@ -76,7 +76,7 @@ BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto) {
   return x;
 }
 
-/* -- attributes ---------------------------------------------------------------------------------------------------- */
+/* -- attributes ------------------------------------------------------------------------------- */
 
 const Onnx__AttributeProto *onnx_attribute(const OnnxNode *node, const char *name) {
   for (size_t i = 0; i < node->proto->n_attribute; i++) {

@@ -31,7 +31,7 @@ typedef struct OnnxNode {
 #undef ONNX_ABSENT
 #define MAP(name) void onnx_##name(OnnxNode *node)
 
-/* -- dtypes: ONNX's numbers ---------------------------------------------------------------------------------------- */
+/* -- dtypes: ONNX's numbers ------------------------------------------------------------------- */
 
 /* Ours, or BURN_DTYPE_DEFAULT where there is none; and ONNX's name for messages. */
 BurnDType onnx_dtype(int64_t data_type);
@@ -40,7 +40,7 @@ const char *onnx_dtype_name(int64_t data_type);
 /* A tensor with the elements of the message. */
 BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto);
 
-/* -- attributes: the value, or the given one where the node has none ----------------------------------------------- */
+/* -- attributes: the value, or the given one where the node has none -------------------------- */
 
 const Onnx__AttributeProto *onnx_attribute(const OnnxNode *node, const char *name);
 int64_t onnx_int(const OnnxNode *node, const char *name, int64_t otherwise);
@@ -50,7 +50,7 @@ bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, cons
 /* Fills values (room for ONNX_INTS) and returns their number; 0 if absent. */
 size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
 
-/* -- inputs and outputs -------------------------------------------------------------------------------------------- */
+/* -- inputs and outputs ----------------------------------------------------------------------- */
 
 /* A new handle to input i; NULL if it is absent. */
 BurnTensor *onnx_input(const OnnxNode *node, size_t i);
@@ -65,7 +65,7 @@ bool onnx_wants_output(const OnnxNode *node, size_t i);
 void onnx_give(OnnxNode *node, size_t i, BurnTensor *x); /* drops x if output i is not wanted */
 void onnx_not_mapped(OnnxNode *node, const char *format, ...) BURN_PRINTF(2, 3);
 
-/* -- small steps; all take their tensors --------------------------------------------------------------------------- */
+/* -- small steps; all take their tensors ------------------------------------------------------ */
 
 /* A dim that may be negative, resolved. */
 int onnx_axis(int64_t axis, uint32_t rank);

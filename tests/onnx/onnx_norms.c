@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* -- norms --------------------------------------------------------------------------------------------------------- */
+/* -- norms ------------------------------------------------------------------------------------ */
 
 /* x [.., elements] - mean, over sqrt(variance + epsilon), along the last axis. */
 static BurnTensor *standardized(BurnTensor *x, double epsilon) {
@@ -101,7 +101,7 @@ MAP(LRN) {
   onnx_give(node, 0, burn_div(x, sum));
 }
 
-/* -- dropout ------------------------------------------------------------------------------------------------------- */
+/* -- dropout ---------------------------------------------------------------------------------- */
 
 /* Nothing is dropped unless training; then the mask, which is an output, is drawn and applied. */
 MAP(Dropout) {
@@ -121,7 +121,7 @@ MAP(Dropout) {
   }
 }
 
-/* -- losses -------------------------------------------------------------------------------------------------------- */
+/* -- losses ----------------------------------------------------------------------------------- */
 
 /* log_probs [n, classes, ..], targets [n, ..]: -log_probs at the targets, weighted by class; ignored targets give 0. The
  * mean is over the weights. */

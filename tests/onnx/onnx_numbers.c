@@ -1,7 +1,7 @@
 /* onnx_numbers.c - ONNX operators of signals, matrices, random numbers and small integers. */
 #include "onnx_node.h"
 
-/* -- signals and matrices ------------------------------------------------------------------------------------------ */
+/* -- signals and matrices --------------------------------------------------------------------- */
 
 /* Complex numbers are a last axis of two; of one, if real. The inverse is the conjugate of the transform of the conjugate. */
 MAP(DFT) {
@@ -72,7 +72,7 @@ MAP(Binarizer) {
   onnx_give(node, 0, burn_cast(burn_greater_scalar(x, onnx_float(node, "threshold", 0)), dtype));
 }
 
-/* -- small integers: value = (q - zero point) * scale -------------------------------------------------------------- */
+/* -- small integers: value = (q - zero point) * scale ----------------------------------------- */
 
 /* One number for all, one per entry of an axis, or one per block of it: as an operand for x, in float. */
 static BurnTensor *for_each(OnnxNode *node, size_t i, BurnDType dtype) {

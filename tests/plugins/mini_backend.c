@@ -27,7 +27,7 @@ static BurnStatus failed(const Mini *mini, uint32_t code, const char *message) {
   return mini->host->fail(code, __FILE__, __LINE__, message);
 }
 
-/* -- tensors -------------------------------------------------------------------------------------------------------------- */
+/* -- tensors ---------------------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL mini_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Mini *mini = self;
@@ -73,7 +73,7 @@ static void BURN_CALL mini_release(void *self, BurnPrimitive *x) {
   atomic_fetch_sub(&mini->live, 1);
 }
 
-/* -- kernels -------------------------------------------------------------------------------------------------------------- */
+/* -- kernels ---------------------------------------------------------------------------------- */
 
 static double load(const BurnPrimitive *x, int64_t i) {
   return x->dtype == BURN_DTYPE_F32 ? (double)((const float *)x->buffer)[i] : (double)((const int64_t *)x->buffer)[i];
@@ -169,8 +169,7 @@ static void run_matmul(const BurnOpCall *call, BurnPrimitive *out) {
   }
 }
 
-/* -- the table --------------------------------------------------------------------------------------------------------------
- */
+/* -- the table -------------------------------------------------------------------------------- */
 
 static uint32_t BURN_CALL mini_op_support(void *self, uint32_t op) {
   static const uint32_t kernels[] = {

@@ -6,7 +6,7 @@
 #define PLUGIN_NAME "pack"
 #endif
 
-/* -- scaled_add: x + factor * y, equal shapes --------------------------------------------------------------------------- */
+/* -- scaled_add: x + factor * y, equal shapes ------------------------------------------------- */
 
 static BurnStatus BURN_CALL infer_equal(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   *out = burn_primitive_desc(call->inputs[0]);
@@ -75,7 +75,7 @@ static const BurnOpDefinition scaled_add = {.struct_size = sizeof(BurnOpDefiniti
 static const BurnKernel scaled_add_kernel = {.struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".scaled_add",
     .accept = accepts_f32, .run = run_scaled_add};
 
-/* -- triple: a decomposition alone --------------------------------------------------------------------------------------- */
+/* -- triple: a decomposition alone ------------------------------------------------------------ */
 
 static BurnStatus BURN_CALL infer_same(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   (void)host;
@@ -96,7 +96,7 @@ static const BurnOpInfo triple_info = ONE_INPUT("triple", "3 * x");
 static const BurnOpDefinition triple = {.struct_size = sizeof(BurnOpDefinition), .info = &triple_info, .infer = infer_same,
     .decompose = decompose_triple};
 
-/* -- kernel_only, and a wrong shape rule ------------------------------------------------------------------------------------ */
+/* -- kernel_only, and a wrong shape rule ------------------------------------------------------ */
 
 static const BurnOpInfo kernel_only_info = ONE_INPUT("kernel_only", "fails: no memory");
 static const BurnOpDefinition kernel_only = {.struct_size = sizeof(BurnOpDefinition), .info = &kernel_only_info, .infer = infer_same};
@@ -116,7 +116,7 @@ static const BurnOpInfo nonsense_info = ONE_INPUT("nonsense", "its shape rule li
 static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition), .info = &nonsense_info, .infer = infer_nonsense,
     .decompose = decompose_triple};
 
-/* -- misshapen: a backward rule that gives a gradient of another shape ------------------------------------------------------ */
+/* -- misshapen: a backward rule that gives a gradient of another shape ------------------------ */
 
 static BurnStatus BURN_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);

@@ -35,7 +35,7 @@ int main(void) {
 
 #include "counting_malloc.h"
 
-/* -- scenarios: true if everything worked; a wrong value is worse than a failure and ends the child --------------------------- */
+/* -- scenarios: true if everything worked; a wrong value is worse than a failure and ends the child -- */
 
 static void require(bool holds, const char *what) {
   if (holds) return;
@@ -193,7 +193,7 @@ static bool loading(BurnDevice *device) {
   return fine;
 }
 
-/* -- one scenario ------------------------------------------------------------------------------------------------------------- */
+/* -- one scenario ----------------------------------------------------------------------------- */
 
 typedef bool (*Scenario)(BurnDevice *device);
 

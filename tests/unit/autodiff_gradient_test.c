@@ -23,7 +23,7 @@ static const double TOLERANCE = 1e-6;
 
 static BurnDevice *device;
 
-/* -- small makers for the cases --------------------------------------------------------------------------------- */
+/* -- small makers for the cases --------------------------------------------------------------- */
 
 /* Number i of a sequence that is spread over 0 .. 1 and never repeats. */
 static double spread(int64_t i, int64_t seed) {
@@ -191,7 +191,7 @@ static BurnTensor *product_of_quantized(BurnTensor *left, BurnTensor *right) {
   return burn_quant_matmul(quantized(3, 4, 5, left), quantized(4, 6, 4, right), BURN_DTYPE_F64);
 }
 
-/* -- the cases -------------------------------------------------------------------------------------------------- */
+/* -- the cases -------------------------------------------------------------------------------- */
 
 typedef struct CaseInput {
   double low, high;
@@ -331,7 +331,7 @@ static void every_op_with_a_gradient_has_a_case(void **state) {
   }
 }
 
-/* -- where the slope jumps -------------------------------------------------------------------------------------- */
+/* -- where the slope jumps -------------------------------------------------------------------- */
 
 static BurnTensor *vector(const double *values, int64_t count) { return burn_tensor_f64(device, values, BURN_SHAPE(count)); }
 static BurnTensor *leaf(const double *values, int64_t count) { return burn_require_grad(vector(values, count)); }
@@ -483,7 +483,7 @@ static void gradients_of_what_cannot_be_are_zero(void **state) {
   check_finite(burn_grid_sample_2d(picture, positions, BURN_GRID_SAMPLE_OPTIONS), grid, 6, 5, "positions outside; rows are equal");
 }
 
-/* -- the graph -------------------------------------------------------------------------------------------------- */
+/* -- the graph -------------------------------------------------------------------------------- */
 
 static void shared_subexpressions_add_up(void **state) {
   (void)state;
@@ -596,7 +596,7 @@ static void inner_tensors_cross_the_layer(void **state) {
   CHECK_GRADIENT(burn_mul(burn_clone(x), lifted), x, 1, 2);
 }
 
-/* -- length and memory ------------------------------------------------------------------------------------------ */
+/* -- length and memory ------------------------------------------------------------------------ */
 
 static BurnTensor *chain(BurnTensor *x, size_t length) {
   for (size_t i = 0; i < length; i++) x = i % 2 ? burn_add_scalar(x, 1) : burn_neg(x);
@@ -649,7 +649,7 @@ static void only_what_a_rule_reads_is_saved(void **state) {
   burn_drop(x);
 }
 
-/* -- threads ---------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 typedef struct Worker {
   pthread_t thread;

@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-/* -- small files ------------------------------------------------------------------------------------------------------- */
+/* -- small files ------------------------------------------------------------------------------ */
 
 typedef struct Content {
   char data[65536];
@@ -63,7 +63,7 @@ static void same_logs(const Folder *a, const Folder *b, size_t epochs) {
   }
 }
 
-/* -- interrupted ------------------------------------------------------------------------------------------------------- */
+/* -- interrupted ------------------------------------------------------------------------------ */
 
 typedef struct Stop {
   size_t epoch, batch, accumulation;
@@ -203,7 +203,7 @@ static void signals_interrupt(void **state) {
 }
 #endif
 
-/* -- another run ------------------------------------------------------------------------------------------------------- */
+/* -- another run ------------------------------------------------------------------------------ */
 
 #define SETTINGS_CONFIG(REQ, OPT)                      \
   OPT(BurnSize, num_epochs, 2, "passes")               \
@@ -372,7 +372,7 @@ static void one_run_at_a_time(void **state) {
   folder_remove(folder.path);
 }
 
-/* -- damaged checkpoints ----------------------------------------------------------------------------------------------- */
+/* -- damaged checkpoints ---------------------------------------------------------------------- */
 
 enum { CUT, FLIPPED, MISSING, DAMAGES };
 
@@ -433,7 +433,7 @@ static void no_usable_checkpoint_says_what_to_do(void **state) {
   folder_remove(folder.path);
 }
 
-/* -- no numbers ------------------------------------------------------------------------------------------------------- */
+/* -- no numbers ------------------------------------------------------------------------------- */
 
 static void a_loss_that_is_no_number_stops(void **state) {
   (void)state;
@@ -473,7 +473,7 @@ static void no_numbers_push_out_no_checkpoint(void **state) {
   folder_remove(folder.path);
 }
 
-/* -- logs and reasons ------------------------------------------------------------------------------------------------- */
+/* -- logs and reasons ------------------------------------------------------------------------- */
 
 #if !defined(_WIN32)
 /* The log of epoch 2 is a device that is full. */

@@ -68,8 +68,7 @@ static const cJSON *entry(const cJSON *list, const char *key, const char *value)
   return NULL;
 }
 
-/* -- doctor -----------------------------------------------------------------------------------------------------------------
- */
+/* -- doctor ----------------------------------------------------------------------------------- */
 
 static void test_doctor_says_what_would_be_chosen(void **state) {
   (void)state;
@@ -129,8 +128,7 @@ static void test_doctor_reads_settings(void **state) {
   assert_int_equal(run(command), 0);
 }
 
-/* -- ops --------------------------------------------------------------------------------------------------------------------
- */
+/* -- ops -------------------------------------------------------------------------------------- */
 
 static void expect_route(const cJSON *op, int level, const char *label, const char *route) {
   const cJSON *entry_of_level = cJSON_GetArrayItem(get(op, "levels"), level);
@@ -259,7 +257,7 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn version --nosuch", 2, "burn version: there is no option '--nosuch'. See --help");
 }
 
-/* -- options, of the command and of the examples ---------------------------------------------------------------------------- */
+/* -- options, of the command and of the examples ---------------------------------------------- */
 
 static void test_options_have_one_name(void **state) {
   (void)state;
@@ -277,7 +275,7 @@ static void test_options_have_one_name(void **state) {
   expect_run("xor --steps=1 --seed 7", 0, "\"seed\":7,\"steps\":1,");
 }
 
-/* -- --json ------------------------------------------------------------------------------------------------------------------ */
+/* -- --json ----------------------------------------------------------------------------------- */
 
 /* Every line that the program prints to stdout is an object, the last one with "event": "result". */
 static void expect_json_lines(const char *program, const char *last_key) {

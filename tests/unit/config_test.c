@@ -15,8 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* -- the types under test ----------------------------------------------------------------------------------------------------
- */
+/* -- the types under test --------------------------------------------------------------------- */
 
 /* A variant with all four kinds of cases. */
 typedef struct Start {
@@ -94,8 +93,7 @@ static void assert_round_trip(NetConfig *config) {
   free(again);
 }
 
-/* -- tests --------------------------------------------------------------------------------------------------------------------
- */
+/* -- tests ------------------------------------------------------------------------------------ */
 
 static void test_defaults(void **state) {
   (void)state;

@@ -16,7 +16,7 @@ static BurnDevice *open_stack(const char *stack) {
 static const char *const stacks[] = {"ndarray", "fusion<ndarray>", "autodiff<fusion<ndarray>>", "reference"};
 enum { STACKS = sizeof stacks / sizeof stacks[0] };
 
-/* -- out -------------------------------------------------------------------------------------------------------------------- */
+/* -- out -------------------------------------------------------------------------------------- */
 
 static BurnDlpackManaged *exported(BurnTensor *x) {
   struct DLManagedTensorVersioned *out = NULL;
@@ -87,7 +87,7 @@ static void test_failed_tensors_are_not_exported(void **state) {
   burn_device_close(device);
 }
 
-/* -- in --------------------------------------------------------------------------------------------------------------------- */
+/* -- in --------------------------------------------------------------------------------------- */
 
 /* A producer that counts how often it is deleted. */
 typedef struct Producer {
@@ -231,7 +231,7 @@ static void test_empty_tensors_pass(void **state) {
   burn_device_close(device);
 }
 
-/* -- before version 1 --------------------------------------------------------------------------------------------------------- */
+/* -- before version 1 ------------------------------------------------------------------------- */
 
 static int unversioned_deleted;
 static void delete_unversioned(struct DLManagedTensor *tensor) {

@@ -19,7 +19,7 @@
 
 #include "sanitized.h"
 
-/* -- devices: every instruction set, with the loops of the host and with loops cut in odd places ----------------------------- */
+/* -- devices: every instruction set, with the loops of the host and with loops cut in odd places -- */
 
 typedef struct Stack {
   const char *text;
@@ -94,7 +94,7 @@ typedef enum Kind {
 } Kind;
 static Kind kind_of_body;
 
-/* -- random choices ------------------------------------------------------------------------------------------------------------ */
+/* -- random choices --------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 static uint64_t test_seed; /* of the body that is tested, for messages */
@@ -117,7 +117,7 @@ static double scalar_number(void) {
   return scalars[below(sizeof scalars / sizeof scalars[0])];
 }
 
-/* -- primitives ---------------------------------------------------------------------------------------------------------------- */
+/* -- primitives ------------------------------------------------------------------------------- */
 
 static void check_ok(BurnStatus status) {
   if (status != BURN_OK) fail_msg("body %" PRIu64 ": %s", test_seed, burn_status_message(status));
@@ -211,7 +211,7 @@ static BurnPrimitive *random_tensor(const BurnBackend *backend, const BurnTensor
   return random_contiguous(backend, desc);
 }
 
-/* -- bodies --------------------------------------------------------------------------------------------------------------------- */
+/* -- bodies ----------------------------------------------------------------------------------- */
 
 enum { MOST_INPUTS = 6, MOST_STEPS = 20, MOST_VALUES = MOST_INPUTS + MOST_STEPS, MOST_OUTPUTS = 3 };
 
@@ -440,7 +440,7 @@ static void drop_body(Body *body) {
   for (uint32_t v = 0; v < body->input_count + body->step_count; v++) drop(body->backend, body->values[v]);
 }
 
-/* -- comparisons ------------------------------------------------------------------------------------------------------------------ */
+/* -- comparisons ------------------------------------------------------------------------------ */
 
 static bool is_nan_of(BurnDType dtype, const void *data, int64_t i) {
   if (dtype == BURN_DTYPE_F32) return isnan(((const float *)data)[i]);
@@ -513,7 +513,7 @@ static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const B
   free(got);
 }
 
-/* -- runs -------------------------------------------------------------------------------------------------------------------------- */
+/* -- runs ------------------------------------------------------------------------------------- */
 
 static BurnFusedBody describe(const Body *body) {
   const BurnFusedBody described = {(uint32_t)sizeof described, body->input_count, body->step_count, body->output_count,

@@ -30,7 +30,7 @@ static void read_floats(BurnTensor *x, float *values, size_t count) {
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
 }
 
-/* -- what is computed ----------------------------------------------------------------------------------------------------- */
+/* -- what is computed ------------------------------------------------------------------------- */
 
 static void test_nothing_is_computed_that_nobody_wants(void **state) {
   (void)state;
@@ -103,7 +103,7 @@ static void test_buffers_are_reused_as_soon_as_they_die(void **state) {
   burn_device_close(device);
 }
 
-/* -- failures ------------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------- */
 
 static void test_a_failure_in_the_middle_names_its_op(void **state) {
   (void)state;
@@ -162,7 +162,7 @@ static void test_wrong_options(void **state) {
   }
 }
 
-/* -- threads -------------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 200 };
 

@@ -12,7 +12,7 @@ static cJSON *fuzz(const char *arguments, int *exit_status) {
   return run_json(command, exit_status);
 }
 
-/* -- right stacks --------------------------------------------------------------------------------------------------- */
+/* -- right stacks ----------------------------------------------------------------------------- */
 
 static void expect_agreement(const char *arguments, int graphs) {
   int status = -1;
@@ -52,7 +52,7 @@ static void all_ops_are_called(void **state) {
   cJSON_Delete(root);
 }
 
-/* -- programs ------------------------------------------------------------------------------------------------------- */
+/* -- programs --------------------------------------------------------------------------------- */
 
 /* Exit status of the compiled program with an argument. */
 static int run_program(const char *file, const char *argument) {
@@ -85,7 +85,7 @@ static void check_program(const char *program) {
   if (right != 0) fail_msg("the program fails (%d) on a right stack:\n%s", right, program);
 }
 
-/* -- faults --------------------------------------------------------------------------------------------------------- */
+/* -- faults ----------------------------------------------------------------------------------- */
 
 /* Among at most `graphs` graphs the fault is found and shrunk to at most `most` ops: the faulty one, or one whose decomposition
  * calls it. */

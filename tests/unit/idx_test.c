@@ -330,7 +330,7 @@ static void a_pipe_in_place_of_a_file_is_refused(void **state) {
 }
 #endif
 
-/* -- the real data --------------------------------------------------------------------------------------------------------- */
+/* -- the real data ---------------------------------------------------------------------------- */
 
 #ifndef BURN_DATA_DIR
 #define BURN_DATA_DIR "../shared/data"

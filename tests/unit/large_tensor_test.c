@@ -27,7 +27,7 @@ typedef struct Inputs {
   BurnTensor *a, *b, *row, *column, *mask;
 } Inputs;
 
-/* -- elementwise --------------------------------------------------------------------------------------------------------------- */
+/* -- elementwise ------------------------------------------------------------------------------ */
 
 static BurnTensor *op_add(const Inputs *in) { return burn_add(C(in->a), C(in->b)); }
 static BurnTensor *op_row(const Inputs *in) { return burn_mul(C(in->a), C(in->row)); }
@@ -142,7 +142,7 @@ static void test_elementwise(void **state) {
   }
 }
 
-/* -- what elements are copied ------------------------------------------------------------------------------------------------- */
+/* -- what elements are copied ----------------------------------------------------------------- */
 
 /* Element i of x is i modulo 65521, so that a place in the result names the place it comes from. */
 static float number_at(int64_t i) { return (float)(i % 65521); }
@@ -242,7 +242,7 @@ static void test_rows(void **state) {
   burn_device_close(device);
 }
 
-/* -- random numbers ------------------------------------------------------------------------------------------------------------ */
+/* -- random numbers --------------------------------------------------------------------------- */
 
 /* Large results are the small ones behind each other: word i belongs to element i. */
 static void test_random(void **state) {
@@ -275,7 +275,7 @@ static void test_random(void **state) {
   burn_device_close(device);
 }
 
-/* -- memory -------------------------------------------------------------------------------------------------------------------- */
+/* -- memory ----------------------------------------------------------------------------------- */
 
 static void test_memory_limit(void **state) {
   (void)state;

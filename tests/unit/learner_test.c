@@ -1,7 +1,7 @@
 /* learner_test.c - the loop: it learns, repeats itself bit for bit, resumes after any end, reports where it failed. */
 #include "learner_testing.h"
 
-/* -- learning ---------------------------------------------------------------------------------------------------------- */
+/* -- learning --------------------------------------------------------------------------------- */
 
 static void it_learns(void **state) {
   (void)state;
@@ -117,7 +117,7 @@ static void evaluate_measures(void **state) {
   burn_device_close(device);
 }
 
-/* -- checkpoints ------------------------------------------------------------------------------------------------------- */
+/* -- checkpoints ------------------------------------------------------------------------------ */
 
 static void resumed_runs_are_bit_identical(void **state) {
   (void)state;
@@ -278,7 +278,7 @@ static void metrics_are_logged(void **state) {
   folder_remove(folder.path);
 }
 
-/* -- failures ---------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------- */
 
 static void failures_tell_where(void **state) {
   (void)state;

@@ -81,7 +81,7 @@ BURN_UNUSED static void check_refused(BurnStatus status, uint32_t code, const ch
   assert_int_equal(burn_status_code(status), code);
 }
 
-/* -- data and module --------------------------------------------------------------------------------------------------- */
+/* -- data and module -------------------------------------------------------------------------- */
 
 /* Number i of a sequence that is spread over -1 .. 1. */
 BURN_UNUSED static float spread(size_t i) {
@@ -140,7 +140,7 @@ BURN_UNUSED static BurnTensor *net_forward(const Net *net, BurnTensor *x, double
   return burn_linear(x, burn_param_value(&net->weight_2), burn_param_value(&net->bias_2));
 }
 
-/* -- the task ---------------------------------------------------------------------------------------------------------- */
+/* -- the task --------------------------------------------------------------------------------- */
 
 /* Ends this process at once: no buffer is flushed, nothing is tidied up. */
 #if defined(_WIN32)
@@ -266,7 +266,7 @@ BURN_UNUSED static void same_from(const Run *whole, const Run *tail, size_t firs
   assert_true(whole->seen == tail->seen);
 }
 
-/* -- folders ----------------------------------------------------------------------------------------------------------- */
+/* -- folders ---------------------------------------------------------------------------------- */
 
 typedef struct Folder {
   char path[64];

@@ -26,7 +26,7 @@ static uint32_t float_step(void) {
   return all && strcmp(all, "1") == 0 ? 1 : 12289;
 }
 
-/* -- functions ----------------------------------------------------------------------------------------------------------------- */
+/* -- functions -------------------------------------------------------------------------------- */
 
 static double logistic(double x) { return x < -800 ? 0 : 1 / (1 + exp(-x)); }
 static double power_exact(double x) { return pow(x, 2.5); }
@@ -45,7 +45,7 @@ static const struct {
     {"powf 2.5", power, power_exact, 1.1},
 };
 
-/* -- errors -------------------------------------------------------------------------------------------------------------------- */
+/* -- errors ----------------------------------------------------------------------------------- */
 
 /* Distance of y from the exact value in units of the last place of that; infinite where only one of them is a number. */
 static double error_in_ulps(float y, double exact) {

@@ -4,8 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* -- visiting -----------------------------------------------------------------------------------------------------------------
- */
+/* -- visiting --------------------------------------------------------------------------------- */
 
 typedef struct Paths {
   char text[1024];
@@ -123,8 +122,7 @@ static void test_status_names_the_failed_tensor(void **state) {
   Net_release(&net);
 }
 
-/* -- parameters and buffers ---------------------------------------------------------------------------------------------------
- */
+/* -- parameters and buffers ------------------------------------------------------------------- */
 
 static void test_param_tracking(void **state) {
   Fixture *fixture = *state;
@@ -194,8 +192,7 @@ static void test_buffer_from_many_threads(void **state) {
   Cell_release(&cell);
 }
 
-/* -- copies, devices, freezing ------------------------------------------------------------------------------------------------
- */
+/* -- copies, devices, freezing ---------------------------------------------------------------- */
 
 static void test_clone_shares_nothing(void **state) {
   Fixture *fixture = *state;
@@ -304,8 +301,7 @@ static void test_lists(void **state) {
   free(list.data);
 }
 
-/* -- text ---------------------------------------------------------------------------------------------------------------------
- */
+/* -- text ------------------------------------------------------------------------------------- */
 
 static void test_text(void **state) {
   Fixture *fixture = *state;

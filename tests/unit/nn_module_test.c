@@ -1,7 +1,7 @@
 /* nn_module_test.c - layers as modules: refused configs, what depends on the device, gradients, record fields. */
 #include "nn_testing.h"
 
-/* -- refused configs and inputs -------------------------------------------------------------------------------------------- */
+/* -- refused configs and inputs --------------------------------------------------------------- */
 
 static void assert_module_failed(BurnModule module, const char *message) {
   const BurnStatus status = burn_module_status(module);
@@ -53,7 +53,7 @@ static void test_refused_configs(void **state) {
                        "gamma: layer_norm: epsilon -1 is not a number of 0 or more");
 }
 
-/* -- NULL for a config ----------------------------------------------------------------------------------------------------- */
+/* -- NULL for a config ------------------------------------------------------------------------ */
 
 /* Layers without parameters: init, and forward says what is missing. */
 #define NULL_CONFIG_FORWARD(Name, name, shape, required)                                                                 \
@@ -93,7 +93,7 @@ static void test_null_configs(void **state) {
   assert_true(loss.logits && !loss.smoothing.present);
 }
 
-/* -- where a forward pass failed -------------------------------------------------------------------------------------------- */
+/* -- where a forward pass failed -------------------------------------------------------------- */
 
 #define BLOCK_FIELDS(X) X(BurnLayerNorm, norm, "") X(BurnLinear, up, "")
 BURN_MODULE(Block, BLOCK_FIELDS);
@@ -214,7 +214,7 @@ static void test_refused_inputs(void **state) {
                    "cross_entropy_loss: smoothing 2 is outside 0..1");
 }
 
-/* -- training and inference ------------------------------------------------------------------------------------------------ */
+/* -- training and inference ------------------------------------------------------------------- */
 
 static void test_dropout(void **state) {
   NnDevices *devices = *state;
@@ -251,7 +251,7 @@ static void test_batch_norm_inference(void **state) {
   BurnBatchNorm_release(&m);
 }
 
-/* -- gradients ------------------------------------------------------------------------------------------------------------- */
+/* -- gradients -------------------------------------------------------------------------------- */
 
 #define NET_FIELDS(X)                                 \
   X(BurnEmbedding, embedding, "tokens")               \
@@ -365,7 +365,7 @@ static void test_gradient_through_uneven_padding(void **state) {
   BurnConv2d_release(&m);
 }
 
-/* -- records --------------------------------------------------------------------------------------------------------------- */
+/* -- records ---------------------------------------------------------------------------------- */
 
 /* The keys of a record in order, with what stands there: P parameter, - nil, number of nils of an array. */
 static void record_text(BurnModule module, char *text, size_t size) {

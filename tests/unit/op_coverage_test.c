@@ -97,7 +97,7 @@ static void test_ops_of_the_table(void **state) {
   }
 }
 
-/* -- texts ---------------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------ */
 
 /* The letters that ops.h uses for a column `kinds` of ops.def; NULL where every kind will do. */
 static const char *letters_of(const char *kinds) {

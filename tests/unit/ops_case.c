@@ -54,7 +54,7 @@ static BurnTensor *make_input(const Stack *stack, const OpsValue *value, int lay
   return track ? burn_require_grad(x) : x;
 }
 
-/* -- for OPS lines -------------------------------------------------------------------------------------------------------- */
+/* -- for OPS lines ---------------------------------------------------------------------------- */
 
 BurnTensor *ops_input(OpsRun *run, size_t i) {
   BurnTensor *x = i < run->input_count ? run->inputs[i] : NULL;
@@ -131,7 +131,7 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
   return result;
 }
 
-/* -- comparison ----------------------------------------------------------------------------------------------------------- */
+/* -- comparison ------------------------------------------------------------------------------- */
 
 static bool is_close(double found, double expected, const OpsGolden *golden) {
   if (isnan(expected)) return isnan(found);
@@ -218,7 +218,7 @@ static void check_kept(BurnTensor *kept, const OpsValue *value, size_t input) {
   free(data);
 }
 
-/* -- runs ----------------------------------------------------------------------------------------------------------------- */
+/* -- runs ------------------------------------------------------------------------------------- */
 
 static BurnTensor *another_view(const BurnTensor *x) {
   if (!x) return NULL;

@@ -57,7 +57,7 @@ static BurnTensor *filled(BurnDevice *device, BurnDType dtype, int64_t count, do
   return burn_full(device, BURN_SHAPE(count), dtype, value);
 }
 
-/* -- conversions ----------------------------------------------------------------------------------------------------------- */
+/* -- conversions ------------------------------------------------------------------------------ */
 
 enum { PATTERNS = 65536 };
 static uint16_t patterns[PATTERNS], back[PATTERNS];
@@ -127,7 +127,7 @@ static void test_ties_go_to_even(void **state) {
   everywhere(near_ties);
 }
 
-/* -- arithmetic that would overflow or stand still ------------------------------------------------------------------------- */
+/* -- arithmetic that would overflow or stand still -------------------------------------------- */
 
 static void long_sums(BurnDevice *device, BurnDType dtype) {
   assert_true(scalar(burn_sum(filled(device, dtype, 4096, 1))) == 4096); /* by steps of 1, bf16 would stop at 256 */
@@ -188,7 +188,7 @@ static void test_composites(void **state) {
   everywhere(composites);
 }
 
-/* -- scalars ----------------------------------------------------------------------------------------------------------------- */
+/* -- scalars ---------------------------------------------------------------------------------- */
 
 /* 0.1 is no half: as a scalar it is the half beside it. */
 static void half_scalars(BurnDevice *device, BurnDType dtype) {
@@ -236,7 +236,7 @@ static void test_scalars_are_converted_first(void **state) {
   }
 }
 
-/* -- places: more of them than a narrow default int dtype can count ----------------------------------------------------------- */
+/* -- places: more of them than a narrow default int dtype can count --------------------------- */
 
 static void check_places(BurnDevice *device) {
   BurnTensor *mask = burn_triu_mask(device, BURN_SHAPE(2, 300), -1);
@@ -270,7 +270,7 @@ static void test_places_of_narrow_defaults(void **state) {
   }
 }
 
-/* -- default dtypes, text ------------------------------------------------------------------------------------------------------ */
+/* -- default dtypes, text --------------------------------------------------------------------- */
 
 static void check_refused(BurnStatus status, const char *message) {
   assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_DTYPE);
@@ -325,7 +325,7 @@ static void test_print_and_read(void **state) {
   close_device(device);
 }
 
-/* -- gradients ----------------------------------------------------------------------------------------------------------------- */
+/* -- gradients -------------------------------------------------------------------------------- */
 
 /* Takes x and y. The gradient of y for x. */
 static void gradient_of(BurnTensor *x, BurnTensor *y, double *found, size_t count) {
@@ -363,7 +363,7 @@ static void test_gradients(void **state) {
   }
 }
 
-/* -- a small network ------------------------------------------------------------------------------------------------------------ */
+/* -- a small network -------------------------------------------------------------------------- */
 
 /* Numbers of -1 .. 1. */
 static BurnTensor *pattern(BurnDevice *device, BurnDType dtype, BurnShape shape, int k) {

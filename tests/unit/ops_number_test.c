@@ -37,7 +37,7 @@ static void check(BurnTensor *x, int64_t expected, const char *what, int64_t num
 static BurnTensor *of(int64_t value) { return burn_tensor_i64(device, &value, BURN_SHAPE(1)); }
 static BurnTensor *of_dtype(int64_t value, BurnDType dtype) { return burn_cast(of(value), dtype); }
 
-/* -- i64 ------------------------------------------------------------------------------------------------------------------- */
+/* -- i64 -------------------------------------------------------------------------------------- */
 
 static void check_creation(int64_t n) {
   const BurnShape one = BURN_SHAPE(1);
@@ -105,7 +105,7 @@ static void test_doubles_meet_i64(void **state) {
   check(burn_lower_scalar(of(INT64_MAX), 9223372036854775808.0), 1, "lower_scalar", INT64_MAX);
 }
 
-/* -- dtypes that do not hold the number ------------------------------------------------------------------------------------- */
+/* -- dtypes that do not hold the number ------------------------------------------------------- */
 
 static void test_narrow_integers(void **state) {
   (void)state;
@@ -165,7 +165,7 @@ static void test_random_ranges(void **state) {
   for (size_t i = 0; i < 64; i++) assert_true(found[i] >= INT64_MAX - 3 && found[i] < INT64_MAX);
 }
 
-/* -- by name, through gradients, in fused bodies ------------------------------------------------------------------------------ */
+/* -- by name, through gradients, in fused bodies ---------------------------------------------- */
 
 static void test_by_name(void **state) {
   (void)state;
@@ -207,7 +207,7 @@ static void test_numbers_vary_in_one_body(void **state) {
   }
 }
 
-/* -- on every stack ------------------------------------------------------------------------------------------------------------ */
+/* -- on every stack --------------------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray",         "ndarray:primitives=true", "reference",         "autodiff<ndarray>",
                                      "fusion<ndarray>", "autodiff<fusion<ndarray>>", "validate<ndarray>", "torch:cpu"};

@@ -39,7 +39,7 @@ static const Case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* -- values ------------------------------------------------------------------------------------------------------------------- */
+/* -- values ----------------------------------------------------------------------------------- */
 
 static uint32_t noise(uint32_t i) {
   i = (i ^ (i >> 16)) * 0x45D9F3Bu;
@@ -61,7 +61,7 @@ static double *make(double (*value)(uint32_t), int64_t count) {
   return data;
 }
 
-/* -- plain loops -------------------------------------------------------------------------------------------------------------- */
+/* -- plain loops ------------------------------------------------------------------------------ */
 
 /* Where tap number k of window (oy, ox) is in the plane; -1 in the padding. */
 static int64_t tap_at(const Case *c, int64_t oy, int64_t ox, int64_t k) {
@@ -101,7 +101,7 @@ static double plain_sum(const Case *c, const double *x, int64_t oy, int64_t ox) 
   return sum;
 }
 
-/* -- comparing ---------------------------------------------------------------------------------------------------------------- */
+/* -- comparing -------------------------------------------------------------------------------- */
 
 static BurnDevice *device; /* of the stack that is tested */
 static BurnDType dtype;

@@ -62,7 +62,7 @@ static BurnQuantScheme blocks_of(BurnQuantValue value, uint32_t rank, int64_t fi
 
 static BurnQuantParameters one_scale(float scale) { return (BurnQuantParameters){floats(&scale, BURN_SHAPE(1)), NULL}; }
 
-/* -- per tensor ---------------------------------------------------------------------------------------------------- */
+/* -- per tensor ------------------------------------------------------------------------------- */
 
 static void test_burns_own_example(void **state) {
   (void)state;
@@ -107,7 +107,7 @@ static void test_calibration(void **state) {
   check_floats(burn_quant_parameters(low, high, scheme_of(BURN_QUANT_Q4S)).scales, FLOATS(3.0f / 14), 1e-9, "mean");
 }
 
-/* -- per block ----------------------------------------------------------------------------------------------------- */
+/* -- per block -------------------------------------------------------------------------------- */
 
 static void test_blocks_have_their_own_scales(void **state) {
   (void)state;
@@ -162,7 +162,7 @@ static void test_two_levels(void **state) {
   check_floats(burn_dequantize(q, BURN_DTYPE_F32), zeros, 8, 0, "all zero");
 }
 
-/* -- products ------------------------------------------------------------------------------------------------------ */
+/* -- products --------------------------------------------------------------------------------- */
 
 static void test_product_is_that_of_the_floats(void **state) {
   (void)state;
@@ -175,7 +175,7 @@ static void test_product_is_that_of_the_floats(void **state) {
   check_floats(burn_quant_matmul(lhs, rhs, BURN_DTYPE_DEFAULT), FLOATS(2, 0, 0, 0), 1e-5, "blocks");
 }
 
-/* -- bytes --------------------------------------------------------------------------------------------------------- */
+/* -- bytes ------------------------------------------------------------------------------------ */
 
 /* Exports q (which stays), compares, imports, and compares what comes back. */
 static void check_round_trip(const BurnQuantTensor *q, const uint8_t *expected, size_t bytes, const char *what) {
@@ -249,7 +249,7 @@ static void test_wrong_parts_are_refused(void **state) {
   burn_drop(floats);
 }
 
-/* -- on every stack ------------------------------------------------------------------------------------------------ */
+/* -- on every stack --------------------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "autodiff<ndarray>"};
 

@@ -17,7 +17,7 @@ static BurnDevice *device; /* of the stack that is tested */
 static const char *stack;
 enum { MOST = 512 };
 
-/* -- schemes ------------------------------------------------------------------------------------------------------------------ */
+/* -- schemes ---------------------------------------------------------------------------------- */
 
 enum { TENSOR, ROWS, SQUARES, LEVELS, SCHEMES }; /* one scale; blocks of 4 and of 2 x 4; blocks of 4 with two levels */
 
@@ -42,7 +42,7 @@ static BurnTensor *floats_of(const BurnQuantTensor *q) { return burn_dequantize(
 
 static BurnTensor *places(BurnShape shape, const int64_t *values) { return burn_tensor_i64(device, values, shape); }
 
-/* -- the ops ------------------------------------------------------------------------------------------------------------------ */
+/* -- the ops ---------------------------------------------------------------------------------- */
 
 static const int64_t rows[] = {3, 0, 0, 2}, picks[2 * 4 * 4] = {0, 5, 7, 1, 6, 6, 2, 3, 4, 0, 1, 2, 7, 7, 7, 0,
                                                                 1, 3, 5, 7, 0, 2, 4, 6, 3, 3, 3, 3, 6, 1, 6, 1};
@@ -89,7 +89,7 @@ enum { ALL = (1 << SCHEMES) - 1, BY_ROWS = 1 << TENSOR | 1 << ROWS | 1 << LEVELS
   static BurnTensor *f_##name(BurnTensor *x) { return burn_##of_floats; }
 OPS(FUNCTIONS)
 
-/* -- checks ------------------------------------------------------------------------------------------------------------------- */
+/* -- checks ----------------------------------------------------------------------------------- */
 
 /* The largest scale of q: a step of its values. */
 static double step_of(const BurnQuantTensor *q) {
@@ -161,7 +161,7 @@ static void test_every_op_stays_quantized(void **state) {
   }
 }
 
-/* -- several tensors, indices ----------------------------------------------------------------------------------------------- */
+/* -- several tensors, indices ----------------------------------------------------------------- */
 
 static void test_cat(void **state) {
   (void)state;
@@ -208,7 +208,7 @@ static void test_positions(void **state) {
   assert_true(fabs(value + 5) < 5.0 / 255 + 1e-5); /* half a step */
 }
 
-/* -- memory and mistakes ------------------------------------------------------------------------------------------------------ */
+/* -- memory and mistakes ---------------------------------------------------------------------- */
 
 /* An MB of values: with one scale no floats come into being, and views share the values. */
 static void test_memory_stays_small(void **state) {
@@ -252,7 +252,7 @@ static void test_mistakes_travel(void **state) {
   expect_failure(burn_quant_sort(q, 0, false, NULL), "scales");
 }
 
-/* -- on every stack ----------------------------------------------------------------------------------------------------------- */
+/* -- on every stack --------------------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "reference", "autodiff<ndarray>", "autodiff<fusion<ndarray>>"};
 

@@ -17,7 +17,7 @@
 
 enum { OUTER = 2, INNER = 3 };
 
-/* -- data -------------------------------------------------------------------------------------------------------------------- */
+/* -- data ------------------------------------------------------------------------------------- */
 
 static uint32_t noise(uint32_t i) {
   i = (i ^ (i >> 16)) * 0x45D9F3Bu;
@@ -50,7 +50,7 @@ static BurnTensor *make(BurnDevice *device, float (*order)(uint32_t), int64_t si
   return burn_cast(x, dtype);
 }
 
-/* -- comparing --------------------------------------------------------------------------------------------------------------- */
+/* -- comparing -------------------------------------------------------------------------------- */
 
 /* Takes both: the same bytes. */
 static void check_same(BurnTensor *found, BurnTensor *expected, const char *what, int order, int64_t size, int64_t k) {

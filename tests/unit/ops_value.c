@@ -9,7 +9,7 @@
 const char *const ops_layout_names[OPS_LAYOUT_COUNT] = {"plain", "transposed", "backwards", "expanded"};
 char ops_place[512];
 
-/* -- texts to values ------------------------------------------------------------------------------------------------------ */
+/* -- texts to values -------------------------------------------------------------------------- */
 
 static BurnDType dtype_of(const char *text, size_t length) {
   for (BurnDType dtype = 1; dtype < BURN_DTYPE_LIMIT; dtype++) {
@@ -196,7 +196,7 @@ void ops_values_free(OpsValue *values, size_t count) {
   for (size_t i = 0; i < count; i++) free(values[i].data);
 }
 
-/* -- inputs in their layouts ---------------------------------------------------------------------------------------------- */
+/* -- inputs in their layouts ------------------------------------------------------------------ */
 
 static void next_index(const BurnShape *shape, int64_t *index) {
   for (uint32_t axis = shape->rank; axis-- > 0;) {

@@ -38,7 +38,7 @@ static void check_refused(BurnStatus status, uint32_t code, const char *part) {
   assert_int_equal(burn_status_code(status), code);
 }
 
-/* -- the module and its known gradients -------------------------------------------------------------------------------- */
+/* -- the module and its known gradients ------------------------------------------------------- */
 
 static double start_of(int i) { return 0.9 - 0.37 * i; }
 
@@ -77,7 +77,7 @@ static void pair_read(const Pair *pair, double values[WEIGHTS + BIASES]) {
   check_status(burn_read_f64(burn_param_value(&pair->bias), values + WEIGHTS, BIASES));
 }
 
-/* -- the formulas for one number --------------------------------------------------------------------------------------- */
+/* -- the formulas for one number -------------------------------------------------------------- */
 
 typedef struct Number {
   double param, first, second; /* velocity or first moment, second moment */
@@ -197,7 +197,7 @@ static void adamw(void **state) {
   follows_formula(&rule);
 }
 
-/* -- sgd_step has the bits of the ops that it stands for ------------------------------------------------------------------ */
+/* -- sgd_step has the bits of the ops that it stands for -------------------------------------- */
 
 static BurnTensor *made(int64_t count, double of) {
   BurnTensor *x = burn_cast(burn_arange(device, 0, count, 1), BURN_DTYPE_F32);
@@ -261,7 +261,7 @@ static void defaults_are_those_of_burn(void **state) {
   Pair_release(&pair);
 }
 
-/* -- which parameters change ------------------------------------------------------------------------------------------- */
+/* -- which parameters change ------------------------------------------------------------------ */
 
 static void no_gradient_no_change(void **state) {
   (void)state;
@@ -359,7 +359,7 @@ static void steps_run_in_place(void **state) {
   }
 }
 
-/* -- gradients --------------------------------------------------------------------------------------------------------- */
+/* -- gradients -------------------------------------------------------------------------------- */
 
 static void accumulation_sums(void **state) {
   (void)state;
@@ -412,7 +412,7 @@ static void many_parameters_are_told_apart(void **state) {
   burn_module_release(module);
 }
 
-/* -- records ----------------------------------------------------------------------------------------------------------- */
+/* -- records ---------------------------------------------------------------------------------- */
 
 /* Trains `steps` more and reads the parameters. */
 static void train_on(BurnOptimizer *optimizer, Pair *pair, int first, int steps, double values[WEIGHTS + BIASES]) {
@@ -546,7 +546,7 @@ static void bad_records_are_refused(void **state) {
   Pair_release(&pair);
 }
 
-/* -- failures ---------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------- */
 
 static void failures_are_reported(void **state) {
   (void)state;

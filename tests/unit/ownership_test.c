@@ -67,8 +67,7 @@ static int close_device(void **state) {
   return left == 0 ? 0 : -1;
 }
 
-/* -- use after take -----------------------------------------------------------------------------------------------------------
- */
+/* -- use after take --------------------------------------------------------------------------- */
 
 /* burn_add(burn_relu(x), burn_clone(x)) where the compiler runs relu first. */
 static void test_the_clone_comes_too_late(void **state) {
@@ -140,7 +139,7 @@ static void test_printing_takes(void **state) {
   check_taken(burn_relu(x), "relu: tensor already taken by print");
 }
 
-/* -- what is no tensor -------------------------------------------------------------------------------------------------------- */
+/* -- what is no tensor ------------------------------------------------------------------------ */
 
 static void check_no_tensor(BurnTensor *x) {
   BurnTensor *y = burn_relu(x);
@@ -160,7 +159,7 @@ static void test_wild_pointers(void **state) {
   check_no_tensor((BurnTensor *)(uintptr_t)64);
 }
 
-/* -- on and off --------------------------------------------------------------------------------------------------------------- */
+/* -- on and off ------------------------------------------------------------------------------- */
 
 static void test_guards_are_settled(void **state) {
   (void)state;
@@ -210,7 +209,7 @@ static void test_failed_tensors_are_taken(void **state) {
   check_taken(burn_clone(x), "clone: tensor already taken by relu");
 }
 
-/* -- what is written to stderr -------------------------------------------------------------------------------------------- */
+/* -- what is written to stderr ---------------------------------------------------------------- */
 
 /* Runs body and returns what it wrote to stderr; the caller frees it. */
 static char *stderr_of(void (*body)(void)) {

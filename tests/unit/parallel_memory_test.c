@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- small blocks ---------------------------------------------------------------------------------------------------------- */
+/* -- small blocks ----------------------------------------------------------------------------- */
 
 enum { BLOCKS = 600, ROUNDS = 20 };
 
@@ -73,7 +73,7 @@ static void test_blocks_freed_by_another_thread(void **state) {
   }
 }
 
-/* -- numbers of next_id ---------------------------------------------------------------------------------------------------- */
+/* -- numbers of next_id ----------------------------------------------------------------------- */
 
 enum { IDS = 1000, THREADS = 4 };
 
@@ -99,7 +99,7 @@ static void test_ids_are_unique(void **state) {
   for (int i = 1; i < THREADS * IDS; i++) assert_true(ids[i] != ids[i - 1]);
 }
 
-/* -- devices ----------------------------------------------------------------------------------------------------------------- */
+/* -- devices ---------------------------------------------------------------------------------- */
 
 static atomic_llong bytes_held; /* by the plugins of a device with the host below */
 

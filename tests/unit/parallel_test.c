@@ -8,8 +8,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-/* -- coverage -----------------------------------------------------------------------------------------------------------------
- */
+/* -- coverage --------------------------------------------------------------------------------- */
 
 enum { MOST_ITEMS = 100001 };
 
@@ -48,7 +47,7 @@ static void test_every_item_once(void **state) {
   for (int i = 0; i < 2000; i++) run_loop(17, 1); /* many short jobs in a row: workers join late */
 }
 
-/* -- nested --------------------------------------------------------------------------------------------------------------- */
+/* -- nested ----------------------------------------------------------------------------------- */
 
 static void BURN_CALL add_up(void *context, int64_t begin, int64_t end) {
   atomic_fetch_add((atomic_llong *)context, end - begin);
@@ -72,7 +71,7 @@ static void test_nested(void **state) {
   assert_int_equal(atomic_load(&loop.bad), 0);
 }
 
-/* -- several callers ------------------------------------------------------------------------------------------------------ */
+/* -- several callers -------------------------------------------------------------------------- */
 
 static void *call_many(void *context) {
   atomic_llong *bad = context;
@@ -100,7 +99,7 @@ static void test_thread_count(void **state) {
   assert_in_range(burn_threads(), 1, 256);
 }
 
-/* -- the number of threads ------------------------------------------------------------------------------------------------ */
+/* -- the number of threads -------------------------------------------------------------------- */
 
 static void check_code(BurnStatus status, uint32_t code, const char *part) {
   CHECK(burn_status_code(status) == code, "%s, expected code %u", burn_status_message(status), code);
@@ -137,7 +136,7 @@ static void test_choosing_threads(void **state) {
   forked(wrong_environment, NULL);
 }
 
-/* -- results do not depend on the threads --------------------------------------------------------------------------------- */
+/* -- results do not depend on the threads ----------------------------------------------------- */
 
 enum { RESULT_COUNT = 25 };
 

@@ -35,8 +35,7 @@ static void check_ndarray_works(void) {
   burn_device_close(device);
 }
 
-/* -- faults -----------------------------------------------------------------------------------------------------------------
- */
+/* -- faults ----------------------------------------------------------------------------------- */
 
 typedef struct Fault {
   const char *name;    /* of the file, and of the entry */
@@ -129,8 +128,7 @@ static void test_a_missing_function_is_found_by_opening(void **state) {
   forked(open_missing_function, NULL);
 }
 
-/* -- files that are no plugins ------------------------------------------------------------------------------------------------
- */
+/* -- files that are no plugins ---------------------------------------------------------------- */
 
 static void list_files(void *context) {
   search_in(context, false);
@@ -252,7 +250,7 @@ static void test_whoever_could_replace_a_plugin_is_looked_for(void **state) {
   }
 }
 
-/* -- libburn loaded at run time -------------------------------------------------------------------------------------------- */
+/* -- libburn loaded at run time --------------------------------------------------------------- */
 
 static int run_late(const char *library, const char *how, const char *folder) {
   const pid_t child = fork();
@@ -327,7 +325,7 @@ static void test_the_library_can_be_closed_and_loaded_again(void **state) {
 }
 #endif
 
-/* -- order and names ------------------------------------------------------------------------------------------------------ */
+/* -- order and names -------------------------------------------------------------------------- */
 
 static void list_duplicates(void *context) {
   const char *first = context;
@@ -445,8 +443,7 @@ static void test_training_without_the_autodiff_plugin(void **state) {
   rmdir(folder);
 }
 
-/* -- good plugins of a third party --------------------------------------------------------------------------------------------
- */
+/* -- good plugins of a third party ------------------------------------------------------------ */
 
 static void check_close(BurnTensor *x, const float *expected, size_t count, const char *what) {
   float found[16];

@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the generator ------------------------------------------------------------------------------------------------------------
- */
+/* -- the generator ---------------------------------------------------------------------------- */
 
 /* Philox 4x32-10 as the paper writes it, with all four counter words. */
 static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
@@ -71,7 +70,7 @@ static void test_burn_philox_is_philox(void **state) {
   }
 }
 
-/* -- ops against the definition ------------------------------------------------------------------------------------------- */
+/* -- ops against the definition --------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>", "reference"};
 enum { STACK_COUNT = 4, MOST = 70001 };
@@ -262,7 +261,7 @@ static void test_bernoulli(void **state) { (void)state, for_all(one_bernoulli); 
 static void test_normal(void **state) { (void)state, for_all(one_normal); }
 static void test_dropout(void **state) { (void)state, for_all(one_dropout); }
 
-/* -- seed and offset ------------------------------------------------------------------------------------------------------ */
+/* -- seed and offset -------------------------------------------------------------------------- */
 
 static void test_seed_and_offset(void **state) {
   (void)state;
@@ -334,7 +333,7 @@ static void test_limits(void **state) {
   burn_device_close(device);
 }
 
-/* -- moments -------------------------------------------------------------------------------------------------------------- */
+/* -- moments ---------------------------------------------------------------------------------- */
 
 /* Mean and variance of found_f64, and the share of equal neighbours' signs as a coarse test of independence. */
 static void check_moments(double mean, double variance, double tolerance) {

@@ -13,8 +13,7 @@
 static const BurnRecordConfig plain_full = {BURN_RECORD_MPK, BURN_PRECISION_FULL};
 static const BurnRecordConfig gzip_full = {BURN_RECORD_MPK_GZ, BURN_PRECISION_FULL};
 
-/* -- helpers ------------------------------------------------------------------------------------------------------------------
- */
+/* -- helpers ---------------------------------------------------------------------------------- */
 
 typedef struct Path {
   char text[128];
@@ -142,8 +141,7 @@ static void put_tensor(Bytes *bytes, unsigned byte_count, const void *data, unsi
   put_text(bytes, dtype);
 }
 
-/* -- exact bytes --------------------------------------------------------------------------------------------------------------
- */
+/* -- exact bytes ------------------------------------------------------------------------------ */
 
 /* clang-format off */
 #define SMALL_FIELDS(X)                    \
@@ -257,8 +255,7 @@ static void test_metadata_of_other_settings(void **state) {
   }
 }
 
-/* -- round trips --------------------------------------------------------------------------------------------------------------
- */
+/* -- round trips ------------------------------------------------------------------------------ */
 
 static void test_module_round_trips(void **state) {
   Fixture *fixture = *state;
@@ -369,8 +366,7 @@ static void test_values_that_do_not_fit_the_precision(void **state) {
   Net_release(&net);
 }
 
-/* -- refused files ------------------------------------------------------------------------------------------------------------
- */
+/* -- refused files ---------------------------------------------------------------------------- */
 
 static void assert_load_fails(Net *net, BurnValue *record, const char *message) {
   NetDump before = net_dump(net), after;
@@ -600,8 +596,7 @@ static void test_wrong_format(void **state) {
   assert_int_equal(unlink(packed.text), 0);
 }
 
-/* -- damaged files ------------------------------------------------------------------------------------------------------------
- */
+/* -- damaged files ---------------------------------------------------------------------------- */
 
 /* The file of a net and what it holds. */
 static Bytes saved_net(Fixture *fixture, const char *path, const BurnRecordConfig *config, NetDump *dump) {
@@ -717,8 +712,7 @@ static void test_flipped_bits(void **state) {
   assert_in_range(packed, 0, 200);
 }
 
-/* -- atomic writing -----------------------------------------------------------------------------------------------------------
- */
+/* -- atomic writing --------------------------------------------------------------------------- */
 
 #if !defined(_WIN32) /* limits of a process, permissions and links are those of POSIX */
 /* Writing stops after 100 bytes; this works for root too, who ignores the permissions of folders. */

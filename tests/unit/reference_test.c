@@ -48,7 +48,7 @@ static void test_it_runs_the_primitives_and_nothing_else(void **state) {
   }
 }
 
-/* -- halves ------------------------------------------------------------------------------------------------------------ */
+/* -- halves ----------------------------------------------------------------------------------- */
 
 typedef struct Rounding {
   double value;
@@ -143,7 +143,7 @@ static void test_sums_of_halves(void **state) {
   assert_true(sum > 4095.5 && sum < 4096.5);
 }
 
-/* -- narrow integers --------------------------------------------------------------------------------------------------- */
+/* -- narrow integers -------------------------------------------------------------------------- */
 
 static int64_t whole_of(BurnTensor *x) {
   int64_t value = 0;
@@ -185,7 +185,7 @@ static void test_large_integers(void **state) {
   assert_int_equal(whole_of(burn_cast(burn_greater_scalar(of(1, i64), 0.5), i64)), 1);
 }
 
-/* -- random numbers ---------------------------------------------------------------------------------------------------- */
+/* -- random numbers --------------------------------------------------------------------------- */
 
 static void test_random_bits_are_those_of_ndarray(void **state) {
   (void)state;

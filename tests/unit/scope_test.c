@@ -41,7 +41,7 @@ static int close_device(void **state) {
   return left == 0 ? 0 : -1;
 }
 
-/* -- what is dropped ---------------------------------------------------------------------------------------------------------- */
+/* -- what is dropped -------------------------------------------------------------------------- */
 
 static void test_all_but_kept(void **state) {
   (void)state;
@@ -101,7 +101,7 @@ static void test_dropped_before_the_end(void **state) {
   assert_near(sum_of(z), 6);
 }
 
-/* -- nesting ------------------------------------------------------------------------------------------------------------------ */
+/* -- nesting ---------------------------------------------------------------------------------- */
 
 static void test_kept_goes_to_the_outer_scope(void **state) {
   (void)state;
@@ -158,7 +158,7 @@ static void test_wrong_ends(void **state) {
   burn_drop(x);
 }
 
-/* -- what leaves by itself ------------------------------------------------------------------------------------------------------ */
+/* -- what leaves by itself -------------------------------------------------------------------- */
 
 #define NET_FIELDS(X)          \
   X(BurnLinear, fc, "4 -> 3")  \
@@ -292,7 +292,7 @@ static void test_written_tensors(void **state) {
   assert_near(sum_of(outside), 12);
 }
 
-/* -- threads -------------------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 static void *work(void *given) {
   for (int i = 0; i < 300; i++) {
@@ -315,7 +315,7 @@ static void test_threads(void **state) {
   (void)burn_scope_end(scope, NULL);
 }
 
-/* -- BURN_AUTO -------------------------------------------------------------------------------------------------------------------- */
+/* -- BURN_AUTO -------------------------------------------------------------------------------- */
 
 #if defined(BURN_AUTO)
 static BurnTensor *with_autos(bool early) {

@@ -18,8 +18,7 @@
 
 static BurnDevice *device; /* of the stack that is tested */
 
-/* -- short makers ------------------------------------------------------------------------------------------------------------
- */
+/* -- short makers ----------------------------------------------------------------------------- */
 
 #define F(...) burn_ones(device, BURN_SHAPE(__VA_ARGS__), BURN_DTYPE_F32)
 #define D(...) burn_ones(device, BURN_SHAPE(__VA_ARGS__), BURN_DTYPE_F64)
@@ -148,7 +147,7 @@ static BurnTensor *write_status(BurnTensor *x, size_t bytes) {
 static BurnShape rank_0(void) { return (BurnShape){0, {0}}; }
 static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}}; }
 
-/* -- the mistakes: call, code, message ------------------------------------------------------------------------------------ */
+/* -- the mistakes: call, code, message -------------------------------------------------------- */
 
 #define MISTAKES(ROW)                                                                                                          \
   ROW(burn_matmul(F(3, 4), F(5, 6)), INVALID_SHAPE, "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ")                  \
@@ -603,7 +602,7 @@ static void test_indices_inside_decompositions(void **state) {
   }
 }
 
-/* -- failures travel ------------------------------------------------------------------------------------------------------ */
+/* -- failures travel -------------------------------------------------------------------------- */
 
 static const char first_message[] = "matmul: [3,4] x [5,6]: inner dimensions 4 and 5 differ";
 
@@ -691,7 +690,7 @@ static void test_an_old_failure_keeps_its_message(void **state) {
   burn_device_close(device);
 }
 
-/* -- NULL and devices ----------------------------------------------------------------------------------------------------- */
+/* -- NULL and devices ------------------------------------------------------------------------- */
 
 static void test_null(void **state) {
   (void)state;

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* -- texts that open: text, name of the device ---------------------------------------------------------------------------- */
+/* -- texts that open: text, name of the device ------------------------------------------------ */
 
 static const struct {
   const char *text, *name;
@@ -60,7 +60,7 @@ static void test_fingerprints(void **state) {
   burn_device_close(device);
 }
 
-/* -- texts that do not: text, code, message ------------------------------------------------------------------------------- */
+/* -- texts that do not: text, code, message --------------------------------------------------- */
 
 #define INVALID BURN_STATUS_INVALID_ARGUMENT
 static const struct {
@@ -155,7 +155,7 @@ static void test_default_dtypes(void **state) {
   burn_device_close(device);
 }
 
-/* -- training and inner devices ------------------------------------------------------------------------------------------- */
+/* -- training and inner devices --------------------------------------------------------------- */
 
 static void test_open_training(void **state) {
   (void)state;
@@ -211,7 +211,7 @@ static void test_tensors_outlive_the_handle_of_their_device(void **state) {
   assert_true(value > 7.5 && value < 8.5);
 }
 
-/* -- where a text comes from ---------------------------------------------------------------------------------------------- */
+/* -- where a text comes from ------------------------------------------------------------------ */
 
 /* Folders of one test: the working directory, and $XDG_CONFIG_HOME with burn/ in it. */
 typedef struct Places {
@@ -445,7 +445,7 @@ static void test_plugin_path_in_settings(void **state) {
   remove_places(&places);
 }
 
-/* -- the stack law -------------------------------------------------------------------------------------------------------- */
+/* -- the stack law ---------------------------------------------------------------------------- */
 
 enum { WEIGHT_COUNT = 5 * 7 + 7 + 7 * 3 + 3, STEPS = 15 };
 
@@ -516,7 +516,7 @@ static void test_decorators_change_no_number(void **state) {
   assert_true(first.losses[STEPS - 1] < first.losses[0]); /* and they are those of a training */
 }
 
-/* -- trace ---------------------------------------------------------------------------------------------------------------- */
+/* -- trace ------------------------------------------------------------------------------------ */
 
 static void test_chrome_trace_is_json(void **state) {
   (void)state;

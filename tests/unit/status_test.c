@@ -91,8 +91,7 @@ static void test_long_messages(void **state) {
   assert_string_equal(burn_status_message(status), "100% of it: short");
 }
 
-/* -- the hook ---------------------------------------------------------------------------------------------------------------
- */
+/* -- the hook --------------------------------------------------------------------------------- */
 
 typedef struct Seen {
   int count;
@@ -169,8 +168,7 @@ static void test_hook_hears_once(void **state) {
   burn_device_close(failed);
 }
 
-/* -- threads ------------------------------------------------------------------------------------------------------------------
- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, EACH = 200 }; /* fewer than the ring holds, so that every message must be whole */
 

@@ -35,7 +35,7 @@ static void must(BurnStatus status) {
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
 }
 
-/* -- make and read ------------------------------------------------------------------------------------------------- */
+/* -- make and read ---------------------------------------------------------------------------- */
 
 static void test_from_host_and_back(void **state) {
   (void)state;
@@ -122,7 +122,7 @@ static void test_write(void **state) {
   assert_memory_equal(found, fresh, sizeof fresh);
 }
 
-/* -- print ------------------------------------------------------------------------------------------------------------ */
+/* -- print ------------------------------------------------------------------------------------ */
 
 /* Takes x: what burn_print_to writes; the caller frees it. */
 static char *printed(BurnTensor *x) {
@@ -201,7 +201,7 @@ static void test_printed_in_another_locale(void **state) {
   free(text);
 }
 
-/* -- devices ---------------------------------------------------------------------------------------------------------- */
+/* -- devices ---------------------------------------------------------------------------------- */
 
 static void test_to_device(void **state) {
   (void)state;
@@ -237,7 +237,7 @@ static void test_memory(void **state) {
   assert_true(after.bytes_reserved < 4000000 && after.bytes_peak >= during.bytes_in_use);
 }
 
-/* -- threads ---------------------------------------------------------------------------------------------------------- */
+/* -- threads ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 60 };
 

@@ -25,7 +25,7 @@ static BurnDevice *open_stack(const char *stack) {
   return device;
 }
 
-/* -- devices and options ------------------------------------------------------------------------------------------------------ */
+/* -- devices and options ---------------------------------------------------------------------- */
 
 typedef struct Refusal {
   const char *stack;
@@ -57,7 +57,7 @@ static void test_devices_and_options(void **state) {
   }
 }
 
-/* -- numbers ------------------------------------------------------------------------------------------------------------------ */
+/* -- numbers ---------------------------------------------------------------------------------- */
 
 static void read_all(BurnTensor *x, float *values, size_t count) {
   const BurnStatus status = burn_read_f32(x, values, count);
@@ -93,7 +93,7 @@ static void test_a_bad_index_is_an_error_with_its_values(void **state) {
   burn_device_close(device);
 }
 
-/* -- crossing over -------------------------------------------------------------------------------------------------------------- */
+/* -- crossing over ---------------------------------------------------------------------------- */
 
 static void test_tensors_move_between_the_two(void **state) {
   (void)state;
@@ -137,7 +137,7 @@ static void test_dlpack_shares_memory_between_the_two(void **state) {
   burn_device_close(torch);
 }
 
-/* -- training on both at once ------------------------------------------------------------------------------------------------------ */
+/* -- training on both at once ----------------------------------------------------------------- */
 
 typedef struct Training {
   const char *stack;
@@ -197,7 +197,7 @@ static void test_both_train_at_once_and_agree(void **state) {
   }
 }
 
-/* -- memory ------------------------------------------------------------------------------------------------------------------------ */
+/* -- memory ----------------------------------------------------------------------------------- */
 
 static void test_bytes_are_counted_once_per_storage(void **state) {
   (void)state;

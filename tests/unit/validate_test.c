@@ -30,7 +30,7 @@ static BurnDevice *open_stack(const char *options, const char *op, const char *f
 
 static BurnTensor *square(BurnDevice *device) { return burn_tensor_f32(device, values, BURN_SHAPE(2, 2)); }
 
-/* -- every fault ------------------------------------------------------------------------------------------------------- */
+/* -- every fault ------------------------------------------------------------------------------ */
 
 static const struct {
   const char *options, *fault;
@@ -78,7 +78,7 @@ static void test_every_fault_is_named(void **state) {
   }
 }
 
-/* -- what is switched off, and what is allowed ------------------------------------------------------------------------- */
+/* -- what is switched off, and what is allowed ------------------------------------------------ */
 
 static void check_passes(const char *options, const char *fault) {
   BurnDevice *device = open_stack(options, "exp", fault, "ndarray");
@@ -144,7 +144,7 @@ static void test_stacks_with_autodiff(void **state) {
   burn_device_close(device);
 }
 
-/* -- warnings ---------------------------------------------------------------------------------------------------------- */
+/* -- warnings --------------------------------------------------------------------------------- */
 
 /* What the body writes to stderr. */
 static void catch_stderr(void (*body)(void), char *text, size_t bytes) {
@@ -183,7 +183,7 @@ static void test_a_warning_comes_once_per_op(void **state) {
   assert_null(strstr(strchr(first, '\n'), "broke the promise"));
 }
 
-/* -- saved calls ------------------------------------------------------------------------------------------------------- */
+/* -- saved calls ------------------------------------------------------------------------------ */
 
 static size_t read_file(const char *path, char *bytes, size_t most) {
   FILE *file = fopen(path, "rb");

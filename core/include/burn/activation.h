@@ -8,7 +8,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- rectifiers -------------------------------------------------------------------------------------------------------- */
+/* -- rectifiers ------------------------------------------------------------------------------- */
 
 /* max(x, 0) [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_relu(BurnTensor *x);
@@ -21,7 +21,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_threshold(BurnTensor *x, doub
 /* 0 where x <= alpha (usually 1), else x */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_thresholded_relu(BurnTensor *x, double alpha);
 
-/* -- piecewise linear -------------------------------------------------------------------------------------------------- */
+/* -- piecewise linear ------------------------------------------------------------------------- */
 
 /* x kept between min and max (usually -1 and 1); burn_hardtanh(x, 0, 6) is relu6. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_hardtanh(BurnTensor *x, double min, double max);
@@ -36,7 +36,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_soft_shrink(BurnTensor *x, do
 /* 0 where |x| <= lambda, else x - bias * sign(x) (usually 0.5 both) */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_shrink(BurnTensor *x, double lambda, double bias);
 
-/* -- smooth ------------------------------------------------------------------------------------------------------------ */
+/* -- smooth ----------------------------------------------------------------------------------- */
 
 /* 1 / (1 + e^-x) */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sigmoid(BurnTensor *x);
@@ -63,7 +63,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_celu(BurnTensor *x, double al
 /* 1.0507009873554805 * elu(x, 1.6732632423543772) */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_selu(BurnTensor *x);
 
-/* -- along an axis; a negative dim counts from the last ---------------------------------------------------------------- */
+/* -- along an axis; a negative dim counts from the last --------------------------------------- */
 
 /* e^x / sum of e^x along dim, and its logarithm; both shifted by the maximum */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_softmax(BurnTensor *x, int dim);

@@ -254,7 +254,7 @@ class Tensor {
                                    : burn_pad(clone_handle(), first, count, mode, value.real()));
   }
 
-  /* -- gradients; see burn/autodiff.h -- */
+  /* -- gradients; see burn/autodiff.h --------------------------------------------------------- */
   Tensor require_grad() && { return Tensor(burn_require_grad(release())); }
   Tensor require_grad() const & { return Tensor(burn_require_grad(clone_handle())); }
   bool is_require_grad() const { return burn_is_require_grad(handle_); }
@@ -366,7 +366,7 @@ inline Gradients Tensor::backward() const {
 }
 inline Tensor Tensor::grad(const Gradients &gradients) const { return Tensor(burn_grad(handle_, gradients.get())); }
 
-/* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up ---------------------- */
+/* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up -- */
 
 template <class T> using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, int>;
 

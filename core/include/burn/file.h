@@ -31,7 +31,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_file_write(const char *path, const void
  * of this user, that no living process is writing. A folder that does not exist has none. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_sweep(const char *folder);
 
-/* -- a folder for one process ------------------------------------------------------------------------------------------------ */
+/* -- a folder for one process ----------------------------------------------------------------- */
 
 /* A folder that is taken; made by burn_folder_lock, ended by burn_folder_unlock. */
 typedef struct BurnFolderLock BurnFolderLock;
@@ -45,7 +45,7 @@ BURN_API BURN_USE_RESULT BurnFolderLock *burn_folder_lock(const char *folder, Bu
 /* Releases the folder and removes `.lock`. NULL is fine. A child of fork only forgets the lock, which stays its parent's. */
 BURN_API void burn_folder_unlock(BurnFolderLock *lock);
 
-/* -- compressed files -------------------------------------------------------------------------------------------------------- */
+/* -- compressed files ------------------------------------------------------------------------- */
 
 /* What compressed data may unpack to: 1 GiB, or eight times their own size where that is more. Real data hardly shrink to an
  * eighth; deflate can make a thousand bytes of one, so a file from elsewhere could otherwise ask for any amount of memory. Whoever

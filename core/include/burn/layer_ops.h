@@ -17,8 +17,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- products with weights -------------------------------------------------------------------------------------------
- */
+/* -- products with weights -------------------------------------------------------------------- */
 
 /* x [.., inputs] times weight [inputs, outputs] plus bias [outputs] (may be NULL) -> [.., outputs], for any rank. The
  * weight is not transposed, unlike PyTorch's. */
@@ -26,8 +25,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_linear(BurnTensor *x, B
 /* weight [n, d], int indices [batch, seq] -> [batch, seq, d]. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_embedding(BurnTensor *weight, BurnTensor *indices);
 
-/* -- convolution -----------------------------------------------------------------------------------------------------
- */
+/* -- convolution ------------------------------------------------------------------------------ */
 
 /* Options of convolutions; start from BURN_CONV2D_OPTIONS. */
 typedef struct BurnConv2dOptions {
@@ -112,8 +110,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_unfold4d(BurnTensor *x, const
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_fold4d(BurnTensor *x, const int64_t output_size[2],
                                                           const int64_t kernel_size[2], BurnUnfold4dOptions options);
 
-/* -- pooling ---------------------------------------------------------------------------------------------------------
- */
+/* -- pooling ---------------------------------------------------------------------------------- */
 
 /* Options of pooling; start from BURN_POOL2D_OPTIONS(kh, kw): the stride is the kernel size, as in current Burn. */
 typedef struct BurnPool2dOptions {
@@ -159,8 +156,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool1d(BurnTenso
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool2d(BurnTensor *x, const int64_t output_size[2]);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool3d(BurnTensor *x, const int64_t output_size[3]);
 
-/* -- resampling ------------------------------------------------------------------------------------------------------
- */
+/* -- resampling ------------------------------------------------------------------------------- */
 
 /* Options of interpolation; start from BURN_INTERPOLATE_OPTIONS(mode). */
 typedef struct BurnInterpolateOptions {
@@ -188,8 +184,7 @@ typedef struct BurnGridSampleOptions {
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_grid_sample_2d(BurnTensor *x, BurnTensor *grid,
                                                                      BurnGridSampleOptions options);
 
-/* -- attention -------------------------------------------------------------------------------------------------------
- */
+/* -- attention -------------------------------------------------------------------------------- */
 
 /* Options of attention; start from BURN_ATTENTION_OPTIONS. */
 typedef struct BurnAttentionOptions {
@@ -208,8 +203,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
                                                                          BurnTensor *bias,
                                                                          BurnAttentionOptions options);
 
-/* -- recurrence ------------------------------------------------------------------------------------------------------
- */
+/* -- recurrence ------------------------------------------------------------------------------- */
 
 /* The loop of a long short-term memory over all steps: gates [n, steps, 4 * h], hidden and cell [n, h] before the first
  * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's, NULL if
@@ -221,8 +215,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4) BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden, BurnTensor *cell,
                                                                  BurnTensor *weight, BurnTensor **cells);
 
-/* -- norms and dropout -----------------------------------------------------------------------------------------------
- */
+/* -- norms and dropout ------------------------------------------------------------------------ */
 
 /* Normalised over the last axis: (x - mean) / sqrt(variance + epsilon) * gamma [d] + beta [d] (NULL allowed); the variance
  * is divided by d. */
@@ -242,8 +235,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_batch_norm_train(BurnTe
  * is the one that does so only in training). prob is in [0, 1]; 1 gives NaN as in Burn (0 / 0). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_dropout(BurnTensor *x, double prob);
 
-/* -- losses ----------------------------------------------------------------------------------------------------------
- */
+/* -- losses ----------------------------------------------------------------------------------- */
 
 /* logits [n, classes], int targets [n] -> [1]: the mean of -log_softmax(logits) at the targets. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross_entropy(BurnTensor *logits, BurnTensor *targets);

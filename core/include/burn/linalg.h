@@ -11,7 +11,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- decompositions [F] ------------------------------------------------------------------------------------------------ */
+/* -- decompositions [F] ----------------------------------------------------------------------- */
 
 /* Determinants: [.., n, n] of rank 3 or more -> [..]; a single matrix needs a batch axis of size 1. Closed form for n <= 3.
  * Above, by LU: 0, with a gradient of 0, where a pivot is at most 1e-5 (f64: 1e-10), as in Burn, also if that is only a matter
@@ -31,7 +31,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lu_decomposition(BurnTensor *
  * or wide R as it is, so Q's last column and R's last row can have the other sign there. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_qr(BurnTensor *x, bool reduced, BurnTensor **upper);
 
-/* -- parts of matrices, products --------------------------------------------------------------------------------------- */
+/* -- parts of matrices, products -------------------------------------------------------------- */
 
 /* The diagonal: [.., m, n] -> [.., min(m, n)]. Makes no matrices of vectors. [FIB] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_diag(BurnTensor *x);
@@ -44,7 +44,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_outer(BurnTensor *lhs, Bur
 /* The same for elements along dim, which becomes the two axes dim and dim + 1. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_outer_dim(BurnTensor *lhs, BurnTensor *rhs, int dim);
 
-/* -- norms along dim, which stays with size 1 -------------------------------------------------------------------------- */
+/* -- norms along dim, which stays with size 1 ------------------------------------------------- */
 
 /* Names of norms for burn_vector_norm; every other number p is the norm sum(|x|^p)^(1/p). */
 #define BURN_NORM_L0 0.0                       /* how many elements are not 0 */

@@ -71,7 +71,7 @@ BURN_API const BurnType *BurnModuleList_type(void);
 BURN_API BurnModuleList burn_module_list(const BurnType *type, size_t count);
 BURN_API void *burn_module_list_at(const BurnModuleList *list, size_t index);
 
-/* -- services over any module -------------------------------------------------------------------------------------------- */
+/* -- services over any module ----------------------------------------------------------------- */
 
 /* One tensor of a module during a visit. Exactly one of param and buffer is set. */
 typedef struct BurnModuleTensor {

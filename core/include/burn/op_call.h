@@ -27,7 +27,7 @@ BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor 
 BURN_API BURN_GIVES BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
                                         size_t attr_count);
 
-/* -- for tools: below the tensors -------------------------------------------------------------------------------------- */
+/* -- for tools: below the tensors ------------------------------------------------------------- */
 
 /* The table that plugins get. */
 BURN_API const BurnHost *burn_host(void);

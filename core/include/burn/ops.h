@@ -15,8 +15,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- create: BURN_DTYPE_DEFAULT means the default float dtype of the device (int for arange) -------------------------
- */
+/* -- create: BURN_DTYPE_DEFAULT means the default float dtype of the device (int for arange) -- */
 
 /* Filled with 0, 1 or a value. */
 BURN_API BURN_GIVES BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype);
@@ -40,8 +39,7 @@ BURN_API BURN_GIVES BurnTensor *burn_random_normal(BurnDevice *device, BurnShape
 BURN_API BURN_GIVES BurnTensor *burn_random_bernoulli(BurnDevice *device, BurnShape shape, BurnDType dtype,
                                                       double prob);
 
-/* -- element by element, one tensor ----------------------------------------------------------------------------------
- */
+/* -- element by element, one tensor ----------------------------------------------------------- */
 
 /* -x [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_neg(BurnTensor *x);
@@ -117,8 +115,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_int(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_float(BurnTensor *x);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bool(BurnTensor *x);
 
-/* -- element by element, two tensors, broadcast ----------------------------------------------------------------------
- */
+/* -- element by element, two tensors, broadcast ----------------------------------------------- */
 
 /* lhs + rhs [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_add(BurnTensor *lhs, BurnTensor *rhs);
@@ -164,8 +161,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_left_shift(BurnTen
  * -1 for negative lhs, as in PyTorch 2 [I] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_right_shift(BurnTensor *lhs, BurnTensor *rhs);
 
-/* -- element by element, a tensor and a scalar -----------------------------------------------------------------------
- */
+/* -- element by element, a tensor and a scalar ------------------------------------------------ */
 
 /* x + value [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_add_scalar(BurnTensor *x, double value);
@@ -202,8 +198,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp_max(BurnTensor *x, doub
 /* min <= x <= max; NaN stays NaN [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_clamp(BurnTensor *x, double min, double max);
 
-/* -- comparison: the result is bool; NaN compares false (not_equal true) ---------------------------------------------
- */
+/* -- comparison: the result is bool; NaN compares false (not_equal true) ---------------------- */
 
 /* lhs == rhs, broadcast [FIB] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_equal(BurnTensor *lhs, BurnTensor *rhs);
@@ -234,8 +229,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_is_close(BurnTensor *lhs, 
 /* [1] bool: is_close everywhere; true when empty [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs, BurnTensor *rhs, double rtol, double atol);
 
-/* -- reductions: whole tensor to [1] ---------------------------------------------------------------------------------
- */
+/* -- reductions: whole tensor to [1] ---------------------------------------------------------- */
 
 /* 0 when empty [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum(BurnTensor *x);
@@ -254,8 +248,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_all(BurnTensor *x);
 /* [1] bool: some element is NaN [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_contains_nan(BurnTensor *x);
 
-/* -- reductions along one axis, which stays with size 1 --------------------------------------------------------------
- */
+/* -- reductions along one axis, which stays with size 1 --------------------------------------- */
 
 /* [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum_dim(BurnTensor *x, int dim);
@@ -279,8 +272,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argmin(BurnTensor *x, int dim
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
 
-/* -- statistics [F] ---------------------------------------------------------------------------------------------------
- */
+/* -- statistics [F] --------------------------------------------------------------------------- */
 
 /* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element and for none), or by n for var_bias. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var(BurnTensor *x, int dim);
@@ -304,14 +296,12 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, i
 /* Cross product of vectors along dim, which must have size 3 in both; other axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim);
 
-/* -- products --------------------------------------------------------------------------------------------------------
- */
+/* -- products --------------------------------------------------------------------------------- */
 
 /* [.., m, k] x [.., k, n] -> [.., m, n]; rank 2 or more, equal; leading axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_matmul(BurnTensor *lhs, BurnTensor *rhs);
 
-/* -- shape -----------------------------------------------------------------------------------------------------------
- */
+/* -- shape ------------------------------------------------------------------------------------ */
 
 /* Same elements, other shape. One -1 is computed; 0 keeps the size of that axis. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape);
@@ -332,8 +322,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_permute(BurnTensor *x, const 
 /* Stretches axes of size 1 and may add leading axes; -1 keeps an axis. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_expand(BurnTensor *x, BurnShape shape);
 
-/* -- parts and joins -------------------------------------------------------------------------------------------------
- */
+/* -- parts and joins -------------------------------------------------------------------------- */
 
 /* The part of x in `count` ranges for the leading axes; further axes stay whole. An empty range gives an axis of size
  * 0 and keeps the dtype of x (Burn falls back to the device's default). */
@@ -360,8 +349,7 @@ BURN_API BURN_GIVES BurnTensor *burn_stack(BurnTensor *const *tensors, size_t co
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_repeat(BurnTensor *x, const int64_t *times);
 
-/* -- by index and mask -----------------------------------------------------------------------------------------------
- */
+/* -- by index and mask ------------------------------------------------------------------------ */
 
 /* Rows of x along dim at the rank-1 int indices. An index outside is an error. */
 BURN_API BURN_GIVES BURN_TAKES(1, 3) BurnTensor *burn_select(BurnTensor *x, int dim, BurnTensor *indices);

@@ -23,7 +23,7 @@ typedef struct BurnRange {
 #define BURN_RANGE_STEP(start, end, step) BURN__VALUE(BurnRange, (start), (end), (step))
 #define BURN_RANGE_ALL BURN__VALUE(BurnRange, 0, BURN_END, 1)
 
-/* -- create ---------------------------------------------------------------------------------------------------------- */
+/* -- create ----------------------------------------------------------------------------------- */
 
 /* Elements with undefined values. [FIB] */
 BURN_API BURN_GIVES BurnTensor *burn_empty(BurnDevice *device, BurnShape shape, BurnDType dtype);
@@ -41,7 +41,7 @@ BURN_API BURN_GIVES BurnTensor *burn_triu_mask(BurnDevice *device, BurnShape sha
 BURN_API BURN_GIVES BurnTensor *burn_tril_mask(BurnDevice *device, BurnShape shape, int64_t offset);
 BURN_API BURN_GIVES BurnTensor *burn_diag_mask(BurnDevice *device, BurnShape shape, int64_t offset);
 
-/* -- shape and order of axes ----------------------------------------------------------------------------------------- */
+/* -- shape and order of axes ------------------------------------------------------------------ */
 
 /* Drops the given axes, which have size 1; all such axes if count is 0. The last axis left is never dropped: giving all is
  * an error, count 0 keeps one. */
@@ -61,7 +61,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_roll_dim(BurnTensor *x, int64
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_roll(BurnTensor *x, const int64_t *shifts, const int *dims,
                                                         uint32_t count);
 
-/* -- parts and margins ----------------------------------------------------------------------------------------------- */
+/* -- parts and margins ------------------------------------------------------------------------ */
 
 /* burn_slice along one axis. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice_dim(BurnTensor *x, int dim, BurnRange range);
@@ -86,7 +86,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_pad(BurnTensor *x, const int6
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_pad_i64(BurnTensor *x, const int64_t *padding, uint32_t pairs,
                                                            int64_t mode, int64_t value);
 
-/* -- by index and mask ----------------------------------------------------------------------------------------------- */
+/* -- by index and mask ------------------------------------------------------------------------ */
 
 /* x with the rows of values put along dim at the rank-1 indices. update is BURN_UPDATE_ASSIGN, _ADD, _MUL, _MIN or _MAX;
  * values for one row are applied in the order of the indices, so the last one assigned stays (Burn leaves that open). Bool
@@ -119,7 +119,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot_fill(BurnTensor *x, i
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_one_hot_fill_i64(BurnTensor *x, int64_t classes, int64_t on,
                                                                     int64_t off, int axis);
 
-/* -- running along an axis [FI] -------------------------------------------------------------------------------------- */
+/* -- running along an axis [FI] --------------------------------------------------------------- */
 
 /* Element i is the sum, product, smallest or largest of elements 0 .. i; a NaN stays from its position on. The gradient of
  * cumprod is right with zeros, that of cummin and cummax goes to the last place of the extreme so far. */
@@ -145,7 +145,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_topk_with_indices(BurnTensor 
                                                                      BurnTensor **indices);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim);
 
-/* -- reductions along several axes, which stay with size 1 [FI] ------------------------------------------------------ */
+/* -- reductions along several axes, which stay with size 1 [FI] ------------------------------- */
 
 /* One axis after the other: means of ints truncate each time, as in Burn. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sum_dims(BurnTensor *x, const int *dims, uint32_t count);

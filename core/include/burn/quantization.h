@@ -58,7 +58,7 @@ typedef struct BurnQuantTensor {
 /* The lowest and highest value of a type, and its bits; all 0 for an unknown one. */
 BURN_API void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits);
 
-/* -- parameters ---------------------------------------------------------------------------------------------------------- */
+/* -- parameters ------------------------------------------------------------------------------- */
 
 /* The range of x [F], per tensor or block, in *low and *high (the caller's; shaped as the scales will be). Takes x. */
 BURN_API BURN_TAKES(1) void burn_quant_range(BurnTensor *x, BurnQuantScheme scheme, BurnQuantCalibration calibration,
@@ -68,7 +68,7 @@ BURN_API BURN_TAKES(1) void burn_quant_range(BurnTensor *x, BurnQuantScheme sche
 BURN_API BURN_USE_RESULT BURN_TAKES(1, 2) BurnQuantParameters burn_quant_parameters(BurnTensor *low, BurnTensor *high,
                                                                                     BurnQuantScheme scheme);
 
-/* -- there and back ------------------------------------------------------------------------------------------------------ */
+/* -- there and back --------------------------------------------------------------------------- */
 
 /* x [F] in the scheme with given scales, which it takes too. A scale of 0 gives 0. No gradient flows. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme,
@@ -126,7 +126,7 @@ BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_max_abs_dim(BurnQuantTensor 
 /* |x|, quantized again: -128 has no counterpart. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_abs(BurnQuantTensor q);
 
-/* -- lifetime -------------------------------------------------------------------------------------------------------------- */
+/* -- lifetime --------------------------------------------------------------------------------- */
 
 /* A second handle to the same values and scales, as burn_clone. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q);

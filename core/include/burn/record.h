@@ -32,7 +32,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const ch
  * header says its precision. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config);
 
-/* -- records of anything else: a tree of values ---------------------------------------------------------------------------- */
+/* -- records of anything else: a tree of values ----------------------------------------------- */
 
 /* Kinds of a record value. */
 enum {
@@ -85,7 +85,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *valu
 BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config);
 BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out);
 
-/* -- text forms ---------------------------------------------------------------------------------------------------------- */
+/* -- text forms ------------------------------------------------------------------------------- */
 
 /* A parameter id as Burn writes it: 13 characters of base32 (0-9a-v) and a terminator. */
 BURN_API void burn_param_id_text(uint64_t id, char text[14]);

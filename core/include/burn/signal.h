@@ -9,7 +9,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- transforms along dim (negative: from the last axis) --------------------------------------------------------------- */
+/* -- transforms along dim (negative: from the last axis) -------------------------------------- */
 
 /* The bins 0 .. n / 2 of sum over j of x[j] e^(-2 pi i j k / n): returns the real part and, in *imaginary (the caller's; a
  * failed tensor after a failure), the imaginary part. x is cut or padded with zeros to n first; n = 0 is the size of the axis.
@@ -22,7 +22,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_irfft(BurnTensor *real, Bu
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cfft(BurnTensor *real, BurnTensor *imaginary, int dim, int64_t n,
                                                            BurnTensor **imaginary_bins);
 
-/* -- short-time transforms --------------------------------------------------------------------------------------------- */
+/* -- short-time transforms -------------------------------------------------------------------- */
 
 /* Start from BURN_STFT_OPTIONS(n_fft). */
 typedef struct BurnStftOptions {
@@ -43,7 +43,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_stft(BurnTensor *x, BurnTe
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_istft(BurnTensor *x, BurnTensor *window, int64_t length,
                                                             BurnStftOptions options);
 
-/* -- windows: [size] of a float dtype (BURN_DTYPE_DEFAULT: the device's); size 0 is empty and size 1 is [1] ------------ */
+/* -- windows: [size] of a float dtype (BURN_DTYPE_DEFAULT: the device's); size 0 is empty and size 1 is [1] -- */
 
 /* With t = 2 pi i / size if periodic (for transforms), else 2 pi i / (size - 1): 0.5 - 0.5 cos t */
 BURN_API BURN_GIVES BurnTensor *burn_hann_window(BurnDevice *device, int64_t size, bool periodic, BurnDType dtype);

@@ -43,7 +43,7 @@ static inline BurnShape burn_shape_of(std::initializer_list<int64_t> dims) {
   ((BurnShape){.rank = (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dims = {__VA_ARGS__}})
 #endif
 
-/* -- from host memory: row-major values, copied ----------------------------------------------------------------------- */
+/* -- from host memory: row-major values, copied ----------------------------------------------- */
 
 /* `data` holds as many elements of `dtype` as the shape says. */
 BURN_API BURN_GIVES BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape);
@@ -57,7 +57,7 @@ BURN_API BURN_GIVES BurnTensor *burn_tensor_bool(BurnDevice *device, const bool 
 /* A tensor that is only a failure; for functions of your own that return tensors. */
 BURN_API BURN_GIVES BurnTensor *burn_tensor_failed(BurnStatus status);
 
-/* -- lifetime ---------------------------------------------------------------------------------------------------------- */
+/* -- lifetime --------------------------------------------------------------------------------- */
 
 /* Another handle to the same values; x stays. NULL gives NULL. */
 BURN_API BURN_GIVES BurnTensor *burn_clone(const BurnTensor *x);
@@ -131,7 +131,7 @@ BURN_API BurnTensor *burn_scope_keep(BurnScope *scope, BurnTensor *x);
 /* x, made before or elsewhere, belongs to the scope from now on. Returns x. */
 BURN_API BurnTensor *burn_scope_adopt(BurnScope *scope, BurnTensor *x);
 
-/* -- look at a tensor; it stays ------------------------------------------------------------------------------------------ */
+/* -- look at a tensor; it stays --------------------------------------------------------------- */
 
 BURN_API BURN_USE_RESULT BurnStatus burn_tensor_status(const BurnTensor *x); /* BURN_OK or why it failed */
 BURN_API BurnShape burn_shape(const BurnTensor *x);                          /* rank 0 if failed or NULL */
@@ -142,7 +142,7 @@ BURN_API int64_t burn_element_count(const BurnTensor *x);                    /* 
 BURN_API BurnDType burn_dtype(const BurnTensor *x);                          /* BURN_DTYPE_DEFAULT if failed or NULL */
 BURN_API BurnDevice *burn_tensor_device(const BurnTensor *x);                /* NULL if failed or NULL */
 
-/* -- data leaves: these take the tensor --------------------------------------------------------------------------------- */
+/* -- data leaves: these take the tensor ------------------------------------------------------- */
 
 /* Copies the elements to `data` in row-major order, in the tensor's own dtype. `bytes` must be exactly their size. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes);

@@ -23,7 +23,7 @@ typedef struct Options {
   bool json, list, quick;
 } Options;
 
-/* -- choosing -------------------------------------------------------------------------------------------------------------- */
+/* -- choosing --------------------------------------------------------------------------------- */
 
 typedef struct Choice {
   bool has_only;
@@ -61,7 +61,7 @@ static size_t count_chosen(const Choice *choice) {
   return count;
 }
 
-/* -- sides ----------------------------------------------------------------------------------------------------------------- */
+/* -- sides ------------------------------------------------------------------------------------ */
 
 /* The script that was named, or the one that is installed. */
 static BurnStatus find_script(const Options *options, char *out, size_t bytes) {
@@ -93,7 +93,7 @@ static BurnStatus open_peers(Bench *bench, const Options *options) {
   return open_peer(bench, options, script, "PyTorch tuned", true);
 }
 
-/* -- the suite ------------------------------------------------------------------------------------------------------------- */
+/* -- the suite -------------------------------------------------------------------------------- */
 
 static void list(const Choice *choice) {
   for (size_t i = 0; i < bench_case_count; i++) {
@@ -168,7 +168,7 @@ static BurnStatus run(Bench *bench, const Options *options, const Choice *choice
   return status;
 }
 
-/* -- the command line ------------------------------------------------------------------------------------------------------ */
+/* -- the command line ------------------------------------------------------------------------- */
 
 static bool is_one_of(const char *option, const char *value, const char *const *words) {
   for (size_t i = 0; words[i]; i++) {

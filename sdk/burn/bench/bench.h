@@ -13,7 +13,7 @@
 
 enum { MOST_ARGS = 10, MOST_ROUNDS = 101, MOST_STACKS = 8, MOST_PEERS = 2, MOST_TENSORS = 8, MODEL_BYTES = 4096, STACK_BYTES = 1024 };
 
-/* -- cases and kinds ------------------------------------------------------------------------------------------------------- */
+/* -- cases and kinds -------------------------------------------------------------------------- */
 
 /* Sizes; what they mean, the kind says. */
 typedef struct Args {
@@ -69,7 +69,7 @@ extern const size_t op_kind_count;
 BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, const char *stack);
 void subject_end(Subject *s);
 
-/* -- models ---------------------------------------------------------------------------------------------------------------- */
+/* -- models ----------------------------------------------------------------------------------- */
 
 /* A network with its data. args[0] is the batch size; the others are the model's own. */
 typedef struct Network {
@@ -97,7 +97,7 @@ BurnStatus network_prepare(Subject *s, const Network *model);
 BurnStatus network_step(Subject *s);
 BurnStatus network_infer(Subject *s);
 
-/* -- time ------------------------------------------------------------------------------------------------------------------ */
+/* -- time ------------------------------------------------------------------------------------- */
 
 double seconds_now(void);
 
@@ -107,7 +107,7 @@ typedef struct Spread {
 } Spread;
 Spread spread_of(double *samples, size_t count);
 
-/* -- peers ----------------------------------------------------------------------------------------------------------------- */
+/* -- peers ------------------------------------------------------------------------------------ */
 
 /* A child process that measures the same kinds; see peer.c for the lines that are exchanged. */
 typedef struct Peer Peer;
@@ -124,7 +124,7 @@ BurnStatus peer_end(Peer *peer);
 /* The process of a peer, for what it uses. */
 long peer_process(const Peer *peer);
 
-/* -- the machine's limits -------------------------------------------------------------------------------------------------- */
+/* -- the machine's limits --------------------------------------------------------------------- */
 
 BurnStatus limits_open(void);
 void limits_close(void);
@@ -135,7 +135,7 @@ double limits_compute_seconds(double flops);
 /* The time below which a case cannot be done; models do not move what they move while they compute, so there both add up. */
 double limits_case_seconds(const Case *c);
 
-/* -- measuring and telling ------------------------------------------------------------------------------------------------- */
+/* -- measuring and telling -------------------------------------------------------------------- */
 
 typedef struct Bench {
   char stack_text[STACK_BYTES]; /* what `stacks` point into */

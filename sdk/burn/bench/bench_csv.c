@@ -39,7 +39,7 @@ void csv_release(CsvFile *file) {
   memset(file, 0, sizeof *file);
 }
 
-/* -- reading --------------------------------------------------------------------------------------------------------------- */
+/* -- reading ---------------------------------------------------------------------------------- */
 
 /* Cuts a line at its commas; a stack with commas stands in quotes. */
 static int cut(char *line, char *columns[COLUMNS]) {
@@ -99,7 +99,7 @@ BurnStatus csv_load(CsvFile *file, const char *path) {
   return burn_status_annotate(status, "%s", path);
 }
 
-/* -- writing --------------------------------------------------------------------------------------------------------------- */
+/* -- writing ---------------------------------------------------------------------------------- */
 
 static int by_case(const void *a, const void *b) {
   const CsvRow *x = a, *y = b;
@@ -139,7 +139,7 @@ BurnStatus csv_save(CsvFile *file, const char *path) {
   return BURN_OK;
 }
 
-/* -- Markdown -------------------------------------------------------------------------------------------------------------- */
+/* -- Markdown --------------------------------------------------------------------------------- */
 
 static void markdown_time(double seconds) {
   char text[32];

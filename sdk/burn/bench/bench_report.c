@@ -34,7 +34,7 @@ static double time_ratio(const Side *a, const Side *b) {
 
 static bool is_tuned(const Peer *peer) { return strstr(peer_label(peer), "tuned") != NULL; }
 
-/* -- JSON ------------------------------------------------------------------------------------------------------------------ */
+/* -- JSON ------------------------------------------------------------------------------------- */
 
 static void json_text(const char *text) {
   putchar('"');
@@ -111,7 +111,7 @@ static void json_case(const Bench *bench, const Case *c, const Result *result) {
   }
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------------------- */
+/* -- the table -------------------------------------------------------------------------------- */
 
 static const char *machine_text(const Machine *m, char *buffer, size_t capacity) {
   snprintf(buffer, capacity,
@@ -200,7 +200,7 @@ static void table_row(const Bench *bench, const Case *c, const Result *result) {
   }
 }
 
-/* -- results.csv ----------------------------------------------------------------------------------------------------------- */
+/* -- results.csv ------------------------------------------------------------------------------ */
 
 static BurnStatus csv_case(Report *report, const Bench *bench, const Case *c, const Result *result, size_t i) {
   const Side *own = &result->own[i];
@@ -227,7 +227,7 @@ static void csv_about(Report *report, const Bench *bench) {
   snprintf(csv->about[2], sizeof csv->about[2], "%s", peer_version(bench->peers[0]));
 }
 
-/* -- all ------------------------------------------------------------------------------------------------------------------- */
+/* -- all -------------------------------------------------------------------------------------- */
 
 /* The best of some samples. */
 static double rate(double (*seconds)(double read_bytes, double write_bytes), double read_bytes, double write_bytes) {

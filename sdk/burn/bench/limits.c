@@ -62,7 +62,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* -- threads: they stay, and start together, so that no sample contains the making or the waking of one ---------------------------- */
+/* -- threads: they stay, and start together, so that no sample contains the making or the waking of one -- */
 
 static pthread_t workers[MOST_THREADS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

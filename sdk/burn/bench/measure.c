@@ -33,7 +33,7 @@ Spread spread_of(double *samples, size_t count) {
   return (Spread){quantile(samples, count, 0.5), quantile(samples, count, 0.25), quantile(samples, count, 0.75)};
 }
 
-/* -- our side -------------------------------------------------------------------------------------------------------------- */
+/* -- our side --------------------------------------------------------------------------------- */
 
 const Kind *kind_find(const char *name) {
   for (size_t i = 0; i < op_kind_count; i++) {
@@ -99,7 +99,7 @@ static BurnStatus own_run(Own *own, double seconds, double *sample, double *loss
   return status;
 }
 
-/* -- all sides ------------------------------------------------------------------------------------------------------------- */
+/* -- all sides -------------------------------------------------------------------------------- */
 
 /* A stack that cannot go on is out of the case, and says why. */
 static void leave(Own *own, Side *side, BurnStatus status) {

@@ -12,7 +12,7 @@ enum { CHAIN = 100 }; /* repetitions of `overhead` kinds: as a program that does
 #define ARG(i) (s->args[i])
 #define T(i) burn_clone(s->t[i])
 
-/* -- preparing ------------------------------------------------------------------------------------------------------------- */
+/* -- preparing -------------------------------------------------------------------------------- */
 
 static BurnTensor *normal(const Subject *s, BurnShape shape) {
   return burn_random_normal(s->device, shape, BURN_DTYPE_F32, 0, 1);
@@ -62,7 +62,7 @@ static BurnStatus backward(const Subject *s, BurnTensor *result) {
 #define RUN_BACKWARD(name, call) \
   static BurnStatus run_##name(Subject *s) { return backward(s, call); }
 
-/* -- element by element: n ------------------------------------------------------------------------------------------------- */
+/* -- element by element: n -------------------------------------------------------------------- */
 
 PREPARE(one, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0)));)
 PREPARE(two, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0))); s->t[1] = normal(s, BURN_SHAPE(ARG(0)));)
@@ -82,7 +82,7 @@ RUN(cast_bf16, burn_cast(T(0), BURN_DTYPE_BF16))
 /* m, n: a row for all rows */
 PREPARE(add_row, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = normal(s, BURN_SHAPE(1, ARG(1)));)
 
-/* -- along axes: n; or m, n, axis ------------------------------------------------------------------------------------------ */
+/* -- along axes: n; or m, n, axis ------------------------------------------------------------- */
 
 #define AXIS ((int)ARG(2))
 PREPARE(matrix, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));)
@@ -128,7 +128,7 @@ static BurnStatus run_batch_norm_grad(Subject *s) {
   return status;
 }
 
-/* -- products: batch (0: none), m, k, n, transposed (1: lhs, 2: rhs), bf16 -------------------------------------------------- */
+/* -- products: batch (0: none), m, k, n, transposed (1: lhs, 2: rhs), bf16 -------------------- */
 
 static BurnTensor *factor(const Subject *s, int64_t rows, int64_t columns, bool transposed) {
   const int64_t m = transposed ? columns : rows, n = transposed ? rows : columns;
@@ -161,7 +161,7 @@ PREPARE(attention_leaves, 3, ATTENTION_INPUTS)
 RUN(attention, attention(s))
 RUN_BACKWARD(attention_grad, attention(s))
 
-/* -- convolution: n, in, h, w, out, kernel, stride, padding, groups --------------------------------------------------------- */
+/* -- convolution: n, in, h, w, out, kernel, stride, padding, groups --------------------------- */
 
 #define CONV_INPUTS                                                             \
   s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));              \
@@ -179,7 +179,7 @@ PREPARE(conv2d_leaves, 3, CONV_INPUTS)
 RUN(conv2d, conv2d(s))
 RUN_BACKWARD(conv2d_grad, conv2d(s))
 
-/* -- pooling: n, c, h, w, kernel, stride, padding; or n, c, h, w, output height, output width ------------------------------- */
+/* -- pooling: n, c, h, w, kernel, stride, padding; or n, c, h, w, output height, output width -- */
 
 static BurnPool2dOptions pool_options(const Subject *s) {
   BurnPool2dOptions options = BURN_POOL2D_OPTIONS(ARG(4), ARG(4));
@@ -196,7 +196,7 @@ RUN_BACKWARD(avg_pool_grad, burn_avg_pool2d(T(0), pool_options(s)))
 RUN(adaptive_avg_pool, burn_adaptive_avg_pool2d(T(0), &s->args[4]))
 RUN_BACKWARD(adaptive_avg_pool_grad, burn_adaptive_avg_pool2d(T(0), &s->args[4]))
 
-/* -- by index -------------------------------------------------------------------------------------------------------------- */
+/* -- by index --------------------------------------------------------------------------------- */
 
 /* vectors, d, batch, sequence */
 #define EMBEDDING_INPUTS                             \
@@ -220,7 +220,7 @@ PREPARE(select, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = in
 RUN(select, burn_select(T(0), 0, T(1)))
 RUN(select_add, burn_select_add(T(0), 0, T(1), T(2)))
 
-/* -- copies ---------------------------------------------------------------------------------------------------------------- */
+/* -- copies ----------------------------------------------------------------------------------- */
 
 /* m, n, axis: two matrices joined */
 PREPARE(cat, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));)
@@ -237,7 +237,7 @@ RUN(channels_last, burn_flatten(burn_permute(T(0), (const int[]){0, 2, 3, 1}), 0
 /* n, t, heads, d: heads before time, as for attention, made whole */
 RUN(heads, burn_flatten(burn_swap_dims(T(0), 1, 2), 0, 3))
 
-/* -- random: n ------------------------------------------------------------------------------------------------------------- */
+/* -- random: n -------------------------------------------------------------------------------- */
 
 static BurnStatus prepare_nothing(Subject *s) {
   (void)s;
@@ -248,7 +248,7 @@ RUN(normal, burn_random_normal(s->device, BURN_SHAPE(ARG(0)), BURN_DTYPE_F32, 0,
 RUN(bernoulli, burn_random_bernoulli(s->device, BURN_SHAPE(ARG(0)), BURN_DTYPE_F32, 0.5))
 RUN(dropout, burn_dropout(T(0), 0.5))
 
-/* -- training -------------------------------------------------------------------------------------------------------------- */
+/* -- training --------------------------------------------------------------------------------- */
 
 /* n: parameter, gradient and both moments; the parameter and the moments are given away and overwritten */
 PREPARE(adam, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0))); s->t[1] = normal(s, BURN_SHAPE(ARG(0)));
@@ -273,7 +273,7 @@ PREPARE(cross_entropy_leaf, 1, ENTROPY_INPUTS)
 RUN(cross_entropy, burn_cross_entropy(T(0), T(1)))
 RUN_BACKWARD(cross_entropy_grad, burn_cross_entropy(T(0), T(1)))
 
-/* -- overhead: CHAIN ops in a repetition ------------------------------------------------------------------------------------ */
+/* -- overhead: CHAIN ops in a repetition ------------------------------------------------------ */
 
 /* Results are kept until all are done: a stack that defers work could leave out what is dropped unseen. */
 static BurnStatus all_done(const Subject *s, BurnTensor **results) {
@@ -309,7 +309,7 @@ static BurnStatus run_tiny_linear(Subject *s) {
   return all_done(s, results);
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------------------- */
+/* -- the table -------------------------------------------------------------------------------- */
 
 #define PLAIN(kind, inputs) {#kind, false, prepare_##inputs, run_##kind}
 #define TRACKED(kind, inputs) {#kind, true, prepare_##inputs, run_##kind}

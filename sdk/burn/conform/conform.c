@@ -30,7 +30,7 @@ static const char usage[] =
     "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the command line\n"
     "that runs it again.";
 
-/* -- what the checks share ------------------------------------------------------------------------------------------ */
+/* -- what the checks share -------------------------------------------------------------------- */
 
 BurnDevice *conform_device(Conform *run) {
   if (!run->device) run->device = burn_device_open(run->stack);
@@ -108,7 +108,7 @@ bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample
   }
 }
 
-/* -- the command ---------------------------------------------------------------------------------------------------- */
+/* -- the command ------------------------------------------------------------------------------ */
 
 /* A path is added to the plugins and replaced by its name; false with a message. */
 static bool add_path(const char **stack) {

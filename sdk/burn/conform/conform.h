@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* -- the report (report.c) ------------------------------------------------------------------------------------------ */
+/* -- the report (report.c) -------------------------------------------------------------------- */
 
 /* The checks: CHECK(NAME, name, per op, least level, what). */
 #define CONFORM_CHECKS(CHECK)                                                                                        \
@@ -63,7 +63,7 @@ typedef struct Report {
   atomic_uint_fast64_t beat; /* grows with every case */
 } Report;
 
-/* -- the run -------------------------------------------------------------------------------------------------------- */
+/* -- the run ---------------------------------------------------------------------------------- */
 
 typedef struct Conform {
   const char *stack;    /* under test, a stack text */
@@ -108,7 +108,7 @@ Counts report_total(const Report *report, uint32_t check);
 /* Everything at the end, as text or JSON; true if nothing failed. */
 bool report_print(const Conform *run, bool json, double seconds);
 
-/* -- one sample on one stack (sample_run.c) ------------------------------------------------------------------------- */
+/* -- one sample on one stack (sample_run.c) --------------------------------------------------- */
 
 typedef struct Results {
   uint32_t count;
@@ -144,7 +144,7 @@ void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, 
 /* Reads and takes the outputs into results; a text in why on failure. */
 bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, char *why, size_t why_bytes);
 
-/* -- comparison (compare.c) ----------------------------------------------------------------------------------------- */
+/* -- comparison (compare.c) ------------------------------------------------------------------- */
 
 /* How far element x of an output may be from the yardstick's, whose row-major values are `expected`:
  * relative * |x| + absolute. */
@@ -156,7 +156,7 @@ bool results_are_close(const Sample *sample, const Results *found, const Results
 /* Results have the same bits. */
 bool results_are_same(const Results *found, const Results *expected, char *why, size_t why_bytes);
 
-/* -- the checks: one function each ---------------------------------------------------------------------------------- */
+/* -- the checks: one function each ------------------------------------------------------------ */
 
 void check_forward(Conform *run, const BurnOpInfo *op);
 void check_laws(Conform *run, const BurnOpInfo *op);
@@ -169,7 +169,7 @@ void check_shutdown(Conform *run);
 uint32_t handshake_step_count(const Conform *run);
 void check_handshake(Conform *run, uint32_t step);
 
-/* -- stack texts (stack_parts.c) ------------------------------------------------------------------------------------ */
+/* -- stack texts (stack_parts.c) -------------------------------------------------------------- */
 
 /* Part i of a stack text, outermost first: its text with options, its name, the rest of the stack below ("" for the last).
  * False if there are fewer parts. */
@@ -182,7 +182,7 @@ bool stack_part(const char *stack, uint32_t i, StackPart *out);
  * then tested: true for one. */
 bool stack_complete(const char *argument, const char *base, char *out, size_t bytes);
 
-/* -- a host that watches its plugins (watching_host.c) -------------------------------------------------------------- */
+/* -- a host that watches its plugins (watching_host.c) ---------------------------------------- */
 
 /* A copy of burn_host() whose allocations are counted, checked and made to fail; one per process. */
 const BurnHost *watching_host(void);
@@ -197,7 +197,7 @@ int64_t watching_host_blocks(void);
 /* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never had. */
 const char *watching_host_complaint(void);
 
-/* -- running in a child (supervise.c) ------------------------------------------------------------------------------- */
+/* -- running in a child (supervise.c) --------------------------------------------------------- */
 
 /* Runs the whole plan; false if no child could be made. */
 bool supervise(Conform *run);

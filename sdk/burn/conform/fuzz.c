@@ -52,7 +52,7 @@ static double seconds_now(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* -- the child ------------------------------------------------------------------------------------------------------ */
+/* -- the child -------------------------------------------------------------------------------- */
 
 static bool open_stacks(Fuzz *fuzz, FuzzStacks *stacks) {
   memset(stacks, 0, sizeof *stacks);
@@ -94,7 +94,7 @@ static void child(Fuzz *fuzz) {
   fuzz_stacks_close(&stacks);
 }
 
-/* -- the parent ----------------------------------------------------------------------------------------------------- */
+/* -- the parent ------------------------------------------------------------------------------- */
 
 static void show_progress(const Fuzz *fuzz, double start) {
   const uint64_t done = fuzz->shared->next - fuzz->options->first;
@@ -142,7 +142,7 @@ static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, Fu
   return FUZZ_CRASHES;
 }
 
-/* -- probes for the shrinker ---------------------------------------------------------------------------------------- */
+/* -- probes for the shrinker ------------------------------------------------------------------ */
 
 /* While shrinking, a dying child says on stderr what the first one has said. */
 static void be_quiet(void) {
@@ -208,7 +208,7 @@ static bool probe_values(void *context, FuzzGraph *graph, uint32_t n) {
   return true;
 }
 
-/* -- findings ------------------------------------------------------------------------------------------------------- */
+/* -- findings --------------------------------------------------------------------------------- */
 
 static void command_line(const Fuzz *fuzz, uint64_t index, char *text, size_t bytes) {
   snprintf(text, bytes, "burn conform --fuzz 1 '%s' '%s' --seed %" PRIu64 " --case %" PRIu64, fuzz->options->stacks[0],
@@ -276,7 +276,7 @@ static bool run_child(Fuzz *fuzz, double start) {
   return shared->next < end && fuzz->graphs_found < most(fuzz);
 }
 
-/* -- the end -------------------------------------------------------------------------------------------------------- */
+/* -- the end ---------------------------------------------------------------------------------- */
 
 static uint32_t ops_used(const FuzzCounts *counts, char *unused, size_t bytes) {
   uint32_t used = 0;

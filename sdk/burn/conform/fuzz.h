@@ -50,7 +50,7 @@ bool fuzz_infer(FuzzGraph *graph);
 /* "tanh add sum" */
 void fuzz_ops(const FuzzGraph *graph, char *text, size_t bytes);
 
-/* -- running (fuzz_run.c) ------------------------------------------------------------------------------------------- */
+/* -- running (fuzz_run.c) --------------------------------------------------------------------- */
 
 /* How a graph is run: bits. */
 enum {
@@ -91,7 +91,7 @@ bool fuzz_end(FuzzSession *session);
 /* All of it. */
 bool fuzz_run(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, uint32_t how, FuzzRun *run);
 
-/* -- comparing (fuzz_compare.c) ------------------------------------------------------------------------------------- */
+/* -- comparing (fuzz_compare.c) --------------------------------------------------------------- */
 
 /* How surely a value is the same everywhere. */
 enum {
@@ -136,12 +136,12 @@ void fuzz_stacks_close(FuzzStacks *stacks);
 /* Runs the graph on both stacks. `has_nominal`: stacks->nominal is there already, from generating it. */
 void fuzz_check(FuzzStacks *stacks, const FuzzGraph *graph, bool has_nominal, FuzzOutcome *out);
 
-/* -- generating (fuzz_graph.c) -------------------------------------------------------------------------------------- */
+/* -- generating (fuzz_graph.c) ---------------------------------------------------------------- */
 
 /* Graph number `index` of a seed: drawn while it runs on stack A, which leaves stacks->nominal. */
 void fuzz_generate(FuzzStacks *stacks, uint64_t seed, FuzzGraph *graph);
 
-/* -- shrinking (fuzz_shrink.c), printing (fuzz_print.c) ------------------------------------------------------------- */
+/* -- shrinking (fuzz_shrink.c), printing (fuzz_print.c) --------------------------------------- */
 
 /* What a graph does, found out somewhere safe. `values`: the graph with the results of node `n` filled in as leaves, by stack
  * A; false if that is not possible. */
@@ -156,7 +156,7 @@ void fuzz_shrink(FuzzGraph *graph, FuzzOutcome *outcome, const FuzzProbe *probe)
 /* The graph as a C program that exits with 1 if the outcome happens again. malloc'd; NULL without memory. */
 char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const char *const stacks[2], const char *command);
 
-/* -- the command (fuzz.c) ------------------------------------------------------------------------------------------- */
+/* -- the command (fuzz.c) --------------------------------------------------------------------- */
 
 typedef struct FuzzOptions {
   const char *stacks[2];

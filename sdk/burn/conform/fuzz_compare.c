@@ -14,7 +14,7 @@
 
 enum { FEW_MOVES = 2, MANY_MOVES = 32 };
 
-/* -- stacks --------------------------------------------------------------------------------------------------------- */
+/* -- stacks ----------------------------------------------------------------------------------- */
 
 bool fuzz_stacks_open(FuzzStacks *stacks, char *why, size_t why_bytes) {
   FuzzRun *const runs[] = {&stacks->nominal, &stacks->drawn, &stacks->moved, &stacks->walked};
@@ -54,7 +54,7 @@ void fuzz_stacks_close(FuzzStacks *stacks) {
   free(stacks->deviations);
 }
 
-/* -- how surely is a value the same everywhere? --------------------------------------------------------------------- */
+/* -- how surely is a value the same everywhere? ----------------------------------------------- */
 
 /* Ops that only add and multiply: exact in any order while whole numbers stay small. */
 static bool only_adds(uint32_t op) {
@@ -121,7 +121,7 @@ static void classify(const FuzzGraph *graph, const FuzzRun *nominal, uint8_t *cl
   }
 }
 
-/* -- one value against the yardstick -------------------------------------------------------------------------------- */
+/* -- one value against the yardstick ---------------------------------------------------------- */
 
 typedef struct Reading {
   uint32_t kind, side, value; /* FUZZ_EARLY, FUZZ_LATE or FUZZ_GRADIENT */
@@ -222,7 +222,7 @@ static bool find_difference(const Reading *reading, const double *deviations, do
   return false;
 }
 
-/* -- moved runs ----------------------------------------------------------------------------------------------------- */
+/* -- moved runs ------------------------------------------------------------------------------- */
 
 /* What a reading may differ by, by `count` moved runs. False if it cannot be compared. */
 static bool measure(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *reading, const uint8_t *classes,
@@ -271,7 +271,7 @@ static bool differs(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *r
   return true;
 }
 
-/* -- a run against the yardstick ------------------------------------------------------------------------------------ */
+/* -- a run against the yardstick -------------------------------------------------------------- */
 
 /* A failure of the drawn run: right if the yardstick fails in the same op. */
 static bool fails_alike(FuzzStacks *stacks, uint32_t side, bool drawn_good, const FuzzRun *nominal, FuzzOutcome *out) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- graphs as data ------------------------------------------------------------------------------------------------- */
+/* -- graphs as data --------------------------------------------------------------------------- */
 
 void fuzz_copy(FuzzGraph *to, const FuzzGraph *from) {
   memcpy(to, from, offsetof(FuzzGraph, pool) + from->pool_used);
@@ -46,7 +46,7 @@ void fuzz_ops(const FuzzGraph *graph, char *text, size_t bytes) {
   }
 }
 
-/* -- drawing -------------------------------------------------------------------------------------------------------- */
+/* -- drawing ---------------------------------------------------------------------------------- */
 
 enum {
   MOST_ELEMENTS = 600, /* of a value that ops are put on */
@@ -130,7 +130,7 @@ static bool has_room(const Drawer *d, uint32_t values, uint32_t nodes, size_t by
          d->graph->pool_used + bytes + 16 <= FUZZ_POOL;
 }
 
-/* -- nodes ---------------------------------------------------------------------------------------------------------- */
+/* -- nodes ------------------------------------------------------------------------------------ */
 
 /* Appends a node whose sample and inputs are filled, and runs it. False ends the graph: it failed. */
 static bool add_node(Drawer *d, FuzzNode *node) {
@@ -183,7 +183,7 @@ static int32_t sliced(Drawer *d, uint32_t v, const int64_t *starts, const int64_
   return end_move(d, node);
 }
 
-/* -- leaves --------------------------------------------------------------------------------------------------------- */
+/* -- leaves ----------------------------------------------------------------------------------- */
 
 /* A whole number of the domain next to x; some domains have none and keep x. */
 static double whole_in(uint32_t domain, double x) {
@@ -269,7 +269,7 @@ static int32_t add_viewed_leaf(Drawer *d, const Sample *sample, uint32_t i) {
   return end_move(d, node);
 }
 
-/* -- inputs --------------------------------------------------------------------------------------------------------- */
+/* -- inputs ----------------------------------------------------------------------------------- */
 
 /* Elements of another value, taken apart and put together in the wanted shape; -1 if no value has them. */
 static int32_t adapted(Drawer *d, const SampleInput *input) {
@@ -313,7 +313,7 @@ static int32_t find_input(Drawer *d, const Sample *sample, uint32_t i) {
   return may_view && draw(d, 3) == 0 ? add_viewed_leaf(d, sample, i) : add_leaf(d, sample, i, &input->desc);
 }
 
-/* -- ops ------------------------------------------------------------------------------------------------------------ */
+/* -- ops -------------------------------------------------------------------------------------- */
 
 /* A third of all ops are views and moves, which is where aliasing goes wrong. */
 static const BurnOpInfo *draw_op(Drawer *d) {
@@ -375,7 +375,7 @@ static void draw_node(Drawer *d) {
   add_node(d, place);
 }
 
-/* -- who holds what ------------------------------------------------------------------------------------------------- */
+/* -- who holds what --------------------------------------------------------------------------- */
 
 /* A last use: its handle may be given, by the last of a node's inputs that is this value. */
 static void draw_gift(Drawer *d, uint32_t v, int32_t user) {

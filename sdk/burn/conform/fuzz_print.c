@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- numbers -------------------------------------------------------------------------------------------------------- */
+/* -- numbers ---------------------------------------------------------------------------------- */
 
 static void print_double(FILE *out, double x) {
   if (isnan(x)) {
@@ -84,7 +84,7 @@ static void print_list(FILE *out, const int64_t *list, uint32_t count) {
   }
 }
 
-/* -- the parts of the program --------------------------------------------------------------------------------------- */
+/* -- the parts of the program ----------------------------------------------------------------- */
 
 static void print_data(FILE *out, const FuzzGraph *graph) {
   for (uint32_t v = 0; v < graph->value_count; v++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- reads ---------------------------------------------------------------------------------------------------------- */
+/* -- reads ------------------------------------------------------------------------------------ */
 
 static bool fail(FuzzSession *session, int32_t node, BurnStatus status, const char *what) {
   FuzzRun *run = session->run;
@@ -48,7 +48,7 @@ static const void *read_tensor(FuzzSession *session, BurnTensor *x, const BurnTe
   return data;
 }
 
-/* -- inexact results moved by what the op may be wrong -------------------------------------------------------------- */
+/* -- inexact results moved by what the op may be wrong ---------------------------------------- */
 
 /* Takes x: x + other or x * other, where the other's values are in host memory. */
 static BurnTensor *combined(BurnDevice *device, uint32_t op, BurnTensor *x, const BurnTensorDesc *desc, const void *other) {
@@ -152,7 +152,7 @@ static bool moves(const FuzzSession *session, uint32_t node, uint32_t i) {
          burn_dtype_kind(session->graph->values[v].desc.dtype) == BURN_KIND_FLOAT;
 }
 
-/* -- steps ---------------------------------------------------------------------------------------------------------- */
+/* -- steps ------------------------------------------------------------------------------------ */
 
 void fuzz_begin(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, uint32_t how, FuzzRun *run) {
   const uint64_t seed = session->moves;
@@ -238,7 +238,7 @@ bool fuzz_step(FuzzSession *session, uint32_t n) {
   return good;
 }
 
-/* -- backward ------------------------------------------------------------------------------------------------------- */
+/* -- backward --------------------------------------------------------------------------------- */
 
 static BurnTensor *call(uint32_t op, BurnTensor *a, BurnTensor *b, const BurnAttr *attr) {
   BurnTensor *const inputs[2] = {a, b};
@@ -299,7 +299,7 @@ static bool walk(FuzzSession *session) {
   return good;
 }
 
-/* -- the end -------------------------------------------------------------------------------------------------------- */
+/* -- the end ---------------------------------------------------------------------------------- */
 
 static bool read_kept(FuzzSession *session) {
   const FuzzGraph *graph = session->graph;

@@ -43,7 +43,7 @@ static bool try_it(Shrinker *s) {
 
 static void begin(Shrinker *s) { fuzz_copy(s->trial, s->graph); }
 
-/* -- nodes ---------------------------------------------------------------------------------------------------------- */
+/* -- nodes ------------------------------------------------------------------------------------ */
 
 /* Takes out values that nothing makes or uses. */
 static void compact(FuzzGraph *graph) {
@@ -139,7 +139,7 @@ static bool bypass_nodes(Shrinker *s) {
   return changed;
 }
 
-/* -- who holds what ------------------------------------------------------------------------------------------------- */
+/* -- who holds what --------------------------------------------------------------------------- */
 
 static bool clear_flag(Shrinker *s, bool *in_trial, bool set) {
   if (!set) return false;
@@ -171,7 +171,7 @@ static bool shrink_holders(Shrinker *s) {
   return changed;
 }
 
-/* -- axes ----------------------------------------------------------------------------------------------------------- */
+/* -- axes ------------------------------------------------------------------------------------- */
 
 /* Only the first `size` elements along an axis of a leaf stay. */
 static void cut_axis(FuzzGraph *graph, FuzzValue *leaf, uint32_t axis, int64_t size) {
@@ -233,7 +233,7 @@ static bool shrink_shapes(Shrinker *s) {
   return changed;
 }
 
-/* -- values --------------------------------------------------------------------------------------------------------- */
+/* -- values ----------------------------------------------------------------------------------- */
 
 /* A leaf's elements from `first` on become simpler; false if they are already. */
 static bool simplify(FuzzGraph *graph, const FuzzValue *leaf, int64_t first, int64_t count, int way) {

@@ -30,7 +30,7 @@ typedef struct Subject {
   bool is_linked_in;
 } Subject;
 
-/* -- finding it ----------------------------------------------------------------------------------------------------- */
+/* -- finding it ------------------------------------------------------------------------------- */
 
 /* The entry function of a plugin's file. */
 static void open_file(Subject *subject, const char *path) {
@@ -111,7 +111,7 @@ static BurnStatus open_raw(const Subject *subject, const BurnHost *host, BurnBac
   return subject->layer->open(host, burn_device_backend(subject->below), options, OWNER, out);
 }
 
-/* -- memory with an end --------------------------------------------------------------------------------------------- */
+/* -- memory with an end ----------------------------------------------------------------------- */
 
 /* `bytes` (a multiple of 8) of memory right before a page that cannot be touched; end with guarded_end. NULL without memory. */
 static void *guarded(size_t bytes) {
@@ -135,7 +135,7 @@ static bool is_noise(const void *memory, size_t bytes) {
   return true;
 }
 
-/* -- steps: each returns NULL, or what is wrong --------------------------------------------------------------------- */
+/* -- steps: each returns NULL, or what is wrong ----------------------------------------------- */
 
 #define FAULT(...) (snprintf(fault, sizeof fault, __VA_ARGS__), fault)
 static char fault[700];
@@ -383,7 +383,7 @@ static const char *step_options(const Subject *subject) {
   return NULL;
 }
 
-/* -- steps on whole stacks ------------------------------------------------------------------------------------------ */
+/* -- steps on whole stacks -------------------------------------------------------------------- */
 
 static BurnTensor *sum_of(BurnDevice *device, BurnTensor *other) {
   const float values[] = {1, 2, 3};
@@ -454,7 +454,7 @@ static const char *step_refusals(const Subject *subject) {
   return must_be_refused(text, "999");
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------------ */
+/* -- the table -------------------------------------------------------------------------------- */
 
 typedef struct Step {
   const char *what;

@@ -20,7 +20,7 @@ static const char *const check_texts[CHECK_COUNT] = {
 
 const char *report_check_name(uint32_t check) { return check_names[check]; }
 
-/* -- recording ------------------------------------------------------------------------------------------------------ */
+/* -- recording -------------------------------------------------------------------------------- */
 
 void report_begin(Report *report, uint32_t check, const BurnOpInfo *op, uint32_t index, const char *text) {
   report->check = check;
@@ -71,7 +71,7 @@ void report_skip(Report *report, const char *format, ...) {
   memcpy(skip->reason, reason, sizeof skip->reason);
 }
 
-/* -- sums ----------------------------------------------------------------------------------------------------------- */
+/* -- sums ------------------------------------------------------------------------------------- */
 
 static void add(Counts *sum, Counts more) {
   sum->passed += more.passed;
@@ -99,7 +99,7 @@ static Counts all_total(const Report *report) {
   return sum;
 }
 
-/* -- text ----------------------------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------- */
 
 static void print_row(const char *name, Counts counts) {
   printf("  %-24s %8u %8u %8u %8u\n", name, cases(counts), counts.passed, counts.failed, counts.skipped);
@@ -196,7 +196,7 @@ static void print_text(const Conform *run, double seconds) {
          cases(all), all.passed, all.failed, all.skipped, seconds);
 }
 
-/* -- JSON ----------------------------------------------------------------------------------------------------------- */
+/* -- JSON ------------------------------------------------------------------------------------- */
 
 static void add_counts(cJSON *object, Counts counts) {
   cJSON_AddNumberToObject(object, "cases", cases(counts));

@@ -24,7 +24,7 @@ SampleInput *sample_add(Sample *sample, BurnTensorDesc desc, uint32_t domain) {
 
 static BurnTensorDesc *first(SampleMaker *maker) { return &maker->sample->inputs[0].desc; }
 
-/* -- creation ------------------------------------------------------------------------------------------------------- */
+/* -- creation --------------------------------------------------------------------------------- */
 
 static int make_create(SampleMaker *maker) {
   const BurnTensorDesc desc = *first(maker);
@@ -42,7 +42,7 @@ static int make_square(SampleMaker *maker) {
   return make_create(maker);
 }
 
-/* -- elementwise ---------------------------------------------------------------------------------------------------- */
+/* -- elementwise ------------------------------------------------------------------------------ */
 
 static int make_unary(SampleMaker *maker) { return maker->variant > 0 ? SAMPLE_END : SAMPLE_MADE; }
 static int make_planes(SampleMaker *maker) { return make_unary(maker); }
@@ -115,7 +115,7 @@ static int make_mask_where(SampleMaker *maker) {
   return made;
 }
 
-/* -- along an axis -------------------------------------------------------------------------------------------------- */
+/* -- along an axis ---------------------------------------------------------------------------- */
 
 static int make_dim(SampleMaker *maker) {
   if (maker->variant >= first(maker)->rank) return SAMPLE_END;
@@ -172,7 +172,7 @@ static int make_matmul(SampleMaker *maker) {
   return useful ? SAMPLE_MADE : SAMPLE_SKIP;
 }
 
-/* -- views ---------------------------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------ */
 
 static int make_reshape(SampleMaker *maker) {
   const BurnTensorDesc *x = first(maker);
@@ -310,7 +310,7 @@ static int make_cat(SampleMaker *maker) {
   return SAMPLE_MADE;
 }
 
-/* -- shapes in the text --------------------------------------------------------------------------------------------- */
+/* -- shapes in the text ----------------------------------------------------------------------- */
 
 /* "2,3" "5@7" "2,3b" "2,3f" "-": one input; the end of the word. */
 static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) {
@@ -359,7 +359,7 @@ static int make_shapes(SampleMaker *maker) {
   return SAMPLE_MADE;
 }
 
-/* -- searching ------------------------------------------------------------------------------------------------------ */
+/* -- searching -------------------------------------------------------------------------------- */
 
 /* Attributes without a default get something plain. */
 static void set_required(Sample *sample, uint32_t rank) {

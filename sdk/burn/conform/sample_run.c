@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- inputs --------------------------------------------------------------------------------------------------------- */
+/* -- inputs ----------------------------------------------------------------------------------- */
 
 bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]) {
   bool complete = true;
@@ -129,7 +129,7 @@ BurnTensor *sample_tensor(BurnDevice *device, const Sample *sample, uint32_t pos
   return x;
 }
 
-/* -- the call ------------------------------------------------------------------------------------------------------- */
+/* -- the call --------------------------------------------------------------------------------- */
 
 void results_end(Results *results) {
   for (uint32_t i = 0; i < results->count; i++) free(results->data[i]);
@@ -212,7 +212,7 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
   return good;
 }
 
-/* -- what others hold ----------------------------------------------------------------------------------------------- */
+/* -- what others hold ------------------------------------------------------------------------- */
 
 /* Takes x, which somebody else held: it must still have the values that it was made with. */
 static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const void *data, char *why, size_t why_bytes) {

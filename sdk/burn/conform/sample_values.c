@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- one element ---------------------------------------------------------------------------------------------------- */
+/* -- one element ------------------------------------------------------------------------------ */
 
 /* A 16-bit float of `mantissa` explicit bits and exponent bias `bias` (IEEE binary16: 10, 15; bfloat16: 7, 127). */
 static double half_to_double(uint16_t bits, int mantissa, int bias) {
@@ -147,7 +147,7 @@ uint64_t sample_mix(uint64_t a, uint64_t b) { /* the finalizer of splitmix64 */
   return x ^ (x >> 31);
 }
 
-/* -- domains -------------------------------------------------------------------------------------------------------- */
+/* -- domains ---------------------------------------------------------------------------------- */
 
 typedef struct Range {
   double low, high;    /* floats */
@@ -247,7 +247,7 @@ static void store_element(const Drawing *d, void *data, int64_t i) {
   }
 }
 
-/* -- values that hang together -------------------------------------------------------------------------------------- */
+/* -- values that hang together ---------------------------------------------------------------- */
 
 static void make_ascending(const SampleInput *input, void *data, int64_t count) {
   const int64_t width = input->desc.shape[input->desc.rank - 1];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- rows ----------------------------------------------------------------------------------------------------------- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
 typedef struct Row {
   const char *op;
@@ -63,7 +63,7 @@ static uint32_t domain_of(const Row *row, uint32_t position) {
   return SAMPLE_DOMAIN_COUNT;
 }
 
-/* -- attributes ----------------------------------------------------------------------------------------------------- */
+/* -- attributes ------------------------------------------------------------------------------- */
 
 static int attr_index(const Sample *sample, const char *name, size_t length) {
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
@@ -188,7 +188,7 @@ static const char *text_variant(const char *text, uint32_t index, BurnDType dtyp
   return text;
 }
 
-/* -- the lattice ---------------------------------------------------------------------------------------------------- */
+/* -- the lattice ------------------------------------------------------------------------------ */
 
 typedef struct LatticeShape {
   uint32_t level;
@@ -269,7 +269,7 @@ static bool mode_of(const SampleIterator *it, const Row *row, int64_t count, uin
   return true;
 }
 
-/* -- one sample ----------------------------------------------------------------------------------------------------- */
+/* -- one sample ------------------------------------------------------------------------------- */
 
 /* Whether the layout can be made for the shape. */
 static bool layout_fits(const BurnTensorDesc *desc, uint32_t layout) {
@@ -393,7 +393,7 @@ static int make(const SampleIterator *it, const Row *row, const BurnTensorDesc *
   return SAMPLE_INVALID;
 }
 
-/* -- the walk ------------------------------------------------------------------------------------------------------- */
+/* -- the walk --------------------------------------------------------------------------------- */
 
 void samples_begin(SampleIterator *iterator, const BurnOpInfo *op, const SamplePlan *plan) {
   *iterator = (SampleIterator){.op = op, .plan = *plan};
@@ -513,7 +513,7 @@ void sample_copy(Sample *to, const Sample *from) {
   }
 }
 
-/* -- text ----------------------------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------- */
 
 /* Appends; stops silently at the end of the room. */
 static void append(char *text, size_t bytes, const char *piece) {

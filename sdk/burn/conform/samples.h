@@ -133,7 +133,7 @@ void sample_describe(const Sample *sample, char *text, size_t bytes);
 
 const char *sample_level_name(uint32_t level);
 
-/* -- host values of any dtype (sample_values.c) --------------------------------------------------------------------- */
+/* -- host values of any dtype (sample_values.c) ----------------------------------------------- */
 
 /* Element i of row-major bytes as a double; *whole gets integers exactly. */
 double sample_load(BurnDType dtype, const void *data, int64_t i, int64_t *whole);
@@ -145,7 +145,7 @@ double sample_largest(BurnDType dtype);
 /* Mixes numbers to one seed. */
 uint64_t sample_mix(uint64_t a, uint64_t b);
 
-/* -- for the families (sample_families.c) --------------------------------------------------------------------------- */
+/* -- for the families (sample_families.c) ----------------------------------------------------- */
 
 typedef struct SampleMaker {
   Sample *sample;

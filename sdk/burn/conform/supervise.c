@@ -18,7 +18,7 @@
 
 enum { HANG_SECONDS = 120, POLL_MILLISECONDS = 10 };
 
-/* -- the plan ------------------------------------------------------------------------------------------------------- */
+/* -- the plan --------------------------------------------------------------------------------- */
 
 typedef struct Unit {
   uint32_t check, part; /* op, or step of the handshake */
@@ -82,7 +82,7 @@ static bool make_plan(const Conform *run, Units *units) {
   return units->list != NULL;
 }
 
-/* -- children -------------------------------------------------------------------------------------------------------- */
+/* -- children --------------------------------------------------------------------------------- */
 
 pid_t conform_fork(void) {
   const pid_t parent = getpid();
@@ -96,7 +96,7 @@ pid_t conform_fork(void) {
   return 0;
 }
 
-/* -- the child ------------------------------------------------------------------------------------------------------ */
+/* -- the child -------------------------------------------------------------------------------- */
 
 static void run_unit(Conform *run, const Unit *unit) {
   const BurnOpInfo *op = per_op(unit->check) ? burn_op_info(unit->part) : NULL;
@@ -154,7 +154,7 @@ static void child(Conform *run, const Units *units) {
   conform_close(run);
 }
 
-/* -- the parent ----------------------------------------------------------------------------------------------------- */
+/* -- the parent ------------------------------------------------------------------------------- */
 
 static void show_progress(const Conform *run, const Units *units) {
   const Report *report = run->report;

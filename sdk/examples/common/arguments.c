@@ -62,7 +62,7 @@ static bool store(const Argument *argument, const char *text) {
   return true;
 }
 
-/* -- one argument after the other ------------------------------------------ */
+/* -- one argument after the other ----------------------------------------- */
 
 typedef struct Parse {
   int argc, next;

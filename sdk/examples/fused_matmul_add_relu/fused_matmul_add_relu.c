@@ -15,7 +15,7 @@
 
 #define OP "fused_matmul_add_relu.forward"
 
-/* -- shape and dtype ------------------------------------------------------- */
+/* -- shape and dtype ------------------------------------------------------ */
 
 static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format,
                        long long first, long long second) {
@@ -79,7 +79,7 @@ static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call,
   return status;
 }
 
-/* -- with Burn's own ops --------------------------------------------------- */
+/* -- with Burn's own ops -------------------------------------------------- */
 
 static BurnStatus BURN_CALL decompose(const BurnHost *host,
                                       const BurnBackend *backend,
@@ -133,7 +133,7 @@ static BurnStatus BURN_CALL backward(const BurnHost *host,
   return burn_builder_end(&b);
 }
 
-/* -- the kernel ------------------------------------------------------------ */
+/* -- the kernel ----------------------------------------------------------- */
 
 static int32_t BURN_CALL accept(const BurnOpCall *call, char *why,
                                 uint64_t why_bytes) {
@@ -197,7 +197,7 @@ static BurnStatus BURN_CALL run(const BurnKernelCall *call) {
   return BURN_OK;
 }
 
-/* -- the tables ------------------------------------------------------------ */
+/* -- the tables ----------------------------------------------------------- */
 
 static const char *const input_names[] = {"lhs", "rhs", "bias"};
 

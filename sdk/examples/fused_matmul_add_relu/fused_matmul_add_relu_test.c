@@ -53,7 +53,7 @@ static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs,
   free(b);
 }
 
-/* -- one case: shapes, dtype, and how the tensors lie in memory ------------ */
+/* -- one case: shapes, dtype, and how the tensors lie in memory ----------- */
 
 typedef struct Case {
   const char *name;
@@ -155,7 +155,7 @@ static void test_cases(void) {
   burn_device_close(plain);
 }
 
-/* -- edges ----------------------------------------------------------------- */
+/* -- edges ---------------------------------------------------------------- */
 
 static BurnTensor *matrix(BurnDevice *device, float a, float b, float c,
                           float d) {

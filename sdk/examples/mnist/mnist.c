@@ -40,7 +40,7 @@ static char *path_in(const char *folder, const char *name) {
   return path;
 }
 
-/* -- inference ------------------------------------------------------------- */
+/* -- inference ------------------------------------------------------------ */
 
 static void draw(const float *image) {
   static const char shades[] = " .:-=+*#%@";
@@ -136,7 +136,7 @@ static int infer(const Options *options) {
   return status == BURN_OK ? 0 : fail(status);
 }
 
-/* -- training -------------------------------------------------------------- */
+/* -- training ------------------------------------------------------------- */
 
 /* With --json; else the learner tells, on stderr. */
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {

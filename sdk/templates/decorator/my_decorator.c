@@ -23,7 +23,7 @@ typedef struct MyDecorator {
   char name[64];
 } MyDecorator;
 
-/* -- what it does -------------------------------------------------------------------------------------------------------- */
+/* -- what it does ----------------------------------------------------------------------------- */
 
 /* x - y written as x + (-y), which gives the same bits. build.h runs ops on the layer below; a failure of any of them sticks
  * and is what burn_builder_finish returns. */
@@ -44,7 +44,7 @@ static BurnStatus BURN_CALL my_submit(void *self, const BurnOpCall *call) {
   return replace_sub(my, call);
 }
 
-/* -- what programs may ask ------------------------------------------------------------------------------------------------ */
+/* -- what programs may ask -------------------------------------------------------------------- */
 
 static uint64_t BURN_CALL get_calls(void *self) { return atomic_load(&((MyDecorator *)self)->calls); }
 static uint64_t BURN_CALL get_replaced(void *self) { return atomic_load(&((MyDecorator *)self)->replaced); }
@@ -58,8 +58,7 @@ static int32_t BURN_CALL my_get_interface(void *self, const char *name, uint32_t
   return 1;
 }
 
-/* -- life -------------------------------------------------------------------------------------------------------------------
- */
+/* -- life ------------------------------------------------------------------------------------- */
 
 static void BURN_CALL my_close(void *self) {
   MyDecorator *my = (MyDecorator *)self;
@@ -111,8 +110,7 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
   return BURN_OK;
 }
 
-/* -- the plugin -------------------------------------------------------------------------------------------------------------
- */
+/* -- the plugin ------------------------------------------------------------------------------- */
 
 static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
 

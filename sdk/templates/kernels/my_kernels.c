@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- shape and dtype --------------------------------------------------------------------------------------------------------
- */
+/* -- shape and dtype -------------------------------------------------------------------------- */
 
 static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]), y = burn_primitive_desc(call->inputs[1]);
@@ -34,8 +33,7 @@ static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpC
   return BURN_OK;
 }
 
-/* -- with Burn's own ops ----------------------------------------------------------------------------------------------------
- */
+/* -- with Burn's own ops ---------------------------------------------------------------------- */
 
 /* attrs stand in the order of factor_names below, with defaults filled in. */
 static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
@@ -59,8 +57,7 @@ static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const Burn
   return burn_builder_end(&b);
 }
 
-/* -- the kernel ---------------------------------------------------------------------------------------------------------------
- */
+/* -- the kernel ------------------------------------------------------------------------------- */
 
 /* Says no to what it cannot run; the decomposition does that. */
 static int32_t BURN_CALL accept_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
@@ -96,8 +93,7 @@ static BurnStatus BURN_CALL run_scaled_add(const BurnKernelCall *call) {
   return BURN_OK;
 }
 
-/* -- the tables ---------------------------------------------------------------------------------------------------------------
- */
+/* -- the tables ------------------------------------------------------------------------------- */
 
 static const char *const input_names[] = {"x", "y"};
 static const char *const factor_names[] = {"factor"};

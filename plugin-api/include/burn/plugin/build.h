@@ -128,7 +128,7 @@ static inline BurnPrimitive *burn_build(BurnBuilder *b, uint32_t op, uint32_t in
   return out;
 }
 
-/* -- shorthands: the number in the name counts the inputs ---------------------------------------------------------- */
+/* -- shorthands: the number in the name counts the inputs ------------------------------------- */
 
 static inline BurnPrimitive *burn_build_op1(BurnBuilder *b, uint32_t op, BurnPrimitive *x) {
   return burn_build(b, op, 1, &x, 0, NULL);

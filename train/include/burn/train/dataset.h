@@ -46,7 +46,7 @@ BURN_API size_t burn_dataset_column_bytes(const BurnDataset *dataset, size_t ind
 /* OUT_OF_RANGE when index is not below the count. */
 BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *const *columns);
 
-/* -- sources -------------------------------------------------------------------------------------------------------------- */
+/* -- sources ---------------------------------------------------------------------------------- */
 
 /* `count` items in memory; data[i] holds the items of column i one after the other and is copied. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
@@ -65,7 +65,7 @@ typedef struct BurnDigitsConfig {
 } BurnDigitsConfig;
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config, BurnStatus *status);
 
-/* -- transforms ------------------------------------------------------------------------------------------------------------ */
+/* -- transforms ------------------------------------------------------------------------------- */
 
 /* Every item passed through `map`, which reads the columns of the source and writes those listed. */
 typedef struct BurnMapInterface {

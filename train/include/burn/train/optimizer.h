@@ -17,7 +17,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* -- gradients by parameter ------------------------------------------------------------------------------------------------ */
+/* -- gradients by parameter ------------------------------------------------------------------- */
 
 /* Gradients on the inner device by parameter id. */
 typedef struct BurnGradientsParams BurnGradientsParams;
@@ -34,7 +34,7 @@ BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* tak
 /* Adds `more` (taken) into *sum, which may be NULL at first: gradient accumulation is a sum, as in Burn. */
 BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more);
 
-/* -- configs: usable in BURN_CONFIG rows, saved as JSON ---------------------------------------------------------------------- */
+/* -- configs: usable in BURN_CONFIG rows, saved as JSON --------------------------------------- */
 
 /* g = gradient + weight_decay * param; the first velocity is g, later v = (1 - dampening) g + momentum v; param -= lr v, with
  * nesterov lr (g + momentum v). Without momentum param -= lr g. */
@@ -62,7 +62,7 @@ BURN_CONFIG_OPTIONAL(BurnAdamConfig, BURN_ADAM_CONFIG);
   OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves")
 BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
 
-/* -- optimizers -------------------------------------------------------------------------------------------------------------- */
+/* -- optimizers ------------------------------------------------------------------------------- */
 
 typedef struct BurnOptimizer BurnOptimizer;
 
