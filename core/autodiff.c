@@ -14,8 +14,9 @@ static const BurnAutodiffInterface *interface_of(const BurnDevice *device) { ret
 static BurnStatus check(const BurnTensor *x, const char *user) {
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK || x->device->autodiff) return status;
-  return BURN_FAIL(NO_AUTODIFF, "%s: the stack '%s' has no autodiff; open it with burn_device_open_training or as 'autodiff<%s>'", user,
-                   burn_device_name(x->device), burn_device_name(x->device));
+  return BURN_FAIL(NO_AUTODIFF,
+                   "%s: the stack '%s' has no autodiff; open it with burn_device_open_training or as 'autodiff<%s>'",
+                   user, burn_device_name(x->device), burn_device_name(x->device));
 }
 
 /* The check of every verb here, before it reaches the plugin; BURN_OK: it says burn__work_leave afterwards. */
@@ -25,7 +26,8 @@ static BurnStatus enter(const BurnTensor *x, const char *user) {
 }
 
 /* Takes x, which gave `primitive` on `device` (or a failure). */
-static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, BurnDevice *device, BurnPrimitive *primitive) {
+static BurnTensor *replace(BurnTensor *x, const char *user, BurnStatus status, BurnDevice *device,
+                           BurnPrimitive *primitive) {
   if (status == BURN_OK) return burn__tensor_replace(x, device, primitive, user);
   BurnTensor *result = burn__tensor_failed(status);
   burn__tensor_take(x, user);
@@ -49,7 +51,9 @@ bool burn_is_require_grad(const BurnTensor *x) {
   return is_leaf;
 }
 
-bool burn_is_tracked(const BurnTensor *x) { return burn_tensor_device(x) && (x->primitive->flags & BURN_PRIMITIVE_TRACKED); }
+bool burn_is_tracked(const BurnTensor *x) {
+  return burn_tensor_device(x) && (x->primitive->flags & BURN_PRIMITIVE_TRACKED);
+}
 
 BurnTensor *burn_detach(BurnTensor *x) {
   BurnPrimitive *out = NULL;
@@ -80,8 +84,8 @@ BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
   if (status == BURN_OK) status = burn__device_status(device);
   if (status == BURN_OK && device == x->device) return x;
   if (status == BURN_OK && device->inner != x->device) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "from_inner: '%s' is not the inner device of '%s'", burn_device_name(x->device),
-                       burn_device_name(device));
+    status = BURN_FAIL(INVALID_ARGUMENT, "from_inner: '%s' is not the inner device of '%s'",
+                       burn_device_name(x->device), burn_device_name(device));
   }
   BurnPrimitive *out = NULL;
   const bool entered = status == BURN_OK && burn__work_enter();
@@ -100,7 +104,8 @@ static BurnStatus walk(BurnTensor *root, BurnGradients **gradients) {
   BurnGradients *result = calloc(1, sizeof *result);
   if (!result) return BURN_FAIL(OUT_OF_MEMORY, "backward: no memory for the gradients");
   const BurnDevice *device = root->device;
-  const BurnStatus status = interface_of(device)->backward(device->autodiff_interface.self, root->primitive, &result->set);
+  const BurnStatus status =
+      interface_of(device)->backward(device->autodiff_interface.self, root->primitive, &result->set);
   if (status != BURN_OK) {
     free(result);
     return status;
@@ -125,14 +130,17 @@ static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool 
   const bool entered = status == BURN_OK;
   if (status == BURN_OK && !gradients) status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are NULL");
   if (status == BURN_OK && gradients->device != x->device) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are of device '%s', the tensor of '%s'", burn_device_name(gradients->device),
-                       burn_device_name(x->device));
+    status = BURN_FAIL(INVALID_ARGUMENT, "grad: the gradients are of device '%s', the tensor of '%s'",
+                       burn_device_name(gradients->device), burn_device_name(x->device));
   }
   BurnPrimitive *out = NULL;
   if (status == BURN_OK) {
-    status = interface_of(x->device)->gradient(x->device->autodiff_interface.self, gradients->set, x->primitive, remove, &out);
+    status = interface_of(x->device)->gradient(x->device->autodiff_interface.self, gradients->set, x->primitive, remove,
+                                               &out);
   }
-  BurnTensor *result = status != BURN_OK ? burn__tensor_failed(status) : out ? burn__tensor_new(x->device->inner, out, 0) : NULL;
+  BurnTensor *result = status != BURN_OK ? burn__tensor_failed(status)
+                       : out             ? burn__tensor_new(x->device->inner, out, 0)
+                                         : NULL;
   if (entered) burn__work_leave();
   return result;
 }

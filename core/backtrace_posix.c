@@ -1,7 +1,7 @@
 /* backtrace_posix.c - backtrace.h by the unwind tables of the compiler, and by libdw where it is installed.
  *
- * Lines are read from the debug information by libdw (elfutils), loaded when the first place is asked for: libburn needs it neither
- * to be built nor to run. No child process is started and nothing is fetched. */
+ * Lines are read from the debug information by libdw (elfutils), loaded when the first place is asked for: libburn
+ * needs it neither to be built nor to run. No child process is started and nothing is fetched. */
 #define _GNU_SOURCE /* dladdr1, dl_iterate_phdr */
 #include "backtrace.h"
 #include "core_internal.h"
@@ -35,7 +35,8 @@ static bool starts_with(const char *text, const char *start) { return strncmp(te
 static Owner owner_of(const char *path, bool has_own_code) {
   const char *name = burn__path_file_name(path);
   if (path[0] == '\0') return has_own_code ? OWNER_BOTH : OWNER_PROGRAM; /* the program itself */
-  const bool ours = has_own_code || starts_with(name, "libburn") || starts_with(name, "burn_") || starts_with(name, "libc.so");
+  const bool ours =
+      has_own_code || starts_with(name, "libburn") || starts_with(name, "burn_") || starts_with(name, "libc.so");
   return ours ? OWNER_BURN : OWNER_PROGRAM;
 }
 
@@ -122,14 +123,14 @@ typedef struct DwflCallbacks {
   AnyFunction find_elf, find_debuginfo, section_address;
   char **debuginfo_path;
 } DwflCallbacks;
-#define DWFL_FUNCTIONS(X)                                                                        \
-  X(void *, begin, (const DwflCallbacks *))                                                      \
-  X(void, report_begin, (void *))                                                                \
-  X(int, report_end, (void *, AnyFunction, void *))                                              \
-  X(int, linux_proc_report, (void *, pid_t))                                                     \
-  X(void *, addrmodule, (void *, uint64_t))                                                      \
-  X(const char *, module_addrname, (void *, uint64_t))                                           \
-  X(void *, module_getsrc, (void *, uint64_t))                                                   \
+#define DWFL_FUNCTIONS(X)                              \
+  X(void *, begin, (const DwflCallbacks *))            \
+  X(void, report_begin, (void *))                      \
+  X(int, report_end, (void *, AnyFunction, void *))    \
+  X(int, linux_proc_report, (void *, pid_t))           \
+  X(void *, addrmodule, (void *, uint64_t))            \
+  X(const char *, module_addrname, (void *, uint64_t)) \
+  X(void *, module_getsrc, (void *, uint64_t))         \
   X(const char *, lineinfo, (void *, uint64_t *, int *, int *, uint64_t *, uint64_t *))
 
 static struct {

@@ -19,7 +19,8 @@ static BurnStatus config_text(BurnConfig config, char **out) {
     return status;
   }
   *out = burn__text_finish(&text);
-  return *out ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the JSON of %s", config.type->name);
+  return *out ? BURN_OK
+              : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the JSON of %s", config.type->name);
 }
 
 char *burn_config_text(BurnConfig config) {

@@ -1,13 +1,14 @@
 /* config_json.c - described objects as JSON.
  *
- * cJSON reads; writing is done here, because cJSON prints doubles with a relative tolerance and so loses the last bits. cJSON
- * also keeps every number as a double: integers of 2^53 and more are written as text and refused as numbers. Enums look as
- * Burn's (serde's) do: "Zeros", {"Normal": {"mean": 0.0, "std": 1.0}}, {"Explicit": [1, 1]}, and with a single unnamed field
+ * cJSON reads; writing is done here, because cJSON prints doubles with a relative tolerance and so loses the last bits.
+ * cJSON also keeps every number as a double: integers of 2^53 and more are written as text and refused as numbers.
+ * Enums look as Burn's (serde's) do: "Zeros", {"Normal": {"mean": 0.0, "std": 1.0}}, {"Explicit": [1, 1]}, and with a
+ * single unnamed field
  * {"Explicit": 3}. Doubles that JSON lacks are the texts "nan", "inf" and "-inf".
  *
- * Locale: Debian's cJSON asks localeconv() for the decimal point when it reads (its option ENABLE_LOCALES), so a program may
- * call setlocale; a locale that another thread changes during the call is not supported. What is written does not depend on
- * the locale. */
+ * Locale: Debian's cJSON asks localeconv() for the decimal point when it reads (its option ENABLE_LOCALES), so a
+ * program may call setlocale; a locale that another thread changes during the call is not supported. What is written
+ * does not depend on the locale. */
 #include "config_json.h"
 
 #include <burn/guess.h>
@@ -61,7 +62,8 @@ static BurnStatus fail_at(const Place *place, const char *format, ...) {
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
-static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data, unsigned level);
+static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data,
+                              unsigned level);
 
 static void write_text(BurnTextBuilder *out, const char *text, size_t length) {
   burn__text_add(out, "\"");
@@ -158,8 +160,9 @@ static BurnStatus write_variant(BurnTextBuilder *out, const Place *place, const 
   burn__text_indent(out, level + 1);
   write_text(out, variant->name, strlen(variant->name));
   burn__text_add(out, ": ");
-  BurnStatus status = variant->fields[0].name ? write_object(out, &here, variant->fields, variant->field_count, data, level + 1)
-                                              : write_unnamed(out, &here, variant, data, level + 1);
+  BurnStatus status = variant->fields[0].name
+                          ? write_object(out, &here, variant->fields, variant->field_count, data, level + 1)
+                          : write_unnamed(out, &here, variant, data, level + 1);
   burn__text_add(out, "\n");
   burn__text_indent(out, level);
   burn__text_add(out, "}");

@@ -1,13 +1,14 @@
-/* convert.c - elements between dtypes in host memory, by the rules of the op cast: used where values leave (burn_read_f32,
- * print). Float to int truncates toward zero and saturates, NaN gives 0; to bool is x != 0. Records use host_convert.h instead,
- * which refuses what does not fit. */
+/* convert.c - elements between dtypes in host memory, by the rules of the op cast: used where values leave
+ * (burn_read_f32, print). Float to int truncates toward zero and saturates, NaN gives 0; to bool is x != 0. Records use
+ * host_convert.h instead, which refuses what does not fit. */
 #include "core_internal.h"
 #include "host_convert.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Integers go through int64_t and floats through double, so that no value is squeezed through a narrower type on its way. */
+/* Integers go through int64_t and floats through double, so that no value is squeezed through a narrower type on its
+ * way. */
 typedef struct Number {
   bool is_float;
   double f;
@@ -18,12 +19,12 @@ static Number load(const void *from, BurnDType dtype, size_t index) {
   const unsigned char *at = (const unsigned char *)from + index * burn_dtype_bytes(dtype);
   Number number = {0};
   switch (dtype) {
-#define LOAD_INT(DTYPE, c_type)        \
-  case BURN_DTYPE_##DTYPE: {           \
-    c_type value;                      \
-    memcpy(&value, at, sizeof value);  \
-    number.i = (int64_t)value;         \
-    break;                             \
+#define LOAD_INT(DTYPE, c_type)       \
+  case BURN_DTYPE_##DTYPE: {          \
+    c_type value;                     \
+    memcpy(&value, at, sizeof value); \
+    number.i = (int64_t)value;        \
+    break;                            \
   }
 #define LOAD_FLOAT(DTYPE, c_type, expression) \
   case BURN_DTYPE_##DTYPE: {                  \
@@ -43,7 +44,8 @@ static Number load(const void *from, BurnDType dtype, size_t index) {
     LOAD_FLOAT(BF16, uint16_t, burn__bf16_to_double(value))
     LOAD_FLOAT(F32, float, (double)value)
     LOAD_FLOAT(F64, double, value)
-    default: break;
+    default:
+      break;
   }
   return number;
 }
@@ -60,11 +62,11 @@ static void store(void *to, BurnDType dtype, size_t index, Number number) {
   unsigned char *at = (unsigned char *)to + index * burn_dtype_bytes(dtype);
   const double f = number.is_float ? number.f : (double)number.i;
   switch (dtype) {
-#define STORE(DTYPE, c_type, expression)      \
-  case BURN_DTYPE_##DTYPE: {                  \
+#define STORE(DTYPE, c_type, expression)       \
+  case BURN_DTYPE_##DTYPE: {                   \
     const c_type value = (c_type)(expression); \
-    memcpy(at, &value, sizeof value);         \
-    break;                                    \
+    memcpy(at, &value, sizeof value);          \
+    break;                                     \
   }
     STORE(BOOL, uint8_t, number.is_float ? number.f != 0 : number.i != 0)
     STORE(U8, uint8_t, to_int(number, 0, UINT8_MAX))
@@ -76,7 +78,8 @@ static void store(void *to, BurnDType dtype, size_t index, Number number) {
     STORE(BF16, uint16_t, burn__bf16_from_double(f))
     STORE(F32, float, f)
     STORE(F64, double, f)
-    default: break;
+    default:
+      break;
   }
 }
 

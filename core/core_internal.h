@@ -38,7 +38,8 @@ typedef struct BurnWork {
   atomic_uint depth;
   struct BurnWork *previous, *next;
 } BurnWork;
-extern BURN__THREAD_LOCAL BurnWork *burn__work; /* NULL: the thread has made no such call yet, or the process cannot go on */
+extern BURN__THREAD_LOCAL BurnWork
+    *burn__work; /* NULL: the thread has made no such call yet, or the process cannot go on */
 BurnWork *burn__work_begin(void) BURN__COLD;    /* NULL in a child of fork that cannot go on */
 BurnStatus burn__fork_failure(void) BURN__COLD; /* what such a child says */
 
@@ -57,14 +58,15 @@ static inline void burn__work_leave(void) {
 }
 
 /* Locks that fork_posix.c takes, each of the file that its name says. */
-extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__path_mutex, burn__scope_mutex, burn__depot_mutex,
-    burn__message_mutex;
+extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__path_mutex, burn__scope_mutex,
+    burn__depot_mutex, burn__message_mutex;
 /* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
 void burn__pool_forked(void);
 
 /* -- failures (status.c) ---------------------------------------------------------------------- */
 
-BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5) BURN__COLD;
+BurnStatus burn__status_make(uint32_t code, const char *file, int line, const char *format, ...)
+    BURN_PRINTF(4, 5) BURN__COLD;
 #define BURN_FAIL(CODE, ...) burn__status_make(BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
 
 /* A failure that travels, as a fresh status with this message: the hook has heard of it when it was made. */
@@ -74,7 +76,8 @@ BurnStatus burn__status_again(uint32_t code, const char *text) BURN__COLD;
 typedef struct BurnShapeText {
   char text[8 + BURN_MAX_RANK * 21];
 } BurnShapeText;
-const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t *shape) BURN__COLD; /* only for messages */
+const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank,
+                             const int64_t *shape) BURN__COLD; /* only for messages */
 static inline const char *burn__shape_of(BurnShapeText *buffer, const BurnPrimitive *x) {
   return burn__shape_text(buffer, x->rank, x->shape);
 }
@@ -86,8 +89,8 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) B
 const BurnHost *burn__host(void);
 void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
 
-/* Memory of at most BURN__SMALL_BYTES, aligned to 64 bytes, not cleared; NULL when there is none. Freed with its size, by any
- * thread (small_block.c). */
+/* Memory of at most BURN__SMALL_BYTES, aligned to 64 bytes, not cleared; NULL when there is none. Freed with its size,
+ * by any thread (small_block.c). */
 enum { BURN__SMALL_BYTES = 512 };
 void *burn__small_allocate(size_t bytes);
 void burn__small_free(void *memory, size_t bytes);
@@ -130,7 +133,8 @@ typedef struct BurnAttrRoom {
   BurnAttr attrs[BURN__MAX_ATTRS];
   int64_t repeated[BURN__MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
 } BurnAttrRoom;
-/* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room afterwards. */
+/* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room
+ * afterwards. */
 BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room);
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
 /* The same for a call with all attributes and output_descs, whose inputs are the backend's. */
@@ -149,11 +153,11 @@ typedef enum BurnWhyNot {
 
 /* One discovered file or linked-in plugin. Lives until the process ends. */
 typedef struct BurnPluginEntry {
-  char *path;                /* NULL when linked in */
-  char *file_name;           /* "ndarray" of burn_ndarray.so */
-  const BurnPlugin *plugin;  /* NULL until loaded, or when refused */
-  bool tried;                /* loading was tried */
-  const char *reason;        /* why it was refused, NULL if it was not; set whenever a plugin that was tried is NULL */
+  char *path;               /* NULL when linked in */
+  char *file_name;          /* "ndarray" of burn_ndarray.so */
+  const BurnPlugin *plugin; /* NULL until loaded, or when refused */
+  bool tried;               /* loading was tried */
+  const char *reason;       /* why it was refused, NULL if it was not; set whenever a plugin that was tried is NULL */
   BurnWhyNot why_not;
 } BurnPluginEntry;
 
@@ -161,7 +165,8 @@ typedef struct BurnPluginEntry {
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
 /* The backend with the highest probe score. */
 BurnStatus burn__plugin_best_backend(const char **name);
-/* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are plugin_registry.c's. */
+/* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are
+ * plugin_registry.c's. */
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not);
 /* A regular file that only this user and root can change, replace or rename (trust_*.c). */
 BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not);
@@ -171,8 +176,8 @@ BurnPresence burn__file_presence(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
 bool burn__process_is_privileged(void);
-/* Folder that has burn/plugins, beside the library or program that holds this code, as it was when that was loaded; without a trailing
- * slash; malloc'd, NULL if unknown. */
+/* Folder that has burn/plugins, beside the library or program that holds this code, as it was when that was loaded;
+ * without a trailing slash; malloc'd, NULL if unknown. */
 char *burn__own_folder(void);
 /* Names in a folder that look like plugin files, sorted; malloc'd entries. A folder that does not exist has none. */
 BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists);
@@ -215,8 +220,8 @@ void burn__stack_release(BurnStackText *stack);
 /* Fails at the first option that is not declared harmless; loads the plugins that have options. */
 BurnStatus burn__stack_check_harmless(const BurnStackText *stack);
 
-/* An opened plugin. `backend` is the normalised table that everybody else sees; it is the first member, so a BurnBackend of
- * ours is an instance. */
+/* An opened plugin. `backend` is the normalised table that everybody else sees; it is the first member, so a
+ * BurnBackend of ours is an instance. */
 typedef struct BurnInstance {
   BurnBackend backend;
   const BurnPlugin *plugin;
@@ -244,22 +249,23 @@ void burn__settings_plugin_path(void (*visit)(const char *folder, const char *so
 
 struct BurnDevice {
   BurnStatus status;
-  char *failure;               /* message of status, owned */
+  char *failure; /* message of status, owned */
   char *name, *fingerprint;
-  BurnInstance *top;           /* NULL if the device failed */
-  BurnInstance *autodiff;      /* the layer with the autodiff interface; borrowed from the stack; NULL: none */
+  BurnInstance *top;      /* NULL if the device failed */
+  BurnInstance *autodiff; /* the layer with the autodiff interface; borrowed from the stack; NULL: none */
   BurnInterface autodiff_interface;
-  BurnDevice *inner;           /* below autodiff; owned; NULL: none */
+  BurnDevice *inner; /* below autodiff; owned; NULL: none */
   BurnDType float_dtype, int_dtype;
   _Atomic uint64_t seed, offset;
-  /* One for the opener (or the outer device), one per handle. The thread that opened the device counts its own on the side. */
+  /* One for the opener (or the outer device), one per handle. The thread that opened the device counts its own on the
+   * side. */
   atomic_llong references;
-  _Atomic(const void *) home;  /* that thread; NULL once its count is in `references` */
+  _Atomic(const void *) home;   /* that thread; NULL once its count is in `references` */
   atomic_llong home_references; /* written by that thread alone */
-  atomic_bool home_busy;       /* that thread is at it */
-  atomic_bool closing;         /* another thread wants the two counts to be one */
+  atomic_bool home_busy;        /* that thread is at it */
+  atomic_bool closing;          /* another thread wants the two counts to be one */
   pthread_mutex_t live_mutex;
-  struct BurnGuard *live;      /* all handles of the device, where guards are on */
+  struct BurnGuard *live; /* all handles of the device, where guards are on */
 };
 
 /* True if this thread is the device's home and may count on the side (device.c); it then says burn__home_exit. */
@@ -317,7 +323,8 @@ BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitiv
 BurnTensor *burn__tensor_failed(BurnStatus status);
 /* Why x cannot be used by `user`: it failed, is NULL, or was taken; BURN_OK if it can. The message is fresh. */
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);
-/* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed. */
+/* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed.
+ */
 void burn__tensor_take(BurnTensor *x, const char *user);
 
 /* The same for several; one that stands there twice is taken once. */
@@ -329,8 +336,8 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                          uint32_t attr_count, BurnTensor **out, uint32_t output_count);
 /* The same on `device`, which must be that of the inputs; NULL: that of the inputs. */
-void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
-                    uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count);
 /* An op of x whose one attribute is a dim, which is resolved here. Takes x. */
 BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim);
 /* An axis of a tensor of `rank` axes; negative from the end. Fails for an x that cannot be used, too. */
@@ -346,8 +353,8 @@ BurnTensor *burn__full_like(BurnTensor *x, BurnAttr value);
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count);
 
-/* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. Sizes below 0, which
- * are refused later, have none. */
+/* A diagonal of a matrix that lies outside as the nearest one that does: rows and columns can be added to it. Sizes
+ * below 0, which are refused later, have none. */
 static inline int64_t burn__near_diagonal(int64_t diagonal, int64_t rows, int64_t columns) {
   if (rows < 0 || columns < 0) return 0;
   return diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;

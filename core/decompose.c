@@ -1,8 +1,9 @@
-/* decompose.c - composite ops of ops.def, written with others; families with many have a decompose_<family>.c of their own.
+/* decompose.c - composite ops of ops.def, written with others; families with many have a decompose_<family>.c of their
+ * own.
  *
- * A decomposition borrows the inputs of its call and leaves borrowed results in out (see burn/plugin/build.h). It runs on the
- * level of the stack where the op was not known: on autodiff it is what gets differentiated, on a backend it is the kernel that
- * nobody had to write. Attributes are complete and shapes are checked when it runs. */
+ * A decomposition borrows the inputs of its call and leaves borrowed results in out (see burn/plugin/build.h). It runs
+ * on the level of the stack where the op was not known: on autodiff it is what gets differentiated, on a backend it is
+ * the kernel that nobody had to write. Attributes are complete and shapes are checked when it runs. */
 #include "decompose_internal.h"
 
 /* -- creation --------------------------------------------------------------------------------- */
@@ -89,8 +90,8 @@ DECOMPOSE(all_dim) {
 
 /* -- moving elements -------------------------------------------------------------------------- */
 
-/* [.., n, ..] -> [.., 1, n, ..] -> [.., times, n, ..] -> [.., times * n, ..]; rank 8 has no room for the extra axis, so all
- * axes before and after dim are folded first. */
+/* [.., n, ..] -> [.., 1, n, ..] -> [.., times, n, ..] -> [.., times * n, ..]; rank 8 has no room for the extra axis, so
+ * all axes before and after dim are folded first. */
 DECOMPOSE(repeat_dim) {
   const BurnAttrs_repeat_dim *attrs = BURN_ATTRS(repeat_dim, call);
   BurnPrimitive *x = call->inputs[0];
@@ -115,7 +116,8 @@ DECOMPOSE(cross_entropy) {
   const int64_t column[] = {logits->shape[0], 1};
   BurnPrimitive *targets = burn_build_reshape(builder, call->inputs[1], column, 2);
   BurnPrimitive *all = burn_build_dim(builder, BURN_OP_log_softmax, logits, 1);
-  out[0] = one(builder, BURN_OP_neg, one(builder, BURN_OP_mean, burn_build_dim2(builder, BURN_OP_gather, all, targets, 1)));
+  out[0] =
+      one(builder, BURN_OP_neg, one(builder, BURN_OP_mean, burn_build_dim2(builder, BURN_OP_gather, all, targets, 1)));
 }
 
 DECOMPOSE(cross_entropy_backward) {
@@ -185,7 +187,8 @@ DECOMPOSE(layer_norm_backward) {
   const int64_t last = last_axis(x);
   int64_t wide[BURN_MAX_RANK];
   for (uint32_t i = 0; i < x->rank; i++) wide[i] = i + 1 == x->rank ? x->shape[i] : 1;
-  BurnPrimitive *centred = centred_rows(builder, x, BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64, &deviation);
+  BurnPrimitive *centred =
+      centred_rows(builder, x, BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64, &deviation);
   BurnPrimitive *normal = burn_build_div(builder, centred, deviation);
   BurnPrimitive *g = burn_build_mul(builder, grad, burn_build_reshape(builder, call->inputs[2], wide, x->rank));
   BurnPrimitive *along = burn_build_dim(builder, BURN_OP_mean_dim, burn_build_mul(builder, g, normal), last);
@@ -202,7 +205,8 @@ DECOMPOSE(adam_step) {
   const BurnAttrs_adam_step *attrs = BURN_ATTRS(adam_step, call);
   const double beta_1 = attrs->beta_1.value.f64, beta_2 = attrs->beta_2.value.f64;
   BurnPrimitive *param = call->inputs[0], *grad = call->inputs[1];
-  if (attrs->penalty.value.f64 != 0) grad = burn_build_add(builder, grad, scaled(builder, param, attrs->penalty.value.f64));
+  if (attrs->penalty.value.f64 != 0)
+    grad = burn_build_add(builder, grad, scaled(builder, param, attrs->penalty.value.f64));
   BurnPrimitive *squared = burn_build_mul(builder, grad, grad);
   out[1] = burn_build_add(builder, scaled(builder, call->inputs[2], beta_1), scaled(builder, grad, 1 - beta_1));
   out[2] = burn_build_add(builder, scaled(builder, call->inputs[3], beta_2), scaled(builder, squared, 1 - beta_2));
@@ -218,8 +222,10 @@ DECOMPOSE(sgd_step) {
   if (penalty != 0) grad = burn_build_add(builder, grad, scaled(builder, param, penalty));
   out[1] = grad;
   if (velocity) {
-    out[1] = burn_build_add(builder, scaled(builder, grad, 1 - attrs->dampening.value.f64), scaled(builder, velocity, momentum));
+    out[1] = burn_build_add(builder, scaled(builder, grad, 1 - attrs->dampening.value.f64),
+                            scaled(builder, velocity, momentum));
   }
-  BurnPrimitive *way = attrs->nesterov.value.i64 ? burn_build_add(builder, scaled(builder, out[1], momentum), grad) : out[1];
+  BurnPrimitive *way =
+      attrs->nesterov.value.i64 ? burn_build_add(builder, scaled(builder, out[1], momentum), grad) : out[1];
   out[0] = burn_build_sub(builder, param, scaled(builder, way, attrs->step_size.value.f64));
 }

@@ -1,5 +1,5 @@
-/* decompose_activation.c - activations written with other ops; see decompose.c for the rules. Where a branch that is not taken
- * could overflow, its input is masked first: 0 * infinity in its gradient would be NaN. */
+/* decompose_activation.c - activations written with other ops; see decompose.c for the rules. Where a branch that is
+ * not taken could overflow, its input is masked first: 0 * infinity in its gradient would be NaN. */
 #include "decompose_internal.h"
 
 static BurnPrimitive *compared(BurnBuilder *b, uint32_t op, BurnPrimitive *x, double value) {
@@ -15,7 +15,8 @@ static BurnPrimitive *where(BurnBuilder *b, BurnPrimitive *mask, BurnPrimitive *
 DECOMPOSE(relu) { out[0] = burn_build_scalar(builder, BURN_OP_clamp_min, call->inputs[0], 0); }
 
 DECOMPOSE(relu_backward) {
-  BurnPrimitive *off = one(builder, BURN_OP_bool_not, burn_build_scalar(builder, BURN_OP_greater_scalar, call->inputs[1], 0));
+  BurnPrimitive *off =
+      one(builder, BURN_OP_bool_not, burn_build_scalar(builder, BURN_OP_greater_scalar, call->inputs[1], 0));
   out[0] = masked(builder, call->inputs[0], off, 0);
 }
 
@@ -102,7 +103,8 @@ static BurnPrimitive *exponential_less_1(BurnBuilder *b, BurnPrimitive *z, bool 
   return burn_build_div(b, scaled(b, t, 2), plus(b, one(b, BURN_OP_neg, t), 1));
 }
 
-/* slope * x where `upper` compares x with 0 as true, else factor * (e^(x / divisor) - 1). A NaN takes the second and stays. */
+/* slope * x where `upper` compares x with 0 as true, else factor * (e^(x / divisor) - 1). A NaN takes the second and
+ * stays. */
 static BurnPrimitive *exponential_unit(BurnBuilder *b, BurnPrimitive *x, double factor, double divisor, double slope,
                                        uint32_t upper) {
   BurnPrimitive *positive = compared(b, upper, x, 0);
@@ -189,7 +191,9 @@ DECOMPOSE(softsign) {
   out[0] = burn_build_div(builder, x, plus(builder, one(builder, BURN_OP_abs, x), 1));
 }
 
-DECOMPOSE(tanhshrink) { out[0] = burn_build_sub(builder, call->inputs[0], one(builder, BURN_OP_tanh, call->inputs[0])); }
+DECOMPOSE(tanhshrink) {
+  out[0] = burn_build_sub(builder, call->inputs[0], one(builder, BURN_OP_tanh, call->inputs[0]));
+}
 
 /* -- along an axis ---------------------------------------------------------------------------- */
 
@@ -233,7 +237,8 @@ DECOMPOSE(softmax_backward) {
 
 DECOMPOSE(log_softmax_backward) {
   BurnPrimitive *grad = call->inputs[0];
-  BurnPrimitive *sum = burn_build_dim(builder, BURN_OP_sum_dim, grad, BURN_ATTRS(log_softmax_backward, call)->dim.value.i64);
+  BurnPrimitive *sum =
+      burn_build_dim(builder, BURN_OP_sum_dim, grad, BURN_ATTRS(log_softmax_backward, call)->dim.value.i64);
   BurnPrimitive *share = burn_build_mul(builder, one(builder, BURN_OP_exp, call->inputs[1]), sum);
   out[0] = burn_build_sub(builder, grad, share);
 }
@@ -247,7 +252,8 @@ DECOMPOSE(quiet_softmax) {
   BurnPrimitive *most = burn_build_dim(builder, BURN_OP_max_dim, call->inputs[0], dim);
   BurnPrimitive *grown = one(builder, BURN_OP_exp, burn_build_sub(builder, call->inputs[0], most));
   BurnPrimitive *rest = one(builder, BURN_OP_exp, one(builder, BURN_OP_neg, most)); /* the 1, shifted as well */
-  out[0] = burn_build_div(builder, grown, burn_build_add(builder, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim), rest));
+  out[0] = burn_build_div(builder, grown,
+                          burn_build_add(builder, burn_build_dim(builder, BURN_OP_sum_dim, grown, dim), rest));
 }
 
 DECOMPOSE(softmin) {

@@ -1,7 +1,7 @@
 /* decompose_conv.c - convolutions of volumes through those of planes, and windows as columns.
  *
- * Windows are cut out with `select` at computed indices and put back with `select_assign`: elements only move, so infinities and
- * NaN stay where they are, and the gradient of each is the other. Halves are added in f32. */
+ * Windows are cut out with `select` at computed indices and put back with `select_assign`: elements only move, so
+ * infinities and NaN stay where they are, and the gradient of each is the other. Halves are added in f32. */
 #include "decompose_internal.h"
 
 /* x with begin[i] zeros before axis i and end[i] behind it. */
@@ -21,12 +21,14 @@ static BurnPrimitive *zero_padded(BurnBuilder *b, BurnPrimitive *x, const int64_
 
 /* [count]: 0, step, 2 * step ... */
 static BurnPrimitive *steps_of(BurnBuilder *b, int64_t count, int64_t step) {
-  const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(0), burn_attr_i64(step)};
+  const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(0),
+                            burn_attr_i64(step)};
   return burn_build(b, BURN_OP_arange, 0, NULL, 4, attrs);
 }
 
 /* [outer * inner]: o * outer_step + i * inner_step, o first. */
-static BurnPrimitive *window_indices(BurnBuilder *b, int64_t outer, int64_t outer_step, int64_t inner, int64_t inner_step) {
+static BurnPrimitive *window_indices(BurnBuilder *b, int64_t outer, int64_t outer_step, int64_t inner,
+                                     int64_t inner_step) {
   const int64_t column[] = {outer, 1}, row[] = {1, inner}, all[] = {outer * inner};
   BurnPrimitive *rows = burn_build_reshape(b, steps_of(b, outer, outer_step), column, 2);
   BurnPrimitive *columns = burn_build_reshape(b, steps_of(b, inner, inner_step), row, 2);
@@ -34,7 +36,8 @@ static BurnPrimitive *window_indices(BurnBuilder *b, int64_t outer, int64_t oute
 }
 
 /* The part of x that starts at `starts` and has the shape `counts`. */
-static BurnPrimitive *part_of(BurnBuilder *b, BurnPrimitive *x, const int64_t *starts, const int64_t *counts, uint32_t rank) {
+static BurnPrimitive *part_of(BurnBuilder *b, BurnPrimitive *x, const int64_t *starts, const int64_t *counts,
+                              uint32_t rank) {
   int64_t steps[BURN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++) steps[i] = 1;
   const BurnAttr attrs[] = {burn_attr_i64s(starts, rank), burn_attr_i64s(counts, rank), burn_attr_i64s(steps, rank)};
@@ -49,13 +52,16 @@ DECOMPOSE(conv3d) {
   BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
   const int64_t *o = call->output_descs[0].shape, *w = weight->shape;
   const int64_t begin[] = {0, 0, attrs->padding.value.i64s[0], 0, 0};
-  BurnPrimitive *depths = window_indices(builder, o[2], attrs->stride.value.i64s[0], w[2], attrs->dilation.value.i64s[0]);
+  BurnPrimitive *depths =
+      window_indices(builder, o[2], attrs->stride.value.i64s[0], w[2], attrs->dilation.value.i64s[0]);
   BurnPrimitive *taps = burn_build_dim2(builder, BURN_OP_select, zero_padded(builder, x, begin, begin), depths, 2);
-  const int64_t split[] = {x->shape[0], x->shape[1], o[2], w[2], x->shape[3], x->shape[4]}, order[] = {0, 2, 1, 3, 4, 5};
+  const int64_t split[] = {x->shape[0], x->shape[1], o[2], w[2], x->shape[3], x->shape[4]},
+                order[] = {0, 2, 1, 3, 4, 5};
   const int64_t planes[] = {x->shape[0] * o[2], x->shape[1] * w[2], x->shape[3], x->shape[4]};
   const int64_t kernel[] = {w[0], w[1] * w[2], w[3], w[4]};
   taps = burn_build_permute(builder, burn_build_reshape(builder, taps, split, 6), order, 6);
-  BurnPrimitive *const inputs[] = {burn_build_reshape(builder, taps, planes, 4), burn_build_reshape(builder, weight, kernel, 4),
+  BurnPrimitive *const inputs[] = {burn_build_reshape(builder, taps, planes, 4),
+                                   burn_build_reshape(builder, weight, kernel, 4),
                                    call->input_count > 2 ? call->inputs[2] : NULL};
   const BurnAttr plane_attrs[] = {burn_attr_i64s(attrs->stride.value.i64s + 1, 2),
                                   burn_attr_i64s(attrs->padding.value.i64s + 1, 2),
@@ -65,8 +71,8 @@ DECOMPOSE(conv3d) {
   out[0] = burn_build_permute(builder, burn_build_reshape(builder, result, volumes, 5), back, 5);
 }
 
-/* Every slice of depth spreads over the taps as channels of its own; they are added where they belong, and padding is cut
- * off. */
+/* Every slice of depth spreads over the taps as channels of its own; they are added where they belong, and padding is
+ * cut off. */
 DECOMPOSE(conv_transpose3d) {
   const BurnAttrs_conv_transpose3d *attrs = BURN_ATTRS(conv_transpose3d, call);
   BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
@@ -77,9 +83,10 @@ DECOMPOSE(conv_transpose3d) {
                 order[] = {0, 2, 1, 3, 4};
   x = burn_build_reshape(builder, burn_build_permute(builder, x, order, 5), planes, 4);
   BurnPrimitive *const inputs[] = {x, burn_build_reshape(builder, weight, kernel, 4), NULL};
-  const BurnAttr plane_attrs[] = {
-      burn_attr_i64s(attrs->stride.value.i64s + 1, 2), burn_attr_i64s(attrs->padding.value.i64s + 1, 2),
-      burn_attr_i64s(attrs->padding_out.value.i64s + 1, 2), burn_attr_i64s(attrs->dilation.value.i64s + 1, 2), attrs->groups};
+  const BurnAttr plane_attrs[] = {burn_attr_i64s(attrs->stride.value.i64s + 1, 2),
+                                  burn_attr_i64s(attrs->padding.value.i64s + 1, 2),
+                                  burn_attr_i64s(attrs->padding_out.value.i64s + 1, 2),
+                                  burn_attr_i64s(attrs->dilation.value.i64s + 1, 2), attrs->groups};
   BurnPrimitive *taps = burn_build(builder, BURN_OP_conv_transpose2d, 3, inputs, 5, plane_attrs);
   const int64_t split[] = {s[0], s[2], o[1], w[2], o[3], o[4]}, back[] = {0, 2, 1, 3, 4, 5};
   const int64_t rows[] = {s[0], o[1], s[2] * w[2], o[3], o[4]};
@@ -92,7 +99,8 @@ DECOMPOSE(conv_transpose3d) {
   const int64_t starts[] = {0, 0, attrs->padding.value.i64s[0], 0, 0}, channels[] = {1, o[1], 1, 1, 1};
   sum = part_of(builder, sum, starts, o, 5);
   if (call->input_count > 2 && call->inputs[2]) {
-    sum = burn_build_add(builder, sum, burn_build_reshape(builder, in_dtype(builder, call->inputs[2], wide), channels, 5));
+    sum = burn_build_add(builder, sum,
+                         burn_build_reshape(builder, in_dtype(builder, call->inputs[2], wide), channels, 5));
   }
   out[0] = in_dtype(builder, sum, weight->dtype);
 }
@@ -134,7 +142,8 @@ static BurnPrimitive *axis_indices(BurnBuilder *b, const Columns *c, uint32_t ax
 DECOMPOSE(unfold4d) {
   const BurnAttrs_unfold4d *attrs = BURN_ATTRS(unfold4d, call);
   BurnPrimitive *x = call->inputs[0];
-  const Columns c = columns_of(x->shape, attrs->kernel_size.value.i64s, &attrs->stride, &attrs->padding, &attrs->dilation);
+  const Columns c =
+      columns_of(x->shape, attrs->kernel_size.value.i64s, &attrs->stride, &attrs->padding, &attrs->dilation);
   const int64_t begin[] = {0, 0, c.padding[0], c.padding[1]}, order[] = {0, 1, 2, 4, 3, 5};
   const int64_t split[] = {c.n, c.c, c.kernel[0], c.windows[0], c.kernel[1], c.windows[1]};
   x = zero_padded(builder, x, begin, begin);
@@ -150,15 +159,16 @@ DECOMPOSE(fold4d) {
   BurnPrimitive *x = call->inputs[0];
   const BurnDType dtype = at_least_f32(x->dtype);
   const Columns c = columns_of(o, attrs->kernel_size.value.i64s, &attrs->stride, &attrs->padding, &attrs->dilation);
-  const int64_t split[] = {c.n, c.c, c.kernel[0], c.kernel[1], c.windows[0], c.windows[1]}, order[] = {0, 1, 2, 4, 3, 5};
+  const int64_t split[] = {c.n, c.c, c.kernel[0], c.kernel[1], c.windows[0], c.windows[1]},
+                order[] = {0, 1, 2, 4, 3, 5};
   const int64_t rows[] = {c.n, c.c, c.kernel[0] * c.windows[0], c.kernel[1] * c.windows[1]};
   const int64_t wide[] = {c.n, c.c, rows[2], c.padded[1]}, plane[] = {c.n, c.c, c.padded[0], c.padded[1]};
   x = burn_build_permute(builder, burn_build_reshape(builder, in_dtype(builder, x, dtype), split, 6), order, 6);
   x = burn_build_reshape(builder, x, rows, 4);
-  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, wide, 4, dtype, 0), axis_indices(builder, &c, 1), x,
-                      3);
-  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, plane, 4, dtype, 0), axis_indices(builder, &c, 0),
-                      x, 2);
+  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, wide, 4, dtype, 0),
+                      axis_indices(builder, &c, 1), x, 3);
+  x = burn_build_dim3(builder, BURN_OP_select_assign, burn_build_full(builder, plane, 4, dtype, 0),
+                      axis_indices(builder, &c, 0), x, 2);
   const int64_t starts[] = {0, 0, c.padding[0], c.padding[1]};
   out[0] = in_dtype(builder, part_of(builder, x, starts, o, 4), call->output_descs[0].dtype);
 }

@@ -4,8 +4,8 @@
 
 #include "core_internal.h"
 
-#define DECOMPOSE(name)                                                                                      \
-  void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);            \
+#define DECOMPOSE(name)                                                                           \
+  void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out); \
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out)
 
 /* -- small steps ------------------------------------------------------------------------------ */
@@ -27,7 +27,8 @@ static inline BurnPrimitive *flat(BurnBuilder *b, BurnPrimitive *x) {
   return burn_build_reshape(b, x, &count, 1);
 }
 static inline BurnPrimitive *arange(BurnBuilder *b, int64_t count, int64_t start) {
-  const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(start), burn_attr_i64(1)};
+  const BurnAttr attrs[] = {burn_attr_i64s(&count, 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(start),
+                            burn_attr_i64(1)};
   return burn_build(b, BURN_OP_arange, 0, NULL, 4, attrs);
 }
 /* `count` elements from `start` along an axis of x, which must have them. */
@@ -51,7 +52,8 @@ static inline BurnPrimitive *pair(BurnBuilder *b, BurnPrimitive *first, BurnPrim
   return joined(b, parts, 2, dim);
 }
 /* A tensor of numbers that were made on the host from shapes and attributes; `data` has the elements of the shape. */
-static inline BurnPrimitive *constant(BurnBuilder *b, BurnDType dtype, const int64_t *shape, uint32_t rank, const void *data) {
+static inline BurnPrimitive *constant(BurnBuilder *b, BurnDType dtype, const int64_t *shape, uint32_t rank,
+                                      const void *data) {
   if (b->status != BURN_OK) return NULL;
   BurnTensorDesc desc = {dtype, rank, {0}};
   for (uint32_t i = 0; i < rank; i++) desc.shape[i] = shape[i];
@@ -67,8 +69,8 @@ static inline BurnPrimitive *in_dtype(BurnBuilder *b, BurnPrimitive *x, BurnDTyp
   return x && x->dtype == dtype ? x : burn_build_cast(b, x, dtype);
 }
 
-/* Turns of a loop have a builder of their own, so that what only one turn needs is released at its end. kept[i] is a reference
- * from turn to turn (NULL: none yet); it becomes next[i], a result of the turn. Ends the turn. */
+/* Turns of a loop have a builder of their own, so that what only one turn needs is released at its end. kept[i] is a
+ * reference from turn to turn (NULL: none yet); it becomes next[i], a result of the turn. Ends the turn. */
 static inline void end_turn(BurnBuilder *builder, BurnBuilder *turn, BurnPrimitive **kept, BurnPrimitive *const *next,
                             uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {

@@ -34,7 +34,8 @@ DECOMPOSE(linear_backward) {
   } else {
     out[0] = burn_build_full(builder, descs[0].shape, 1, descs[0].dtype, 0);
   }
-  out[1] = burn_build_op2(builder, BURN_OP_matmul, burn_build_transpose(builder, as_rows(builder, call->inputs[1])), rows);
+  out[1] =
+      burn_build_op2(builder, BURN_OP_matmul, burn_build_transpose(builder, as_rows(builder, call->inputs[1])), rows);
   if (rows && rows->shape[0] != 1) rows = burn_build_dim(builder, BURN_OP_sum_dim, rows, 0);
   out[2] = burn_build_reshape(builder, rows, descs[2].shape, 1);
 }
@@ -87,8 +88,10 @@ DECOMPOSE(batch_norm_train) {
   BurnPrimitive *mean = over_channels(builder, BURN_OP_mean_dim, x);
   BurnPrimitive *centred = burn_build_sub(builder, x, mean);
   BurnPrimitive *var = over_channels(builder, BURN_OP_mean_dim, burn_build_mul(builder, centred, centred));
-  BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, var, BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64));
-  BurnPrimitive *y = burn_build_mul(builder, burn_build_div(builder, centred, deviation), across(builder, call->inputs[1]));
+  BurnPrimitive *deviation =
+      one(builder, BURN_OP_sqrt, plus(builder, var, BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64));
+  BurnPrimitive *y =
+      burn_build_mul(builder, burn_build_div(builder, centred, deviation), across(builder, call->inputs[1]));
   y = burn_build_add(builder, y, across(builder, call->inputs[2]));
   out[0] = burn_build_reshape(builder, y, desc->shape, desc->rank);
   out[1] = flat(builder, mean);
@@ -99,7 +102,8 @@ DECOMPOSE(batch_norm_train) {
 DECOMPOSE(batch_norm_train_backward) {
   const BurnTensorDesc *desc = call->output_descs;
   BurnPrimitive *grad = by_channel(builder, call->inputs[0]), *x = by_channel(builder, call->inputs[1]);
-  BurnPrimitive *deviation = plus(builder, call->inputs[4], BURN_ATTRS(batch_norm_train_backward, call)->epsilon.value.f64);
+  BurnPrimitive *deviation =
+      plus(builder, call->inputs[4], BURN_ATTRS(batch_norm_train_backward, call)->epsilon.value.f64);
   deviation = one(builder, BURN_OP_sqrt, deviation);
   BurnPrimitive *normal = burn_build_sub(builder, x, across(builder, call->inputs[3]));
   normal = burn_build_div(builder, normal, across(builder, deviation));
@@ -115,9 +119,9 @@ DECOMPOSE(batch_norm_train_backward) {
 
 /* -- ctc_loss --------------------------------------------------------------------------------- */
 
-/* The loss is the forward recursion of Graves et al. (2006) over the states blank, label 1, blank, label 2, ... blank of every
- * sample. alpha[s] is the log probability of all alignments so far that end in state s. It starts before the first frame, with
- * everything in state 0: from there the first frame reaches the states 0 and 1, as it should. */
+/* The loss is the forward recursion of Graves et al. (2006) over the states blank, label 1, blank, label 2, ... blank
+ * of every sample. alpha[s] is the log probability of all alignments so far that end in state s. It starts before the
+ * first frame, with everything in state 0: from there the first frame reaches the states 0 and 1, as it should. */
 typedef struct Ctc {
   int64_t frames, samples, labels, states; /* states = 2 labels + 1 */
   BurnDType dtype;                         /* f32 or f64 */
@@ -132,8 +136,8 @@ static BurnPrimitive *filled(BurnBuilder *b, int64_t rows, int64_t columns, Burn
   return burn_build_full(b, shape, 2, dtype, value);
 }
 
-/* log(sum of e^terms); -infinity if all are, with a gradient of 0 instead of NaN. The largest is rounded down before it is
- * taken off: that is as good a shift, and floor has no gradient to compute. */
+/* log(sum of e^terms); -infinity if all are, with a gradient of 0 instead of NaN. The largest is rounded down before it
+ * is taken off: that is as good a shift, and floor has no gradient to compute. */
 static BurnPrimitive *log_sum_exp(BurnBuilder *b, BurnPrimitive *const *terms, int count) {
   BurnPrimitive *high = terms[0], *sum = NULL;
   for (int i = 1; i < count; i++) high = burn_build_op2(b, BURN_OP_max_pair, high, terms[i]);
@@ -166,7 +170,8 @@ static BurnPrimitive *skip_forbidden(BurnBuilder *b, const Ctc *c, BurnPrimitive
   BurnPrimitive *later = range(b, classes, 1, 2, c->states - 2);
   BurnPrimitive *earlier = range(b, classes, 1, 0, c->states - 2);
   BurnPrimitive *blanks = burn_build_scalar(b, BURN_OP_equal_scalar, later, blank);
-  BurnPrimitive *forbidden = burn_build_op2(b, BURN_OP_bool_or, blanks, burn_build_op2(b, BURN_OP_equal, later, earlier));
+  BurnPrimitive *forbidden =
+      burn_build_op2(b, BURN_OP_bool_or, blanks, burn_build_op2(b, BURN_OP_equal, later, earlier));
   return pair(b, start, forbidden, 1);
 }
 
@@ -192,7 +197,8 @@ static BurnPrimitive *next_alpha(BurnBuilder *outer, const Ctc *c, BurnPrimitive
 static BurnPrimitive *ended(BurnBuilder *b, const Ctc *c, BurnPrimitive *alpha, BurnPrimitive *target_lengths) {
   const int64_t one_each[] = {c->samples};
   BurnPrimitive *wide = pair(b, filled(b, c->samples, 1, c->dtype, -(double)INFINITY), alpha, 1);
-  BurnPrimitive *label = scaled(b, target_lengths, 2); /* of the label in `wide`, or the -infinity before an empty target */
+  BurnPrimitive *label =
+      scaled(b, target_lengths, 2); /* of the label in `wide`, or the -infinity before an empty target */
   BurnPrimitive *terms[] = {burn_build_dim2(b, BURN_OP_gather, wide, label, 1),
                             burn_build_dim2(b, BURN_OP_gather, wide, plus(b, label, 1), 1)};
   return burn_build_reshape(b, one(b, BURN_OP_neg, log_sum_exp(b, terms, 2)), one_each, 1);
@@ -223,7 +229,8 @@ DECOMPOSE(ctc_loss) {
   c.no_skip = skip_forbidden(builder, &c, classes, blank);
   c.frame_probs = burn_build_dim2(builder, BURN_OP_gather, probs, burn_build_expand(builder, classes, all, 3), 2);
   BurnPrimitive *alpha = checked_zeros(builder, &c);
-  if (c.labels > 0) alpha = pair(builder, alpha, filled(builder, c.samples, c.states - 1, c.dtype, -(double)INFINITY), 1);
+  if (c.labels > 0)
+    alpha = pair(builder, alpha, filled(builder, c.samples, c.states - 1, c.dtype, -(double)INFINITY), 1);
   for (int64_t t = 0; t < c.frames; t++) alpha = next_alpha(builder, &c, alpha, t);
   out[0] = in_dtype(builder, ended(builder, &c, alpha, lengths), x->dtype);
 }

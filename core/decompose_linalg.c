@@ -1,5 +1,6 @@
-/* decompose_linalg.c - determinant, LU and QR of batches of matrices, written with other ops; see decompose.c for the rules.
- * They loop over columns on the host, but never look at values: pivots are found by argmax and rows exchanged by gather. */
+/* decompose_linalg.c - determinant, LU and QR of batches of matrices, written with other ops; see decompose.c for the
+ * rules. They loop over columns on the host, but never look at values: pivots are found by argmax and rows exchanged by
+ * gather. */
 #include "decompose_internal.h"
 
 static int64_t rows_of(const BurnPrimitive *x) { return x->shape[x->rank - 2]; }
@@ -14,7 +15,8 @@ static BurnPrimitive *columns(BurnBuilder *b, BurnPrimitive *x, int64_t start, i
 }
 
 /* `like`'s shape with other rows and columns, every element value. */
-static BurnPrimitive *filled(BurnBuilder *b, const BurnPrimitive *like, int64_t row_count, int64_t column_count, double value) {
+static BurnPrimitive *filled(BurnBuilder *b, const BurnPrimitive *like, int64_t row_count, int64_t column_count,
+                             double value) {
   int64_t shape[BURN_MAX_RANK];
   for (uint32_t i = 0; i < like->rank; i++) shape[i] = like->shape[i];
   shape[like->rank - 2] = row_count;
@@ -52,8 +54,8 @@ static BurnPrimitive *exchange(BurnBuilder *b, const BurnPrimitive *x, BurnPrimi
   return burn_build_op3(b, BURN_OP_mask_where, masked(b, row, is_pivot, (double)k), is_k, pivot);
 }
 
-/* Column k below the diagonal divided by the pivot, and what it takes off the columns to its right. A pivot of 0 has only zeros
- * below it, which it leaves as they are. */
+/* Column k below the diagonal divided by the pivot, and what it takes off the columns to its right. A pivot of 0 has
+ * only zeros below it, which it leaves as they are. */
 static BurnPrimitive *eliminated(BurnBuilder *b, BurnPrimitive *x, int64_t k) {
   if (!x || k + 1 == rows_of(x)) return x;
   const int64_t below = rows_of(x) - k - 1, right = columns_of(x) - k - 1;
@@ -87,8 +89,8 @@ static void lu_turn(BurnBuilder *builder, BurnPrimitive **kept, int64_t k) {
   end_turn(builder, b, kept, next, FACTORS);
 }
 
-/* x [.., m, n] as L below and U on and above the diagonal; the row of x that came to each place, i64 [.., m, 1]; and the sign
- * of that permutation [.., 1, 1]. Entries are NULL after a failure. */
+/* x [.., m, n] as L below and U on and above the diagonal; the row of x that came to each place, i64 [.., m, 1]; and
+ * the sign of that permutation [.., 1, 1]. Entries are NULL after a failure. */
 static void factorise(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *factors[FACTORS]) {
   const int64_t row_count = rows_of(x), column_count = columns_of(x),
                 steps = row_count < column_count ? row_count : column_count;
@@ -238,7 +240,8 @@ static BurnPrimitive *identity(BurnBuilder *b, const BurnPrimitive *like) {
   return burn_build_expand(b, eye, shape, like->rank);
 }
 
-/* All reflections: row i of R goes to parts[i], column i of Q to parts[steps + i], and what is left of Q behind them. */
+/* All reflections: row i of R goes to parts[i], column i of Q to parts[steps + i], and what is left of Q behind them.
+ */
 static void qr_parts(BurnBuilder *b, BurnPrimitive *x, int64_t steps, BurnPrimitive **parts) {
   BurnPrimitive *kept[KEPT] = {NULL};
   kept[LEFT_OF_R] = burn_build_give(b, in_dtype(b, x, at_least_f32(x->dtype)));
@@ -267,11 +270,14 @@ DECOMPOSE(qr) {
     return;
   }
   qr_parts(builder, x, steps, parts);
-  /* The columns of Q lie behind the rows of R, and what is left of Q behind them. R is joined last: its zero rows go there. */
+  /* The columns of Q lie behind the rows of R, and what is left of Q behind them. R is joined last: its zero rows go
+   * there. */
   const bool whole = inner > steps, none = inner == 0;
-  BurnPrimitive *q = none ? filled(builder, x, row_count, 0, 0) : joined(builder, parts + steps, steps + whole, last_axis(x));
+  BurnPrimitive *q =
+      none ? filled(builder, x, row_count, 0, 0) : joined(builder, parts + steps, steps + whole, last_axis(x));
   if (whole) parts[steps] = filled(builder, x, inner - steps, column_count, 0);
-  BurnPrimitive *r = none ? filled(builder, x, 0, column_count, 0) : joined(builder, parts, steps + whole, last_axis(x) - 1);
+  BurnPrimitive *r =
+      none ? filled(builder, x, 0, column_count, 0) : joined(builder, parts, steps + whole, last_axis(x) - 1);
   out[0] = in_dtype(builder, q, x->dtype);
   out[1] = in_dtype(builder, r, x->dtype);
   builder->host->free(parts, bytes);

@@ -1,5 +1,5 @@
-/* decompose_move.c - the composite ops that move elements by tuples of indices, by windows, into margins, and in order. See
- * decompose.c for what a decomposition may do. */
+/* decompose_move.c - the composite ops that move elements by tuples of indices, by windows, into margins, and in order.
+ * See decompose.c for what a decomposition may do. */
 #include "decompose_internal.h"
 
 /* -- tuples of indices ------------------------------------------------------------------------ */
@@ -9,8 +9,8 @@ static BurnPrimitive *either(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *y)
   return x ? burn_build_op2(b, BURN_OP_bool_or, x, y) : y;
 }
 
-/* x [.., k, rest ..] and tuples [.., k]: numbers of the rows of x [product of the k leading axes, rest], rank 1. A tuple with a
- * coordinate outside its axis becomes -1, so that select, or whoever takes the numbers, refuses it. */
+/* x [.., k, rest ..] and tuples [.., k]: numbers of the rows of x [product of the k leading axes, rest], rank 1. A
+ * tuple with a coordinate outside its axis becomes -1, so that select, or whoever takes the numbers, refuses it. */
 static BurnPrimitive *row_numbers(BurnBuilder *b, const BurnPrimitive *x, BurnPrimitive *tuples) {
   const int64_t width = tuples->shape[tuples->rank - 1];
   const int64_t pairs[] = {width > 0 ? burn_primitive_count(tuples) / width : 0, width};
@@ -48,7 +48,8 @@ DECOMPOSE(scatter_nd) {
   BurnPrimitive *values = as_rows(builder, call->inputs[2], (int64_t)indices->rank - 1);
   BurnPrimitive *const inputs[] = {as_rows(builder, x, tuple_width(indices)), row_numbers(builder, x, indices), values};
   const BurnAttr attrs[] = {burn_attr_i64(0), BURN_ATTRS(scatter_nd, call)->update};
-  out[0] = burn_build_reshape(builder, burn_build(builder, BURN_OP_select_assign, 3, inputs, 2, attrs), x->shape, x->rank);
+  out[0] =
+      burn_build_reshape(builder, burn_build(builder, BURN_OP_select_assign, 3, inputs, 2, attrs), x->shape, x->rank);
 }
 
 /* -- windows ---------------------------------------------------------------------------------- */
@@ -74,7 +75,8 @@ DECOMPOSE(unfold) {
 /* -- margins ---------------------------------------------------------------------------------- */
 
 /* `count` elements along `dim` from `start`, in steps of 1 or -1. */
-static BurnPrimitive *stretch(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count, int64_t step) {
+static BurnPrimitive *stretch(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count,
+                              int64_t step) {
   int64_t starts[BURN_MAX_RANK] = {0}, counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
   if (!x) return NULL;
   for (uint32_t i = 0; i < x->rank; i++) {
@@ -84,7 +86,8 @@ static BurnPrimitive *stretch(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int
   starts[dim] = start;
   counts[dim] = count;
   steps[dim] = step;
-  const BurnAttr attrs[] = {burn_attr_i64s(starts, x->rank), burn_attr_i64s(counts, x->rank), burn_attr_i64s(steps, x->rank)};
+  const BurnAttr attrs[] = {burn_attr_i64s(starts, x->rank), burn_attr_i64s(counts, x->rank),
+                            burn_attr_i64s(steps, x->rank)};
   return burn_build(b, BURN_OP_slice, 1, &x, 3, attrs);
 }
 
@@ -99,7 +102,8 @@ static BurnPrimitive *repeated(BurnBuilder *b, BurnPrimitive *x, int64_t dim, in
 }
 
 /* x with margins made of its own elements along one axis. */
-static BurnPrimitive *pad_axis(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t before, int64_t after, int64_t mode) {
+static BurnPrimitive *pad_axis(BurnBuilder *b, BurnPrimitive *x, int64_t dim, int64_t before, int64_t after,
+                               int64_t mode) {
   if (!x || (before == 0 && after == 0)) return x;
   const bool reflects = mode == BURN_PAD_REFLECT;
   const int64_t count = x->shape[dim];
@@ -107,7 +111,8 @@ static BurnPrimitive *pad_axis(BurnBuilder *b, BurnPrimitive *x, int64_t dim, in
   uint32_t used = 0;
   if (before > 0) parts[used++] = reflects ? stretch(b, x, dim, before, before, -1) : repeated(b, x, dim, 0, before);
   parts[used++] = x;
-  if (after > 0) parts[used++] = reflects ? stretch(b, x, dim, count - 2, after, -1) : repeated(b, x, dim, count - 1, after);
+  if (after > 0)
+    parts[used++] = reflects ? stretch(b, x, dim, count - 2, after, -1) : repeated(b, x, dim, count - 1, after);
   const BurnAttr attr = burn_attr_i64(dim);
   return burn_build(b, BURN_OP_cat, used, parts, 1, &attr);
 }

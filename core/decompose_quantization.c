@@ -1,8 +1,9 @@
 /* decompose_quantization.c - quantize, dequantize and the product of quantized matrices. */
 #include "decompose_internal.h"
 
-/* Scales stretched over their blocks so that they broadcast against the values. One repeat per axis that has blocks of more
- * than one element and more than one block, since rank 8 has no room for an extra axis each. `block` is all 0 for one scale. */
+/* Scales stretched over their blocks so that they broadcast against the values. One repeat per axis that has blocks of
+ * more than one element and more than one block, since rank 8 has no room for an extra axis each. `block` is all 0 for
+ * one scale. */
 static BurnPrimitive *spread(BurnBuilder *b, BurnPrimitive *scales, const int64_t *block, uint32_t rank) {
   int64_t shape[BURN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++) shape[i] = block[0] == 0 ? 1 : scales->shape[i];
@@ -42,7 +43,8 @@ static BurnPrimitive *dequantized(BurnBuilder *b, BurnPrimitive *values, BurnPri
 
 DECOMPOSE(dequantize) {
   const BurnAttrs_dequantize *attrs = BURN_ATTRS(dequantize, call);
-  out[0] = dequantized(builder, call->inputs[0], call->inputs[1], attrs->block.value.i64s, (BurnDType)attrs->dtype.value.i64);
+  out[0] = dequantized(builder, call->inputs[0], call->inputs[1], attrs->block.value.i64s,
+                       (BurnDType)attrs->dtype.value.i64);
 }
 
 DECOMPOSE(quantized_matmul) {

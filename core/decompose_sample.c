@@ -1,8 +1,8 @@
 /* decompose_sample.c - pictures read between their pixels: interpolate, grid_sample_2d, deform_conv2d.
  *
- * Positions are computed in f32 or better and gathered as indices. Positions that are far outside, or no number, are moved to
- * just outside, and pixels there are masked out, so that no infinity becomes NaN, forward or backward. The gradient of floor is 0,
- * which is what makes the weights differentiable. */
+ * Positions are computed in f32 or better and gathered as indices. Positions that are far outside, or no number, are
+ * moved to just outside, and pixels there are masked out, so that no infinity becomes NaN, forward or backward. The
+ * gradient of floor is 0, which is what makes the weights differentiable. */
 #include "decompose_internal.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ static double tap_weight(int64_t mode, double t) {
   return fabs(t) < 3 ? sinc(t) * sinc(t / 3) : 0;
 }
 
-/* Where output pixel i lies in the input. Only bilinear stops at the first pixel; the others weigh their taps as they lie. */
+/* Where output pixel i lies in the input. Only bilinear stops at the first pixel; the others weigh their taps as they
+ * lie. */
 static double source_of(int64_t mode, int64_t i, int64_t in, int64_t size, bool align_corners) {
   if (align_corners) return size > 1 ? (double)i * (double)(in - 1) / (double)(size - 1) : 0;
   const double source = ((double)i + 0.5) * (double)in / (double)size - 0.5;
@@ -44,14 +45,15 @@ typedef struct AxisTaps {
   BurnDType dtype;
 } AxisTaps;
 
-/* The weights of the pixels `first` .. around `base`. Taps outside are left out by lanczos3, whose others then sum to 1; the other
- * modes read the pixel at the border instead. */
+/* The weights of the pixels `first` .. around `base`. Taps outside are left out by lanczos3, whose others then sum to
+ * 1; the other modes read the pixel at the border instead. */
 static void weigh(const AxisTaps *axis, double source, double base, int64_t first, double *weights) {
   const bool leave_out = axis->mode == BURN_INTERPOLATE_LANCZOS3;
   double sum = 0;
   for (int64_t k = 0; k < axis->taps; k++) {
     const int64_t at = (int64_t)base + first + k;
-    weights[k] = leave_out && (at < 0 || at >= axis->in) ? 0 : tap_weight(axis->mode, source - base - (double)(first + k));
+    weights[k] =
+        leave_out && (at < 0 || at >= axis->in) ? 0 : tap_weight(axis->mode, source - base - (double)(first + k));
     sum += weights[k];
   }
   for (int64_t k = 0; leave_out && sum != 0 && k < axis->taps; k++) weights[k] /= sum;
@@ -80,8 +82,8 @@ static void fill_nearest(const AxisTaps *axis, int64_t *indices) {
 }
 
 /* The sum over taps of the pixels times their weights, along axis `dim` of shape (that of x). */
-static BurnPrimitive *weighted_taps(BurnBuilder *b, BurnPrimitive *x, const AxisTaps *axis, const int64_t *shape, int64_t dim,
-                                    const int64_t *indices, const void *weights) {
+static BurnPrimitive *weighted_taps(BurnBuilder *b, BurnPrimitive *x, const AxisTaps *axis, const int64_t *shape,
+                                    int64_t dim, const int64_t *indices, const void *weights) {
   const int64_t count = axis->taps * axis->size;
   x = burn_build_dim2(b, BURN_OP_select, x, constant(b, BURN_DTYPE_I64, &count, 1, indices), dim);
   if (axis->taps == 1) return x;
@@ -98,7 +100,8 @@ static BurnPrimitive *weighted_taps(BurnBuilder *b, BurnPrimitive *x, const Axis
 }
 
 /* Resizes one axis; shape is that of x. */
-static BurnPrimitive *resized(BurnBuilder *b, BurnPrimitive *x, const AxisTaps *axis, const int64_t *shape, int64_t dim) {
+static BurnPrimitive *resized(BurnBuilder *b, BurnPrimitive *x, const AxisTaps *axis, const int64_t *shape,
+                              int64_t dim) {
   if (axis->in == axis->size || b->status != BURN_OK) return x; /* every pixel would read itself with weight 1 */
   const uint64_t count = (uint64_t)(axis->taps * axis->size), bytes = count * (sizeof(int64_t) + sizeof(double));
   int64_t *indices = b->host->allocate(bytes);
@@ -150,7 +153,8 @@ static BurnPrimitive *clamped_to(BurnBuilder *b, BurnPrimitive *x, double high) 
 }
 
 /* Pixels [n, c, points] at whole positions [n, 1, points], times weight; 0 outside. */
-static BurnPrimitive *pixels(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x, BurnPrimitive *weight) {
+static BurnPrimitive *pixels(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x,
+                             BurnPrimitive *weight) {
   const double bottom = (double)(p->h - 1), right = (double)(p->w - 1);
   const int64_t shape[] = {p->n, p->c, p->points};
   BurnPrimitive *inside = burn_build_op2(b, BURN_OP_bool_and, between(b, y, 0, bottom), between(b, x, 0, right));
@@ -282,7 +286,8 @@ static BurnPrimitive *tap_positions(BurnBuilder *b, const BurnOpCall *call, uint
   windows[3 + axis] = o[2 + axis];
   steps[1 + axis] = kernel[axis];
   const BurnAttr window[] = {burn_attr_i64s(&o[2 + axis], 1), burn_attr_dtype(BURN_DTYPE_I64),
-                             burn_attr_i64(-attrs->padding.value.i64s[axis]), burn_attr_i64(attrs->stride.value.i64s[axis])};
+                             burn_attr_i64(-attrs->padding.value.i64s[axis]),
+                             burn_attr_i64(attrs->stride.value.i64s[axis])};
   const BurnAttr tap[] = {burn_attr_i64s(&kernel[axis], 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(0),
                           burn_attr_i64(attrs->dilation.value.i64s[axis])};
   BurnPrimitive *starts = burn_build_reshape(b, burn_build(b, BURN_OP_arange, 0, NULL, 4, window), windows, 5);

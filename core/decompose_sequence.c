@@ -16,8 +16,9 @@ typedef struct Heads {
 static Heads heads_of(const BurnOpCall *call, uint32_t first) {
   const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
   BurnPrimitive *const *inputs = call->inputs + first;
-  Heads heads = {inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], attrs->scale.value.f64, attrs->softcap.value.f64, false,
-                 false};
+  Heads heads = {
+      inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], attrs->scale.value.f64, attrs->softcap.value.f64,
+      false,     false};
   const int64_t width = heads.query->shape[3];
   if (heads.scale == 0 && width != 0) heads.scale = 1 / sqrt((double)width);
   heads.causal = attrs->is_causal.value.i64 != 0;
@@ -179,8 +180,8 @@ static BurnPrimitive *hidden_after(BurnBuilder *b, const BurnOpCall *call, int64
 
 enum { BACK_HIDDEN, BACK_CELL, BACK_GATES, BACK_INPUT, BACK_KEPT };
 
-/* The way back through step t. grads[BACK_HIDDEN] and grads[BACK_CELL] are of the states after it and become those before it;
- * grads[BACK_GATES] and grads[BACK_INPUT] become its gates' gradient and the hidden state it began with. */
+/* The way back through step t. grads[BACK_HIDDEN] and grads[BACK_CELL] are of the states after it and become those
+ * before it; grads[BACK_GATES] and grads[BACK_INPUT] become its gates' gradient and the hidden state it began with. */
 static void lstm_turn_back(BurnBuilder *builder, const BurnOpCall *call, int64_t t, BurnPrimitive **grads) {
   BurnBuilder turn = burn_builder_begin(builder->host, builder->backend), *b = &turn;
   BurnPrimitive *activations = step_of(b, call->inputs[2], t), *gates[GATES], *slopes[GATES];

@@ -1,9 +1,9 @@
 /* decompose_signal.c - Fourier transforms written with other ops; see decompose.c for the rules.
  *
- * Stockham's scheme: with n = 2 m and x seen as [2, m, s], the sums a + b and the turned differences (a - b) e^(-2 pi i p / n)
- * become [m, 2, s], which is a transform of length m over s times 2 columns; the order of the bins comes out right. An odd m at
- * the end is a product with its matrix, so a power of two takes n log n steps and a prime n^2. (Burn takes powers of two only.)
- * All factors are computed on the host in double, from angles reduced as integers. */
+ * Stockham's scheme: with n = 2 m and x seen as [2, m, s], the sums a + b and the turned differences (a - b) e^(-2 pi i
+ * p / n) become [m, 2, s], which is a transform of length m over s times 2 columns; the order of the bins comes out
+ * right. An odd m at the end is a product with its matrix, so a power of two takes n log n steps and a prime n^2. (Burn
+ * takes powers of two only.) All factors are computed on the host in double, from angles reduced as integers. */
 #include "decompose_internal.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ typedef struct Signal {
   BurnPrimitive *re, *im;
 } Signal;
 
-/* cos and sin of 2 pi index / n, 0 <= index < n. The angle within an eighth of the circle is a fraction of integers, so that
- * multiples of a quarter are exact. */
+/* cos and sin of 2 pi index / n, 0 <= index < n. The angle within an eighth of the circle is a fraction of integers, so
+ * that multiples of a quarter are exact. */
 static void root_of_unity(int64_t index, int64_t n, double *cosine, double *sine) {
   const int64_t eighth = 8 * index / n, rest = 8 * index - eighth * n, quarter = (eighth + 1) / 2 % 4;
   const bool mirrored = eighth % 2 != 0;
@@ -60,7 +60,8 @@ static BurnPrimitive *zeros(BurnBuilder *b, const int64_t *shape, uint32_t rank,
 }
 
 /* Sums and differences of the two halves, each [before, m, 1, s]. */
-static void halves(BurnBuilder *b, BurnPrimitive *x, const int64_t shape[4], BurnPrimitive **sum, BurnPrimitive **difference) {
+static void halves(BurnBuilder *b, BurnPrimitive *x, const int64_t shape[4], BurnPrimitive **sum,
+                   BurnPrimitive **difference) {
   const int64_t half[] = {shape[0], shape[2], 1, shape[3]};
   BurnPrimitive *view = burn_build_reshape(b, x, shape, 4);
   BurnPrimitive *first = burn_build_reshape(b, range(b, view, 1, 0, 1), half, 4);
@@ -94,7 +95,8 @@ static Signal stage(BurnBuilder *b, Signal x, const int64_t shape[4]) {
 static BurnPrimitive *times(BurnBuilder *b, BurnPrimitive *matrix, BurnPrimitive *x, const int64_t shape[3]) {
   if (shape[2] != 1) return burn_build_op2(b, BURN_OP_matmul, matrix, x);
   const int64_t as_rows[] = {1, shape[0], shape[1]};
-  return burn_build_reshape(b, burn_build_op2(b, BURN_OP_matmul, burn_build_reshape(b, x, as_rows, 3), matrix), shape, 3);
+  return burn_build_reshape(b, burn_build_op2(b, BURN_OP_matmul, burn_build_reshape(b, x, as_rows, 3), matrix), shape,
+                            3);
 }
 
 /* The transform of an odd length by its matrix. */

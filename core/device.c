@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the count of users --------------------------------------------------------------------------------------------------
+/* -- the count of users
+ * --------------------------------------------------------------------------------------------------
  *
- * A tensor counts as a user of its device, so every op would change that count twice. The thread that opened the device, its
- * home, does so without an atomic access: in home_references, which no other thread writes. Until the two counts are made one,
- * HOME_BIAS keeps the other from reaching 0. That happens in burn_device_close: another thread than home asks for it (closing),
- * makes a fence that all threads pass, and once home is not busy, home will see the question before it counts again. */
+ * A tensor counts as a user of its device, so every op would change that count twice. The thread that opened the
+ * device, its home, does so without an atomic access: in home_references, which no other thread writes. Until the two
+ * counts are made one, HOME_BIAS keeps the other from reaching 0. That happens in burn_device_close: another thread
+ * than home asks for it (closing), makes a fence that all threads pass, and once home is not busy, home will see the
+ * question before it counts again. */
 #define HOME_BIAS (1LL << 48)
 
 BURN__THREAD_LOCAL char burn__thread_mark_place;
@@ -119,7 +121,8 @@ static BurnStatus make_inner(BurnDevice *device) {
 
 static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const BurnHost *host, bool training) {
   bool has_autodiff = false;
-  for (size_t i = 0; i < stack->count; i++) has_autodiff = has_autodiff || strcmp(stack->parts[i].name, "autodiff") == 0;
+  for (size_t i = 0; i < stack->count; i++)
+    has_autodiff = has_autodiff || strcmp(stack->parts[i].name, "autodiff") == 0;
   BurnStatus status = training && !has_autodiff ? burn__stack_push_front(stack, "autodiff") : BURN_OK;
   if (status != BURN_OK) return status;
   const BurnOptions *options = &stack->parts[stack->count - 1].options;
@@ -174,12 +177,15 @@ static BurnDevice *open_device(const char *argument, const BurnHost *host, bool 
 
 BurnDevice *burn_device_open(const char *stack) { return open_device(stack, burn__host(), false); }
 BurnDevice *burn_device_open_training(const char *stack) { return open_device(stack, burn__host(), true); }
-BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host) { return open_device(stack, host, false); }
+BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host) {
+  return open_device(stack, host, false);
+}
 
 BurnStatus burn__device_status(const BurnDevice *device) {
   if (!device) return BURN_FAIL(INVALID_ARGUMENT, "the device is NULL");
   if (device->status == BURN_OK) return BURN_OK;
-  return burn__status_again(burn_status_code(device->status), device->failure ? device->failure : burn_status_text(device->status));
+  return burn__status_again(burn_status_code(device->status),
+                            device->failure ? device->failure : burn_status_text(device->status));
 }
 
 BurnStatus burn_device_status(const BurnDevice *device) { return burn__device_status(device); }

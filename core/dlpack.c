@@ -44,7 +44,8 @@ static BurnStatus lowered(const BurnTensor *x, BurnInstance **bottom, BurnPrimit
   for (; instance->next; instance = instance->next) {
     if (!instance->wraps_tensors) continue;
     primitive = instance->backend.unwrap(instance->backend.self, primitive);
-    if (!primitive) return BURN_FAIL(INTERNAL, "to_dlpack: an op that the tensor needs has failed; burn_read tells which");
+    if (!primitive)
+      return BURN_FAIL(INTERNAL, "to_dlpack: an op that the tensor needs has failed; burn_read tells which");
   }
   *bottom = instance;
   *out = primitive;
@@ -82,7 +83,8 @@ static BurnStatus locate(Export *export, BurnPrimitive *x) {
   }
   const bool has = backend->get_interface(backend->self, BURN_DLPACK_INTERFACE, 1, &interface) != 0;
   const BurnDlpackInterface *dlpack = has ? interface.table : NULL;
-  if (!dlpack || !dlpack->locate) return BURN_FAIL(UNIMPLEMENTED, "to_dlpack: memory of '%s' has no address", backend->name);
+  if (!dlpack || !dlpack->locate)
+    return BURN_FAIL(UNIMPLEMENTED, "to_dlpack: memory of '%s' has no address", backend->name);
   return dlpack->locate(interface.self, x, tensor);
 }
 
@@ -159,11 +161,12 @@ static BurnStatus check_foreign(const BurnDlpackManaged *managed, BurnDType *dty
   }
   *dtype = burn_dlpack_dtype(tensor);
   if (*dtype == BURN_DTYPE_DEFAULT) {
-    return BURN_FAIL(INVALID_DTYPE, "from_dlpack: there is no dtype for DLPack's code %u with %u bits and %u lanes", tensor->code,
-                     tensor->bits, tensor->lanes);
+    return BURN_FAIL(INVALID_DTYPE, "from_dlpack: there is no dtype for DLPack's code %u with %u bits and %u lanes",
+                     tensor->code, tensor->bits, tensor->lanes);
   }
   if (tensor->ndim < 0 || tensor->ndim > (int32_t)BURN_MAX_RANK || (tensor->ndim > 0 && !tensor->shape)) {
-    return BURN_FAIL(INVALID_SHAPE, "from_dlpack: rank %d is not within 0 .. %u, or the shape is missing", tensor->ndim, BURN_MAX_RANK);
+    return BURN_FAIL(INVALID_SHAPE, "from_dlpack: rank %d is not within 0 .. %u, or the shape is missing", tensor->ndim,
+                     BURN_MAX_RANK);
   }
   return BURN_OK;
 }
@@ -179,7 +182,8 @@ static BurnStatus import_shape(Import *import) {
   for (int32_t i = foreign->ndim; i-- > 0;) {
     const int64_t size = foreign->shape[i];
     if (size < 0 || (size > 0 && count > most / size)) {
-      return BURN_FAIL(INVALID_SHAPE, "from_dlpack: axis %d of size %lld: negative, or more elements than can be addressed", i,
+      return BURN_FAIL(INVALID_SHAPE,
+                       "from_dlpack: axis %d of size %lld: negative, or more elements than can be addressed", i,
                        (long long)size);
     }
     import->shape[i] = size;
@@ -189,7 +193,8 @@ static BurnStatus import_shape(Import *import) {
   tensor->shape = import->shape;
   tensor->strides = import->strides;
   for (int32_t i = 0; i < tensor->ndim; i++) count = import->shape[i] == 0 ? 0 : count;
-  if (count > 0 && !foreign->data) return BURN_FAIL(INVALID_ARGUMENT, "from_dlpack: there are elements, but data is NULL");
+  if (count > 0 && !foreign->data)
+    return BURN_FAIL(INVALID_ARGUMENT, "from_dlpack: there are elements, but data is NULL");
   return BURN_OK;
 }
 
@@ -210,7 +215,8 @@ static void pack_foreign(const BurnDlpackTensor *tensor, uint32_t element_bytes,
 static BurnTensor *copied(const Import *import, BurnDType dtype, BurnDevice *device) {
   const BurnDlpackTensor *tensor = &import->managed.tensor;
   if (tensor->device_type != BURN_DLPACK_CPU && tensor->device_type != BURN_DLPACK_CUDA_HOST) {
-    return burn__tensor_failed(BURN_FAIL(UNIMPLEMENTED, "from_dlpack: '%s' can use no memory of DLPack's device type %d, id %d",
+    return burn__tensor_failed(BURN_FAIL(UNIMPLEMENTED,
+                                         "from_dlpack: '%s' can use no memory of DLPack's device type %d, id %d",
                                          burn_device_name(device), tensor->device_type, tensor->device_id));
   }
   BurnShape shape = {.rank = (uint32_t)tensor->ndim};
@@ -253,7 +259,8 @@ static BurnTensor *shared(Import *import, BurnDType dtype, BurnDevice *device) {
   const bool has = bottom->backend.get_interface(bottom->backend.self, BURN_DLPACK_INTERFACE, 1, &interface) != 0;
   if (!has || !is_aligned) return NULL;
   const BurnDlpackInterface *dlpack = interface.table;
-  BurnStatus status = dlpack->import(interface.self, (struct DLManagedTensorVersioned *)(void *)&import->managed, &primitive);
+  BurnStatus status =
+      dlpack->import(interface.self, (struct DLManagedTensorVersioned *)(void *)&import->managed, &primitive);
   if (burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED) return NULL;
   if (status == BURN_OK) {
     status = raised(device->top, primitive, &top);

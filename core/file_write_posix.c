@@ -1,7 +1,8 @@
 /* file_write_posix.c - file.h for POSIX: whole files (configs and records) written atomically and read with a limit.
  *
- * A reader, or a crash at any point, meets the old file or the new one: the bytes go to a temporary name in the same folder,
- * reach the disk (fsync), and only then take the name (rename); the folder is flushed last, so that the name survives too. */
+ * A reader, or a crash at any point, meets the old file or the new one: the bytes go to a temporary name in the same
+ * folder, reach the disk (fsync), and only then take the name (rename); the folder is flushed last, so that the name
+ * survives too. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "file_write.h"
 
@@ -55,8 +56,9 @@ static BurnStatus flush_folder(const char *folder) {
   return status;
 }
 
-/* Makes a file of a new name in the folder and holds the lock that keeps it from being swept (burn_file_sweep) until it is closed. A
- * sweeper that was quicker has removed the file: then there is another name. Without locks in the file system nobody sweeps. */
+/* Makes a file of a new name in the folder and holds the lock that keeps it from being swept (burn_file_sweep) until it
+ * is closed. A sweeper that was quicker has removed the file: then there is another name. Without locks in the file
+ * system nobody sweeps. */
 static int create_locked(const char *folder, char *temporary, size_t size) {
   for (;;) {
     (void)snprintf(temporary, size, "%s" BURN__TEMPORARY_FORMAT, folder, burn__param_id());
@@ -69,10 +71,10 @@ static int create_locked(const char *folder, char *temporary, size_t size) {
   }
 }
 
-/* Writes to a temporary file of the folder and renames it to `path`; `temporary` has room for its name. The file is closed, and its
- * lock gone, after it has its name. */
-static BurnStatus write_and_rename(const char *folder, char *temporary, size_t size, const char *path, const void *bytes,
-                                   size_t count) {
+/* Writes to a temporary file of the folder and renames it to `path`; `temporary` has room for its name. The file is
+ * closed, and its lock gone, after it has its name. */
+static BurnStatus write_and_rename(const char *folder, char *temporary, size_t size, const char *path,
+                                   const void *bytes, size_t count) {
   const int file = create_locked(folder, temporary, size);
   if (file < 0) return io_failure("cannot create a file in this folder");
   BurnStatus status = write_all(file, bytes, count);
@@ -117,7 +119,8 @@ static BurnStatus read_all(int file, uint8_t *bytes, size_t count) {
     ssize_t got = read(file, bytes + done, count - done < (1u << 30) ? count - done : (1u << 30));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_failure("cannot read");
-    if (got == 0) return burn_status_make(BURN_STATUS_IO, "file ended at byte %zu of %zu while it was read", done, count);
+    if (got == 0)
+      return burn_status_make(BURN_STATUS_IO, "file ended at byte %zu of %zu while it was read", done, count);
     done += (size_t)got;
   }
   bytes[count] = 0;

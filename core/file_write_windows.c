@@ -1,7 +1,7 @@
 /* file_write_windows.c - file.h for Windows: whole files.
  *
- * As on POSIX a reader meets the old file or the new one: the bytes go to a temporary name in the same folder, are flushed to
- * disk, and MoveFileEx puts them in place of the old file and flushes the folder. */
+ * As on POSIX a reader meets the old file or the new one: the bytes go to a temporary name in the same folder, are
+ * flushed to disk, and MoveFileEx puts them in place of the old file and flushes the folder. */
 #define _CRT_RAND_S
 #include "file_write.h"
 
@@ -36,18 +36,20 @@ static BurnStatus write_new(const char *path, const void *bytes, size_t count) {
   FILE *file = fopen(path, "wbx");
   if (!file) return io_failure("cannot create a file in this folder");
   BurnStatus status = fwrite(bytes, 1, count, file) == count ? BURN_OK : io_failure("cannot write");
-  if (status == BURN_OK && (fflush(file) != 0 || _commit(_fileno(file)) != 0)) status = io_failure("cannot flush to disk");
+  if (status == BURN_OK && (fflush(file) != 0 || _commit(_fileno(file)) != 0))
+    status = io_failure("cannot flush to disk");
   if (fclose(file) != 0 && status == BURN_OK) status = io_failure("cannot close");
   return status;
 }
 
-/* Between closing and renaming the file is nobody's, and may be swept: then it is written again, which is not endless, as the sweeper
- * has to meet that moment each time. */
+/* Between closing and renaming the file is nobody's, and may be swept: then it is written again, which is not endless,
+ * as the sweeper has to meet that moment each time. */
 static BurnStatus write_and_rename(char *temporary, size_t size, const char *path, const void *bytes, size_t count) {
   for (int tries = 1;; tries++) {
     (void)snprintf(temporary, size, "%.*s" BURN__TEMPORARY_FORMAT, (int)folder_length(path), path, burn__param_id());
     BurnStatus status = write_new(temporary, bytes, count);
-    if (status == BURN_OK && MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) return BURN_OK;
+    if (status == BURN_OK && MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+      return BURN_OK;
     const DWORD error = GetLastError();
     if (status == BURN_OK && error == ERROR_FILE_NOT_FOUND && tries < 8) continue;
     if (status == BURN_OK) status = burn_status_make(BURN_STATUS_IO, "cannot rename: Windows error %lu", error);
@@ -59,12 +61,13 @@ static BurnStatus write_and_rename(char *temporary, size_t size, const char *pat
 BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   burn_streams_pin();
   struct _stat64 found;
-  if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
+  if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode))
+    return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
   const size_t folder = folder_length(path), size = folder + BURN__TEMPORARY_BYTES;
   char *temporary = malloc(size);
   if (!temporary) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
   (void)snprintf(temporary, size, "%.*s.", (int)folder, path); /* "C:" alone and "C:/" are different folders */
-  (void)burn__sweep(temporary); /* what cannot be swept now stays for the next writer */
+  (void)burn__sweep(temporary);                                /* what cannot be swept now stays for the next writer */
   const BurnStatus status = write_and_rename(temporary, size, path, bytes, count);
   free(temporary);
   return status;

@@ -1,7 +1,7 @@
 /* folder_posix.c - file.h for POSIX: what killed writers left is swept, a folder is locked.
  *
- * Both rest on flock: the system ends a lock with the process that held it, so whoever gets the lock of a file knows that its
- * owner is gone. */
+ * Both rest on flock: the system ends a lock with the process that held it, so whoever gets the lock of a file knows
+ * that its owner is gone. */
 #define _XOPEN_SOURCE 700
 #include "file_write.h"
 
@@ -25,14 +25,15 @@ static BurnStatus io_failure(const char *what) {
 
 /* -- temporary files of killed writers -------------------------------------------------------- */
 
-/* Removes the file if nobody writes it. Between the lock and unlink the name cannot pass to another file: who makes one makes a
- * new name, and who renames this one would hold its lock. */
+/* Removes the file if nobody writes it. Between the lock and unlink the name cannot pass to another file: who makes one
+ * makes a new name, and who renames this one would hold its lock. */
 static void sweep_one(int folder, const char *name) {
   const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat opened, named;
   if (file < 0) return;
-  if (fstat(file, &opened) == 0 && S_ISREG(opened.st_mode) && opened.st_uid == geteuid() && flock(file, LOCK_EX | LOCK_NB) == 0 &&
-      fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
+  if (fstat(file, &opened) == 0 && S_ISREG(opened.st_mode) && opened.st_uid == geteuid() &&
+      flock(file, LOCK_EX | LOCK_NB) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
     (void)unlinkat(folder, name, 0);
   }
   (void)close(file);
@@ -75,7 +76,8 @@ static BurnStatus write_owner(int file) {
   char host[256] = "", owner[320];
   if (gethostname(host, sizeof host - 1) != 0) (void)snprintf(host, sizeof host, "unknown");
   const int length = snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
-  if (ftruncate(file, 0) != 0 || pwrite(file, owner, (size_t)length, 0) != length) return io_failure("cannot write .lock");
+  if (ftruncate(file, 0) != 0 || pwrite(file, owner, (size_t)length, 0) != length)
+    return io_failure("cannot write .lock");
   return BURN_OK;
 }
 
@@ -88,7 +90,8 @@ static BurnStatus take(int file, const char *path, bool *gone) {
   do result = flock(file, LOCK_EX | LOCK_NB);
   while (result != 0 && errno == EINTR);
   if (result != 0 && errno == EWOULDBLOCK) return taken(file);
-  if (result != 0) burn__log(BURN_LOG_WARN, "files", "%s: this file system has no locks: two processes could use the folder", path);
+  if (result != 0)
+    burn__log(BURN_LOG_WARN, "files", "%s: this file system has no locks: two processes could use the folder", path);
   *gone = stat(path, &named) != 0 || named.st_ino != opened.st_ino || named.st_dev != opened.st_dev;
   return *gone ? BURN_OK : write_owner(file);
 }
@@ -109,7 +112,8 @@ BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
   BurnFolderLock *lock = malloc(sizeof *lock);
   char *path = burn__text_format("%s/.lock", folder);
   int file = -1;
-  *status = lock && path ? open_and_take(path, &file) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory to lock a folder");
+  *status = lock && path ? open_and_take(path, &file)
+                         : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory to lock a folder");
   if (*status == BURN_OK) {
     *lock = (BurnFolderLock){file, getpid(), path};
     return lock;

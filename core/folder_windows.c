@@ -1,7 +1,8 @@
 /* folder_windows.c - file.h for Windows: what killed writers left is swept, a folder is locked.
  *
- * Both rest on how files are shared: a file that a living process has open without sharing its removal cannot be removed, and one
- * that is open without sharing writes cannot be opened for writing; the system closes what a process leaves. */
+ * Both rest on how files are shared: a file that a living process has open without sharing its removal cannot be
+ * removed, and one that is open without sharing writes cannot be opened for writing; the system closes what a process
+ * leaves. */
 #include "file_write.h"
 
 #include "core_internal.h"
@@ -86,7 +87,8 @@ BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
   BurnFolderLock *lock = malloc(sizeof *lock);
   char *path = burn__text_format("%s/.lock", folder);
   HANDLE file = INVALID_HANDLE_VALUE;
-  *status = lock && path ? open_and_take(path, &file) : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory to lock a folder");
+  *status = lock && path ? open_and_take(path, &file)
+                         : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory to lock a folder");
   free(path);
   if (*status == BURN_OK) {
     lock->file = file;

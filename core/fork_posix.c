@@ -1,17 +1,17 @@
 /* fork_posix.c - fork: which threads are at work inside libburn or a plugin, and what becomes of a child.
  *
- * A child has only the thread that forked. If no other was at work, nobody's lock is held but libburn's own, which the forking thread
- * takes before, so that they are whole: the child works, with a new pool. If another was, a lock of a plugin may be held for ever by a
- * thread that does not exist: the child refuses every call instead of hanging in one.
+ * A child has only the thread that forked. If no other was at work, nobody's lock is held but libburn's own, which the
+ * forking thread takes before, so that they are whole: the child works, with a new pool. If another was, a lock of a
+ * plugin may be held for ever by a thread that does not exist: the child refuses every call instead of hanging in one.
  *
- * The child looks at its own copy of the marks, so there is no moment between looking and forking: a thread writes its mark before it
- * takes a lock, and the system copies memory as one moment of each thread. */
+ * The child looks at its own copy of the marks, so there is no moment between looking and forking: a thread writes its
+ * mark before it takes a lock, and the system copies memory as one moment of each thread. */
 #include "core_internal.h"
 #include "platform.h"
 
 BURN__THREAD_LOCAL BurnWork *burn__work;
 
-static BurnWork *works; /* of all threads that have called so far and are alive; with burn__work_mutex */
+static BurnWork *works;  /* of all threads that have called so far and are alive; with burn__work_mutex */
 static BurnWork nowhere; /* of threads that there was no memory for: counts as always at work */
 pthread_mutex_t burn__work_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -20,9 +20,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_broken; /* this process is a child that cannot go on */
 static BURN__THREAD_LOCAL bool has_locks;
 
-/* libburn's own locks that may be taken by threads that are not at work, in the order in which they are taken within each other. */
-static pthread_mutex_t *const locks[] = {&burn__registry_mutex, &burn__pack_mutex, &burn__random_mutex, &burn__path_mutex,
-                                         &burn__scope_mutex,    &burn__work_mutex, &burn__depot_mutex,  &burn__message_mutex};
+/* libburn's own locks that may be taken by threads that are not at work, in the order in which they are taken within
+ * each other. */
+static pthread_mutex_t *const locks[] = {&burn__registry_mutex, &burn__pack_mutex,   &burn__random_mutex,
+                                         &burn__path_mutex,     &burn__scope_mutex,  &burn__work_mutex,
+                                         &burn__depot_mutex,    &burn__message_mutex};
 enum { LOCK_COUNT = sizeof locks / sizeof locks[0] };
 
 /* -- threads ---------------------------------------------------------------------------------- */
@@ -97,7 +99,8 @@ BurnWork *burn__work_begin(void) {
 }
 
 BurnStatus burn__fork_failure(void) {
-  return BURN_FAIL(FAILED_PRECONDITION,
-                   "this process was forked while another thread computed, whose locks it may have: fork before the first device is "
-                   "opened, or when no other thread computes, or exec");
+  return BURN_FAIL(
+      FAILED_PRECONDITION,
+      "this process was forked while another thread computed, whose locks it may have: fork before the first device is "
+      "opened, or when no other thread computes, or exec");
 }

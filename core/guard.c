@@ -1,5 +1,5 @@
-/* guard.c - guards on handles: a taken one is kept for a while, with the op and the place in the program that took it, and every
- * device knows its live ones. Also the program's frames in messages of failures (BURN_BACKTRACE). */
+/* guard.c - guards on handles: a taken one is kept for a while, with the op and the place in the program that took it,
+ * and every device knows its live ones. Also the program's frames in messages of failures (BURN_BACKTRACE). */
 #include "guard.h"
 #include "backtrace.h"
 
@@ -53,7 +53,8 @@ BurnStatus burn_set_guards(bool on) {
   }
   pthread_mutex_unlock(&choice.mutex);
   if (possible) return BURN_OK;
-  return BURN_FAIL(FAILED_PRECONDITION, "set_guards: guards are %s since the first device was opened; call it before", on ? "off" : "on");
+  return BURN_FAIL(FAILED_PRECONDITION, "set_guards: guards are %s since the first device was opened; call it before",
+                   on ? "off" : "on");
 }
 
 bool burn_guards(void) { return burn__is_guarded(); }
@@ -76,8 +77,8 @@ static const char *place_text(const void *address, char text[PLACE_BYTES]) {
   if (place.line > 0) {
     (void)snprintf(text, PLACE_BYTES, " at %s:%d", place.file, place.line);
   } else {
-    (void)snprintf(text, PLACE_BYTES, " at %s(+0x%" PRIx64 ")%s%s", place.module, place.offset, place.function[0] ? " in " : "",
-                   place.function);
+    (void)snprintf(text, PLACE_BYTES, " at %s(+0x%" PRIx64 ")%s%s", place.module, place.offset,
+                   place.function[0] ? " in " : "", place.function);
   }
   return text;
 }
@@ -220,8 +221,9 @@ static void print_group(const Group *group) {
   char place[PLACE_BYTES], times[32] = "";
   BurnShapeText shape;
   if (group->count > 1) (void)snprintf(times, sizeof times, "%zu x ", group->count);
-  fprintf(stderr, "burn:   %s%s %s made by %s%s\n", times, burn_dtype_name(x->primitive->dtype), burn__shape_of(&shape, x->primitive),
-          x->made_by ? burn__op_name(x->made_by) : "from data", place_text(group->guard->made_at, place));
+  fprintf(stderr, "burn:   %s%s %s made by %s%s\n", times, burn_dtype_name(x->primitive->dtype),
+          burn__shape_of(&shape, x->primitive), x->made_by ? burn__op_name(x->made_by) : "from data",
+          place_text(group->guard->made_at, place));
 }
 
 /* With the device's lock: the handles must not end meanwhile. */
@@ -241,7 +243,8 @@ void burn__guard_report_live(BurnDevice *device) {
   size_t count = 0;
   pthread_mutex_lock(&device->live_mutex);
   for (const BurnGuard *guard = device->live; guard; guard = guard->next) count++;
-  if (count > 0) fprintf(stderr, "burn: device '%s' closed with %zu live tensor%s:\n", device->name, count, count > 1 ? "s" : "");
+  if (count > 0)
+    fprintf(stderr, "burn: device '%s' closed with %zu live tensor%s:\n", device->name, count, count > 1 ? "s" : "");
   Group *groups = count > 0 ? malloc(count * sizeof *groups) : NULL;
   if (groups) print_live(device, groups, count);
   free(groups);

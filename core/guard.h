@@ -1,5 +1,5 @@
-/* guard.h - what is noted about handles on request: guards (who took a handle, who forgot one) and scopes. tensor.c tells of every
- * handle that comes and goes, but only while burn__watch is not 0. */
+/* guard.h - what is noted about handles on request: guards (who took a handle, who forgot one) and scopes. tensor.c
+ * tells of every handle that comes and goes, but only while burn__watch is not 0. */
 #ifndef BURN_CORE_GUARD_H
 #define BURN_CORE_GUARD_H
 

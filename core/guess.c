@@ -8,7 +8,8 @@ enum { MOST_LETTERS = 63 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Both are of at most MOST_LETTERS. rows: of the table of distances, that of this letter of a, and of the two before it. */
+/* Both are of at most MOST_LETTERS. rows: of the table of distances, that of this letter of a, and of the two before
+ * it. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
   size_t rows[3][MOST_LETTERS + 1];
   for (size_t j = 0; j <= b_length; j++) rows[0][j] = j;

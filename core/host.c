@@ -87,10 +87,14 @@ static uint64_t BURN_CALL host_next_id(void) {
   return next++;
 }
 
-static const char *BURN_CALL host_option(const BurnOptions *options, const char *key) { return burn__option(options, key); }
+static const char *BURN_CALL host_option(const BurnOptions *options, const char *key) {
+  return burn__option(options, key);
+}
 static const BurnOpInfo *BURN_CALL host_op_info(uint32_t op) { return burn__op_info(op); }
 static const BurnOpInfo *BURN_CALL host_op_find(const char *name) { return burn__op_find(name); }
-static BurnStatus BURN_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) { return burn__invoke(backend, call); }
+static BurnStatus BURN_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) {
+  return burn__invoke(backend, call);
+}
 static BurnStatus BURN_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *out) { return burn__infer(call, out); }
 static BurnStatus BURN_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
   return burn__decompose(backend, call);

@@ -1,7 +1,7 @@
 /* host_convert.c - host arrays from one dtype to another of the same kind.
  *
- * Every float dtype passes through double, every integer dtype through int64_t: both hold all values of the others. The 16-bit
- * floats are made from the double's bits in one rounding. */
+ * Every float dtype passes through double, every integer dtype through int64_t: both hold all values of the others. The
+ * 16-bit floats are made from the double's bits in one rounding. */
 #include "host_convert.h"
 
 #include <inttypes.h>
@@ -48,7 +48,8 @@ static double widen(uint16_t bits, const SmallFloat *layout) {
   } else if (exponent == 0) {
     value = ldexp((double)fraction, layout->smallest - (int)layout->mantissa);
   } else {
-    value = ldexp((double)(fraction | (1u << layout->mantissa)), exponent - 1 + layout->smallest - (int)layout->mantissa);
+    value =
+        ldexp((double)(fraction | (1u << layout->mantissa)), exponent - 1 + layout->smallest - (int)layout->mantissa);
   }
   return bits & 0x8000u ? -value : value;
 }
@@ -166,7 +167,8 @@ static BurnStatus convert_floats(void *out, BurnDType to, const void *in, BurnDT
   for (size_t i = 0; i < count; i++) {
     double value = load_float(in, from, i);
     if (!store_float(out, to, i, value)) {
-      return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%g at position %zu does not fit %s", value, i, burn_dtype_name(to));
+      return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%g at position %zu does not fit %s", value, i,
+                              burn_dtype_name(to));
     }
   }
   return BURN_OK;

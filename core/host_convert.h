@@ -5,9 +5,9 @@
 #include <burn/error.h>
 #include <burn/plugin/types.h>
 
-/* Converts `count` elements; the arrays do not overlap and need no alignment. Floats round to nearest, ties to even. A value
- * that the target cannot hold (an integer out of range, a finite float that would become infinite) is OUT_OF_RANGE, another
- * kind is INVALID_DTYPE; then `out` is partly written. Bools become 0 or 1. */
+/* Converts `count` elements; the arrays do not overlap and need no alignment. Floats round to nearest, ties to even. A
+ * value that the target cannot hold (an integer out of range, a finite float that would become infinite) is
+ * OUT_OF_RANGE, another kind is INVALID_DTYPE; then `out` is partly written. Bools become 0 or 1. */
 BurnStatus burn__host_convert(void *out, BurnDType to, const void *in, BurnDType from, size_t count);
 
 /* The 16 bits of f16 and bf16, rounded to nearest even, and back. */

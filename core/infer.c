@@ -1,14 +1,15 @@
 /* infer.c - the frame of all shape rules: what every op has in common is checked here, then its rule of ops.def runs.
  *
- * Inference happens once, above the stack; every layer and backend below trusts output_descs. So the rules are also the place
- * where users meet their mistakes: messages start with the op's name and hold the shapes. */
+ * Inference happens once, above the stack; every layer and backend below trusts output_descs. So the rules are also the
+ * place where users meet their mistakes: messages start with the op's name and hold the shapes. */
 #include "infer_internal.h"
 
 /* input_count and presence as ops.def says. */
 static BurnStatus check_inputs(const BurnOpInfo *info, const BurnOpCall *call) {
   const uint32_t least = info->takes_list ? 1 : info->input_count;
   if (call->input_count < least || (!info->takes_list && call->input_count > info->input_count)) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u inputs given, %u expected", info->name, call->input_count, info->input_count);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u inputs given, %u expected", info->name, call->input_count,
+                     info->input_count);
   }
   const uint32_t required = info->takes_list ? call->input_count : info->input_required;
   for (uint32_t i = 0; i < required; i++) {
@@ -29,20 +30,22 @@ static bool has_tag(const BurnAttr *attr, uint32_t tag) {
 
 static BURN__COLD BurnStatus wrong_tag(const BurnOpInfo *info, uint32_t i, uint32_t tag) {
   const bool is_number = info->attr_tags[i] == BURN_ATTR_NUMBER;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u%s", info->name, info->attr_names[i], tag,
-                   is_number ? BURN_ATTR_I64 : info->attr_tags[i], is_number ? " or 2" : "");
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has tag %u, expected %u%s", info->name, info->attr_names[i],
+                   tag, is_number ? BURN_ATTR_I64 : info->attr_tags[i], is_number ? " or 2" : "");
 }
 
 /* Every attribute has the tag of ops.def (the host has filled in defaults). */
 static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
   if (call->attr_count != info->attr_count) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u expected", info->name, call->attr_count, info->attr_count);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u expected", info->name, call->attr_count,
+                     info->attr_count);
   }
   for (uint32_t i = 0; i < info->attr_count; i++) {
     const BurnAttr *attr = &call->attrs[i];
     if (!has_tag(attr, info->attr_tags[i])) return wrong_tag(info, i, attr->tag);
     if (attr->tag == BURN_ATTR_I64S && attr->count > 0 && !attr->value.i64s) {
-      return BURN_FAIL(INVALID_ARGUMENT, "%s: the %u numbers of '%s' are NULL", info->name, attr->count, info->attr_names[i]);
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: the %u numbers of '%s' are NULL", info->name, attr->count,
+                       info->attr_names[i]);
     }
     if (attr->tag == BURN_ATTR_I64S && attr->count > BURN_MAX_RANK) {
       return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' has %u entries, at most %u are possible", info->name,
@@ -86,8 +89,8 @@ BurnStatus burn__infer_check_dim(const BurnOpInfo *info, const BurnPrimitive *x,
 BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second) {
   const BurnDType lhs = call->inputs[first]->dtype, rhs = call->inputs[second]->dtype;
   if (lhs == rhs) return BURN_OK;
-  return BURN_FAIL(INVALID_DTYPE, "%s: %s is %s and %s is %s; convert one with burn_cast", info->name, info->input_names[first],
-                   burn_dtype_name(lhs), info->input_names[second], burn_dtype_name(rhs));
+  return BURN_FAIL(INVALID_DTYPE, "%s: %s is %s and %s is %s; convert one with burn_cast", info->name,
+                   info->input_names[first], burn_dtype_name(lhs), info->input_names[second], burn_dtype_name(rhs));
 }
 
 BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second) {
@@ -97,11 +100,12 @@ BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call
   for (uint32_t axis = 0; equal && axis < lhs->rank; axis++) equal = lhs->shape[axis] == rhs->shape[axis];
   if (equal) return BURN_OK;
   BurnShapeText l, r;
-  return BURN_FAIL(INVALID_SHAPE, "%s: shapes %s and %s differ", info->name, burn__shape_text(&l, lhs->rank, lhs->shape),
-                   burn__shape_text(&r, rhs->rank, rhs->shape));
+  return BURN_FAIL(INVALID_SHAPE, "%s: shapes %s and %s differ", info->name,
+                   burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape));
 }
 
-BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what) {
+BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds,
+                            const char *what) {
   if (burn_dtype_kind(call->inputs[input]->dtype) & kinds) return BURN_OK;
   return BURN_FAIL(INVALID_DTYPE, "%s: %s must be %s, not %s", info->name, info->input_names[input], what,
                    burn_dtype_name(call->inputs[input]->dtype));
@@ -127,8 +131,8 @@ BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lh
     const int64_t a = lhs->shape[i], b = rhs->shape[i];
     if (a != b && a != 1 && b != 1) {
       return BURN_FAIL(INVALID_SHAPE, "%s: %s and %s do not broadcast: axis %u is %lld and %lld", info->name,
-                       burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape), i, (long long)a,
-                       (long long)b);
+                       burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape), i,
+                       (long long)a, (long long)b);
     }
     out->shape[i] = a == 1 ? b : a;
   }

@@ -8,8 +8,9 @@ BURN_RULE(prelu) {
   *out = burn_primitive_desc(x);
   if (alpha->shape[0] == 1 || (x->rank > 1 && alpha->shape[0] == x->shape[1])) return BURN_OK;
   BurnShapeText text;
-  return BURN_FAIL(INVALID_SHAPE, "%s: alpha has %lld values, x of shape %s needs 1%s", info->name, (long long)alpha->shape[0],
-                   burn__shape_text(&text, x->rank, x->shape), x->rank > 1 ? " or one per channel (axis 1)" : "");
+  return BURN_FAIL(INVALID_SHAPE, "%s: alpha has %lld values, x of shape %s needs 1%s", info->name,
+                   (long long)alpha->shape[0], burn__shape_text(&text, x->rank, x->shape),
+                   x->rank > 1 ? " or one per channel (axis 1)" : "");
 }
 
 BURN_RULE(celu) {

@@ -4,14 +4,16 @@
 BURN_RULE(create) {
   const BurnAttrs_full *attrs = BURN_ATTRS(full, call); /* all creation ops begin with shape and dtype */
   const BurnAttr *shape = &attrs->shape;
-  if (shape->count < 1) return BURN_FAIL(INVALID_SHAPE, "%s: rank 0; tensors have rank 1 to %u", info->name, BURN_MAX_RANK);
+  if (shape->count < 1)
+    return BURN_FAIL(INVALID_SHAPE, "%s: rank 0; tensors have rank 1 to %u", info->name, BURN_MAX_RANK);
   out->rank = shape->count;
   out->dtype = (BurnDType)attrs->dtype.value.i64;
   for (uint32_t i = 0; i < shape->count; i++) out->shape[i] = shape->value.i64s[i];
   if (burn_dtype_bytes(out->dtype) == 0) {
     return BURN_FAIL(INVALID_DTYPE, "%s: there is no dtype number %u", info->name, out->dtype);
   }
-  if (call->op == BURN_OP_arange && out->rank != 1) return BURN_FAIL(INVALID_SHAPE, "arange: rank %u, 1 expected", out->rank);
+  if (call->op == BURN_OP_arange && out->rank != 1)
+    return BURN_FAIL(INVALID_SHAPE, "arange: rank %u, 1 expected", out->rank);
   if (call->op == BURN_OP_eye && (out->rank != 2 || out->shape[0] != out->shape[1])) {
     BurnShapeText text;
     return BURN_FAIL(INVALID_SHAPE, "eye: shape %s is not square", burn__shape_text(&text, out->rank, out->shape));
@@ -106,8 +108,8 @@ BURN_RULE(reduce_dim) {
   return BURN_OK;
 }
 
-/* An empty axis has no largest element: an error even where the result would be empty too, so that a program does not depend
- * on its other axes. */
+/* An empty axis has no largest element: an error even where the result would be empty too, so that a program does not
+ * depend on its other axes. */
 BURN_RULE(reduce_dim_nonempty) {
   BURN_TRY(burn__infer_reduce_dim(info, call, out));
   const BurnPrimitive *x = call->inputs[0];
@@ -152,7 +154,8 @@ BURN_RULE(triangle) {
   *out = burn_primitive_desc(x);
   if (x->rank >= 2) return BURN_OK;
   BurnShapeText text;
-  return BURN_FAIL(INVALID_SHAPE, "%s: shape %s; rank 2 or more expected", info->name, burn__shape_text(&text, x->rank, x->shape));
+  return BURN_FAIL(INVALID_SHAPE, "%s: shape %s; rank 2 or more expected", info->name,
+                   burn__shape_text(&text, x->rank, x->shape));
 }
 
 BURN_RULE(adam_step) {

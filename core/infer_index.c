@@ -20,7 +20,8 @@ static BurnStatus check_values(const BurnOpInfo *info, const BurnOpCall *call, c
   if (valid) return BURN_OK;
   BurnShapeText l, r;
   return BURN_FAIL(INVALID_SHAPE, "%s: values have shape %s, %s expected", info->name,
-                   burn__shape_text(&l, values->rank, values->shape), burn__shape_text(&r, expected->rank, expected->shape));
+                   burn__shape_text(&l, values->rank, values->shape),
+                   burn__shape_text(&r, expected->rank, expected->shape));
 }
 
 /* The update mode exists, and is defined for the dtype. */
@@ -31,8 +32,8 @@ static BurnStatus check_update(const BurnOpInfo *info, const BurnOpCall *call, i
                      (long long)update);
   }
   if (update <= BURN_UPDATE_MUL || burn_dtype_kind(call->inputs[0]->dtype) != BURN_KIND_BOOL) return BURN_OK;
-  return BURN_FAIL(INVALID_DTYPE, "%s: update %s is not defined for bool; it takes assign, add (or) and mul (and)", info->name,
-                   names[update]);
+  return BURN_FAIL(INVALID_DTYPE, "%s: update %s is not defined for bool; it takes assign, add (or) and mul (and)",
+                   info->name, names[update]);
 }
 
 BURN_RULE(select_assign) {
@@ -91,8 +92,8 @@ BURN_RULE(gather_nd) {
   const int64_t tuple = indices->shape[indices->rank - 1];
   BurnShapeText l, r;
   if (tuple < 1 || tuple > (int64_t)x->rank) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; their last axis has 1 .. %u coordinates", info->name,
-                     burn__shape_of(&l, x), burn__shape_of(&r, indices), x->rank);
+    return BURN_FAIL(INVALID_SHAPE, "%s: x is %s and indices are %s; their last axis has 1 .. %u coordinates",
+                     info->name, burn__shape_of(&l, x), burn__shape_of(&r, indices), x->rank);
   }
   const uint32_t leading = indices->rank - 1, further = x->rank - (uint32_t)tuple;
   if (leading + further < 1 || leading + further > BURN_MAX_RANK) {
@@ -137,16 +138,17 @@ BURN_RULE(unfold) {
 }
 
 /* What one side of an axis asks for is possible. */
-static BurnStatus check_pad(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t padding, int64_t mode) {
+static BurnStatus check_pad(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t padding,
+                            int64_t mode) {
   static const char *const names[BURN_PAD_LIMIT] = {"constant", "reflect", "edge"};
   if (padding < 0 || padding > INT64_MAX / 4) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: padding %lld on axis %u; 0 or more expected (cut with burn_slice)", info->name,
-                     (long long)padding, axis);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: padding %lld on axis %u; 0 or more expected (cut with burn_slice)",
+                     info->name, (long long)padding, axis);
   }
   const int64_t least = mode == BURN_PAD_REFLECT ? padding + 1 : 1;
   if (mode == BURN_PAD_CONSTANT || padding == 0 || x->shape[axis] >= least) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s padding %lld needs an axis of %lld elements or more, axis %u has %lld", info->name,
-                   names[mode], (long long)padding, (long long)least, axis, (long long)x->shape[axis]);
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s padding %lld needs an axis of %lld elements or more, axis %u has %lld",
+                   info->name, names[mode], (long long)padding, (long long)least, axis, (long long)x->shape[axis]);
 }
 
 BURN_RULE(pad) {
@@ -154,10 +156,12 @@ BURN_RULE(pad) {
   const BurnAttrs_pad *attrs = BURN_ATTRS(pad, call);
   const int64_t mode = attrs->mode.value.i64;
   if (attrs->before.count < x->rank || attrs->after.count < x->rank) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: one entry of before and after per axis is needed (%u)", info->name, x->rank);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: one entry of before and after per axis is needed (%u)", info->name,
+                     x->rank);
   }
   if (mode < 0 || mode >= BURN_PAD_LIMIT) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no mode %lld; it is one of BURN_PAD_*", info->name, (long long)mode);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no mode %lld; it is one of BURN_PAD_*", info->name,
+                     (long long)mode);
   }
   *out = burn_primitive_desc(x);
   for (uint32_t i = 0; i < x->rank; i++) {

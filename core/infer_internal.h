@@ -1,26 +1,28 @@
-/* infer_internal.h - steps that the shape rules share. All return BURN_OK or a status whose message starts with the op's name. */
+/* infer_internal.h - steps that the shape rules share. All return BURN_OK or a status whose message starts with the
+ * op's name. */
 #ifndef BURN_INFER_INTERNAL_H
 #define BURN_INFER_INTERNAL_H
 
 #include "core_internal.h"
 
-#define BURN_TRY(expression)                              \
-  do {                                                    \
-    const BurnStatus burn_try_status = (expression);      \
+#define BURN_TRY(expression)                                \
+  do {                                                      \
+    const BurnStatus burn_try_status = (expression);        \
     if (burn_try_status != BURN_OK) return burn_try_status; \
   } while (0)
 
-/* A result with shape and dtype of x. Rules meet results that are zero, and write no more than they need: a description that is
- * made elsewhere and copied costs more than the rule. */
+/* A result with shape and dtype of x. Rules meet results that are zero, and write no more than they need: a description
+ * that is made elsewhere and copied costs more than the rule. */
 static inline void burn__infer_like(BurnTensorDesc *out, const BurnPrimitive *x) {
   out->dtype = x->dtype;
   out->rank = x->rank;
   for (uint32_t i = 0; i < x->rank; i++) out->shape[i] = x->shape[i];
 }
 
-/* Head of a rule named in ops.def: BURN_RULE(binary) { ... } with info, call and out. op_table.c declares all of them. */
-#define BURN_RULE(name)                                                                                              \
-  BurnStatus burn__infer_##name(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);                \
+/* Head of a rule named in ops.def: BURN_RULE(binary) { ... } with info, call and out. op_table.c declares all of them.
+ */
+#define BURN_RULE(name)                                                                               \
+  BurnStatus burn__infer_##name(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out); \
   BurnStatus burn__infer_##name(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out)
 
 BurnStatus burn__infer_check_dim(const BurnOpInfo *info, const BurnPrimitive *x, int64_t dim);
@@ -28,21 +30,25 @@ BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call
 /* Two inputs have the same shape and dtype. */
 BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second);
 /* The dtype of an input is of one of the kinds; `what` completes "must be". */
-BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds, const char *what);
+BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t kinds,
+                            const char *what);
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);
-BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs, BurnTensorDesc *out);
+BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs,
+                                 BurnTensorDesc *out);
 
 /* -- windows: convolutions and pools (infer_layers.c) ----------------------------------------- */
 
 /* An attribute with an entry for each of the last `axes` axes, every one at least `least` and at most INT32_MAX. */
-BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes, int64_t least);
+BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes,
+                             int64_t least);
 /* How a window moves. */
-BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation,
-                              uint32_t axes);
+BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding,
+                              const BurnAttr *dilation, uint32_t axes);
 /* [n, c, ..] with `axes` further axes, small enough for the arithmetic of windows. */
 BurnStatus burn__infer_planes(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t axes);
 /* Size of a convolution's or pool's output along one axis; below 1 when the window does not fit. */
-int64_t burn__infer_window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride, bool ceil_mode);
+int64_t burn__infer_window_count(int64_t in, int64_t padding, int64_t dilation, int64_t kernel, int64_t stride,
+                                 bool ceil_mode);
 /* An optional input [channels] of the dtype of the first. */
 BurnStatus burn__infer_bias(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t channels);
 BurnStatus burn__infer_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what);

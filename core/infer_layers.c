@@ -7,21 +7,21 @@ BURN_RULE(matmul) {
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   const uint32_t rank = lhs->rank;
   if (rank < 2 || rhs->rank != rank) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: equal ranks of 2 or more are needed", info->name, burn__shape_of(&l, lhs),
-                     burn__shape_of(&r, rhs));
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: equal ranks of 2 or more are needed", info->name,
+                     burn__shape_of(&l, lhs), burn__shape_of(&r, rhs));
   }
   const int64_t inner_lhs = lhs->shape[rank - 1], inner_rhs = rhs->shape[rank - 2];
   if (inner_lhs != inner_rhs) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: inner dimensions %lld and %lld differ", info->name, burn__shape_of(&l, lhs),
-                     burn__shape_of(&r, rhs), (long long)inner_lhs, (long long)inner_rhs);
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: inner dimensions %lld and %lld differ", info->name,
+                     burn__shape_of(&l, lhs), burn__shape_of(&r, rhs), (long long)inner_lhs, (long long)inner_rhs);
   }
   out->dtype = lhs->dtype;
   out->rank = rank;
   for (uint32_t i = 0; i + 2 < rank; i++) {
     const int64_t a = lhs->shape[i], b = rhs->shape[i];
     if (a != b && a != 1 && b != 1) {
-      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name, burn__shape_of(&l, lhs),
-                       burn__shape_of(&r, rhs), i, (long long)a, (long long)b);
+      return BURN_FAIL(INVALID_SHAPE, "%s: %s x %s: batch axis %u is %lld and %lld", info->name,
+                       burn__shape_of(&l, lhs), burn__shape_of(&r, rhs), i, (long long)a, (long long)b);
     }
     out->shape[i] = a == 1 ? b : a;
   }
@@ -30,7 +30,8 @@ BURN_RULE(matmul) {
   return burn__infer_count(info, out);
 }
 
-BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes, int64_t least) {
+BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes,
+                             int64_t least) {
   if (sizes->count < axes) return BURN_FAIL(INVALID_ARGUMENT, "%s: %s needs %u entries", info->name, name, axes);
   bool valid = true;
   for (uint32_t i = 0; i < axes; i++) valid &= sizes->value.i64s[i] >= least && sizes->value.i64s[i] <= INT32_MAX;
@@ -40,8 +41,8 @@ BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, cons
                    burn__shape_text(&text, axes, sizes->value.i64s), (long long)least);
 }
 
-BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation,
-                              uint32_t axes) {
+BurnStatus burn__infer_window(const BurnOpInfo *info, const BurnAttr *stride, const BurnAttr *padding,
+                              const BurnAttr *dilation, uint32_t axes) {
   BURN_TRY(burn__infer_sizes(info, stride, "stride", axes, 1));
   BURN_TRY(burn__infer_sizes(info, padding, "padding", axes, 0));
   return burn__infer_sizes(info, dilation, "dilation", axes, 1);
@@ -76,8 +77,8 @@ BurnStatus burn__infer_bias(const BurnOpInfo *info, const BurnOpCall *call, uint
 
 BurnStatus burn__infer_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what) {
   if (groups >= 1 && channels % groups == 0) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: groups %lld does not divide the %lld %s channels", info->name, (long long)groups,
-                   (long long)channels, what);
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: groups %lld does not divide the %lld %s channels", info->name,
+                   (long long)groups, (long long)channels, what);
 }
 
 static bool has_empty_axis(const int64_t *shape, uint32_t axes) {
@@ -101,8 +102,8 @@ static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTenso
   BURN_TRY(burn__infer_bias(info, call, 2, weight->shape[0]));
   BurnShapeText l, r, p;
   if (weight->shape[1] != x->shape[1] / groups) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels per group, x has %lld", info->name,
-                     burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[1],
+    return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels per group, x has %lld",
+                     info->name, burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[1],
                      (long long)(x->shape[1] / groups));
   }
   *out = burn_primitive_desc(x);
@@ -128,7 +129,8 @@ BURN_RULE(conv2d_weight_backward) {
   BURN_TRY(burn__infer_planes(info, call, 1, 2));
   BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, 2));
   const BurnPrimitive *x = call->inputs[0], *grad = call->inputs[1];
-  if (attrs->weight_shape.count != 4) return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs 4 entries", info->name);
+  if (attrs->weight_shape.count != 4)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs 4 entries", info->name);
   const int64_t *weight = attrs->weight_shape.value.i64s, groups = attrs->groups.value.i64;
   BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
   BURN_TRY(burn__infer_groups(info, groups, grad->shape[1], "output"));
@@ -141,7 +143,8 @@ BURN_RULE(conv2d_weight_backward) {
   BurnShapeText a, b, c;
   if (!valid) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s, grad %s and weight %s do not belong together", info->name,
-                     burn__shape_text(&a, 4, x->shape), burn__shape_text(&b, 4, grad->shape), burn__shape_text(&c, 4, weight));
+                     burn__shape_text(&a, 4, x->shape), burn__shape_text(&b, 4, grad->shape),
+                     burn__shape_text(&c, 4, weight));
   }
   out->dtype = x->dtype;
   out->rank = 4;
@@ -163,15 +166,16 @@ static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call,
   BurnShapeText l, r;
   if (weight->shape[0] != x->shape[1]) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s: the weight takes %lld channels, x has %lld", info->name,
-                     burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[0], (long long)x->shape[1]);
+                     burn__shape_of(&l, x), burn__shape_of(&r, weight), (long long)weight->shape[0],
+                     (long long)x->shape[1]);
   }
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[1] * groups;
   BURN_TRY(burn__infer_bias(info, call, 2, out->shape[1]));
   for (uint32_t i = 0; i < axes; i++) {
     out->shape[2 + i] = (x->shape[2 + i] - 1) * attrs->stride.value.i64s[i] +
-                        attrs->dilation.value.i64s[i] * (weight->shape[2 + i] - 1) + 1 + attrs->padding_out.value.i64s[i] -
-                        2 * attrs->padding.value.i64s[i];
+                        attrs->dilation.value.i64s[i] * (weight->shape[2 + i] - 1) + 1 +
+                        attrs->padding_out.value.i64s[i] - 2 * attrs->padding.value.i64s[i];
   }
   if (has_empty_axis(out->shape + 2, axes) || has_empty_axis(weight->shape + 2, axes)) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s give an empty result", info->name, burn__shape_of(&l, x),
@@ -203,8 +207,8 @@ BURN_RULE(pool2d) {
   }
   BurnShapeText text;
   if (out->shape[2] < 1 || out->shape[3] < 1) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: a window of [%lld,%lld] does not fit into %s", info->name, (long long)kernel[0],
-                     (long long)kernel[1], burn__shape_text(&text, 4, x->shape));
+    return BURN_FAIL(INVALID_SHAPE, "%s: a window of [%lld,%lld] does not fit into %s", info->name,
+                     (long long)kernel[0], (long long)kernel[1], burn__shape_text(&text, 4, x->shape));
   }
   return burn__infer_count(info, out);
 }
@@ -255,7 +259,8 @@ static BurnStatus adaptive_pool(const BurnOpInfo *info, const BurnOpCall *call, 
   *out = burn_primitive_desc(x);
   BurnShapeText text;
   if (has_empty_axis(x->shape + 2, axes)) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s has nothing to average", info->name, burn__shape_text(&text, x->rank, x->shape));
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s has nothing to average", info->name,
+                     burn__shape_text(&text, x->rank, x->shape));
   }
   for (uint32_t i = 0; i < axes; i++) out->shape[2 + i] = size->value.i64s[i];
   return burn__infer_count(info, out);
@@ -274,8 +279,9 @@ static BurnStatus last_axis_entries(const BurnOpInfo *info, const BurnOpCall *ca
     BURN_TRY(burn__infer_rank(info, call, i, 1));
     if (call->inputs[i]->shape[0] == width) continue;
     BurnShapeText text;
-    return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, the last axis of %s has %lld", info->name, info->input_names[i],
-                     (long long)call->inputs[i]->shape[0], burn__shape_text(&text, x->rank, x->shape), (long long)width);
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, the last axis of %s has %lld", info->name,
+                     info->input_names[i], (long long)call->inputs[i]->shape[0],
+                     burn__shape_text(&text, x->rank, x->shape), (long long)width);
   }
   return BURN_OK;
 }
@@ -303,7 +309,8 @@ static BurnStatus logits_and_targets(const BurnOpInfo *info, const BurnOpCall *c
   if (logits->shape[0] == targets->shape[0]) return BURN_OK;
   BurnShapeText text;
   return BURN_FAIL(INVALID_SHAPE, "%s: logits %s need %lld targets, %lld given", info->name,
-                   burn__shape_text(&text, 2, logits->shape), (long long)logits->shape[0], (long long)targets->shape[0]);
+                   burn__shape_text(&text, 2, logits->shape), (long long)logits->shape[0],
+                   (long long)targets->shape[0]);
 }
 
 BURN_RULE(cross_entropy) {

@@ -8,8 +8,9 @@ static int64_t product(int64_t a, int64_t b) { return a < 0 || b < 0 || (b > 0 &
 /* -- windows as columns ----------------------------------------------------------------------- */
 
 /* Rows and windows of the columns of a plane [n, c, h, w]; `text` is the plane's. */
-static BurnStatus columns(const BurnOpInfo *info, const int64_t *plane, const BurnAttr *kernel_size, const BurnAttr *stride,
-                          const BurnAttr *padding, const BurnAttr *dilation, int64_t *rows, int64_t *windows) {
+static BurnStatus columns(const BurnOpInfo *info, const int64_t *plane, const BurnAttr *kernel_size,
+                          const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation, int64_t *rows,
+                          int64_t *windows) {
   BurnShapeText text, kernel_text;
   BURN_TRY(burn__infer_sizes(info, kernel_size, "kernel_size", 2, 1));
   BURN_TRY(burn__infer_window(info, stride, padding, dilation, 2));
@@ -32,7 +33,8 @@ BURN_RULE(unfold4d) {
   BURN_TRY(burn__infer_planes(info, call, 0, 2));
   const BurnPrimitive *x = call->inputs[0];
   int64_t rows = 0, windows = 0;
-  BURN_TRY(columns(info, x->shape, &attrs->kernel_size, &attrs->stride, &attrs->padding, &attrs->dilation, &rows, &windows));
+  BURN_TRY(
+      columns(info, x->shape, &attrs->kernel_size, &attrs->stride, &attrs->padding, &attrs->dilation, &rows, &windows));
   *out = (BurnTensorDesc){x->dtype, 3, {x->shape[0], rows, windows}};
   return burn__infer_count(info, out);
 }
@@ -46,7 +48,8 @@ BURN_RULE(fold4d) {
   const int64_t *kernel = attrs->kernel_size.value.i64s, taps = kernel[0] * kernel[1];
   const int64_t *size = attrs->output_size.value.i64s, plane[] = {x->shape[0], x->shape[1] / taps, size[0], size[1]};
   int64_t rows = 0, windows = 0;
-  BURN_TRY(columns(info, plane, &attrs->kernel_size, &attrs->stride, &attrs->padding, &attrs->dilation, &rows, &windows));
+  BURN_TRY(
+      columns(info, plane, &attrs->kernel_size, &attrs->stride, &attrs->padding, &attrs->dilation, &rows, &windows));
   BurnShapeText text;
   if (rows != x->shape[1]) {
     return BURN_FAIL(INVALID_SHAPE, "%s: %lld rows are no multiple of the %lld of a window of [%lld,%lld]", info->name,
@@ -133,8 +136,9 @@ BURN_RULE(deform_conv2d) {
   *out = burn_primitive_desc(x);
   out->shape[1] = weight->shape[0];
   for (uint32_t i = 0; i < 2; i++) {
-    out->shape[2 + i] = burn__infer_window_count(x->shape[2 + i], attrs->padding.value.i64s[i], attrs->dilation.value.i64s[i],
-                                                 weight->shape[2 + i], attrs->stride.value.i64s[i], false);
+    out->shape[2 + i] =
+        burn__infer_window_count(x->shape[2 + i], attrs->padding.value.i64s[i], attrs->dilation.value.i64s[i],
+                                 weight->shape[2 + i], attrs->stride.value.i64s[i], false);
   }
   BurnShapeText l, r;
   if (weight->shape[1] != x->shape[1] / groups || out->shape[2] < 1 || out->shape[3] < 1 || weight->shape[2] < 1 ||
@@ -182,8 +186,8 @@ BURN_RULE(linear_backward) {
   }
   BurnShapeText a, b, c;
   if (!fits) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: grad %s, x %s and weight %s do not belong together", info->name, burn__shape_of(&a, grad),
-                     burn__shape_of(&b, x), weight ? burn__shape_of(&c, weight) : "(none)");
+    return BURN_FAIL(INVALID_SHAPE, "%s: grad %s, x %s and weight %s do not belong together", info->name,
+                     burn__shape_of(&a, grad), burn__shape_of(&b, x), weight ? burn__shape_of(&c, weight) : "(none)");
   }
   out[0].shape[0] = out[0].rank = 1;
   for (uint32_t i = 0; i < 3; i++) out[i].dtype = x->dtype;
@@ -224,7 +228,8 @@ static BurnStatus by_channel(const BurnOpInfo *info, const BurnOpCall *call, uin
     BURN_TRY(burn__infer_rank(info, call, i, 1));
     if (call->inputs[i]->shape[0] == x->shape[1]) continue;
     return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld entries, x %s has %lld channels", info->name, info->input_names[i],
-                     (long long)call->inputs[i]->shape[0], burn__shape_text(&text, x->rank, x->shape), (long long)x->shape[1]);
+                     (long long)call->inputs[i]->shape[0], burn__shape_text(&text, x->rank, x->shape),
+                     (long long)x->shape[1]);
   }
   return BURN_OK;
 }
@@ -282,7 +287,8 @@ static BurnStatus check_blocks(const BurnOpInfo *info, const BurnOpCall *call, u
   BURN_TRY(burn__infer_kind(info, call, scales, BURN_KIND_FLOAT, "a float tensor"));
   const int64_t *size = block->value.i64s;
   BurnShapeText shape_text, block_text;
-  if (block->count < x->rank) return BURN_FAIL(INVALID_ARGUMENT, "%s: block needs an entry per axis (%u)", info->name, x->rank);
+  if (block->count < x->rank)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: block needs an entry per axis (%u)", info->name, x->rank);
   bool whole = true, divides = true;
   for (uint32_t i = 0; i < x->rank; i++) {
     whole &= size[i] == 0;
@@ -313,7 +319,8 @@ BURN_RULE(quantize) {
   BURN_TRY(check_blocks(info, call, 0, 1, &attrs->block));
   BURN_TRY(check_dtype_of(info, &attrs->dtype, BURN_KIND_INT, "an int tensor"));
   if (!(attrs->low.value.f64 <= attrs->high.value.f64)) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: low %g is above high %g", info->name, attrs->low.value.f64, attrs->high.value.f64);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: low %g is above high %g", info->name, attrs->low.value.f64,
+                     attrs->high.value.f64);
   }
   *out = burn_primitive_desc(call->inputs[0]);
   out->dtype = (BurnDType)attrs->dtype.value.i64;

@@ -67,7 +67,8 @@ BURN_RULE(attention_backward) {
 /* -- lstm ------------------------------------------------------------------------------------- */
 
 /* An input has the shape [n, t, width], or [n, width] for t = -1. */
-static BurnStatus check_steps(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t n, int64_t t, int64_t width) {
+static BurnStatus check_steps(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t n, int64_t t,
+                              int64_t width) {
   const int64_t whole[] = {n, t, width}, single[] = {n, width}, *wanted = t < 0 ? single : whole;
   const uint32_t rank = t < 0 ? 2 : 3;
   BURN_TRY(burn__infer_same_dtype(info, call, 0, input));

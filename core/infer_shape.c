@@ -10,11 +10,14 @@ BURN_RULE(reshape) {
   out->rank = shape->count;
   if (shape->count > 0) memcpy(out->shape, shape->value.i64s, shape->count * sizeof(int64_t));
   BurnShapeText from, to;
-  if (out->rank < 1) return BURN_FAIL(INVALID_SHAPE, "%s: %s to rank 0; tensors have rank 1 or more", info->name, burn__shape_of(&from, x));
+  if (out->rank < 1)
+    return BURN_FAIL(INVALID_SHAPE, "%s: %s to rank 0; tensors have rank 1 or more", info->name,
+                     burn__shape_of(&from, x));
   BURN_TRY(burn__infer_count(info, out));
   if (burn_desc_count(out) == burn_primitive_count(x)) return BURN_OK;
   return BURN_FAIL(INVALID_SHAPE, "%s: %s has %lld elements, %s has %lld", info->name, burn__shape_of(&from, x),
-                   (long long)burn_primitive_count(x), burn__shape_text(&to, out->rank, out->shape), (long long)burn_desc_count(out));
+                   (long long)burn_primitive_count(x), burn__shape_text(&to, out->rank, out->shape),
+                   (long long)burn_desc_count(out));
 }
 
 BURN_RULE(permute) {
@@ -34,7 +37,8 @@ BURN_RULE(permute) {
   if (valid) return BURN_OK;
   BurnShapeText shape, given;
   return BURN_FAIL(INVALID_ARGUMENT, "%s: axes %s do not name every axis of %s once", info->name,
-                   burn__shape_text(&given, axes->count, axes->value.i64s), burn__shape_text(&shape, x->rank, x->shape));
+                   burn__shape_text(&given, axes->count, axes->value.i64s),
+                   burn__shape_text(&shape, x->rank, x->shape));
 }
 
 BURN_RULE(expand) {
@@ -64,12 +68,13 @@ static bool range_fits(int64_t start, int64_t count, int64_t step, int64_t size)
   return count - 1 <= room;
 }
 
-static BurnStatus check_range(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t start, int64_t count,
-                              int64_t step) {
+static BurnStatus check_range(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t start,
+                              int64_t count, int64_t step) {
   if (range_fits(start, count, step, x->shape[axis])) return BURN_OK;
   BurnShapeText text;
   return BURN_FAIL(OUT_OF_RANGE, "%s: %lld elements from %lld with step %lld do not fit into axis %u of %s", info->name,
-                   (long long)count, (long long)start, (long long)step, axis, burn__shape_text(&text, x->rank, x->shape));
+                   (long long)count, (long long)start, (long long)step, axis,
+                   burn__shape_text(&text, x->rank, x->shape));
 }
 
 BURN_RULE(slice) {
@@ -109,15 +114,17 @@ BURN_RULE(cat) {
   for (uint32_t i = 1; i < call->input_count; i++) {
     const BurnPrimitive *x = call->inputs[i];
     if (x->dtype != first->dtype) {
-      return BURN_FAIL(INVALID_DTYPE, "%s: tensor 0 is %s and tensor %u is %s", info->name, burn_dtype_name(first->dtype), i,
-                       burn_dtype_name(x->dtype));
+      return BURN_FAIL(INVALID_DTYPE, "%s: tensor 0 is %s and tensor %u is %s", info->name,
+                       burn_dtype_name(first->dtype), i, burn_dtype_name(x->dtype));
     }
     bool valid = x->rank == first->rank;
-    for (uint32_t axis = 0; valid && axis < x->rank; axis++) valid = axis == (uint32_t)dim || x->shape[axis] == first->shape[axis];
+    for (uint32_t axis = 0; valid && axis < x->rank; axis++)
+      valid = axis == (uint32_t)dim || x->shape[axis] == first->shape[axis];
     if (!valid) {
       BurnShapeText l, r;
-      return BURN_FAIL(INVALID_SHAPE, "%s: tensor 0 is %s and tensor %u is %s; axes other than %lld must be equal", info->name,
-                       burn__shape_text(&l, first->rank, first->shape), i, burn__shape_text(&r, x->rank, x->shape), (long long)dim);
+      return BURN_FAIL(INVALID_SHAPE, "%s: tensor 0 is %s and tensor %u is %s; axes other than %lld must be equal",
+                       info->name, burn__shape_text(&l, first->rank, first->shape), i,
+                       burn__shape_text(&r, x->rank, x->shape), (long long)dim);
     }
     out->shape[dim] += x->shape[dim];
   }

@@ -6,7 +6,8 @@ static BurnStatus transformed(const BurnOpInfo *info, const BurnOpCall *call, bo
   const BurnPrimitive *x = call->inputs[0];
   const int64_t dim = call->attrs[0].value.i64, n = call->attrs[1].value.i64;
   BURN_TRY(burn__infer_check_dim(info, x, dim));
-  if (n < 1) return BURN_FAIL(INVALID_ARGUMENT, "%s: a transform of length n = %lld is not possible", info->name, (long long)n);
+  if (n < 1)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: a transform of length n = %lld is not possible", info->name, (long long)n);
   *out = burn_primitive_desc(x);
   if (call->input_count > 1) {
     BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));

@@ -1,6 +1,8 @@
-/* invoke.c - how a call reaches a kernel: complete it, check owners, then the backend's own kernel or the decomposition.
+/* invoke.c - how a call reaches a kernel: complete it, check owners, then the backend's own kernel or the
+ * decomposition.
  *
- * Every step down a stack passes through here (layers call host->invoke), so a backend may lack any composite op at any depth. */
+ * Every step down a stack passes through here (layers call host->invoke), so a backend may lack any composite op at any
+ * depth. */
 #include "core_internal.h"
 
 #include <burn/plugin/kernels.h>
@@ -25,7 +27,8 @@ static bool attrs_are_complete(const BurnOpInfo *info, const BurnOpCall *call) {
 BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room) {
   if (attrs_are_complete(info, call)) return BURN_OK;
   if (call->attr_count > info->attr_count || info->attr_count > BURN__MAX_ATTRS) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count, info->attr_count);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count,
+                     info->attr_count);
   }
   for (uint32_t i = 0; i < info->attr_count; i++) {
     if (i < call->attr_count && call->attrs[i].tag != BURN_ATTR_NONE) {
@@ -50,8 +53,8 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
   for (uint32_t i = 0; i < call->input_count; i++) {
     const BurnPrimitive *x = call->inputs[i];
     if (!x || x->owner == backend->owner) continue;
-    return BURN_FAIL(BAD_OWNER, "%s: input %u belongs to backend instance %u, not to '%s' (instance %u)", info->name, i, x->owner,
-                     backend->name, backend->owner);
+    return BURN_FAIL(BAD_OWNER, "%s: input %u belongs to backend instance %u, not to '%s' (instance %u)", info->name, i,
+                     x->owner, backend->name, backend->owner);
   }
   return BURN_OK;
 }
@@ -66,7 +69,8 @@ static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo
     const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
     if (ran || status != BURN_OK) return status;
   }
-  uint32_t support = call->op < BURN_OP_LIMIT ? instance->support[call->op] : backend->op_support(backend->self, call->op);
+  uint32_t support =
+      call->op < BURN_OP_LIMIT ? instance->support[call->op] : backend->op_support(backend->self, call->op);
   if (support == BURN_SUPPORT_ASK) {
     support = backend->supports(backend->self, call, why, sizeof why) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
   }
@@ -82,7 +86,8 @@ static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, co
 }
 
 /* A plugin that says it succeeded and left output i empty: what else it made goes. */
-static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call, uint32_t i) {
+static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call,
+                                       uint32_t i) {
   for (uint32_t k = 0; k < call->output_count; k++) {
     if (call->outputs[k]) backend->release(backend->self, call->outputs[k]);
     call->outputs[k] = NULL;
@@ -123,19 +128,20 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
 }
 
-/* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits, and every
- * step round. Those that only move elements do not gain by it. */
+/* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits,
+ * and every step round. Those that only move elements do not gain by it. */
 static bool computes_in_halves(const BurnOpCall *call) {
   const BurnOpInfo *info = burn__op_info(call->op);
   bool any = false;
   if (!(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE | BURN_TRAIT_COMPUTE))) return false;
   if (info->takes_list || call->input_count > BURN_MAX_FIXED_INPUTS) return false;
-  for (uint32_t i = 0; i < call->input_count; i++) any = any || (call->inputs[i] && burn__is_half(call->inputs[i]->dtype));
+  for (uint32_t i = 0; i < call->input_count; i++)
+    any = any || (call->inputs[i] && burn__is_half(call->inputs[i]->dtype));
   return any;
 }
 
-/* The decomposition on inputs that are cast to f32; its results are rounded once. Their casts are steps like others: gradients
- * flow through them. */
+/* The decomposition on inputs that are cast to f32; its results are rounded once. Their casts are steps like others:
+ * gradients flow through them. */
 static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *builder, const BurnOpCall *call,
                              BurnPrimitive **results) {
   BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS];

@@ -1,4 +1,5 @@
-/* leaf_types.c - descriptors of the types that rows of configs and modules end in: numbers, texts, parameters, lists. */
+/* leaf_types.c - descriptors of the types that rows of configs and modules end in: numbers, texts, parameters, lists.
+ */
 #include <burn/module.h>
 
 #define LEAF(Type, KIND, count)                                                                         \

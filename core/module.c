@@ -1,8 +1,8 @@
 /* module.c - services over any module, all from one walk over its descriptor.
  *
- * The walk meets every parameter and buffer in row order with its path ("blocks.3.norm.gamma") and every list before and after
- * its items. Counting, moving, freezing and ending are callbacks of a few lines. Cloning copies the struct first and then walks
- * over the copy, giving each tensor, cell and list there a life of its own. */
+ * The walk meets every parameter and buffer in row order with its path ("blocks.3.norm.gamma") and every list before
+ * and after its items. Counting, moving, freezing and ending are callbacks of a few lines. Cloning copies the struct
+ * first and then walks over the copy, giving each tensor, cell and list there a life of its own. */
 #include "module_internal.h"
 
 #include <burn/autodiff.h>
@@ -58,10 +58,12 @@ static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
   return status;
 }
 
-/* True if `known` is the path of the walk, or a longer one: what a walk from within a model calls "weight" is "fc.weight" there. */
+/* True if `known` is the path of the walk, or a longer one: what a walk from within a model calls "weight" is
+ * "fc.weight" there. */
 static bool is_place(const Walker *walker, const char *known) {
   const size_t length = known ? strlen(known) : 0;
-  if (length < walker->length || memcmp(known + length - walker->length, walker->path, walker->length) != 0) return false;
+  if (length < walker->length || memcmp(known + length - walker->length, walker->path, walker->length) != 0)
+    return false;
   return length == walker->length || known[length - walker->length - 1] == '.';
 }
 
@@ -129,7 +131,8 @@ void burn__module_name_params(BurnModule module) { walk_all(module, NULL, leave_
 bool burn__type_has_tensors(const BurnType *type) {
   for (uint32_t i = 0; i < type->field_count; i++) {
     const BurnType *field = type->fields[i].type();
-    if (field->kind == BURN_TYPE_PARAM || field->kind == BURN_TYPE_BUFFER || field->kind == BURN_TYPE_MODULE_LIST) return true;
+    if (field->kind == BURN_TYPE_PARAM || field->kind == BURN_TYPE_BUFFER || field->kind == BURN_TYPE_MODULE_LIST)
+      return true;
     if (field->kind == BURN_TYPE_MODULE && burn__type_has_tensors(field)) return true;
   }
   return false;
@@ -215,8 +218,8 @@ typedef struct Map {
   void *context;
 } Map;
 
-/* A mapper computes on tracked values, so its result has a history, or none where it made a fresh tensor: neither would ever be
- * trained again. */
+/* A mapper computes on tracked values, so its result has a history, or none where it made a fresh tensor: neither would
+ * ever be trained again. */
 static void map_param(const Map *map, const char *path, BurnParam *param) {
   const bool leaf = burn_is_require_grad(param->value);
   BurnTensor *value = map->mapper(map->context, path, param->value);
@@ -240,8 +243,8 @@ void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context) 
   walk_all(module, &map, map_tensor);
 }
 
-/* A parameter frozen by burn_module_no_grad stays frozen on another autodiff device; one that comes from a device without
- * autodiff becomes a tracked leaf. */
+/* A parameter frozen by burn_module_no_grad stays frozen on another autodiff device; one that comes from a device
+ * without autodiff becomes a tracked leaf. */
 static BurnTensor *param_to_device(BurnTensor *value, BurnDevice *device) {
   const BurnDevice *from = burn_tensor_device(value);
   if (from == device) return value;

@@ -21,7 +21,9 @@ void burn__buffer_release(BurnBuffer *buffer);
 /* The path as a text that stays for the life of the process; NULL without memory for it. */
 const char *burn__path_kept(const char *path);
 /* Stores a value as it is. Parameters belong to no scope. */
-static inline void burn__param_store(BurnParam *param, BurnTensor *value) { param->value = burn_scope_keep(NULL, value); }
+static inline void burn__param_store(BurnParam *param, BurnTensor *value) {
+  param->value = burn_scope_keep(NULL, value);
+}
 
 /* Bytes of a path, terminator included. */
 enum { BURN_MODULE_PATH_BYTES = 1024 };

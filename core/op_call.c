@@ -10,8 +10,8 @@ static void fail_outputs(BurnTensor **outputs, uint32_t count, BurnStatus status
   for (uint32_t i = 0; i < count; i++) outputs[i] = burn__tensor_failed(status);
 }
 
-void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
-                  size_t attr_count, BurnTensor **outputs) {
+void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
+                  const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs) {
   const uint32_t inputs_given = input_count > UINT32_MAX ? UINT32_MAX : (uint32_t)input_count;
   BurnOpCall call = {.attrs = attrs, .attr_count = attr_count > UINT32_MAX ? UINT32_MAX : (uint32_t)attr_count};
   BurnAttrRoom room;
@@ -25,7 +25,8 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
   burn__apply_on(device, op->op, inputs, inputs_given, call.attrs, call.attr_count, outputs, op->output_count);
 }
 
-BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs, size_t attr_count) {
+BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
+                    size_t attr_count) {
   const BurnOpInfo *op = NULL;
   BurnStatus status = burn__op_lookup(name, &op);
   if (status == BURN_OK && op->output_count != 1) {

@@ -23,7 +23,8 @@ static PackOp *_Atomic pack_ops[MOST_PACK_OPS];
 static atomic_uint pack_op_count;
 
 static PackOp *pack_op(uint32_t op) {
-  if (op < BURN_OP_LIMIT || op - BURN_OP_LIMIT >= atomic_load_explicit(&pack_op_count, memory_order_acquire)) return NULL;
+  if (op < BURN_OP_LIMIT || op - BURN_OP_LIMIT >= atomic_load_explicit(&pack_op_count, memory_order_acquire))
+    return NULL;
   return atomic_load_explicit(&pack_ops[op - BURN_OP_LIMIT], memory_order_acquire);
 }
 
@@ -73,7 +74,8 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
   if (!definition->infer) return BURN_FAIL(INCOMPATIBLE, "%s has no shape rule (infer)", info->name);
   if (info->output_count < 1 || info->output_count > BURN_MAX_OUTPUTS || info->input_count > BURN_MAX_FIXED_INPUTS ||
       info->input_required > info->input_count || info->input_count < 1 || info->attr_count > BURN__MAX_ATTRS) {
-    return BURN_FAIL(INCOMPATIBLE, "%s: %u inputs (%u required), %u outputs, %u attributes; possible are 1..%u, 1..%u and 0..%d",
+    return BURN_FAIL(INCOMPATIBLE,
+                     "%s: %u inputs (%u required), %u outputs, %u attributes; possible are 1..%u, 1..%u and 0..%d",
                      info->name, info->input_count, info->input_required, info->output_count, info->attr_count,
                      BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN__MAX_ATTRS);
   }
@@ -129,7 +131,8 @@ static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
       return BURN_FAIL(INCOMPATIBLE, "kernel %u is missing, too small, or lacks its op's name or run", i);
     }
     bool known = false;
-    for (uint32_t op = 0; op < pack->op_count && !known; op++) known = strcmp(pack->ops[op]->info->name, kernel->op) == 0;
+    for (uint32_t op = 0; op < pack->op_count && !known; op++)
+      known = strcmp(pack->ops[op]->info->name, kernel->op) == 0;
     if (!known) return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is no op of this pack", i, kernel->op);
   }
   return BURN_OK;
@@ -139,7 +142,8 @@ static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
 static BurnStatus check_room(const BurnKernelsInterface *pack) {
   const uint32_t count = atomic_load(&pack_op_count);
   if (pack->op_count > MOST_PACK_OPS - count) {
-    return BURN_FAIL(INCOMPATIBLE, "it defines %u ops; %u of %d places are taken", pack->op_count, count, (int)MOST_PACK_OPS);
+    return BURN_FAIL(INCOMPATIBLE, "it defines %u ops; %u of %d places are taken", pack->op_count, count,
+                     (int)MOST_PACK_OPS);
   }
   for (uint32_t i = 0; i < pack->op_count; i++) {
     const char *name = pack->ops[i]->info->name;
@@ -152,8 +156,10 @@ static BurnStatus check_room(const BurnKernelsInterface *pack) {
 
 BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   const BurnKernelsInterface *pack = plugin->get_interface("burn.kernels", 1);
-  BurnStatus status = pack->op_count > 0 && pack->ops ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "the kernel pack defines no op");
-  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = check_definition(pack->ops[i], plugin->name);
+  BurnStatus status =
+      pack->op_count > 0 && pack->ops ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "the kernel pack defines no op");
+  for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++)
+    status = check_definition(pack->ops[i], plugin->name);
   if (status == BURN_OK) status = check_kernels(pack);
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&burn__pack_mutex);
@@ -177,7 +183,8 @@ BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
   const char *dot = name ? strchr(name, '.') : NULL;
   BurnGuess guess = guess_op(name);
   if (!dot) {
-    return BURN_FAIL(NOT_FOUND, "there is no op '%s'.%s 'burn ops' lists them", name ? name : "(null)", burn_guess_text(&guess));
+    return BURN_FAIL(NOT_FOUND, "there is no op '%s'.%s 'burn ops' lists them", name ? name : "(null)",
+                     burn_guess_text(&guess));
   }
   char *pack = burn__text_format("%.*s", (int)(dot - name), name);
   if (!pack) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory to look the op up", name);
@@ -198,7 +205,8 @@ BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, Burn
   BurnStatus status = burn__op_definition(call->op)->infer(burn__host(), call, out);
   for (uint32_t i = 0; i < info->output_count && status == BURN_OK; i++) {
     if (out[i].rank < 1 || out[i].rank > BURN_MAX_RANK || burn_dtype_bytes(out[i].dtype) == 0) {
-      status = BURN_FAIL(INTERNAL, "%s: its shape rule gave output %u rank %u and dtype %u", info->name, i, out[i].rank, out[i].dtype);
+      status = BURN_FAIL(INTERNAL, "%s: its shape rule gave output %u rank %u and dtype %u", info->name, i, out[i].rank,
+                         out[i].dtype);
     }
     if (status == BURN_OK) status = burn__infer_count(info, &out[i]);
   }
@@ -209,8 +217,11 @@ static bool view_of(const BurnPrimitive *x, BurnTensorView *view) {
   *view = (BurnTensorView){0};
   if (!x) return true;
   if (!(x->flags & BURN_PRIMITIVE_HOST_MEMORY) || !x->strides) return false;
-  *view = (BurnTensorView){.data = (unsigned char *)x->buffer + x->byte_offset, .shape = x->shape, .strides = x->strides,
-                           .dtype = x->dtype, .rank = x->rank};
+  *view = (BurnTensorView){.data = (unsigned char *)x->buffer + x->byte_offset,
+                           .shape = x->shape,
+                           .strides = x->strides,
+                           .dtype = x->dtype,
+                           .rank = x->rank};
   return true;
 }
 
@@ -232,8 +243,9 @@ static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kerne
     readable = status == BURN_OK && view_of(call->outputs[i], &outputs[i]);
   }
   if (status == BURN_OK && readable) {
-    const BurnKernelCall kernel_call = {sizeof kernel_call, call->input_count, call->output_count, call->attr_count,
-                                        inputs,             outputs,           call->attrs,        burn__host()};
+    const BurnKernelCall kernel_call = {
+        sizeof kernel_call, call->input_count, call->output_count, call->attr_count, inputs, outputs,
+        call->attrs,        burn__host()};
     *ran = true;
     status = kernel->run(&kernel_call);
   }

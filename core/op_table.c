@@ -18,12 +18,18 @@
 
 /* Types and defaults of attributes. A required one has tag NONE as its default. */
 #define REQUIRED (-9e99)
-#define DEFAULT_VALUE_I64(fallback) {.i64 = (int64_t)(fallback)}
-#define DEFAULT_VALUE_BOOL(fallback) {.i64 = (int64_t)(fallback)}
-#define DEFAULT_VALUE_DTYPE(fallback) {.i64 = (int64_t)(fallback)}
-#define DEFAULT_VALUE_I64S(fallback) {.i64 = (int64_t)(fallback)}
-#define DEFAULT_VALUE_F64(fallback) {.f64 = (double)(fallback)}
-#define DEFAULT_VALUE_NUMBER(fallback) {.i64 = (int64_t)(fallback)}
+#define DEFAULT_VALUE_I64(fallback) \
+  { .i64 = (int64_t)(fallback) }
+#define DEFAULT_VALUE_BOOL(fallback) \
+  { .i64 = (int64_t)(fallback) }
+#define DEFAULT_VALUE_DTYPE(fallback) \
+  { .i64 = (int64_t)(fallback) }
+#define DEFAULT_VALUE_I64S(fallback) \
+  { .i64 = (int64_t)(fallback) }
+#define DEFAULT_VALUE_F64(fallback) \
+  { .f64 = (double)(fallback) }
+#define DEFAULT_VALUE_NUMBER(fallback) \
+  { .i64 = (int64_t)(fallback) }
 #define IS_REQUIRED(fallback) ((double)(fallback) < -8e99)
 #define BURN_ATTR(TAG, name, fallback) , BURN_ATTR_##TAG
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
@@ -32,8 +38,11 @@
 #undef BURN_OP
 #undef BURN_ATTR
 #define DEFAULT_TAG(TAG) ((TAG) == BURN_ATTR_NUMBER ? BURN_ATTR_I64 : (TAG))
-#define BURN_ATTR(TAG, name, fallback) \
-  , {IS_REQUIRED(fallback) ? BURN_ATTR_NONE : DEFAULT_TAG(BURN_ATTR_##TAG), 0, DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))}
+#define BURN_ATTR(TAG, name, fallback)                                        \
+  , {                                                                         \
+    IS_REQUIRED(fallback) ? BURN_ATTR_NONE : DEFAULT_TAG(BURN_ATTR_##TAG), 0, \
+        DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))           \
+  }
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const BurnAttr attr_defaults_##name[] = {{0, 0, {.i64 = 0}} attrs};
 #include <burn/plugin/ops.def>
@@ -57,7 +66,8 @@ enum {
 #undef BURN_LIST
 #define BURN_IN(name)
 #define BURN_LIST(name) +1
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) takes_list_##name = (0 inputs),
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  takes_list_##name = (0 inputs),
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 #undef BURN_IN
@@ -71,7 +81,8 @@ enum {
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 #define DECLARE_PRIMITIVE(name)
-#define DECLARE_COMPOSITE(name) void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
+#define DECLARE_COMPOSITE(name) \
+  void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
 #define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) DECLARE_##form(name)
 #include <burn/plugin/ops.def>
 #undef BURN_OP
@@ -86,11 +97,12 @@ typedef struct OpRow {
 #define DECOMPOSITION_COMPOSITE(name) burn__decompose_##name
 static const OpRow rows[] = {
     {{0}, NULL, NULL},
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                             \
-  {{sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs,      \
-    COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,             \
-    input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},                    \
-   burn__infer_##rule, DECOMPOSITION_##form(name)},
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                        \
+  {{sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs, \
+    COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,        \
+    input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},               \
+   burn__infer_##rule,                                                                                                 \
+   DECOMPOSITION_##form(name)},
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 };
@@ -126,5 +138,9 @@ const char *burn__op_name(uint32_t op) {
   return info ? info->name : "?";
 }
 
-BurnInferRule burn__op_infer_rule(uint32_t op) { return op < BURN_OP_LIMIT ? rows[places[op]].infer : burn__pack_infer; }
-BurnDecomposition burn__op_decomposition(uint32_t op) { return op < BURN_OP_LIMIT ? rows[places[op]].decomposition : NULL; }
+BurnInferRule burn__op_infer_rule(uint32_t op) {
+  return op < BURN_OP_LIMIT ? rows[places[op]].infer : burn__pack_infer;
+}
+BurnDecomposition burn__op_decomposition(uint32_t op) {
+  return op < BURN_OP_LIMIT ? rows[places[op]].decomposition : NULL;
+}

@@ -1,5 +1,5 @@
-/* ops.c - the public ops that are one row of ops.def each, by signature. Those made of several rows, or whose arguments need
- * resolving first, are in ops_elementwise.c, ops_shape.c and ops_layers.c. */
+/* ops.c - the public ops that are one row of ops.def each, by signature. Those made of several rows, or whose arguments
+ * need resolving first, are in ops_elementwise.c, ops_shape.c and ops_layers.c. */
 #include "core_internal.h"
 
 #include <burn/optimizer_ops.h>
@@ -16,12 +16,17 @@ BurnTensor *burn_full(BurnDevice *device, BurnShape shape, BurnDType dtype, doub
 BurnTensor *burn_full_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t value) {
   return burn__full(device, shape, dtype, burn_attr_i64(value));
 }
-BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 0); }
-BurnTensor *burn_ones(BurnDevice *device, BurnShape shape, BurnDType dtype) { return burn_full(device, shape, dtype, 1); }
+BurnTensor *burn_zeros(BurnDevice *device, BurnShape shape, BurnDType dtype) {
+  return burn_full(device, shape, dtype, 0);
+}
+BurnTensor *burn_ones(BurnDevice *device, BurnShape shape, BurnDType dtype) {
+  return burn_full(device, shape, dtype, 1);
+}
 
 BurnTensor *burn__full_like(BurnTensor *x, BurnAttr value) {
   const BurnStatus status = burn__tensor_check(x, "full_like");
-  BurnTensor *result = status == BURN_OK ? burn__full(x->device, burn_shape(x), burn_dtype(x), value) : burn__tensor_failed(status);
+  BurnTensor *result =
+      status == BURN_OK ? burn__full(x->device, burn_shape(x), burn_dtype(x), value) : burn__tensor_failed(status);
   burn__tensor_take(x, "full_like");
   return result;
 }
@@ -31,7 +36,8 @@ BurnTensor *burn_zeros_like(BurnTensor *x) { return burn_full_like(x, 0); }
 BurnTensor *burn_ones_like(BurnTensor *x) { return burn_full_like(x, 1); }
 
 BurnTensor *burn_arange(BurnDevice *device, int64_t start, int64_t end, int64_t step) {
-  if (step < 1) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "arange: step %lld is not positive", (long long)step));
+  if (step < 1)
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "arange: step %lld is not positive", (long long)step));
   const uint64_t span = end > start ? (uint64_t)end - (uint64_t)start : 0;
   const BurnShape shape = BURN_SHAPE((int64_t)(span / (uint64_t)step + (span % (uint64_t)step != 0)));
   const BurnAttr attrs[] = {burn_attr_i64(start), burn_attr_i64(step)};
@@ -52,8 +58,8 @@ static uint64_t random_offset(BurnDevice *device, int64_t count) {
   return atomic_fetch_add(&device->offset, burn_random_blocks(count > 0 ? (uint64_t)count : 0));
 }
 
-static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, BurnAttr first, BurnAttr second,
-                          uint32_t parameter_count) {
+static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, BurnAttr first,
+                          BurnAttr second, uint32_t parameter_count) {
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
   int64_t count = shape.rank > 0 && shape.rank <= BURN_MAX_RANK;
@@ -64,16 +70,18 @@ static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, Burn
     }
     count *= shape.dims[i];
   }
-  const BurnAttr attrs[] = {burn_attr_i64((int64_t)atomic_load(&device->seed)), burn_attr_i64((int64_t)random_offset(device, count)),
-                            first, second};
+  const BurnAttr attrs[] = {burn_attr_i64((int64_t)atomic_load(&device->seed)),
+                            burn_attr_i64((int64_t)random_offset(device, count)), first, second};
   return burn__create(device, op, shape, dtype, attrs, 2 + parameter_count);
 }
 
 BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType dtype, double low, double high) {
-  if (!(low <= high)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: low %g is above high %g", low, high));
+  if (!(low <= high))
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: low %g is above high %g", low, high));
   const BurnDType resolved = dtype ? dtype : burn_device_float_dtype(device);
   if (burn_dtype_kind(resolved) == BURN_KIND_INT && high - low > 4294967296.0) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g is wider than 2^32", low, high));
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g is wider than 2^32", low, high));
   }
   return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_f64(low), burn_attr_f64(high), 2);
 }
@@ -82,8 +90,8 @@ BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDTy
   const bool is_wide = burn_dtype_kind(resolved) == BURN_KIND_INT && (uint64_t)high - (uint64_t)low > UINT64_C(1) << 32;
   if (low > high || is_wide) {
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: %s: %lld .. %lld",
-                                         low > high ? "low is above high" : "the range is wider than 2^32", (long long)low,
-                                         (long long)high));
+                                         low > high ? "low is above high" : "the range is wider than 2^32",
+                                         (long long)low, (long long)high));
   }
   return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_i64(low), burn_attr_i64(high), 2);
 }
@@ -92,13 +100,15 @@ BurnTensor *burn_random_normal(BurnDevice *device, BurnShape shape, BurnDType dt
   return random(device, BURN_OP_random_normal, shape, dtype, burn_attr_f64(mean), burn_attr_f64(std), 2);
 }
 BurnTensor *burn_random_bernoulli(BurnDevice *device, BurnShape shape, BurnDType dtype, double prob) {
-  if (!(prob >= 0 && prob <= 1)) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_bernoulli: prob %g is not in 0..1", prob));
+  if (!(prob >= 0 && prob <= 1))
+    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_bernoulli: prob %g is not in 0..1", prob));
   return random(device, BURN_OP_random_bernoulli, shape, dtype, burn_attr_f64(prob), burn_attr_f64(0), 1);
 }
 
 BurnTensor *burn_dropout(BurnTensor *x, double prob) {
   BurnStatus status = burn__tensor_check(x, "dropout");
-  if (status == BURN_OK && !(prob >= 0 && prob <= 1)) status = BURN_FAIL(INVALID_ARGUMENT, "dropout: prob %g is not in 0..1", prob);
+  if (status == BURN_OK && !(prob >= 0 && prob <= 1))
+    status = BURN_FAIL(INVALID_ARGUMENT, "dropout: prob %g is not in 0..1", prob);
   if (status != BURN_OK) {
     burn__tensor_take(x, "dropout");
     return burn__tensor_failed(status);
@@ -151,10 +161,10 @@ UNARY(min)
 UNARY(any)
 UNARY(all)
 
-#define BINARY(name)                                              \
-  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) {     \
-    BurnTensor *const inputs[] = {lhs, rhs};                      \
-    return burn__apply(BURN_OP_##name, inputs, 2, NULL, 0);       \
+#define BINARY(name)                                          \
+  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) { \
+    BurnTensor *const inputs[] = {lhs, rhs};                  \
+    return burn__apply(BURN_OP_##name, inputs, 2, NULL, 0);   \
   }
 BINARY(add)
 BINARY(sub)
@@ -220,7 +230,7 @@ SCALAR(lower_equal_scalar)
 BurnTensor *burn_sub_scalar(BurnTensor *x, double value) { return burn_add_scalar(x, -value); }
 BurnTensor *burn_sub_scalar_i64(BurnTensor *x, int64_t value) {
   const bool is_float = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT;
-  if (is_float) return burn_sub_scalar(x, (double)value); /* minus the least integer is one of f64, not of i64 */
+  if (is_float) return burn_sub_scalar(x, (double)value);        /* minus the least integer is one of f64, not of i64 */
   return burn_add_scalar_i64(x, (int64_t)(0 - (uint64_t)value)); /* which wraps for integers, as the sum does */
 }
 
@@ -228,13 +238,17 @@ static BurnTensor *clamp(BurnTensor *x, BurnAttr min, BurnAttr max) {
   const BurnAttr attrs[] = {min, max};
   return burn__apply(BURN_OP_clamp, &x, 1, attrs, 2);
 }
-BurnTensor *burn_clamp(BurnTensor *x, double min, double max) { return clamp(x, burn_attr_f64(min), burn_attr_f64(max)); }
-BurnTensor *burn_clamp_i64(BurnTensor *x, int64_t min, int64_t max) { return clamp(x, burn_attr_i64(min), burn_attr_i64(max)); }
+BurnTensor *burn_clamp(BurnTensor *x, double min, double max) {
+  return clamp(x, burn_attr_f64(min), burn_attr_f64(max));
+}
+BurnTensor *burn_clamp_i64(BurnTensor *x, int64_t min, int64_t max) {
+  return clamp(x, burn_attr_i64(min), burn_attr_i64(max));
+}
 
-#define TRIANGLE(name)                                            \
-  BurnTensor *burn_##name(BurnTensor *x, int64_t diagonal) {      \
-    const BurnAttr attr = burn_attr_i64(diagonal);                \
-    return burn__apply(BURN_OP_##name, &x, 1, &attr, 1);          \
+#define TRIANGLE(name)                                       \
+  BurnTensor *burn_##name(BurnTensor *x, int64_t diagonal) { \
+    const BurnAttr attr = burn_attr_i64(diagonal);           \
+    return burn__apply(BURN_OP_##name, &x, 1, &attr, 1);     \
   }
 TRIANGLE(triu)
 TRIANGLE(tril)
@@ -262,21 +276,25 @@ static BurnTensor *mask_fill(BurnTensor *x, BurnTensor *mask, BurnAttr value) {
   BurnTensor *const inputs[] = {x, mask};
   return burn__apply(BURN_OP_mask_fill, inputs, 2, &value, 1);
 }
-BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value) { return mask_fill(x, mask, burn_attr_f64(value)); }
-BurnTensor *burn_mask_fill_i64(BurnTensor *x, BurnTensor *mask, int64_t value) { return mask_fill(x, mask, burn_attr_i64(value)); }
+BurnTensor *burn_mask_fill(BurnTensor *x, BurnTensor *mask, double value) {
+  return mask_fill(x, mask, burn_attr_f64(value));
+}
+BurnTensor *burn_mask_fill_i64(BurnTensor *x, BurnTensor *mask, int64_t value) {
+  return mask_fill(x, mask, burn_attr_i64(value));
+}
 
-void burn_adam_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *moment_1, BurnTensor *moment_2, double beta_1, double beta_2,
-                    double step_size, double epsilon, double decay, double penalty, BurnTensor *out[3]) {
+void burn_adam_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *moment_1, BurnTensor *moment_2, double beta_1,
+                    double beta_2, double step_size, double epsilon, double decay, double penalty, BurnTensor *out[3]) {
   BurnTensor *const inputs[] = {param, gradient, moment_1, moment_2};
   const BurnAttr attrs[] = {burn_attr_f64(beta_1),  burn_attr_f64(beta_2), burn_attr_f64(step_size),
                             burn_attr_f64(epsilon), burn_attr_f64(decay),  burn_attr_f64(penalty)};
   burn__apply_outputs(BURN_OP_adam_step, inputs, 4, attrs, 6, out, 3);
 }
 
-void burn_sgd_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *velocity, double step_size, double momentum, double dampening,
-                   bool nesterov, double penalty, BurnTensor *out[2]) {
+void burn_sgd_step(BurnTensor *param, BurnTensor *gradient, BurnTensor *velocity, double step_size, double momentum,
+                   double dampening, bool nesterov, double penalty, BurnTensor *out[2]) {
   BurnTensor *const inputs[] = {param, gradient, velocity};
-  const BurnAttr attrs[] = {burn_attr_f64(step_size), burn_attr_f64(momentum), burn_attr_f64(dampening), burn_attr_bool(nesterov),
-                            burn_attr_f64(penalty)};
+  const BurnAttr attrs[] = {burn_attr_f64(step_size), burn_attr_f64(momentum), burn_attr_f64(dampening),
+                            burn_attr_bool(nesterov), burn_attr_f64(penalty)};
   burn__apply_outputs(BURN_OP_sgd_step, inputs, 3, attrs, 5, out, 2);
 }

@@ -1,5 +1,5 @@
-/* ops_conv.c - public convolutions: options to attributes, padding that differs per side, and the 1-d forms, which go through
- * the 2-d ones with a height of 1. */
+/* ops_conv.c - public convolutions: options to attributes, padding that differs per side, and the 1-d forms, which go
+ * through the 2-d ones with a height of 1. */
 #include "core_internal.h"
 
 /* Takes x; it and the weight must have `rank` axes, so that messages name the function that was called. */
@@ -8,8 +8,8 @@ static BurnStatus check_ranks(const char *user, const BurnTensor *x, const BurnT
   if (burn_rank(x) == rank && burn_rank(weight) == rank) return BURN_OK;
   const BurnShape from = burn_shape(x), kernel = burn_shape(weight);
   BurnShapeText l, r;
-  return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s; rank %u expected", user, burn__shape_text(&l, from.rank, from.dims),
-                   burn__shape_text(&r, kernel.rank, kernel.dims), rank);
+  return BURN_FAIL(INVALID_SHAPE, "%s: x %s and weight %s; rank %u expected", user,
+                   burn__shape_text(&l, from.rank, from.dims), burn__shape_text(&r, kernel.rank, kernel.dims), rank);
 }
 
 static BurnTensor *fail_all(const char *user, BurnTensor *x, BurnTensor *weight, BurnTensor *bias, BurnStatus status) {
@@ -17,8 +17,8 @@ static BurnTensor *fail_all(const char *user, BurnTensor *x, BurnTensor *weight,
   return burn__tensor_failed(status);
 }
 
-/* Takes x [n, c, h, w] and puts zeros around the planes where one side needs more than the other; options then say what is
- * needed on both sides. */
+/* Takes x [n, c, h, w] and puts zeros around the planes where one side needs more than the other; options then say what
+ * is needed on both sides. */
 static BurnTensor *even_out(BurnTensor *x, BurnConv2dOptions *options) {
   const BurnShape from = burn_shape(x);
   BurnShape shape = from;
@@ -40,13 +40,14 @@ static BurnTensor *even_out(BurnTensor *x, BurnConv2dOptions *options) {
 static bool is_padding(int64_t padding) { return padding >= 0 && padding <= INT32_MAX; }
 
 BurnTensor *burn_conv2d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, BurnConv2dOptions options) {
-  const bool valid = is_padding(options.padding[0]) && is_padding(options.padding[1]) && is_padding(options.padding_end[0]) &&
-                     is_padding(options.padding_end[1]);
+  const bool valid = is_padding(options.padding[0]) && is_padding(options.padding[1]) &&
+                     is_padding(options.padding_end[0]) && is_padding(options.padding_end[1]);
   if (options.asymmetric && !valid) {
-    return fail_all("conv2d", x, weight, bias,
-                    BURN_FAIL(INVALID_ARGUMENT, "conv2d: padding [%lld,%lld] and padding_end [%lld,%lld]; 0 or more expected",
-                              (long long)options.padding[0], (long long)options.padding[1], (long long)options.padding_end[0],
-                              (long long)options.padding_end[1]));
+    return fail_all(
+        "conv2d", x, weight, bias,
+        BURN_FAIL(INVALID_ARGUMENT, "conv2d: padding [%lld,%lld] and padding_end [%lld,%lld]; 0 or more expected",
+                  (long long)options.padding[0], (long long)options.padding[1], (long long)options.padding_end[0],
+                  (long long)options.padding_end[1]));
   }
   x = even_out(x, &options);
   const BurnAttr attrs[] = {burn_attr_i64s(options.stride, 2), burn_attr_i64s(options.padding, 2),
@@ -115,8 +116,8 @@ BurnTensor *burn_conv_transpose3d(BurnTensor *x, BurnTensor *weight, BurnTensor 
   return burn__apply(BURN_OP_conv_transpose3d, (BurnTensor *const[]){x, weight, bias}, 3, attrs, 5);
 }
 
-BurnTensor *burn_deform_conv2d(BurnTensor *x, BurnTensor *offset, BurnTensor *weight, BurnTensor *mask, BurnTensor *bias,
-                               BurnDeformConv2dOptions options) {
+BurnTensor *burn_deform_conv2d(BurnTensor *x, BurnTensor *offset, BurnTensor *weight, BurnTensor *mask,
+                               BurnTensor *bias, BurnDeformConv2dOptions options) {
   const BurnAttr attrs[] = {burn_attr_i64s(options.stride, 2), burn_attr_i64s(options.padding, 2),
                             burn_attr_i64s(options.dilation, 2), burn_attr_i64(options.weight_groups),
                             burn_attr_i64(options.offset_groups)};
@@ -131,7 +132,8 @@ BurnTensor *burn_unfold4d(BurnTensor *x, const int64_t kernel_size[2], BurnUnfol
 
 BurnTensor *burn_fold4d(BurnTensor *x, const int64_t output_size[2], const int64_t kernel_size[2],
                         BurnUnfold4dOptions options) {
-  const BurnAttr attrs[] = {burn_attr_i64s(output_size, 2), burn_attr_i64s(kernel_size, 2), burn_attr_i64s(options.stride, 2),
-                            burn_attr_i64s(options.padding, 2), burn_attr_i64s(options.dilation, 2)};
+  const BurnAttr attrs[] = {burn_attr_i64s(output_size, 2), burn_attr_i64s(kernel_size, 2),
+                            burn_attr_i64s(options.stride, 2), burn_attr_i64s(options.padding, 2),
+                            burn_attr_i64s(options.dilation, 2)};
   return burn__apply(BURN_OP_fold4d, &x, 1, attrs, 5);
 }

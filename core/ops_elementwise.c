@@ -1,5 +1,5 @@
-/* ops_elementwise.c - public ops that work element by element and are made of rows of ops.def: forms with a scalar for ops
- * whose rows take two tensors, angles, closeness. They fail under their own names. */
+/* ops_elementwise.c - public ops that work element by element and are made of rows of ops.def: forms with a scalar for
+ * ops whose rows take two tensors, angles, closeness. They fail under their own names. */
 #include "core_internal.h"
 
 #include <math.h>
@@ -92,8 +92,8 @@ static BurnTensor *bitwise_scalar(const char *name, uint32_t op, BurnTensor *x, 
   return burn__apply(op, inputs, 2, NULL, 0);
 }
 
-#define BITWISE_SCALAR(name)                                        \
-  BurnTensor *burn_##name##_scalar(BurnTensor *x, int64_t value) {  \
+#define BITWISE_SCALAR(name)                                          \
+  BurnTensor *burn_##name##_scalar(BurnTensor *x, int64_t value) {    \
     return bitwise_scalar(#name "_scalar", BURN_OP_##name, x, value); \
   }
 BITWISE_SCALAR(bitwise_and)

@@ -93,11 +93,12 @@ BurnTensor *burn_affine_grid_2d(BurnTensor *theta, int64_t height, int64_t width
                        burn__shape_text(&text, burn_rank(theta), theta->primitive->shape));
   }
   if (status == BURN_OK && !(burn_dtype_kind(burn_dtype(theta)) & BURN_KIND_FLOAT)) {
-    status = BURN_FAIL(INVALID_DTYPE, "affine_grid_2d: theta must be float, not %s", burn_dtype_name(burn_dtype(theta)));
+    status =
+        BURN_FAIL(INVALID_DTYPE, "affine_grid_2d: theta must be float, not %s", burn_dtype_name(burn_dtype(theta)));
   }
   if (status == BURN_OK && (height < 1 || width < 1)) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "affine_grid_2d: height %lld and width %lld must be positive", (long long)height,
-                       (long long)width);
+    status = BURN_FAIL(INVALID_ARGUMENT, "affine_grid_2d: height %lld and width %lld must be positive",
+                       (long long)height, (long long)width);
   }
   if (status != BURN_OK) {
     burn__tensor_take(theta, "affine_grid_2d");

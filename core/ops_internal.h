@@ -1,4 +1,5 @@
-/* ops_internal.h - small steps of public ops: inputs that are taken when something is wrong with them, rows with a dim. */
+/* ops_internal.h - small steps of public ops: inputs that are taken when something is wrong with them, rows with a dim.
+ */
 #ifndef BURN_OPS_INTERNAL_H
 #define BURN_OPS_INTERNAL_H
 
@@ -31,7 +32,8 @@ static inline void give(BurnTensor **place, BurnTensor *result) {
 }
 
 /* Takes x: elements begin .. end-1 of it sorted along `axis`, which has them; `indices` may be NULL. ops_sort.c */
-BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending, BurnTensor **indices);
+BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending,
+                             BurnTensor **indices);
 
 /* OK if a list of `count` entries is there. */
 static inline BurnStatus check_list(const void *list, size_t count, const char *user, const char *what) {
@@ -45,13 +47,15 @@ static inline int64_t clamp_bound(int64_t bound, int64_t size) {
   return bound < 0 ? 0 : bound > size ? size : bound;
 }
 
-/* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps f16 has
- * too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
+/* Compositions that square, sum up or subtract compute halves in f32 and round once, at their end: between their steps
+ * f16 has too little range, and both have too few digits. Takes x: in f32 if its dtype is a half. */
 static inline BurnTensor *unrounded(BurnTensor *x) {
   return burn__is_half(burn_dtype(x)) ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
 /* The same for a second operand, if it has the dtype of the first; another one is left to fail. Takes x. */
-static inline BurnTensor *unrounded_as(BurnTensor *x, BurnDType dtype) { return burn_dtype(x) == dtype ? unrounded(x) : x; }
+static inline BurnTensor *unrounded_as(BurnTensor *x, BurnDType dtype) {
+  return burn_dtype(x) == dtype ? unrounded(x) : x;
+}
 
 /* The public function of an op whose attribute is a dim. */
 #define WITH_DIM(name) \

@@ -6,7 +6,8 @@ BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias) {
 }
 
 BurnTensor *burn_interpolate(BurnTensor *x, const int64_t output_size[2], BurnInterpolateOptions options) {
-  const BurnAttr attrs[] = {burn_attr_i64s(output_size, 2), burn_attr_i64(options.mode), burn_attr_bool(options.align_corners)};
+  const BurnAttr attrs[] = {burn_attr_i64s(output_size, 2), burn_attr_i64(options.mode),
+                            burn_attr_bool(options.align_corners)};
   return burn__apply(BURN_OP_interpolate, &x, 1, attrs, 3);
 }
 
@@ -18,7 +19,8 @@ BurnTensor *burn_grid_sample_2d(BurnTensor *x, BurnTensor *grid, BurnGridSampleO
 
 BurnTensor *burn_attention(BurnTensor *query, BurnTensor *key, BurnTensor *value, BurnTensor *mask, BurnTensor *bias,
                            BurnAttentionOptions options) {
-  const BurnAttr attrs[] = {burn_attr_f64(options.scale), burn_attr_f64(options.softcap), burn_attr_bool(options.is_causal)};
+  const BurnAttr attrs[] = {burn_attr_f64(options.scale), burn_attr_f64(options.softcap),
+                            burn_attr_bool(options.is_causal)};
   return burn__apply(BURN_OP_attention, (BurnTensor *const[]){query, key, value, mask, bias}, 5, attrs, 3);
 }
 
@@ -52,8 +54,9 @@ BurnTensor *burn_batch_norm_train(BurnTensor *x, BurnTensor *gamma, BurnTensor *
   return out[0];
 }
 
-BurnTensor *burn_ctc_loss(BurnTensor *log_probs, BurnTensor *targets, BurnTensor *input_lengths, BurnTensor *target_lengths,
-                          int64_t blank) {
+BurnTensor *burn_ctc_loss(BurnTensor *log_probs, BurnTensor *targets, BurnTensor *input_lengths,
+                          BurnTensor *target_lengths, int64_t blank) {
   const BurnAttr attr = burn_attr_i64(blank);
-  return burn__apply(BURN_OP_ctc_loss, (BurnTensor *const[]){log_probs, targets, input_lengths, target_lengths}, 4, &attr, 1);
+  return burn__apply(BURN_OP_ctc_loss, (BurnTensor *const[]){log_probs, targets, input_lengths, target_lengths}, 4,
+                     &attr, 1);
 }

@@ -105,7 +105,8 @@ BurnTensor *burn_matvec(BurnTensor *matrix, BurnTensor *vector) {
   BurnTensor *const both[] = {matrix, vector};
   BurnStatus status = check_rank(matrix, "matvec", 2);
   if (status == BURN_OK) status = burn__tensor_check(vector, "matvec");
-  if (status == BURN_OK && (burn_rank(vector) + 1 != burn_rank(matrix) || burn_dim(vector, -1) != burn_dim(matrix, -1))) {
+  if (status == BURN_OK &&
+      (burn_rank(vector) + 1 != burn_rank(matrix) || burn_dim(vector, -1) != burn_dim(matrix, -1))) {
     BurnShapeText l, r;
     status = BURN_FAIL(INVALID_SHAPE, "matvec: %s x %s: a matrix [.., m, n] needs a vector [.., n] with one axis less",
                        burn__shape_text(&l, burn_rank(matrix), matrix->primitive->shape),
@@ -152,7 +153,8 @@ BurnTensor *burn_l1_norm(BurnTensor *x, int dim) { return of_abs(x, "l1_norm", d
 BurnTensor *burn_max_abs_norm(BurnTensor *x, int dim) { return of_abs(x, "max_abs_norm", dim, burn_max_dim); }
 BurnTensor *burn_min_abs_norm(BurnTensor *x, int dim) { return of_abs(x, "min_abs_norm", dim, burn_min_dim); }
 
-/* The root of a sum of 0 is taken of 1 and masked: the gradient of the root at 0 is infinite, and would make NaN of zeros. */
+/* The root of a sum of 0 is taken of 1 and masked: the gradient of the root at 0 is infinite, and would make NaN of
+ * zeros. */
 BurnTensor *burn_l2_norm(BurnTensor *x, int dim) {
   const BurnDType dtype = burn_dtype(x);
   const BurnStatus status = burn__tensor_check(x, "l2_norm");

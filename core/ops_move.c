@@ -1,5 +1,5 @@
-/* ops_move.c - public ops that create by place, move elements and axes, and read or write by index and mask: composed of the
- * few rows of ops.def, with what users may write resolved first. */
+/* ops_move.c - public ops that create by place, move elements and axes, and read or write by index and mask: composed
+ * of the few rows of ops.def, with what users may write resolved first. */
 #include "ops_internal.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@
     burn__tensor_take(x, #name "_like");                                             \
     return result;                                                                   \
   }
-LIKE(empty, , (BurnTensor *x), burn_dtype(x))
-LIKE(random_uniform, , (BurnTensor *x, double low, double high), burn_dtype(x), low, high)
-LIKE(random_uniform, _i64, (BurnTensor *x, int64_t low, int64_t high), burn_dtype(x), low, high)
-LIKE(random_normal, , (BurnTensor *x, double mean, double std), burn_dtype(x), mean, std)
-LIKE(random_bernoulli, , (BurnTensor *x, double prob), burn_dtype(x), prob)
+LIKE(empty, , (BurnTensor * x), burn_dtype(x))
+LIKE(random_uniform, , (BurnTensor * x, double low, double high), burn_dtype(x), low, high)
+LIKE(random_uniform, _i64, (BurnTensor * x, int64_t low, int64_t high), burn_dtype(x), low, high)
+LIKE(random_normal, , (BurnTensor * x, double mean, double std), burn_dtype(x), mean, std)
+LIKE(random_bernoulli, , (BurnTensor * x, double prob), burn_dtype(x), prob)
 
 /* 0 .. size-1 along axis `axis` of `rank` axes; the others have size 1. */
 static BurnTensor *places(BurnDevice *device, int64_t size, uint32_t axis, uint32_t rank) {
@@ -96,7 +96,8 @@ BurnTensor *burn_squeeze_dims(BurnTensor *x, const int *dims, uint32_t count) {
   return status == BURN_OK ? burn__reshape_to(x, to) : fail(x, "squeeze_dims", status);
 }
 
-/* The place that `dim` asks for among `rank`: the next free one, walking backwards for a negative dim; -1 if there is none. */
+/* The place that `dim` asks for among `rank`: the next free one, walking backwards for a negative dim; -1 if there is
+ * none. */
 static int64_t free_place(int dim, int64_t rank, uint32_t taken) {
   const int64_t step = dim < 0 ? -1 : 1;
   for (int64_t at = dim < 0 ? dim + rank : dim; at >= 0 && at < rank; at += step) {
@@ -110,15 +111,16 @@ BurnTensor *burn_unsqueeze_dims(BurnTensor *x, const int *dims, uint32_t count) 
   if (status == BURN_OK) status = check_list(dims, count, "unsqueeze_dims", "dims");
   const BurnShape from = burn_shape(x);
   if (status == BURN_OK && count > BURN_MAX_RANK - from.rank) {
-    status =
-        BURN_FAIL(INVALID_SHAPE, "unsqueeze_dims: %u axes more than %u; %u axes is the most", count, from.rank, BURN_MAX_RANK);
+    status = BURN_FAIL(INVALID_SHAPE, "unsqueeze_dims: %u axes more than %u; %u axes is the most", count, from.rank,
+                       BURN_MAX_RANK);
   }
   uint32_t added = 0;
   BurnShape to = {.rank = from.rank + count, .dims = {0}};
   for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
     const int64_t place = free_place(dims[i], to.rank, added);
     if (place >= 0) added |= 1u << place;
-    if (place < 0) status = BURN_FAIL(OUT_OF_RANGE, "unsqueeze_dims: dim %d has no place among %u axes", dims[i], to.rank);
+    if (place < 0)
+      status = BURN_FAIL(OUT_OF_RANGE, "unsqueeze_dims: dim %d has no place among %u axes", dims[i], to.rank);
   }
   if (status != BURN_OK) return fail(x, "unsqueeze_dims", status);
   uint32_t next = 0;
@@ -132,7 +134,8 @@ BurnTensor *burn_movedims(BurnTensor *x, const int *sources, const int *destinat
   uint32_t moved = 0, filled = 0;
   BurnStatus status = burn__tensor_check(x, user);
   const uint32_t rank = burn_rank(x);
-  if (status == BURN_OK && count > rank) status = BURN_FAIL(INVALID_ARGUMENT, "%s: %u dims for rank %u", user, count, rank);
+  if (status == BURN_OK && count > rank)
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %u dims for rank %u", user, count, rank);
   if (status == BURN_OK) status = resolve_dims(x, user, sources, count, from, &moved);
   if (status == BURN_OK) status = resolve_dims(x, user, destinations, count, to, &filled);
   if (status != BURN_OK) return fail(x, user, status);
@@ -146,7 +149,9 @@ BurnTensor *burn_movedims(BurnTensor *x, const int *sources, const int *destinat
   const BurnAttr attr = burn_attr_i64s(axes, rank);
   return burn__apply(BURN_OP_permute, &x, 1, &attr, 1);
 }
-BurnTensor *burn_movedim(BurnTensor *x, int source, int destination) { return burn_movedims(x, &source, &destination, 1); }
+BurnTensor *burn_movedim(BurnTensor *x, int source, int destination) {
+  return burn_movedims(x, &source, &destination, 1);
+}
 
 BurnTensor *burn_flip(BurnTensor *x, const int *dims, uint32_t count) {
   uint32_t flipped = 0;
@@ -309,8 +314,8 @@ BurnTensor *burn_take(BurnTensor *x, int dim, BurnTensor *indices) {
   if (status == BURN_OK) status = burn__tensor_check(indices, "take");
   const BurnShape from = burn_shape(x), picks = burn_shape(indices);
   if (status == BURN_OK && from.rank + picks.rank - 1 > BURN_MAX_RANK) {
-    status = BURN_FAIL(INVALID_SHAPE, "take: rank %u with indices of rank %u gives more than %u axes", from.rank, picks.rank,
-                       BURN_MAX_RANK);
+    status = BURN_FAIL(INVALID_SHAPE, "take: rank %u with indices of rank %u gives more than %u axes", from.rank,
+                       picks.rank, BURN_MAX_RANK);
   }
   if (status != BURN_OK) return fail_all(both, 2, "take", status);
   BurnShape to = {0, {0}};
@@ -326,7 +331,8 @@ static BurnTensor *one_hot_fill(BurnTensor *x, int64_t classes, BurnAttr on, Bur
   const char *user = "one_hot";
   int64_t at = 0;
   BurnStatus status = burn__resolve_dim(x, user, axis, burn_rank(x) + 1, &at);
-  if (status == BURN_OK && classes < 1) status = BURN_FAIL(INVALID_ARGUMENT, "%s: %lld classes", user, (long long)classes);
+  if (status == BURN_OK && classes < 1)
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %lld classes", user, (long long)classes);
   if (status == BURN_OK && burn_rank(x) == BURN_MAX_RANK) {
     status = BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u already, the most there is", user, BURN_MAX_RANK);
   }
@@ -353,7 +359,8 @@ BurnTensor *burn_one_hot(BurnTensor *x, int64_t classes) {
   const BurnStatus status = burn__tensor_check(x, "one_hot");
   if (status != BURN_OK) return fail(x, "one_hot", status);
   if (classes < 2)
-    return fail(x, "one_hot", BURN_FAIL(INVALID_ARGUMENT, "one_hot: %lld classes; 2 or more expected", (long long)classes));
+    return fail(x, "one_hot",
+                BURN_FAIL(INVALID_ARGUMENT, "one_hot: %lld classes; 2 or more expected", (long long)classes));
   return burn_one_hot_fill(x, classes, 1, 0, -1);
 }
 
@@ -370,7 +377,8 @@ static BurnStatus true_positions(BurnTensor *mask, const char *user, int64_t **p
   const size_t size = (size_t)burn_element_count(mask);
   uint8_t *values = status == BURN_OK ? malloc(size + 1) : NULL;
   *positions = values ? malloc((size + 1) * sizeof **positions) : NULL;
-  if (status == BURN_OK && !*positions) status = BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %zu positions", user, size);
+  if (status == BURN_OK && !*positions)
+    status = BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %zu positions", user, size);
   if (status == BURN_OK) {
     status = burn_read(mask, values, size);
   } else {
@@ -445,7 +453,8 @@ BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, si
   BurnTensor *tuples = burn_argwhere(x);
   status = burn__tensor_check(tuples, "nonzero");
   if (status != BURN_OK || burn_dim(tuples, 0) == 0) *count = 0;
-  for (size_t i = 0; status == BURN_OK && i < *count; i++) indices[i] = burn_select_dim(burn_clone(tuples), 1, (int64_t)i);
+  for (size_t i = 0; status == BURN_OK && i < *count; i++)
+    indices[i] = burn_select_dim(burn_clone(tuples), 1, (int64_t)i);
   burn__tensor_take(tuples, "nonzero");
   return status;
 }

@@ -3,8 +3,8 @@
 
 enum { POOL_ATTRS = 6 };
 
-static BurnTensor *pool(uint32_t op, BurnTensor *x, const BurnPool2dOptions *options, BurnAttr last, uint32_t attr_count,
-                        BurnTensor **out, uint32_t output_count) {
+static BurnTensor *pool(uint32_t op, BurnTensor *x, const BurnPool2dOptions *options, BurnAttr last,
+                        uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   const BurnAttr attrs[POOL_ATTRS] = {burn_attr_i64s(options->kernel_size, 2), burn_attr_i64s(options->stride, 2),
                                       burn_attr_i64s(options->padding, 2),     burn_attr_i64s(options->dilation, 2),
                                       burn_attr_bool(options->ceil_mode),      last};
@@ -40,8 +40,9 @@ BurnTensor *burn_max_pool2d_with_indices_backward(BurnTensor *grad, BurnTensor *
 }
 
 BurnTensor *burn_avg_pool2d_backward(BurnTensor *grad, BurnShape input, BurnPool2dOptions options) {
-  const BurnAttr attrs[] = {shape_attr(&input), burn_attr_i64s(options.kernel_size, 2), burn_attr_i64s(options.stride, 2),
-                            burn_attr_i64s(options.padding, 2), burn_attr_bool(options.count_include_pad)};
+  const BurnAttr attrs[] = {shape_attr(&input), burn_attr_i64s(options.kernel_size, 2),
+                            burn_attr_i64s(options.stride, 2), burn_attr_i64s(options.padding, 2),
+                            burn_attr_bool(options.count_include_pad)};
   return burn__apply(BURN_OP_avg_pool2d_backward, &grad, 1, attrs, 5);
 }
 
@@ -63,8 +64,8 @@ static BurnTensor *widened(BurnTensor *x, const char *user) {
   const BurnShape shape = burn_shape(x);
   BurnShapeText text;
   if (status == BURN_OK && shape.rank != 3) {
-    status =
-        BURN_FAIL(INVALID_SHAPE, "%s: x has shape %s, rank 3 expected", user, burn__shape_text(&text, shape.rank, shape.dims));
+    status = BURN_FAIL(INVALID_SHAPE, "%s: x has shape %s, rank 3 expected", user,
+                       burn__shape_text(&text, shape.rank, shape.dims));
   }
   if (status == BURN_OK) return burn_unsqueeze_dim(x, 2);
   burn__tensor_take(x, user);

@@ -1,5 +1,5 @@
-/* ops_shape.c - public ops with a dim or a shape: resolves what users may write (negative dims, -1, clamped ranges) into what
- * ops.def wants, and builds the many views from the few rows. */
+/* ops_shape.c - public ops with a dim or a shape: resolves what users may write (negative dims, -1, clamped ranges)
+ * into what ops.def wants, and builds the many views from the few rows. */
 #include "ops_internal.h"
 
 #include <stdio.h>
@@ -97,13 +97,16 @@ static BurnTensor *view(uint32_t op, BurnTensor *x, const int64_t *values, uint3
   return burn__apply(op, &x, 1, &attr, 1);
 }
 
-BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape) { return view(BURN_OP_reshape, x, shape.dims, shape.rank); }
+BurnTensor *burn__reshape_to(BurnTensor *x, BurnShape shape) {
+  return view(BURN_OP_reshape, x, shape.dims, shape.rank);
+}
 
 static BURN__COLD BurnTensor *no_reshape(BurnTensor *x, BurnShape shape, const char *why) {
   const BurnShape from = burn_shape(x);
   BurnShapeText text, target;
-  return fail(x, "reshape", BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %s", burn__shape_text(&text, from.rank, from.dims),
-                                      burn__shape_text(&target, shape.rank, shape.dims), why));
+  return fail(x, "reshape",
+              BURN_FAIL(INVALID_SHAPE, "reshape: %s to %s: %s", burn__shape_text(&text, from.rank, from.dims),
+                        burn__shape_text(&target, shape.rank, shape.dims), why));
 }
 
 BurnTensor *burn_reshape(BurnTensor *x, BurnShape shape) {
@@ -151,7 +154,8 @@ BurnTensor *burn_flatten(BurnTensor *x, int start, int end) {
   const uint32_t rank = burn_rank(x);
   BurnStatus status = burn__resolve_dim(x, "flatten", start, rank, &first);
   if (status == BURN_OK) status = burn__resolve_dim(x, "flatten", end, rank, &last);
-  if (status == BURN_OK && first > last) status = BURN_FAIL(INVALID_ARGUMENT, "flatten: start %d is after end %d", start, end);
+  if (status == BURN_OK && first > last)
+    status = BURN_FAIL(INVALID_ARGUMENT, "flatten: start %d is after end %d", start, end);
   if (status != BURN_OK) return fail(x, "flatten", status);
   const BurnShape from = burn_shape(x);
   BurnShape to = {0, {0}};
@@ -180,7 +184,8 @@ BurnTensor *burn_squeeze_dim(BurnTensor *x, int dim) {
   if (status == BURN_OK && (burn_dim(x, dim) != 1 || rank == 1)) {
     BurnShapeText text;
     status = BURN_FAIL(INVALID_SHAPE, "squeeze_dim: axis %lld of %s cannot be dropped: %s", (long long)axis,
-                       burn__shape_text(&text, rank, x->primitive->shape), rank == 1 ? "there is no rank 0" : "its size is not 1");
+                       burn__shape_text(&text, rank, x->primitive->shape),
+                       rank == 1 ? "there is no rank 0" : "its size is not 1");
   }
   if (status != BURN_OK) return fail(x, "squeeze_dim", status);
   return keep_axes(x, ((1u << rank) - 1u) & ~(1u << axis));
@@ -201,7 +206,8 @@ BurnTensor *burn_unsqueeze_dim(BurnTensor *x, int dim) {
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(x, "unsqueeze_dim", dim, burn_rank(x) + 1, &axis);
   if (status == BURN_OK && burn_rank(x) == BURN_MAX_RANK) {
-    status = BURN_FAIL(INVALID_SHAPE, "unsqueeze_dim: the tensor has rank %u already, the most there is", BURN_MAX_RANK);
+    status =
+        BURN_FAIL(INVALID_SHAPE, "unsqueeze_dim: the tensor has rank %u already, the most there is", BURN_MAX_RANK);
   }
   return status == BURN_OK ? insert_axis(x, axis) : fail(x, "unsqueeze_dim", status);
 }
@@ -241,7 +247,8 @@ BurnTensor *burn_permute(BurnTensor *x, const int *axes) {
   const uint32_t rank = burn_rank(x);
   int64_t resolved[BURN_MAX_RANK];
   if (status == BURN_OK) status = check_list(axes, rank, "permute", "axes");
-  for (uint32_t i = 0; status == BURN_OK && i < rank; i++) status = burn__resolve_dim(x, "permute", axes[i], rank, &resolved[i]);
+  for (uint32_t i = 0; status == BURN_OK && i < rank; i++)
+    status = burn__resolve_dim(x, "permute", axes[i], rank, &resolved[i]);
   return status == BURN_OK ? view(BURN_OP_permute, x, resolved, rank) : fail(x, "permute", status);
 }
 
@@ -263,14 +270,16 @@ typedef struct Part {
 } Part;
 
 /* What the ranges of a user mean for x. */
-static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count, Part *part) {
+static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count,
+                                 Part *part) {
   BurnStatus status = burn__tensor_check(x, user);
   if (status == BURN_OK) status = check_list(ranges, count, user, "ranges");
   if (status != BURN_OK) return status;
   const BurnShape shape = burn_shape(x);
   if (count > shape.rank) {
     BurnShapeText text;
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u ranges for shape %s", user, count, burn__shape_text(&text, shape.rank, shape.dims));
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: %u ranges for shape %s", user, count,
+                     burn__shape_text(&text, shape.rank, shape.dims));
   }
   for (uint32_t i = 0; i < shape.rank; i++) {
     const BurnRange range = i < count ? ranges[i] : BURN_RANGE_ALL;
@@ -280,7 +289,8 @@ static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const Bu
     const int64_t start = clamp_bound(range.start, shape.dims[i]), end = clamp_bound(range.end, shape.dims[i]);
     const int64_t width = end > start ? end - start : 0, stride = range.step < 0 ? -range.step : range.step;
     part->counts[i] = width / stride + (width % stride != 0);
-    part->steps[i] = part->counts[i] > 1 ? range.step : 1; /* one that is never taken may be too large to compute with */
+    part->steps[i] =
+        part->counts[i] > 1 ? range.step : 1; /* one that is never taken may be too large to compute with */
     part->starts[i] = range.step > 0 || width == 0 ? (width == 0 ? 0 : start) : end - 1;
   }
   return BURN_OK;
@@ -291,7 +301,8 @@ BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count) {
   const BurnStatus status = resolve_ranges(x, "slice", ranges, count, &part);
   if (status != BURN_OK) return fail(x, "slice", status);
   const uint32_t rank = burn_rank(x);
-  const BurnAttr attrs[] = {burn_attr_i64s(part.starts, rank), burn_attr_i64s(part.counts, rank), burn_attr_i64s(part.steps, rank)};
+  const BurnAttr attrs[] = {burn_attr_i64s(part.starts, rank), burn_attr_i64s(part.counts, rank),
+                            burn_attr_i64s(part.steps, rank)};
   return burn__apply(BURN_OP_slice, &x, 1, attrs, 3);
 }
 
@@ -308,7 +319,8 @@ static BurnStatus check_part_shape(const BurnTensor *x, const Part *part, const 
   if (equal) return BURN_OK;
   BurnShapeText given, expected;
   return BURN_FAIL(INVALID_SHAPE, "slice_assign: the ranges cover %s, values have shape %s",
-                   burn__shape_text(&expected, burn_rank(x), part->counts), burn__shape_text(&given, shape.rank, shape.dims));
+                   burn__shape_text(&expected, burn_rank(x), part->counts),
+                   burn__shape_text(&given, shape.rank, shape.dims));
 }
 
 BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges, uint32_t count, BurnTensor *values) {
@@ -340,9 +352,10 @@ static BurnTensor *along(BurnTensor *x, int64_t axis, int64_t start, int64_t len
 BurnTensor *burn_narrow(BurnTensor *x, int dim, int64_t start, int64_t length) {
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(x, "narrow", dim, burn_rank(x), &axis);
-  if (status == BURN_OK && (start < 0 || length < 1 || length > burn_dim(x, dim) || start > burn_dim(x, dim) - length)) {
-    status = BURN_FAIL(OUT_OF_RANGE, "narrow: %lld elements from %lld are not within axis %lld of size %lld", (long long)length,
-                       (long long)start, (long long)axis, (long long)burn_dim(x, dim));
+  if (status == BURN_OK &&
+      (start < 0 || length < 1 || length > burn_dim(x, dim) || start > burn_dim(x, dim) - length)) {
+    status = BURN_FAIL(OUT_OF_RANGE, "narrow: %lld elements from %lld are not within axis %lld of size %lld",
+                       (long long)length, (long long)start, (long long)axis, (long long)burn_dim(x, dim));
   }
   return status == BURN_OK ? along(x, axis, start, length) : fail(x, "narrow", status);
 }
@@ -353,19 +366,21 @@ BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index) {
   const int64_t size = status == BURN_OK ? burn_dim(x, dim) : 0;
   const int64_t at = index < 0 ? index + size : index;
   if (status == BURN_OK && (at < 0 || at >= size)) {
-    status = BURN_FAIL(OUT_OF_RANGE, "select_dim: index %lld is outside axis %lld of size %lld", (long long)index, (long long)axis,
-                       (long long)size);
+    status = BURN_FAIL(OUT_OF_RANGE, "select_dim: index %lld is outside axis %lld of size %lld", (long long)index,
+                       (long long)axis, (long long)size);
   }
   return status == BURN_OK ? burn_squeeze_dim(along(x, axis, at, 1), (int)axis) : fail(x, "select_dim", status);
 }
 
 /* Takes x and cuts it into pieces of `size`; an empty axis gives none. */
-static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axis, BurnTensor **parts, size_t capacity, size_t *count) {
+static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axis, BurnTensor **parts, size_t capacity,
+                      size_t *count) {
   const int64_t total = burn_dim(x, (int)axis);
   const size_t needed = total == 0 ? 0 : (size_t)((total - 1) / size + 1);
   *count = needed;
   BurnStatus status = BURN_OK;
-  if (needed > capacity) status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);
+  if (needed > capacity)
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);
   for (size_t i = 0; status == BURN_OK && i < needed; i++) {
     const int64_t start = (int64_t)i * size, left = total - start;
     parts[i] = along(burn_clone(x), axis, start, left < size ? left : size);
@@ -391,7 +406,8 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
   int64_t axis = 0;
   *count = 0;
   BurnStatus status = burn__resolve_dim(x, "chunk", dim, burn_rank(x), &axis);
-  if (status == BURN_OK && chunks < 1) status = BURN_FAIL(INVALID_ARGUMENT, "chunk: %lld chunks are not possible", (long long)chunks);
+  if (status == BURN_OK && chunks < 1)
+    status = BURN_FAIL(INVALID_ARGUMENT, "chunk: %lld chunks are not possible", (long long)chunks);
   if (status != BURN_OK) {
     burn__tensor_take(x, "chunk");
     return status;
@@ -404,7 +420,8 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
 
 BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
   if (!tensors || count == 0 || count > UINT32_MAX) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors || count == 0 ? "" : " as NULL"));
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors || count == 0 ? "" : " as NULL"));
   }
   int64_t axis = 0;
   BurnStatus status = burn__resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
@@ -419,14 +436,16 @@ BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
   if (listed != BURN_OK) return burn__tensor_failed(listed);
   BurnTensor **wide = count > 0 ? malloc(count * sizeof *wide) : NULL;
   if (!wide) {
-    return fail_all(tensors, count, "stack", count ? BURN_FAIL(OUT_OF_MEMORY, "stack: no memory for %zu tensors", count)
-                                                   : BURN_FAIL(INVALID_ARGUMENT, "stack: no tensors given"));
+    return fail_all(tensors, count, "stack",
+                    count ? BURN_FAIL(OUT_OF_MEMORY, "stack: no memory for %zu tensors", count)
+                          : BURN_FAIL(INVALID_ARGUMENT, "stack: no tensors given"));
   }
   for (size_t i = 1; i < count; i++) {
     for (size_t j = 0; j < i; j++) {
       if (tensors[j] != tensors[i]) continue;
       free(wide);
-      return fail_all(tensors, count, "stack", BURN_FAIL(TENSOR_TAKEN, "stack: the same tensor is given twice; give a burn_clone of it"));
+      return fail_all(tensors, count, "stack",
+                      BURN_FAIL(TENSOR_TAKEN, "stack: the same tensor is given twice; give a burn_clone of it"));
     }
   }
   const int axis = dim < 0 ? dim + (int)burn_rank(tensors[0]) + 1 : dim;

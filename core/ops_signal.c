@@ -1,5 +1,5 @@
-/* ops_signal.c - public Fourier transforms (rows of ops.def), and composed of them and other ops: short-time transforms,
- * windows. */
+/* ops_signal.c - public Fourier transforms (rows of ops.def), and composed of them and other ops: short-time
+ * transforms, windows. */
 #include <burn/signal.h>
 
 #include "ops_internal.h"
@@ -9,7 +9,8 @@
 
 /* -- transforms ------------------------------------------------------------------------------- */
 
-/* The attributes dim and n of a transform of x; n = 0 is what fits the axis: its size, or 2 (size - 1) of an inverse. */
+/* The attributes dim and n of a transform of x; n = 0 is what fits the axis: its size, or 2 (size - 1) of an inverse.
+ */
 static BurnStatus resolve(const BurnTensor *x, uint32_t op, int dim, int64_t n, BurnAttr attrs[2]) {
   int64_t axis = 0;
   const BurnStatus status = burn__resolve_dim(x, burn__op_name(op), dim, burn_rank(x), &axis);
@@ -21,8 +22,8 @@ static BurnStatus resolve(const BurnTensor *x, uint32_t op, int dim, int64_t n, 
 }
 
 /* Takes the inputs. */
-static void transform(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, int dim, int64_t n, BurnTensor **out,
-                      uint32_t output_count) {
+static void transform(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, int dim, int64_t n,
+                      BurnTensor **out, uint32_t output_count) {
   BurnAttr attrs[2];
   const BurnStatus status = resolve(inputs[0], op, dim, n, attrs);
   if (status == BURN_OK) {
@@ -56,18 +57,19 @@ BurnTensor *burn_cfft(BurnTensor *real, BurnTensor *imaginary, int dim, int64_t 
 /* -- short-time transforms -------------------------------------------------------------------- */
 
 /* Checks the options, puts the length of the window where it is 0, and checks x and the window; `rank` is x's. */
-static BurnStatus check_options(const char *user, BurnStftOptions *options, const BurnTensor *x, const BurnTensor *window,
-                                uint32_t rank) {
+static BurnStatus check_options(const char *user, BurnStftOptions *options, const BurnTensor *x,
+                                const BurnTensor *window, uint32_t rank) {
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK) return status;
   if (burn_dtype_kind(burn_dtype(x)) != BURN_KIND_FLOAT) {
     return BURN_FAIL(INVALID_DTYPE, "%s: x must be float, not %s", user, burn_dtype_name(burn_dtype(x)));
   }
-  if (options->n_fft < 1) return BURN_FAIL(INVALID_ARGUMENT, "%s: n_fft %lld is not positive", user, (long long)options->n_fft);
+  if (options->n_fft < 1)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: n_fft %lld is not positive", user, (long long)options->n_fft);
   if (options->win_length == 0) options->win_length = options->n_fft;
   if (options->win_length < 1 || options->win_length > options->n_fft) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: win_length %lld is not in 1..%lld (n_fft)", user, (long long)options->win_length,
-                     (long long)options->n_fft);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: win_length %lld is not in 1..%lld (n_fft)", user,
+                     (long long)options->win_length, (long long)options->n_fft);
   }
   if (options->hop_length < 1 || options->hop_length > options->win_length) {
     return BURN_FAIL(INVALID_ARGUMENT, "%s: hop_length %lld is not in 1..%lld (the length of the window)", user,
@@ -83,11 +85,13 @@ static BurnStatus check_options(const char *user, BurnStftOptions *options, cons
   if (usable != BURN_OK) return usable;
   if (burn_rank(window) == 1 && burn_dim(window, 0) == options->win_length) return BURN_OK;
   return BURN_FAIL(INVALID_SHAPE, "%s: the window has shape %s, [%lld] expected", user,
-                   burn__shape_text(&text, burn_rank(window), window->primitive->shape), (long long)options->win_length);
+                   burn__shape_text(&text, burn_rank(window), window->primitive->shape),
+                   (long long)options->win_length);
 }
 
 /* Takes window; it (NULL: ones) as [1, 1, n_fft], with zeros on both sides. */
-static BurnTensor *whole_window(BurnTensor *window, const BurnStftOptions *options, BurnDevice *device, BurnDType dtype) {
+static BurnTensor *whole_window(BurnTensor *window, const BurnStftOptions *options, BurnDevice *device,
+                                BurnDType dtype) {
   const int64_t missing = options->n_fft - options->win_length, left = missing / 2;
   if (!window) window = burn_ones(device, BURN_SHAPE(options->win_length), dtype);
   if (missing > 0) {
@@ -121,7 +125,8 @@ static BurnTensor *framed(BurnTensor *x, const BurnStftOptions *options) {
   return burn__reshape_to(burn_select(x, 1, burn_flatten(where, 0, 1)), BURN_SHAPE(batch, frames, options->n_fft));
 }
 
-/* Takes bins [batch, frames, n / 2 + 1] and adds those of the negative frequencies, which are mirrored; sign as of the part. */
+/* Takes bins [batch, frames, n / 2 + 1] and adds those of the negative frequencies, which are mirrored; sign as of the
+ * part. */
 static BurnTensor *two_sided(BurnTensor *bins, int64_t n, double sign) {
   const int64_t missing = n - burn_dim(bins, 2);
   if (missing <= 0) return bins;
@@ -130,8 +135,8 @@ static BurnTensor *two_sided(BurnTensor *bins, int64_t n, double sign) {
   return burn_cat((BurnTensor *const[]){bins, mirrored}, 2, 2);
 }
 
-/* Halves are transformed in f32: their sums of windows would underflow and their bins lose digits. Casts x and window, if there is
- * one, and returns true if that was needed. */
+/* Halves are transformed in f32: their sums of windows would underflow and their bins lose digits. Casts x and window,
+ * if there is one, and returns true if that was needed. */
 static bool widen(BurnTensor **x, BurnTensor **window) {
   if (!burn__is_half(burn_dtype(*x))) return false;
   *x = burn_cast(*x, BURN_DTYPE_F32);
@@ -144,8 +149,9 @@ BurnTensor *burn_stft(BurnTensor *x, BurnTensor *window, BurnStftOptions options
   BurnStatus status = check_options("stft", &options, x, window, 2);
   const int64_t least = options.center ? options.n_fft / 2 + 1 : options.n_fft;
   if (status == BURN_OK && burn_dim(x, 1) < least) {
-    status = BURN_FAIL(INVALID_SHAPE, "stft: %lld samples are too few: n_fft %lld%s needs %lld", (long long)burn_dim(x, 1),
-                       (long long)options.n_fft, options.center ? ", centred," : "", (long long)least);
+    status =
+        BURN_FAIL(INVALID_SHAPE, "stft: %lld samples are too few: n_fft %lld%s needs %lld", (long long)burn_dim(x, 1),
+                  (long long)options.n_fft, options.center ? ", centred," : "", (long long)least);
   }
   if (status != BURN_OK) return fail_all(both, 2, "stft", status);
   const BurnDType dtype = burn_dtype(x);
@@ -189,9 +195,10 @@ static BurnStatus check_bins(const BurnTensor *x, int64_t length, const BurnStft
   if (length < 0) return BURN_FAIL(INVALID_ARGUMENT, "istft: length %lld is negative", (long long)length);
   if (burn_dim(x, 1) >= 1 && burn_dim(x, 2) == bins && burn_dim(x, 3) == 2) return BURN_OK;
   BurnShapeText text;
-  return BURN_FAIL(INVALID_SHAPE, "istft: x has shape %s; [batch,frames,%lld,2] with a frame or more expected for n_fft %lld%s",
-                   burn__shape_text(&text, burn_rank(x), x->primitive->shape), (long long)bins, (long long)options->n_fft,
-                   options->onesided ? ", onesided" : "");
+  return BURN_FAIL(INVALID_SHAPE,
+                   "istft: x has shape %s; [batch,frames,%lld,2] with a frame or more expected for n_fft %lld%s",
+                   burn__shape_text(&text, burn_rank(x), x->primitive->shape), (long long)bins,
+                   (long long)options->n_fft, options->onesided ? ", onesided" : "");
 }
 
 BurnTensor *burn_istft(BurnTensor *x, BurnTensor *window, int64_t length, BurnStftOptions options) {
@@ -219,24 +226,26 @@ static BurnTensor *window(const char *name, BurnDevice *device, int64_t size, bo
   const BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
   if (size < 0 || size > INT64_MAX / 16) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "%s: a window of size %lld is not possible", name, (long long)size));
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_ARGUMENT, "%s: a window of size %lld is not possible", name, (long long)size));
   }
   if (dtype == BURN_DTYPE_DEFAULT) dtype = burn_device_float_dtype(device);
   if (!(burn_dtype_kind(dtype) & BURN_KIND_FLOAT)) {
-    return burn__tensor_failed(
-        BURN_FAIL(INVALID_DTYPE, "%s: a window of %s is not possible; windows are float", name, burn_dtype_name(dtype)));
+    return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "%s: a window of %s is not possible; windows are float", name,
+                                         burn_dtype_name(dtype)));
   }
   const size_t bytes = size > 0 ? (size_t)size * sizeof(double) : 1;
   double *values = malloc(2 * bytes);
-  if (!values) return burn__tensor_failed(BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %lld numbers", name, (long long)size));
+  if (!values)
+    return burn__tensor_failed(BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %lld numbers", name, (long long)size));
   const double step = 6.28318530717958647693 / (double)(periodic || size < 2 ? size : size - 1);
   for (int64_t i = 0; i < size; i++) {
     const double t = step * (double)i;
     values[i] = size == 1 ? 1 : factors[0] - factors[1] * cos(t) + factors[2] * cos(2 * t);
   }
   const BurnStatus converted = burn__convert(values, BURN_DTYPE_F64, values + size, dtype, (size_t)size);
-  BurnTensor *result =
-      converted == BURN_OK ? burn_tensor_from(device, values + size, dtype, BURN_SHAPE(size)) : burn__tensor_failed(converted);
+  BurnTensor *result = converted == BURN_OK ? burn_tensor_from(device, values + size, dtype, BURN_SHAPE(size))
+                                            : burn__tensor_failed(converted);
   free(values);
   return result;
 }

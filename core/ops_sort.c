@@ -9,7 +9,8 @@ WITH_DIM(cummax)
 /* -- sorting ---------------------------------------------------------------------------------- */
 
 /* An op with the attributes of argsort; `user` is who is asked. */
-static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool descending, BurnTensor **out, uint32_t count) {
+static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool descending, BurnTensor **out,
+                    uint32_t count) {
   int64_t axis = 0;
   const BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
   if (status != BURN_OK) {
@@ -17,7 +18,8 @@ static void ordered(uint32_t op, BurnTensor *x, const char *user, int dim, bool 
     burn__tensor_take(x, user);
     return;
   }
-  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_bool(descending), burn_attr_dtype(burn__device_index_dtype(x->device))};
+  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_bool(descending),
+                            burn_attr_dtype(burn__device_index_dtype(x->device))};
   burn__apply_outputs(op, &x, 1, attrs, 3, out, count);
 }
 
@@ -50,11 +52,12 @@ static BurnStatus check_k(const BurnTensor *x, const char *user, int64_t k, int 
   if (status != BURN_OK) return status;
   const int64_t size = burn_dim(x, dim);
   if (k >= 1 && k <= size) return BURN_OK;
-  return BURN_FAIL(OUT_OF_RANGE, "%s: k is %lld, axis %lld has %lld elements; 1 .. %lld are possible", user, (long long)k,
-                   (long long)*axis, (long long)size, (long long)size);
+  return BURN_FAIL(OUT_OF_RANGE, "%s: k is %lld, axis %lld has %lld elements; 1 .. %lld are possible", user,
+                   (long long)k, (long long)*axis, (long long)size, (long long)size);
 }
 
-BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending, BurnTensor **indices) {
+BurnTensor *burn__sort_range(BurnTensor *x, int64_t axis, int64_t begin, int64_t end, bool descending,
+                             BurnTensor **indices) {
   const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_i64(begin), burn_attr_i64(end), burn_attr_bool(descending),
                             burn_attr_dtype(burn__device_index_dtype(x->device))};
   BurnTensor *out[2] = {NULL, NULL};
@@ -73,9 +76,7 @@ BurnTensor *burn_topk_with_indices(BurnTensor *x, int64_t k, int dim, BurnTensor
   return burn__sort_range(x, axis, 0, k, true, indices);
 }
 
-BurnTensor *burn_topk(BurnTensor *x, int64_t k, int dim) {
-  return burn_topk_with_indices(x, k, dim, NULL);
-}
+BurnTensor *burn_topk(BurnTensor *x, int64_t k, int dim) { return burn_topk_with_indices(x, k, dim, NULL); }
 
 BurnTensor *burn_argtopk(BurnTensor *x, int64_t k, int dim) {
   int64_t axis = 0;

@@ -1,5 +1,5 @@
-/* ops_statistics.c - variances, medians, samples, covariance, cross products and the loss with soft targets, composed of other
- * public ops. */
+/* ops_statistics.c - variances, medians, samples, covariance, cross products and the loss with soft targets, composed
+ * of other public ops. */
 #include "ops_internal.h"
 
 /* -- along an axis ---------------------------------------------------------------------------- */
@@ -30,7 +30,9 @@ static BurnTensor *variance_and_mean(BurnTensor *x, int dim, int64_t less, BurnT
   give(mean, middle);
   return result;
 }
-BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) { return variance_and_mean(x, dim, 1, mean, "var_mean"); }
+BurnTensor *burn_var_mean(BurnTensor *x, int dim, BurnTensor **mean) {
+  return variance_and_mean(x, dim, 1, mean, "var_mean");
+}
 BurnTensor *burn_var_mean_bias(BurnTensor *x, int dim, BurnTensor **mean) {
   return variance_and_mean(x, dim, 0, mean, "var_mean_bias");
 }
@@ -53,14 +55,13 @@ BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indice
   return burn__sort_range(x, axis, middle, middle + 1, false, indices);
 }
 
-BurnTensor *burn_median(BurnTensor *x, int dim) {
-  return burn_median_with_indices(x, dim, NULL);
-}
+BurnTensor *burn_median(BurnTensor *x, int dim) { return burn_median_with_indices(x, dim, NULL); }
 
 /* -- sampling --------------------------------------------------------------------------------- */
 
-/* Takes weights [rows, categories]: indices [rows, samples]. A sample is how many running sums lie at or below a random share
- * of the whole, of those below the whole: so a share that is rounded up to it does not run into weights of 0 at the end. */
+/* Takes weights [rows, categories]: indices [rows, samples]. A sample is how many running sums lie at or below a random
+ * share of the whole, of those below the whole: so a share that is rounded up to it does not run into weights of 0 at
+ * the end. */
 static BurnTensor *drawn(BurnTensor *weights, int64_t samples) {
   BurnDevice *device = burn_tensor_device(weights);
   const int64_t rows = burn_dim(weights, 0), count = burn_dim(weights, 1);
@@ -81,7 +82,8 @@ BurnTensor *burn_categorical(BurnTensor *x, int64_t samples) {
   if (status == BURN_OK && samples < 1) {
     status = BURN_FAIL(INVALID_ARGUMENT, "categorical: %lld samples are not possible", (long long)samples);
   }
-  if (status == BURN_OK && burn_dim(x, -1) == 0) status = BURN_FAIL(INVALID_SHAPE, "categorical: there are no categories");
+  if (status == BURN_OK && burn_dim(x, -1) == 0)
+    status = BURN_FAIL(INVALID_SHAPE, "categorical: there are no categories");
   if (status != BURN_OK) return fail(x, "categorical", status);
   BurnShape shape = burn_shape(x);
   const int64_t categories = shape.dims[shape.rank - 1], rows = burn_element_count(x) / categories;

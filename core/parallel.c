@@ -1,12 +1,15 @@
-/* parallel.c - the thread pool behind host->parallel_for: one for the whole process, so that plugins do not bring their own.
+/* parallel.c - the thread pool behind host->parallel_for: one for the whole process, so that plugins do not bring their
+ * own.
  *
- * A job is a range cut into chunks. The caller has the first one; each worker that there is a chunk for has a seat of its own,
- * where the caller lays the job down with the worker's first chunk. Further chunks come from a shared counter. A chunk whose
- * worker has not begun when the caller is done otherwise is taken back, so nobody waits for a thread that does not run. A
- * second thread that wants the pool while it is busy works alone, as does a body that asks again from within.
+ * A job is a range cut into chunks. The caller has the first one; each worker that there is a chunk for has a seat of
+ * its own, where the caller lays the job down with the worker's first chunk. Further chunks come from a shared counter.
+ * A chunk whose worker has not begun when the caller is done otherwise is taken back, so nobody waits for a thread that
+ * does not run. A second thread that wants the pool while it is busy works alone, as does a body that asks again from
+ * within.
  *
- * A worker waits awake for a while, because the next job usually follows at once and waking a sleeping thread costs more than a
- * small kernel. If its CPU is wanted by others it goes to sleep sooner, and so it does where threads outnumber CPUs. */
+ * A worker waits awake for a while, because the next job usually follows at once and waking a sleeping thread costs
+ * more than a small kernel. If its CPU is wanted by others it goes to sleep sooner, and so it does where threads
+ * outnumber CPUs. */
 #include "core_internal.h"
 #include "platform.h"
 
@@ -23,10 +26,10 @@
 
 enum { MAX_THREADS = 256, CHUNKS_PER_THREAD = 4, LINE_BYTES = 128 /* two lines: processors fetch pairs */ };
 enum {
-  SPIN_NS = 150000,        /* that a worker waits awake */
-  SPIN_NS_CROWDED = 2000,  /* the same after its CPU was wanted by others .. */
-  CROWDED_WAITS = 64,      /* .. for so many waits */
-  LOST_NS = 20000          /* a look at the clock that comes this late means so: a round of spinning takes 3000 */
+  SPIN_NS = 150000,       /* that a worker waits awake */
+  SPIN_NS_CROWDED = 2000, /* the same after its CPU was wanted by others .. */
+  CROWDED_WAITS = 64,     /* .. for so many waits */
+  LOST_NS = 20000         /* a look at the clock that comes this late means so: a round of spinning takes 3000 */
 };
 
 typedef struct Job {
@@ -37,7 +40,8 @@ typedef struct Job {
   bool more;     /* there are chunks beside everybody's first */
 } Job;
 
-/* What a seat's state says. Only the caller moves FREE or ASLEEP to OFFERED, and OFFERED back to FREE; the rest is the worker's. */
+/* What a seat's state says. Only the caller moves FREE or ASLEEP to OFFERED, and OFFERED back to FREE; the rest is the
+ * worker's. */
 enum { FREE, OFFERED, RUNNING, ASLEEP };
 
 typedef struct Seat {
@@ -49,7 +53,7 @@ static struct {
   _Alignas(LINE_BYTES) atomic_flag busy; /* a job runs */
   unsigned worker_count;
   bool may_spin;
-  atomic_uint thread_count; /* 0: not started */
+  atomic_uint thread_count;                  /* 0: not started */
   _Alignas(LINE_BYTES) _Atomic int64_t next; /* start of the first chunk that nobody has */
 } pool = {.busy = ATOMIC_FLAG_INIT};
 
@@ -115,7 +119,8 @@ static void *worker(void *argument) {
   unsigned crowded = 0;
   for (;;) {
     unsigned expected = OFFERED;
-    if (!atomic_compare_exchange_strong_explicit(&seat->state, &expected, RUNNING, memory_order_acquire, memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(&seat->state, &expected, RUNNING, memory_order_acquire,
+                                                 memory_order_relaxed)) {
       wait_for_offer(seat, &crowded);
       continue;
     }
@@ -166,8 +171,8 @@ BurnStatus burn_set_threads(unsigned threads) {
   const unsigned running = atomic_load(&pool.thread_count);
   if (running == threads) return BURN_OK;
   if (running != 0) {
-    return BURN_FAIL(FAILED_PRECONDITION, "set_threads: %u threads are running already; call it before the first device is opened",
-                     running);
+    return BURN_FAIL(FAILED_PRECONDITION,
+                     "set_threads: %u threads are running already; call it before the first device is opened", running);
   }
   atomic_store(&wanted_threads, threads);
   return BURN_OK;
@@ -189,10 +194,12 @@ static void offer(Seat *seat, const Job *job, int64_t begin) {
   if (atomic_exchange_explicit(&seat->state, OFFERED, memory_order_acq_rel) == ASLEEP) burn__wake_sleeper(&seat->state);
 }
 
-/* Takes the chunk of a worker back that has not begun, or waits for it; gives way when it seems to need this very CPU. */
+/* Takes the chunk of a worker back that has not begun, or waits for it; gives way when it seems to need this very CPU.
+ */
 static void settle(Seat *seat) {
   unsigned expected = OFFERED;
-  if (atomic_compare_exchange_strong_explicit(&seat->state, &expected, FREE, memory_order_acquire, memory_order_acquire)) {
+  if (atomic_compare_exchange_strong_explicit(&seat->state, &expected, FREE, memory_order_acquire,
+                                              memory_order_acquire)) {
     run_chunks(&seat->job);
     return;
   }

@@ -1,7 +1,8 @@
 /* param.c - learned tensors and running state.
  *
- * A BurnParam is a plain pair: whoever holds the struct owns the tensor. A BurnBuffer points at a cell with a mutex, because a
- * forward pass, which sees its module as const and may run on several threads, replaces running statistics. */
+ * A BurnParam is a plain pair: whoever holds the struct owns the tensor. A BurnBuffer points at a cell with a mutex,
+ * because a forward pass, which sees its module as const and may run on several threads, replaces running statistics.
+ */
 #include "core_internal.h"
 #include "module_internal.h"
 #include "platform.h"
@@ -18,14 +19,16 @@ struct BurnBufferCell {
   uint64_t id;
 };
 
-/* Stands for a cell that could not be allocated: its value is a failed tensor, so that the loss shows. Never changed. */
+/* Stands for a cell that could not be allocated: its value is a failed tensor, so that the loss shows. Never changed.
+ */
 static BurnBufferCell out_of_memory_cell = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
 
 /* -- ids -------------------------------------------------------------------------------------- */
 
 pthread_mutex_t burn__random_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Time and a counter through splitmix64, for a system that gives no random bytes: ids need to be distinct, not secret. */
+/* Time and a counter through splitmix64, for a system that gives no random bytes: ids need to be distinct, not secret.
+ */
 static uint64_t random_from_clock(void) {
   static uint64_t calls;
   struct timespec now = {0, 0};

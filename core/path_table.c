@@ -1,5 +1,6 @@
-/* path_table.c - the paths of parameters, "blocks.2.up.weight", each kept once. A parameter points at its own without owning it, so
- * copies of the struct are free; the paths of a process are those of its model types, so none is ever given back. */
+/* path_table.c - the paths of parameters, "blocks.2.up.weight", each kept once. A parameter points at its own without
+ * owning it, so copies of the struct are free; the paths of a process are those of its model types, so none is ever
+ * given back. */
 #include "module_internal.h"
 
 #include "core_internal.h"

@@ -1,5 +1,5 @@
-/* platform.h - what libburn needs of the operating system besides plugins (plugin_load_*.c) and files (file_write_*.c). One
- * definition per system: platform_posix.c, platform_windows.c. */
+/* platform.h - what libburn needs of the operating system besides plugins (plugin_load_*.c) and files (file_write_*.c).
+ * One definition per system: platform_posix.c, platform_windows.c. */
 #ifndef BURN_CORE_PLATFORM_H
 #define BURN_CORE_PLATFORM_H
 
@@ -19,12 +19,13 @@ bool burn__random_bytes(void *bytes, size_t count);
 void *burn__aligned_allocate(size_t bytes);
 void burn__aligned_free(void *memory);
 
-/* After burn__fence_threads, every other thread of the process has passed a full fence: what it wrote before is seen here, and it
- * sees what was written here. False from burn__fence_threads_works: the system has no such thing. */
+/* After burn__fence_threads, every other thread of the process has passed a full fence: what it wrote before is seen
+ * here, and it sees what was written here. False from burn__fence_threads_works: the system has no such thing. */
 bool burn__fence_threads_works(void);
 void burn__fence_threads(void);
 
-/* Sleeps while the word has this value: whoever changes it wakes the thread that sleeps for it afterwards. One thread per word. */
+/* Sleeps while the word has this value: whoever changes it wakes the thread that sleeps for it afterwards. One thread
+ * per word. */
 void burn__sleep_while_equal(atomic_uint *word, unsigned value);
 void burn__wake_sleeper(atomic_uint *word);
 
@@ -50,7 +51,8 @@ const char *burn__system_plugin_folder(void);
 
 /* -- programs --------------------------------------------------------------------------------- */
 
-/* The plugins that the program brings in an array burn_static_plugins, which ends with NULL; NULL if it has no such array. */
+/* The plugins that the program brings in an array burn_static_plugins, which ends with NULL; NULL if it has no such
+ * array. */
 const BurnPluginQuery *burn__linked_plugins(void);
 
 #endif

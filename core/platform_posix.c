@@ -41,7 +41,8 @@ bool burn__random_bytes(void *bytes, size_t count) {
   return got == (ssize_t)count || random_from_file(bytes, count);
 }
 
-/* Not aligned_alloc, which need not take sizes that are no multiple of the alignment: sanitizers see the true end this way. */
+/* Not aligned_alloc, which need not take sizes that are no multiple of the alignment: sanitizers see the true end this
+ * way. */
 void *burn__aligned_allocate(size_t bytes) {
   void *memory = NULL;
   return posix_memalign(&memory, 64, bytes) == 0 ? memory : NULL;

@@ -79,8 +79,8 @@ char *burn__user_settings_path(void) {
   return folder && burn__path_is_absolute(folder) ? burn__text_format("%s\\burn\\burn.json", folder) : NULL;
 }
 
-/* Every user may write into ProgramData, and programs lie in folders of their own: the system has no place for all of them.
- * Plugins lie beside libburn.dll. */
+/* Every user may write into ProgramData, and programs lie in folders of their own: the system has no place for all of
+ * them. Plugins lie beside libburn.dll. */
 const char *burn__system_settings_path(void) { return NULL; }
 const char *burn__system_plugin_folder(void) { return NULL; }
 

@@ -1,4 +1,5 @@
-/* plugin_load_none.c - discovery for static builds (BURN_STATIC): plugins are linked in, no file is ever looked for or loaded. */
+/* plugin_load_none.c - discovery for static builds (BURN_STATIC): plugins are linked in, no file is ever looked for or
+ * loaded. */
 #include "core_internal.h"
 
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {

@@ -14,9 +14,10 @@
 
 static const char prefix[] = "burn_", suffix[] = ".so";
 
-/* By its real name, so that messages, debuggers and $ORIGIN know its place (by /proc/self/fd/N they would not). Nobody but root and
- * the user can change what is behind that name: all folders above have been looked at. That it was not changed meanwhile is seen
- * by the descriptor. NOW: a missing symbol shows here. LOCAL: plugins never see each other's symbols. */
+/* By its real name, so that messages, debuggers and $ORIGIN know its place (by /proc/self/fd/N they would not). Nobody
+ * but root and the user can change what is behind that name: all folders above have been looked at. That it was not
+ * changed meanwhile is seen by the descriptor. NOW: a missing symbol shows here. LOCAL: plugins never see each other's
+ * symbols. */
 static BurnStatus load_library(const char *real, int file, void **library) {
   struct stat checked, named;
   *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
@@ -24,14 +25,15 @@ static BurnStatus load_library(const char *real, int file, void **library) {
     const char *reason = dlerror();
     return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s", reason ? reason : "unknown reason");
   }
-  if (fstat(file, &checked) == 0 && stat(real, &named) == 0 && checked.st_dev == named.st_dev && checked.st_ino == named.st_ino) {
+  if (fstat(file, &checked) == 0 && stat(real, &named) == 0 && checked.st_dev == named.st_dev &&
+      checked.st_ino == named.st_ino) {
     return BURN_OK;
   }
   return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: '%s' was replaced while it was loaded", real);
 }
 
-/* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses and primitives
- * may outlive their device. */
+/* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses
+ * and primitives may outlive their device. */
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
   char *real = NULL;
   int file = -1;
@@ -47,7 +49,9 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWh
   void *symbol = dlsym(library, BURN_PLUGIN_SYMBOL);
   if (!symbol) {
     dlclose(library);
-    return BURN_FAIL(INCOMPATIBLE, "has no symbol " BURN_PLUGIN_SYMBOL ": not a Burn plugin, or one of another major version (this is %u)",
+    return BURN_FAIL(INCOMPATIBLE,
+                     "has no symbol " BURN_PLUGIN_SYMBOL
+                     ": not a Burn plugin, or one of another major version (this is %u)",
                      BURN_ABI_MAJOR);
   }
   memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function pointer */

@@ -1,8 +1,8 @@
 /* plugin_load_windows.c - what discovery needs from Windows: folders, LoadLibraryExW, our own place.
  *
- * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says so), and
- * UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that it needs in its
- * own folder, the program's and the system's, never in the current folder or PATH. */
+ * Paths are texts in the code page of the process, as the C library has them (UTF-8 where the program's manifest says
+ * so), and UTF-16 towards the system; those made here have /, as all of core joins them. A plugin finds the DLLs that
+ * it needs in its own folder, the program's and the system's, never in the current folder or PATH. */
 #include "platform.h"
 #include "trust_windows.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const WCHAR own_place[] = L"";  /* an address in this module */
+static const WCHAR own_place[] = L""; /* an address in this module */
 
 /* Worker threads and plugins go on using this library when the program frees it. */
 __attribute__((constructor)) static void stay_loaded(void) {
@@ -38,8 +38,8 @@ static bool is_beside(const WCHAR *file, const WCHAR *name) {
   return SearchPathW(folder, name, NULL, 0, NULL, NULL) > 0;
 }
 
-/* True if the loader would find a DLL that the plugin at `path` needs: one that is loaded, or lies beside the plugin, in the
- * system's folder or in the program's. Names of interfaces of the system (api-ms-..) are no files. */
+/* True if the loader would find a DLL that the plugin at `path` needs: one that is loaded, or lies beside the plugin,
+ * in the system's folder or in the program's. Names of interfaces of the system (api-ms-..) are no files. */
 static bool finds_library(const char *name, const WCHAR *path) {
   WCHAR system[MAX_PATH], program[4096];
   if (GetModuleHandleA(name) || _strnicmp(name, "api-ms-", 7) == 0 || _strnicmp(name, "ext-ms-", 7) == 0) return true;
@@ -47,9 +47,10 @@ static bool finds_library(const char *name, const WCHAR *path) {
   if (!wide) return true; /* do not blame a DLL for lack of memory */
   const UINT length = GetSystemDirectoryW(system, MAX_PATH);
   const DWORD program_length = GetModuleFileNameW(NULL, program, sizeof program / sizeof program[0]);
-  const bool found = is_beside(path, wide) ||
-                     (length > 0 && length < MAX_PATH && SearchPathW(system, wide, NULL, 0, NULL, NULL) > 0) ||
-                     (program_length > 0 && program_length < sizeof program / sizeof program[0] && is_beside(program, wide));
+  const bool found =
+      is_beside(path, wide) ||
+      (length > 0 && length < MAX_PATH && SearchPathW(system, wide, NULL, 0, NULL, NULL) > 0) ||
+      (program_length > 0 && program_length < sizeof program / sizeof program[0] && is_beside(program, wide));
   free(wide);
   return found;
 }
@@ -86,8 +87,10 @@ static BurnStatus load_failure(DWORD error, const WCHAR *path) {
   const BYTE *bytes = (const BYTE *)((uintptr_t)image & ~(uintptr_t)3);
   const bool missing = image && first_missing(bytes, path, name, sizeof name);
   if (image) (void)FreeLibrary(image);
-  if (!missing) return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the file, or a DLL that it needs, is missing (error %lu)", error);
-  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it needs %s, which is neither in its folder nor in the system's", name);
+  if (!missing)
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the file, or a DLL that it needs, is missing (error %lu)", error);
+  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it needs %s, which is neither in its folder nor in the system's",
+                   name);
 }
 
 /* The module at a full path, or NULL with the error; without dialogs for the user. */
@@ -106,7 +109,8 @@ static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
   if (!symbol) {
     (void)FreeLibrary(library);
     return BURN_FAIL(INCOMPATIBLE,
-                     "has no symbol " BURN_PLUGIN_SYMBOL ": not a Burn plugin, or one of another major version (this is %u)",
+                     "has no symbol " BURN_PLUGIN_SYMBOL
+                     ": not a Burn plugin, or one of another major version (this is %u)",
                      BURN_ABI_MAJOR);
   }
   memcpy(out, &symbol, sizeof *out); /* from one function type to another, without a warning */
@@ -150,8 +154,8 @@ static WCHAR *own_file(void) {
   return NULL;
 }
 
-/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own libburn.dll has
- * no bin: then it is the folder of the DLL. */
+/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own
+ * libburn.dll has no bin: then it is the folder of the DLL. */
 char *burn__own_folder(void) {
   WCHAR *file = own_file();
   char *path = file ? forward_slashes(burn__narrow_text(file)) : NULL;
@@ -176,7 +180,8 @@ static int compare_names(const void *a, const void *b) { return strcmp(*(char *c
 /* Appends the narrow form of a name; false when out of memory. A name that the code page cannot say is left out. */
 static bool add_name(const WCHAR *wide, char ***names, size_t *count) {
   const size_t length = wcslen(wide), suffix = wcslen(L".dll");
-  if (length < suffix || _wcsicmp(wide + length - suffix, L".dll") != 0) return true; /* the pattern knows short names, too */
+  if (length < suffix || _wcsicmp(wide + length - suffix, L".dll") != 0)
+    return true; /* the pattern knows short names, too */
   char *name = burn__narrow_text(wide);
   if (!name) return true;
   char **more = realloc(*names, (*count + 1) * sizeof *more);

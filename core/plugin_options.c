@@ -1,5 +1,5 @@
-/* plugin_options.c - options that are declared: the host's own and those of plugins (burn/plugin/options.h), and which of them a
- * burn.json of the working directory may name. */
+/* plugin_options.c - options that are declared: the host's own and those of plugins (burn/plugin/options.h), and which
+ * of them a burn.json of the working directory may name. */
 #include "core_internal.h"
 
 #include <burn/plugins.h>
@@ -39,7 +39,8 @@ BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *co
   *count = list ? declared->option_count : 0;
   for (size_t i = 0; i < *count; i++) {
     const BurnOptionInfo *info = burn_option_info(declared, (uint32_t)i);
-    list[i] = (BurnPluginOption){info->key, info->values, info->fallback, info->doc, (info->flags & BURN_OPTION_HARMLESS) != 0};
+    list[i] = (BurnPluginOption){info->key, info->values, info->fallback, info->doc,
+                                 (info->flags & BURN_OPTION_HARMLESS) != 0};
   }
   return list;
 }
@@ -61,15 +62,17 @@ BurnStatus burn__stack_check_harmless(const BurnStackText *stack) {
     const BurnStackPart *part = &stack->parts[i];
     const bool is_backend = i + 1 == stack->count;
     const BurnPlugin *plugin = NULL;
-    BurnStatus status = part->options.count == 0
-                            ? BURN_OK
-                            : burn__plugin_find(part->name, is_backend ? BURN_PLUGIN_BACKEND : BURN_PLUGIN_LAYER, &plugin);
+    BurnStatus status =
+        part->options.count == 0
+            ? BURN_OK
+            : burn__plugin_find(part->name, is_backend ? BURN_PLUGIN_BACKEND : BURN_PLUGIN_LAYER, &plugin);
     if (status != BURN_OK) return status;
     for (size_t j = 0; j < part->options.count; j++) {
       const char *key = part->options.options[j].key;
       if (is_harmless(plugin, is_backend, key)) continue;
       return BURN_FAIL(FAILED_PRECONDITION,
-                       "option '%s' of '%s' is not taken from a file of the working directory, which may come from anybody: %s does not "
+                       "option '%s' of '%s' is not taken from a file of the working directory, which may come from "
+                       "anybody: %s does not "
                        "declare it harmless. Write it in BURN_BACKEND, --backend or your own burn.json",
                        key, part->name, part->name);
     }

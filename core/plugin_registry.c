@@ -1,9 +1,10 @@
 /* plugin_registry.c - which plugins there are: found once, loaded when asked for, refused with a reason.
  *
- * Order, the first of a name wins: linked in, burn_plugin_add, BURN_PLUGIN_PATH, folders named in the user's and the system's
- * burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to BURN_PLUGIN_PATH, whose
- * folders may be relative to the working directory: whoever sets it is here; the others must be absolute. A plugin that cannot be
- * used is kept as an entry with its reason; it is fatal only to whoever asked for it by name. */
+ * Order, the first of a name wins: linked in, burn_plugin_add, BURN_PLUGIN_PATH, folders named in the user's and the
+ * system's burn.json, burn/plugins beside our library, the system's folders. BURN_PLUGIN_PATH_ONLY=1 keeps to
+ * BURN_PLUGIN_PATH, whose folders may be relative to the working directory: whoever sets it is here; the others must be
+ * absolute. A plugin that cannot be used is kept as an entry with its reason; it is fatal only to whoever asked for it
+ * by name. */
 #include "core_internal.h"
 #include "platform.h"
 
@@ -74,7 +75,8 @@ static void add_file(const char *path) {
   }
   const BurnPluginEntry *earlier = entry_of_name(name, registry.count);
   char *reason = NULL;
-  if (earlier) reason = burn__text_format("hidden by %s, which comes first", earlier->path ? earlier->path : "the one linked in");
+  if (earlier)
+    reason = burn__text_format("hidden by %s, which comes first", earlier->path ? earlier->path : "the one linked in");
   BurnPluginEntry *entry = entry_new(copy, name);
   if (!entry) {
     free(name);
@@ -182,30 +184,34 @@ static const PluginKind *kind_of(uint32_t kind) {
 static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name, BurnWhyNot *why_not) {
   if (!plugin) return REFUSE(NO_DESCRIPTOR, "its entry function returned no descriptor");
   if (plugin->struct_size < sizeof(BurnPlugin)) {
-    return REFUSE(BAD_DESCRIPTOR, "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
-                     plugin->struct_size, (unsigned)sizeof(BurnPlugin));
+    return REFUSE(BAD_DESCRIPTOR,
+                  "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
+                  plugin->struct_size, (unsigned)sizeof(BurnPlugin));
   }
   if (plugin->abi_major != BURN_ABI_MAJOR) {
     const bool newer = plugin->abi_major > BURN_ABI_MAJOR;
     *why_not = newer ? BURN_WHY_NOT_ABI_TOO_NEW : BURN_WHY_NOT_ABI_TOO_OLD;
-    return BURN_FAIL(INCOMPATIBLE, "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
+    return BURN_FAIL(INCOMPATIBLE,
+                     "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
                      plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
   }
   if (plugin->min_host_minor > BURN_ABI_MINOR) {
     return REFUSE(ABI_TOO_NEW, "it needs plugin ABI %u.%u or newer, this is %u.%u: update Burn", plugin->abi_major,
-                     plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
+                  plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
   }
   if (plugin->abi_minor < BURN_ABI_OLDEST_MINOR) {
-    return REFUSE(ABI_TOO_OLD, "it is built for plugin ABI %u.%u, this is %u.%u and serves none before %u.%u: rebuild it with"
-                  " the headers of Burn %s", plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR,
-                  BURN_ABI_MAJOR, BURN_ABI_OLDEST_MINOR, BURN_VERSION);
+    return REFUSE(ABI_TOO_OLD,
+                  "it is built for plugin ABI %u.%u, this is %u.%u and serves none before %u.%u: rebuild it with"
+                  " the headers of Burn %s",
+                  plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_MAJOR,
+                  BURN_ABI_OLDEST_MINOR, BURN_VERSION);
   }
   if (!plugin->name || !plugin->version || !plugin->get_interface) {
     return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");
   }
   if (file_name && strcmp(file_name, plugin->name) != 0) {
-    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s%s", plugin->name, plugin->name,
-                  burn__plugin_suffix());
+    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s%s", plugin->name,
+                  plugin->name, burn__plugin_suffix());
   }
   const PluginKind *kind = kind_of(plugin->kind);
   if (!kind) return REFUSE(UNKNOWN_KIND, "its kind %u is unknown to this version", plugin->kind);
@@ -213,7 +219,7 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
   if (!table) return REFUSE(NO_INTERFACE, "it says it is a %s but has no interface %s", kind->name, kind->interface);
   if (table[0] < kind->least_bytes) {
     return REFUSE(BAD_INTERFACE, "its interface %s has %u bytes, at least %u are needed", kind->interface, table[0],
-                     kind->least_bytes);
+                  kind->least_bytes);
   }
   return BURN_OK;
 }
@@ -313,7 +319,8 @@ static BurnStatus not_found(const char *name, uint32_t kind) {
 static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
   const char *name = plugin->name;
   if (kind == BURN_PLUGIN_BACKEND && plugin->kind == BURN_PLUGIN_LAYER) {
-    return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>", name, name);
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>", name,
+                     name);
   }
   if (kind == BURN_PLUGIN_LAYER && plugin->kind == BURN_PLUGIN_BACKEND) {
     return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a backend; it can only stand at the end of a stack (%s)", name, name);
@@ -326,8 +333,9 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
     BurnPluginEntry *entry = &registry.entries[i];
     if (!entry->file_name || strcmp(entry->file_name, name) != 0) continue;
     load(entry);
-    if (entry->reason) return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name,
-                                        entry->path ? entry->path : "linked in", entry->reason);
+    if (entry->reason)
+      return BURN_FAIL(INCOMPATIBLE, "plugin '%s' (%s) was refused: %s", name, entry->path ? entry->path : "linked in",
+                       entry->reason);
     if (entry->plugin->kind != kind) {
       return wrong_kind(entry->plugin, kind);
     }
@@ -387,7 +395,8 @@ BurnStatus burn_plugin_add(const char *path) {
   char *copy = burn__text_copy(path);
   if (added) registry.added = added;
   if (registry.scanned) {
-    status = BURN_FAIL(FAILED_PRECONDITION, "plugin_add: '%s' comes too late; add plugins before the first device is opened", path);
+    status = BURN_FAIL(FAILED_PRECONDITION,
+                       "plugin_add: '%s' comes too late; add plugins before the first device is opened", path);
   } else if (!added || !copy) {
     status = BURN_FAIL(OUT_OF_MEMORY, "plugin_add: no memory for '%s'", path);
   } else {
@@ -417,7 +426,8 @@ static void say_why_not(BurnPluginInfo *info, BurnWhyNot why_not) {
 
 static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   enum { MOST = 16 };
-  *info = (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
+  *info =
+      (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
   info->name = entry->plugin ? entry->plugin->name : entry->file_name;
   info->reason = entry->reason ? entry->reason : "";
   say_why_not(info, entry->why_not);

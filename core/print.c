@@ -1,4 +1,5 @@
-/* print.c - tensors as Burn prints them: nested brackets from the first column on, then shape, device, kind and dtype. */
+/* print.c - tensors as Burn prints them: nested brackets from the first column on, then shape, device, kind and dtype.
+ */
 #include "core_internal.h"
 
 #include <math.h>
@@ -9,8 +10,8 @@ enum { SUMMARY_THRESHOLD = 1000, EDGE_ITEMS = 3 };
 
 typedef struct Printer {
   FILE *file;
-  const double *values;     /* of float and bool tensors */
-  const int64_t *integers;  /* of int tensors */
+  const double *values;    /* of float and bool tensors */
+  const int64_t *integers; /* of int tensors */
   BurnShape shape;
   BurnDType dtype;
   bool summary;
@@ -54,8 +55,8 @@ static void step_up(Decimal *decimal) {
   decimal->exponent += i < 0;
 }
 
-/* Above a power of two lie twice as many numbers that read back as below: there the nearest digits may be too low and the next
- * ones right. */
+/* Above a power of two lie twice as many numbers that read back as below: there the nearest digits may be too low and
+ * the next ones right. */
 static Decimal shortest(double value, bool is_f32) {
   Decimal decimal = {{0}, 0, 0};
   for (int count = 1; count <= MOST_DIGITS; count++) {
@@ -146,7 +147,8 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
   const bool is_int = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
   void *values = malloc((count ? count : 1) * 8); /* int64_t or double */
   if (!values) return BURN_FAIL(OUT_OF_MEMORY, "print: no memory for %zu values", count);
-  const BurnStatus status = is_int ? burn_read_i64(burn_clone(x), values, count) : burn_read_f64(burn_clone(x), values, count);
+  const BurnStatus status =
+      is_int ? burn_read_i64(burn_clone(x), values, count) : burn_read_f64(burn_clone(x), values, count);
   if (status == BURN_OK) {
     const Printer printer = {.file = file,
                              .values = is_int ? NULL : values,

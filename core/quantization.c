@@ -29,7 +29,8 @@ static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantSche
   out->scales = BURN_SHAPE(1);
   if (scheme->block_rank == 0 && !scheme->two_level) return BURN_OK;
   if (scheme->block_rank == 0 || scheme->block_rank > BURN_QUANT_BLOCK_RANK || scheme->block_rank > shape.rank) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: a block of rank %u for a tensor of rank %u", user, scheme->block_rank, shape.rank);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: a block of rank %u for a tensor of rank %u", user, scheme->block_rank,
+                     shape.rank);
   }
   out->scales = shape;
   for (uint32_t i = 0; i < shape.rank; i++) {
@@ -37,8 +38,8 @@ static BurnStatus resolve(const char *user, BurnShape shape, const BurnQuantSche
     out->size[i] = i < before ? 1 : scheme->block[i - before];
     if (out->size[i] < 1 || shape.dims[i] % out->size[i] != 0) {
       BurnShapeText text;
-      return BURN_FAIL(INVALID_SHAPE, "%s: blocks of %lld do not divide axis %u of %s", user, (long long)out->size[i], i,
-                       burn__shape_text(&text, shape.rank, shape.dims));
+      return BURN_FAIL(INVALID_SHAPE, "%s: blocks of %lld do not divide axis %u of %s", user, (long long)out->size[i],
+                       i, burn__shape_text(&text, shape.rank, shape.dims));
     }
     out->scales.dims[i] = shape.dims[i] / out->size[i];
   }
@@ -88,7 +89,8 @@ void burn_quant_range(BurnTensor *x, BurnQuantScheme scheme, BurnQuantCalibratio
     *high = over_blocks(x, &blocks, burn_max_dim);
   } else {
     burn__tensor_take(x, "quant_range");
-    *low = burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "quant_range: there is no calibration %d", (int)calibration));
+    *low =
+        burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "quant_range: there is no calibration %d", (int)calibration));
     *high = burn_clone(*low);
   }
 }
@@ -99,17 +101,19 @@ BurnQuantParameters burn_quant_parameters(BurnTensor *low, BurnTensor *high, Bur
   burn_quant_value_range(scheme.value, &least, &most, &bits);
   if (bits == 0) {
     burn__tensor_take_all((BurnTensor *const[]){low, high}, 2, "quant_parameters");
-    result.scales =
-        burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "quant_parameters: there is no value type %d", (int)scheme.value));
+    result.scales = burn__tensor_failed(
+        BURN_FAIL(INVALID_ARGUMENT, "quant_parameters: there is no value type %d", (int)scheme.value));
     return result;
   }
   BurnTensor *reach = burn_cast(burn_max_pair(burn_abs(low), burn_abs(high)), BURN_DTYPE_F32);
   result.scales = burn_div_scalar(burn_mul_scalar(reach, 2), most - least);
   if (scheme.two_level) {
-    BurnTensor *most_of_all = burn_max(burn_clone(result.scales)), *none = burn_equal_scalar(burn_clone(most_of_all), 0);
+    BurnTensor *most_of_all = burn_max(burn_clone(result.scales)),
+               *none = burn_equal_scalar(burn_clone(most_of_all), 0);
     result.global_scale = burn_mask_fill(most_of_all, none, 1); /* all zero: any scale will do */
     BurnTensor *divisor = burn_clone(result.global_scale);
-    result.scales = burn_div(result.scales, burn_unsqueeze(divisor, burn_rank(result.scales) ? burn_rank(result.scales) : 1));
+    result.scales =
+        burn_div(result.scales, burn_unsqueeze(divisor, burn_rank(result.scales) ? burn_rank(result.scales) : 1));
   }
   result.scales = burn_cast(result.scales, scheme.scale_dtype);
   return result;
@@ -133,9 +137,9 @@ static BurnStatus check_parameters(const char *user, const BurnQuantScheme *sche
   const BurnStatus status = burn__tensor_check(p->scales, user);
   if (status != BURN_OK) return status;
   if (scheme->two_level == (p->global_scale != NULL)) return BURN_OK;
-  return BURN_FAIL(
-      INVALID_ARGUMENT, "%s: %s", user,
-      scheme->two_level ? "a scheme of two levels needs a global scale" : "a global scale needs a scheme of two levels");
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s", user,
+                   scheme->two_level ? "a scheme of two levels needs a global scale"
+                                     : "a global scale needs a scheme of two levels");
 }
 
 BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme, BurnQuantParameters parameters) {
@@ -149,8 +153,8 @@ BurnQuantTensor burn_quantize(BurnTensor *x, BurnQuantScheme scheme, BurnQuantPa
   }
   q.values = x;
   if (!burn__quant_fits(&q.values, "quantize", &scheme, &blocks)) return q;
-  const BurnAttr attrs[] = {burn_attr_i64s(blocks.size, BURN_MAX_RANK), burn_attr_f64(blocks.low), burn_attr_f64(blocks.high),
-                            burn_attr_dtype(BURN_DTYPE_I8)};
+  const BurnAttr attrs[] = {burn_attr_i64s(blocks.size, BURN_MAX_RANK), burn_attr_f64(blocks.low),
+                            burn_attr_f64(blocks.high), burn_attr_dtype(BURN_DTYPE_I8)};
   BurnTensor *const inputs[] = {q.values, all_scales(clone_parameters(&parameters))};
   q.values = burn__apply(BURN_OP_quantize, inputs, 2, attrs, 4);
   return q;
@@ -189,7 +193,8 @@ BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDTyp
   const BurnAttr result_dtype = burn_attr_dtype(float_dtype_of(&lhs, dtype));
   as_inputs(&lhs, "quant_matmul", inputs, &left);
   as_inputs(&rhs, "quant_matmul", inputs + 2, &right);
-  const BurnAttr attrs[] = {burn_attr_i64s(left.size, BURN_MAX_RANK), burn_attr_i64s(right.size, BURN_MAX_RANK), result_dtype};
+  const BurnAttr attrs[] = {burn_attr_i64s(left.size, BURN_MAX_RANK), burn_attr_i64s(right.size, BURN_MAX_RANK),
+                            result_dtype};
   return burn__apply(BURN_OP_quantized_matmul, inputs, 4, attrs, 3);
 }
 
@@ -308,7 +313,8 @@ BurnStatus burn_quant_export(BurnQuantTensor q, void *data, size_t bytes) {
   return status == BURN_OK ? global : status;
 }
 
-BurnQuantTensor burn_quant_import(BurnDevice *device, const void *data, size_t bytes, BurnShape shape, BurnQuantScheme scheme) {
+BurnQuantTensor burn_quant_import(BurnDevice *device, const void *data, size_t bytes, BurnShape shape,
+                                  BurnQuantScheme scheme) {
   BurnQuantTensor q = {NULL, {NULL, NULL}, scheme};
   Layout layout;
   BurnStatus status = lay_out("quant_import", shape, &scheme, &layout);

@@ -1,5 +1,6 @@
-/* quantization_ops.c - ops whose result stays quantized. Where the blocks of the result are whole blocks of q, values and scales move
- * alike and nothing is rounded. Elsewhere it is Burn's way: floats, the op, and quantized again by the range of the result. */
+/* quantization_ops.c - ops whose result stays quantized. Where the blocks of the result are whole blocks of q, values
+ * and scales move alike and nothing is rounded. Elsewhere it is Burn's way: floats, the op, and quantized again by the
+ * range of the result. */
 #include "quantization_internal.h"
 
 typedef BurnTensor *(*Move)(BurnTensor *x, const void *arguments);
@@ -12,7 +13,8 @@ static BurnQuantTensor quantized_again(BurnTensor *x, const char *user, BurnQuan
 }
 
 /* Takes q, which fits its scheme. `of_scales` are the arguments for the scales; NULL where blocks would be torn. */
-static BurnQuantTensor moved(BurnQuantTensor q, const char *user, Move move, const void *of_values, const void *of_scales) {
+static BurnQuantTensor moved(BurnQuantTensor q, const char *user, Move move, const void *of_values,
+                             const void *of_scales) {
   const bool has_blocks = q.scheme.block_rank > 0;
   if (has_blocks && !of_scales) {
     const BurnQuantScheme scheme = q.scheme;
@@ -41,7 +43,8 @@ static bool shape_after(BurnTensor **x, BurnTensor *(*change)(BurnTensor *, Burn
   return false;
 }
 
-/* The grid of scales for the new shape, if each block stays a run of elements or all axes with blocks stay as they are. */
+/* The grid of scales for the new shape, if each block stays a run of elements or all axes with blocks stay as they are.
+ */
 static bool grid_after(const BurnQuantScheme *scheme, BurnShape from, BurnShape to, BurnShape *grid) {
   const uint32_t blocked = scheme->block_rank;
   bool same = to.rank >= blocked;
@@ -103,8 +106,9 @@ BurnQuantTensor burn_quant_permute(BurnQuantTensor q, const int *axes) {
   q = moved(q, "quant_permute", with_axes, axes, axes);
   if (q.scheme.block_rank == 0 || burn_tensor_status(q.values) != BURN_OK) return q;
   if (permute_blocks(&q.scheme, &blocks, axes, rank)) return q;
-  q.values = fail(q.values, "quant_permute",
-                  BURN_FAIL(INVALID_ARGUMENT, "quant_permute: a block would have more than %d axes", BURN_QUANT_BLOCK_RANK));
+  q.values =
+      fail(q.values, "quant_permute",
+           BURN_FAIL(INVALID_ARGUMENT, "quant_permute: a block would have more than %d axes", BURN_QUANT_BLOCK_RANK));
   return q;
 }
 
@@ -269,7 +273,8 @@ static bool blocks_join(const BurnQuantTensor *tensors, size_t count) {
   bool same = first->block_rank > 0 && first->block_rank <= BURN_QUANT_BLOCK_RANK && !first->two_level;
   for (size_t i = 1; same && i < count; i++) {
     const BurnQuantScheme *next = &tensors[i].scheme;
-    same = next->value == first->value && next->scale_dtype == first->scale_dtype && next->block_rank == first->block_rank;
+    same =
+        next->value == first->value && next->scale_dtype == first->scale_dtype && next->block_rank == first->block_rank;
     same = same && !next->two_level;
     for (uint32_t axis = 0; same && axis < first->block_rank; axis++) same = next->block[axis] == first->block[axis];
   }

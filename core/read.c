@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Borrowed: copies the elements in the tensor's own dtype. A tensor without elements is read, too: a layer that queues ops knows only
- * then that one has failed. */
+/* Borrowed: copies the elements in the tensor's own dtype. A tensor without elements is read, too: a layer that queues
+ * ops knows only then that one has failed. */
 static BurnStatus read_raw(const BurnTensor *x, void *data, size_t bytes) {
   const BurnBackend *backend = &x->device->top->backend;
   char nothing;
@@ -23,8 +23,8 @@ static BurnStatus check_room(const BurnTensor *x, size_t bytes, const char *user
   if (status != BURN_OK || bytes == bytes_of(x)) return status;
   BurnShapeText text;
   return BURN_FAIL(INVALID_ARGUMENT, "%s: room for %zu bytes given, a %s tensor of shape %s has %zu", user, bytes,
-                   burn_dtype_name(x->primitive->dtype), burn__shape_text(&text, x->primitive->rank, x->primitive->shape),
-                   bytes_of(x));
+                   burn_dtype_name(x->primitive->dtype),
+                   burn__shape_text(&text, x->primitive->rank, x->primitive->shape), bytes_of(x));
 }
 
 BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes) {
@@ -48,7 +48,8 @@ static BurnStatus read_as(const BurnTensor *x, void *data, BurnDType dtype, size
   if (count != (size_t)burn_primitive_count(primitive)) {
     BurnShapeText text;
     return BURN_FAIL(INVALID_ARGUMENT, "read: room for %zu elements given, a tensor of shape %s has %lld", count,
-                     burn__shape_text(&text, primitive->rank, primitive->shape), (long long)burn_primitive_count(primitive));
+                     burn__shape_text(&text, primitive->rank, primitive->shape),
+                     (long long)burn_primitive_count(primitive));
   }
   if (primitive->dtype == dtype) return read_raw(x, data, bytes_of(x));
   void *raw = malloc(bytes_of(x) ? bytes_of(x) : 1);
@@ -95,7 +96,8 @@ static BurnTensor *copy_to(const BurnTensor *x, BurnDevice *device) {
   void *raw = malloc(bytes_of(x) ? bytes_of(x) : 1);
   if (!raw) return burn__tensor_failed(BURN_FAIL(OUT_OF_MEMORY, "to_device: no memory for %zu bytes", bytes_of(x)));
   const BurnStatus status = read_raw(x, raw, bytes_of(x));
-  BurnTensor *copy = status == BURN_OK ? burn_tensor_from(device, raw, x->primitive->dtype, burn_shape(x)) : burn__tensor_failed(status);
+  BurnTensor *copy = status == BURN_OK ? burn_tensor_from(device, raw, x->primitive->dtype, burn_shape(x))
+                                       : burn__tensor_failed(status);
   free(raw);
   return copy;
 }

@@ -1,8 +1,8 @@
 /* record_gzip.c - gzip of whole record files, and the checksum of their items: what zlib does for records.
  *
- * zlib checks length and CRC at the end. A few bytes can expand a thousandfold (deflate's limit is 1032), so the output is
- * bounded (burn_unpack_limit), and memory grows only as real output arrives. The same bound is kept when writing: no file is made
- * that would not be read. */
+ * zlib checks length and CRC at the end. A few bytes can expand a thousandfold (deflate's limit is 1032), so the output
+ * is bounded (burn_unpack_limit), and memory grows only as real output arrives. The same bound is kept when writing: no
+ * file is made that would not be read. */
 #include "record_internal.h"
 
 #include <burn/file.h>
@@ -85,13 +85,14 @@ BurnStatus burn__gzip_compress(const uint8_t *bytes, size_t count, uint8_t **out
     uInt room = stream.avail_out;
     result = deflate(&stream, given == count ? Z_FINISH : Z_NO_FLUSH);
     output.count += room - stream.avail_out;
-    if (result < 0 && result != Z_BUF_ERROR) status = burn_status_make(BURN_STATUS_INTERNAL, "gzip: deflate: %d", result);
+    if (result < 0 && result != Z_BUF_ERROR)
+      status = burn_status_make(BURN_STATUS_INTERNAL, "gzip: deflate: %d", result);
   }
   (void)deflateEnd(&stream);
   if (status == BURN_OK && count > burn_unpack_limit(output.count)) {
     status = burn_status_make(BURN_STATUS_OUT_OF_RANGE,
-                              "gzip: %zu bytes compress to %zu, which would not be read again; save without gzip", count,
-                              output.count);
+                              "gzip: %zu bytes compress to %zu, which would not be read again; save without gzip",
+                              count, output.count);
   }
   return finish(status, &output, out, out_count);
 }
@@ -100,7 +101,8 @@ static BurnStatus expand_failure(const z_stream *stream, int result, size_t offs
   if (result == Z_MEM_ERROR) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gzip: no memory");
   if (result == Z_BUF_ERROR)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: file ends at byte %zu, too early", offset);
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: byte %zu: %s", offset, stream->msg ? stream->msg : "bad data");
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: byte %zu: %s", offset,
+                          stream->msg ? stream->msg : "bad data");
 }
 
 BurnStatus burn__gzip_expand(const uint8_t *bytes, size_t count, uint8_t **out, size_t *out_count) {
@@ -110,7 +112,8 @@ BurnStatus burn__gzip_expand(const uint8_t *bytes, size_t count, uint8_t **out, 
   size_t given = 0, limit = burn_unpack_limit(count);
   int result = Z_OK;
   memset(&stream, 0, sizeof stream);
-  if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gzip: cannot start");
+  if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gzip: cannot start");
   while (result != Z_STREAM_END && status == BURN_OK) {
     offer_input(&stream, bytes, count, &given);
     status = offer_room(&output, &stream, limit);
@@ -124,7 +127,8 @@ BurnStatus burn__gzip_expand(const uint8_t *bytes, size_t count, uint8_t **out, 
   size_t used = given - stream.avail_in;
   (void)inflateEnd(&stream);
   if (status == BURN_OK && used < count) {
-    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: %zu bytes after the end at byte %zu", count - used, used);
+    status =
+        burn_status_make(BURN_STATUS_CORRUPT_DATA, "gzip: %zu bytes after the end at byte %zu", count - used, used);
   }
   return finish(status, &output, out, out_count);
 }

@@ -13,8 +13,8 @@ enum {
 /* The configuration to use: *config, or the default for NULL; fails on unknown numbers. */
 BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out);
 
-/* `path` with the extension of the format in place of its own; malloc'd. A path that ends in .mpk or .mpk.gz loses all of
- * that first. */
+/* `path` with the extension of the format in place of its own; malloc'd. A path that ends in .mpk or .mpk.gz loses all
+ * of that first. */
 BurnStatus burn__record_path(const char *path, uint32_t format, char **out);
 
 /* gzip around whole buffers; the results are malloc'd. */

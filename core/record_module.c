@@ -1,8 +1,8 @@
 /* record_module.c - modules as trees, in Burn's layout, and back.
  *
- * A module is a map from field name to record with every field present; a parameter or buffer is {id, param: tensor}; what is
- * absent, constants, and whole modules without a place for tensors (Dropout, Relu) are nil; constant arrays are arrays of nils.
- * Loading makes all new tensors first and swaps them in when nothing can fail any more. */
+ * A module is a map from field name to record with every field present; a parameter or buffer is {id, param: tensor};
+ * what is absent, constants, and whole modules without a place for tensors (Dropout, Relu) are nil; constant arrays are
+ * arrays of nils. Loading makes all new tensors first and swaps them in when nothing can fail any more. */
 #include "host_convert.h"
 #include "module_internal.h"
 #include "record_internal.h"
@@ -217,10 +217,12 @@ typedef struct Loader {
   size_t count, capacity;
 } Loader;
 
-static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data, const BurnValue *record);
+static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data,
+                              const BurnValue *record);
 
 static const char *kind_name(const BurnValue *value) {
-  static const char *const names[] = {"nil", "a bool", "an integer", "a number", "a text", "an array", "a map", "a tensor"};
+  static const char *const names[] = {"nil",    "a bool",   "an integer", "a number",
+                                      "a text", "an array", "a map",      "a tensor"};
   uint32_t kind = burn_value_kind(value);
   return !value ? "nothing" : kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
@@ -286,23 +288,26 @@ static BurnStatus load_present(Loader *loader, const Step *step, const BurnTenso
   const BurnValue *value = burn_value_get(record, "param");
   const char *id = burn_value_as_text(burn_value_get(record, "id"), NULL);
   if (burn_value_kind(value) != BURN_VALUE_TENSOR || !id) {
-    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "a parameter with id and tensor expected, found %s", kind_name(record));
+    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "a parameter with id and tensor expected, found %s",
+                   kind_name(record));
   }
-  if (!burn__param_id_parse(id, &item.id)) return fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is no parameter id", id);
+  if (!burn__param_id_parse(id, &item.id))
+    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is no parameter id", id);
   BurnStatus status = burn_tensor_status(current);
   if (status != BURN_OK) return at_step(step, status);
   BurnShape wanted = burn_shape(current), found = value->as.tensor->shape;
   BurnShapeLabel wanted_label, found_label;
   if (!same_shape(&wanted, &found)) {
-    return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s", burn__shape_label(&wanted, &wanted_label),
-                   burn__shape_label(&found, &found_label));
+    return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s",
+                   burn__shape_label(&wanted, &wanted_label), burn__shape_label(&found, &found_label));
   }
   status = make_like(current, value->as.tensor, &item.value);
   return at_step(step, status == BURN_OK ? loader_push(loader, item) : status);
 }
 
 /* item.param or item.buffer says where; `current` is taken. */
-static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *current, Pending item, const BurnValue *record) {
+static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *current, Pending item,
+                              const BurnValue *record) {
   bool in_file = burn_value_kind(record) != BURN_VALUE_NIL;
   BurnStatus status = BURN_OK;
   if (current && in_file) {
@@ -323,7 +328,8 @@ static BurnStatus load_list(Loader *loader, const Step *step, const BurnModuleLi
     return fail_at(step, BURN_STATUS_CORRUPT_DATA, "%zu modules expected, file has %s", count, kind_name(record));
   }
   if (burn_value_count(record) != count) {
-    return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "%zu modules expected, file has %zu", count, burn_value_count(record));
+    return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "%zu modules expected, file has %zu", count,
+                   burn_value_count(record));
   }
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     char name[24];
@@ -340,7 +346,8 @@ static BurnStatus refuse_tensors(const Step *step, const BurnValue *record) {
   return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "weights in the file, none in the module");
 }
 
-static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *type, void *member, const BurnValue *record) {
+static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *type, void *member,
+                             const BurnValue *record) {
   switch (type->kind) {
     case BURN_TYPE_PARAM:
       return load_tensor(loader, step, burn_param_value(member), (Pending){member, NULL, NULL, 0}, record);
@@ -367,7 +374,8 @@ static BurnStatus check_extra(const Step *step, const BurnType *type, const Burn
   return BURN_OK;
 }
 
-static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data, const BurnValue *record) {
+static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data,
+                              const BurnValue *record) {
   if (!burn__type_has_tensors(type)) return refuse_tensors(step, record);
   if (burn_value_kind(record) != BURN_VALUE_MAP) {
     return fail_at(step, BURN_STATUS_NOT_FOUND, "fields of %s expected, file has %s", type->name, kind_name(record));
@@ -427,8 +435,8 @@ static BurnStatus note_path(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-/* Refuses two tensors with one id, which would share a gradient and the state of the optimizer. The loader holds the ids in the
- * order of a visit. */
+/* Refuses two tensors with one id, which would share a gradient and the state of the optimizer. The loader holds the
+ * ids in the order of a visit. */
 static BurnStatus refuse_twins(BurnModule module, const Loader *loader, uint32_t code) {
   IdPlace *places = malloc((loader->count ? loader->count : 1) * sizeof *places);
   if (!places) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu ids", loader->count);
@@ -442,8 +450,8 @@ static BurnStatus refuse_twins(BurnModule module, const Loader *loader, uint32_t
     burn_param_id_text(places[i].id, id);
     status = burn_module_visit(module, note_path, &twins);
     if (status != BURN_OK) break;
-    status = burn_status_make(code, "%s and %s have the same id, %s; an id belongs to one tensor",
-                              twins.paths[0], twins.paths[1], id);
+    status = burn_status_make(code, "%s and %s have the same id, %s; an id belongs to one tensor", twins.paths[0],
+                              twins.paths[1], id);
   }
   free(places);
   return status;

@@ -1,12 +1,13 @@
 /* record_read.c - record files as trees. Every byte is hostile.
  *
- * msgpack-c's own unpacker reserves memory for as many entries as a header claims; so the objects are walked here. A length is
- * compared with the bytes that are left before anything is made of it, nesting and the number of objects are bounded, lists
- * grow as entries are really read, and a tensor's shape must give exactly the bytes that stand there. Failures name the byte.
+ * msgpack-c's own unpacker reserves memory for as many entries as a header claims; so the objects are walked here. A
+ * length is compared with the bytes that are left before anything is made of it, nesting and the number of objects are
+ * bounded, lists grow as entries are really read, and a tensor's shape must give exactly the bytes that stand there.
+ * Failures name the byte.
  *
- * A record of ours has a checksum of its item in the metadata; one of Burn's has none, and a flipped bit inside the data of a
- * tensor then reads as another number. Everything outside the item is checked itself, or harmless (a name that nobody looks
- * for). */
+ * A record of ours has a checksum of its item in the metadata; one of Burn's has none, and a flipped bit inside the
+ * data of a tensor then reads as another number. Everything outside the item is checked itself, or harmless (a name
+ * that nobody looks for). */
 #include "host_convert.h"
 #include "record_internal.h"
 
@@ -188,7 +189,8 @@ static BurnStatus widen_elements(BurnHostTensor *tensor, const FileDType *from, 
     if (from->form == 'b') {
       bits = bits != 0;
     } else if (bits > INT64_MAX) {
-      return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%llu at position %zu does not fit i64", (unsigned long long)bits, i);
+      return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%llu at position %zu does not fit i64",
+                              (unsigned long long)bits, i);
     }
     memcpy(tensor->data + i * width, &bits, width);
   }
@@ -199,12 +201,14 @@ static BurnStatus read_shape(const BurnValue *value, BurnShape *shape) {
   size_t rank = burn_value_count(value);
   memset(shape, 0, sizeof *shape);
   if (burn_value_kind(value) != BURN_VALUE_ARRAY || rank < 1 || rank > BURN_MAX_RANK) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: shape of %zu axes, 1 to %u expected", rank, BURN_MAX_RANK);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: shape of %zu axes, 1 to %u expected", rank,
+                            BURN_MAX_RANK);
   }
   shape->rank = (uint32_t)rank;
   for (size_t i = 0; i < rank; i++) {
     shape->dims[i] = burn_value_as_int(burn_value_at(value, i), -1);
-    if (shape->dims[i] < 0) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: axis %zu of the shape is no size", i);
+    if (shape->dims[i] < 0)
+      return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: axis %zu of the shape is no size", i);
   }
   return BURN_OK;
 }
@@ -226,8 +230,8 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   BurnStatus status = read_shape(burn_value_get(map, "shape"), &shape);
   if (status != BURN_OK) return status;
   if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != bytes->as.bytes.count) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s", bytes->as.bytes.count,
-                            burn__shape_label(&shape, &shape_label), dtype->name);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s",
+                            bytes->as.bytes.count, burn__shape_label(&shape, &shape_label), dtype->name);
   }
   status = burn__value_new_tensor(dtype->dtype, &shape, out);
   if (status != BURN_OK) return status;
@@ -247,7 +251,9 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
 
 static BurnStatus read_value(Reader *reader, unsigned depth, BurnValue **out);
 
-static int compare_keys(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_keys(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* Refuses a map in which a key stands twice: which one counts would be a matter of taste. */
 static BurnStatus check_keys(const BurnValue *map, size_t start) {
@@ -367,7 +373,8 @@ static BurnStatus check_top(const BurnValue *top) {
   const BurnValue *empty = burn_value_get(top, "_b");
   const char *version = burn_value_as_text(burn_value_get(burn_value_get(top, "metadata"), "version"), NULL);
   if (!version || !empty || !burn_value_get(top, "item")) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "no record: the keys metadata (with version), item and _b are expected");
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                            "no record: the keys metadata (with version), item and _b are expected");
   }
   bool is_empty = burn_value_count(empty) == 0 && (empty->kind == BURN_VALUE_ARRAY || empty->kind == BURN_VALUE_NIL);
   return is_empty ? BURN_OK : burn_status_make(BURN_STATUS_CORRUPT_DATA, "no record: _b is not empty");
@@ -381,7 +388,8 @@ static BurnStatus check_checksum(const Reader *reader, const BurnValue *top) {
   const char *text = burn_value_as_text(stated, "no text");
   burn__record_checksum(&found, reader->bytes + reader->item_begin, reader->item_end - reader->item_begin);
   if (strcmp(text, found.text) == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "the file is damaged: checksum %.20s expected, found %s", text, found.text);
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "the file is damaged: checksum %.20s expected, found %s", text,
+                          found.text);
 }
 
 /* Takes the item out of the top map, leaving nil. */
@@ -399,9 +407,11 @@ static BurnStatus take_item(BurnValue *top, BurnValue **item) {
 BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **item) {
   Reader reader = {.bytes = bytes, .count = count};
   BurnValue *top = NULL;
-  if (count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return corrupt(0, "gzip where plain MessagePack was expected");
+  if (count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
+    return corrupt(0, "gzip where plain MessagePack was expected");
   if (count == 0) return corrupt(0, "the file is empty");
-  if ((bytes[0] & 0xf0) != 0x80 && bytes[0] != 0xde && bytes[0] != 0xdf) return corrupt(0, "no MessagePack map: not a record");
+  if ((bytes[0] & 0xf0) != 0x80 && bytes[0] != 0xde && bytes[0] != 0xdf)
+    return corrupt(0, "no MessagePack map: not a record");
   BurnStatus status = read_value(&reader, 0, &top);
   if (status != BURN_OK) return status;
   if (reader.offset < count) status = corrupt(reader.offset, "something after the end");

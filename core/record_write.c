@@ -2,9 +2,9 @@
  *
  *   {"metadata": {float, int, format, version, settings, checksum}, "item": tree, "_b": []}
  *
- * A tensor is {"bytes": bin, "shape": [..], "dtype": "F32"}, little-endian and row-major, in the float or int type of the
- * chosen precision; bools stay. `checksum` is ours, of the bytes of the item: Burn passes over a key of the metadata that it does
- * not know. */
+ * A tensor is {"bytes": bin, "shape": [..], "dtype": "F32"}, little-endian and row-major, in the float or int type of
+ * the chosen precision; bools stay. `checksum` is ours, of the bytes of the item: Burn passes over a key of the
+ * metadata that it does not know. */
 #include "host_convert.h"
 #include "record_internal.h"
 
@@ -113,7 +113,8 @@ static const char *dtype_label(BurnDType dtype) {
 static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDType dtype) {
   size_t bytes = tensor->count * burn_dtype_bytes(dtype);
   if (bytes > UINT32_MAX) {
-    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tensor of %zu bytes; a MessagePack bin holds %u", bytes, UINT32_MAX);
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tensor of %zu bytes; a MessagePack bin holds %u", bytes,
+                            UINT32_MAX);
   }
   note(writer, msgpack_pack_bin(&writer->packer, bytes));
   if (dtype == tensor->dtype) {
@@ -153,7 +154,8 @@ static BurnStatus put_list(Writer *writer, const BurnValue *list, unsigned depth
   bool is_map = list->kind == BURN_VALUE_MAP;
   size_t count = list->as.list.count;
   if (list->broken) {
-    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "a part of the record could not be made (see the failure before)");
+    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                            "a part of the record could not be made (see the failure before)");
   }
   if (count > BURN_RECORD_ELEMENT_LIMIT) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%zu entries, limit %d", count, BURN_RECORD_ELEMENT_LIMIT);
@@ -163,13 +165,15 @@ static BurnStatus put_list(Writer *writer, const BurnValue *list, unsigned depth
     if (is_map) put_text(writer, list->as.list.keys[i]);
     BurnStatus status = put_value(writer, list->as.list.items[i], depth + 1);
     if (status == BURN_OK) continue;
-    return is_map ? burn_status_annotate(status, "%.80s", list->as.list.keys[i]) : burn_status_annotate(status, "%zu", i);
+    return is_map ? burn_status_annotate(status, "%.80s", list->as.list.keys[i])
+                  : burn_status_annotate(status, "%zu", i);
   }
   return BURN_OK;
 }
 
 static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned depth) {
-  if (!value) return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "the value could not be made (see the failure before)");
+  if (!value)
+    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "the value could not be made (see the failure before)");
   unsigned deepest = value->kind == BURN_VALUE_TENSOR ? depth + 2 : depth; /* the entries of its shape */
   if (deepest > BURN_RECORD_NESTING_LIMIT) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "nested deeper than %d", BURN_RECORD_NESTING_LIMIT);
@@ -234,7 +238,8 @@ static BurnStatus put_item(Writer *writer, const BurnValue *item) {
   return BURN_OK;
 }
 
-BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count) {
+BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
+                               size_t *out_count) {
   Writer writer;
   writer.precision = &precisions[config->precision];
   writer.elements = 3 + 6; /* map, metadata and its texts, "_b" */
@@ -247,7 +252,8 @@ BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *co
   BurnStatus status = put_item(&writer, item);
   put_text(&writer, "_b");
   note(&writer, msgpack_pack_array(&writer.packer, 0));
-  if (status == BURN_OK && writer.failed) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
+  if (status == BURN_OK && writer.failed)
+    status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
   if (status == BURN_OK) {
     *out_count = writer.buffer.size;
     *out = (uint8_t *)msgpack_sbuffer_release(&writer.buffer);

@@ -1,7 +1,7 @@
 /* scope.c - scopes: handles made on a thread since a point in time, dropped together.
  *
- * A handle lies in the ring of the scope that it belongs to and knows that scope's depth, so it leaves without a search. One lock
- * for all rings: a handle may be taken on another thread than the one whose scope it is in. */
+ * A handle lies in the ring of the scope that it belongs to and knows that scope's depth, so it leaves without a
+ * search. One lock for all rings: a handle may be taken on another thread than the one whose scope it is in. */
 #include "guard.h"
 
 struct BurnScope {
@@ -13,7 +13,9 @@ struct BurnScope {
 static BURN__THREAD_LOCAL BurnScope *innermost;
 pthread_mutex_t burn__scope_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static BurnTensor *handle_of(BurnScopeLink *link) { return (BurnTensor *)(void *)((char *)link - offsetof(BurnTensor, scope_link)); }
+static BurnTensor *handle_of(BurnScopeLink *link) {
+  return (BurnTensor *)(void *)((char *)link - offsetof(BurnTensor, scope_link));
+}
 
 /* -- with the lock ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
-/* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user, the
- * system. A project's file may name a stack, with options that are declared harmless, but no folders: entering a downloaded folder must
- * neither run its code nor write what it says. */
+/* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user,
+ * the system. A project's file may name a stack, with options that are declared harmless, but no folders: entering a
+ * downloaded folder must neither run its code nor write what it says. */
 #include "core_internal.h"
 #include "platform.h"
 
@@ -12,8 +12,8 @@
 
 enum { SETTINGS_BYTES_MAX = 1 << 20 };
 
-/* The three files, the one with the first say first; malloc'd, NULL where there is no place for one. What the caller of a privileged
- * program can choose, its environment and its working directory, has no say there. */
+/* The three files, the one with the first say first; malloc'd, NULL where there is no place for one. What the caller of
+ * a privileged program can choose, its environment and its working directory, has no say there. */
 enum { PROJECT, USER, SYSTEM, FILE_COUNT };
 static char *settings_path(int file) {
   if (file == SYSTEM) return burn__text_copy(burn__system_settings_path());
@@ -39,9 +39,10 @@ static BurnStatus parse_settings(const char *path, const char *text, size_t coun
   return BURN_FAIL(CORRUPT_DATA, "settings '%s': %s (at byte %zu)", path, what, offset);
 }
 
-/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick another
- * backend than the user wrote down; so is one of the user or the system that others could have written, as it names plugins and their
- * options. A home that this process may not enter (another user's, as a service has it) has none. */
+/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick
+ * another backend than the user wrote down; so is one of the user or the system that others could have written, as it
+ * names plugins and their options. A home that this process may not enter (another user's, as a service has it) has
+ * none. */
 static BurnStatus read_settings(int file, const char *path, cJSON **out) {
   uint8_t *text = NULL;
   size_t count = 0;
@@ -61,7 +62,8 @@ static BurnStatus read_settings(int file, const char *path, cJSON **out) {
   return status;
 }
 
-/* The working directory may be a folder from elsewhere: it may choose among plugins and devices, not what they write or load. */
+/* The working directory may be a folder from elsewhere: it may choose among plugins and devices, not what they write or
+ * load. */
 static BurnStatus check_project(const char *text) {
   BurnStackText stack = {0};
   BurnStatus status = burn__stack_parse(text, &stack);
@@ -165,7 +167,8 @@ BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, co
   char *text = NULL;
   BurnStatus status = burn__settings_stack(argument, &text, source);
   if (status == BURN_OK && strlen(text) >= bytes) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "stack_choice: '%s' needs %zu bytes, there are %zu", text, strlen(text) + 1, bytes);
+    status =
+        BURN_FAIL(INVALID_ARGUMENT, "stack_choice: '%s' needs %zu bytes, there are %zu", text, strlen(text) + 1, bytes);
   }
   if (status == BURN_OK) memcpy(stack, text, strlen(text) + 1);
   if (!*source) *source = argument && *argument ? "the argument" : "the highest score";

@@ -1,9 +1,9 @@
 /* small_block.c - memory of up to 512 bytes: for handles, and for plugins behind host->allocate.
  *
- * Every thread keeps two magazines of free blocks per size, so that neither a lock nor an atomic access lies between a program
- * and a block that it used a moment ago. A thread that frees more than it allocates hands whole magazines to the depot, where
- * others find them; what the depot has no room for goes back to the system, as do all blocks kept by a thread that ends.
- * Blocks are the system's, one by one: nothing has to be whole again before it can be given back. */
+ * Every thread keeps two magazines of free blocks per size, so that neither a lock nor an atomic access lies between a
+ * program and a block that it used a moment ago. A thread that frees more than it allocates hands whole magazines to
+ * the depot, where others find them; what the depot has no room for goes back to the system, as do all blocks kept by a
+ * thread that ends. Blocks are the system's, one by one: nothing has to be whole again before it can be given back. */
 #include "core_internal.h"
 #include "platform.h"
 
@@ -62,7 +62,7 @@ static void free_blocks(Block *block) {
 }
 
 static void trim_thread(void) {
-  for (size_t class = 0; class < CLASS_COUNT; class++) {
+  for (size_t class = 0; class < CLASS_COUNT; class ++) {
     Class *own = &thread.classes[class];
     free_blocks(own->blocks);
     free_blocks(own->spare);
@@ -73,13 +73,13 @@ static void trim_thread(void) {
 static void trim_depot(void) {
   Block *magazines[CLASS_COUNT];
   pthread_mutex_lock(&burn__depot_mutex);
-  for (size_t class = 0; class < CLASS_COUNT; class++) {
+  for (size_t class = 0; class < CLASS_COUNT; class ++) {
     magazines[class] = depot.magazines[class];
     depot.magazines[class] = NULL;
   }
   depot.bytes = 0;
   pthread_mutex_unlock(&burn__depot_mutex);
-  for (size_t class = 0; class < CLASS_COUNT; class++) {
+  for (size_t class = 0; class < CLASS_COUNT; class ++) {
     for (Block *magazine = magazines[class]; magazine;) {
       Block *next = magazine->next_magazine;
       free_blocks(magazine);
@@ -136,7 +136,7 @@ static bool thread_keeps(void) {
   pthread_once(&end_key_once, make_end_key);
   thread.begun = true;
   thread.ended = !KEEP_BLOCKS || !has_end_key || pthread_setspecific(end_key, &thread) != 0;
-  for (size_t class = 0; class < CLASS_COUNT && !thread.ended; class++) thread.classes[class].room = MAGAZINE;
+  for (size_t class = 0; class < CLASS_COUNT && !thread.ended; class ++) thread.classes[class].room = MAGAZINE;
   return !thread.ended;
 }
 

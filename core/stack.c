@@ -1,7 +1,7 @@
 /* stack.c - opened plugins on top of each other.
  *
- * An instance holds a full-size copy of the plugin's table with defaults in the empty slots, so nobody below or above tests for
- * NULL. It counts its users: the device, and the instance on top of it. */
+ * An instance holds a full-size copy of the plugin's table with defaults in the empty slots, so nobody below or above
+ * tests for NULL. It counts its users: the device, and the instance on top of it. */
 #include "core_internal.h"
 #include "text_builder.h"
 
@@ -100,7 +100,8 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
   BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_LAYER : BURN_PLUGIN_BACKEND, &plugin);
   if (status != BURN_OK) return status;
   if (next && part->has_index) {
-    return BURN_FAIL(INVALID_ARGUMENT, "'%s:%u': a decorator has no device number; write it after the backend", part->name, part->index);
+    return BURN_FAIL(INVALID_ARGUMENT, "'%s:%u': a decorator has no device number; write it after the backend",
+                     part->name, part->index);
   }
   BurnInstance *instance = calloc(1, sizeof *instance);
   if (!instance) return BURN_FAIL(OUT_OF_MEMORY, "no memory to open '%s'", part->name);

@@ -1,7 +1,7 @@
 /* stack_text.c - "autodiff<fusion<cuda:0>>" and "autodiff+fusion+cuda:0" to parts.
  *
- * A part is name[:number][:key=value[,key=value]..]. A backend over several kinds of devices takes one as a word of its own:
- * torch:cuda:0 is torch:device=cuda:0. Case does not matter in names, keys and words. */
+ * A part is name[:number][:key=value[,key=value]..]. A backend over several kinds of devices takes one as a word of its
+ * own: torch:cuda:0 is torch:device=cuda:0. Case does not matter in names, keys and words. */
 #include "core_internal.h"
 
 #include <burn/guess.h>
@@ -22,7 +22,8 @@ static char *copy_lower(const char *text, size_t length) {
 
 /* Takes key and value, which may be NULL for want of memory. */
 static BurnStatus append_option(BurnStackPart *part, char *key, char *value, const char *whole) {
-  BurnOption *options = key && value ? realloc(part->options.options, (part->options.count + 1) * sizeof *options) : NULL;
+  BurnOption *options =
+      key && value ? realloc(part->options.options, (part->options.count + 1) * sizeof *options) : NULL;
   if (!options) {
     free(key);
     free(value);
@@ -49,7 +50,8 @@ static BurnStatus add_option(BurnStackPart *part, const char *text, size_t lengt
   const char *equals = memchr(text, '=', length);
   const bool is_device = !equals && is_word(text, length);
   if (!is_device && (!equals || equals == text)) {
-    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device, nor its number, nor key=value", whole, (int)length, text);
+    return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': '%.*s' is neither a device, nor its number, nor key=value", whole,
+                     (int)length, text);
   }
   const char *name = is_device ? "device" : text;
   const size_t name_length = is_device ? strlen(name) : (size_t)(equals - text);
@@ -58,7 +60,8 @@ static BurnStatus add_option(BurnStackPart *part, const char *text, size_t lengt
     if (strlen(key) != name_length || strncasecmp(key, name, name_length) != 0) continue;
     return BURN_FAIL(INVALID_ARGUMENT, "backend '%s': option '%s' is given twice", whole, key);
   }
-  char *value = is_device ? copy_lower(text, length) : burn__text_format("%.*s", (int)(length - name_length - 1), equals + 1);
+  char *value =
+      is_device ? copy_lower(text, length) : burn__text_format("%.*s", (int)(length - name_length - 1), equals + 1);
   return append_option(part, copy_lower(name, name_length), value, whole);
 }
 
@@ -146,8 +149,9 @@ static BurnStatus parse(const char *text, BurnStackText *out) {
 
 BurnStatus burn__stack_parse(const char *text, BurnStackText *out) {
   *out = (BurnStackText){0};
-  const BurnStatus status = strlen(text) > 4096 ? BURN_FAIL(INVALID_ARGUMENT, "the backend text is longer than 4096 bytes")
-                                                : parse(text, out);
+  const BurnStatus status = strlen(text) > 4096
+                                ? BURN_FAIL(INVALID_ARGUMENT, "the backend text is longer than 4096 bytes")
+                                : parse(text, out);
   if (status != BURN_OK) burn__stack_release(out);
   return status;
 }
@@ -205,7 +209,8 @@ static BurnStatus unknown_option(const BurnOptions *options, const char *name, c
     burn_guess_add(&guess, word);
   }
   return BURN_FAIL(INVALID_ARGUMENT, "'%s' has no option '%s'; it has: %s%s%s", name, key,
-                   options->asked_keys[0] ? options->asked_keys : "none", guess.best ? "." : "", burn_guess_text(&guess));
+                   options->asked_keys[0] ? options->asked_keys : "none", guess.best ? "." : "",
+                   burn_guess_text(&guess));
 }
 
 BurnStatus burn__options_check(const BurnOptions *options, const char *name) {

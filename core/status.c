@@ -1,7 +1,7 @@
 /* status.c - every failure of the framework is made here.
  *
- * A status is a code and the serial number of a message. The messages live in a ring of fixed size, so nobody owns them,
- * making one never allocates, and an old status degrades to the text of its code. */
+ * A status is a code and the serial number of a message. The messages live in a ring of fixed size, so nobody owns
+ * them, making one never allocates, and an old status degrades to the text of its code. */
 #include "guard.h"
 
 #include <stdarg.h>
@@ -24,12 +24,15 @@ static void *hook_context;
 
 static const char *code_text(uint32_t code) {
   switch (code) {
-    case 0: return "ok";
+    case 0:
+      return "ok";
 #define BURN_STATUS(number, NAME, text) \
-  case number: return text;
+  case number:                          \
+    return text;
 #include <burn/plugin/status.def>
 #undef BURN_STATUS
-    default: return "unknown failure";
+    default:
+      return "unknown failure";
   }
 }
 
@@ -90,7 +93,8 @@ BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) {
   vsnprintf(prefix, sizeof prefix, format, arguments);
   va_end(arguments);
   const int used = snprintf(text, sizeof text, "%.*s: ", MESSAGE_BYTES - 8, prefix);
-  if (used > 0 && (size_t)used < sizeof text) snprintf(text + used, sizeof text - (size_t)used, "%s", burn_status_message(status));
+  if (used > 0 && (size_t)used < sizeof text)
+    snprintf(text + used, sizeof text - (size_t)used, "%s", burn_status_message(status));
   return burn__status_again(burn_status_code(status), text);
 }
 

@@ -1,11 +1,11 @@
 /* tensor.c - handles: the only code that touches their life.
  *
- * A handle owns one reference to a primitive; burn_clone makes a second handle to the same primitive, so the reference count that
- * decides about writing in place is the primitive's own, kept by its backend. Ops take handles: core gives every input away with the
- * donate mask, and the backend overwrites it only if nobody else holds it.
+ * A handle owns one reference to a primitive; burn_clone makes a second handle to the same primitive, so the reference
+ * count that decides about writing in place is the primitive's own, kept by its backend. Ops take handles: core gives
+ * every input away with the donate mask, and the backend overwrites it only if nobody else holds it.
  *
- * Guards and scopes (guard.h) are told of every handle that comes and goes; while there are neither, one look at burn__watch is all
- * that they cost. */
+ * Guards and scopes (guard.h) are told of every handle that comes and goes; while there are neither, one look at
+ * burn__watch is all that they cost. */
 #include "guard.h"
 
 #include <stdlib.h>
@@ -56,7 +56,8 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
   return x;
 }
 
-/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to know x again. */
+/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to
+ * know x again. */
 static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
   const BurnBackend *backend = &x->device->top->backend;
   backend->release(backend->self, x->primitive);
@@ -95,7 +96,8 @@ BurnTensor *burn__tensor_failed(BurnStatus status) {
 }
 
 BurnTensor *burn_tensor_failed(BurnStatus status) {
-  return burn__tensor_failed(status != BURN_OK ? status : BURN_FAIL(INTERNAL, "a failed tensor was asked for without a failure"));
+  return burn__tensor_failed(
+      status != BURN_OK ? status : BURN_FAIL(INTERNAL, "a failed tensor was asked for without a failure"));
 }
 
 /* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
@@ -186,7 +188,8 @@ static BurnStatus check_storable(const BurnDevice *device, BurnDType dtype, cons
 static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape, bool empty) {
   BurnStatus status = burn__device_status(device);
   if (status != BURN_OK) return burn__tensor_failed(status);
-  if (burn_dtype_bytes(dtype) == 0) return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype));
+  if (burn_dtype_bytes(dtype) == 0)
+    return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype));
   if (shape.rank < 1 || shape.rank > BURN_MAX_RANK) {
     return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "tensor: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK));
   }
@@ -303,8 +306,8 @@ static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t 
     if (inputs[i]->status != BURN_OK) return carried_status(inputs[i]);
     if (*device && *device != inputs[i]->device) {
       return BURN_FAIL(INVALID_ARGUMENT,
-                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device", burn__op_name(op),
-                       burn_device_name(*device), burn_device_name(inputs[i]->device));
+                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device",
+                       burn__op_name(op), burn_device_name(*device), burn_device_name(inputs[i]->device));
     }
     *device = inputs[i]->device;
     for (uint32_t j = 0; j < i; j++) {
@@ -316,8 +319,8 @@ static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t 
 }
 
 /* Runs the call on primitives; outputs are set only on success. */
-static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
-                      uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
+static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                      const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
   BurnPrimitive *few[FEW_INPUTS];
   BurnPrimitive **primitives = input_count <= FEW_INPUTS ? few : malloc(input_count * sizeof *primitives);
   if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
@@ -345,16 +348,17 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
 }
 
 /* Results for inputs: no handle becomes another, and all have one place. */
-static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                                        BurnPrimitive **outputs, BurnTensor **out, uint32_t output_count) {
+static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTensor *const *inputs,
+                                        uint32_t input_count, BurnPrimitive **outputs, BurnTensor **out,
+                                        uint32_t output_count) {
   burn__guard_op_begin();
   for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
   for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], burn__op_name(op));
   burn__guard_op_end();
 }
 
-void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
-                    uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const bool may_work = burn__work_enter();
   BurnStatus status = may_work ? check_inputs(op, inputs, input_count, &device) : burn__fork_failure();
@@ -379,12 +383,13 @@ void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, 
   burn__work_leave();
 }
 
-void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count,
-                         BurnTensor **out, uint32_t output_count) {
+void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                         uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   burn__apply_on(NULL, op, inputs, input_count, attrs, attr_count, out, output_count);
 }
 
-BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {
+BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                        uint32_t attr_count) {
   BurnTensor *out = NULL;
   burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
   return out;

@@ -55,7 +55,8 @@ void burn__text_indent(BurnTextBuilder *builder, unsigned levels) {
   for (unsigned i = 0; i < levels; i++) burn__text_add(builder, "  ");
 }
 
-/* printf's decimal point is the locale's, perhaps of several bytes: what is no digit, sign or exponent becomes one point. */
+/* printf's decimal point is the locale's, perhaps of several bytes: what is no digit, sign or exponent becomes one
+ * point. */
 static void neutral_point(const char *digits, char *text) {
   bool in_point = false;
   for (; *digits; digits++) {

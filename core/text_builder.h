@@ -1,5 +1,5 @@
-/* text_builder.h - text that grows. Running out of memory is remembered: later additions do nothing and burn__text_finish
- * returns NULL, so a writer checks once at the end. Start with BURN_TEXT_BUILDER. */
+/* text_builder.h - text that grows. Running out of memory is remembered: later additions do nothing and
+ * burn__text_finish returns NULL, so a writer checks once at the end. Start with BURN_TEXT_BUILDER. */
 #ifndef BURN_CORE_TEXT_BUILDER_H
 #define BURN_CORE_TEXT_BUILDER_H
 

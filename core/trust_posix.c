@@ -1,8 +1,10 @@
-/* trust_posix.c - whom the process trusts: its environment unless it is privileged, files that only root and its user can change.
+/* trust_posix.c - whom the process trusts: its environment unless it is privileged, files that only root and its user
+ * can change.
  *
- * A file is what is found at the end of a walk from the root on: each folder is opened below the one before, without following
- * symbolic links (they are resolved first), and looked at by its descriptor. A folder that nobody else may change keeps the name of
- * the next part where it is, so there is no moment between looking and opening. Access lists (ACLs) are not looked at. */
+ * A file is what is found at the end of a walk from the root on: each folder is opened below the one before, without
+ * following symbolic links (they are resolved first), and looked at by its descriptor. A folder that nobody else may
+ * change keeps the name of the next part where it is, so there is no moment between looking and opening. Access lists
+ * (ACLs) are not looked at. */
 #define _GNU_SOURCE /* O_PATH */
 #include "trust_posix.h"
 
@@ -20,7 +22,8 @@
 
 bool burn__process_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
 
-/* Is the group the user's alone, as where every user has one of the same name or number? A umask of 002 lets it write. */
+/* Is the group the user's alone, as where every user has one of the same name or number? A umask of 002 lets it write.
+ */
 static bool is_private_group(gid_t group) {
   char user_room[4096], group_room[4096];
   struct passwd user, *found_user = NULL;
@@ -36,19 +39,21 @@ static bool is_private_group(gid_t group) {
   return true;
 }
 
-/* Who may write, by what one file or folder says of itself. In a sticky folder others may add files, but touch only their own. */
+/* Who may write, by what one file or folder says of itself. In a sticky folder others may add files, but touch only
+ * their own. */
 static BurnStatus check_writers(const struct stat *info, const char *path, bool may_be_sticky) {
   const char *what = S_ISDIR(info->st_mode) ? "folder" : "file";
   if (info->st_uid != 0 && info->st_uid != geteuid()) {
-    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' belongs to user %u, neither to root nor to you", what, path, (unsigned)info->st_uid);
+    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' belongs to user %u, neither to root nor to you", what, path,
+                     (unsigned)info->st_uid);
   }
   if (may_be_sticky && (info->st_mode & S_ISVTX)) return BURN_OK;
   if (info->st_mode & S_IWOTH) {
     return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (chmod o-w it)", what, path);
   }
   if ((info->st_mode & S_IWGRP) && info->st_gid != 0 && !is_private_group(info->st_gid)) {
-    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by the members of group %u (chmod g-w it)", what, path,
-                     (unsigned)info->st_gid);
+    return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by the members of group %u (chmod g-w it)", what,
+                     path, (unsigned)info->st_gid);
   }
   return BURN_OK;
 }
@@ -58,7 +63,8 @@ static BurnStatus check_open(int file, const char *path, bool may_be_sticky, Bur
   struct stat info;
   char reason[128];
   *why_not = BURN_WHY_NOT_UNREADABLE;
-  if (file < 0 || fstat(file, &info) != 0) return BURN_FAIL(IO, "'%s': %s", path, burn__errno_text(errno, reason, sizeof reason));
+  if (file < 0 || fstat(file, &info) != 0)
+    return BURN_FAIL(IO, "'%s': %s", path, burn__errno_text(errno, reason, sizeof reason));
   *why_not = BURN_WHY_NOT_UNSAFE;
   return check_writers(&info, path, may_be_sticky);
 }
@@ -70,8 +76,8 @@ static unsigned parts_left(const char *path) {
   return count;
 }
 
-/* Walks along a path without symbolic links to its end, which is opened by `flags`. The last `strict` parts must not be sticky folders that
- * others write. *file is -1 on failure. */
+/* Walks along a path without symbolic links to its end, which is opened by `flags`. The last `strict` parts must not be
+ * sticky folders that others write. *file is -1 on failure. */
 static BurnStatus walk(char *real, int flags, unsigned strict, int *file, BurnWhyNot *why_not) {
   int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   BurnStatus status = check_open(at, "/", parts_left(real) >= strict, why_not);
@@ -95,7 +101,8 @@ static BurnStatus walk(char *real, int flags, unsigned strict, int *file, BurnWh
 /* The folder where the file is named; another one than where it lies, if the name is a symbolic link. */
 static BurnStatus check_named_folder(const char *path, BurnWhyNot *why_not) {
   const char *slash = strrchr(path, '/');
-  char *folder = slash == path ? burn__text_copy("/") : burn__text_format("%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+  char *folder = slash == path ? burn__text_copy("/")
+                               : burn__text_format("%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
   char *real = folder ? realpath(folder, NULL) : NULL;
   int file = -1;
   char reason[128];

@@ -1,7 +1,8 @@
 /* trust_windows.c - whom the process trusts, and texts as Windows has them.
  *
- * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights of groups
- * (a new folder at the root of a drive can be changed by every user who has logged in), and the folders above. */
+ * Of permissions one is checked: that not everybody may change the file or its folder. Not checked: the owner, rights
+ * of groups (a new folder at the root of a drive can be changed by every user who has logged in), and the folders
+ * above. */
 #include "trust_windows.h"
 
 #include "platform.h"
@@ -65,7 +66,8 @@ const char *burn__error_text(DWORD error, ErrorText *out) {
 
 /* True if the list lets everybody change the file; a file without a list belongs to everybody. */
 static bool everybody_may_write(PACL list) {
-  const DWORD writing = FILE_WRITE_DATA | FILE_APPEND_DATA | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
+  const DWORD writing =
+      FILE_WRITE_DATA | FILE_APPEND_DATA | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
   BYTE everybody[SECURITY_MAX_SID_SIZE];
   DWORD bytes = sizeof everybody;
   if (!list || !CreateWellKnownSid(WinWorldSid, NULL, everybody, &bytes)) return true;
@@ -91,7 +93,8 @@ static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what,
   (void)LocalFree(descriptor);
   *why_not = BURN_WHY_NOT_UNSAFE;
   if (!unsafe) return BURN_OK;
-  return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what, shown);
+  return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what,
+                   shown);
 }
 
 BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not) {

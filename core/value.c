@@ -1,7 +1,7 @@
 /* value.c - trees of values, the content of record files.
  *
- * A NULL value means "out of memory or failed before". A list that is given one remembers it (broken), so that a record is
- * never written with a part silently missing. */
+ * A NULL value means "out of memory or failed before". A list that is given one remembers it (broken), so that a record
+ * is never written with a part silently missing. */
 #include "value_internal.h"
 
 #include <stdio.h>
@@ -86,8 +86,8 @@ BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnV
   size_t elements = 0, bytes = 0;
   uint32_t element_bytes = burn_dtype_bytes(dtype);
   if (!element_bytes || !burn__shape_bytes(shape, element_bytes, &elements, &bytes)) {
-    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor of shape %s and dtype %s", burn__shape_label(shape, &label),
-                            burn_dtype_name(dtype));
+    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor of shape %s and dtype %s",
+                            burn__shape_label(shape, &label), burn_dtype_name(dtype));
   }
   BurnHostTensor *tensor = malloc(sizeof *tensor);
   uint8_t *data = malloc(bytes ? bytes : 1);

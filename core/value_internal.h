@@ -40,8 +40,8 @@ struct BurnValue {
 /* A value of a kind with everything else zero; NULL without memory. */
 BurnValue *burn__value_new(uint32_t kind);
 
-/* A tensor of a shape and dtype with uninitialised data. Fails on a shape without rank, with negative axes, or whose bytes
- * overflow. */
+/* A tensor of a shape and dtype with uninitialised data. Fails on a shape without rank, with negative axes, or whose
+ * bytes overflow. */
 BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnValue **out);
 
 /* Reads a tensor (taken) into *out. */
@@ -50,8 +50,8 @@ BurnStatus burn__value_from_tensor(BurnTensor *x, BurnValue **out);
 /* Adds a child under a key that is not there yet (not checked; ignored in an array); key and child are taken. */
 bool burn__value_push(BurnValue *list, char *key, BurnValue *child);
 
-/* Bytes of `elements` of a shape; false when it has no rank, negative axes, or more than SIZE_MAX / 2 bytes even without its
- * axes of size 0. */
+/* Bytes of `elements` of a shape; false when it has no rank, negative axes, or more than SIZE_MAX / 2 bytes even
+ * without its axes of size 0. */
 bool burn__shape_bytes(const BurnShape *shape, uint32_t element_bytes, size_t *elements, size_t *bytes);
 
 /* "[784, 128]" */

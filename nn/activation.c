@@ -3,11 +3,11 @@
 
 #include "nn_internal.h"
 
-#define STATELESS(Name, op)                                  \
-  Name op##_init(void) { return (Name){0}; }                 \
-  BurnTensor *op##_forward(const Name *m, BurnTensor *x) {   \
-    (void)m;                                                 \
-    return op(x);                                            \
+#define STATELESS(Name, op)                                \
+  Name op##_init(void) { return (Name){0}; }               \
+  BurnTensor *op##_forward(const Name *m, BurnTensor *x) { \
+    (void)m;                                               \
+    return op(x);                                          \
   }
 STATELESS(BurnRelu, burn_relu)
 STATELESS(BurnGelu, burn_gelu)
@@ -21,7 +21,9 @@ BurnLeakyRelu burn_leaky_relu_init(const BurnLeakyReluConfig *config, BurnDevice
   return (BurnLeakyRelu){config->negative_slope};
 }
 
-BurnTensor *burn_leaky_relu_forward(const BurnLeakyRelu *m, BurnTensor *x) { return burn_leaky_relu(x, m->negative_slope); }
+BurnTensor *burn_leaky_relu_forward(const BurnLeakyRelu *m, BurnTensor *x) {
+  return burn_leaky_relu(x, m->negative_slope);
+}
 
 BurnSoftplus burn_softplus_init(const BurnSoftplusConfig *config, BurnDevice *device) {
   (void)device;

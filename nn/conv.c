@@ -7,13 +7,12 @@
 #include "nn_internal.h"
 
 /* The sizes that both two-dimensional configs share, checked. */
-static BurnStatus check_2d(const char *layer, BurnSize2 channels, BurnSize2 kernel_size, BurnSize2 stride, BurnSize2 dilation,
-                           size_t groups) {
-  const BurnNnSize sizes[] = {{"channels_in", channels.at[0]},    {"channels_out", channels.at[1]},
-                              {"kernel height", kernel_size.at[0]}, {"kernel width", kernel_size.at[1]},
-                              {"stride[0]", stride.at[0]},        {"stride[1]", stride.at[1]},
-                              {"dilation[0]", dilation.at[0]},    {"dilation[1]", dilation.at[1]},
-                              {"groups", groups}};
+static BurnStatus check_2d(const char *layer, BurnSize2 channels, BurnSize2 kernel_size, BurnSize2 stride,
+                           BurnSize2 dilation, size_t groups) {
+  const BurnNnSize sizes[] = {
+      {"channels_in", channels.at[0]},     {"channels_out", channels.at[1]}, {"kernel height", kernel_size.at[0]},
+      {"kernel width", kernel_size.at[1]}, {"stride[0]", stride.at[0]},      {"stride[1]", stride.at[1]},
+      {"dilation[0]", dilation.at[0]},     {"dilation[1]", dilation.at[1]},  {"groups", groups}};
   const BurnStatus status = burn_nn_check_sizes(layer, sizes, sizeof sizes / sizeof sizes[0]);
   return status != BURN_OK ? status : burn_nn_check_groups(layer, channels.at[0], channels.at[1], groups);
 }
@@ -28,13 +27,17 @@ BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) 
   const size_t groups = config->groups ? config->groups : 1;
   const int64_t in = (int64_t)(config->channels_in / groups), out = (int64_t)config->channels_out;
   const int64_t kernel = (int64_t)config->kernel_size;
-  BurnConv1d m = {.stride = config->stride, .kernel_size = config->kernel_size, .dilation = config->dilation,
-                  .groups = config->groups, .padding = config->padding};
+  BurnConv1d m = {.stride = config->stride,
+                  .kernel_size = config->kernel_size,
+                  .dilation = config->dilation,
+                  .groups = config->groups,
+                  .padding = config->padding};
   int64_t fan_in, fan_out;
   if (status == BURN_OK) status = burn_nn_check_groups("conv1d", config->channels_in, config->channels_out, groups);
   fan_in = status == BURN_OK ? burn_nn_product(in, kernel) : 0;
   fan_out = status == BURN_OK ? burn_nn_product(out / (int64_t)groups, kernel) : 0;
-  m.weight = burn_nn_param(status, "conv1d", &config->initializer, BURN_SHAPE(out, in, kernel), fan_in, fan_out, device);
+  m.weight =
+      burn_nn_param(status, "conv1d", &config->initializer, BURN_SHAPE(out, in, kernel), fan_in, fan_out, device);
   if (config->bias) {
     m.bias = burn_nn_param(status, "conv1d", &config->initializer, BURN_SHAPE(out), fan_in, fan_out, device);
   }
@@ -60,20 +63,24 @@ BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device) 
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConv2dConfig_type(), "conv2d", &status);
   if (status == BURN_OK) {
-    status = check_2d("conv2d", config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
+    status =
+        check_2d("conv2d", config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
   }
   const size_t groups = config->groups ? config->groups : 1;
   const int64_t in = (int64_t)(config->channels.at[0] / groups), out = (int64_t)config->channels.at[1];
   const int64_t height = (int64_t)config->kernel_size.at[0], width = (int64_t)config->kernel_size.at[1];
-  BurnConv2d m = {.stride = config->stride, .kernel_size = config->kernel_size, .dilation = config->dilation,
-                  .groups = config->groups, .padding = config->padding};
+  BurnConv2d m = {.stride = config->stride,
+                  .kernel_size = config->kernel_size,
+                  .dilation = config->dilation,
+                  .groups = config->groups,
+                  .padding = config->padding};
   int64_t fan_in = 0, fan_out = 0;
   if (status == BURN_OK) {
     fan_in = burn_nn_product(in, height * width);
     fan_out = burn_nn_product(out / (int64_t)groups, height * width);
   }
-  m.weight =
-      burn_nn_param(status, "conv2d", &config->initializer, BURN_SHAPE(out, in, height, width), fan_in, fan_out, device);
+  m.weight = burn_nn_param(status, "conv2d", &config->initializer, BURN_SHAPE(out, in, height, width), fan_in, fan_out,
+                           device);
   if (config->bias) {
     m.bias = burn_nn_param(status, "conv2d", &config->initializer, BURN_SHAPE(out), fan_in, fan_out, device);
   }
@@ -109,8 +116,12 @@ BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *
   const int64_t in = (int64_t)config->channels.at[0], out = (int64_t)config->channels.at[1];
   const int64_t group_out = (int64_t)(config->channels.at[1] / groups);
   const int64_t height = (int64_t)config->kernel_size.at[0], width = (int64_t)config->kernel_size.at[1];
-  BurnConvTranspose2d m = {.stride = config->stride, .kernel_size = config->kernel_size, .dilation = config->dilation,
-                           .groups = config->groups, .padding = config->padding, .padding_out = config->padding_out,
+  BurnConvTranspose2d m = {.stride = config->stride,
+                           .kernel_size = config->kernel_size,
+                           .dilation = config->dilation,
+                           .groups = config->groups,
+                           .padding = config->padding,
+                           .padding_out = config->padding_out,
                            .channels = config->channels};
   const int64_t fan_in = status == BURN_OK ? burn_nn_product(group_out, height * width) : 0;
   m.weight =

@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-#define FIELD(name, Type, doc) {#name, Type##_type, offsetof(BurnInitializer, name), doc, true}
+#define FIELD(name, Type, doc) \
+  { #name, Type##_type, offsetof(BurnInitializer, name), doc, true }
 static const BurnField constant_fields[] = {FIELD(value, BurnF64, "everywhere")};
-static const BurnField uniform_fields[] = {FIELD(min, BurnF64, "least value"), FIELD(max, BurnF64, "upper bound, excluded")};
+static const BurnField uniform_fields[] = {FIELD(min, BurnF64, "least value"),
+                                           FIELD(max, BurnF64, "upper bound, excluded")};
 static const BurnField normal_fields[] = {FIELD(mean, BurnF64, "mean"), FIELD(std, BurnF64, "standard deviation")};
 static const BurnField kaiming_fields[] = {FIELD(gain, BurnF64, "factor of the spread"),
                                            FIELD(fan_out_only, BurnBool, "spread by fan_out instead of fan_in")};
@@ -25,8 +27,11 @@ static const BurnVariant variants[] = {
 };
 
 const BurnType *BurnInitializer_type(void) {
-  static const BurnType type = {.kind = BURN_TYPE_VARIANT, .name = "BurnInitializer", .bytes = sizeof(BurnInitializer),
-                                .count = sizeof variants / sizeof variants[0], .variants = variants};
+  static const BurnType type = {.kind = BURN_TYPE_VARIANT,
+                                .name = "BurnInitializer",
+                                .bytes = sizeof(BurnInitializer),
+                                .count = sizeof variants / sizeof variants[0],
+                                .variants = variants};
   return &type;
 }
 
@@ -67,21 +72,28 @@ static BurnTensor *xavier(const BurnInitializer *initializer, BurnShape shape, i
   return uniform(device, shape, -sqrt(3.0) * std, sqrt(3.0) * std);
 }
 
-BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in, int64_t fan_out,
-                                    BurnDevice *device) {
+BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in,
+                                    int64_t fan_out, BurnDevice *device) {
   switch (initializer->kind) {
-    case BURN_INITIALIZER_CONSTANT: return burn_full(device, shape, BURN_DTYPE_DEFAULT, initializer->value);
-    case BURN_INITIALIZER_ONES: return burn_ones(device, shape, BURN_DTYPE_DEFAULT);
-    case BURN_INITIALIZER_ZEROS: return burn_zeros(device, shape, BURN_DTYPE_DEFAULT);
-    case BURN_INITIALIZER_UNIFORM: return uniform(device, shape, initializer->min, initializer->max);
+    case BURN_INITIALIZER_CONSTANT:
+      return burn_full(device, shape, BURN_DTYPE_DEFAULT, initializer->value);
+    case BURN_INITIALIZER_ONES:
+      return burn_ones(device, shape, BURN_DTYPE_DEFAULT);
+    case BURN_INITIALIZER_ZEROS:
+      return burn_zeros(device, shape, BURN_DTYPE_DEFAULT);
+    case BURN_INITIALIZER_UNIFORM:
+      return uniform(device, shape, initializer->min, initializer->max);
     case BURN_INITIALIZER_NORMAL:
       return burn_random_normal(device, shape, BURN_DTYPE_DEFAULT, initializer->mean, initializer->std);
     case BURN_INITIALIZER_KAIMING_UNIFORM:
-    case BURN_INITIALIZER_KAIMING_NORMAL: return kaiming(initializer, shape, fan_in, fan_out, device);
+    case BURN_INITIALIZER_KAIMING_NORMAL:
+      return kaiming(initializer, shape, fan_in, fan_out, device);
     case BURN_INITIALIZER_XAVIER_UNIFORM:
-    case BURN_INITIALIZER_XAVIER_NORMAL: return xavier(initializer, shape, fan_in, fan_out, device);
+    case BURN_INITIALIZER_XAVIER_NORMAL:
+      return xavier(initializer, shape, fan_in, fan_out, device);
     default:
-      return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "initializer: kind %u is not one of 0..%u",
-                                                 initializer->kind, BURN_INITIALIZER_XAVIER_NORMAL + 0u));
+      return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                                 "initializer: kind %u is not one of 0..%u", initializer->kind,
+                                                 BURN_INITIALIZER_XAVIER_NORMAL + 0u));
   }
 }

@@ -10,7 +10,8 @@ BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) 
   if (status == BURN_OK) status = burn_nn_check_sizes("linear", sizes, 2);
   const int64_t d_input = (int64_t)config->d_input, d_output = (int64_t)config->d_output;
   BurnLinear m = {.bias = {.value = NULL}};
-  m.weight = burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_input, d_output), d_input, d_output, device);
+  m.weight =
+      burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_input, d_output), d_input, d_output, device);
   if (config->bias) {
     m.bias = burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_output), d_input, d_output, device);
   }
@@ -19,5 +20,6 @@ BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) 
 
 BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x) {
   const bool sound = burn_nn_sound(x);
-  return burn_nn_placed(sound, &m->weight, "linear", burn_linear(x, burn_param_value(&m->weight), burn_param_value(&m->bias)));
+  return burn_nn_placed(sound, &m->weight, "linear",
+                        burn_linear(x, burn_param_value(&m->weight), burn_param_value(&m->bias)));
 }

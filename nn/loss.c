@@ -1,7 +1,7 @@
 /* loss.c - losses.
  *
- * Cross entropy is computed per item, [batch], and reduced at the end. Smoothing needs no matrix of targets: with a = alpha,
- * the loss of an item is -((1 - a) w[t] log p[t] + a / classes * sum over c of w[c] log p[c]). */
+ * Cross entropy is computed per item, [batch], and reduced at the end. Smoothing needs no matrix of targets: with a =
+ * alpha, the loss of an item is -((1 - a) w[t] log p[t] + a / classes * sum over c of w[c] log p[c]). */
 #include <burn/nn/loss.h>
 
 #include "nn_internal.h"
@@ -60,9 +60,12 @@ static BurnTensor *buffer_on(const BurnBuffer *buffer, BurnDevice *device, BurnD
 /* The least probability whose logarithm is taken: the root of the least normal number of the dtype, as in Burn. */
 static double least_probability(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_F64: return 1.4916681462400413e-154;
-    case BURN_DTYPE_F16: return 7.8125e-3;
-    default: return 1.0842021724855044e-19;
+    case BURN_DTYPE_F64:
+      return 1.4916681462400413e-154;
+    case BURN_DTYPE_F16:
+      return 7.8125e-3;
+    default:
+      return 1.0842021724855044e-19;
   }
 }
 
@@ -71,13 +74,14 @@ static BurnStatus check_inputs(const BurnCrossEntropyLoss *m, const BurnTensor *
   const BurnShape given = burn_shape(logits), wanted = burn_shape(targets);
   const double smoothing = m->smoothing.present ? m->smoothing.value : 0;
   if (!(smoothing >= 0 && smoothing <= 1)) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "cross_entropy_loss: smoothing %g is outside 0..1", smoothing);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "cross_entropy_loss: smoothing %g is outside 0..1",
+                            smoothing);
   }
   if (given.rank == 0 || wanted.rank == 0) return BURN_OK; /* failed: the ops pass the message on */
   if (given.rank != 2 || wanted.rank != 1) {
     return burn_status_make(BURN_STATUS_INVALID_SHAPE,
-                            "cross_entropy_loss: logits must have rank 2 and targets rank 1, found %u and %u", given.rank,
-                            wanted.rank);
+                            "cross_entropy_loss: logits must have rank 2 and targets rank 1, found %u and %u",
+                            given.rank, wanted.rank);
   }
   if (given.dims[0] != wanted.dims[0]) {
     return burn_status_make(BURN_STATUS_INVALID_SHAPE, "cross_entropy_loss: %lld targets for %lld rows of logits",
@@ -93,7 +97,8 @@ static BurnTensor *log_probabilities(const BurnCrossEntropyLoss *m, BurnTensor *
 }
 
 /* The loss of each item [n]. logits [n, c], targets [n] and weights [c] (NULL: none) are taken. */
-static BurnTensor *item_losses(const BurnCrossEntropyLoss *m, BurnTensor *logits, BurnTensor *targets, BurnTensor *weights) {
+static BurnTensor *item_losses(const BurnCrossEntropyLoss *m, BurnTensor *logits, BurnTensor *targets,
+                               BurnTensor *weights) {
   const double alpha = m->smoothing.present ? m->smoothing.value : 0;
   const int64_t items = burn_dim(logits, 0), classes = burn_dim(logits, 1);
   BurnTensor *log_p = log_probabilities(m, logits);
@@ -146,8 +151,8 @@ BurnTensor *burn_cross_entropy_loss_forward(const BurnCrossEntropyLoss *m, BurnT
 
 BurnMseLoss burn_mse_loss_init(void) { return (BurnMseLoss){0}; }
 
-/* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. Failed tensors have rank 0 and are
- * left to the op that takes them. */
+/* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. Failed tensors have rank 0
+ * and are left to the op that takes them. */
 static bool are_alike(const BurnTensor *predictions, const BurnTensor *targets) {
   const BurnShape given = burn_shape(predictions), wanted = burn_shape(targets);
   bool same = given.rank == wanted.rank;
@@ -172,7 +177,8 @@ BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor 
   return burn_square(burn_sub(predictions, targets));
 }
 
-BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets, uint32_t reduction) {
+BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets,
+                                  uint32_t reduction) {
   if (reduction == BURN_REDUCTION_SUM) return burn_sum(burn_mse_loss_forward_no_reduction(m, predictions, targets));
   if (!are_alike(predictions, targets)) return mse_refused(predictions, targets);
   return burn_mse(predictions, targets);

@@ -1,7 +1,7 @@
 /* nn_common.c - checks of configs, parameters from initializers, and the place in messages of forward passes.
  *
- * A check gives a status instead of a message on the screen: burn_nn_param turns a failed one into a failed parameter, so that
- * a bad config is reported where the module is checked or first used. */
+ * A check gives a status instead of a message on the screen: burn_nn_param turns a failed one into a failed parameter,
+ * so that a bad config is reported where the module is checked or first used. */
 #include "nn_internal.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@ static BurnStatus no_config(const BurnType *config_type, const char *layer) {
     if (!config_type->fields[i].required) continue;
     snprintf(required + used, sizeof required - used, "%s%s", used ? ", " : "", config_type->fields[i].name);
   }
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: config is NULL: %s_defaults(%s) makes one", layer, config_type->name,
-                          required);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: config is NULL: %s_defaults(%s) makes one", layer,
+                          config_type->name, required);
 }
 
 BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer) {

@@ -1,4 +1,5 @@
-/* nn_internal.h - what the layers share: checks of configs, parameters from initializers, explicit padding. Private to nn/. */
+/* nn_internal.h - what the layers share: checks of configs, parameters from initializers, explicit padding. Private to
+ * nn/. */
 #ifndef BURN_NN_INTERNAL_H
 #define BURN_NN_INTERNAL_H
 
@@ -6,20 +7,22 @@
 #include <burn/nn/initializer.h>
 #include <burn/nn/padding.h>
 
-/* What a config is: `config`, or if that is NULL the defaults. If some fields have none, *status becomes a failure that says how to
- * make one, and the rest of init goes on with zeros in those. (Where none is required `status` may be NULL.) */
+/* What a config is: `config`, or if that is NULL the defaults. If some fields have none, *status becomes a failure that
+ * says how to make one, and the rest of init goes on with zeros in those. (Where none is required `status` may be
+ * NULL.) */
 const void *burn_nn_config(const void *config, const BurnType *type, const char *layer, BurnStatus *status);
 
-/* A layer without parameters has no place for that failure: a size of it is then BURN_NN_NO_CONFIG, and forward gives this (x is
- * taken). */
+/* A layer without parameters has no place for that failure: a size of it is then BURN_NN_NO_CONFIG, and forward gives
+ * this (x is taken). */
 #define BURN_NN_NO_CONFIG SIZE_MAX
 BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer);
 
-/* Where a forward pass failed: burn_nn_sound is asked before the layer's ops take x, burn_nn_placed gives their result (taken), a
- * failure with the path of the layer and its kind in front. The path is that of its first parameter. A failure that x brought
- * stays as it is. */
+/* Where a forward pass failed: burn_nn_sound is asked before the layer's ops take x, burn_nn_placed gives their result
+ * (taken), a failure with the path of the layer and its kind in front. The path is that of its first parameter. A
+ * failure that x brought stays as it is. */
 bool burn_nn_sound(const BurnTensor *x);
-BURN_GIVES BURN_TAKES(4) BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer, BurnTensor *result);
+BURN_GIVES BURN_TAKES(4) BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer,
+                                                    BurnTensor *result);
 
 /* A size of a config with its name, for checks and messages. */
 typedef struct BurnNnSize {
@@ -36,7 +39,8 @@ BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t ch
 /* BURN_OK if value is finite and not negative, else "<layer>: <name> -1 is not a number of 0 or more". */
 BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value);
 
-/* A parameter with first values, or a failed one if status is a failure. Messages of initializers get "<layer>: " in front. */
+/* A parameter with first values, or a failed one if status is a failure. Messages of initializers get "<layer>: " in
+ * front. */
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device);
 
@@ -64,8 +68,8 @@ typedef struct BurnNnWindow {
 BurnNnSides burn_nn_sides_1d(const BurnPadding1d *padding, const BurnTensor *x, const BurnNnWindow *window);
 BurnNnSides burn_nn_sides_2d(const BurnPadding2d *padding, const BurnTensor *x, const BurnNnWindow *window);
 
-/* Takes x. Even sides go to `padding` for the op to carry out and x is returned as it is; uneven ones give x surrounded by
- * `value`, and zeros in `padding`. */
+/* Takes x. Even sides go to `padding` for the op to carry out and x is returned as it is; uneven ones give x surrounded
+ * by `value`, and zeros in `padding`. */
 BurnTensor *burn_nn_pad(BurnTensor *x, const BurnNnSides *sides, double value, int64_t padding[2]);
 
 #endif

@@ -1,6 +1,7 @@
 /* norm.c - batch and layer normalisation.
  *
- * In BatchNorm f16 and bf16 are computed in f32: squares would overflow and running values stand still between two numbers. */
+ * In BatchNorm f16 and bf16 are computed in f32: squares would overflow and running values stand still between two
+ * numbers. */
 #include <burn/autodiff.h>
 #include <burn/nn/norm.h>
 
@@ -26,10 +27,10 @@ BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice
   }
   m.gamma = burn_nn_param(status, layer, &ones, shape, 0, 0, device);
   m.beta = burn_nn_param(status, layer, &zeros, shape, 0, 0, device);
-  m.running_mean = burn_buffer(status == BURN_OK ? burn_zeros(device, shape, BURN_DTYPE_DEFAULT)
-                                                 : burn_tensor_failed(status));
-  m.running_var = burn_buffer(status == BURN_OK ? burn_ones(device, shape, BURN_DTYPE_DEFAULT)
-                                                : burn_tensor_failed(status));
+  m.running_mean =
+      burn_buffer(status == BURN_OK ? burn_zeros(device, shape, BURN_DTYPE_DEFAULT) : burn_tensor_failed(status));
+  m.running_var =
+      burn_buffer(status == BURN_OK ? burn_ones(device, shape, BURN_DTYPE_DEFAULT) : burn_tensor_failed(status));
   return m;
 }
 
@@ -87,7 +88,8 @@ static BurnTensor *batch_norm(const BurnBatchNorm *m, BurnTensor *x) {
   if (features > 0 && shape.rank != 0 && (shape.rank < 2 || shape.dims[1] != features)) {
     burn_drop(x);
     if (shape.rank < 2) {
-      return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE, "batch_norm: rank 2 or more expected, found 1"));
+      return burn_tensor_failed(
+          burn_status_make(BURN_STATUS_INVALID_SHAPE, "batch_norm: rank 2 or more expected, found 1"));
     }
     return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE,
                                                "batch_norm: axis 1 has %lld features, num_features is %lld",

@@ -1,7 +1,7 @@
 /* padding.c - paddings as described values, and as work on tensors.
  *
- * Ops pad both ends of an axis alike. Where the ends differ (Same with an even kernel, uneven Explicit), the input is written
- * into a larger tensor of the padded value, which has a gradient like any slice_assign. */
+ * Ops pad both ends of an axis alike. Where the ends differ (Same with an even kernel, uneven Explicit), the input is
+ * written into a larger tensor of the padded value, which has a gradient like any slice_assign. */
 #include "nn_internal.h"
 
 static const BurnField explicit_1d[] = {
@@ -17,24 +17,32 @@ static const BurnField explicit_2d[] = {
 
 const BurnType *BurnPadding1d_type(void) {
   static const BurnVariant variants[] = {{"Same", 0, NULL}, {"Valid", 0, NULL}, {"Explicit", 2, explicit_1d}};
-  static const BurnType type = {.kind = BURN_TYPE_VARIANT, .name = "BurnPadding1d", .bytes = sizeof(BurnPadding1d),
-                                .count = 3, .variants = variants};
+  static const BurnType type = {.kind = BURN_TYPE_VARIANT,
+                                .name = "BurnPadding1d",
+                                .bytes = sizeof(BurnPadding1d),
+                                .count = 3,
+                                .variants = variants};
   return &type;
 }
 
 const BurnType *BurnPadding2d_type(void) {
   static const BurnVariant variants[] = {{"Same", 0, NULL}, {"Valid", 0, NULL}, {"Explicit", 4, explicit_2d}};
-  static const BurnType type = {.kind = BURN_TYPE_VARIANT, .name = "BurnPadding2d", .bytes = sizeof(BurnPadding2d),
-                                .count = 3, .variants = variants};
+  static const BurnType type = {.kind = BURN_TYPE_VARIANT,
+                                .name = "BurnPadding2d",
+                                .bytes = sizeof(BurnPadding2d),
+                                .count = 3,
+                                .variants = variants};
   return &type;
 }
 
-/* The sides that give ceil(size / stride) positions along one spatial axis. Values that no op accepts give none: the op then
- * says what is wrong with them. */
+/* The sides that give ceil(size / stride) positions along one spatial axis. Values that no op accepts give none: the op
+ * then says what is wrong with them. */
 static void same_sides(BurnNnSides *sides, uint32_t axis, const BurnTensor *x, const BurnNnWindow *window) {
-  const size_t kernel_size = window->kernel_size[axis], stride = window->stride[axis], dilation = window->dilation[axis];
+  const size_t kernel_size = window->kernel_size[axis], stride = window->stride[axis],
+               dilation = window->dilation[axis];
   const int64_t size = burn_rank(x) == sides->axes + 2 ? burn_dim(x, (int)axis + 2) : 0;
-  const bool sane = kernel_size > 0 && stride > 0 && kernel_size <= INT32_MAX && stride <= INT32_MAX && dilation <= INT32_MAX;
+  const bool sane =
+      kernel_size > 0 && stride > 0 && kernel_size <= INT32_MAX && stride <= INT32_MAX && dilation <= INT32_MAX;
   int64_t outputs, reach, total;
   if (size <= 0 || !sane) return;
   outputs = (size - 1) / (int64_t)stride + 1;
@@ -82,9 +90,9 @@ static BurnTensor *surround(BurnTensor *x, const BurnNnSides *sides, double valu
     const int64_t size = shape.dims[i + 2], longest = INT32_MAX;
     if (sides->start[i] > longest || sides->end[i] > longest || size > INT64_MAX - 2 * longest) {
       burn_drop(x);
-      return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_RANGE,
-                                                 "padding: %lld and %lld around an axis of %lld are too much",
-                                                 (long long)sides->start[i], (long long)sides->end[i], (long long)size));
+      return burn_tensor_failed(
+          burn_status_make(BURN_STATUS_OUT_OF_RANGE, "padding: %lld and %lld around an axis of %lld are too much",
+                           (long long)sides->start[i], (long long)sides->end[i], (long long)size));
     }
     ranges[i + 2] = BURN_RANGE(sides->start[i], sides->start[i] + size);
     shape.dims[i + 2] = sides->start[i] + size + sides->end[i];

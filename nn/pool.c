@@ -9,7 +9,8 @@
 static size_t stride_or_kernel(size_t stride, size_t kernel_size) { return stride ? stride : kernel_size; }
 
 static BurnSize2 strides_or_kernel(BurnSize2 stride, BurnSize2 kernel_size) {
-  return BURN_SIZE2(stride_or_kernel(stride.at[0], kernel_size.at[0]), stride_or_kernel(stride.at[1], kernel_size.at[1]));
+  return BURN_SIZE2(stride_or_kernel(stride.at[0], kernel_size.at[0]),
+                    stride_or_kernel(stride.at[1], kernel_size.at[1]));
 }
 
 /* x [batch, channels, length] as [batch, channels, 1, length]; failed for other ranks. Takes x. */
@@ -40,8 +41,11 @@ static BurnPool2dOptions options_2d(BurnSize2 kernel_size, BurnSize2 stride, Bur
 BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice *device) {
   (void)device;
   if (!config) return (BurnMaxPool1d){.kernel_size = BURN_NN_NO_CONFIG};
-  return (BurnMaxPool1d){.stride = stride_or_kernel(config->stride, config->kernel_size), .kernel_size = config->kernel_size,
-                         .padding = config->padding, .dilation = config->dilation, .ceil_mode = config->ceil_mode};
+  return (BurnMaxPool1d){.stride = stride_or_kernel(config->stride, config->kernel_size),
+                         .kernel_size = config->kernel_size,
+                         .padding = config->padding,
+                         .dilation = config->dilation,
+                         .ceil_mode = config->ceil_mode};
 }
 
 BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x) {
@@ -60,7 +64,9 @@ BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice
   (void)device;
   if (!config) return (BurnMaxPool2d){.kernel_size = BURN_SIZE2(BURN_NN_NO_CONFIG, 0)};
   return (BurnMaxPool2d){.stride = strides_or_kernel(config->strides, config->kernel_size),
-                         .kernel_size = config->kernel_size, .padding = config->padding, .dilation = config->dilation,
+                         .kernel_size = config->kernel_size,
+                         .padding = config->padding,
+                         .dilation = config->dilation,
                          .ceil_mode = config->ceil_mode};
 }
 
@@ -79,8 +85,10 @@ BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x) {
 BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice *device) {
   (void)device;
   if (!config) return (BurnAvgPool1d){.kernel_size = BURN_NN_NO_CONFIG};
-  return (BurnAvgPool1d){.stride = stride_or_kernel(config->stride, config->kernel_size), .kernel_size = config->kernel_size,
-                         .padding = config->padding, .count_include_pad = config->count_include_pad,
+  return (BurnAvgPool1d){.stride = stride_or_kernel(config->stride, config->kernel_size),
+                         .kernel_size = config->kernel_size,
+                         .padding = config->padding,
+                         .count_include_pad = config->count_include_pad,
                          .ceil_mode = config->ceil_mode};
 }
 
@@ -101,13 +109,16 @@ BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice
   (void)device;
   if (!config) return (BurnAvgPool2d){.kernel_size = BURN_SIZE2(BURN_NN_NO_CONFIG, 0)};
   return (BurnAvgPool2d){.stride = strides_or_kernel(config->strides, config->kernel_size),
-                         .kernel_size = config->kernel_size, .padding = config->padding,
-                         .count_include_pad = config->count_include_pad, .ceil_mode = config->ceil_mode};
+                         .kernel_size = config->kernel_size,
+                         .padding = config->padding,
+                         .count_include_pad = config->count_include_pad,
+                         .ceil_mode = config->ceil_mode};
 }
 
 BurnTensor *burn_avg_pool2d_forward(const BurnAvgPool2d *m, BurnTensor *x) {
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAvgPool2dConfig_type(), "avg_pool2d");
-  const BurnNnWindow window = {{m->kernel_size.at[0], m->kernel_size.at[1]}, {m->stride.at[0], m->stride.at[1]}, {1, 1}};
+  const BurnNnWindow window = {
+      {m->kernel_size.at[0], m->kernel_size.at[1]}, {m->stride.at[0], m->stride.at[1]}, {1, 1}};
   const BurnNnSides sides = burn_nn_sides_2d(&m->padding, x, &window);
   BurnPool2dOptions options = options_2d(m->kernel_size, m->stride, BURN_SIZE2(1, 1));
   x = burn_nn_pad(x, &sides, 0, options.padding);
@@ -123,7 +134,8 @@ BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dC
 }
 
 BurnTensor *burn_adaptive_avg_pool1d_forward(const BurnAdaptiveAvgPool1d *m, BurnTensor *x) {
-  if (m->output_size == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAdaptiveAvgPool1dConfig_type(), "adaptive_avg_pool1d");
+  if (m->output_size == BURN_NN_NO_CONFIG)
+    return burn_nn_no_config(x, BurnAdaptiveAvgPool1dConfig_type(), "adaptive_avg_pool1d");
   const int64_t output_size[2] = {1, (int64_t)m->output_size};
   return burn_squeeze_dim(burn_adaptive_avg_pool2d(as_planes("adaptive_avg_pool1d", x), output_size), 2);
 }
@@ -135,7 +147,8 @@ BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dC
 }
 
 BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m, BurnTensor *x) {
-  if (m->output_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAdaptiveAvgPool2dConfig_type(), "adaptive_avg_pool2d");
+  if (m->output_size.at[0] == BURN_NN_NO_CONFIG)
+    return burn_nn_no_config(x, BurnAdaptiveAvgPool2dConfig_type(), "adaptive_avg_pool2d");
   const int64_t output_size[2] = {(int64_t)m->output_size.at[0], (int64_t)m->output_size.at[1]};
   return burn_adaptive_avg_pool2d(x, output_size);
 }

@@ -1,6 +1,6 @@
-/* adam.c - Adam and AdamW. Both are the op adam_step, which updates a parameter and its two moments in one pass; what differs
- * is where the weight decay goes: into the gradient (Adam) or onto the parameter (AdamW). The corrections of the moments for
- * their start at zero are folded into step size and epsilon, so the op needs no step number. */
+/* adam.c - Adam and AdamW. Both are the op adam_step, which updates a parameter and its two moments in one pass; what
+ * differs is where the weight decay goes: into the gradient (Adam) or onto the parameter (AdamW). The corrections of
+ * the moments for their start at zero are folded into step size and epsilon, so the op needs no step number. */
 #include <burn/optimizer_ops.h>
 
 #include <math.h>
@@ -15,8 +15,8 @@ typedef struct AdamNumbers {
 
 /* Takes param and gradient. m / (1 - beta_1^t) over sqrt(v / (1 - beta_2^t)) + epsilon, with numerator and denominator
  * multiplied by sqrt(1 - beta_2^t). */
-static BurnTensor *moments_step(const AdamNumbers *numbers, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
-                                double learning_rate) {
+static BurnTensor *moments_step(const AdamNumbers *numbers, BurnOptimizerState *state, BurnTensor *param,
+                                BurnTensor *gradient, double learning_rate) {
   const double time = (double)++state->time;
   const double correction_1 = 1.0 - pow(numbers->beta_1, time);
   const double correction_2 = sqrt(1.0 - pow(numbers->beta_2, time));
@@ -26,8 +26,8 @@ static BurnTensor *moments_step(const AdamNumbers *numbers, BurnOptimizerState *
     if (!state->tensors[i]) state->tensors[i] = burn_zeros_like(burn_clone(param));
   }
   burn_adam_step(param, gradient, state->tensors[0], state->tensors[1], numbers->beta_1, numbers->beta_2,
-                 learning_rate * correction_2 / correction_1, numbers->epsilon * correction_2, numbers->decay, numbers->penalty,
-                 out);
+                 learning_rate * correction_2 / correction_1, numbers->epsilon * correction_2, numbers->decay,
+                 numbers->penalty, out);
   state->tensors[0] = out[1];
   state->tensors[1] = out[2];
   return out[0];
@@ -44,8 +44,8 @@ static BurnTensor *adam_step(const void *context, BurnOptimizerState *state, Bur
 static BurnTensor *adamw_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
                               double learning_rate) {
   const BurnAdamWConfig *config = context;
-  const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon, 1.0 - learning_rate * config->weight_decay,
-                               0.0};
+  const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon,
+                               1.0 - learning_rate * config->weight_decay, 0.0};
   return moments_step(&numbers, state, param, gradient, learning_rate);
 }
 

@@ -1,15 +1,16 @@
-/* checkpoint.c - the state of a run after an epoch, or in the middle of one, in three files of {artifact_dir}/checkpoint:
+/* checkpoint.c - the state of a run after an epoch, or in the middle of one, in three files of
+ * {artifact_dir}/checkpoint:
  *
  *   model-{epoch}.mpk      the module's record, as burn_record_save writes it
  *   optim-{epoch}.mpk      the optimizer's state by parameter id
- *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs, what the run is made from;
- *                          in the middle of an epoch also how far its averages and logs are
+ *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs, what the run
+ * is made from; in the middle of an epoch also how far its averages and logs are
  *
  * In the middle of an epoch, after some of its batches, they are called model-{epoch}-{batches}.mpk and so on.
  *
- * The order of writes makes it safe to be killed at any moment: each file appears whole under its name (record.h), the learner
- * file last, and older checkpoints are removed only after that, their learner file first. A checkpoint whose learner file is
- * missing was never finished. */
+ * The order of writes makes it safe to be killed at any moment: each file appears whole under its name (record.h), the
+ * learner file last, and older checkpoints are removed only after that, their learner file first. A checkpoint whose
+ * learner file is missing was never finished. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -249,7 +250,8 @@ BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, s
   part_path(folder, LEARNER, at, path);
   status = write_value(learner_value(run), path, &learner_record);
   if (status != BURN_OK) return status;
-  return prune((PruneContext){.folder = folder, .history = &run->history, .at = at, .first = first_kept(&run->history, keep)});
+  return prune(
+      (PruneContext){.folder = folder, .history = &run->history, .at = at, .first = first_kept(&run->history, keep)});
 }
 
 /* -- restore ---------------------------------------------------------------------------------- */
@@ -272,7 +274,8 @@ static BurnStatus note_position(void *context, const char *name) {
   if (found->count == found->capacity) {
     const size_t capacity = found->capacity ? 2 * found->capacity : 8;
     Position *positions = realloc(found->positions, capacity * sizeof *positions);
-    if (!positions) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for %zu checkpoints", capacity);
+    if (!positions)
+      return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for %zu checkpoints", capacity);
     found->positions = positions;
     found->capacity = capacity;
   }
@@ -298,7 +301,8 @@ static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnHist
   BurnStatus status = BURN_OK;
   size_t i;
   if (burn_value_kind(value) != BURN_VALUE_ARRAY || burn_value_count(value) != epoch) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "history of %zu epochs, %zu expected", burn_value_count(value), epoch);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "history of %zu epochs, %zu expected", burn_value_count(value),
+                            epoch);
   }
   for (i = 0; i < epoch && status == BURN_OK; i++) {
     const BurnValue *entry = burn_value_at(value, i);
@@ -358,7 +362,8 @@ static BurnStatus check_identity(const BurnRun *run, const BurnLearnerConfig *co
   const char *before = burn_value_as_text(burn_value_get(learner, "stack"), now);
   const BurnStatus status = burn__settings_check(&run->settings, burn_value_get(learner, "settings"), config);
   if (status != BURN_OK || strcmp(now, before) == 0) return status;
-  burn__train_warn("resuming on %s; the checkpoint was made on %s: the last digits of numbers may differ from there on", now, before);
+  burn__train_warn("resuming on %s; the checkpoint was made on %s: the last digits of numbers may differ from there on",
+                   now, before);
   return BURN_OK;
 }
 
@@ -377,7 +382,8 @@ static BurnStatus read_parts(const char *folder, Position at, BurnValue **values
 /* Only damage to the files is a reason to take an older checkpoint. */
 static bool is_damage(BurnStatus status) {
   const uint32_t code = burn_status_code(status);
-  return code == BURN_STATUS_CORRUPT_DATA || code == BURN_STATUS_NOT_FOUND || code == BURN_STATUS_IO || code == BURN_STATUS_OUT_OF_RANGE;
+  return code == BURN_STATUS_CORRUPT_DATA || code == BURN_STATUS_NOT_FOUND || code == BURN_STATUS_IO ||
+         code == BURN_STATUS_OUT_OF_RANGE;
 }
 
 static BurnStatus restore_one(BurnRun *run, const BurnLearnerConfig *config, const char *folder, Position at) {
@@ -391,8 +397,10 @@ static BurnStatus restore_one(BurnRun *run, const BurnLearnerConfig *config, con
   return burn_status_annotate(status, "checkpoint of epoch %zu", at.epochs);
 }
 
-/* Takes the newest that is whole. One without its mark was never finished: when there is no other, the run begins anew. */
-static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, const char *folder, const Found *found) {
+/* Takes the newest that is whole. One without its mark was never finished: when there is no other, the run begins anew.
+ */
+static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, const char *folder,
+                                 const Found *found) {
   BurnStatus newest = BURN_OK;
   bool any_finished = false;
   for (size_t i = 0; i < found->count; i++) {
@@ -406,9 +414,9 @@ static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, 
   }
   run->history.count = 0;
   if (!any_finished) return BURN_OK;
-  return burn_status_annotate(newest,
-                              "no checkpoint in %s can be used; put back an intact copy, or begin anew without resume. The newest",
-                              folder);
+  return burn_status_annotate(
+      newest, "no checkpoint in %s can be used; put back an intact copy, or begin anew without resume. The newest",
+      folder);
 }
 
 BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config) {

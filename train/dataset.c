@@ -1,8 +1,8 @@
 /* dataset.c - counted datasets and the sources and transforms that need nothing but memory.
  *
- * Every dataset is the user's interface plus checked copies of its columns. Those made here are written against the same
- * interface: a context with its own get and destroy, given to burn_dataset_create. Contexts are taken also when that fails,
- * so no caller has a second way to clean up. */
+ * Every dataset is the user's interface plus checked copies of its columns. Those made here are written against the
+ * same interface: a context with its own get and destroy, given to burn_dataset_create. Contexts are taken also when
+ * that fails, so no caller has a second way to clean up. */
 #include "dataset_private.h"
 
 #include <stdalign.h>
@@ -29,13 +29,15 @@ static BurnStatus column_check(const BurnColumn *column, size_t index, size_t *b
     return burn_status_make(BURN_STATUS_INVALID_DTYPE, "dataset: column \"%s\" has the unknown dtype %u", column->name,
                             (unsigned)column->dtype);
   if (column->shape.rank >= BURN_MAX_RANK)
-    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "dataset: column \"%s\" has rank %u, at most %u leaves room for a batch",
-                            column->name, (unsigned)column->shape.rank, BURN_MAX_RANK - 1);
+    return burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                            "dataset: column \"%s\" has rank %u, at most %u leaves room for a batch", column->name,
+                            (unsigned)column->shape.rank, BURN_MAX_RANK - 1);
   for (uint32_t i = 0; i < column->shape.rank; i++) {
     const int64_t dim = column->shape.dims[i];
     if (dim < 1)
-      return burn_status_make(BURN_STATUS_INVALID_SHAPE, "dataset: column \"%s\" has size %lld on axis %u, at least 1 expected",
-                              column->name, (long long)dim, (unsigned)i);
+      return burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                              "dataset: column \"%s\" has size %lld on axis %u, at least 1 expected", column->name,
+                              (long long)dim, (unsigned)i);
     if ((uint64_t)dim > (uint64_t)(PTRDIFF_MAX / 2) / size)
       return burn_status_make(BURN_STATUS_INVALID_SHAPE, "dataset: column \"%s\" is too large at axis %u of size %lld",
                               column->name, (unsigned)i, (long long)dim);
@@ -47,15 +49,15 @@ static BurnStatus column_check(const BurnColumn *column, size_t index, size_t *b
 
 static BurnStatus columns_check(const BurnColumn *columns, size_t count, size_t *bytes) {
   if (columns == NULL || count < 1 || count > BURN_MAX_COLUMNS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, 1..%d expected", columns == NULL ? 0 : count,
-                            BURN_MAX_COLUMNS);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, 1..%d expected",
+                            columns == NULL ? 0 : count, BURN_MAX_COLUMNS);
   for (size_t i = 0; i < count; i++) {
     const BurnStatus status = column_check(&columns[i], i, &bytes[i]);
     if (status != BURN_OK) return status;
     for (size_t j = 0; j < i; j++)
       if (strcmp(columns[i].name, columns[j].name) == 0)
-        return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: columns %zu and %zu are both named \"%s\"", j, i,
-                                columns[i].name);
+        return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: columns %zu and %zu are both named \"%s\"", j,
+                                i, columns[i].name);
   }
   return BURN_OK;
 }
@@ -160,7 +162,8 @@ BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_co
                                      BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
   MemoryContext *memory = result == BURN_OK ? calloc(1, sizeof *memory) : NULL;
-  if (result == BURN_OK && memory == NULL) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dataset: out of memory");
+  if (result == BURN_OK && memory == NULL)
+    result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dataset: out of memory");
   if (result == BURN_OK) result = columns_check(columns, column_count, memory->bytes);
   if (result != BURN_OK) {
     for (size_t i = 0; i < column_count; i++) free(blocks[i]);
@@ -204,8 +207,8 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
 
 /* -- transforms ------------------------------------------------------------------------------- */
 
-/* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so that calls
- * can be nested. */
+/* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so
+ * that calls can be nested. */
 static bool source_ready(BurnDataset *source, const char *transform, BurnStatus *status) {
   const BurnStatus before = burn__entry_status(status);
   if (source != NULL && before == BURN_OK) return true;
@@ -229,13 +232,16 @@ static void transform_destroy(void *context) {
   free(transform);
 }
 
-/* A transform of `source` (taken, also on failure) with room for `order_count` indices; NULL with the reason in *status. */
-static TransformContext *transform_create(BurnDataset *source, size_t order_count, const char *name, BurnStatus *status) {
+/* A transform of `source` (taken, also on failure) with room for `order_count` indices; NULL with the reason in
+ * *status. */
+static TransformContext *transform_create(BurnDataset *source, size_t order_count, const char *name,
+                                          BurnStatus *status) {
   const size_t limit = ((size_t)PTRDIFF_MAX - sizeof(TransformContext)) / sizeof(size_t);
   TransformContext *transform = NULL;
   if (order_count <= limit) transform = calloc(1, sizeof *transform + order_count * sizeof(size_t));
   if (transform == NULL) {
-    burn__store_status(status, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu items", name, order_count));
+    burn__store_status(status,
+                       burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu items", name, order_count));
     burn_dataset_drop(source);
     return NULL;
   }
@@ -295,8 +301,9 @@ BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, B
   const size_t count = burn_dataset_count(source);
   const size_t stop = end < count ? end : count;
   if (start > stop) {
-    burn__store_status(status, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "slice: start %zu is beyond the end %zu of %zu items",
-                                                start, stop, count));
+    burn__store_status(
+        status, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "slice: start %zu is beyond the end %zu of %zu items", start,
+                                 stop, count));
     burn_dataset_drop(source);
     return NULL;
   }
@@ -372,19 +379,19 @@ static bool is_mnist(const BurnDataset *dataset) {
   if (dataset->interface.column_count != 2) return false;
   const BurnColumn *image = &dataset->columns[0], *label = &dataset->columns[1];
   return strcmp(image->name, "image") == 0 && image->dtype == BURN_DTYPE_U8 && image->shape.rank == 2 &&
-         image->shape.dims[0] == MNIST_SIDE && image->shape.dims[1] == MNIST_SIDE && strcmp(label->name, "label") == 0 &&
-         label->dtype == BURN_DTYPE_U8 && label->shape.rank == 0;
+         image->shape.dims[0] == MNIST_SIDE && image->shape.dims[1] == MNIST_SIDE &&
+         strcmp(label->name, "label") == 0 && label->dtype == BURN_DTYPE_U8 && label->shape.rank == 0;
 }
 
 BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status) {
   if (!source_ready(source, "mnist_normalize", status)) return NULL;
   if (!is_mnist(source)) {
-    burn__store_status(status,
-                       burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                                        "mnist_normalize: columns \"image\" u8 [28, 28] and \"label\" u8 expected; "
-                                        "the source has %zu columns, the first is \"%s\" %s of rank %u",
-                                        source->interface.column_count, source->columns[0].name,
-                                        burn_dtype_name(source->columns[0].dtype), (unsigned)source->columns[0].shape.rank));
+    burn__store_status(
+        status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                 "mnist_normalize: columns \"image\" u8 [28, 28] and \"label\" u8 expected; "
+                                 "the source has %zu columns, the first is \"%s\" %s of rank %u",
+                                 source->interface.column_count, source->columns[0].name,
+                                 burn_dtype_name(source->columns[0].dtype), (unsigned)source->columns[0].shape.rank));
     burn_dataset_drop(source);
     return NULL;
   }

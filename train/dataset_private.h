@@ -1,7 +1,8 @@
 /* dataset_private.h - what the sources of this folder share about datasets; not installed.
  *
- * A permutation is drawn by Fisher and Yates from the counter-based generator of random.h: two words of one block make 64
- * bits, draw i uses words 2 i and 2 i + 1 of the key. So it is the same everywhere and depends on nothing but key and count. */
+ * A permutation is drawn by Fisher and Yates from the counter-based generator of random.h: two words of one block make
+ * 64 bits, draw i uses words 2 i and 2 i + 1 of the key. So it is the same everywhere and depends on nothing but key
+ * and count. */
 #ifndef BURN_TRAIN_DATASET_PRIVATE_H
 #define BURN_TRAIN_DATASET_PRIVATE_H
 
@@ -13,7 +14,8 @@
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status);
 
-/* What a function that makes something starts from: the failure of an earlier one of the chain, after which it does nothing. */
+/* What a function that makes something starts from: the failure of an earlier one of the chain, after which it does
+ * nothing. */
 static inline BurnStatus burn__entry_status(const BurnStatus *status) { return status != NULL ? *status : BURN_OK; }
 
 /* Stores a failure where the caller wants to know. The first of a chain stays. */

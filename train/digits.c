@@ -1,12 +1,12 @@
 /* digits.c - handwritten-looking digits, drawn when they are asked for.
  *
- * An item is drawn in four steps: choose a way of writing the digit (digits_strokes.def) and jitter its points; lay smooth
- * curves through them and cut these into short segments; bend and map the segments into the image by a random affine map; ink
- * every pixel by its distance to the nearest segment, and add noise.
+ * An item is drawn in four steps: choose a way of writing the digit (digits_strokes.def) and jitter its points; lay
+ * smooth curves through them and cut these into short segments; bend and map the segments into the image by a random
+ * affine map; ink every pixel by its distance to the nearest segment, and add noise.
  *
- * All randomness of item i comes from blocks i * 64 .. i * 64 + 63 of the generator of random.h keyed with the seed. Labels are
- * dealt in hands of ten, each a permutation of 0..9 drawn from blocks in the upper half of the block numbers. So any item can
- * be drawn alone, by any thread. */
+ * All randomness of item i comes from blocks i * 64 .. i * 64 + 63 of the generator of random.h keyed with the seed.
+ * Labels are dealt in hands of ten, each a permutation of 0..9 drawn from blocks in the upper half of the block
+ * numbers. So any item can be drawn alone, by any thread. */
 #include "dataset_private.h"
 
 #include <math.h>
@@ -131,7 +131,8 @@ static Point curve_at(Point a, Point b, Point c, Point d, float t) {
   const float square = t * t, cube = square * t;
   const float wa = -cube + 2.0f * square - t, wb = 3.0f * cube - 5.0f * square + 2.0f;
   const float wc = -3.0f * cube + 4.0f * square + t, wd = cube - square;
-  return (Point){0.5f * (wa * a.x + wb * b.x + wc * c.x + wd * d.x), 0.5f * (wa * a.y + wb * b.y + wc * c.y + wd * d.y)};
+  return (Point){0.5f * (wa * a.x + wb * b.x + wc * c.x + wd * d.x),
+                 0.5f * (wa * a.y + wb * b.y + wc * c.y + wd * d.y)};
 }
 
 /* The points of a variant in a box from -0.5 to 0.5, each moved a little. */
@@ -156,11 +157,13 @@ static void segments_cut(const Variant *variant, const Point *points, Drawing *d
     const bool smooth_before = rows[i - 1].kind == ROW_VIA,
                smooth_after = i + 1 < variant->count && rows[i + 1].kind == ROW_VIA;
     const Point before = points[smooth_before ? i - 2 : i - 1], after = points[smooth_after ? i + 1 : i];
-    /* Each piece reads where the one before ended: a Point carried from round to round gcc 14 vectorises wrongly (-O2, 14.2). */
+    /* Each piece reads where the one before ended: a Point carried from round to round gcc 14 vectorises wrongly
+     * (-O2, 14.2). */
     Segment *pieces = &drawing->segments[drawing->count];
     for (int piece = 0; piece < CURVE_PIECES; piece++) {
       const float t = (float)(piece + 1) / (float)CURVE_PIECES;
-      pieces[piece] = (Segment){piece == 0 ? points[i - 1] : pieces[piece - 1].to, curve_at(before, points[i - 1], points[i], after, t)};
+      pieces[piece] = (Segment){piece == 0 ? points[i - 1] : pieces[piece - 1].to,
+                                curve_at(before, points[i - 1], points[i], after, t)};
     }
     drawing->count += CURVE_PIECES;
   }
@@ -297,7 +300,8 @@ BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config, BurnStatus *sta
   digits->seed = config->seed;
   if (!variants_index(digits)) {
     free(digits);
-    burn__store_status(status, burn_status_make(BURN_STATUS_INTERNAL, "digits: the table of strokes breaks its limits"));
+    burn__store_status(status,
+                       burn_status_make(BURN_STATUS_INTERNAL, "digits: the table of strokes breaks its limits"));
     return NULL;
   }
   const BurnColumn columns[] = {{"image", BURN_DTYPE_U8, BURN_SHAPE(SIDE, SIDE)}, {"label", BURN_DTYPE_U8, {0, {0}}}};

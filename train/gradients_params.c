@@ -1,5 +1,5 @@
-/* gradients_params.c - the gradients of a backward pass by parameter id, cut loose from the graph: what optimizers take and
- * what is summed up when several batches make one step. */
+/* gradients_params.c - the gradients of a backward pass by parameter id, cut loose from the graph: what optimizers take
+ * and what is summed up when several batches make one step. */
 #include <stdlib.h>
 
 #include "optimizer_internal.h"
@@ -19,11 +19,13 @@ typedef struct LinkContext {
 BurnStatus burn__nothing_reached(BurnModule module, size_t asking) {
   const char *name = burn_type_short_name(module.type);
   if (asking > 0) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                            "no parameter of %s got a gradient: the loss was not computed from it, but perhaps from a copy", name);
+    return burn_status_make(
+        BURN_STATUS_INVALID_ARGUMENT,
+        "no parameter of %s got a gradient: the loss was not computed from it, but perhaps from a copy", name);
   }
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                          "no parameter of %s got a gradient: none asks for one, all are frozen, or made without autodiff", name);
+  return burn_status_make(
+      BURN_STATUS_INVALID_ARGUMENT,
+      "no parameter of %s got a gradient: none asks for one, all are frozen, or made without autodiff", name);
 }
 
 static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
@@ -45,7 +47,8 @@ static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
 
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients) {
   if (gradients) return gradients->status;
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: NULL: out of memory when they were linked, or not linked");
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
+                          "gradients: NULL: out of memory when they were linked, or not linked");
 }
 
 BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
@@ -54,9 +57,11 @@ BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule 
   if (linked && gradients) {
     linked->map.value_bytes = sizeof(BurnTensor *);
     linked->status = burn_module_visit(module, link_one, &link);
-    if (linked->status == BURN_OK && linked->map.count == 0) linked->status = burn__nothing_reached(module, link.asking);
+    if (linked->status == BURN_OK && linked->map.count == 0)
+      linked->status = burn__nothing_reached(module, link.asking);
   } else if (linked) {
-    linked->status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL: the backward pass failed, or was not made");
+    linked->status =
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL: the backward pass failed, or was not made");
   }
   burn_gradients_drop(gradients);
   return linked;

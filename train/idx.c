@@ -1,9 +1,9 @@
 /* idx.c - MNIST from its four IDX files, plain or gzipped.
  *
- * An IDX file is a big-endian header (magic 0x08 = bytes and the number of axes, then the size of each axis) and the bytes of
- * the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data arrive, gzipped data
- * are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may follow the last item. Messages name
- * the file and the offset within the (uncompressed) data. */
+ * An IDX file is a big-endian header (magic 0x08 = bytes and the number of axes, then the size of each axis) and the
+ * bytes of the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data
+ * arrive, gzipped data are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may
+ * follow the last item. Messages name the file and the offset within the (uncompressed) data. */
 #include "dataset_private.h"
 #include "learner_internal.h"
 
@@ -42,14 +42,17 @@ typedef struct Reader {
 static BurnStatus reader_try(Reader *reader, const char *folder, const char *name, const char *extension) {
   const int length = snprintf(reader->path, sizeof reader->path, "%s/%s%s", folder, name, extension);
   if (length < 0 || (size_t)length >= sizeof reader->path)
-    return burn_status_make(BURN_STATUS_IO, "mnist: the path of %s is longer than %zu bytes", name, sizeof reader->path);
-  return burn_status_annotate(burn_file_open(reader->path, &reader->file, &reader->file_bytes), "mnist: %s", reader->path);
+    return burn_status_make(BURN_STATUS_IO, "mnist: the path of %s is longer than %zu bytes", name,
+                            sizeof reader->path);
+  return burn_status_annotate(burn_file_open(reader->path, &reader->file, &reader->file_bytes), "mnist: %s",
+                              reader->path);
 }
 
 /* "path: reason", as an IO failure. */
 static BurnStatus reader_failed(const Reader *reader, int number) {
   char text[128];
-  return burn_status_make(BURN_STATUS_IO, "mnist: %s: %s", reader->path, burn__train_errno_text(number, text, sizeof text));
+  return burn_status_make(BURN_STATUS_IO, "mnist: %s: %s", reader->path,
+                          burn__train_errno_text(number, text, sizeof text));
 }
 
 /* The plain file if there is one, else the gzipped one. */
@@ -89,7 +92,8 @@ static BurnStatus reader_refill(Reader *reader, bool *any) {
 }
 
 static BurnStatus inflate_failed(const Reader *reader, int code) {
-  if (code == Z_MEM_ERROR) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "mnist: %s: no memory to inflate", reader->path);
+  if (code == Z_MEM_ERROR)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "mnist: %s: no memory to inflate", reader->path);
   return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: damaged gzip stream at offset %llu of the data: %s",
                           reader->path, (unsigned long long)reader->offset,
                           reader->stream.msg != NULL ? reader->stream.msg : zError(code));
@@ -129,8 +133,9 @@ static BurnStatus reader_read(Reader *reader, unsigned char *out, size_t wanted,
   size_t got = 0;
   const BurnStatus status = reader_read_some(reader, out, wanted, &got);
   if (status != BURN_OK || got == wanted) return status;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: truncated at offset %llu of the data, %llu bytes expected",
-                          reader->path, (unsigned long long)reader->offset, (unsigned long long)expected);
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                          "mnist: %s: truncated at offset %llu of the data, %llu bytes expected", reader->path,
+                          (unsigned long long)reader->offset, (unsigned long long)expected);
 }
 
 /* Checks that data and file end here. Reading on makes zlib verify the checksum, which stands behind the last byte. */
@@ -139,15 +144,17 @@ static BurnStatus reader_end(Reader *reader) {
   size_t got = 0;
   BurnStatus status = reader_read_some(reader, &extra, 1, &got);
   if (status == BURN_OK && got > 0)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: more data after the last item, at offset %llu of the data",
-                            reader->path, (unsigned long long)(reader->offset - got));
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                            "mnist: %s: more data after the last item, at offset %llu of the data", reader->path,
+                            (unsigned long long)(reader->offset - got));
   if (status != BURN_OK || !reader->compressed) return status;
   if (!reader->stream_ended)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: gzip stream truncated in its checksum", reader->path);
   bool any = false;
   status = reader_refill(reader, &any);
   if (status == BURN_OK && any)
-    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: more bytes after the end of the gzip stream", reader->path);
+    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: more bytes after the end of the gzip stream",
+                              reader->path);
   return status;
 }
 
@@ -171,12 +178,12 @@ static BurnStatus header_read(Reader *reader, uint32_t magic, Items *items) {
   const BurnStatus status = reader_read(reader, header, bytes, bytes);
   if (status != BURN_OK) return status;
   if (big_endian(header) != magic)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: magic 0x%08x at offset 0, 0x%08x expected", reader->path,
-                            (unsigned)big_endian(header), (unsigned)magic);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: magic 0x%08x at offset 0, 0x%08x expected",
+                            reader->path, (unsigned)big_endian(header), (unsigned)magic);
   const uint32_t count = big_endian(header + 4);
   if (count > MOST_ITEMS)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: %u items at offset 4, at most %d expected", reader->path,
-                            (unsigned)count, MOST_ITEMS);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: %u items at offset 4, at most %d expected",
+                            reader->path, (unsigned)count, MOST_ITEMS);
   items->count = count;
   items->item_bytes = 1;
   if (magic != IMAGES_MAGIC) return BURN_OK;
@@ -192,12 +199,14 @@ static BurnStatus header_read(Reader *reader, uint32_t magic, Items *items) {
 static BurnStatus bound_check(const Reader *reader, uint64_t expected) {
   const size_t limit = burn_unpack_limit((size_t)reader->file_bytes);
   if (!reader->compressed || expected <= limit) return BURN_OK;
-  return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
-                          "mnist: %s: its header says %llu bytes, at most %zu are unpacked from a file of %llu; unpack it with gzip -d",
-                          reader->path, (unsigned long long)expected, limit, (unsigned long long)reader->file_bytes);
+  return burn_status_make(
+      BURN_STATUS_OUT_OF_RANGE,
+      "mnist: %s: its header says %llu bytes, at most %zu are unpacked from a file of %llu; unpack it with gzip -d",
+      reader->path, (unsigned long long)expected, limit, (unsigned long long)reader->file_bytes);
 }
 
-/* Reads the bytes after the header. The memory doubles as data arrive, so that a header alone cannot ask for gigabytes. */
+/* Reads the bytes after the header. The memory doubles as data arrive, so that a header alone cannot ask for gigabytes.
+ */
 static BurnStatus body_read(Reader *reader, Items *items) {
   const size_t total = items->count * items->item_bytes;
   const uint64_t expected = reader->offset + total;
@@ -221,8 +230,9 @@ static BurnStatus body_read(Reader *reader, Items *items) {
 static BurnStatus labels_check(const Reader *reader, const Items *items) {
   for (size_t i = 0; i < items->count; i++)
     if (items->data[i] >= CLASSES)
-      return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: label %u at offset %zu of the data is outside 0..%d",
-                              reader->path, (unsigned)items->data[i], i + 8, CLASSES - 1);
+      return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                              "mnist: %s: label %u at offset %zu of the data is outside 0..%d", reader->path,
+                              (unsigned)items->data[i], i + 8, CLASSES - 1);
   return BURN_OK;
 }
 
@@ -257,8 +267,8 @@ BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *
   if (result == BURN_OK) result = items_read(folder, file_names[split][0], IMAGES_MAGIC, &images);
   if (result == BURN_OK) result = items_read(folder, file_names[split][1], LABELS_MAGIC, &labels);
   if (result == BURN_OK && images.count != labels.count)
-    result = burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: folder %s: %zu images in %s, but %zu labels in %s", folder,
-                              images.count, file_names[split][0], labels.count, file_names[split][1]);
+    result = burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: folder %s: %zu images in %s, but %zu labels in %s",
+                              folder, images.count, file_names[split][0], labels.count, file_names[split][1]);
   if (result != BURN_OK) {
     free(images.data);
     free(labels.data);

@@ -1,5 +1,5 @@
-/* interrupter.c - see interrupter.h. A handler may only do what is lock-free: it sets a flag, and the second time gives the signal
- * back to the system. */
+/* interrupter.c - see interrupter.h. A handler may only do what is lock-free: it sets a flag, and the second time gives
+ * the signal back to the system. */
 #include <burn/train/interrupter.h>
 
 #include <signal.h>

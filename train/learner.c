@@ -1,11 +1,11 @@
-/* learner.c - the loop. Per batch: the user's step, backward and update (or a gradient more in the sum), metrics. Per epoch:
- * all training batches, then the validation batches on a copy of the module below autodiff, then the checkpoint; only then the
- * epoch counts as done and on_epoch hears of it. When the interrupter asks, the loop ends after an optimizer step (or a validation
- * batch, which then does not count), with a checkpoint of the batches done.
+/* learner.c - the loop. Per batch: the user's step, backward and update (or a gradient more in the sum), metrics. Per
+ * epoch: all training batches, then the validation batches on a copy of the module below autodiff, then the checkpoint;
+ * only then the epoch counts as done and on_epoch hears of it. When the interrupter asks, the loop ends after an
+ * optimizer step (or a validation batch, which then does not count), with a checkpoint of the batches done.
  *
- * A run is a function of the module, the optimizer, the device's random state and the loader's seed: all but the last are in a
- * checkpoint, and the order of epoch n depends on seed and n only. So a resumed run repeats an uninterrupted one bit for
- * bit. */
+ * A run is a function of the module, the optimizer, the device's random state and the loader's seed: all but the last
+ * are in a checkpoint, and the order of epoch n depends on seed and n only. So a resumed run repeats an uninterrupted
+ * one bit for bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,11 @@ typedef struct Learner {
   BurnStatus log_status; /* the first log of this epoch that could not be written */
 } Learner;
 
-static const BurnEpochResult no_result = {
-    .train_loss = (double)NAN, .train_accuracy = (double)NAN, .valid_loss = (double)NAN, .valid_accuracy = (double)NAN, .finite = true};
+static const BurnEpochResult no_result = {.train_loss = (double)NAN,
+                                          .train_accuracy = (double)NAN,
+                                          .valid_loss = (double)NAN,
+                                          .valid_accuracy = (double)NAN,
+                                          .finite = true};
 
 /* -- one batch -------------------------------------------------------------------------------- */
 
@@ -60,7 +63,8 @@ static BurnStatus task_step(const BurnTask *task, const void *module, BurnBatch 
   return status;
 }
 
-/* Backward from the loss (taken); every gradient_accumulation batches the optimizer steps with the sum of the gradients. */
+/* Backward from the loss (taken); every gradient_accumulation batches the optimizer steps with the sum of the
+ * gradients. */
 static BurnStatus update(Learner *learner, BurnTensor *loss) {
   const size_t group = learner->config->gradient_accumulation;
   BurnGradients *gradients = NULL;
@@ -112,7 +116,8 @@ static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, d
     learner->warned = true;
     return BURN_OK;
   }
-  return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%s is %s; try a smaller learning_rate than %s, or set on_nan to go on", what, number,
+  return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
+                          "%s is %s; try a smaller learning_rate than %s, or set on_nan to go on", what, number,
                           burn_number_text(learner->config->learning_rate, 6, rate));
 }
 
@@ -160,7 +165,8 @@ static BurnStatus interrupted(Learner *learner, size_t epoch, size_t batch) {
 
 static BurnStatus train_one(Learner *learner, size_t epoch, BurnBatch *batch, BurnMetrics *metrics) {
   BurnStatus status = train_batch(learner, batch, metrics);
-  if (status == BURN_OK && !isfinite(metrics->loss.last)) status = not_finite(learner, epoch, "the loss", metrics->loss.last);
+  if (status == BURN_OK && !isfinite(metrics->loss.last))
+    status = not_finite(learner, epoch, "the loss", metrics->loss.last);
   if (status != BURN_OK) return burn_status_annotate(status, "epoch %zu, batch %zu", epoch, batch->index + 1);
   learner->run.partial.batches = batch->index + 1;
   burn__progress_batch(&learner->progress, batch->index + 1, batch->item_count, metrics);
@@ -182,8 +188,8 @@ static BurnStatus train_pass(Learner *learner, size_t epoch, BurnMetrics *metric
 }
 
 /* Ends early, with BURN_OK, when the interrupter (or NULL) asks. */
-static BurnStatus valid_pass(const BurnTask *task, BurnDevice *device, const void *module, BurnLoader *data, size_t epoch,
-                             const BurnInterrupter *interrupter, BurnMetrics *metrics) {
+static BurnStatus valid_pass(const BurnTask *task, BurnDevice *device, const void *module, BurnLoader *data,
+                             size_t epoch, const BurnInterrupter *interrupter, BurnMetrics *metrics) {
   BurnBatches *batches = burn_loader_start(data, device, epoch, 0);
   BurnStatus status = BURN_OK;
   BurnBatch batch;
@@ -224,7 +230,8 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   BurnModule twin = {module.type, malloc(module.type->bytes)};
   BurnMetrics metrics;
   BurnStatus status;
-  if (!twin.data) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory for the copy of the module to validate");
+  if (!twin.data)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory for the copy of the module to validate");
   burn__metrics_begin(&metrics, learner->config->artifact_dir, "valid", epoch, NULL);
   burn_module_valid(module, twin.data);
   status = valid_pass(learner->task, inner, twin.data, learner->valid, epoch, interrupter, &metrics);
@@ -241,13 +248,16 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   return status;
 }
 
-static size_t checkpoints_to_keep(const BurnLearnerConfig *config) { return config->keep_checkpoints ? config->keep_checkpoints : 2; }
+static size_t checkpoints_to_keep(const BurnLearnerConfig *config) {
+  return config->keep_checkpoints ? config->keep_checkpoints : 2;
+}
 
 static BurnStatus save(const Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   if (!config->artifact_dir) return BURN_OK;
   return burn_status_annotate(burn__checkpoint_save(&learner->run, config->artifact_dir, checkpoints_to_keep(config)),
-                              "checkpoint of epoch %zu", learner->run.history.count + (learner->run.partial.batches > 0));
+                              "checkpoint of epoch %zu",
+                              learner->run.history.count + (learner->run.partial.batches > 0));
 }
 
 /* Both parts; an interrupted one leaves its checkpoint. */
@@ -287,14 +297,17 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   result->last = done;
   result->mean_epoch_seconds = learner->seconds / (double)++learner->epochs_here;
   if (config->on_epoch) status = config->on_epoch(config->context, &done);
-  status = first_of(status, burn_status_annotate(learner->log_status, "epoch %zu is done and saved, but not its logs", epoch));
+  status = first_of(status,
+                    burn_status_annotate(learner->log_status, "epoch %zu is done and saved, but not its logs", epoch));
   if (status != BURN_OK || epoch == config->epochs || !burn_interrupter_stopped(config->interrupter)) return status;
   return interrupted(learner, epoch, burn_loader_batch_count(learner->train));
 }
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
-static BurnStatus invalid(const char *what) { return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: %s", what); }
+static BurnStatus invalid(const char *what) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: %s", what);
+}
 
 static BurnStatus check_arguments(const Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
@@ -303,7 +316,8 @@ static BurnStatus check_arguments(const Learner *learner) {
   if (!config) return invalid("config is NULL: a BurnLearnerConfig with epochs and a learning_rate expected");
   if (!learner->task || !learner->task->step) return invalid("no task, or one without a step");
   if (!burn_device_is_autodiff(learner->run.device)) {
-    return burn_status_make(BURN_STATUS_NO_AUTODIFF, "learner: device %s computes no gradients, training needs autodiff<...>",
+    return burn_status_make(BURN_STATUS_NO_AUTODIFF,
+                            "learner: device %s computes no gradients, training needs autodiff<...>",
                             burn_device_name(learner->run.device));
   }
   if (!learner->run.optimizer) {
@@ -314,7 +328,8 @@ static BurnStatus check_arguments(const Learner *learner) {
   if (config->epochs == 0) return invalid("epochs is 0, at least 1 expected");
   if (!isfinite(config->learning_rate)) return invalid("learning_rate is not finite");
   if (config->artifact_dir && !config->artifact_dir[0]) return invalid("artifact_dir is empty");
-  if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES) return invalid("artifact_dir is too long");
+  if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
+    return invalid("artifact_dir is too long");
   if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
   return burn_module_status(learner->run.module);
 }
@@ -334,15 +349,16 @@ static BurnStatus save_config(const BurnLearnerConfig *config) {
   return burn_config_save(config->config, path);
 }
 
-/* Takes up the newest checkpoint, or clears what an earlier run has left in the folder. The config is written after that: a run
- * that is killed in between leaves no checkpoint of another config. */
+/* Takes up the newest checkpoint, or clears what an earlier run has left in the folder. The config is written after
+ * that: a run that is killed in between leaves no checkpoint of another config. */
 static BurnStatus prepare_artifacts(Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   const char *folder = config->artifact_dir;
   BurnRun *run = &learner->run;
   BurnStatus status = burn__settings_fill(&run->settings, config, learner->train, learner->valid);
   if (status == BURN_OK) status = burn_status_annotate(sweep(folder), "%s", folder);
-  if (status == BURN_OK) status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);
+  if (status == BURN_OK)
+    status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);
   if (status != BURN_OK) return status;
   if (config->resume) status = burn__checkpoint_prune(run, folder, checkpoints_to_keep(config));
   if (status != BURN_OK) return status;
@@ -380,8 +396,9 @@ static BurnStatus run_in_folder(Learner *learner) {
   return status;
 }
 
-BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *task, BurnDevice *device, BurnModule module,
-                            BurnOptimizer *optimizer, BurnLoader *train, BurnLoader *valid, BurnLearnerResult *result) {
+BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *task, BurnDevice *device,
+                            BurnModule module, BurnOptimizer *optimizer, BurnLoader *train, BurnLoader *valid,
+                            BurnLearnerResult *result) {
   BurnLearnerResult unwanted;
   Learner learner = {.config = config,
                      .task = task,
@@ -397,8 +414,8 @@ BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *tas
   return status;
 }
 
-BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module, BurnLoader *data, double *loss,
-                                 double *accuracy) {
+BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module, BurnLoader *data,
+                                 double *loss, double *accuracy) {
   BurnMetrics metrics;
   BurnStatus status;
   burn__metrics_begin(&metrics, NULL, "", 1, NULL);

@@ -1,5 +1,5 @@
-/* learner_internal.h - the parts around the loop of learner.c: averages of an epoch (metric.c), the progress line (progress.c),
- * checkpoints (checkpoint.c), and what these need of the system (learner_posix.c, learner_windows.c). */
+/* learner_internal.h - the parts around the loop of learner.c: averages of an epoch (metric.c), the progress line
+ * (progress.c), checkpoints (checkpoint.c), and what these need of the system (learner_posix.c, learner_windows.c). */
 #ifndef BURN_TRAIN_LEARNER_INTERNAL_H
 #define BURN_TRAIN_LEARNER_INTERNAL_H
 
@@ -7,7 +7,10 @@
 
 #include <stdio.h>
 
-enum { BURN_PATH_BYTES = 4096, BURN_ARTIFACT_BYTES = BURN_PATH_BYTES - 128 }; /* the rest is for the names below the folder */
+enum {
+  BURN_PATH_BYTES = 4096,
+  BURN_ARTIFACT_BYTES = BURN_PATH_BYTES - 128
+}; /* the rest is for the names below the folder */
 
 /* -- metric.c --------------------------------------------------------------------------------- */
 
@@ -41,12 +44,13 @@ typedef struct BurnPartial {
   BurnMetricState loss, accuracy;
 } BurnPartial;
 
-/* Metrics with logs under "{artifact_dir}/{split}/epoch-{epoch}" (made if missing) unless artifact_dir is NULL: those of `partial`
- * go on, their logs cut to the length they had; NULL: from the begin. */
+/* Metrics with logs under "{artifact_dir}/{split}/epoch-{epoch}" (made if missing) unless artifact_dir is NULL: those
+ * of `partial` go on, their logs cut to the length they had; NULL: from the begin. */
 void burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch,
                          const BurnPartial *partial);
 /* Removes the logs of an earlier run from these epochs on. */
-BURN_USE_RESULT BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_train_epoch, size_t first_valid_epoch);
+BURN_USE_RESULT BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_train_epoch,
+                                               size_t first_valid_epoch);
 /* Reads the output of a step (its tensors are taken). */
 BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetrics *metrics, BurnStepOutput output, size_t items);
 /* The average so far; NaN without values. */
@@ -78,17 +82,18 @@ void burn__progress_stop(const BurnProgress *progress);
 typedef struct BurnSettings {
   struct BurnSetting {
     char *name, *text;
-  } *items;
+  } * items;
   size_t count, capacity;
   bool failed; /* out of memory */
 } BurnSettings;
 
 /* Fills an empty list; validation data may be NULL. */
-BURN_USE_RESULT BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
-                                               const BurnLoader *valid);
+BURN_USE_RESULT BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config,
+                                               const BurnLoader *train, const BurnLoader *valid);
 /* As a map of a record. */
 BURN_USE_RESULT BurnValue *burn__settings_value(const BurnSettings *settings);
-/* Compares with the map of a checkpoint (NULL: it has none): a failure, or with accept_changes a warning, with what differs. */
+/* Compares with the map of a checkpoint (NULL: it has none): a failure, or with accept_changes a warning, with what
+ * differs. */
 BURN_USE_RESULT BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *stored,
                                                 const BurnLearnerConfig *config);
 void burn__settings_release(BurnSettings *settings);
@@ -122,10 +127,11 @@ typedef struct BurnRun {
   BurnSettings settings;
 } BurnRun;
 
-/* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that are not among the
- * newest `keep` of finite epochs. */
+/* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that are
+ * not among the newest `keep` of finite epochs. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep);
-/* Removes what a run that was killed may not have come to remove: the older checkpoints that burn__checkpoint_save would. */
+/* Removes what a run that was killed may not have come to remove: the older checkpoints that burn__checkpoint_save
+ * would. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, size_t keep);
 /* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config);

@@ -20,7 +20,8 @@ bool burn__stderr_is_terminal(void) { return isatty(STDERR_FILENO) == 1; }
 
 static BurnStatus failed(const char *what, const char *path) {
   char reason[128];
-  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path, burn__train_errno_text(errno, reason, sizeof reason));
+  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path,
+                          burn__train_errno_text(errno, reason, sizeof reason));
 }
 
 /* After a mkdir that failed: the folder was there before. errno stays that of mkdir. */
@@ -36,7 +37,8 @@ BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
   const size_t length = strlen(path);
   size_t i;
-  if (length >= sizeof part) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
+  if (length >= sizeof part)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
   memcpy(part, path, length + 1);
   for (i = 1; i <= length; i++) {
     if (part[i] != '/' && part[i] != '\0') continue;

@@ -38,7 +38,8 @@ static bool is_folder(const char *path) {
 BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
   const size_t length = strlen(path);
-  if (length >= sizeof part) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
+  if (length >= sizeof part)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
   memcpy(part, path, length + 1);
   for (size_t i = 1; i <= length; i++) {
     const char at = part[i];

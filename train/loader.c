@@ -1,12 +1,12 @@
 /* loader.c - batches of a dataset, read ahead by worker threads.
  *
- * The batches of an epoch are numbered; which items are in a batch follows from seed and epoch alone. Workers draw the next
- * number, read the items and put the tensors into a ring of `prefetch` slots, slot = number modulo prefetch; a number is drawn
- * only when its slot is free. The consumer takes the slots in turn. So the order never depends on the workers, at most
- * `prefetch` batches exist ahead, and a failure is met exactly where it lies in the order.
+ * The batches of an epoch are numbered; which items are in a batch follows from seed and epoch alone. Workers draw the
+ * next number, read the items and put the tensors into a ring of `prefetch` slots, slot = number modulo prefetch; a
+ * number is drawn only when its slot is free. The consumer takes the slots in turn. So the order never depends on the
+ * workers, at most `prefetch` batches exist ahead, and a failure is met exactly where it lies in the order.
  *
- * The iteration keeps the tensors of the batch that it handed out and burn_batch_take gives clones of them: so it can drop
- * untaken ones without touching the user's BurnBatch, which may be gone by then. */
+ * The iteration keeps the tensors of the batch that it handed out and burn_batch_take gives clones of them: so it can
+ * drop untaken ones without touching the user's BurnBatch, which may be gone by then. */
 #include <burn/train/loader.h>
 
 #include "dataset_private.h"
@@ -71,29 +71,33 @@ struct BurnBatches {
 /* Sizes that the loader will multiply, checked once. */
 static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfig *config) {
   if (config == NULL)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: config is NULL: a BurnLoaderConfig with a batch_size expected");
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "loader: config is NULL: a BurnLoaderConfig with a batch_size expected");
   if (config->batch_size < 1)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: batch size 0, at least 1 expected");
   if (config->workers > MOST_WORKERS || config->prefetch > MOST_PREFETCH)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: %zu workers and prefetch %zu, at most %d and %d expected",
-                            config->workers, config->prefetch, MOST_WORKERS, MOST_PREFETCH);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "loader: %zu workers and prefetch %zu, at most %d and %d expected", config->workers,
+                            config->prefetch, MOST_WORKERS, MOST_PREFETCH);
   const size_t count = burn_dataset_count(dataset);
   const size_t most = config->batch_size < count ? config->batch_size : count;
   for (size_t i = 0; i < burn_dataset_column_count(dataset); i++) {
     const size_t bytes = burn_dataset_column_bytes(dataset, i);
     if (most > (size_t)PTRDIFF_MAX / bytes)
-      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: a batch of %zu items of %zu bytes is too large", most,
-                              bytes);
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: a batch of %zu items of %zu bytes is too large",
+                              most, bytes);
   }
   return BURN_OK;
 }
 
 BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK && dataset == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: no dataset");
+  if (result == BURN_OK && dataset == NULL)
+    result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: no dataset");
   if (result == BURN_OK) result = loader_check(dataset, config);
   BurnLoader *loader = result == BURN_OK ? calloc(1, sizeof *loader) : NULL;
-  if (result == BURN_OK && loader == NULL) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: out of memory");
+  if (result == BURN_OK && loader == NULL)
+    result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: out of memory");
   burn__store_status(status, result);
   if (result != BURN_OK) {
     burn_dataset_drop(dataset);
@@ -199,7 +203,8 @@ static Made batch_make(const BurnBatches *batches, size_t index, const Staging *
   for (size_t i = 0; made.status == BURN_OK && i < loader->column_count; i++) {
     const BurnColumn *column = burn_dataset_column(loader->dataset, i);
     const BurnShape shape = batch_shape(column, batch_item_count(loader, index));
-    made.tensors[i] = burn_scope_keep(NULL, burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape));
+    made.tensors[i] =
+        burn_scope_keep(NULL, burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape));
     made.status = burn_tensor_status(made.tensors[i]);
   }
   if (made.status == BURN_OK) return made;
@@ -214,7 +219,8 @@ static Made batch_make(const BurnBatches *batches, size_t index, const Staging *
 /* Draws the number of the next batch once its slot is free; false when there is no more to do. */
 static bool batch_draw(BurnBatches *batches, size_t *index) {
   pthread_mutex_lock(&batches->mutex);
-  while (!batches->stopping && batches->drawn < batches->batch_count && batches->drawn - batches->freed >= batches->slot_count)
+  while (!batches->stopping && batches->drawn < batches->batch_count &&
+         batches->drawn - batches->freed >= batches->slot_count)
     pthread_cond_wait(&batches->slot_free, &batches->mutex);
   const bool any = !batches->stopping && batches->drawn < batches->batch_count;
   if (any) *index = batches->drawn++;
@@ -250,8 +256,8 @@ static void *worker_run(void *argument) {
   return NULL;
 }
 
-/* Waits for the slot of batches->next and empties it. Every drawn number is delivered, and numbers are drawn in order: so the
- * batch waited for comes, or an earlier one has failed and has ended the iteration. */
+/* Waits for the slot of batches->next and empties it. Every drawn number is delivered, and numbers are drawn in order:
+ * so the batch waited for comes, or an earlier one has failed and has ended the iteration. */
 static Made batch_receive(BurnBatches *batches) {
   pthread_mutex_lock(&batches->mutex);
   Slot *slot = &batches->slots[batches->next % batches->slot_count];
@@ -305,8 +311,8 @@ static BurnStatus batches_start(BurnBatches *batches, size_t epoch, size_t first
   if (device != BURN_OK) return device;
   if (epoch < 1) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: epoch 0, epochs count from 1");
   if (first_batch > batches->batch_count)
-    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "loader: first batch %zu asked for, the epoch has %zu", first_batch,
-                            batches->batch_count);
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "loader: first batch %zu asked for, the epoch has %zu",
+                            first_batch, batches->batch_count);
   batches->next = batches->drawn = batches->freed = first_batch;
   const BurnStatus status = order_create(batches, epoch);
   if (status != BURN_OK || first_batch == batches->batch_count) return status;
@@ -338,7 +344,8 @@ bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
   if (batches == &nothing_started) return false;
   made_release(&batches->handed_out);
   if (batches->ended || batches->next == batches->batch_count) return false;
-  const Made made = batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next, &batches->staging);
+  const Made made =
+      batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next, &batches->staging);
   if (made.status != BURN_OK) {
     batches->status = made.status;
     batches->ended = true;
@@ -365,7 +372,8 @@ static void workers_stop(BurnBatches *batches) {
 }
 
 BurnStatus burn_batches_stop(BurnBatches *batches) {
-  if (batches == &nothing_started) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
+  if (batches == &nothing_started)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
   workers_stop(batches);
   const BurnStatus status = batches->status;
   for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) made_release(&batches->slots[i].made);
@@ -397,7 +405,8 @@ BurnTensor *burn_batch_take(BurnBatch *batch, const char *column) {
     const BurnTensor *tensor = batch->tensors[i];
     batch->tensors[i] = NULL;
     if (tensor != NULL) return burn_clone(tensor);
-    return burn_tensor_failed(burn_status_make(BURN_STATUS_TENSOR_TAKEN, "batch: column \"%s\" was taken already", column));
+    return burn_tensor_failed(
+        burn_status_make(BURN_STATUS_TENSOR_TAKEN, "batch: column \"%s\" was taken already", column));
   }
   char names[256];
   names_list(batch, names, sizeof names);

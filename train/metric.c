@@ -3,7 +3,8 @@
  *   {artifact_dir}/train/epoch-{n}/Loss.log        value,count     one line per batch
  *                                  Accuracy.log    value,final     last, when the epoch is complete
  *
- * with the accuracy in percent and a point in every locale. What is read back from the device is one number per metric and batch. */
+ * with the accuracy in percent and a point in every locale. What is read back from the device is one number per metric
+ * and batch. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,8 +37,8 @@ static void log_open(BurnMetrics *metrics, BurnMetric *metric) {
   }
 }
 
-/* One line: a number and how many items it is of, or "final". Each reaches the file at once, so that a log can be followed and a full
- * disk shows when it is full. */
+/* One line: a number and how many items it is of, or "final". Each reaches the file at once, so that a log can be
+ * followed and a full disk shows when it is full. */
 static void log_line(BurnMetrics *metrics, BurnMetric *metric, double value, const char *of) {
   char number[BURN_NUMBER_BYTES];
   if (!metric->log) return;
@@ -51,7 +52,8 @@ static void log_line(BurnMetrics *metrics, BurnMetric *metric, double value, con
   metric->log = NULL;
 }
 
-static void metric_begin(BurnMetrics *metrics, BurnMetric *metric, const char *name, double scale, const BurnMetricState *state) {
+static void metric_begin(BurnMetrics *metrics, BurnMetric *metric, const char *name, double scale,
+                         const BurnMetricState *state) {
   *metric = (BurnMetric){.name = name, .scale = scale};
   if (!state) return;
   metric->state = *state;
@@ -63,7 +65,8 @@ void burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const c
   metrics->folder[0] = '\0';
   metrics->log_status = BURN_OK;
   if (artifact_dir) {
-    snprintf(metrics->folder, sizeof metrics->folder, "%.*s/%s/epoch-%zu", BURN_ARTIFACT_BYTES, artifact_dir, split, epoch);
+    snprintf(metrics->folder, sizeof metrics->folder, "%.*s/%s/epoch-%zu", BURN_ARTIFACT_BYTES, artifact_dir, split,
+             epoch);
     metrics->log_status = burn_folder_make(metrics->folder);
     if (metrics->log_status != BURN_OK) burn__train_warn("%s", burn_status_message(metrics->log_status));
   }
@@ -92,7 +95,8 @@ static BurnStatus accuracy_of(BurnTensor *output, BurnTensor *targets, double *a
   BurnStatus status = burn_tensor_status(output);
   BurnTensor *hits;
   if (status == BURN_OK) status = burn_tensor_status(targets);
-  if (status == BURN_OK && (burn_rank(output) != 2 || burn_rank(targets) != 1 || burn_dim(output, 0) != rows || rows == 0)) {
+  if (status == BURN_OK &&
+      (burn_rank(output) != 2 || burn_rank(targets) != 1 || burn_dim(output, 0) != rows || rows == 0)) {
     status = burn_status_make(
         BURN_STATUS_INVALID_SHAPE,
         "accuracy: output of rank %u with %lld rows and targets of rank %u with %lld: [n, classes] and [n] "

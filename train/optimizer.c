@@ -1,5 +1,5 @@
-/* optimizer.c - a rule applied to a whole module: finds each parameter's gradient and state by id, takes the parameter below
- * autodiff, lets the rule compute the new one and puts it back as a leaf. States go to records in Burn's layout,
+/* optimizer.c - a rule applied to a whole module: finds each parameter's gradient and state by id, takes the parameter
+ * below autodiff, lets the rule compute the new one and puts it back as a leaf. States go to records in Burn's layout,
  *
  *   {"<id>": {"V1": {"Rank2": {"momentum": {"time": 3, "moment_1": tensor, "moment_2": tensor}}}}}
  *
@@ -87,7 +87,8 @@ static BurnStatus check_like(const char *what, const BurnTensor *tensor, const B
   if (status != BURN_OK) return status;
   const BurnShape shape = burn_shape(tensor), expected = burn_shape(param);
   char found_text[192], expected_text[192];
-  if (shape.rank == expected.rank && memcmp(shape.dims, expected.dims, shape.rank * sizeof shape.dims[0]) == 0) return BURN_OK;
+  if (shape.rank == expected.rank && memcmp(shape.dims, expected.dims, shape.rank * sizeof shape.dims[0]) == 0)
+    return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s is %s, the parameter %s", what, shape_text(shape, found_text),
                           shape_text(expected, expected_text));
 }
@@ -108,7 +109,8 @@ static BurnStatus check_step(const StepContext *step, const BurnOptimizerState *
 /* State follows the parameter to its device and dtype. */
 static BurnTensor *moved_like(BurnTensor *tensor, const BurnTensor *param) {
   if (!tensor || !burn_tensor_device(param)) return tensor;
-  if (burn_tensor_device(tensor) != burn_tensor_device(param)) tensor = burn_to_device(tensor, burn_tensor_device(param));
+  if (burn_tensor_device(tensor) != burn_tensor_device(param))
+    tensor = burn_to_device(tensor, burn_tensor_device(param));
   return burn_dtype(tensor) == burn_dtype(param) ? tensor : burn_cast(tensor, burn_dtype(param));
 }
 
@@ -118,14 +120,15 @@ static void put_back(BurnParam *param, BurnTensor *value, BurnDevice *device, bo
   param->value = burn_scope_keep(NULL, leaf ? burn_require_grad(value) : value);
 }
 
-/* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the square
- * of a small gradient is 0; so steps are computed in f32 and states are kept in it. Takes x. */
+/* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the
+ * square of a small gradient is 0; so steps are computed in f32 and states are kept in it. Takes x. */
 static BurnTensor *without_halves(BurnTensor *x) {
   const BurnDType dtype = burn_dtype(x);
   return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
 
-static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state, BurnTensor *gradient, BurnParam *param) {
+static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state, BurnTensor *gradient,
+                             BurnParam *param) {
   const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
@@ -166,8 +169,8 @@ static BurnStatus check_reached(const StepContext *step, BurnModule module) {
   if (step->done == 0) return burn__nothing_reached(module, step->missed);
   if (step->missed == 0 || optimizer->warned) return BURN_OK;
   optimizer->warned = true;
-  snprintf(text, sizeof text, "no gradient reached %zu of %zu parameters of %s, which stay as they are: %s", step->missed,
-           step->done + step->missed, burn_type_short_name(module.type), step->missed_paths);
+  snprintf(text, sizeof text, "no gradient reached %zu of %zu parameters of %s, which stay as they are: %s",
+           step->missed, step->done + step->missed, burn_type_short_name(module.type), step->missed_paths);
   burn_host()->log(BURN_LOG_WARN, optimizer->rule->name, text);
   return BURN_OK;
 }
@@ -186,7 +189,8 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
   state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
   if (!state) {
     burn_drop(gradient);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", step->optimizer->rule->name, tensor->path);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", step->optimizer->rule->name,
+                            tensor->path);
   }
   return burn_status_annotate(step_param(step, state, gradient, tensor->param), "%s: %s", step->optimizer->rule->name,
                               tensor->path);
@@ -220,7 +224,8 @@ BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTens
 
 /* {"V1": {"Rank2": {group: {"time": .., names..}}}} */
 static BurnValue *state_value(const BurnOptimizerRule *rule, const BurnOptimizerState *state) {
-  BurnValue *group = burn_value_map(), *fields = burn_value_map(), *ranks = burn_value_map(), *versions = burn_value_map();
+  BurnValue *group = burn_value_map(), *fields = burn_value_map(), *ranks = burn_value_map(),
+            *versions = burn_value_map();
   char rank[16];
   bool sound = true;
   size_t t;
@@ -323,8 +328,8 @@ BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value,
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: a map of parameters expected", optimizer->rule->name);
   }
   for (i = 0; i < burn_value_count(value) && status == BURN_OK; i++) {
-    status =
-        entry_load(optimizer->rule, burn_value_key_at(value, i), burn_value_at(value, i), burn_device_inner(device), &states);
+    status = entry_load(optimizer->rule, burn_value_key_at(value, i), burn_value_at(value, i),
+                        burn_device_inner(device), &states);
   }
   if (status != BURN_OK) {
     states_drop(&states);

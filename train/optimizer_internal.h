@@ -1,5 +1,6 @@
-/* optimizer_internal.h - what an optimizer's own file says about it: a rule, which is a step function for one parameter and the
- * names of its state in a record. optimizer.c does the rest: the walk over the module, states by id, records. */
+/* optimizer_internal.h - what an optimizer's own file says about it: a rule, which is a step function for one parameter
+ * and the names of its state in a record. optimizer.c does the rest: the walk over the module, states by id, records.
+ */
 #ifndef BURN_TRAIN_OPTIMIZER_INTERNAL_H
 #define BURN_TRAIN_OPTIMIZER_INTERNAL_H
 
@@ -13,11 +14,12 @@ typedef struct BurnOptimizerState {
   BurnTensor *tensors[BURN_STATE_TENSORS];
 } BurnOptimizerState;
 
-/* One update. Takes param and gradient, which have one shape, dtype and (inner) device; state tensors that are present have the
- * same. The dtype is that of the parameter, but f32 for f16 and bf16. Returns the new param and replaces the state's tensors;
- * failures travel in any of them. To work in place, a step gives its tensors away instead of cloning them. */
-typedef BurnTensor *(*BurnOptimizerStep)(const void *config, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
-                                         double learning_rate);
+/* One update. Takes param and gradient, which have one shape, dtype and (inner) device; state tensors that are present
+ * have the same. The dtype is that of the parameter, but f32 for f16 and bf16. Returns the new param and replaces the
+ * state's tensors; failures travel in any of them. To work in place, a step gives its tensors away instead of cloning
+ * them. */
+typedef BurnTensor *(*BurnOptimizerStep)(const void *config, BurnOptimizerState *state, BurnTensor *param,
+                                         BurnTensor *gradient, double learning_rate);
 
 typedef struct BurnOptimizerRule {
   const char *name; /* "adam": in messages */
@@ -31,7 +33,8 @@ typedef struct BurnOptimizerRule {
 /* An optimizer with a copy of its config; NULL when out of memory. */
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes);
 
-/* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one. gradients_params.c */
+/* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one.
+ * gradients_params.c */
 BurnStatus burn__nothing_reached(BurnModule module, size_t asking);
 /* BURN_OK, or why linking failed; NULL means out of memory. gradients_params.c */
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients);

@@ -22,7 +22,9 @@ static size_t slot_of(const BurnParamMap *map, uint64_t id) {
   return slot;
 }
 
-void *burn__param_map_at(const BurnParamMap *map, size_t index) { return (char *)map->values + index * map->value_bytes; }
+void *burn__param_map_at(const BurnParamMap *map, size_t index) {
+  return (char *)map->values + index * map->value_bytes;
+}
 
 void *burn__param_map_find(const BurnParamMap *map, uint64_t id) {
   size_t entry;

@@ -1,7 +1,8 @@
 /* param_map.h - values of one size by parameter id: the gradients of a step, the states of an optimizer.
  *
- * Entries lie in the order in which they were added, so that walks and records have one order; a table of indices with linear
- * probing finds them. Ids are random 64-bit numbers and every value of them is allowed. Entries are never removed. */
+ * Entries lie in the order in which they were added, so that walks and records have one order; a table of indices with
+ * linear probing finds them. Ids are random 64-bit numbers and every value of them is allowed. Entries are never
+ * removed. */
 #ifndef BURN_TRAIN_PARAM_MAP_H
 #define BURN_TRAIN_PARAM_MAP_H
 

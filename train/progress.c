@@ -1,6 +1,6 @@
-/* progress.c - one line on stderr: where the run is, how good, how fast, how long the whole run still takes. On a terminal the line
- * is redrawn at most ten times a second; elsewhere a line is written per tenth of an epoch. Lines fit 80 columns: what has no room
- * at the end of one is left out. */
+/* progress.c - one line on stderr: where the run is, how good, how fast, how long the whole run still takes. On a
+ * terminal the line is redrawn at most ten times a second; elsewhere a line is written per tenth of an epoch. Lines fit
+ * 80 columns: what has no room at the end of one is left out. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* run_settings.c - what a run is made from, as a list of names and texts: learning rate, data, every value of the config. A
- * checkpoint keeps the list, and a run that resumes compares its own with it. */
+/* run_settings.c - what a run is made from, as a list of names and texts: learning rate, data, every value of the
+ * config. A checkpoint keeps the list, and a run that resumes compares its own with it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,8 @@ BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *
   char number[BURN_NUMBER_BYTES];
   burn_number_text(config->learning_rate, 0, number);
   add(settings, "learning_rate", number, strlen(number));
-  add_size(settings, "", "gradient_accumulation", config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
+  add_size(settings, "", "gradient_accumulation",
+           config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
   add_data(settings, "training data: ", train);
   if (valid) add_data(settings, "validation data: ", valid);
   if (config->config.type) {
@@ -120,7 +121,8 @@ BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *
     settings->failed = settings->failed || !json;
     free(json);
   }
-  return settings->failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for the settings") : BURN_OK;
+  return settings->failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for the settings")
+                          : BURN_OK;
 }
 
 BurnValue *burn__settings_value(const BurnSettings *settings) {
@@ -157,9 +159,10 @@ typedef struct Differences {
 
 static void differ(Differences *all, const char *name, const char *now, const char *before) {
   if (is_free(name, all->config->free_fields) || all->count++ >= MOST_TOLD) return;
-  const int length = snprintf(all->text + all->used, sizeof all->text - all->used, "%s%.100s is %.60s, the checkpoint has %.60s",
-                              all->used ? "; " : "", name, now, before);
-  all->used = length > 0 && all->used + (size_t)length < sizeof all->text ? all->used + (size_t)length : sizeof all->text - 1;
+  const int length = snprintf(all->text + all->used, sizeof all->text - all->used,
+                              "%s%.100s is %.60s, the checkpoint has %.60s", all->used ? "; " : "", name, now, before);
+  all->used =
+      length > 0 && all->used + (size_t)length < sizeof all->text ? all->used + (size_t)length : sizeof all->text - 1;
 }
 
 /* A value that the other side lacks: only configs have to have the same fields. */
@@ -174,7 +177,8 @@ static const struct BurnSetting *find(const BurnSettings *settings, const char *
   return NULL;
 }
 
-BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *stored, const BurnLearnerConfig *config) {
+BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *stored,
+                                const BurnLearnerConfig *config) {
   Differences all = {.config = config};
   if (burn_value_kind(stored) != BURN_VALUE_MAP) return BURN_OK;
   for (size_t i = 0; i < settings->count; i++) {
@@ -193,7 +197,8 @@ BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *s
     burn__train_warn("resuming another run: %s%s", all.text, more);
     return BURN_OK;
   }
-  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
-                          "this is another run: %s%s. Resume with the same values, set accept_changes, or begin anew without resume",
-                          all.text, more);
+  return burn_status_make(
+      BURN_STATUS_FAILED_PRECONDITION,
+      "this is another run: %s%s. Resume with the same values, set accept_changes, or begin anew without resume",
+      all.text, more);
 }

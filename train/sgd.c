@@ -1,6 +1,6 @@
-/* sgd.c - stochastic gradient descent with momentum, as Burn computes it: the first velocity is the gradient itself, and
- * dampening (0.1 unless told otherwise) acts from the second step on. The step is the op sgd_step; without momentum its velocity is
- * the gradient, which nobody keeps. */
+/* sgd.c - stochastic gradient descent with momentum, as Burn computes it: the first velocity is the gradient itself,
+ * and dampening (0.1 unless told otherwise) acts from the second step on. The step is the op sgd_step; without momentum
+ * its velocity is the gradient, which nobody keeps. */
 #include <burn/optimizer_ops.h>
 
 #include "optimizer_internal.h"
@@ -10,8 +10,9 @@ static BurnTensor *sgd_step(const void *context, BurnOptimizerState *state, Burn
   const BurnSgdConfig *config = context;
   const bool keeps = config->momentum.present;
   BurnTensor *out[2];
-  burn_sgd_step(param, gradient, keeps ? state->tensors[0] : NULL, learning_rate, keeps ? config->momentum.value : 0, config->dampening,
-                keeps && config->nesterov, config->weight_decay.present ? config->weight_decay.value : 0, out);
+  burn_sgd_step(param, gradient, keeps ? state->tensors[0] : NULL, learning_rate, keeps ? config->momentum.value : 0,
+                config->dampening, keeps && config->nesterov,
+                config->weight_decay.present ? config->weight_decay.value : 0, out);
   if (keeps) {
     state->tensors[0] = out[1];
   } else {

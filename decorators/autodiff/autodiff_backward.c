@@ -125,8 +125,8 @@ static int newest_first(const void *left, const void *right) {
   return (a < b) - (a > b);
 }
 
-/* What was collected is nearly in order: each node is put in its place among those before it, until that has cost more than
- * sorting would. */
+/* What was collected is nearly in order: each node is put in its place among those before it, until that has cost more
+ * than sorting would. */
 static void order(Walk *walk) {
   uint64_t moves = 0;
   for (uint64_t i = 0; i < walk->count; i++) {
@@ -139,7 +139,9 @@ static void order(Walk *walk) {
   if (moves > 8 * walk->count) qsort(walk->order, (size_t)walk->count, sizeof *walk->order, newest_first);
 }
 
-static AutodiffNode *node_at(const Walk *walk, uint64_t position) { return walk->entries[walk->order[position].entry].node; }
+static AutodiffNode *node_at(const Walk *walk, uint64_t position) {
+  return walk->entries[walk->order[position].entry].node;
+}
 
 static void unclaim(Walk *walk, uint64_t end) {
   for (uint64_t i = 0; i < end; i++)
@@ -195,10 +197,11 @@ static BurnStatus check_gradient(const Walk *walk, const AutodiffNode *node, uin
   int same = have->dtype == want->dtype && have->rank == want->rank;
   for (uint32_t axis = 0; same && axis < want->rank; axis++) same = have->shape[axis] == want->shape[axis];
   if (same) return BURN_OK;
-  return AUTODIFF_FAIL(walk->layer, INTERNAL,
-                       "the rule gave input %u a gradient of %s, rank %u, first axis %lld, for %s, rank %u, first axis %lld",
-                       input, burn_dtype_name(have->dtype), have->rank, (long long)have->shape[0], burn_dtype_name(want->dtype),
-                       want->rank, (long long)want->shape[0]);
+  return AUTODIFF_FAIL(
+      walk->layer, INTERNAL,
+      "the rule gave input %u a gradient of %s, rank %u, first axis %lld, for %s, rank %u, first axis %lld", input,
+      burn_dtype_name(have->dtype), have->rank, (long long)have->shape[0], burn_dtype_name(want->dtype), want->rank,
+      (long long)want->shape[0]);
 }
 
 /* Hands what the rule has made to the makers of the inputs; after a failure it is only released. */

@@ -1,8 +1,8 @@
 /* autodiff_gradients.c - what a backward pass leaves behind: the gradients by leaf, as primitives of the layer below.
  *
- * A hash table with open addressing that is filled once and never grows: the walk knows how many leaves it met. Taking a
- * gradient out leaves its key in place. A spin lock guards the few instructions between finding a gradient and holding it,
- * so that threads may share a set. */
+ * A hash table with open addressing that is filled once and never grows: the walk knows how many leaves it met. Taking
+ * a gradient out leaves its key in place. A spin lock guards the few instructions between finding a gradient and
+ * holding it, so that threads may share a set. */
 #include "autodiff_internal.h"
 
 typedef struct GradientSlot {

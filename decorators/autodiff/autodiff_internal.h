@@ -1,11 +1,11 @@
 /* autodiff_internal.h - the three objects of the autodiff layer and the functions its files share.
  *
- * A tensor wraps one primitive of the layer below and, if it is tracked, points at the node that made it. A node is one op
- * of the forward pass: what its gradient rule will read, and edges to the nodes that made its inputs. There is no list of
- * nodes: tensors hold nodes and nodes hold their parents, so what nobody can reach any more frees itself.
+ * A tensor wraps one primitive of the layer below and, if it is tracked, points at the node that made it. A node is one
+ * op of the forward pass: what its gradient rule will read, and edges to the nodes that made its inputs. There is no
+ * list of nodes: tensors hold nodes and nodes hold their parents, so what nobody can reach any more frees itself.
  *
- * Threads: edges, attributes and descriptions of a node never change. Saved primitives and input_gradients belong to the
- * walk that claimed the node (state). Reference counts order the last access before the release. */
+ * Threads: edges, attributes and descriptions of a node never change. Saved primitives and input_gradients belong to
+ * the walk that claimed the node (state). Reference counts order the last access before the release. */
 #ifndef BURN_AUTODIFF_INTERNAL_H
 #define BURN_AUTODIFF_INTERNAL_H
 
@@ -34,7 +34,8 @@ typedef struct AutodiffEdge {
 
 enum { AUTODIFF_NODE_LIVE = 0, AUTODIFF_NODE_CONSUMED = 1 };
 
-/* One op of the forward pass, or a leaf (row is NULL, no inputs, one output). All arrays live in the node's allocation. */
+/* One op of the forward pass, or a leaf (row is NULL, no inputs, one output). All arrays live in the node's allocation.
+ */
 struct AutodiffNode {
   _Atomic uint32_t references;
   _Atomic uint32_t state; /* AUTODIFF_NODE_*: who sets CONSUMED owns what is saved */
@@ -46,7 +47,7 @@ struct AutodiffNode {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t attr_count;
-  uint32_t saved_bits; /* GRADIENT_INPUT and GRADIENT_OUTPUT of what is saved; 0 once it was forgotten */
+  uint32_t saved_bits;             /* GRADIENT_INPUT and GRADIENT_OUTPUT of what is saved; 0 once it was forgotten */
   AutodiffEdge *edges;             /* [input_count] */
   BurnPrimitive **saved_inputs;    /* [input_count], of the layer below; NULL where the rule does not look */
   BurnPrimitive **saved_outputs;   /* [output_count], likewise */
@@ -91,12 +92,13 @@ const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op);
 
 /* -- autodiff_tensor.c ------------------------------------------------------------------------ */
 
-/* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also when it
- * fails: then they are released. A `node` of NULL makes an untracked tensor. */
+/* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also
+ * when it fails: then they are released. A `node` of NULL makes an untracked tensor. */
 BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out);
 
-BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                           BurnPrimitive **out);
 BurnStatus BURN_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
 void BURN_CALL burn__autodiff_retain(void *self, BurnPrimitive *x);
 void BURN_CALL burn__autodiff_release(void *self, BurnPrimitive *x);
@@ -111,8 +113,8 @@ BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPri
 /* A leaf with one reference; NULL when there is no memory. */
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer);
 
-/* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this layer
- * as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in `saved_bits`. */
+/* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this
+ * layer as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in `saved_bits`. */
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
                                          BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits);
 
@@ -149,7 +151,8 @@ BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, Bu
 
 /* A set with room for `leaf_count` gradients; NULL when there is no memory. */
 BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t leaf_count);
-/* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room. */
+/* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room.
+ */
 void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimitive *gradient);
 BurnStatus BURN_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
                                              BurnPrimitive **out);

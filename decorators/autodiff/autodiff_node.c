@@ -1,8 +1,8 @@
 /* autodiff_node.c - nodes of the graph: made when an op with a tracked input has run, gone when nobody can reach them.
  *
- * A node is one block of memory: the struct, then its arrays. Letting the last tensor of a long graph go must not recurse
- * (a chain of a million ops would overflow the stack), so nodes whose count reaches zero are put on a list and freed in a
- * loop that appends their parents. */
+ * A node is one block of memory: the struct, then its arrays. Letting the last tensor of a long graph go must not
+ * recurse (a chain of a million ops would overflow the stack), so nodes whose count reaches zero are put on a list and
+ * freed in a loop that appends their parents. */
 #include "autodiff_internal.h"
 
 /* Bytes of a node with its arrays; all of them are whole words. */
@@ -71,7 +71,8 @@ AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer) {
 static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_t input) {
   if (call->op == BURN_OP_select_assign)
     return burn__gradient_update_needs(BURN_ATTRS(select_assign, call)->update.value.i64, input);
-  if (call->op == BURN_OP_scatter) return burn__gradient_update_needs(BURN_ATTRS(scatter, call)->update.value.i64, input);
+  if (call->op == BURN_OP_scatter)
+    return burn__gradient_update_needs(BURN_ATTRS(scatter, call)->update.value.i64, input);
   return row->needs[input < GRADIENT_NEED_COLUMNS ? input : GRADIENT_NEED_COLUMNS - 1];
 }
 
@@ -93,7 +94,8 @@ static void describe(BurnTensorDesc *desc, const BurnPrimitive *x) {
   for (uint32_t i = 0; i < x->rank; i++) desc->shape[i] = x->shape[i];
 }
 
-static void note_input(const AutodiffLayer *layer, AutodiffNode *node, uint32_t i, BurnPrimitive *outer, BurnPrimitive *x) {
+static void note_input(const AutodiffLayer *layer, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
+                       BurnPrimitive *x) {
   node->saved_inputs[i] = node->input_gradients[i] = NULL;
   node->edges[i] = (AutodiffEdge){NULL, 0};
   if (!outer) {
@@ -136,7 +138,9 @@ void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node) 
   node->saved_bits = 0;
 }
 
-void burn__autodiff_node_retain(AutodiffNode *node) { atomic_fetch_add_explicit(&node->references, 1u, memory_order_relaxed); }
+void burn__autodiff_node_retain(AutodiffNode *node) {
+  atomic_fetch_add_explicit(&node->references, 1u, memory_order_relaxed);
+}
 
 /* Drops one reference; a node nobody holds any more goes to the front of the list. */
 static void let_go(AutodiffNode *node, AutodiffNode **list) {

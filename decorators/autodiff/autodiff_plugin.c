@@ -9,7 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-BurnStatus burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line, const char *format, ...) {
+BurnStatus burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line,
+                               const char *format, ...) {
   char message[512];
   va_list arguments;
   va_start(arguments, format);
@@ -20,8 +21,8 @@ BurnStatus burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const 
 
 BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrimitive *x, const char *what) {
   if (x->owner == layer->owner) return BURN_OK;
-  return AUTODIFF_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this autodiff layer is instance %u", what,
-                       x->owner, layer->owner);
+  return AUTODIFF_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this autodiff layer is instance %u",
+                       what, x->owner, layer->owner);
 }
 
 const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op) {
@@ -113,7 +114,8 @@ static const BurnLayerInterface layer_interface = {
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
 static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   if (strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version) return &layer_interface;
   return NULL;
 }

@@ -1,8 +1,8 @@
 /* autodiff_submit.c - the forward pass: run the call on the layer below and remember what its gradient will need.
  *
- * Three kinds of ops: those with a rule, those without a gradient, and those whose gradient is that of their decomposition.
- * For the last kind supports() declines as soon as an input is tracked; the host then decomposes on top of this layer, and
- * the parts arrive here one by one. Untracked calls always go down whole. */
+ * Three kinds of ops: those with a rule, those without a gradient, and those whose gradient is that of their
+ * decomposition. For the last kind supports() declines as soon as an input is tracked; the host then decomposes on top
+ * of this layer, and the parts arrive here one by one. Untracked calls always go down whole. */
 #include "autodiff_internal.h"
 
 #include <stdio.h>
@@ -44,8 +44,8 @@ int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, ch
   return 0;
 }
 
-/* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no rule will read the input.
- * The layer below looks at its own counts. */
+/* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no rule will read the
+ * input. The layer below looks at its own counts. */
 static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
   uint64_t donate = 0;
   for (uint32_t i = 0; i < call->input_count && i < 64u; i++) {
@@ -58,7 +58,8 @@ static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
 }
 
 /* Wraps the results of a call; floats hang on `node` unless that is NULL. Takes over the references in `inner`. */
-static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inner, AutodiffNode *node) {
+static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inner,
+                               AutodiffNode *node) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status != BURN_OK) {
@@ -77,15 +78,17 @@ static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, Bur
   return status;
 }
 
-/* Wraps what the layer below made of a call and, if `row` is not NULL, records a node. Takes over the references in `outputs`. */
-static BurnStatus finish(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, BurnPrimitive **outputs,
-                         const GradientRow *row, uint32_t saved_bits) {
+/* Wraps what the layer below made of a call and, if `row` is not NULL, records a node. Takes over the references in
+ * `outputs`. */
+static BurnStatus finish(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                         BurnPrimitive **outputs, const GradientRow *row, uint32_t saved_bits) {
   AutodiffNode *node = NULL;
   if (row && any_float(outputs, call->output_count)) {
     node = burn__autodiff_node_create(layer, call, inputs, outputs, row, saved_bits);
     if (!node) {
       for (uint32_t i = 0; i < call->output_count; i++) layer->next->release(layer->next->self, outputs[i]);
-      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node", burn__autodiff_op_name(layer, call->op));
+      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node",
+                           burn__autodiff_op_name(layer, call->op));
     }
   }
   if (call->output_count == 1) return burn__autodiff_wrap(layer, outputs[0], node, 0, &call->outputs[0]);
@@ -95,7 +98,8 @@ static BurnStatus finish(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimi
 }
 
 /* Runs the call below with the unwrapped `inputs`. */
-static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, const GradientRow *row) {
+static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                      const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const uint32_t saved_bits = row ? burn__autodiff_saved_bits(layer, call, row) : 0;
   BurnOpCall below = *call;
@@ -111,7 +115,8 @@ static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitiv
 static BurnStatus unwrap_inputs(const AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inputs) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
-    if (x && x->owner != layer->owner) return burn__autodiff_check_owner(layer, x, burn__autodiff_op_name(layer, call->op));
+    if (x && x->owner != layer->owner)
+      return burn__autodiff_check_owner(layer, x, burn__autodiff_op_name(layer, call->op));
     inputs[i] = x ? autodiff_tensor(x)->inner : NULL;
   }
   return BURN_OK;
@@ -122,7 +127,8 @@ static BurnStatus choose_rule(const AutodiffLayer *layer, const BurnOpCall *call
   if (!any_tracked(call)) return BURN_OK;
   *row = burn__autodiff_row(layer, call->op);
   if (*row || is_constant(layer, call->op)) return BURN_OK;
-  return AUTODIFF_FAIL(layer, UNIMPLEMENTED, "%s: there is no gradient rule; a tracked input needs the op's decomposition",
+  return AUTODIFF_FAIL(layer, UNIMPLEMENTED,
+                       "%s: there is no gradient rule; a tracked input needs the op's decomposition",
                        burn__autodiff_op_name(layer, call->op));
 }
 

@@ -10,7 +10,8 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
   if (!tensor) {
     layer->next->release(layer->next->self, inner);
     burn__autodiff_node_release(layer, node);
-    return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "autodiff: no memory for a tensor of %u bytes", (unsigned)sizeof *tensor);
+    return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "autodiff: no memory for a tensor of %u bytes",
+                         (unsigned)sizeof *tensor);
   }
   tensor->header = (BurnPrimitive){
       .struct_size = (uint32_t)sizeof tensor->header,
@@ -30,7 +31,8 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
   return BURN_OK;
 }
 
-BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                           BurnPrimitive **out) {
   AutodiffLayer *layer = self;
   BurnPrimitive *inner = NULL;
   const BurnStatus status = layer->next->create(layer->next->self, desc, data, &inner);
@@ -83,7 +85,8 @@ BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, B
   }
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (tensor->node)
-    return AUTODIFF_FAIL(layer, FAILED_PRECONDITION, "require_grad: the tensor is not a leaf but a result of %s; detach it",
+    return AUTODIFF_FAIL(layer, FAILED_PRECONDITION,
+                         "require_grad: the tensor is not a leaf but a result of %s; detach it",
                          burn__autodiff_op_name(layer, tensor->node->op));
   if (burn_dtype_kind(x->dtype) != BURN_KIND_FLOAT)
     return AUTODIFF_FAIL(layer, INVALID_DTYPE, "require_grad: only float tensors have gradients, this one is %s",

@@ -15,7 +15,8 @@ enum {
 #define GRADIENT_CHECK_RULE(name) GRADIENT_CHECK_##name = GRADIENT_ROW_##name,
 #define GRADIENT_CHECK_VIA(name) GRADIENT_CHECK_##name = 0,
 #define GRADIENT_CHECK_CONSTANT(name) GRADIENT_CHECK_##name = 0,
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) GRADIENT_CHECK_##gradient(name)
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  GRADIENT_CHECK_##gradient(name)
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 };
@@ -26,7 +27,8 @@ enum {
 #undef GRADIENT
 
 static const GradientRow gradient_rows[BURN_OP_LIMIT] = {
-#define GRADIENT(op, needs_0, needs_1, needs_2, rule) [BURN_OP_##op] = {burn__gradient_##rule, {needs_0, needs_1, needs_2}},
+#define GRADIENT(op, needs_0, needs_1, needs_2, rule) \
+  [BURN_OP_##op] = {burn__gradient_##rule, {needs_0, needs_1, needs_2}},
 #include "gradients.def"
 #undef GRADIENT
 };
@@ -40,7 +42,8 @@ int burn__gradient_needs(const GradientContext *c, uint32_t input) {
   return input < c->input_count && c->node->edges[input].node != NULL;
 }
 
-/* The builder's reference to x, if it is among its last few results; else a new one. The rule may go on using x: the node holds it. */
+/* The builder's reference to x, if it is among its last few results; else a new one. The rule may go on using x: the
+ * node holds it. */
 static BurnPrimitive *move_out(BurnBuilder *b, BurnPrimitive *x) {
   BurnPrimitive **owned = b->owned ? b->owned : b->first;
   if (b->status != BURN_OK) return NULL;
@@ -66,7 +69,8 @@ void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitiv
 
 BurnPrimitive *burn__gradient_reduce(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc) {
   for (uint32_t axis = 0; x && axis < desc->rank; axis++)
-    if (desc->shape[axis] == 1 && x->shape[axis] != 1) x = burn_build_dim(&c->builder, BURN_OP_sum_dim, x, (int64_t)axis);
+    if (desc->shape[axis] == 1 && x->shape[axis] != 1)
+      x = burn_build_dim(&c->builder, BURN_OP_sum_dim, x, (int64_t)axis);
   return x;
 }
 

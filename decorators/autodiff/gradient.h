@@ -1,7 +1,7 @@
 /* gradient.h - what a gradient rule sees, the helpers it has, and the table of rules.
  *
- * A rule gets the gradient of the op's output and hands out those of the inputs that need one, computed with build.h on the
- * layer below. It never sees tensors of the autodiff layer and counts no references: results belong to the builder,
+ * A rule gets the gradient of the op's output and hands out those of the inputs that need one, computed with build.h on
+ * the layer below. It never sees tensors of the autodiff layer and counts no references: results belong to the builder,
  * and gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is written straight
  * down; the walk looks at the builder's status once the rule is done. */
 #ifndef BURN_AUTODIFF_GRADIENT_H
@@ -55,11 +55,12 @@ void burn__gradient_run(GradientContext *c, const GradientRow *row);
 /* 1 if input i is tracked: rules skip the others. */
 int burn__gradient_needs(const GradientContext *c, uint32_t input);
 
-/* Makes x the gradient of an input, if it needs one. x must have the input's shape, and is cast to its dtype if the rule ran in
- * f32; NULL means that none flows. */
+/* Makes x the gradient of an input, if it needs one. x must have the input's shape, and is cast to its dtype if the
+ * rule ran in f32; NULL means that none flows. */
 void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x);
 
-/* The same for inputs that broadcast: x has the shape of the output and is first summed over the axes that stretched. */
+/* The same for inputs that broadcast: x has the shape of the output and is first summed over the axes that stretched.
+ */
 void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitive *x);
 
 /* x summed along the axes where `desc`, of equal rank, has size 1 and x has not. */
@@ -72,8 +73,8 @@ BurnPrimitive *burn__gradient_zeros(GradientContext *c, uint32_t input);
 BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 
-/* What the gradient of an input of select_assign or scatter is computed from, by BURN_UPDATE_*: the row in gradients.def
- * names everything that some mode looks at. */
+/* What the gradient of an input of select_assign or scatter is computed from, by BURN_UPDATE_*: the row in
+ * gradients.def names everything that some mode looks at. */
 uint32_t burn__gradient_update_needs(int64_t update, uint32_t input);
 
 /* Every rule of gradients.def. */

@@ -1,8 +1,8 @@
 /* gradient_conv.c - rules of convolution and pooling.
  *
- * A convolution and its transpose are each other's gradient for x: the weight [out, in/groups, kh, kw] of the one is the
- * weight [in, out/groups, kh, kw] of the other without moving an element. The gradient of the weight has an op of its own,
- * used with the roles of x and g exchanged for the transposed form. */
+ * A convolution and its transpose are each other's gradient for x: the weight [out, in/groups, kh, kw] of the one is
+ * the weight [in, out/groups, kh, kw] of the other without moving an element. The gradient of the weight has an op of
+ * its own, used with the roles of x and g exchanged for the transposed form. */
 #include "gradient.h"
 
 /* The attributes that both convolutions share, under names that serve both. */
@@ -21,19 +21,21 @@ static void gradient_bias(GradientContext *c) {
   burn__gradient_set(c, 2, burn_build_reshape(b, sum, &y->shape[1], 1));
 }
 
-static BurnPrimitive *gradient_weight(GradientContext *c, BurnPrimitive *x, BurnPrimitive *grad, const ConvAttrs *conv) {
+static BurnPrimitive *gradient_weight(GradientContext *c, BurnPrimitive *x, BurnPrimitive *grad,
+                                      const ConvAttrs *conv) {
   BurnPrimitive *inputs[2] = {x, grad};
   const BurnAttr attrs[5] = {burn_attr_i64s(c->input_descs[1].shape, 4), conv->stride, conv->padding, conv->dilation,
                              conv->groups};
   return burn_build(&c->builder, BURN_OP_conv2d_weight_backward, 2, inputs, 5, attrs);
 }
 
-/* Rows and columns at the end of x that no window of the convolution reached: a transposed one must be told to make them. */
+/* Rows and columns at the end of x that no window of the convolution reached: a transposed one must be told to make
+ * them. */
 static void padding_out_of(const GradientContext *c, const ConvAttrs *conv, int64_t padding_out[2]) {
   const int64_t *x = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
   for (uint32_t i = 0; i < 2; i++) {
-    const int64_t reached = (y[2 + i] - 1) * conv->stride.value.i64s[i] + (weight[2 + i] - 1) * conv->dilation.value.i64s[i] +
-                            1 - 2 * conv->padding.value.i64s[i];
+    const int64_t reached = (y[2 + i] - 1) * conv->stride.value.i64s[i] +
+                            (weight[2 + i] - 1) * conv->dilation.value.i64s[i] + 1 - 2 * conv->padding.value.i64s[i];
     padding_out[i] = x[2 + i] - reached;
   }
 }
@@ -46,7 +48,8 @@ void burn__gradient_conv2d(GradientContext *c) {
     int64_t padding_out[2];
     padding_out_of(c, &conv, padding_out);
     BurnPrimitive *inputs[3] = {c->grad, c->inputs[1], NULL};
-    const BurnAttr transposed[5] = {conv.stride, conv.padding, burn_attr_i64s(padding_out, 2), conv.dilation, conv.groups};
+    const BurnAttr transposed[5] = {conv.stride, conv.padding, burn_attr_i64s(padding_out, 2), conv.dilation,
+                                    conv.groups};
     burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_conv_transpose2d, 3, inputs, 5, transposed));
   }
   if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, gradient_weight(c, c->inputs[0], c->grad, &conv));
@@ -62,14 +65,15 @@ static BurnPrimitive *first_rows(GradientContext *c, BurnPrimitive *x, const int
   return burn_build(&c->builder, BURN_OP_slice, 1, &x, 3, attrs);
 }
 
-/* x with zeros after its rows and columns, as many as the convolution of g has: where padding_out is not smaller than the stride
- * that is more than x has. Zeros add nothing to the gradient of the weight. */
+/* x with zeros after its rows and columns, as many as the convolution of g has: where padding_out is not smaller than
+ * the stride that is more than x has. Zeros add nothing to the gradient of the weight. */
 static BurnPrimitive *with_last_rows(GradientContext *c, BurnPrimitive *x, const ConvAttrs *conv) {
   static const int64_t zeros[4] = {0, 0, 0, 0}, ones[4] = {1, 1, 1, 1};
   const int64_t *from = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
   int64_t shape[4] = {from[0], from[1], 0, 0};
   for (uint32_t i = 2; i < 4; i++) {
-    const int64_t room = y[i] + 2 * conv->padding.value.i64s[i - 2] - conv->dilation.value.i64s[i - 2] * (weight[i] - 1) - 1;
+    const int64_t room =
+        y[i] + 2 * conv->padding.value.i64s[i - 2] - conv->dilation.value.i64s[i - 2] * (weight[i] - 1) - 1;
     shape[i] = room / conv->stride.value.i64s[i - 2] + 1;
   }
   if (shape[2] == from[2] && shape[3] == from[3]) return x;

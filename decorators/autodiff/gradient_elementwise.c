@@ -1,7 +1,7 @@
 /* gradient_elementwise.c - rules of the ops that work element by element.
  *
- * In the formulas g is the gradient of the output, x and y the input and output; binary ops have lhs and rhs. Inputs that
- * were stretched get their gradient summed back by gradient_set_reduced. */
+ * In the formulas g is the gradient of the output, x and y the input and output; binary ops have lhs and rhs. Inputs
+ * that were stretched get their gradient summed back by gradient_set_reduced. */
 #include "gradient.h"
 
 static const double TWO_OVER_SQRT_PI = 1.12837916709551257390;
@@ -10,10 +10,12 @@ static const double TWO_OVER_SQRT_PI = 1.12837916709551257390;
 
 void burn__gradient_unchanged(GradientContext *c) { burn__gradient_set(c, 0, c->grad); }
 
-void burn__gradient_neg(GradientContext *c) { burn__gradient_set(c, 0, burn_build_op1(&c->builder, BURN_OP_neg, c->grad)); }
+void burn__gradient_neg(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_op1(&c->builder, BURN_OP_neg, c->grad));
+}
 
-/* Steps: the slope is 0 between them, and taken for 0 where they jump. A gradient all the same, so that what is reached through
- * steps alone gets zeros instead of nothing. */
+/* Steps: the slope is 0 between them, and taken for 0 where they jump. A gradient all the same, so that what is reached
+ * through steps alone gets zeros instead of nothing. */
 void burn__gradient_zero(GradientContext *c) { burn__gradient_set(c, 0, burn__gradient_zeros(c, 0)); }
 
 /* g * sign(x): 0 at 0. */
@@ -22,9 +24,13 @@ void burn__gradient_abs(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_op1(b, BURN_OP_sign, c->inputs[0])));
 }
 
-void burn__gradient_exp(GradientContext *c) { burn__gradient_set(c, 0, burn_build_mul(&c->builder, c->grad, c->outputs[0])); }
+void burn__gradient_exp(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_mul(&c->builder, c->grad, c->outputs[0]));
+}
 
-void burn__gradient_log(GradientContext *c) { burn__gradient_set(c, 0, burn_build_div(&c->builder, c->grad, c->inputs[0])); }
+void burn__gradient_log(GradientContext *c) {
+  burn__gradient_set(c, 0, burn_build_div(&c->builder, c->grad, c->inputs[0]));
+}
 
 /* g / (1 + x) */
 void burn__gradient_log1p(GradientContext *c) {
@@ -203,8 +209,8 @@ void burn__gradient_remainder(GradientContext *c) {
   burn__gradient_set_reduced(c, 1, burn_build_op1(b, BURN_OP_neg, burn_build_mul(b, c->grad, whole)));
 }
 
-/* g * rhs * lhs ^ (rhs - 1), and g * y * log(lhs). Where the exponent, or the base, is 0 the factor before the infinite one
- * is 0 and so is the gradient. */
+/* g * rhs * lhs ^ (rhs - 1), and g * y * log(lhs). Where the exponent, or the base, is 0 the factor before the infinite
+ * one is 0 and so is the gradient. */
 void burn__gradient_powf(GradientContext *c) {
   BurnBuilder *b = &c->builder;
   BurnPrimitive *lhs = c->inputs[0], *rhs = c->inputs[1];
@@ -254,7 +260,8 @@ void burn__gradient_fmod(GradientContext *c) {
 /* g * rhs * lhs ^ (rhs - 1); 0 where the exponent is, whatever lhs is. */
 void burn__gradient_powi(GradientContext *c) {
   BurnBuilder *b = &c->builder;
-  BurnPrimitive *lhs = c->inputs[0], *rhs = burn_build_cast(b, c->inputs[1], BURN_DTYPE_I64); /* 0 - 1 would wrap in u8 */
+  BurnPrimitive *lhs = c->inputs[0],
+                *rhs = burn_build_cast(b, c->inputs[1], BURN_DTYPE_I64); /* 0 - 1 would wrap in u8 */
   BurnPrimitive *power = burn_build_op2(b, BURN_OP_powi, lhs, burn_build_scalar(b, BURN_OP_add_scalar, rhs, -1.0));
   BurnPrimitive *slope = burn_build_mul(b, burn_build_cast(b, rhs, lhs->dtype), power);
   BurnPrimitive *flat = burn_build_scalar(b, BURN_OP_equal_scalar, rhs, 0.0);

@@ -1,8 +1,9 @@
-/* gradient_half.c - rules on f16 and bf16: formulas run in f32, and each gradient is rounded once, where it is handed out.
+/* gradient_half.c - rules on f16 and bf16: formulas run in f32, and each gradient is rounded once, where it is handed
+ * out.
  *
- * A rule such as g * (y - y * y) would else round after every step, and lose most of the digits it has where y is near 1.
- * Rules that only move or sum gradients, and those of matrix products and convolutions, work in the half type: backends
- * round such sums once by themselves. */
+ * A rule such as g * (y - y * y) would else round after every step, and lose most of the digits it has where y is
+ * near 1. Rules that only move or sum gradients, and those of matrix products and convolutions, work in the half type:
+ * backends round such sums once by themselves. */
 #include "gradient.h"
 
 #include "autodiff_internal.h"
@@ -26,7 +27,8 @@ static BurnTensorDesc widen_desc(BurnTensorDesc desc) {
   return desc;
 }
 
-/* 1 if the rule computes with what was saved, element by element or along axes, and there are halves among its tensors. */
+/* 1 if the rule computes with what was saved, element by element or along axes, and there are halves among its tensors.
+ */
 static int wants_f32(const GradientContext *c, const GradientRow *row) {
   const AutodiffNode *node = c->node;
   int halves = 0;

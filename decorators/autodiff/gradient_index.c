@@ -1,8 +1,8 @@
-/* gradient_index.c - rules of the ops that read or write elements at integer indices. Reading and adding are each other's
- * gradients: where an index repeats, what flows back adds up.
+/* gradient_index.c - rules of the ops that read or write elements at integer indices. Reading and adding are each
+ * other's gradients: where an index repeats, what flows back adds up.
  *
- * In the formulas g is the gradient of the output, x, v and y the indexed input, the values and the output; v arrives at y one
- * after the other, and "read" is y (or what has its shape) at the place where each v went. */
+ * In the formulas g is the gradient of the output, x, v and y the indexed input, the values and the output; v arrives
+ * at y one after the other, and "read" is y (or what has its shape) at the place where each v went. */
 #include "gradient.h"
 
 /* inputs x, indices */
@@ -46,7 +46,8 @@ static BurnPrimitive *read_at(GradientContext *c, const Places *at, BurnPrimitiv
   return burn_build_dim2(&c->builder, at->read, x, c->inputs[1], at->dim);
 }
 
-static BurnPrimitive *write_at(GradientContext *c, const Places *at, BurnPrimitive *x, BurnPrimitive *values, int64_t update) {
+static BurnPrimitive *write_at(GradientContext *c, const Places *at, BurnPrimitive *x, BurnPrimitive *values,
+                               int64_t update) {
   BurnPrimitive *inputs[3] = {x, c->inputs[1], values};
   const BurnAttr attrs[2] = {burn_attr_i64(at->dim), burn_attr_i64(update)};
   return burn_build(&c->builder, at->write, 3, inputs, 2, attrs);
@@ -95,8 +96,8 @@ static BurnPrimitive *without_zeros(GradientContext *c, BurnPrimitive *x, BurnPr
   return burn_build(&c->builder, BURN_OP_mask_fill, 2, inputs, 1, &value);
 }
 
-/* x: g times the product of the values. v: g times the product of all the others, x among them. The latter is found from the
- * product of what is not 0 and the number of zeros, so that zeros divide nothing. */
+/* x: g times the product of the values. v: g times the product of all the others, x among them. The latter is found
+ * from the product of what is not 0 and the number of zeros, so that zeros divide nothing. */
 static void gradient_mul(GradientContext *c, const Places *at) {
   BurnBuilder *b = &c->builder;
   const BurnTensorDesc *desc = &c->input_descs[0];
@@ -123,7 +124,8 @@ static BurnPrimitive *is_extreme(GradientContext *c, BurnPrimitive *x, BurnPrimi
   return burn_build_op2(&c->builder, BURN_OP_bool_or, burn_build_op2(&c->builder, BURN_OP_equal, x, y), is_nan);
 }
 
-/* g goes to x if that has the extreme value, and to the first of the values that has it: at a tie to both, as in Burn. */
+/* g goes to x if that has the extreme value, and to the first of the values that has it: at a tie to both, as in Burn.
+ */
 static void gradient_extreme(GradientContext *c, const Places *at) {
   BurnBuilder *b = &c->builder;
   if (burn__gradient_needs(c, 0))

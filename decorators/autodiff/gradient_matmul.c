@@ -1,8 +1,8 @@
 /* gradient_matmul.c - the rules of the matrix product [.., m, k] x [.., k, n] -> [.., m, n], and of linear.
  *
- * grad lhs = g x transpose(rhs) and grad rhs = transpose(lhs) x g, summed over leading axes that were stretched. A right
- * side without batch (a weight) is worth a shorter way: its gradient is one product of two tall matrices instead of one
- * small product per batch entry and a sum over them. */
+ * grad lhs = g x transpose(rhs) and grad rhs = transpose(lhs) x g, summed over leading axes that were stretched. A
+ * right side without batch (a weight) is worth a shorter way: its gradient is one product of two tall matrices instead
+ * of one small product per batch entry and a sum over them. */
 #include "gradient.h"
 
 /* 1 if all leading axes of the right side have size 1 and the left side has a batch to be flattened. */
@@ -48,7 +48,8 @@ void burn__gradient_matmul(GradientContext *c) {
   }
 }
 
-/* All three gradients as one op. Not in half precision, where it would be computed in f32 and products may be faster. */
+/* All three gradients as one op. Not in half precision, where it would be computed in f32 and products may be faster.
+ */
 static void gradients_of_linear(GradientContext *c) {
   BurnPrimitive *const inputs[3] = {c->grad, c->inputs[0], burn__gradient_needs(c, 0) ? c->inputs[1] : NULL};
   BurnPrimitive *gradients[3];

@@ -1,7 +1,7 @@
 /* gradient_pack.c - gradients of ops that come from kernel packs: the pack's own backward rule, run on the layer below.
  *
- * One row stands for all of them; what it saves and runs is looked up in the op's definition. Ops of packs without a rule
- * are differentiated through their decomposition like others. */
+ * One row stands for all of them; what it saves and runs is looked up in the op's definition. Ops of packs without a
+ * rule are differentiated through their decomposition like others. */
 #include "autodiff_internal.h"
 
 #include <burn/plugin/kernels.h>

@@ -65,7 +65,8 @@ void burn__gradient_log_softmax(GradientContext *c) {
 
 /* inputs logits, targets */
 void burn__gradient_cross_entropy(GradientContext *c) {
-  burn__gradient_set(c, 0, burn_build_op3(&c->builder, BURN_OP_cross_entropy_backward, c->grad, c->inputs[0], c->inputs[1]));
+  burn__gradient_set(c, 0,
+                     burn_build_op3(&c->builder, BURN_OP_cross_entropy_backward, c->grad, c->inputs[0], c->inputs[1]));
 }
 
 /* inputs x, target: their gradients differ in the sign alone */

@@ -1,9 +1,10 @@
-/* gradient_scan.c - rules of the running reductions. In the formulas g is the gradient of the output, x and y the input and
- * output; element i of y has seen elements 0 .. i of x, so element j of x gets something from every i >= j. */
+/* gradient_scan.c - rules of the running reductions. In the formulas g is the gradient of the output, x and y the input
+ * and output; element i of y has seen elements 0 .. i of x, so element j of x gets something from every i >= j. */
 #include "gradient.h"
 
 /* Axis `dim` of x from `start`, `count` elements, with a step of 1 or -1. */
-static BurnPrimitive *part(GradientContext *c, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count, int64_t step) {
+static BurnPrimitive *part(GradientContext *c, BurnPrimitive *x, int64_t dim, int64_t start, int64_t count,
+                           int64_t step) {
   const BurnTensorDesc *desc = &c->input_descs[0];
   int64_t starts[BURN_MAX_RANK] = {0}, counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
   for (uint32_t i = 0; i < desc->rank; i++) {
@@ -30,8 +31,8 @@ void burn__gradient_cumsum(GradientContext *c) {
   burn__gradient_set(c, 0, sum_of_rest(c, c->grad, GRADIENT_ATTRS(cumsum, c)->dim.value.i64));
 }
 
-/* Before the first 0 of x: sum of g * y over the rest, divided by x. At the first 0: the same sum with a 1 in its place.
- * After it: 0, since every product holds that 0. */
+/* Before the first 0 of x: sum of g * y over the rest, divided by x. At the first 0: the same sum with a 1 in its
+ * place. After it: 0, since every product holds that 0. */
 void burn__gradient_cumprod(GradientContext *c) {
   BurnBuilder *b = &c->builder;
   const int64_t dim = GRADIENT_ATTRS(cumprod, c)->dim.value.i64;
@@ -51,8 +52,8 @@ void burn__gradient_cumprod(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_op3(b, BURN_OP_mask_where, before, first, at_first));
 }
 
-/* Where x equals y it has the extreme, until the next such place: the last of equal ones gets g. NaN, which equals nothing, leaves
- * what comes after it to the last place before. */
+/* Where x equals y it has the extreme, until the next such place: the last of equal ones gets g. NaN, which equals
+ * nothing, leaves what comes after it to the last place before. */
 void burn__gradient_cumextreme(GradientContext *c) {
   BurnBuilder *b = &c->builder;
   const int64_t dim = GRADIENT_ATTRS(cummax, c)->dim.value.i64; /* cummin has the same attribute */

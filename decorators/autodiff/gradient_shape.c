@@ -29,7 +29,8 @@ void burn__gradient_expand(GradientContext *c) {
 }
 
 /* x with values written at start + i * step. */
-static BurnPrimitive *write_slice(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *values, BurnAttr starts, BurnAttr steps) {
+static BurnPrimitive *write_slice(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *values, BurnAttr starts,
+                                  BurnAttr steps) {
   BurnPrimitive *inputs[2] = {x, values};
   const BurnAttr attrs[2] = {starts, steps};
   return burn_build(b, BURN_OP_slice_assign, 2, inputs, 2, attrs);
@@ -68,7 +69,8 @@ void burn__gradient_cat(GradientContext *c) {
   for (uint32_t input = 0; input < c->input_count; input++) {
     const BurnTensorDesc *x = &c->input_descs[input];
     if (burn__gradient_needs(c, input)) {
-      BurnPrimitive *part = read_slice(&c->builder, c->grad, burn_attr_i64s(starts, rank), x, burn_attr_i64s(steps, rank));
+      BurnPrimitive *part =
+          read_slice(&c->builder, c->grad, burn_attr_i64s(starts, rank), x, burn_attr_i64s(steps, rank));
       burn__gradient_set(c, input, part);
     }
     starts[dim] += x->shape[dim];

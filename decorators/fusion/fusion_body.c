@@ -1,10 +1,13 @@
 /* fusion_body.c - from recorded ops to a body of burn/plugin/fused.h. */
 #include "fusion_internal.h"
 
-static const BurnTensorDesc *desc_of(const FusionQueue *queue, uint32_t slot) { return &fusion_values(queue)[slot].tensor->desc; }
+static const BurnTensorDesc *desc_of(const FusionQueue *queue, uint32_t slot) {
+  return &fusion_values(queue)[slot].tensor->desc;
+}
 
 uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op) {
-  if (!layer->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT) return BURN_FUSED_NO;
+  if (!layer->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT)
+    return BURN_FUSED_NO;
   const uint32_t *slots = fusion_inputs(queue, op);
   BurnTensorDesc inputs[BURN_MAX_FIXED_INPUTS];
   uint32_t numbers[BURN_MAX_FIXED_INPUTS];
@@ -12,8 +15,11 @@ uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const F
     numbers[i] = slots[i] == FUSION_NONE ? BURN_FUSED_ABSENT : i;
     inputs[i] = slots[i] == FUSION_NONE ? (BurnTensorDesc){0, 0, {0}} : *desc_of(queue, slots[i]);
   }
-  const BurnFusedStep step = {
-      .op = op->op, .input_count = op->input_count, .attr_count = op->attr_count, .inputs = numbers, .attrs = op->attrs};
+  const BurnFusedStep step = {.op = op->op,
+                              .input_count = op->input_count,
+                              .attr_count = op->attr_count,
+                              .inputs = numbers,
+                              .attrs = op->attrs};
   return layer->fused->role(layer->fused_self, &step, inputs, desc_of(queue, op->first_output));
 }
 
@@ -54,9 +60,13 @@ static void describe(const FusionBody *body, const BodyRoom *room, BurnFusedBody
   for (uint32_t i = 0; i < body->op_count; i++) {
     const FusionOp *op = &fusion_ops(body->queue)[body->ops[i]];
     room->values[body->input_count + i] = *desc_of(body->queue, op->first_output);
-    room->steps[i] = (BurnFusedStep){
-        .op = op->op, .input_count = op->input_count, .attr_count = op->attr_count, .inputs = numbers, .attrs = op->attrs};
-    for (uint32_t k = 0; k < op->input_count; k++) *numbers++ = value_number(body, fusion_slots(body->queue)[op->first_input + k]);
+    room->steps[i] = (BurnFusedStep){.op = op->op,
+                                     .input_count = op->input_count,
+                                     .attr_count = op->attr_count,
+                                     .inputs = numbers,
+                                     .attrs = op->attrs};
+    for (uint32_t k = 0; k < op->input_count; k++)
+      *numbers++ = value_number(body, fusion_slots(body->queue)[op->first_input + k]);
   }
   *out = (BurnFusedBody){.struct_size = (uint32_t)sizeof *out,
                          .input_count = body->input_count,
@@ -68,7 +78,8 @@ static void describe(const FusionBody *body, const BodyRoom *room, BurnFusedBody
   for (uint32_t i = 0; i < body->output_count; i++) numbers[i] = value_number(body, body->outputs[i]);
 }
 
-BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes) {
+BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why,
+                                     uint64_t why_bytes) {
   BodyRoom room;
   BurnFusedBody described;
   *out = NULL;

@@ -1,4 +1,5 @@
-/* fusion_cache.c - plans by what was recorded: made once, found by hash and compared word by word, the oldest thrown out. */
+/* fusion_cache.c - plans by what was recorded: made once, found by hash and compared word by word, the oldest thrown
+ * out. */
 #include "fusion_internal.h"
 
 #include <string.h>

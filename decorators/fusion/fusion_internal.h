@@ -1,15 +1,16 @@
 /* fusion_internal.h - the objects of the fusion layer and the functions its files share.
  *
- * A call is not run but recorded in the queue of the calling thread; its results are tensors without contents. When somebody
- * needs contents, the queue is flushed: the recorded stream is looked up among the plans made before, or a plan is made, and
- * the plan's launches run on the layer below. A launch is one call, or one kernel for several (burn/plugin/fused.h).
+ * A call is not run but recorded in the queue of the calling thread; its results are tensors without contents. When
+ * somebody needs contents, the queue is flushed: the recorded stream is looked up among the plans made before, or a
+ * plan is made, and the plan's launches run on the layer below. A launch is one call, or one kernel for several
+ * (burn/plugin/fused.h).
  *
- * In a queue, tensors are slots: numbers in order of appearance. So the second step of a training loop records the same numbers as
- * the first, and its plan is found by comparing words.
+ * In a queue, tensors are slots: numbers in order of appearance. So the second step of a training loop records the same
+ * numbers as the first, and its plan is found by comparing words.
  *
- * Threads: a queue is touched under its mutex only, and no second mutex of a queue is ever taken while one is held. A tensor's `inner`
- * and `failure` are written by the flush that computes it, before its `queue` becomes NULL (release); everybody else looks at them
- * after having seen NULL there (acquire). */
+ * Threads: a queue is touched under its mutex only, and no second mutex of a queue is ever taken while one is held. A
+ * tensor's `inner` and `failure` are written by the flush that computes it, before its `queue` becomes NULL (release);
+ * everybody else looks at them after having seen NULL there (acquire). */
 #ifndef BURN_FUSION_INTERNAL_H
 #define BURN_FUSION_INTERNAL_H
 
@@ -27,7 +28,7 @@ typedef struct FusionQueue FusionQueue;
 /* Why a tensor has no contents: shared by everything computed from it. */
 typedef struct FusionFailure {
   _Atomic uint32_t references;
-  uint32_t code; /* BURN_STATUS_* */
+  uint32_t code;  /* BURN_STATUS_* */
   uint64_t bytes; /* of the allocation; 0 for the one that is part of the layer */
   char message[512];
 } FusionFailure;
@@ -37,11 +38,11 @@ typedef struct FusionTensor {
   BurnPrimitive header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor */
   _Atomic uint32_t references;
   uint32_t reserved;
-  _Atomic uint64_t mark;         /* serial of a recording << FUSION_SLOT_BITS | its slot there */
-  _Atomic(FusionQueue *) queue;  /* that will compute it; NULL: it is there, or has failed */
-  BurnPrimitive *inner;          /* one reference to the contents below; NULL if it failed */
-  FusionFailure *failure;        /* one reference */
-  BurnTensorDesc desc;           /* header.shape points here */
+  _Atomic uint64_t mark;        /* serial of a recording << FUSION_SLOT_BITS | its slot there */
+  _Atomic(FusionQueue *) queue; /* that will compute it; NULL: it is there, or has failed */
+  BurnPrimitive *inner;         /* one reference to the contents below; NULL if it failed */
+  FusionFailure *failure;       /* one reference */
+  BurnTensorDesc desc;          /* header.shape points here */
 } FusionTensor;
 
 enum { FUSION_SLOT_BITS = 24, FUSION_QUEUES = 32 };
@@ -64,15 +65,16 @@ typedef struct FusionOp {
   const BurnAttr *attrs; /* in the queue's arena */
 } FusionOp;
 
-#define FUSION_NONE UINT32_MAX /* the slot of an absent input; the producer of a tensor that was there before; no group */
+#define FUSION_NONE \
+  UINT32_MAX /* the slot of an absent input; the producer of a tensor that was there before; no group */
 
 /* A slot. inner, failure and dead are for the flush. */
 typedef struct FusionValue {
-  FusionTensor *tensor; /* one reference */
-  BurnPrimitive *inner; /* owned where dead or produced here; else borrowed from the tensor */
+  FusionTensor *tensor;   /* one reference */
+  BurnPrimitive *inner;   /* owned where dead or produced here; else borrowed from the tensor */
   FusionFailure *failure; /* likewise */
-  uint32_t producer;    /* number of the op, or FUSION_NONE */
-  uint32_t dead;        /* 1: nobody outside the queue holds the tensor */
+  uint32_t producer;      /* number of the op, or FUSION_NONE */
+  uint32_t dead;          /* 1: nobody outside the queue holds the tensor */
 } FusionValue;
 
 /* Memory of attributes: blocks that stay, and are used again after each flush. */
@@ -84,24 +86,24 @@ typedef struct FusionArena {
 struct FusionQueue {
   pthread_mutex_t mutex;
   FusionLayer *layer;
-  uint64_t serial;    /* of this recording; unique in the layer */
-  FusionList ops;     /* FusionOp */
-  FusionList slots;   /* uint32_t: inputs of all ops */
-  FusionList values;  /* FusionValue */
-  FusionList key;     /* uint32_t: what a plan depends on, see fusion_queue.c */
+  uint64_t serial;   /* of this recording; unique in the layer */
+  FusionList ops;    /* FusionOp */
+  FusionList slots;  /* uint32_t: inputs of all ops */
+  FusionList values; /* FusionValue */
+  FusionList key;    /* uint32_t: what a plan depends on, see fusion_queue.c */
   FusionArena arena;
-  uint64_t bytes;     /* of all values */
-  uint32_t window;    /* hash of the last four ops */
-  bool cut;           /* flush before the next op */
+  uint64_t bytes;  /* of all values */
+  uint32_t window; /* hash of the last four ops */
+  bool cut;        /* flush before the next op */
 };
 
 /* Some ops that run as one: a call below, or several, or one kernel. Arrays lie in the plan's words. */
 typedef struct FusionLaunch {
-  BurnFusedKernel *kernel; /* NULL: each op is a call of its own */
-  uint64_t last_use;       /* bit i: input i is read here for the last time, and stands once among the inputs */
-  uint32_t op_count, ops;          /* numbers in the queue, in program order */
-  uint32_t input_count, inputs;    /* slots */
-  uint32_t output_count, outputs;  /* slots that leave the kernel */
+  BurnFusedKernel *kernel;        /* NULL: each op is a call of its own */
+  uint64_t last_use;              /* bit i: input i is read here for the last time, and stands once among the inputs */
+  uint32_t op_count, ops;         /* numbers in the queue, in program order */
+  uint32_t input_count, inputs;   /* slots */
+  uint32_t output_count, outputs; /* slots that leave the kernel */
   uint32_t release_count, releases; /* slots that nobody reads afterwards */
 } FusionLaunch;
 
@@ -110,8 +112,8 @@ typedef struct FusionPlan {
   uint32_t key_count;
   uint64_t hash, used; /* used: time stamp for the cache */
   uint32_t *key;
-  FusionList launches; /* FusionLaunch */
-  FusionList words;    /* uint32_t */
+  FusionList launches;     /* FusionLaunch */
+  FusionList words;        /* uint32_t */
   struct FusionPlan *next; /* in its bucket */
 } FusionPlan;
 
@@ -222,7 +224,9 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
 void burn__fusion_plan_release(const FusionLayer *layer, FusionPlan *plan); /* takes NULL */
 
-static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) { return (const FusionLaunch *)plan->launches.items; }
+static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) {
+  return (const FusionLaunch *)plan->launches.items;
+}
 static inline const uint32_t *fusion_words(const FusionPlan *plan, uint32_t first) {
   return (const uint32_t *)plan->words.items + first;
 }
@@ -236,9 +240,10 @@ typedef struct FusionBody {
   uint32_t *outputs, output_count; /* slots; room for one per op */
 } FusionBody;
 
-/* Has the layer below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op; a failure if
- * there is no memory. */
-BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes);
+/* Has the layer below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op; a
+ * failure if there is no memory. */
+BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why,
+                                     uint64_t why_bytes);
 /* BURN_FUSED_*: the part that a recorded op may play. */
 uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op);
 

@@ -1,4 +1,5 @@
-/* fusion_log.c - what BURN_FUSION_LOG=1 shows, on stderr: every new plan with its launches, why ops stayed apart, and totals. */
+/* fusion_log.c - what BURN_FUSION_LOG=1 shows, on stderr: every new plan with its launches, why ops stayed apart, and
+ * totals. */
 #include "fusion_internal.h"
 
 #include <inttypes.h>
@@ -15,7 +16,8 @@ static void print_ops(const FusionLayer *layer, const FusionQueue *queue, const 
     fprintf(stderr, "%s%s", i ? " " : "", burn__fusion_op_name(layer, fusion_ops(queue)[ops[i]].op));
 }
 
-static void print_launch(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+static void print_launch(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan,
+                         const FusionLaunch *launch) {
   const uint32_t *ops = fusion_words(plan, launch->ops), *outputs = fusion_words(plan, launch->outputs);
   char text[256] = "";
   fprintf(stderr, "fusion:   %s ", launch->kernel ? "kernel" : "call  ");
@@ -46,7 +48,7 @@ void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const 
 void burn__fusion_log_totals(const FusionLayer *layer) {
   const BurnFusionStatistics s = burn__fusion_statistics(layer);
   fprintf(stderr,
-          "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64 " of them, %" PRIu64
-          " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
+          "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64
+          " of them, %" PRIu64 " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
           s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.unwanted_ops, s.plans);
 }

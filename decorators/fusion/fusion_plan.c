@@ -1,10 +1,11 @@
 /* fusion_plan.c - which ops run together, and in which order.
  *
- * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes suit, the body
- * stays within the backend's limits, and nothing lies between: no third group that needs the one and is needed by the other. Groups
- * with reductions have one axis along which all of them reduce, or reduce everything to one number. Then bodies are compiled; where
- * the backend refuses one, its ops are taken apart (first the reductions, then all) and the grouping is done again. Results that nobody
- * wants are not computed. Groups run in the order in which their last ops were recorded, or earlier where another one needs them. */
+ * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes
+ * suit, the body stays within the backend's limits, and nothing lies between: no third group that needs the one and is
+ * needed by the other. Groups with reductions have one axis along which all of them reduce, or reduce everything to one
+ * number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the reductions, then
+ * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
+ * their last ops were recorded, or earlier where another one needs them. */
 #include "fusion_internal.h"
 
 #include <string.h>
@@ -14,8 +15,8 @@ enum { NO_AXIS = -1, ALL_AXES = -2 };
 typedef struct Group {
   const BurnTensorDesc *shape; /* of the loop */
   uint32_t op_count;
-  uint32_t input_slots;        /* at most, for the limit */
-  int32_t reduce_axis;         /* along which all its reductions go; or NO_AXIS, ALL_AXES */
+  uint32_t input_slots; /* at most, for the limit */
+  int32_t reduce_axis;  /* along which all its reductions go; or NO_AXIS, ALL_AXES */
   bool fusable;
 } Group;
 
@@ -25,23 +26,27 @@ typedef struct Planner {
   FusionLayer *layer;
   FusionPlan *plan;
   uint32_t op_count, row_words;
-  uint8_t *role;       /* BURN_FUSED_* */
-  uint8_t *needed;     /* of ops */
-  uint8_t *emitted;    /* of groups */
-  uint32_t *group_of;  /* of ops */
-  uint32_t *last_use;  /* of slots: number of the launch that reads it last, + 1; FUSION_NONE for none */
+  uint8_t *role;      /* BURN_FUSED_* */
+  uint8_t *needed;    /* of ops */
+  uint8_t *emitted;   /* of groups */
+  uint32_t *group_of; /* of ops */
+  uint32_t *last_use; /* of slots: number of the launch that reads it last, + 1; FUSION_NONE for none */
   Group *groups;
-  uint64_t *before;    /* [group][row_words]: bits of the groups that it needs, directly or not */
-  uint32_t *scratch;   /* room for ops, inputs and outputs of one body */
+  uint64_t *before;  /* [group][row_words]: bits of the groups that it needs, directly or not */
+  uint32_t *scratch; /* room for ops, inputs and outputs of one body */
   void *memory;
   uint64_t bytes;
 } Planner;
 
-static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) { return &fusion_values(p->queue)[slot].tensor->desc; }
+static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) {
+  return &fusion_values(p->queue)[slot].tensor->desc;
+}
 static const FusionOp *op_at(const Planner *p, uint32_t i) { return &fusion_ops(p->queue)[i]; }
 static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_inputs(p->queue, op); }
 static uint64_t *row(const Planner *p, uint32_t group) { return p->before + (uint64_t)group * p->row_words; }
-static bool has(const Planner *p, uint32_t group, uint32_t other) { return row(p, group)[other / 64u] >> other % 64u & 1u; }
+static bool has(const Planner *p, uint32_t group, uint32_t other) {
+  return row(p, group)[other / 64u] >> other % 64u & 1u;
+}
 
 /* The group that makes a slot, or FUSION_NONE. */
 static uint32_t maker(const Planner *p, uint32_t slot) {
@@ -71,7 +76,8 @@ static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* The axis along which `whole` becomes `part`; ALL_AXES if `part` is one number; NO_AXIS if that is not all the difference. */
+/* The axis along which `whole` becomes `part`; ALL_AXES if `part` is one number; NO_AXIS if that is not all the
+ * difference. */
 static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
   int32_t axis = NO_AXIS;
   if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return ALL_AXES;
@@ -191,7 +197,8 @@ static bool leaves(const Planner *p, uint32_t group, uint32_t slot) {
 
 static FusionBody body_of(const Planner *p, uint32_t group) {
   uint32_t *ops = p->scratch;
-  FusionBody body = {.queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count, .inputs = p->scratch + 2u * p->op_count};
+  FusionBody body = {
+      .queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count, .inputs = p->scratch + 2u * p->op_count};
   for (uint32_t i = group; i < p->op_count; i++)
     if (p->needed[i] && p->group_of[i] == group) ops[body.op_count++] = i;
   for (uint32_t i = 0; i < body.op_count; i++) {
@@ -201,7 +208,8 @@ static FusionBody body_of(const Planner *p, uint32_t group) {
       if (slot != FUSION_NONE && maker(p, slot) != group) add_unique(body.inputs, &body.input_count, slot);
     }
     for (uint32_t k = 0; k < op->output_count; k++)
-      if (body.op_count == 1 || leaves(p, group, op->first_output + k)) body.outputs[body.output_count++] = op->first_output + k;
+      if (body.op_count == 1 || leaves(p, group, op->first_output + k))
+        body.outputs[body.output_count++] = op->first_output + k;
   }
   return body;
 }
@@ -231,7 +239,8 @@ static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kern
   const FusionOp *op = op_at(p, body->ops[0]);
   launch.input_count = body->op_count == 1 ? op->input_count : body->input_count;
   const uint32_t *inputs = body->op_count == 1 ? inputs_of(p, op) : body->inputs;
-  if (!put_words(p, body->ops, body->op_count, &launch.ops) || !put_words(p, inputs, launch.input_count, &launch.inputs) ||
+  if (!put_words(p, body->ops, body->op_count, &launch.ops) ||
+      !put_words(p, inputs, launch.input_count, &launch.inputs) ||
       !put_words(p, body->outputs, body->output_count, &launch.outputs) ||
       !burn__fusion_list_reserve(p->layer, &p->plan->launches, 1, sizeof launch))
     return false;
@@ -323,7 +332,8 @@ static bool put_releases(Planner *p) {
       add_unique(p->scratch, &count, slot);
     }
     for (uint32_t k = 0; k < launch->output_count; k++)
-      if (p->last_use[fusion_words(plan, outputs)[k]] == i + 1u) add_unique(p->scratch, &count, fusion_words(plan, outputs)[k]);
+      if (p->last_use[fusion_words(plan, outputs)[k]] == i + 1u)
+        add_unique(p->scratch, &count, fusion_words(plan, outputs)[k]);
     launch->release_count = count;
     if (!put_words(p, p->scratch, count, &launch->releases)) return false;
   }
@@ -341,7 +351,8 @@ static void *part(char **at, uint64_t bytes) {
 static bool take_memory(Planner *p) {
   const uint64_t n = p->op_count, values = p->queue->values.count, slots = p->queue->slots.count;
   p->row_words = (uint32_t)(n + 63u) / 64u;
-  p->bytes = 3u * n + n * (4u + sizeof(Group)) + values * 4u + n * p->row_words * 8u + (2u * n + slots + values + 64u) * 4u + 16u * 16u;
+  p->bytes = 3u * n + n * (4u + sizeof(Group)) + values * 4u + n * p->row_words * 8u +
+             (2u * n + slots + values + 64u) * 4u + 16u * 16u;
   p->memory = p->layer->host->allocate(p->bytes);
   if (!p->memory) return false;
   memset(p->memory, 0, p->bytes);

@@ -1,4 +1,5 @@
-/* fusion_plugin.c - the plugin: descriptor, options, open and close, and the table of the instance. Read open at the end first. */
+/* fusion_plugin.c - the plugin: descriptor, options, open and close, and the table of the instance. Read open at the
+ * end first. */
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-BurnStatus burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format, ...) {
+BurnStatus burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format,
+                             ...) {
   char message[640];
   va_list arguments;
   va_start(arguments, format);
@@ -23,8 +25,8 @@ const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op) {
   return info ? info->name : "an unknown op";
 }
 
-/* Primitive ops, and those that the layer below runs whole, are queued as they are; others are decomposed above, so that their
- * parts can be fused. */
+/* Primitive ops, and those that the layer below runs whole, are queued as they are; others are decomposed above, so
+ * that their parts can be fused. */
 static uint32_t BURN_CALL layer_op_support(void *self, uint32_t op) {
   const FusionLayer *layer = self;
   const BurnOpInfo *info = layer->host->op_info(op);
@@ -102,18 +104,21 @@ static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint3
 
 /* -- options ---------------------------------------------------------------------------------- */
 
-#define FUSION_OPTIONS(X)                                                                                                \
-  X(MAX_OPS, "max_ops", "1..4096", "1024", BURN_OPTION_HARMLESS, "ops in a queue before it is run")                      \
-  X(MAX_BYTES, "max_bytes", "1..1125899906842624", "1073741824", BURN_OPTION_HARMLESS, "bytes that a queue may hold on to") \
-  X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled")                       \
-  X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS, "tells on stderr what became of each queue; BURN_FUSION_LOG, too")
+#define FUSION_OPTIONS(X)                                                                           \
+  X(MAX_OPS, "max_ops", "1..4096", "1024", BURN_OPTION_HARMLESS, "ops in a queue before it is run") \
+  X(MAX_BYTES, "max_bytes", "1..1125899906842624", "1073741824", BURN_OPTION_HARMLESS,              \
+    "bytes that a queue may hold on to")                                                            \
+  X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled")  \
+  X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS,                                        \
+    "tells on stderr what became of each queue; BURN_FUSION_LOG, too")
 
 enum { FUSION_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {FUSION_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 /* A number from 1 to `most`; absent leaves *value alone. */
-static BurnStatus number_option(const BurnHost *host, const char *const *values, int option, uint64_t most, uint64_t *value) {
+static BurnStatus number_option(const BurnHost *host, const char *const *values, int option, uint64_t most,
+                                uint64_t *value) {
   const char *text = values[option], *key = option_rows[option].key;
   if (!text) return BURN_OK;
   char *end = NULL;
@@ -123,7 +128,8 @@ static BurnStatus number_option(const BurnHost *host, const char *const *values,
     return BURN_OK;
   }
   char message[256];
-  (void)snprintf(message, sizeof message, "fusion: %s=%.64s is not a number from 1 to %llu", key, text, (unsigned long long)most);
+  (void)snprintf(message, sizeof message, "fusion: %s=%.64s is not a number from 1 to %llu", key, text,
+                 (unsigned long long)most);
   return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
 }
 
@@ -190,8 +196,8 @@ static uint16_t varying_attrs(const BurnOpInfo *info) {
   return bits;
 }
 
-static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                       BurnBackend *out) {
+static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                       uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
   if (checked != BURN_OK) return checked;
   FusionLayer *layer = (FusionLayer *)host->allocate(sizeof *layer);
@@ -221,7 +227,8 @@ static const BurnLayerInterface layer_interface = {
     .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
 
 static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
 }
 

@@ -1,10 +1,12 @@
 /* fusion_queue.c - recording: from a call to an entry in the queue of the calling thread.
  *
- * A recording is also its own key: words that say everything a plan depends on (ops, slots, shapes and dtypes of what comes from
- * outside, attributes), and nothing that may differ from step to step: no F64 attribute, no seed, no address.
+ * A recording is also its own key: words that say everything a plan depends on (ops, slots, shapes and dtypes of what
+ * comes from outside, attributes), and nothing that may differ from step to step: no F64 attribute, no seed, no
+ * address.
  *
- * A queue is cut where its contents say so, not after a fixed number of ops: when it is long enough and a hash of the last four ops
- * has some zero bits. So a loop that never reads anything is cut at the same places in every round, and finds its plans again. */
+ * A queue is cut where its contents say so, not after a fixed number of ops: when it is long enough and a hash of the
+ * last four ops has some zero bits. So a loop that never reads anything is cut at the same places in every round, and
+ * finds its plans again. */
 #include "fusion_internal.h"
 
 #include <string.h>
@@ -119,8 +121,8 @@ static uint32_t add_value(FusionQueue *queue, FusionTensor *x, uint32_t producer
   return slot;
 }
 
-/* The slot of an input. Another thread may have put its own mark there meanwhile: then the tensor gets a second slot, which costs
- * nothing but the chance to write into it. */
+/* The slot of an input. Another thread may have put its own mark there meanwhile: then the tensor gets a second slot,
+ * which costs nothing but the chance to write into it. */
 static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
   if (!x) {
     put(queue, FUSION_NONE);
@@ -144,12 +146,13 @@ static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
   const FusionLayer *layer = queue->layer;
   return burn__fusion_list_reserve(layer, &queue->ops, 1, sizeof(FusionOp)) &&
          burn__fusion_list_reserve(layer, &queue->slots, call->input_count, sizeof(uint32_t)) &&
-         burn__fusion_list_reserve(layer, &queue->values, call->input_count + call->output_count, sizeof(FusionValue)) &&
+         burn__fusion_list_reserve(layer, &queue->values, call->input_count + call->output_count,
+                                   sizeof(FusionValue)) &&
          burn__fusion_list_reserve(layer, &queue->key, key_words(call), sizeof(uint32_t));
 }
 
-/* The results as tensors without contents, with one reference for the caller and one for the queue; false without memory, then
- * there are none. */
+/* The results as tensors without contents, with one reference for the caller and one for the queue; false without
+ * memory, then there are none. */
 static bool make_outputs(FusionLayer *layer, const BurnOpCall *call, FusionTensor **outputs) {
   for (uint32_t i = 0; i < call->output_count; i++) {
     outputs[i] = burn__fusion_tensor_new(layer, &call->output_descs[i]);
@@ -197,7 +200,8 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
   put(queue, call->op);
   put(queue, call->flags);
   put(queue, call->input_count);
-  for (uint32_t i = 0; i < call->input_count; i++) fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
+  for (uint32_t i = 0; i < call->input_count; i++)
+    fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
   for (uint32_t i = 0; i < call->attr_count; i++) {
     put_attr(queue, &attrs[i], in_table ? (layer->varying[call->op] >> i & 1u) != 0 : attrs[i].tag == BURN_ATTR_F64);
   }

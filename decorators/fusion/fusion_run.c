@@ -1,6 +1,7 @@
 /* fusion_run.c - the flush: find the plan, run its launches on the layer below, hand the results to their tensors.
  *
- * A failure stops nothing but what depends on it: results of a failed op, and of every op that reads them, carry its message. */
+ * A failure stops nothing but what depends on it: results of a failed op, and of every op that reads them, carry its
+ * message. */
 #include "fusion_internal.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ enum { FEW_INPUTS = 16 };
 
 static FusionFailure *failure_among(const FusionQueue *queue, const uint32_t *slots, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
-    if (slots[i] != FUSION_NONE && fusion_values(queue)[slots[i]].failure) return fusion_values(queue)[slots[i]].failure;
+    if (slots[i] != FUSION_NONE && fusion_values(queue)[slots[i]].failure)
+      return fusion_values(queue)[slots[i]].failure;
   return NULL;
 }
 
@@ -74,7 +76,8 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
   const uint32_t *slots = fusion_inputs(queue, op);
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  for (uint32_t i = 0; i < op->input_count; i++) inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
+  for (uint32_t i = 0; i < op->input_count; i++)
+    inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
   for (uint32_t i = 0; i < op->output_count; i++) descs[i] = fusion_values(queue)[op->first_output + i].tensor->desc;
   const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
                            .flags = op->flags,
@@ -88,7 +91,8 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
                            .output_descs = descs,
                            .donate = donate};
   const BurnStatus status = layer->host->invoke(layer->next, &call);
-  for (uint32_t i = 0; status == BURN_OK && i < op->output_count; i++) fusion_values(queue)[op->first_output + i].inner = outputs[i];
+  for (uint32_t i = 0; status == BURN_OK && i < op->output_count; i++)
+    fusion_values(queue)[op->first_output + i].inner = outputs[i];
   return status;
 }
 
@@ -145,8 +149,8 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
   return true;
 }
 
-/* After a failure, of an input or of the kernel, the ops run one by one: so it is known which of them fails, and what does not
- * depend on it succeeds. */
+/* After a failure, of an input or of the kernel, the ops run one by one: so it is known which of them fails, and what
+ * does not depend on it succeeds. */
 static void run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
   const uint32_t *ops = fusion_words(plan, launch->ops);
   const bool whole = launch->kernel && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
@@ -164,7 +168,9 @@ static void release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t cou
   }
 }
 
-static void add(_Atomic uint64_t *counter, uint64_t count) { atomic_fetch_add_explicit(counter, count, memory_order_relaxed); }
+static void add(_Atomic uint64_t *counter, uint64_t count) {
+  atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
+}
 
 static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
   FusionStatistics *statistics = &queue->layer->statistics;

@@ -1,4 +1,5 @@
-/* fusion_tensor.c - tensors of the layer: a shape at once, contents when they are needed, or the failure that prevented them. */
+/* fusion_tensor.c - tensors of the layer: a shape at once, contents when they are needed, or the failure that prevented
+ * them. */
 #include "fusion_internal.h"
 
 #include <stdio.h>
@@ -33,7 +34,8 @@ FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, u
   failure->code = burn_status_code(status);
   failure->bytes = sizeof *failure;
   const bool named = strncmp(message, name, strlen(name)) == 0;
-  (void)snprintf(failure->message, sizeof failure->message, "%s%s%.440s", named ? "" : name, named ? "" : ": ", message);
+  (void)snprintf(failure->message, sizeof failure->message, "%s%s%.440s", named ? "" : name, named ? "" : ": ",
+                 message);
   return failure;
 }
 
@@ -54,8 +56,8 @@ BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFai
 
 BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what) {
   if (x->owner == layer->owner) return BURN_OK;
-  return FUSION_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this fusion layer is instance %u", what, x->owner,
-                     layer->owner);
+  return FUSION_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this fusion layer is instance %u", what,
+                     x->owner, layer->owner);
 }
 
 BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x) {
@@ -79,7 +81,8 @@ static BurnStatus wrap(FusionLayer *layer, BurnPrimitive *inner, BurnPrimitive *
   return BURN_OK;
 }
 
-BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                         BurnPrimitive **out) {
   FusionLayer *layer = self;
   BurnPrimitive *inner = NULL;
   const BurnStatus status = layer->next->create(layer->next->self, desc, data, &inner);

@@ -1,13 +1,13 @@
-/* trace_plugin.c - a decorator that shows the ops that pass through it: one line each, or counts with times at the end, or a
- * Chrome trace file (open it in chrome://tracing or Perfetto).
+/* trace_plugin.c - a decorator that shows the ops that pass through it: one line each, or counts with times at the end,
+ * or a Chrome trace file (open it in chrome://tracing or Perfetto).
  *
  *   trace              one line per op to stderr, and the totals when the device closes
  *   trace:format=count            totals only
  *   trace:format=chrome,file=out.json    Chrome trace JSON; file defaults to burn-trace.json
  *   trace:file=out.txt            lines and totals to a file
  *
- * It is also the example of how small a layer is: everything but submit and close comes from pass_through.h, and ops that it has
- * never heard of pass through by construction. */
+ * It is also the example of how small a layer is: everything but submit and close comes from pass_through.h, and ops
+ * that it has never heard of pass through by construction. */
 #include <burn/plugin/options.h>
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
@@ -89,8 +89,10 @@ static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, ui
     write_shapes(trace->file, call);
     fputc('\n', trace->file);
   } else if (trace->format == FORMAT_CHROME) {
-    fprintf(trace->file, "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%s,\"dur\":%s,\"args\":{\"shapes\":\"",
-            trace->events ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text, decimal(end - begin, 1000, 3).text);
+    fprintf(trace->file,
+            "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%s,\"dur\":%s,\"args\":{\"shapes\":\"",
+            trace->events ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text,
+            decimal(end - begin, 1000, 3).text);
     write_shapes(trace->file, call);
     fputs("\"}}", trace->file);
   }
@@ -125,7 +127,8 @@ static void write_totals(const Trace *trace) {
     fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s %12s\n", op_name(trace, op), total->calls,
             decimal(total->nanoseconds, 1000000, 3).text, decimal(total->nanoseconds, 1000 * total->calls, 2).text);
   }
-  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s\n", "all", trace->events, decimal(nanoseconds, 1000000, 3).text);
+  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s\n", "all", trace->events,
+          decimal(nanoseconds, 1000000, 3).text);
 }
 
 static void BURN_CALL trace_close(void *self) {
@@ -147,8 +150,9 @@ static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, 
 }
 
 /* Not even the format is harmless: chrome makes a file of its own accord. */
-#define TRACE_OPTIONS(X)                                                                                          \
-  X(FORMAT, "format", "text|count|chrome", "text", 0, "a line per op, totals at the end, or a record for chrome://tracing") \
+#define TRACE_OPTIONS(X)                                                  \
+  X(FORMAT, "format", "text|count|chrome", "text", 0,                     \
+    "a line per op, totals at the end, or a record for chrome://tracing") \
   X(FILE, "file", "path", "", 0, "where to; else stderr, and burn-trace.json for chrome")
 
 enum { TRACE_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -176,8 +180,8 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                       BurnBackend *out) {
+static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                       uint32_t owner, BurnBackend *out) {
   (void)owner; /* tensors stay those of the layer below */
   const BurnStatus checked = burn_plugin_check_open(host, out, "trace");
   if (checked != BURN_OK) return checked;
@@ -209,7 +213,8 @@ static const BurnLayerInterface layer = {
 };
 
 static const void *BURN_CALL trace_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 

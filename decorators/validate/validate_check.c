@@ -1,4 +1,5 @@
-/* validate_check.c - what a call must keep: headers, addresses, finite values, inputs of others, the same bits again. */
+/* validate_check.c - what a call must keep: headers, addresses, finite values, inputs of others, the same bits again.
+ */
 #include "validate_internal.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *co
   content->desc = burn_primitive_desc(x);
   content->bytes = (uint64_t)burn_primitive_count(x) * burn_dtype_bytes(x->dtype);
   content->data = host->allocate(content->bytes);
-  if (!content->data) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory to read a tensor");
+  if (!content->data)
+    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory to read a tensor");
   const BurnStatus status = next->read(next->self, x, content->data, content->bytes);
   if (status != BURN_OK) validate_forget(validate, content);
   return status;
@@ -65,8 +67,8 @@ static bool check_memory(Check *check, uint32_t i, const BurnPrimitive *x) {
   if (!x->strides) return PROMISE("result %u says HOST_MEMORY but has no strides", i);
   if (!x->buffer) return PROMISE("result %u says HOST_MEMORY but has no buffer", i);
   if (x->byte_offset < 0 || x->byte_offset % bytes != 0) {
-    return PROMISE("result %u begins at byte %lld of its buffer, which is no place for a %s", i, (long long)x->byte_offset,
-                   burn_dtype_name(x->dtype));
+    return PROMISE("result %u begins at byte %lld of its buffer, which is no place for a %s", i,
+                   (long long)x->byte_offset, burn_dtype_name(x->dtype));
   }
   if (!reach(x, &below, &above)) return PROMISE("result %u has strides that no memory could hold", i);
   if (below >= -(x->byte_offset / bytes)) return true;
@@ -85,7 +87,8 @@ bool validate_header(Check *check, uint32_t i, BurnPrimitive *x, const BurnTenso
   if (x->dtype != expected->dtype) {
     return PROMISE("result %u is %s, not %s", i, burn_dtype_name(x->dtype), burn_dtype_name(expected->dtype));
   }
-  if (x->rank != expected->rank || !x->shape) return PROMISE("result %u has rank %u, not %u", i, x->rank, expected->rank);
+  if (x->rank != expected->rank || !x->shape)
+    return PROMISE("result %u has rank %u, not %u", i, x->rank, expected->rank);
   if (memcmp(x->shape, expected->shape, x->rank * sizeof x->shape[0]) == 0) return check_memory(check, i, x);
   const BurnTensorDesc desc = burn_primitive_desc(x);
   validate_add_desc(&found, &desc);
@@ -117,11 +120,20 @@ static bool is_finite(const Content *content, int64_t i) {
   uint32_t single;
   uint64_t wide;
   switch (content->desc.dtype) {
-    case BURN_DTYPE_F16: memcpy(&half, content->data + 2 * i, 2); return (half & 0x7c00u) != 0x7c00u;
-    case BURN_DTYPE_BF16: memcpy(&half, content->data + 2 * i, 2); return (half & 0x7f80u) != 0x7f80u;
-    case BURN_DTYPE_F32: memcpy(&single, content->data + 4 * i, 4); return (single & 0x7f800000u) != 0x7f800000u;
-    case BURN_DTYPE_F64: memcpy(&wide, content->data + 8 * i, 8); return (wide >> 52 & 0x7ff) != 0x7ff;
-    default: return true;
+    case BURN_DTYPE_F16:
+      memcpy(&half, content->data + 2 * i, 2);
+      return (half & 0x7c00u) != 0x7c00u;
+    case BURN_DTYPE_BF16:
+      memcpy(&half, content->data + 2 * i, 2);
+      return (half & 0x7f80u) != 0x7f80u;
+    case BURN_DTYPE_F32:
+      memcpy(&single, content->data + 4 * i, 4);
+      return (single & 0x7f800000u) != 0x7f800000u;
+    case BURN_DTYPE_F64:
+      memcpy(&wide, content->data + 8 * i, 8);
+      return (wide >> 52 & 0x7ff) != 0x7ff;
+    default:
+      return true;
   }
 }
 
@@ -158,10 +170,11 @@ bool validate_finite(Check *check) {
     char value[32];
     Text text = {value, sizeof value};
     validate_add_value(&text, &check->after[i], first);
-    return validate_broken(check, "finite", BURN_STATUS_OUT_OF_RANGE,
-                           "result %u has %lld of %lld values that are not finite, the first is %s at element %lld, although "
-                           "all inputs are finite",
-                           i, (long long)odd, (long long)burn_desc_count(&check->after[i].desc), value, (long long)first);
+    return validate_broken(
+        check, "finite", BURN_STATUS_OUT_OF_RANGE,
+        "result %u has %lld of %lld values that are not finite, the first is %s at element %lld, although "
+        "all inputs are finite",
+        i, (long long)odd, (long long)burn_desc_count(&check->after[i].desc), value, (long long)first);
   }
   return true;
 }

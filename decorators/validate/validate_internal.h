@@ -18,9 +18,9 @@ typedef struct Validate {
   bool finite, promises, ownership, determinism, warn;
   char save[512]; /* folder; empty: save nothing */
   char name[64];
-  atomic_uint running;        /* calls under way of functions that change what is alive */
-  atomic_ullong activity;     /* such calls so far */
-  atomic_uint saved;          /* calls saved so far */
+  atomic_uint running;              /* calls under way of functions that change what is alive */
+  atomic_ullong activity;           /* such calls so far */
+  atomic_uint saved;                /* calls saved so far */
   atomic_bool warned[WARNED_SLOTS]; /* by op number */
 } Validate;
 
@@ -36,10 +36,10 @@ typedef struct Check {
   Validate *validate;
   const BurnOpCall *call;
   const BurnOpInfo *info;
-  Content *before;                        /* [input_count]: the inputs before the call */
-  Content rehearsed[BURN_MAX_OUTPUTS];    /* results of the rehearsal */
-  Content after[BURN_MAX_OUTPUTS];        /* results of the call */
-  const char *promise;                    /* NULL while none is broken */
+  Content *before;                     /* [input_count]: the inputs before the call */
+  Content rehearsed[BURN_MAX_OUTPUTS]; /* results of the rehearsal */
+  Content after[BURN_MAX_OUTPUTS];     /* results of the call */
+  const char *promise;                 /* NULL while none is broken */
   uint32_t code;
   char what[320];
 } Check;
@@ -72,7 +72,7 @@ typedef struct Text {
   size_t room;
 } Text;
 void validate_add(Text *text, const char *format, ...);
-void validate_add_desc(Text *text, const BurnTensorDesc *desc);        /* f32[2,3] */
+void validate_add_desc(Text *text, const BurnTensorDesc *desc);         /* f32[2,3] */
 void validate_add_value(Text *text, const Content *content, int64_t i); /* 1.5, nan, true */
 
 /* Reports the broken promise of a check: saves the call if wanted, then logs it (once per op) or makes the failure. */

@@ -1,5 +1,5 @@
-/* validate_plugin.c - a decorator that checks, while a program runs, that every op keeps what it promises, and names the first
- * one that does not. It wraps no tensors; start with validate_submit.
+/* validate_plugin.c - a decorator that checks, while a program runs, that every op keeps what it promises, and names
+ * the first one that does not. It wraps no tensors; start with validate_submit.
  *
  *   finite=true|false        (true)  no NaN or infinity out of finite inputs
  *   promises=true|false      (true)  dtype, shape, owner, strides and content of results
@@ -27,8 +27,14 @@ static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) 
     memcpy(sizes + more, x->shape, x->rank * sizeof sizes[0]);
     const BurnAttr shape = burn_attr_i64s(sizes, x->rank + more);
     BurnPrimitive *view = NULL;
-    const BurnOpCall call = {.struct_size = sizeof call, .op = BURN_OP_reshape, .attr_count = 1, .input_count = 1,
-                             .output_count = 1, .inputs = &x, .outputs = &view, .attrs = &shape};
+    const BurnOpCall call = {.struct_size = sizeof call,
+                             .op = BURN_OP_reshape,
+                             .attr_count = 1,
+                             .input_count = 1,
+                             .output_count = 1,
+                             .inputs = &x,
+                             .outputs = &view,
+                             .attrs = &shape};
     const BurnStatus status = validate->layer.host->invoke(next, &call);
     if (status == BURN_OK && view != x && view->buffer && view->buffer == x->buffer) return view;
     if (status == BURN_OK) next->release(next->self, view);
@@ -60,7 +66,8 @@ static BurnStatus look_at_rehearsed(Check *check, BurnPrimitive **outputs) {
 static int64_t count_alive(const Validate *validate) {
   const BurnBackend *next = validate->layer.next;
   int64_t alive = -1;
-  if (next->sync(next->self) != BURN_OK || next->query(next->self, BURN_QUERY_LIVE_TENSORS, &alive) != BURN_OK) return -1;
+  if (next->sync(next->self) != BURN_OK || next->query(next->self, BURN_QUERY_LIVE_TENSORS, &alive) != BURN_OK)
+    return -1;
   return alive;
 }
 
@@ -71,8 +78,8 @@ static void enter(Validate *validate) {
 }
 static void leave(Validate *validate) { atomic_fetch_sub(&validate->running, 1u); }
 
-/* Nothing may be left of a rehearsal, nor too much be gone. Only one thread can tell: no other was inside when the rehearsal
- * began (else before is -1), and none has come since. */
+/* Nothing may be left of a rehearsal, nor too much be gone. Only one thread can tell: no other was inside when the
+ * rehearsal began (else before is -1), and none has come since. */
 static void check_count(Check *check, int64_t before, unsigned long long activity) {
   Validate *validate = check->validate;
   const int64_t after = before < 0 ? -1 : count_alive(validate);
@@ -113,7 +120,8 @@ static BurnStatus rehearse_all(Check *check) {
   BurnPrimitive **held = validate->layer.host->allocate(bytes);
   if (!held) return validate->layer.host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   BurnStatus status = rehearse(check, held, CLONED);
-  const bool again = status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
+  const bool again =
+      status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
   if (again) status = rehearse(check, held, VIEWED);
   validate->layer.host->free(held, bytes);
   return status;
@@ -187,7 +195,8 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
   BurnOpCall call = *given;
   const uint64_t bytes = (call.input_count + 1) * sizeof(Content);
   Check check = {.validate = validate, .call = &call, .info = host->op_info(call.op), .before = host->allocate(bytes)};
-  if (!check.before) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory for a check");
+  if (!check.before)
+    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory for a check");
   memset(check.before, 0, (size_t)bytes);
   if (validate->determinism) call.flags |= BURN_CALL_DETERMINISTIC;
   enter(validate);
@@ -204,7 +213,8 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
 
 /* -- the rest of the table: counted, else passed on ------------------------------------------- */
 
-static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                            BurnPrimitive **out) {
   enter(self);
   const BurnStatus status = burn_layer_create(self, desc, data, out);
   leave(self);
@@ -228,19 +238,21 @@ static void BURN_CALL validate_close(void *self) {
 
 /* -- opening ---------------------------------------------------------------------------------- */
 
-#define VALIDATE_OPTIONS(X)                                                                                      \
-  X(FINITE, "finite", "true|false", "true", BURN_OPTION_HARMLESS, "results of finite inputs are finite")         \
-  X(PROMISES, "promises", "true|false", "true", BURN_OPTION_HARMLESS, "shapes, dtypes and owners are as said")   \
-  X(OWNERSHIP, "ownership", "true|false", "true", BURN_OPTION_HARMLESS, "inputs that the caller keeps stay as they are") \
+#define VALIDATE_OPTIONS(X)                                                                                        \
+  X(FINITE, "finite", "true|false", "true", BURN_OPTION_HARMLESS, "results of finite inputs are finite")           \
+  X(PROMISES, "promises", "true|false", "true", BURN_OPTION_HARMLESS, "shapes, dtypes and owners are as said")     \
+  X(OWNERSHIP, "ownership", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
+    "inputs that the caller keeps stay as they are")                                                               \
   X(DETERMINISM, "determinism", "true|false", "false", BURN_OPTION_HARMLESS, "every op gives the same bits twice") \
-  X(ACTION, "action", "fail|warn", "fail", BURN_OPTION_HARMLESS, "what the first broken promise does")           \
+  X(ACTION, "action", "fail|warn", "fail", BURN_OPTION_HARMLESS, "what the first broken promise does")             \
   X(SAVE, "save", "path", "", 0, "folder that gets the inputs of the call that broke one; else they are not kept")
 
 enum { VALIDATE_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {VALIDATE_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-static BurnStatus choose(const BurnHost *host, const char *const *values, int option, const char *no, const char *yes, bool *chosen) {
+static BurnStatus choose(const BurnHost *host, const char *const *values, int option, const char *no, const char *yes,
+                         bool *chosen) {
   const char *value = values[option], *key = option_rows[option].key;
   char message[256];
   if (!value) return BURN_OK;
@@ -271,7 +283,8 @@ static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
     snprintf(validate->save, sizeof validate->save, "%s", folder);
     return BURN_OK;
   }
-  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "validate: save= needs a folder of 1 to 511 bytes");
+  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__,
+                    "validate: save= needs a folder of 1 to 511 bytes");
 }
 
 static BurnStatus BURN_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
@@ -308,7 +321,8 @@ static const BurnLayerInterface layer = {
 };
 
 static const void *BURN_CALL validate_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 
@@ -320,7 +334,8 @@ static const BurnPlugin plugin = {
     .name = "validate",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",
-    .description = "checks every op that passes: finite values, shapes, ownership, determinism; names the first that breaks",
+    .description =
+        "checks every op that passes: finite values, shapes, ownership, determinism; names the first that breaks",
     .get_interface = validate_interface,
 };
 

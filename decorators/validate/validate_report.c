@@ -32,7 +32,8 @@ void validate_add(Text *text, const char *format, ...) {
 
 void validate_add_desc(Text *text, const BurnTensorDesc *desc) {
   validate_add(text, "%s[", burn_dtype_name(desc->dtype));
-  for (uint32_t i = 0; i < desc->rank && i < BURN_MAX_RANK; i++) validate_add(text, "%s%" PRId64, i ? "," : "", desc->shape[i]);
+  for (uint32_t i = 0; i < desc->rank && i < BURN_MAX_RANK; i++)
+    validate_add(text, "%s%" PRId64, i ? "," : "", desc->shape[i]);
   validate_add(text, "]");
 }
 
@@ -47,7 +48,8 @@ static Number number(const char *format, double value) {
   size_t used = 0;
   snprintf(written, sizeof written, format, value);
   for (const char *at = written; *at; at++) {
-    const bool plain = strchr("0123456789+-einfa", *at) != NULL; /* anything else is the locale's point, of one byte or several */
+    const bool plain =
+        strchr("0123456789+-einfa", *at) != NULL; /* anything else is the locale's point, of one byte or several */
     if (plain || used == 0 || result.text[used - 1] != '.') result.text[used++] = plain ? *at : '.';
   }
   return result;
@@ -75,16 +77,36 @@ void validate_add_value(Text *text, const Content *content, int64_t i) {
   const uint32_t bytes = burn_dtype_bytes(content->desc.dtype);
   memcpy(&value, content->data + i * bytes, bytes);
   switch (content->desc.dtype) {
-    case BURN_DTYPE_BOOL: validate_add(text, "%s", value.u8 ? "true" : "false"); break;
-    case BURN_DTYPE_U8: validate_add(text, "%u", value.u8); break;
-    case BURN_DTYPE_I8: validate_add(text, "%d", value.i8); break;
-    case BURN_DTYPE_I16: validate_add(text, "%d", value.i16); break;
-    case BURN_DTYPE_I32: validate_add(text, "%d", value.i32); break;
-    case BURN_DTYPE_I64: validate_add(text, "%" PRId64, value.i64); break;
-    case BURN_DTYPE_F16: validate_add(text, "%s", number("%.5g", half_to_real(value.half, 10, 15)).text); break;
-    case BURN_DTYPE_BF16: validate_add(text, "%s", number("%.4g", half_to_real(value.half, 7, 127)).text); break;
-    case BURN_DTYPE_F32: validate_add(text, "%s", number("%.9g", (double)value.f32).text); break;
-    default: validate_add(text, "%s", number("%.17g", value.f64).text); break;
+    case BURN_DTYPE_BOOL:
+      validate_add(text, "%s", value.u8 ? "true" : "false");
+      break;
+    case BURN_DTYPE_U8:
+      validate_add(text, "%u", value.u8);
+      break;
+    case BURN_DTYPE_I8:
+      validate_add(text, "%d", value.i8);
+      break;
+    case BURN_DTYPE_I16:
+      validate_add(text, "%d", value.i16);
+      break;
+    case BURN_DTYPE_I32:
+      validate_add(text, "%d", value.i32);
+      break;
+    case BURN_DTYPE_I64:
+      validate_add(text, "%" PRId64, value.i64);
+      break;
+    case BURN_DTYPE_F16:
+      validate_add(text, "%s", number("%.5g", half_to_real(value.half, 10, 15)).text);
+      break;
+    case BURN_DTYPE_BF16:
+      validate_add(text, "%s", number("%.4g", half_to_real(value.half, 7, 127)).text);
+      break;
+    case BURN_DTYPE_F32:
+      validate_add(text, "%s", number("%.9g", (double)value.f32).text);
+      break;
+    default:
+      validate_add(text, "%s", number("%.17g", value.f64).text);
+      break;
   }
 }
 
@@ -103,7 +125,8 @@ static void add_content(Text *text, const Content *content) {
 
 static void describe(const Check *check, Text *text) {
   const BurnOpCall *call = check->call;
-  validate_add(text, "validate: op '%s' broke the promise '%s': %s; inputs:", check->info->name, check->promise, check->what);
+  validate_add(text, "validate: op '%s' broke the promise '%s': %s; inputs:", check->info->name, check->promise,
+               check->what);
   for (uint32_t i = 0; i < call->input_count && i < 4; i++) {
     validate_add(text, i ? "; " : " ");
     if (call->inputs[i]) {
@@ -126,16 +149,26 @@ static void describe(const Check *check, Text *text) {
 /* The type codes of NumPy, which has no bf16: its 16 bits are saved as integers. */
 static const char *npy_type(BurnDType dtype) {
   switch (dtype) {
-    case BURN_DTYPE_BOOL: return "b1";
-    case BURN_DTYPE_U8: return "u1";
-    case BURN_DTYPE_I8: return "i1";
-    case BURN_DTYPE_I16: return "i2";
-    case BURN_DTYPE_I32: return "i4";
-    case BURN_DTYPE_I64: return "i8";
-    case BURN_DTYPE_F16: return "f2";
-    case BURN_DTYPE_BF16: return "u2";
-    case BURN_DTYPE_F32: return "f4";
-    default: return "f8";
+    case BURN_DTYPE_BOOL:
+      return "b1";
+    case BURN_DTYPE_U8:
+      return "u1";
+    case BURN_DTYPE_I8:
+      return "i1";
+    case BURN_DTYPE_I16:
+      return "i2";
+    case BURN_DTYPE_I32:
+      return "i4";
+    case BURN_DTYPE_I64:
+      return "i8";
+    case BURN_DTYPE_F16:
+      return "f2";
+    case BURN_DTYPE_BF16:
+      return "u2";
+    case BURN_DTYPE_F32:
+      return "f4";
+    default:
+      return "f8";
   }
 }
 
@@ -152,8 +185,8 @@ static bool write_npy(const char *path, const Content *content) {
   while ((10 + strlen(header) + 1) % 64 != 0) validate_add(&text, " ");
   validate_add(&text, "\n");
   const size_t length = strlen(header);
-  const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0,
-                                   (unsigned char)(length & 255), (unsigned char)(length >> 8)};
+  const unsigned char start[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(length & 255), (unsigned char)(length >> 8)};
   FILE *file = fopen(path, "wb" NOT_INHERITED);
   if (!file) return false;
   bool good = fwrite(start, 1, sizeof start, file) == sizeof start && fwrite(header, 1, length, file) == length;
@@ -170,13 +203,19 @@ static void write_attr(FILE *file, const BurnAttr *attr) {
         fprintf(file, "\"%s\"", number("%g", attr->value.f64).text); /* JSON has no word for it */
       }
       break;
-    case BURN_ATTR_BOOL: fputs(attr->value.i64 ? "true" : "false", file); break;
-    case BURN_ATTR_DTYPE: fprintf(file, "\"%s\"", burn_dtype_name((BurnDType)attr->value.i64)); break;
+    case BURN_ATTR_BOOL:
+      fputs(attr->value.i64 ? "true" : "false", file);
+      break;
+    case BURN_ATTR_DTYPE:
+      fprintf(file, "\"%s\"", burn_dtype_name((BurnDType)attr->value.i64));
+      break;
     case BURN_ATTR_I64S:
       for (uint32_t i = 0; i < attr->count; i++) fprintf(file, "%s%" PRId64, i ? ", " : "[", attr->value.i64s[i]);
       fputs(attr->count ? "]" : "[]", file);
       break;
-    default: fprintf(file, "%" PRId64, attr->value.i64); break;
+    default:
+      fprintf(file, "%" PRId64, attr->value.i64);
+      break;
   }
 }
 
@@ -191,8 +230,8 @@ static bool write_json(const char *path, const Check *check) {
   const BurnOpCall *call = check->call;
   FILE *file = fopen(path, "w" NOT_INHERITED);
   if (!file) return false;
-  fprintf(file, "{\n  \"op\": \"%s\",\n  \"promise\": \"%s\",\n  \"what\": \"%s\",\n", check->info->name, check->promise,
-          check->what);
+  fprintf(file, "{\n  \"op\": \"%s\",\n  \"promise\": \"%s\",\n  \"what\": \"%s\",\n", check->info->name,
+          check->promise, check->what);
   fprintf(file, "  \"backend\": \"%s\",\n  \"attributes\": {", check->validate->layer.next->name);
   for (uint32_t i = 0; i < call->attr_count; i++) {
     fprintf(file, "%s\"%s\": ", i ? ", " : "", check->info->attr_names[i]);
@@ -202,7 +241,8 @@ static bool write_json(const char *path, const Check *check) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     fputs(i ? ",\n    " : "\n    ", file);
     if (call->inputs[i]) {
-      fprintf(file, "{\"file\": \"input%u.npy\", \"donated\": %s, ", i, i < 64 && call->donate >> i & 1 ? "true" : "false");
+      fprintf(file, "{\"file\": \"input%u.npy\", \"donated\": %s, ", i,
+              i < 64 && call->donate >> i & 1 ? "true" : "false");
       write_tensor(file, &check->before[i].desc);
     } else {
       fputs("null", file);

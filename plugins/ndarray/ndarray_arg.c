@@ -1,6 +1,6 @@
-/* ndarray_arg.c - argmax and argmin. Along rows: the value first, by the fold of max or min, then the first place where it
- * stands; the fold gives NaN if there is one, so a place is right if it equals the value or is NaN itself. By columns:
- * values and places together, in one pass over memory. */
+/* ndarray_arg.c - argmax and argmin. Along rows: the value first, by the fold of max or min, then the first place where
+ * it stands; the fold gives NaN if there is one, so a place is right if it equals the value or is NaN itself. By
+ * columns: values and places together, in one pass over memory. */
 #include "ndarray_reduce.h"
 
 #include <string.h>

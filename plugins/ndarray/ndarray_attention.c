@@ -1,8 +1,9 @@
 /* ndarray_attention.c - attention in blocks: no matrix of all queries with all keys is ever made.
  *
- * An item of work is a group of queries of one head. It walks over blocks of keys with a running softmax: the scores of a block,
- * their exponentials, and these times the values, which all stay in the first two caches. Keys and values are read where they
- * lie, whatever their strides. Keys that a causal group cannot see are never touched: what their values are does not matter. */
+ * An item of work is a group of queries of one head. It walks over blocks of keys with a running softmax: the scores of
+ * a block, their exponentials, and these times the values, which all stay in the first two caches. Keys and values are
+ * read where they lie, whatever their strides. Keys that a causal group cannot see are never touched: what their values
+ * are does not matter. */
 #include "ndarray_attention.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ BurnStatus nd_attention_open(Ndarray *nd, const BurnOpCall *call, uint32_t first
   const NdTensor *query = nd_tensor(inputs[0]), *key = nd_tensor(inputs[1]), *value = nd_tensor(inputs[2]);
   NdAttention a = {.nd = nd, .query = query, .key = key, .value = value, .bytes = burn_dtype_bytes(inputs[0]->dtype)};
   a.loops = nd_sequence(nd, inputs[0]->dtype);
-  if (!a.loops) return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "attention: no kernel for %s", burn_dtype_name(inputs[0]->dtype));
+  if (!a.loops)
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "attention: no kernel for %s", burn_dtype_name(inputs[0]->dtype));
   a.mask = inputs[3] ? nd_tensor(inputs[3]) : NULL;
   a.bias = inputs[4] ? nd_tensor(inputs[4]) : NULL;
   a.n = query->shape[0];
@@ -59,8 +61,8 @@ NdAttentionGroup nd_attention_group(const NdAttention *a, int64_t n, int64_t hea
 static int64_t key_step(const NdTensor *x) { return x->shape[3] > 1 ? x->strides[3] : 0; }
 static int64_t query_step(const NdTensor *x) { return x->shape[2] > 1 ? x->strides[2] : 0; }
 
-void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first, NdScores *s,
-                         void *slopes) {
+void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first,
+                         NdScores *s, void *slopes) {
   const NdProduct product = {.rows = s->keys,
                              .columns = a->lanes,
                              .depth = a->width,
@@ -166,14 +168,16 @@ static void take_keys(const NdAttention *a, const NdAttentionGroup *g, const Roo
 static void attend(const Forward *work, const NdAttentionGroup *g, const Room *room) {
   const NdAttention *a = &work->attention;
   const NdTensor *q = a->query, *out = work->out;
-  void *to = (char *)nd_data(out) + (g->n * out->strides[0] + g->head * out->strides[1] + g->first * out->strides[2]) * a->bytes;
-  a->loops->pack(a->width, g->count, nd_attention_row(a, q, g, g->first), q->strides[3], q->strides[2], room->queries, a->lanes,
-                 a->lanes);
+  void *to = (char *)nd_data(out) +
+             (g->n * out->strides[0] + g->head * out->strides[1] + g->first * out->strides[2]) * a->bytes;
+  a->loops->pack(a->width, g->count, nd_attention_row(a, q, g, g->first), q->strides[3], q->strides[2], room->queries,
+                 a->lanes, a->lanes);
   nd_attention_start(a, &room->state);
   if (g->keys == 0) memset(room->result, 0, (size_t)(a->value_width * a->lanes * a->bytes));
   for (int64_t first = 0; first < g->keys; first += room->block) take_keys(a, g, room, first);
   a->loops->invert(a->lanes, room->state.sum, room->state.factor);
-  a->loops->unpack(a->value_width, g->count, room->result, a->lanes, room->state.factor, to, out->strides[2], out->strides[3]);
+  a->loops->unpack(a->value_width, g->count, room->result, a->lanes, room->state.factor, to, out->strides[2],
+                   out->strides[3]);
 }
 
 static void BURN_CALL attention_body(void *context, int64_t begin, int64_t end) {
@@ -186,7 +190,8 @@ static void BURN_CALL attention_body(void *context, int64_t begin, int64_t end) 
     return;
   }
   const Room room = lay_out(a, memory);
-  for (int64_t item = begin; item < end; item++) { /* the last groups of a causal head come first: they have most to do */
+  for (int64_t item = begin; item < end;
+       item++) { /* the last groups of a causal head come first: they have most to do */
     const int64_t head = item / a->groups, index = a->groups - 1 - item % a->groups;
     const NdAttentionGroup g = nd_attention_group(a, head / a->heads, head % a->heads, index);
     attend(work, &g, &room);

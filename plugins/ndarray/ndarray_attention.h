@@ -1,11 +1,12 @@
-/* ndarray_attention.h - what the two directions of attention share: the call, and the scores of some keys with some queries. */
+/* ndarray_attention.h - what the two directions of attention share: the call, and the scores of some keys with some
+ * queries. */
 #ifndef BURN_NDARRAY_ATTENTION_H
 #define BURN_NDARRAY_ATTENTION_H
 
 #include "ndarray_sequence.h"
 
-/* A call of attention or of its gradient. Queries are taken in groups of `lanes`, the columns of all matrices: scores are
- * [keys, lanes], so a key's scores with all queries of the group lie in a few vectors. */
+/* A call of attention or of its gradient. Queries are taken in groups of `lanes`, the columns of all matrices: scores
+ * are [keys, lanes], so a key's scores with all queries of the group lie in a few vectors. */
 typedef struct NdAttention {
   Ndarray *nd;
   const NdSequenceLoops *loops;
@@ -24,28 +25,31 @@ typedef struct NdAttentionGroup {
   int64_t keys;                  /* keys that any of them sees; those behind are never touched */
 } NdAttentionGroup;
 
-/* Reads a call whose query is input number `first`; at most `vectors` (1, 2 or 4) vectors of queries are taken at once. */
+/* Reads a call whose query is input number `first`; at most `vectors` (1, 2 or 4) vectors of queries are taken at once.
+ */
 BurnStatus nd_attention_open(Ndarray *nd, const BurnOpCall *call, uint32_t first, int vectors, NdAttention *out);
 
 NdAttentionGroup nd_attention_group(const NdAttention *a, int64_t n, int64_t head, int64_t index);
 
 /* Address of row i of a head's matrix; axes of size 1 stretch. */
-static inline const void *nd_attention_row(const NdAttention *a, const NdTensor *x, const NdAttentionGroup *g, int64_t i) {
+static inline const void *nd_attention_row(const NdAttention *a, const NdTensor *x, const NdAttentionGroup *g,
+                                           int64_t i) {
   const int64_t n = x->shape[0] > 1 ? g->n * x->strides[0] : 0, head = x->shape[1] > 1 ? g->head * x->strides[1] : 0;
   const int64_t row = x->shape[2] > 1 ? i * x->strides[2] : 0;
   return (const char *)nd_data(x) + (n + head + row) * a->bytes;
 }
 
-/* scores[r] = those of key first + r with the group, for s->keys keys: dot products with `queries` [width, lanes], bent, hidden
- * and biased as the call says; s->scale is what softmax has to apply. In slopes, unless NULL, the derivative of the soft cap. */
-void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first, NdScores *s,
-                         void *slopes);
+/* scores[r] = those of key first + r with the group, for s->keys keys: dot products with `queries` [width, lanes],
+ * bent, hidden and biased as the call says; s->scale is what softmax has to apply. In slopes, unless NULL, the
+ * derivative of the soft cap. */
+void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first,
+                         NdScores *s, void *slopes);
 
 /* Makes the state of a softmax that has seen no scores yet. */
 void nd_attention_start(const NdAttention *a, const NdSoftmaxState *state);
 
-/* A result of shape `desc` whose steps and heads lie in memory as those of x do, so that what follows can view it. NULL when
- * out of memory. */
+/* A result of shape `desc` whose steps and heads lie in memory as those of x do, so that what follows can view it. NULL
+ * when out of memory. */
 NdTensor *nd_attention_result(Ndarray *nd, const BurnTensorDesc *desc, const NdTensor *x);
 
 /* The op attention_backward, in ndarray_attention_backward.c. */

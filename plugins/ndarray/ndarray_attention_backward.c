@@ -1,8 +1,9 @@
-/* ndarray_attention_backward.c - the gradients of attention, with the scores made anew for a group of queries at a time.
+/* ndarray_attention_backward.c - the gradients of attention, with the scores made anew for a group of queries at a
+ * time.
  *
- * A head is done by one thread, group after group, with the gradients of its keys and values added up on the way: so their sums
- * have one order. A bias that several heads share gets a sum per slice of heads, added in order at the end; the slices depend
- * on the shapes alone. */
+ * A head is done by one thread, group after group, with the gradients of its keys and values added up on the way: so
+ * their sums have one order. A bias that several heads share gets a sum per slice of heads, added in order at the end;
+ * the slices depend on the shapes alone. */
 #include "ndarray_attention.h"
 
 #include <string.h>
@@ -14,21 +15,21 @@
 typedef struct Backward {
   NdAttention attention;
   const NdTensor *grad;
-  NdTensor *results[4];                 /* of query, key, value, bias */
-  int64_t key_columns, value_columns;   /* widths in whole vectors */
-  int64_t slices;                       /* items of work: some heads each */
-  int64_t bias_count, bias_strides[4];  /* of the bias gradient, 0 where it stretches */
-  char *partial;                        /* [slices][bias_count] of shared bias gradients, else NULL */
+  NdTensor *results[4];                /* of query, key, value, bias */
+  int64_t key_columns, value_columns;  /* widths in whole vectors */
+  int64_t slices;                      /* items of work: some heads each */
+  int64_t bias_count, bias_strides[4]; /* of the bias gradient, 0 where it stretches */
+  char *partial;                       /* [slices][bias_count] of shared bias gradients, else NULL */
   atomic_bool out_of_memory;
 } Backward;
 
 /* Room of one body. */
 typedef struct Room {
-  char *queries, *grads;           /* [width, lanes], [value_width, lanes] */
-  char *query_rows, *grad_rows;    /* [lanes, key_columns], [lanes, value_columns] */
-  char *weights, *slopes, *bends;  /* [keys, lanes]; bends only with a soft cap */
-  char *query_grad;                /* [width, lanes] */
-  char *key_grad, *value_grad;     /* [keys, key_columns], [keys, value_columns] */
+  char *queries, *grads;          /* [width, lanes], [value_width, lanes] */
+  char *query_rows, *grad_rows;   /* [lanes, key_columns], [lanes, value_columns] */
+  char *weights, *slopes, *bends; /* [keys, lanes]; bends only with a soft cap */
+  char *query_grad;               /* [width, lanes] */
+  char *key_grad, *value_grad;    /* [keys, key_columns], [keys, value_columns] */
   NdSoftmaxState state;
   char *bias_grad; /* where slopes are added up; NULL without a bias */
 } Room;
@@ -46,7 +47,8 @@ static uint64_t room_bytes(const Backward *work) {
 
 static Room lay_out(const Backward *work, char *memory) {
   const NdAttention *a = &work->attention;
-  const int64_t row = a->lanes * a->bytes, key_row = work->key_columns * a->bytes, value_row = work->value_columns * a->bytes;
+  const int64_t row = a->lanes * a->bytes, key_row = work->key_columns * a->bytes,
+                value_row = work->value_columns * a->bytes;
   Room room = {.queries = memory};
   room.grads = room.queries + a->width * row;
   room.query_grad = room.grads + a->value_width * row;
@@ -72,8 +74,8 @@ static void pack_group(const Backward *work, const NdAttentionGroup *g, const Ro
   a->loops->pack(a->value_width, g->count, grads, grad->strides[3], grad->strides[2], room->grads, a->lanes, a->lanes);
   a->loops->pack(g->count, a->width, queries, q->strides[2], q->strides[3], room->query_rows, work->key_columns,
                  work->key_columns);
-  a->loops->pack(g->count, a->value_width, grads, grad->strides[2], grad->strides[3], room->grad_rows, work->value_columns,
-                 work->value_columns);
+  a->loops->pack(g->count, a->value_width, grads, grad->strides[2], grad->strides[3], room->grad_rows,
+                 work->value_columns, work->value_columns);
 }
 
 /* weights: how much every query takes of every key. */
@@ -86,8 +88,8 @@ static void find_weights(const NdAttention *a, const NdAttentionGroup *g, const 
 }
 
 /* sums [keys, columns] += scores [keys, lanes] x rows [lanes, columns] of the group's queries. */
-static void add_product(const NdAttention *a, const NdAttentionGroup *g, const char *scores, const char *rows, int64_t columns,
-                        char *sums) {
+static void add_product(const NdAttention *a, const NdAttentionGroup *g, const char *scores, const char *rows,
+                        int64_t columns, char *sums) {
   const NdProduct product = {.rows = g->keys,
                              .columns = columns,
                              .depth = g->count,
@@ -131,7 +133,8 @@ static void find_query_grad(const Backward *work, const NdAttentionGroup *g, con
                              .b_row = a->lanes,
                              .c = room->query_grad,
                              .c_row = a->lanes};
-  char *to = (char *)nd_data(out) + (g->n * out->strides[0] + g->head * out->strides[1] + g->first * out->strides[2]) * a->bytes;
+  char *to = (char *)nd_data(out) +
+             (g->n * out->strides[0] + g->head * out->strides[1] + g->first * out->strides[2]) * a->bytes;
   a->loops->product(&product);
   a->loops->unpack(a->width, g->count, room->query_grad, a->lanes, NULL, to, out->strides[2], out->strides[3]);
 }
@@ -191,7 +194,8 @@ static void BURN_CALL backward_body(void *context, int64_t begin, int64_t end) {
   Room room = lay_out(work, memory);
   for (int64_t slice = begin; slice < end; slice++) {
     const int64_t first = slice * heads / work->slices, last = (slice + 1) * heads / work->slices;
-    if (a->bias) room.bias_grad = work->partial ? work->partial + slice * bias_bytes : (char *)nd_data(work->results[3]);
+    if (a->bias)
+      room.bias_grad = work->partial ? work->partial + slice * bias_bytes : (char *)nd_data(work->results[3]);
     if (work->partial) memset(room.bias_grad, 0, (size_t)bias_bytes);
     for (int64_t head = first; head < last; head++) head_back(work, &room, head / a->heads, head % a->heads);
   }

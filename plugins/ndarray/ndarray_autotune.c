@@ -1,9 +1,9 @@
 /* ndarray_autotune.c - timing, the table of choices, and their file.
  *
- * The table only grows, so looking a choice up takes no lock: an entry is complete before its address is stored. The file is text,
- * a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are kept, lines that are no
- * such line are passed over. It is read when the first choice is asked for, and a line is added per new choice, so several processes
- * may share it. What another release measured lies in another file. */
+ * The table only grows, so looking a choice up takes no lock: an entry is complete before its address is stored. The
+ * file is text, a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are
+ * kept, lines that are no such line are passed over. It is read when the first choice is asked for, and a line is added
+ * per new choice, so several processes may share it. What another release measured lies in another file. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -49,12 +49,13 @@ struct NdTuner {
 static uint64_t hash_of(const char *work, const int64_t *numbers) {
   uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
   for (; *work; work++) hash = (hash ^ (unsigned char)*work) * UINT64_C(0x100000001b3);
-  for (int i = 0; i < ND_TUNE_NUMBERS; i++) hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0xff51afd7ed558ccd) ^ hash >> 31;
+  for (int i = 0; i < ND_TUNE_NUMBERS; i++)
+    hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0xff51afd7ed558ccd) ^ hash >> 31;
   return hash;
 }
 
 /* The entry, or the place where it would stand; NULL if the table is full. */
-static _Atomic(Entry *) * place_of(NdTuner *tuner, const char *work, const int64_t *numbers) {
+static _Atomic(Entry *) *place_of(NdTuner *tuner, const char *work, const int64_t *numbers) {
   const uint64_t hash = hash_of(work, numbers);
   for (uint32_t i = 0; i < TABLE_SIZE; i++) {
     _Atomic(Entry *) *place = &tuner->table[(hash + i) % TABLE_SIZE];
@@ -78,8 +79,8 @@ static void remember(NdTuner *tuner, const Entry *new_entry) {
 
 /* -- the file --------------------------------------------------------------------------------- */
 
-/* The file of choices for reading ("r") or for adding lines ("a"); NULL if it is not there or no regular file: a pipe in its place would
- * keep the reader waiting, with the mutex held. */
+/* The file of choices for reading ("r") or for adding lines ("a"); NULL if it is not there or no regular file: a pipe
+ * in its place would keep the reader waiting, with the mutex held. */
 static FILE *open_file(const char *path, const char *how) {
 #if defined(_WIN32)
   return fopen(path, how);
@@ -166,8 +167,9 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
 
 /* -- timing ----------------------------------------------------------------------------------- */
 
-/* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon repeated. What a
- * rule would take is left for one that is clearly faster only: a chance of the moment would stay for good. */
+/* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon
+ * repeated. What a rule would take is left for one that is clearly faster only: a chance of the moment would stay for
+ * good. */
 static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64_t *nanoseconds) {
   const uint32_t few = tuner->mode == ND_TUNE_FULL ? 10 : FEW_ROUNDS;
   const uint64_t start = tuner->host->now_ns();
@@ -212,7 +214,8 @@ static uint32_t decide(NdTuner *tuner, const NdTuneChoice *choice) {
   append(tuner, &entry, nanoseconds);
   if (tuner->host->log_enabled(BURN_LOG_INFO)) {
     char text[160];
-    (void)snprintf(text, sizeof text, "%s: %s of %u ways, %" PRIu64 " ns", entry.work, entry.winner, choice->count, nanoseconds);
+    (void)snprintf(text, sizeof text, "%s: %s of %u ways, %" PRIu64 " ns", entry.work, entry.winner, choice->count,
+                   nanoseconds);
     tuner->host->log(BURN_LOG_INFO, "autotune", text);
   }
   return winner;
@@ -311,6 +314,7 @@ void nd_tune_path(char *path, uint64_t bytes, const char *version) {
     below = "/.cache";
   }
 #endif
-  const int length = cache && *cache ? snprintf(path, bytes, "%s%s/burn/autotune-ndarray-%s.txt", cache, below, version) : 0;
+  const int length =
+      cache && *cache ? snprintf(path, bytes, "%s%s/burn/autotune-ndarray-%s.txt", cache, below, version) : 0;
   if (length <= 0 || (uint64_t)length >= bytes) path[0] = '\0';
 }

@@ -1,8 +1,8 @@
-/* ndarray_autotune.h - which of several ways to do the same work is the fastest here: timed once, remembered in memory and on
- * disk.
+/* ndarray_autotune.h - which of several ways to do the same work is the fastest here: timed once, remembered in memory
+ * and on disk.
  *
- * Candidates must give the same bits: a choice depends on the hour of the day, and results must not. Ways that round differently
- * are chosen by rule, from shapes alone. */
+ * Candidates must give the same bits: a choice depends on the hour of the day, and results must not. Ways that round
+ * differently are chosen by rule, from shapes alone. */
 #ifndef BURN_NDARRAY_AUTOTUNE_H
 #define BURN_NDARRAY_AUTOTUNE_H
 
@@ -14,8 +14,8 @@ enum { ND_TUNE_NUMBERS = 12, ND_TUNE_CANDIDATES = 8 };
 
 typedef struct NdTuner NdTuner;
 
-/* A choice to be made: what is done (a static string, letters and underscores), on which shapes, and the names of the ways
- * (static strings without spaces). `fallback` is what is taken without timing. Unused numbers are 0. */
+/* A choice to be made: what is done (a static string, letters and underscores), on which shapes, and the names of the
+ * ways (static strings without spaces). `fallback` is what is taken without timing. Unused numbers are 0. */
 typedef struct NdTuneChoice {
   const char *work;
   int64_t numbers[ND_TUNE_NUMBERS];
@@ -31,8 +31,8 @@ typedef struct NdTuneChoice {
 NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path);
 void nd_tuner_destroy(NdTuner *tuner); /* takes NULL */
 
-/* The number of the way to take. A NULL tuner, and mode off, give the fallback. Runs every way a few times when the choice is met for
- * the first time on this machine. */
+/* The number of the way to take. A NULL tuner, and mode off, give the fallback. Runs every way a few times when the
+ * choice is met for the first time on this machine. */
 uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice);
 
 /* The processor by its own name and `isa`, as `machine`. */

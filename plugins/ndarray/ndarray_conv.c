@@ -1,7 +1,7 @@
 /* ndarray_conv.c - conv2d and conv_transpose2d, as products of weights and pixels with a tile of sums in registers.
  *
- * The work is cut into items of some images, one group, a band of output rows and a share of the output channels. No sum is
- * cut, so the cuts may follow the number of threads. The layout stands in ndarray_conv.h, the loops in
+ * The work is cut into items of some images, one group, a band of output rows and a share of the output channels. No
+ * sum is cut, so the cuts may follow the number of threads. The layout stands in ndarray_conv.h, the loops in
  * ndarray_conv_template.h. */
 #include "ndarray_conv.h"
 
@@ -31,8 +31,9 @@ typedef struct Conv {
 typedef struct Scratch {
   char *copy;
   uint64_t columns_at; /* gathered pixels, [tiles, depth, tile] */
-  uint64_t partial_at; /* sums of a share, [channels, vectors]; where lanes are images, of all output pixels of an item */
-  uint64_t taps_at;    /* [depth] into the columns of a tile */
+  uint64_t
+      partial_at;   /* sums of a share, [channels, vectors]; where lanes are images, of all output pixels of an item */
+  uint64_t taps_at; /* [depth] into the columns of a tile */
   uint64_t bytes;
 } Scratch;
 
@@ -63,7 +64,9 @@ static Scratch scratch_measure(const Conv *work) {
   return scratch;
 }
 
-static NdConvTap *scratch_taps(const Scratch *scratch) { return (NdConvTap *)(void *)(scratch->copy + scratch->taps_at); }
+static NdConvTap *scratch_taps(const Scratch *scratch) {
+  return (NdConvTap *)(void *)(scratch->copy + scratch->taps_at);
+}
 
 static bool scratch_open(const Conv *work, Scratch *scratch) {
   *scratch = scratch_measure(work);
@@ -75,7 +78,9 @@ static bool scratch_open(const Conv *work, Scratch *scratch) {
 }
 
 /* First vector of a tile of a grid: tiles are of about equal size. */
-static int64_t tile_start(const NdConvGrid *grid, int64_t tiles, int64_t number) { return number * grid->vector_count / tiles; }
+static int64_t tile_start(const NdConvGrid *grid, int64_t tiles, int64_t number) {
+  return number * grid->vector_count / tiles;
+}
 
 /* Gathers the pixels of all tiles for `depth` taps from `done` on. */
 static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
@@ -95,7 +100,8 @@ static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvP
 }
 
 /* Multiplies the vectors of a tile from `first` on; `columns` is where gathered ones begin. */
-static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t first, int64_t columns, NdConvProduct *product) {
+static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t first, int64_t columns,
+                          NdConvProduct *product) {
   const int64_t lanes = work->plan.loops->lanes;
   product->vectors = &grid->vectors[first];
   for (int64_t v = 0; v < product->vector_count; v++) {
@@ -126,7 +132,8 @@ static void multiply_images(const Conv *work, const NdConvGrid *grid, NdConvProd
 }
 
 /* What all products of a phase of an item have in common. */
-static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const NdConvItem *item, int64_t first_channel) {
+static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const NdConvItem *item,
+                                int64_t first_channel) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
   NdConvProduct product = {.plane = plan->y.out * plan->x.out, .step = plan->x.out_step, .rounds = 1};
@@ -158,7 +165,8 @@ static void sum_images(const Conv *work, const NdConvPhase *phase, const NdConvG
 }
 
 /* An item of a group of one channel. */
-static void run_plane(const Conv *work, const NdConvItem *item, const NdConvProduct *product, const void *input, char *output) {
+static void run_plane(const Conv *work, const NdConvItem *item, const NdConvProduct *product, const void *input,
+                      char *output) {
   const NdConvPhase *phase = work->plan.phases;
   NdConvPlane plane = {.input = input, .weights = product->weights, .bias = product->bias, .output = output};
   plane.taps = phase->taps;
@@ -201,7 +209,8 @@ static void write_images(const Conv *work, const Scratch *scratch, const NdConvI
   const NdConvPlan *plan = &work->plan;
   const int64_t plane = plan->y.out * plan->x.out, all = plan->groups * plan->channels_out;
   const int64_t row = item->first_row * plan->y.out_step;
-  const int64_t pixels = least(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out, bytes = plan->element_bytes;
+  const int64_t pixels = least(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out,
+                bytes = plan->element_bytes;
   const int64_t channel = item->first_image * all + item->group * plan->channels_out + first_channel;
   const char *from = scratch->copy + scratch->partial_at;
   char *to = work->out + (channel * plane + row * plan->x.out) * bytes;

@@ -1,23 +1,23 @@
 /* ndarray_conv.h - how convolutions are laid out; shared by the files ndarray_conv*.c.
  *
- * Every convolution becomes one of stride 1 over a padded copy of some rows of some images of one group. Where the stride
- * is s, the copy holds s * s planes, one for each phase of rows and columns (0, s, 2s, .. then 1, s + 1, ..), as far as taps
- * need them; so neighbouring outputs always read neighbouring numbers and a tap of the kernel is one offset. A transposed
- * convolution is s * s convolutions, one for each phase of its output. Without padding and stride there is no copy: the
- * planes of the input are read where they lie.
+ * Every convolution becomes one of stride 1 over a padded copy of some rows of some images of one group. Where the
+ * stride is s, the copy holds s * s planes, one for each phase of rows and columns (0, s, 2s, .. then 1, s + 1, ..), as
+ * far as taps need them; so neighbouring outputs always read neighbouring numbers and a tap of the kernel is one
+ * offset. A transposed convolution is s * s convolutions, one for each phase of its output. Without padding and stride
+ * there is no copy: the planes of the input are read where they lie.
  *
  * The pixels of the output are cut into vectors in one of four ways:
- * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load them
- *   where they lie (ND_CONV_DIRECT).
- * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by piece
- *   into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are read
- *   where they lie here too.
- * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then waste no
- *   lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the padding out.
- * - rows: vectors begin anew in each row (ND_CONV_ROWS: groups of one channel, whose planes are too few multiplications to
- *   do anything else with, and the gradient of few weights).
- * The gradient of a weight has one more (ND_CONV_CHANNELS): lanes are output channels, and pixels are numbers that are
- * broadcast from where they lie.
+ * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load
+ * them where they lie (ND_CONV_DIRECT).
+ * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by
+ * piece into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are
+ * read where they lie here too.
+ * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then
+ * waste no lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the
+ * padding out.
+ * - rows: vectors begin anew in each row (ND_CONV_ROWS: groups of one channel, whose planes are too few multiplications
+ * to do anything else with, and the gradient of few weights). The gradient of a weight has one more (ND_CONV_CHANNELS):
+ * lanes are output channels, and pixels are numbers that are broadcast from where they lie.
  *
  * Weights are read where the op has them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
@@ -57,7 +57,7 @@ typedef struct NdConvGrid {
 
 /* One output phase: a grid of output pixels that share their taps. */
 typedef struct NdConvPhase {
-  int64_t tap_count;               /* per output channel, input channels included */
+  int64_t tap_count; /* per output channel, input channels included */
   NdConvTap *taps;
   int64_t first_row, first_column; /* of the output */
   int64_t rows, columns;           /* of the grid */
@@ -72,14 +72,15 @@ typedef struct NdConvPlan {
   int64_t batch, groups, channels_in, channels_out;
   NdConvAxis y, x;
   NdConvWay way;
-  bool in_place;          /* no copy */
-  int64_t images, band;  /* an item is so many images, and so many rows of the grid; one of the two is whole */
-  int64_t blocks, bands; /* so many items for a group */
-  int64_t kernel_columns; /* of the kernel, for the gradient */
-  int64_t pixel;          /* elements of the copy (or input) from column to column */
-  int64_t row_width;      /* and from row to row */
+  bool in_place;                 /* no copy */
+  int64_t images, band;          /* an item is so many images, and so many rows of the grid; one of the two is whole */
+  int64_t blocks, bands;         /* so many items for a group */
+  int64_t kernel_columns;        /* of the kernel, for the gradient */
+  int64_t pixel;                 /* elements of the copy (or input) from column to column */
+  int64_t row_width;             /* and from row to row */
   int64_t plane, image, channel; /* and so on */
-  int64_t weights_row, weights_channel, weights_group; /* from output to output channel, from input to input channel, .. */
+  int64_t weights_row, weights_channel,
+      weights_group; /* from output to output channel, from input to input channel, .. */
   int64_t phase_count;
   NdConvPhase *phases;
   void *tables; /* vectors and pieces */
@@ -102,8 +103,8 @@ typedef struct NdConvItem {
 
 /* -- ndarray_conv_plan.c ---------------------------------------------------------------------- */
 
-/* Plans a conv2d (or conv_transpose2d). False when out of memory. The output must not be empty. nd_conv_plan_close ends all
- * kinds, failed ones too. */
+/* Plans a conv2d (or conv_transpose2d). False when out of memory. The output must not be empty. nd_conv_plan_close ends
+ * all kinds, failed ones too. */
 bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 /* Plans the gradient of a conv2d's weight; the cut depends on shapes alone. */
@@ -123,13 +124,15 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number);
 
 /* Elements of the copy of `channels` planes for one item, room for reading beyond its end included; 0 for no copy. */
 int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels);
-/* Makes the copy of `channels` planes of an item from `channel` on of the whole input `x`; then what may be read behind it. */
-void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels, void *copy);
+/* Makes the copy of `channels` planes of an item from `channel` on of the whole input `x`; then what may be read behind
+ * it. */
+void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
+                  void *copy);
 void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy);
-/* What the loops shall read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which is
- * made in `copy`, or the planes themselves. */
-const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
-                          void *copy);
+/* What the loops shall read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which
+ * is made in `copy`, or the planes themselves. */
+const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel,
+                          int64_t channels, void *copy);
 
 /* The kernel of conv2d_weight_backward (ndarray_conv_backward.c). */
 BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call);

@@ -1,11 +1,10 @@
 /* ndarray_conv_backward.c - the gradient of conv2d with regard to its weight.
  *
- * Few output channels: lanes are pixels of a row, sums [out, taps, lanes] stay apart until the end of a slice; or, where they
- * fill more than half a vector, lanes are the channels.
- * Many: products of gathered columns [taps, pixels] and the transposed gradient [pixels, out]; where there are many weights
- * too, shares of the input channels are items of their own. Both ways the items of pixels are cut into at most SLICES
- * slices, each with sums of its own, added up in order at the end. Slices depend on shapes alone, so the bits do not depend
- * on the number of threads. */
+ * Few output channels: lanes are pixels of a row, sums [out, taps, lanes] stay apart until the end of a slice; or,
+ * where they fill more than half a vector, lanes are the channels. Many: products of gathered columns [taps, pixels]
+ * and the transposed gradient [pixels, out]; where there are many weights too, shares of the input channels are items
+ * of their own. Both ways the items of pixels are cut into at most SLICES slices, each with sums of its own, added up
+ * in order at the end. Slices depend on shapes alone, so the bits do not depend on the number of threads. */
 #include "ndarray_conv.h"
 
 #include <string.h>
@@ -21,8 +20,8 @@ typedef struct WeightGradient {
   NdConvPlan plan;
   const char *x, *grad;
   char *out;
-  char *partial;         /* [slices][groups][sums] */
-  int64_t items;         /* of pixels, per group */
+  char *partial; /* [slices][groups][sums] */
+  int64_t items; /* of pixels, per group */
   int64_t slices;
   int64_t share, shares; /* input channels of a share, and how many such shares there are; for many weights */
   int64_t sums;          /* elements of a slice and group */
@@ -213,8 +212,8 @@ static int64_t panels_width(const NdConvPlan *plan) {
 }
 
 /* to[pixel][channel] of `pixels` pixels of an item from `first` on, zeros in channels that do not exist. */
-static void transpose_grad(const WeightGradient *work, const NdConvItem *item, int64_t first, int64_t pixels, int64_t channel,
-                           int64_t width, char *to) {
+static void transpose_grad(const WeightGradient *work, const NdConvItem *item, int64_t first, int64_t pixels,
+                           int64_t channel, int64_t width, char *to) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, plane = item->rows * plan->x.out, whole = plan->y.out * plan->x.out;
   const int64_t channels = least(width, plan->channels_out - channel);
@@ -230,8 +229,8 @@ static void transpose_grad(const WeightGradient *work, const NdConvItem *item, i
 }
 
 /* Adds ND_CONV_CHUNK pixels (or what is left) of an item to the sums of a share. */
-static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch, const void *input,
-                           int64_t first_vector, int64_t taps, char *sums) {
+static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch,
+                           const void *input, int64_t first_vector, int64_t taps, char *sums) {
   const NdConvPlan *plan = &work->plan;
   const NdConvGrid *grid = grid_of(plan, item);
   const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, first = first_vector * lanes;
@@ -267,9 +266,11 @@ static Scratch share_measure(const WeightGradient *work) {
 }
 
 /* One slice of one group and share, sums [taps, channels]. */
-static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t group, int64_t share, const Scratch *scratch) {
+static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t group, int64_t share,
+                           const Scratch *scratch) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, kernel = plan->phases->tap_count / plan->channels_in;
+  const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes,
+                kernel = plan->phases->tap_count / plan->channels_in;
   const int64_t channel = share * work->share, channels = least(work->share, plan->channels_in - channel);
   const int64_t row = panels_width(plan) * bytes, whole = padded_taps(plan, work->share) * row;
   char *sums = work->partial + (slice * plan->groups + group) * work->sums * bytes + share * whole;
@@ -315,13 +316,13 @@ static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
 /* -- the sum of slices ------------------------------------------------------------------------ */
 
 /* partial of slice 0 += slice 1, += slice 2, .., in that order. */
-#define ADD_SLICES(name, type)                                                         \
-  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {              \
-    const WeightGradient *work = (const WeightGradient *)context;                      \
-    const int64_t all = work->plan.groups * work->sums;                                \
-    type *sums = (type *)(void *)work->partial;                                        \
-    for (int64_t slice = 1; slice < work->slices; slice++)                             \
-      for (int64_t i = begin; i < end; i++) sums[i] += sums[slice * all + i];          \
+#define ADD_SLICES(name, type)                                                \
+  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {     \
+    const WeightGradient *work = (const WeightGradient *)context;             \
+    const int64_t all = work->plan.groups * work->sums;                       \
+    type *sums = (type *)(void *)work->partial;                               \
+    for (int64_t slice = 1; slice < work->slices; slice++)                    \
+      for (int64_t i = begin; i < end; i++) sums[i] += sums[slice * all + i]; \
   }
 ADD_SLICES(add_slices_f32, float)
 ADD_SLICES(add_slices_f64, double)

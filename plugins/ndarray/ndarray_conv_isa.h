@@ -1,8 +1,8 @@
 /* ndarray_conv_isa.h - body of ndarray_conv_{baseline,avx2,avx512}.c: the template for both dtypes (or f32 only:
- * CONV_F32_ONLY), and the table. The includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to fit
- * into the registers: CONV_ROWS channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x CONV_TAPS
- * (gradient of few weights), CONV_SWEEP_TAPS taps of a vector of channels (the same), CONV_TILE_TAPS vectors with at most
- * CONV_PANEL side by side (gradient of many). No include guard: this is text, not declarations. */
+ * CONV_F32_ONLY), and the table. The includer defines CONV_TABLE, CONV_VECTOR_BYTES and the tiles, whose sums have to
+ * fit into the registers: CONV_ROWS channels x ND_CONV_VECTORS vectors of pixels (forward), CORRELATE_CHANNELS x
+ * CONV_TAPS (gradient of few weights), CONV_SWEEP_TAPS taps of a vector of channels (the same), CONV_TILE_TAPS vectors
+ * with at most CONV_PANEL side by side (gradient of many). No include guard: this is text, not declarations. */
 #include <string.h>
 
 #if defined(__GNUC__)
@@ -13,7 +13,8 @@
 #define CONV_APART
 #endif
 
-/* Arrays of sums become registers only where the loops over them are unrolled early: else GCC spills them around the loop. */
+/* Arrays of sums become registers only where the loops over them are unrolled early: else GCC spills them around the
+ * loop. */
 #if defined(__clang__)
 #define CONV_UNROLL _Pragma("unroll")
 #elif defined(__GNUC__)
@@ -36,7 +37,8 @@
 #define KEEP_POINTER(x) ((void)0)
 #endif
 
-/* Numbers are fetched anew behind this: GCC would carry those of the next step over in more registers than there are. */
+/* Numbers are fetched anew behind this: GCC would carry those of the next step over in more registers than there are.
+ */
 #if defined(__GNUC__)
 #define FETCH_ANEW() __asm__ __volatile__("" : : : "memory")
 #else
@@ -85,11 +87,11 @@
 #undef NAME
 #endif
 
-#define CONV_LOOPS(type, suffix)                                                                                  \
-  {                                                                                                               \
-    (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN,  \
-        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix,             \
-        correlate_##suffix, sweep_##suffix, outer_##suffix, fold_##suffix, transpose_##suffix                     \
+#define CONV_LOOPS(type, suffix)                                                                                 \
+  {                                                                                                              \
+    (int64_t)(sizeof(Vector_##suffix) / sizeof(type)), CONV_ROWS, CONV_PANEL, CONV_TILE_TAPS, CONV_READS_WITHIN, \
+        copy_##suffix, gather_##suffix, interleave_images_##suffix, product_##suffix, plane_##suffix,            \
+        correlate_##suffix, sweep_##suffix, outer_##suffix, fold_##suffix, transpose_##suffix                    \
   }
 #if defined(CONV_F32_ONLY)
 const NdConvTable CONV_TABLE = {.f32 = CONV_LOOPS(float, f32)};

@@ -5,17 +5,17 @@
 #include <string.h>
 
 enum {
-  COPY_BYTES = 256 * 1024,  /* a copy should fit into the second-level cache */
-  PANEL_PIXELS = 288,       /* of an item whose vectors are packed */
-  IMAGES_PIXELS = 64,       /* of each image of an item whose lanes are images, .. */
-  IMAGES_PLANE = 256,       /* .. which have no more than that, .. */
-  IMAGES_WORK = 256,        /* .. each of which so many taps of output channels use: it takes a while to fetch */
-  SEEN_TAPS = 64,           /* most taps of a channel that are told apart */
-  DIRECT_PIXELS = 96,       /* least of an item whose vectors run on */
-  GRADIENT_PIXELS = 1024,   /* most of them in the gradient of few weights: some channels stay in the first-level cache */
-  SWEEP_PIXELS = 256,       /* the same where lanes are output channels: their gradient and the input stay there together */
-  OUTER_PIXELS = 512,       /* of an item of the gradient of many weights */
-  OUTER_CHANNELS = 32,      /* output channels from which on the gradient counts as one of many weights */
+  COPY_BYTES = 256 * 1024, /* a copy should fit into the second-level cache */
+  PANEL_PIXELS = 288,      /* of an item whose vectors are packed */
+  IMAGES_PIXELS = 64,      /* of each image of an item whose lanes are images, .. */
+  IMAGES_PLANE = 256,      /* .. which have no more than that, .. */
+  IMAGES_WORK = 256,       /* .. each of which so many taps of output channels use: it takes a while to fetch */
+  SEEN_TAPS = 64,          /* most taps of a channel that are told apart */
+  DIRECT_PIXELS = 96,      /* least of an item whose vectors run on */
+  GRADIENT_PIXELS = 1024, /* most of them in the gradient of few weights: some channels stay in the first-level cache */
+  SWEEP_PIXELS = 256,  /* the same where lanes are output channels: their gradient and the input stay there together */
+  OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
+  OUTER_CHANNELS = 32, /* output channels from which on the gradient counts as one of many weights */
   ITEMS_PER_THREAD = 4,
 };
 
@@ -75,13 +75,12 @@ static bool suits_images(const NdConvPlan *plan) {
   const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
   return plan->channels_in > 0 && plan->channels_out >= lanes * 2 && plan->x.grid % lanes != 0 &&
-         plan->y.grid * plan->x.grid <= IMAGES_PLANE &&
-         kernel * plan->channels_out >= IMAGES_WORK && 5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch &&
-         image <= INT32_MAX / ND_CONV_LANES;
+         plan->y.grid * plan->x.grid <= IMAGES_PLANE && kernel * plan->channels_out >= IMAGES_WORK &&
+         5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch && image <= INT32_MAX / ND_CONV_LANES;
 }
 
-/* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some four
- * multiply-adds each. With many channels the gathered pixels are used often, and lie better in the cache. */
+/* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some
+ * four multiply-adds each. With many channels the gathered pixels are used often, and lie better in the cache. */
 static NdConvWay choose_way(const NdConvPlan *plan) {
   const bool is_plane = plan->channels_in == 1 && plan->channels_out == 1;
   if (is_plane && plan->y.out_step == 1 && plan->x.out_step == 1) return ND_CONV_ROWS;
@@ -92,8 +91,8 @@ static NdConvWay choose_way(const NdConvPlan *plan) {
   return waste <= 8 && plan->channels_out < 48 ? ND_CONV_DIRECT : ND_CONV_PANELS;
 }
 
-/* True if running vectors find whole tiles in the last band, even in a phase that has a row and a column less: the end of
- * the input must not cut them off. */
+/* True if running vectors find whole tiles in the last band, even in a phase that has a row and a column less: the end
+ * of the input must not cut them off. */
 static bool has_whole_tiles(const NdConvPlan *plan) {
   const int64_t rows = plan->y.grid - (plan->bands - 1) * plan->band;
   return (rows - 2) * plan->row_width + plan->x.grid - 1 >= ND_CONV_VECTORS * plan->loops->lanes;
@@ -184,7 +183,8 @@ static NdConvKind kind_of(const NdConvPlan *plan, const NdConvVector *vector, in
   return farthest < 2 * plan->loops->lanes && !plan->in_place ? ND_CONV_NEAR : ND_CONV_ANYWHERE;
 }
 
-/* One vector from `at` on, which is moved behind it; `left` pixels are there. Pixels from `columns` on of a row go nowhere. */
+/* One vector from `at` on, which is moved behind it; `left` pixels are there. Pixels from `columns` on of a row go
+ * nowhere. */
 static void make_vector(const NdConvPlan *plan, NdConvGrid *grid, Pixel *at, int64_t left, int64_t rows, int64_t width,
                         int64_t columns) {
   const int64_t lanes = plan->loops->lanes, pixels = least(lanes, left);
@@ -208,8 +208,8 @@ static void make_vector(const NdConvPlan *plan, NdConvGrid *grid, Pixel *at, int
   vector->kind = kind_of(plan, vector, pixels);
 }
 
-/* Vectors that run on over `rows` rows. The last tile is moved back to where it is whole, so that nothing is read beyond it:
- * some pixels come out twice. */
+/* Vectors that run on over `rows` rows. The last tile is moved back to where it is whole, so that nothing is read
+ * beyond it: some pixels come out twice. */
 static void make_running(const NdConvPlan *plan, int64_t rows, int64_t columns, NdConvGrid *grid) {
   const int64_t lanes = plan->loops->lanes, width = plan->row_width, tile = ND_CONV_VECTORS * lanes;
   const int64_t total = rows > 0 ? (rows - 1) * width + columns : 0;
@@ -237,7 +237,8 @@ static void make_pixel(const NdConvPlan *plan, const NdConvPhase *phase, int64_t
   vector->place = (y * plan->y.out_step + phase->first_row) * plan->x.out + x * plan->x.out_step + phase->first_column;
 }
 
-/* Cuts the vectors from `first` on into tiles of about equal size, which see the taps of one channel whose bit is set. */
+/* Cuts the vectors from `first` on into tiles of about equal size, which see the taps of one channel whose bit is set.
+ */
 static void make_tiles(const NdConvPhase *phase, int64_t kernel, uint64_t seen, int64_t first, NdConvTap *memory,
                        NdConvGrid *grid) {
   const int64_t vectors = grid->vector_count - first, tiles = ceil_div(vectors, ND_CONV_VECTORS);
@@ -273,7 +274,8 @@ static void make_seen(const NdConvPlan *plan, const NdConvPhase *phase, int64_t 
 }
 
 /* A vector for each pixel of a phase. If the item is a whole plane, pixels that see the same taps stand together. */
-static void make_images(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvTap *memory, NdConvGrid *grid) {
+static void make_images(const NdConvPlan *plan, const NdConvPhase *phase, int64_t rows, NdConvTap *memory,
+                        NdConvGrid *grid) {
   const int64_t kernel = phase->tap_count / plan->channels_in, columns = phase->columns, pixels = rows * columns;
   uint64_t seen[IMAGES_PIXELS];
   bool taken[IMAGES_PIXELS] = {false};
@@ -323,7 +325,8 @@ bool nd_conv_make_grids(NdConvPlan *plan) {
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;
-  const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector), piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
+  const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector),
+                 piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
   const NdConvItem last = nd_conv_item(plan, plan->blocks * plan->groups * plan->bands - 1);
   const bool is_images = plan->way == ND_CONV_IMAGES;
   const int64_t kernel = is_images ? most_kernel(plan) : 0;
@@ -374,9 +377,10 @@ static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const cha
     }
 }
 
-/* One row of the copy of as many images as there are lanes: `from` is where its element 0 would lie in the first image, and
- * elements begin .. end-1 are there. */
-static void interleave_row(const NdConvPlan *plan, const char *from, const int32_t *index, int64_t begin, int64_t end, char *to) {
+/* One row of the copy of as many images as there are lanes: `from` is where its element 0 would lie in the first image,
+ * and elements begin .. end-1 are there. */
+static void interleave_row(const NdConvPlan *plan, const char *from, const int32_t *index, int64_t begin, int64_t end,
+                           char *to) {
   const int64_t bytes = plan->element_bytes, vector = plan->pixel * bytes, columns = plan->row_width / plan->pixel;
   memset(to, 0, (size_t)(begin * vector));
   memset(to + end * vector, 0, (size_t)((columns - end) * vector));
@@ -385,12 +389,14 @@ static void interleave_row(const NdConvPlan *plan, const char *from, const int32
 
 /* All phases of one plane of those images. Lanes without an image hold the first: their sums go nowhere. */
 static void interleave_plane(const NdConvPlan *plan, const NdConvItem *item, const char *from, char *to) {
-  const int64_t bytes = plan->element_bytes, columns = plan->row_width / plan->pixel, rows = item->rows - 1 + plan->y.span;
+  const int64_t bytes = plan->element_bytes, columns = plan->row_width / plan->pixel,
+                rows = item->rows - 1 + plan->y.span;
   int32_t index[ND_CONV_LANES] = {0};
   for (int64_t i = 0; i < item->images; i++)
     index[i] = (int32_t)(i * plan->groups * plan->channels_in * plan->y.in * plan->x.in);
   for (int64_t phase = 0; phase < plan->y.phases * plan->x.phases; phase++) {
-    const int64_t y = phase / plan->x.phases * plan->y.dilation % plan->y.step - plan->y.pad + item->first_row * plan->y.step;
+    const int64_t y =
+        phase / plan->x.phases * plan->y.dilation % plan->y.step - plan->y.pad + item->first_row * plan->y.step;
     const int64_t x = phase % plan->x.phases * plan->x.dilation % plan->x.step - plan->x.pad;
     const int64_t first = x < 0 ? least(columns, ceil_div(-x, plan->x.step)) : 0;
     const int64_t stop = most(first, least(columns, plan->x.in > x ? ceil_div(plan->x.in - x, plan->x.step) : 0));
@@ -409,8 +415,10 @@ static const char *place_of(const NdConvPlan *plan, const NdConvItem *item, cons
   return (const char *)x + first * plan->y.in * plan->x.in * plan->element_bytes;
 }
 
-void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels, void *copy) {
-  const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in, image = plan->groups * plan->channels_in * plane;
+void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
+                  void *copy) {
+  const int64_t bytes = plan->element_bytes, plane = plan->y.in * plan->x.in,
+                image = plan->groups * plan->channels_in * plane;
   const char *from = place_of(plan, item, x, channel);
   if (plan->way == ND_CONV_IMAGES) {
     for (int64_t c = 0; c < channels; c++)
@@ -419,16 +427,18 @@ void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x,
   }
   for (int64_t c = 0; c < channels; c++)
     for (int64_t i = 0; i < item->images; i++)
-      copy_plane(plan, item, from + (i * image + c * plane) * bytes, (char *)copy + (c * plan->channel + i * plan->image) * bytes);
+      copy_plane(plan, item, from + (i * image + c * plane) * bytes,
+                 (char *)copy + (c * plan->channel + i * plan->image) * bytes);
 }
 
 void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy) {
   const int64_t bytes = plan->element_bytes;
-  memset((char *)copy + channels * plan->channel * bytes, 0, (size_t)((ND_CONV_VECTORS + 1) * plan->loops->lanes * bytes));
+  memset((char *)copy + channels * plan->channel * bytes, 0,
+         (size_t)((ND_CONV_VECTORS + 1) * plan->loops->lanes * bytes));
 }
 
-const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
-                          void *copy) {
+const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel,
+                          int64_t channels, void *copy) {
   if (plan->in_place) return place_of(plan, item, x, channel) + item->first_row * plan->row_width * plan->element_bytes;
   nd_conv_copy(plan, item, x, channel, channels, copy);
   nd_conv_copy_end(plan, channels, copy);

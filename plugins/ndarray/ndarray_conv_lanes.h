@@ -1,5 +1,5 @@
-/* ndarray_conv_lanes.h - what the convolution loops do with single lanes of a vector, for one dtype, in plain C. Bit i of
- * `bits` stands for lane i. ndarray_conv_lanes_avx512.h is the same with masks. */
+/* ndarray_conv_lanes.h - what the convolution loops do with single lanes of a vector, for one dtype, in plain C. Bit i
+ * of `bits` stands for lane i. ndarray_conv_lanes_avx512.h is the same with masks. */
 
 #define CONV_READS_WITHIN false
 #define ALL_BITS (LANES == 16 ? 0xffffu : (1u << LANES) - 1u)
@@ -40,7 +40,9 @@ CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index)
   return NAME(load)(lanes);
 }
 
-CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) { return NAME(gather_anywhere)(from, index); }
+CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) {
+  return NAME(gather_anywhere)(from, index);
+}
 
 /* from[0], from[2], ..; the lanes whose bit is set. */
 static CONV_APART VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {

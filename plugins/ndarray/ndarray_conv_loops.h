@@ -1,20 +1,20 @@
 /* ndarray_conv_loops.h - the inner loops of convolution, once per instruction set.
  *
- * ndarray_conv_template.h is compiled by ndarray_conv_{baseline,avx2,avx512}.c, each with its own compiler flags and each
- * for f32 and f64; this header is what the drivers (ndarray_conv*.c) see of it. Every element of a result is one chain of
- * multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes it. */
+ * ndarray_conv_template.h is compiled by ndarray_conv_{baseline,avx2,avx512}.c, each with its own compiler flags and
+ * each for f32 and f64; this header is what the drivers (ndarray_conv*.c) see of it. Every element of a result is one
+ * chain of multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes it. */
 #ifndef BURN_NDARRAY_CONV_LOOPS_H
 #define BURN_NDARRAY_CONV_LOOPS_H
 
 #include "ndarray_internal.h"
 
-#define ND_CONV_LANES 16  /* most lanes of a vector */
-#define ND_CONV_VECTORS 3 /* vectors of pixels in a tile */
-#define ND_CONV_CHUNK 128 /* pixels that the sums of a weight gradient take at once */
+#define ND_CONV_LANES 16                               /* most lanes of a vector */
+#define ND_CONV_VECTORS 3                              /* vectors of pixels in a tile */
+#define ND_CONV_CHUNK 128                              /* pixels that the sums of a weight gradient take at once */
 #define ND_CONV_COLUMN (ND_CONV_CHUNK + ND_CONV_LANES) /* from one tap to the next: rows do not meet in the cache */
 
-/* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j *
- * column_step], and 0 outside. Up to a vector is written beyond the last row. */
+/* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j
+ * * column_step], and 0 outside. Up to a vector is written beyond the last row. */
 typedef struct NdConvCopy {
   const void *from;
   void *to;
@@ -40,7 +40,8 @@ typedef struct NdConvVector {
   int32_t piece, piece_count;
 } NdConvVector;
 
-/* What an output channel adds up: a number of the input, so many elements from a pixel's first, times one of its weights. */
+/* What an output channel adds up: a number of the input, so many elements from a pixel's first, times one of its
+ * weights. */
 typedef struct NdConvTap {
   int64_t input, weight;
 } NdConvTap;
@@ -56,22 +57,22 @@ typedef struct NdConvGather {
   int64_t row;
 } NdConvGather;
 
-/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input + lane];
- * then again further on in both, for so many rounds. */
+/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input
+ * + lane]; then again further on in both, for so many rounds. */
 typedef struct NdConvProduct {
   const void *input;
   int64_t base[ND_CONV_VECTORS];
   const NdConvTap *taps; /* [depth] */
   int64_t depth, rounds;
   int64_t input_step, weights_step; /* from round to round */
-  const void *weights;  /* of the first channel, where the op has them */
-  int64_t weights_row;  /* elements from channel to channel */
+  const void *weights;              /* of the first channel, where the op has them */
+  int64_t weights_row;              /* elements from channel to channel */
   int64_t channels;
-  const void *bias;          /* [channels] or NULL; used by the first chunk */
-  void *partial;             /* sums between the chunks of depth: [channels], `partial_row` elements apart, .. */
+  const void *bias; /* [channels] or NULL; used by the first chunk */
+  void *partial;    /* sums between the chunks of depth: [channels], `partial_row` elements apart, .. */
   int64_t partial_row;
   int64_t place[ND_CONV_VECTORS]; /* .. where those of a vector are so many elements further */
-  bool first, last;          /* the chunk starts with the bias, ends in the output */
+  bool first, last;               /* the chunk starts with the bias, ends in the output */
   const NdConvVector *vectors;
   int64_t vector_count;      /* 1 .. ND_CONV_VECTORS */
   const NdConvPiece *pieces; /* of all vectors of the item */
@@ -80,8 +81,8 @@ typedef struct NdConvProduct {
   int64_t step;  /* between pixels of a row */
 } NdConvProduct;
 
-/* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input]. Up to a
- * vector is read beyond a row. */
+/* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input].
+ * Up to a vector is read beyond a row. */
 typedef struct NdConvPlane {
   const void *input, *weights;
   const void *bias; /* one number, or NULL */
@@ -91,8 +92,8 @@ typedef struct NdConvPlane {
   int64_t rows, columns, row_width;
 } NdConvPlane;
 
-/* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input + row *
- * row_width + column]. Rows of grad are whole vectors, with zeros behind the last column. */
+/* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input +
+ * row * row_width + column]. Rows of grad are whole vectors, with zeros behind the last column. */
 typedef struct NdConvCorrelation {
   const void *input, *grad;
   void *sums; /* [channels, tap_count, lanes] */
@@ -101,8 +102,8 @@ typedef struct NdConvCorrelation {
   int64_t rows, columns, row_width;
 } NdConvCorrelation;
 
-/* sums[tap][channel] += over pixels of some rows: input[taps[tap].input + row * row_width + column] * grad[pixel][channel], for
- * a vector of channels. */
+/* sums[tap][channel] += over pixels of some rows: input[taps[tap].input + row * row_width + column] *
+ * grad[pixel][channel], for a vector of channels. */
 typedef struct NdConvSweep {
   const void *input;
   const void *grad; /* [rows * columns, lanes] */
@@ -113,8 +114,8 @@ typedef struct NdConvSweep {
   int64_t rows, columns, row_width;
 } NdConvSweep;
 
-/* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole tiles
- * of taps. */
+/* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole
+ * tiles of taps. */
 typedef struct NdConvOuter {
   const void *columns; /* [taps, ND_CONV_COLUMN] */
   const void *grad;    /* [pixels, width] */

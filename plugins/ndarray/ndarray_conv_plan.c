@@ -102,10 +102,8 @@ static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *s
   forward_axis(&plan->y, shape, 0);
   forward_axis(&plan->x, shape, 1);
   plan->phase_count = 1;
-  plan->phases[0] = (NdConvPhase){.tap_count = plan->channels_in * kernel,
-                                  .taps = plan->phases->taps,
-                                  .rows = plan->y.out,
-                                  .columns = plan->x.out};
+  plan->phases[0] = (NdConvPhase){
+      .tap_count = plan->channels_in * kernel, .taps = plan->phases->taps, .rows = plan->y.out, .columns = plan->x.out};
   return true;
 }
 
@@ -158,8 +156,8 @@ static void transpose_axis(NdConvAxis *axis, const NdConvShape *shape, int i, Ax
 }
 
 /* Taps of a phase. */
-static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase, const AxisTap *ys,
-                            int64_t y_count, const AxisTap *xs, int64_t x_count) {
+static void transpose_phase(const NdConvPlan *plan, const NdConvShape *shape, const NdConvPhase *phase,
+                            const AxisTap *ys, int64_t y_count, const AxisTap *xs, int64_t x_count) {
   NdConvTap *next = phase->taps;
   for (int64_t y = 0; y < y_count; y++)
     for (int64_t x = 0; x < x_count; x++) {

@@ -1,8 +1,8 @@
 /* ndarray_conv_template.h - the convolution loops for one dtype (REAL) and one vector width.
  *
- * All of them keep a tile of sums in registers and stream over the long axis. Functions take the tile's size as a constant
- * and are inlined, so that the arrays of vectors become registers. Without vector types the same text works on single
- * numbers. */
+ * All of them keep a tile of sums in registers and stream over the long axis. Functions take the tile's size as a
+ * constant and are inlined, so that the arrays of vectors become registers. Without vector types the same text works on
+ * single numbers. */
 
 #if defined(__GNUC__)
 #define LANES_MOST ((int)(CONV_VECTOR_BYTES / sizeof(REAL)))
@@ -128,7 +128,8 @@ static CONV_APART void NAME(store_steps)(REAL *to, int64_t step, int32_t first, 
 }
 
 /* One piece of all rows; `sums` are its vector's of the first row. */
-CONV_INLINE void NAME(finish_piece)(REAL *to, int64_t plane, int64_t step, int64_t rows, NdConvPiece piece, const REAL *sums) {
+CONV_INLINE void NAME(finish_piece)(REAL *to, int64_t plane, int64_t step, int64_t rows, NdConvPiece piece,
+                                    const REAL *sums) {
   if (step != 1) {
     for (int64_t r = 0; r < rows; r++, to += plane, sums += ND_CONV_VECTORS * LANES)
       NAME(store_steps)(to, step, piece.first, piece.count, NAME(load)(sums));
@@ -145,7 +146,8 @@ static void NAME(finish)(const NdConvProduct *p, int64_t channel, int64_t rows, 
   REAL *output = (REAL *)p->output + channel * p->plane;
   for (int64_t v = 0; v < p->vector_count; v++) {
     const NdConvVector *vector = &p->vectors[v];
-    for (const NdConvPiece *piece = &p->pieces[vector->piece], *const end = piece + vector->piece_count; piece < end; piece++)
+    for (const NdConvPiece *piece = &p->pieces[vector->piece], *const end = piece + vector->piece_count; piece < end;
+         piece++)
       NAME(finish_piece)(output + piece->output, p->plane, p->step, rows, *piece, sums + v * LANES);
   }
 }
@@ -159,7 +161,7 @@ typedef struct NAME(Sums) {
 
 /* `rows` output channels from `channel` on, `count` vectors of pixels. */
 CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvProduct *p, int64_t channel,
-                                const NAME(Sums) *sums) {
+                                const NAME(Sums) * sums) {
   const int64_t row = p->weights_row;
   const REAL *weights = (const REAL *)p->weights + channel * row, *from[ND_CONV_VECTORS];
   VECTOR sum[CONV_ROWS][ND_CONV_VECTORS];
@@ -168,8 +170,8 @@ CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvPro
     KEEP_POINTER(from[v]);
   }
   KEEP_POINTER(weights);
-  CONV_UNROLL for (int r = 0; r < rows; r++)
-    CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] = NAME(start)(p, channel + r, v);
+  CONV_UNROLL for (int r = 0; r < rows; r++) CONV_UNROLL for (int v = 0; v < count; v++) sum[r][v] =
+      NAME(start)(p, channel + r, v);
   for (int64_t round = p->rounds; round > 0; round--) {
     for (const NdConvTap *tap = p->taps, *const end = tap + p->depth; tap < end; tap++) {
       const REAL *rows_of_three[3] = {weights + tap->weight};
@@ -186,15 +188,16 @@ CONV_INLINE void NAME(sum_tile)(const int rows, const int count, const NdConvPro
     weights += p->weights_step;
     CONV_UNROLL for (int v = 0; v < count; v++) from[v] += p->input_step;
   }
-  CONV_UNROLL for (int r = 0; r < rows; r++)
-    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums->first + r * sums->row + sums->place[v], sum[r][v]);
+  CONV_UNROLL for (int r = 0; r < rows; r++) CONV_UNROLL for (int v = 0; v < count; v++)
+      NAME(store)(sums->first + r * sums->row + sums->place[v], sum[r][v]);
 }
 
 /* A function of its own for each size: then all registers are the loop's. */
-typedef void (*NAME(SumTile))(const NdConvProduct *p, int64_t channel, const NAME(Sums) *sums);
-#define SUM_TILE(rows, count)                                                                                        \
-  static CONV_APART void NAME(sum_##rows##_##count)(const NdConvProduct *p, int64_t channel, const NAME(Sums) *sums) { \
-    NAME(sum_tile)(rows, count, p, channel, sums);                                                                   \
+typedef void (*NAME(SumTile))(const NdConvProduct *p, int64_t channel, const NAME(Sums) * sums);
+#define SUM_TILE(rows, count)                                                                \
+  static CONV_APART void NAME(sum_##rows##_##count)(const NdConvProduct *p, int64_t channel, \
+                                                    const NAME(Sums) * sums) {               \
+    NAME(sum_tile)(rows, count, p, channel, sums);                                           \
   }
 #define SUM_TILES(rows) SUM_TILE(rows, 1) SUM_TILE(rows, 2) SUM_TILE(rows, 3)
 #define SUM_ROW(rows) {NAME(sum_##rows##_1), NAME(sum_##rows##_2), NAME(sum_##rows##_3)},
@@ -265,15 +268,16 @@ CONV_INLINE void NAME(correlate_tile)(const int channels, const int count, const
   VECTOR sum[CORRELATE_CHANNELS][CONV_TAPS];
   int64_t row = c->rows;
   CONV_UNROLL for (int t = 0; t < count; t++) from[t] = (const REAL *)c->input + c->taps[tap + t].input;
-  CONV_UNROLL for (int r = 0; r < channels; r++)
-    CONV_UNROLL for (int t = 0; t < count; t++) sum[r][t] = NAME(load)(sums + (r * c->tap_count + t) * LANES);
+  CONV_UNROLL for (int r = 0; r < channels; r++) CONV_UNROLL for (int t = 0; t < count; t++) sum[r][t] =
+      NAME(load)(sums + (r * c->tap_count + t) * LANES);
   do {
     int64_t block = 0;
     do {
       const uint32_t bits = block + 1 < blocks ? whole : last;
       VECTOR g[CORRELATE_CHANNELS];
       CONV_UNROLL for (int r = 0; r < channels; r++) g[r] = NAME(load)(grad + r * plane);
-      /* A zero of grad does not do: behind the row x may be anything, an infinity too, and 0 * infinity would not vanish. */
+      /* A zero of grad does not do: behind the row x may be anything, an infinity too, and 0 * infinity would not
+       * vanish. */
       CONV_UNROLL for (int t = 0; t < count; t++) {
         const VECTOR x = NAME(load_masked)(from[t] + block * LANES, bits);
         CONV_UNROLL for (int r = 0; r < channels; r++) sum[r][t] += x * g[r];
@@ -282,8 +286,8 @@ CONV_INLINE void NAME(correlate_tile)(const int channels, const int count, const
     } while (++block < blocks);
     CONV_UNROLL for (int t = 0; t < count; t++) from[t] += row_width;
   } while (--row > 0);
-  CONV_UNROLL for (int r = 0; r < channels; r++)
-    CONV_UNROLL for (int t = 0; t < count; t++) NAME(store)(sums + (r * c->tap_count + t) * LANES, sum[r][t]);
+  CONV_UNROLL for (int r = 0; r < channels; r++) CONV_UNROLL for (int t = 0; t < count; t++)
+      NAME(store)(sums + (r * c->tap_count + t) * LANES, sum[r][t]);
 }
 
 /* All taps of `channels` channels. */
@@ -296,9 +300,15 @@ CONV_INLINE void NAME(correlate_channels)(const int channels, const NdConvCorrel
   for (; tap < c->tap_count; tap++) NAME(correlate_tile)(channels, 1, c, channel, tap);
 }
 
-static CONV_APART void NAME(correlate_1)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(1, c, channel); }
-static CONV_APART void NAME(correlate_2)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(2, c, channel); }
-static CONV_APART void NAME(correlate_4)(const NdConvCorrelation *c, int64_t channel) { NAME(correlate_channels)(4, c, channel); }
+static CONV_APART void NAME(correlate_1)(const NdConvCorrelation *c, int64_t channel) {
+  NAME(correlate_channels)(1, c, channel);
+}
+static CONV_APART void NAME(correlate_2)(const NdConvCorrelation *c, int64_t channel) {
+  NAME(correlate_channels)(2, c, channel);
+}
+static CONV_APART void NAME(correlate_4)(const NdConvCorrelation *c, int64_t channel) {
+  NAME(correlate_channels)(4, c, channel);
+}
 
 static void NAME(correlate)(const NdConvCorrelation *c) {
   int64_t channel = 0;
@@ -329,8 +339,8 @@ CONV_INLINE void NAME(sweep_tile)(const int runs, const int length, const NdConv
     do {
       const VECTOR g = NAME(load)(grad);
       FETCH_ANEW();
-      CONV_UNROLL for (int r = 0; r < runs; r++)
-        CONV_UNROLL for (int t = 0; t < length; t++) sum[r * length + t] += g * NAME(splat)(from[r][x + t]);
+      CONV_UNROLL for (int r = 0; r < runs; r++) CONV_UNROLL for (int t = 0; t < length; t++) sum[r * length + t] +=
+          g * NAME(splat)(from[r][x + t]);
       grad += LANES;
     } while (++x < columns);
     CONV_UNROLL for (int r = 0; r < runs; r++) from[r] += row_width;
@@ -339,9 +349,9 @@ CONV_INLINE void NAME(sweep_tile)(const int runs, const int length, const NdConv
 }
 
 typedef void (*NAME(SweepTile))(const NdConvSweep *s, int64_t tap);
-#define SWEEP_TILE(runs, length)                                                                     \
-  static CONV_APART void NAME(sweep_##runs##_##length)(const NdConvSweep *s, int64_t tap) {          \
-    NAME(sweep_tile)(runs, length, s, tap);                                                          \
+#define SWEEP_TILE(runs, length)                                                            \
+  static CONV_APART void NAME(sweep_##runs##_##length)(const NdConvSweep *s, int64_t tap) { \
+    NAME(sweep_tile)(runs, length, s, tap);                                                 \
   }
 #define SWEEP_ROW(runs, length) NAME(sweep_##runs##_##length),
 CONV_SWEEPS_OF_1(SWEEP_TILE)
@@ -375,8 +385,8 @@ CONV_INLINE void NAME(outer_tile)(const int taps, const int count, const NdConvO
   const REAL *columns = (const REAL *)o->columns + tap * ND_CONV_COLUMN, *grad = (const REAL *)o->grad;
   REAL *sums = (REAL *)o->sums + tap * o->sums_row;
   VECTOR sum[CONV_TILE_TAPS];
-  CONV_UNROLL for (int t = 0; t < taps; t++)
-    CONV_UNROLL for (int v = 0; v < count; v++) sum[t * count + v] = NAME(load)(sums + t * o->sums_row + v * LANES);
+  CONV_UNROLL for (int t = 0; t < taps; t++) CONV_UNROLL for (int v = 0; v < count; v++) sum[t * count + v] =
+      NAME(load)(sums + t * o->sums_row + v * LANES);
   for (int64_t p = 0; p < o->pixels; p++, grad += count * LANES) {
     VECTOR g[CONV_PANEL];
     CONV_UNROLL for (int v = 0; v < count; v++) g[v] = NAME(load)(grad + v * LANES);
@@ -386,8 +396,8 @@ CONV_INLINE void NAME(outer_tile)(const int taps, const int count, const NdConvO
       CONV_UNROLL for (int v = 0; v < count; v++) sum[t * count + v] += g[v] * x;
     }
   }
-  CONV_UNROLL for (int t = 0; t < taps; t++)
-    CONV_UNROLL for (int v = 0; v < count; v++) NAME(store)(sums + t * o->sums_row + v * LANES, sum[t * count + v]);
+  CONV_UNROLL for (int t = 0; t < taps; t++) CONV_UNROLL for (int v = 0; v < count; v++)
+      NAME(store)(sums + t * o->sums_row + v * LANES, sum[t * count + v]);
 }
 
 static void NAME(outer_1)(const NdConvOuter *o) {
@@ -410,14 +420,17 @@ static void NAME(outer)(const NdConvOuter *o) {
 #endif
 }
 
-static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to, int64_t to_row) {
+static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to,
+                            int64_t to_row) {
   const REAL *source = (const REAL *)from;
   REAL *target = (REAL *)to;
   /* Few rows of the target at a time: those may be pages apart. */
   for (int64_t c = 0; c < columns; c += LANES)
     for (int64_t r = 0; r < rows; r += LANES) {
-      const int64_t block_rows = rows - r < LANES ? rows - r : LANES, block_columns = columns - c < LANES ? columns - c : LANES;
-      NAME(transpose_block)(source + r * from_row + c, from_row, block_rows, block_columns, target + c * to_row + r, to_row);
+      const int64_t block_rows = rows - r < LANES ? rows - r : LANES,
+                    block_columns = columns - c < LANES ? columns - c : LANES;
+      NAME(transpose_block)
+      (source + r * from_row + c, from_row, block_rows, block_columns, target + c * to_row + r, to_row);
     }
 }
 

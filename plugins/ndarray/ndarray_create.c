@@ -1,7 +1,7 @@
 /* ndarray_create.c - tensors from nothing: full, arange and the random ops, whose numbers random.h defines to the bit.
  *
- * Random ops run over groups of ND_RANDOM_WORDS elements: the words, and most of what is made of them, come from the vector
- * loops of ndarray_random.inc; this file too is compiled without contraction into fused multiply-add. */
+ * Random ops run over groups of ND_RANDOM_WORDS elements: the words, and most of what is made of them, come from the
+ * vector loops of ndarray_random.inc; this file too is compiled without contraction into fused multiply-add. */
 #include "ndarray_half.h"
 #include "ndarray_kernels.h"
 #include "ndarray_moves.h"
@@ -174,8 +174,7 @@ static void uniform_half(const NdCreate *c, int64_t n, const uint32_t *words, vo
   const bool is_f16 = c->dtype == BURN_DTYPE_F16;
   const uint16_t least = is_f16 ? nd_f16_from_f64(c->low) : nd_bf16_from_f64(c->low);
   const float low = is_f16 ? nd_f16_to_f32(least) : nd_bf16_to_f32(least);
-  const float high =
-      is_f16 ? nd_f16_to_f32(nd_f16_from_f64(c->high)) : nd_bf16_to_f32(nd_bf16_from_f64(c->high));
+  const float high = is_f16 ? nd_f16_to_f32(nd_f16_from_f64(c->high)) : nd_bf16_to_f32(nd_bf16_from_f64(c->high));
   const float width = high - low;
   for (int64_t i = 0; i < n; i++) {
     const float scaled = burn_random_unit_f32(words[i]) * width;
@@ -231,7 +230,7 @@ static BurnStatus random_uniform(Ndarray *nd, const BurnOpCall *call) {
   random.create.high = high;
   random.create.first = (uint64_t)first;
   random.create.range = range;
-  random.from_words = !is_float                                 ? uniform_integer
+  random.from_words = !is_float                               ? uniform_integer
                       : random.create.dtype == BURN_DTYPE_F32 ? uniform_f32
                       : random.create.dtype == BURN_DTYPE_F64 ? uniform_f64
                                                               : uniform_half;

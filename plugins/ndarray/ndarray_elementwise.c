@@ -1,8 +1,8 @@
 /* ndarray_elementwise.c - runs the loops of ndarray_kernels.inc over whole tensors: unary, binary, scalar, comparison,
  * masks, casts, activations, dropout.
  *
- * The result is always row-major. If every input is too and the result is small, the loop runs over all elements at once
- * (in parallel when there are many). Else ndarray_strided.c makes the result in blocks. */
+ * The result is always row-major. If every input is too and the result is small, the loop runs over all elements at
+ * once (in parallel when there are many). Else ndarray_strided.c makes the result in blocks. */
 #include "ndarray_half.h"
 #include "ndarray_random.h"
 #include "ndarray_strided.h"
@@ -34,7 +34,6 @@ static bool is_plain(const NdTensor *x, const BurnTensorDesc *desc) {
   return true;
 }
 
-
 static void BURN_CALL run_plain(void *context, int64_t begin, int64_t end) {
   const NdStrided *e = context;
   NdRun run = e->run;
@@ -62,8 +61,8 @@ static bool is_in_place(const NdTensor *out, const BurnOpCall *call) {
 }
 
 /* Runs the loop over all elements of the result. `scalars` has the attributes. */
-static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, const NdRun *scalars, uint32_t zero_steps,
-                           int64_t grain) {
+static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, const NdRun *scalars,
+                           uint32_t zero_steps, int64_t grain) {
   NdStrided e;
   const BurnTensorDesc *desc = &call->output_descs[0];
   bool plain = !typed.is_wide;
@@ -147,8 +146,8 @@ static NdTyped loop_of(const Ndarray *nd, uint32_t op, BurnDType dtype) {
 
 bool nd_takes_halves(const Ndarray *nd, uint32_t op) { return loop_of(nd, op, BURN_DTYPE_F16).loop != NULL; }
 
-/* A number of an attribute in the dtype of the loop. It stands for a tensor, so for halves it is rounded as one; composite ops
- * compute as a whole in f32. */
+/* A number of an attribute in the dtype of the loop. It stands for a tensor, so for halves it is rounded as one;
+ * composite ops compute as a whole in f32. */
 static NdScalar number(const Ndarray *nd, const BurnOpCall *call, const BurnAttr *attr, bool wraps) {
   const BurnDType dtype = call->inputs[0]->dtype;
   if (!is_half(dtype)) return nd_scalar(dtype, attr, wraps);

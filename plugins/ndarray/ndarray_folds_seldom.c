@@ -1,4 +1,5 @@
-/* ndarray_folds_seldom.c - the folds that are seldom used, for any processor; other instruction sets have none of their own. */
+/* ndarray_folds_seldom.c - the folds that are seldom used, for any processor; other instruction sets have none of their
+ * own. */
 #define ND_FOLDS_SELDOM 1
 #define ND_ROWS_F64 0
 #include "ndarray_folds.inc"

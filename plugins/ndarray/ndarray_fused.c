@@ -1,5 +1,5 @@
-/* ndarray_fused.c - the interface "burn.fused" of this backend: bodies of element-wise steps in f32, f16 and bf16, and reductions
- * between them, become programs of the machine in ndarray_fused_machine.h. */
+/* ndarray_fused.c - the interface "burn.fused" of this backend: bodies of element-wise steps in f32, f16 and bf16, and
+ * reductions between them, become programs of the machine in ndarray_fused_machine.h. */
 #include "ndarray_fused.h"
 
 #include <stdio.h>
@@ -28,11 +28,12 @@ static void BURN_CALL fused_describe(void *self, const BurnFusedKernel *kernel, 
   static const char *const regions[] = {"elements", "rows", "columns", "all elements"};
   uint32_t loads = 0, instructions = 0;
   for (uint32_t k = 0; k < kernel->input_count; k++) loads += kernel->input_bytes[k] != 0;
-  for (uint32_t p = 0; p < kernel->program_count; p++) instructions += kernel->programs[p].end - kernel->programs[p].begin - 1u;
+  for (uint32_t p = 0; p < kernel->program_count; p++)
+    instructions += kernel->programs[p].end - kernel->programs[p].begin - 1u;
   if (text_bytes == 0) return;
   (void)snprintf(text, text_bytes, "%s: %u inputs, %u instructions, %u reductions, %u outputs, %u slots, %lld lanes",
-                 regions[kernel->region], loads, instructions, kernel->reduction_count, kernel->output_count, kernel->slot_count,
-                 (long long)nd_fused_machine(nd)->width);
+                 regions[kernel->region], loads, instructions, kernel->reduction_count, kernel->output_count,
+                 kernel->slot_count, (long long)nd_fused_machine(nd)->width);
 }
 
 const BurnFusedInterface nd_fused_interface = {

@@ -62,14 +62,14 @@ typedef struct NdFusedStepInfo {
 
 /* What reductions of a body do to its space, the shape of what is reduced. */
 typedef enum NdFusedRegion {
-  ND_FUSED_ELEMENTS, /* no reductions */
-  ND_FUSED_LAST,     /* along the last axis: a number per row, which later programs may use */
+  ND_FUSED_ELEMENTS,   /* no reductions */
+  ND_FUSED_LAST,       /* along the last axis: a number per row, which later programs may use */
   ND_FUSED_FIRST_AXIS, /* along the first axis that is not 1: a number per column, after everything else */
-  ND_FUSED_WHOLE     /* of everything: one number, after everything else */
+  ND_FUSED_WHOLE       /* of everything: one number, after everything else */
 } NdFusedRegion;
 
-/* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or over all
- * numbers that are left of a block when it is reduced. */
+/* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or
+ * over all numbers that are left of a block when it is reduced. */
 typedef struct NdFusedProgram {
   uint16_t begin, end; /* lines */
   bool is_reduced;
@@ -78,7 +78,7 @@ typedef struct NdFusedProgram {
 
 /* Numbers of one row (ND_FUSED_ROW) from a value of the program before. */
 typedef struct NdFusedReduction {
-  uint8_t family;  /* ND_FOLD_* */
+  uint8_t family; /* ND_FOLD_* */
   uint8_t is_mean;
   uint8_t operand; /* ND_FUSED_INPUT of f32, or ND_FUSED_BUFFER */
   uint8_t number;
@@ -91,25 +91,27 @@ struct BurnFusedKernel {
   uint32_t input_count, output_count, step_count, line_count, slot_count, words_count;
   uint32_t program_count, reduction_count, buffer_count, row_count;
   NdFusedRegion region;
-  uint32_t axis; /* that is reduced, of the space, unless it is reduced as a whole */
-  int64_t grain; /* elements per chunk of parallel work at least */
+  uint32_t axis;        /* that is reduced, of the space, unless it is reduced as a whole */
+  int64_t grain;        /* elements per chunk of parallel work at least */
   BurnTensorDesc space; /* over which programs run that are not reduced */
   BurnTensorDesc outputs[ND_FUSED_OUTPUTS];
   bool output_is_reduced[ND_FUSED_OUTPUTS];
   NdFusedProgram programs[ND_FUSED_PROGRAMS];
   NdFusedReduction reductions[ND_FUSED_ROWS];
-  uint32_t reuse[ND_FUSED_OUTPUTS]; /* bit i: the output may take the memory of input i */
+  uint32_t reuse[ND_FUSED_OUTPUTS];     /* bit i: the output may take the memory of input i */
   uint8_t input_bytes[ND_FUSED_INPUTS]; /* of an element; 0: no program reads this input */
-  bool input_is_element[ND_FUSED_INPUTS], input_is_reduced[ND_FUSED_INPUTS]; /* read by programs that are not, or are reduced */
+  bool input_is_element[ND_FUSED_INPUTS],
+      input_is_reduced[ND_FUSED_INPUTS]; /* read by programs that are not, or are reduced */
   bool input_is_folded[ND_FUSED_INPUTS]; /* read by a reduction */
-  uint8_t words_step[ND_FUSED_RANDOM];  /* the steps that want random words */
+  uint8_t words_step[ND_FUSED_RANDOM];   /* the steps that want random words */
   NdFusedStepInfo steps[ND_FUSED_STEPS];
   NdFusedLine lines[]; /* [line_count] */
 };
 
 /* ndarray_fused_compile.c: as BurnFusedInterface.role and .compile. */
 uint32_t nd_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output);
-BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes);
+BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                            uint64_t why_bytes);
 
 /* ndarray_fused_run.c: as BurnFusedInterface.run. */
 BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call);

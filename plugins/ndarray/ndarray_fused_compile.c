@@ -1,12 +1,12 @@
 /* ndarray_fused_compile.c - from a body to programs of the machine.
  *
- * A body without reductions is one program. Each reduction ends a program: what needs its result comes in a later one, and values that
- * both need are left in a buffer, or computed again if that is a step or two. What there is one of per row is computed by programs of its
- * own, over the rows of a block. ndarray_fused_plan.c decides all that.
+ * A body without reductions is one program. Each reduction ends a program: what needs its result comes in a later one,
+ * and values that both need are left in a buffer, or computed again if that is a step or two. What there is one of per
+ * row is computed by programs of its own, over the rows of a block. ndarray_fused_plan.c decides all that.
  *
- * Steps are translated in their order. The last result stays in the machine's running value; one that is wanted later than by the
- * next instruction waits in a slot, or, if it is an f32 input, where it lies anyway. Slots are given out as in linear-scan register
- * allocation: a slot is free again after the last use of what is in it. */
+ * Steps are translated in their order. The last result stays in the machine's running value; one that is wanted later
+ * than by the next instruction waits in a slot, or, if it is an f32 input, where it lies anyway. Slots are given out as
+ * in linear-scan register allocation: a slot is free again after the last use of what is in it. */
 #include "ndarray_fused_compile.h"
 
 #include <stdio.h>
@@ -462,11 +462,13 @@ static void compile(NdFusedCompiler *c) {
   c->kernel->step_count = c->body->step_count;
   c->kernel->grain = grain_of(c);
   describe_steps(c);
-  for (uint32_t program = 0; program < c->kernel->program_count && !c->refusal; program++) translate_program(c, program);
+  for (uint32_t program = 0; program < c->kernel->program_count && !c->refusal; program++)
+    translate_program(c, program);
   find_reuse(c);
 }
 
-BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes) {
+BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                            uint64_t why_bytes) {
   BurnFusedKernel header;
   NdFusedCompiler c;
   *out = NULL;
@@ -484,7 +486,9 @@ BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKer
   }
   header.bytes = sizeof header + header.line_count * sizeof *c.lines;
   BurnFusedKernel *kernel = nd->host->allocate(header.bytes);
-  if (!kernel) return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "compile: no memory for a kernel of %u instructions", header.line_count);
+  if (!kernel)
+    return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "compile: no memory for a kernel of %u instructions",
+                   header.line_count);
   *kernel = header;
   memcpy(kernel->lines, c.lines, header.line_count * sizeof *c.lines);
   *out = kernel;

@@ -32,7 +32,7 @@ typedef enum NdFusedForm {
 } NdFusedForm;
 
 typedef struct NdFusedOp {
-  uint8_t form;    /* NdFusedForm */
+  uint8_t form; /* NdFusedForm */
   uint8_t is_heavy;
   uint16_t opcode; /* for reductions ND_FOLD_* */
 } NdFusedOp;
@@ -50,18 +50,18 @@ typedef struct NdFusedValue {
   BurnDType dtype;
   uint32_t same_as; /* the value that this one is in the machine: itself, or what it is an expansion of */
   /* The plan. */
-  uint8_t stage;    /* so many reductions come before it, one after the other */
-  uint8_t program;  /* in which it is computed: 2 * stage if it is reduced, else 2 * stage + 1 */
-  uint8_t cost;     /* in steps, to compute it again in another program */
+  uint8_t stage;   /* so many reductions come before it, one after the other */
+  uint8_t program; /* in which it is computed: 2 * stage if it is reduced, else 2 * stage + 1 */
+  uint8_t cost;    /* in steps, to compute it again in another program */
   bool is_live, is_reduced, is_reduction;
-  bool is_kept;     /* left in its home for later programs, which else compute it again */
+  bool is_kept; /* left in its home for later programs, which else compute it again */
   /* The translation. */
-  uint32_t uses;    /* in the program, by instructions to come, outputs and its home */
-  int32_t slot;     /* where it waits, or -1 */
-  uint8_t home;     /* ND_FUSED_INPUT: an f32 input, read where it lies; _BUFFER, _ROW: kept; or ND_FUSED_NOTHING */
-  uint8_t number;   /* of the home */
-  bool is_home;     /* its home has it */
-  int32_t folded;   /* the buffer from which a reduction takes it, or -1 */
+  uint32_t uses;  /* in the program, by instructions to come, outputs and its home */
+  int32_t slot;   /* where it waits, or -1 */
+  uint8_t home;   /* ND_FUSED_INPUT: an f32 input, read where it lies; _BUFFER, _ROW: kept; or ND_FUSED_NOTHING */
+  uint8_t number; /* of the home */
+  bool is_home;   /* its home has it */
+  int32_t folded; /* the buffer from which a reduction takes it, or -1 */
 } NdFusedValue;
 
 typedef struct NdFusedCompiler {
@@ -93,7 +93,8 @@ void nd_fused_count_uses(NdFusedCompiler *c, uint32_t program);
 uint32_t nd_fused_program_of_output(const NdFusedCompiler *c, uint32_t o);
 /* True if the program computes v, rather than find it somewhere. */
 bool nd_fused_computes(const NdFusedCompiler *c, uint32_t v, uint32_t program);
-/* True if a reduction cannot read the operand where it is: an input of another dtype or shape, or what there is one of per row. */
+/* True if a reduction cannot read the operand where it is: an input of another dtype or shape, or what there is one of
+ * per row. */
 bool nd_fused_copies_folded(const NdFusedCompiler *c, uint32_t operand);
 
 #endif

@@ -1,17 +1,17 @@
 /* ndarray_fused_elements.c - runs bodies without reductions.
  *
- * The program runs over the elements of the outputs in row-major order. If every input lies in that order, or is one number, a chunk
- * of work is one piece. Else axes are merged; then either rows are long, and inputs are read where they lie, one piece per row, those
- * that are broadcast along the row from a few copies of their number; or blocks of the inputs are gathered first. Random words are
- * always made block by block. */
+ * The program runs over the elements of the outputs in row-major order. If every input lies in that order, or is one
+ * number, a chunk of work is one piece. Else axes are merged; then either rows are long, and inputs are read where they
+ * lie, one piece per row, those that are broadcast along the row from a few copies of their number; or blocks of the
+ * inputs are gathered first. Random words are always made block by block. */
 #include "ndarray_fused_run.h"
 
 #include <string.h>
 
-#define GROUP 1024    /* elements: chunks of work begin at multiples of it; a multiple of ND_FUSED_WIDEST */
-#define BLOCK 1024    /* elements gathered at a time */
+#define GROUP 1024 /* elements: chunks of work begin at multiples of it; a multiple of ND_FUSED_WIDEST */
+#define BLOCK 1024 /* elements gathered at a time */
 #define LONG_ROW 512
-#define ARENA 65536   /* bytes for what is gathered and for the rests of pieces */
+#define ARENA 65536 /* bytes for what is gathered and for the rests of pieces */
 
 enum { PROGRAM = 1 }; /* the only one */
 
@@ -41,7 +41,8 @@ static void merge_axes(NdFusedRun *run) {
     if (!merge) axes->rank++;
     axes->shape[axes->rank - 1] = merge ? axes->shape[axes->rank - 1] * size : size;
     for (uint32_t k = 0; k < run->kernel->input_count; k++) {
-      if (run->inputs[k].way == ND_FUSED_GATHER) run->inputs[k].strides[axes->rank - 1] = nd_fused_stride(run->tensors[k], space, axis);
+      if (run->inputs[k].way == ND_FUSED_GATHER)
+        run->inputs[k].strides[axes->rank - 1] = nd_fused_stride(run->tensors[k], space, axis);
     }
   }
 }
@@ -56,7 +57,9 @@ static void choose_ways(Elements *elements) {
     NdFusedInput *input = &run->inputs[k];
     const NdTensor *x = run->tensors[k];
     if (input->bytes == 0) continue;
-    input->way = nd_fused_is_plain(x, &run->kernel->space) ? ND_FUSED_PLAIN : nd_fused_is_number(x) ? ND_FUSED_NUMBER : ND_FUSED_GATHER;
+    input->way = nd_fused_is_plain(x, &run->kernel->space) ? ND_FUSED_PLAIN
+                 : nd_fused_is_number(x)                   ? ND_FUSED_NUMBER
+                                                           : ND_FUSED_GATHER;
     if (input->way == ND_FUSED_GATHER) elements->in_order = false;
   }
   if (elements->in_order) return;
@@ -130,7 +133,8 @@ static void begin_work(NdFusedWorker *worker, const Elements *elements, char *ar
   }
 }
 
-/* Finds the operands of elements e .. e + n - 1, which lie in one row unless everything that is not gathered is in order. */
+/* Finds the operands of elements e .. e + n - 1, which lie in one row unless everything that is not gathered is in
+ * order. */
 static void begin_piece(NdFusedWorker *worker, const int64_t *coordinates, int64_t e, int64_t n) {
   const NdFusedRun *run = worker->run;
   for (uint32_t k = 0; k < run->kernel->input_count; k++) {
@@ -141,7 +145,8 @@ static void begin_piece(NdFusedWorker *worker, const int64_t *coordinates, int64
     } else if (input->way == ND_FUSED_INNER) {
       place->address = input->data + nd_fused_offset(&run->axes, input, coordinates) * input->bytes;
     } else if (input->way == ND_FUSED_REPEAT) {
-      nd_fused_repeat(run, place->address, input->data + nd_fused_offset(&run->axes, input, coordinates) * input->bytes, input->bytes);
+      nd_fused_repeat(run, place->address, input->data + nd_fused_offset(&run->axes, input, coordinates) * input->bytes,
+                      input->bytes);
     } else if (input->way == ND_FUSED_GATHER) {
       nd_fused_gather(run, &run->axes, input, coordinates, n, place->address);
     }

@@ -1,4 +1,5 @@
-/* ndarray_fused_fold.h - reductions within fused bodies: with the folds of ndarray_rows.h, whose totals of sums are f64. */
+/* ndarray_fused_fold.h - reductions within fused bodies: with the folds of ndarray_rows.h, whose totals of sums are
+ * f64. */
 #ifndef BURN_NDARRAY_FUSED_FOLD_H
 #define BURN_NDARRAY_FUSED_FOLD_H
 

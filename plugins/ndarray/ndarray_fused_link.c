@@ -1,5 +1,5 @@
-/* ndarray_fused_link.c - programs with the numbers of a run: scalars of instructions from the attributes of their steps, which differ from
- * run to run, and decide on some instructions. */
+/* ndarray_fused_link.c - programs with the numbers of a run: scalars of instructions from the attributes of their
+ * steps, which differ from run to run, and decide on some instructions. */
 #include "ndarray_fused_run.h"
 #include "ndarray_half.h"
 
@@ -116,9 +116,9 @@ void nd_fused_link(NdFusedRun *run) {
   }
   for (uint32_t i = 0; i < run->kernel->words_count; i++) {
     const uint32_t step = run->kernel->words_step[i];
-    const uint32_t seed = run->kernel->steps[step].op == BURN_OP_dropout ? 1 : 2; /* which attribute; the offset follows */
+    const uint32_t seed =
+        run->kernel->steps[step].op == BURN_OP_dropout ? 1 : 2; /* which attribute; the offset follows */
     run->words[i].seed = (uint64_t)run->attrs[step][seed].value.i64;
     run->words[i].offset = (uint64_t)run->attrs[step][seed + 1].value.i64;
   }
 }
-

@@ -1,8 +1,9 @@
 /* ndarray_fused_machine.h - the machine behind "burn.fused": straight-line programs over elements.
  *
- * It has one running value of `width` lanes of 32 bits. An instruction changes it; a second operand comes from memory: an input,
- * or a slot of `width` lanes where an earlier value waits. ndarray_fused_instructions.def lists the instructions;
- * ndarray_fused_machine.inc makes the code, which ndarray_fused_{baseline,avx2,avx512}.c include with other compiler flags. */
+ * It has one running value of `width` lanes of 32 bits. An instruction changes it; a second operand comes from memory:
+ * an input, or a slot of `width` lanes where an earlier value waits. ndarray_fused_instructions.def lists the
+ * instructions; ndarray_fused_machine.inc makes the code, which ndarray_fused_{baseline,avx2,avx512}.c include with
+ * other compiler flags. */
 #ifndef BURN_NDARRAY_FUSED_MACHINE_H
 #define BURN_NDARRAY_FUSED_MACHINE_H
 
@@ -10,9 +11,9 @@
 
 #define ND_FUSED_WIDEST 256 /* lanes of the widest machine; widths divide it */
 
-/* Instructions that are not in ndarray_fused_instructions.def. stream_f32 is store_f32 past the caches, to an address aligned to 64
- * bytes; data is none: the second operand of the pair before it. */
-#define ND_FUSED_OTHERS(X)                                                              \
+/* Instructions that are not in ndarray_fused_instructions.def. stream_f32 is store_f32 past the caches, to an address
+ * aligned to 64 bytes; data is none: the second operand of the pair before it. */
+#define ND_FUSED_OTHERS(X) \
   X(load_f32) X(store_f32) X(stream_f32) X(load_f16) X(store_f16) X(round_f16) X(sin) X(cos) X(data) X(end)
 
 /* Numbers of the instructions. */
@@ -27,14 +28,15 @@ typedef enum NdFusedOpcode {
 #define X(name) ND_FUSED_##name,
   ND_FUSED_OTHERS(X)
 #undef X
-  ND_FUSED_OPCODE_COUNT
+      ND_FUSED_OPCODE_COUNT
 } NdFusedOpcode;
 
 /* One instruction of a program that can run. */
 typedef void (*NdFusedCode)(void); /* of a type that only ndarray_fused_machine.inc knows */
 typedef struct NdFusedWord {
   NdFusedCode code;
-  void *memory; /* the operand, or where to store: its element i if mask is -1, its first lanes for every i if mask is 0 */
+  void *memory; /* the operand, or where to store: its element i if mask is -1, its first lanes for every i if mask is 0
+                 */
   int64_t mask;
   float s, q;
 } NdFusedWord;

@@ -6,24 +6,62 @@
 static const NdFusedOp ops[BURN_OP_LIMIT] = {
 #define OP(form, name) [BURN_OP_##name] = {form, 0, ND_FUSED_##name}
 #define HEAVY(form, name) [BURN_OP_##name] = {form, 1, ND_FUSED_##name}
-    OP(ND_FORM_UNARY, neg), OP(ND_FORM_UNARY, abs), OP(ND_FORM_UNARY, sign), OP(ND_FORM_UNARY, sqrt),
-    OP(ND_FORM_UNARY, recip), OP(ND_FORM_UNARY, floor), OP(ND_FORM_UNARY, ceil), OP(ND_FORM_UNARY, round),
-    OP(ND_FORM_UNARY, trunc), OP(ND_FORM_UNARY, relu), HEAVY(ND_FORM_UNARY, exp), HEAVY(ND_FORM_UNARY, log),
-    HEAVY(ND_FORM_UNARY, log1p), HEAVY(ND_FORM_UNARY, tanh), HEAVY(ND_FORM_UNARY, erf), HEAVY(ND_FORM_UNARY, sigmoid),
-    HEAVY(ND_FORM_UNARY, gelu), HEAVY(ND_FORM_UNARY, sin), HEAVY(ND_FORM_UNARY, cos), HEAVY(ND_FORM_UNARY, silu),
-    OP(ND_FORM_SCALAR, leaky_relu), HEAVY(ND_FORM_SCALAR, softplus), OP(ND_FORM_SCALAR, add_scalar),
-    OP(ND_FORM_SCALAR, mul_scalar), OP(ND_FORM_DIVIDE, div_scalar),
-    [BURN_OP_powf_scalar] = {ND_FORM_POWER, 1, ND_FUSED_power_any}, OP(ND_FORM_SCALAR, clamp_min),
-    OP(ND_FORM_SCALAR, clamp_max), OP(ND_FORM_CLAMP, clamp), OP(ND_FORM_BINARY, add), OP(ND_FORM_BINARY, sub),
-    OP(ND_FORM_BINARY, mul), OP(ND_FORM_BINARY, div), OP(ND_FORM_BINARY, max_pair), OP(ND_FORM_BINARY, min_pair),
-    HEAVY(ND_FORM_BINARY, powf), OP(ND_FORM_BINARY, relu_backward), OP(ND_FORM_TEST, is_nan),
-    OP(ND_FORM_TEST, is_inf), OP(ND_FORM_TEST, is_finite), OP(ND_FORM_COMPARE, equal), OP(ND_FORM_COMPARE, not_equal),
-    OP(ND_FORM_COMPARE, greater), OP(ND_FORM_COMPARE, greater_equal), OP(ND_FORM_COMPARE, lower),
-    OP(ND_FORM_COMPARE, lower_equal), OP(ND_FORM_COMPARE_SCALAR, equal_scalar),
-    OP(ND_FORM_COMPARE_SCALAR, not_equal_scalar), OP(ND_FORM_COMPARE_SCALAR, greater_scalar),
-    OP(ND_FORM_COMPARE_SCALAR, greater_equal_scalar), OP(ND_FORM_COMPARE_SCALAR, lower_scalar),
-    OP(ND_FORM_COMPARE_SCALAR, lower_equal_scalar), OP(ND_FORM_LOGIC, bool_and), OP(ND_FORM_LOGIC, bool_or),
-    OP(ND_FORM_LOGIC, bool_xor), OP(ND_FORM_LOGIC_NOT, bool_not),
+    OP(ND_FORM_UNARY, neg),
+    OP(ND_FORM_UNARY, abs),
+    OP(ND_FORM_UNARY, sign),
+    OP(ND_FORM_UNARY, sqrt),
+    OP(ND_FORM_UNARY, recip),
+    OP(ND_FORM_UNARY, floor),
+    OP(ND_FORM_UNARY, ceil),
+    OP(ND_FORM_UNARY, round),
+    OP(ND_FORM_UNARY, trunc),
+    OP(ND_FORM_UNARY, relu),
+    HEAVY(ND_FORM_UNARY, exp),
+    HEAVY(ND_FORM_UNARY, log),
+    HEAVY(ND_FORM_UNARY, log1p),
+    HEAVY(ND_FORM_UNARY, tanh),
+    HEAVY(ND_FORM_UNARY, erf),
+    HEAVY(ND_FORM_UNARY, sigmoid),
+    HEAVY(ND_FORM_UNARY, gelu),
+    HEAVY(ND_FORM_UNARY, sin),
+    HEAVY(ND_FORM_UNARY, cos),
+    HEAVY(ND_FORM_UNARY, silu),
+    OP(ND_FORM_SCALAR, leaky_relu),
+    HEAVY(ND_FORM_SCALAR, softplus),
+    OP(ND_FORM_SCALAR, add_scalar),
+    OP(ND_FORM_SCALAR, mul_scalar),
+    OP(ND_FORM_DIVIDE, div_scalar),
+    [BURN_OP_powf_scalar] = {ND_FORM_POWER, 1, ND_FUSED_power_any},
+    OP(ND_FORM_SCALAR, clamp_min),
+    OP(ND_FORM_SCALAR, clamp_max),
+    OP(ND_FORM_CLAMP, clamp),
+    OP(ND_FORM_BINARY, add),
+    OP(ND_FORM_BINARY, sub),
+    OP(ND_FORM_BINARY, mul),
+    OP(ND_FORM_BINARY, div),
+    OP(ND_FORM_BINARY, max_pair),
+    OP(ND_FORM_BINARY, min_pair),
+    HEAVY(ND_FORM_BINARY, powf),
+    OP(ND_FORM_BINARY, relu_backward),
+    OP(ND_FORM_TEST, is_nan),
+    OP(ND_FORM_TEST, is_inf),
+    OP(ND_FORM_TEST, is_finite),
+    OP(ND_FORM_COMPARE, equal),
+    OP(ND_FORM_COMPARE, not_equal),
+    OP(ND_FORM_COMPARE, greater),
+    OP(ND_FORM_COMPARE, greater_equal),
+    OP(ND_FORM_COMPARE, lower),
+    OP(ND_FORM_COMPARE, lower_equal),
+    OP(ND_FORM_COMPARE_SCALAR, equal_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, not_equal_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, greater_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, greater_equal_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, lower_scalar),
+    OP(ND_FORM_COMPARE_SCALAR, lower_equal_scalar),
+    OP(ND_FORM_LOGIC, bool_and),
+    OP(ND_FORM_LOGIC, bool_or),
+    OP(ND_FORM_LOGIC, bool_xor),
+    OP(ND_FORM_LOGIC_NOT, bool_not),
 #undef OP
 #undef HEAVY
     [BURN_OP_cast] = {ND_FORM_CAST, 0, 0},
@@ -54,11 +92,13 @@ NdFusedOp nd_fused_op(uint32_t op) {
 static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 static bool is_float(BurnDType dtype) { return dtype == BURN_DTYPE_F32 || is_half(dtype); }
 
-/* A cast between dtypes that the machine has, or from an integer that fits into an f32 as the kernel would put it there. */
+/* A cast between dtypes that the machine has, or from an integer that fits into an f32 as the kernel would put it
+ * there. */
 static bool can_cast(BurnDType from, BurnDType to) {
   if (to == BURN_DTYPE_F32 || to == BURN_DTYPE_BOOL) return from != BURN_DTYPE_F64;
   if (!is_half(to)) return false;
-  return is_float(from) || from == BURN_DTYPE_BOOL || from == BURN_DTYPE_U8 || from == BURN_DTYPE_I8 || from == BURN_DTYPE_I16;
+  return is_float(from) || from == BURN_DTYPE_BOOL || from == BURN_DTYPE_U8 || from == BURN_DTYPE_I8 ||
+         from == BURN_DTYPE_I16;
 }
 
 bool nd_fused_dtypes_fit(const BurnFusedStep *step, NdFusedForm form, const BurnTensorDesc *inputs, BurnDType output) {

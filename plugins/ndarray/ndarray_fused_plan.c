@@ -1,8 +1,8 @@
-/* ndarray_fused_plan.c - what a body computes where: its space, which values there is one of per row (or column, or at all), and the
- * programs between the reductions.
+/* ndarray_fused_plan.c - what a body computes where: its space, which values there is one of per row (or column, or at
+ * all), and the programs between the reductions.
  *
- * The stage of a value is the number of reductions that come before it one after the other. Values of stage k are computed by program
- * 2k + 1, or, if there is one per row, by program 2k before it. */
+ * The stage of a value is the number of reductions that come before it one after the other. Values of stage k are
+ * computed by program 2k + 1, or, if there is one per row, by program 2k before it. */
 #include "ndarray_fused_compile.h"
 
 #include <string.h>
@@ -18,10 +18,16 @@ static bool has_shape_of(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
 }
 
-static const BurnFusedStep *step_of(const NdFusedCompiler *c, uint32_t v) { return &c->body->steps[v - c->body->input_count]; }
+static const BurnFusedStep *step_of(const NdFusedCompiler *c, uint32_t v) {
+  return &c->body->steps[v - c->body->input_count];
+}
 static bool is_step(const NdFusedCompiler *c, uint32_t v) { return v >= c->body->input_count; }
-static bool is_random(NdFusedForm form) { return form == ND_FORM_DROPOUT || form == ND_FORM_UNIFORM || form == ND_FORM_BERNOULLI; }
-static NdFusedForm form_of(const NdFusedCompiler *c, uint32_t v) { return (NdFusedForm)nd_fused_op(step_of(c, v)->op).form; }
+static bool is_random(NdFusedForm form) {
+  return form == ND_FORM_DROPOUT || form == ND_FORM_UNIFORM || form == ND_FORM_BERNOULLI;
+}
+static NdFusedForm form_of(const NdFusedCompiler *c, uint32_t v) {
+  return (NdFusedForm)nd_fused_op(step_of(c, v)->op).form;
+}
 
 /* -- the space -------------------------------------------------------------------------------- */
 
@@ -114,10 +120,12 @@ static void check_step(NdFusedCompiler *c, uint32_t v) {
     }
     inputs[i] = body->values[step->inputs[i]];
   }
-  if (!nd_fused_dtypes_fit(step, form, inputs, body->values[v].dtype)) nd_fused_refuse(c, "a dtype that the machine has not");
+  if (!nd_fused_dtypes_fit(step, form, inputs, body->values[v].dtype))
+    nd_fused_refuse(c, "a dtype that the machine has not");
   if (body->values[v].rank > c->kernel->space.rank) nd_fused_refuse(c, "a value of higher rank than the result");
   if (form == ND_FORM_REDUCE || form == ND_FORM_REDUCE_ALL) check_reduction(c, step);
-  if (is_random(form) && !has_shape_of(&body->values[v], &c->kernel->space)) nd_fused_refuse(c, "random numbers of another shape");
+  if (is_random(form) && !has_shape_of(&body->values[v], &c->kernel->space))
+    nd_fused_refuse(c, "random numbers of another shape");
 }
 
 /* Stage, program and cost of a step from those of its inputs. */
@@ -192,8 +200,8 @@ bool nd_fused_copies_folded(const NdFusedCompiler *c, uint32_t operand) {
   return c->values[operand].dtype != BURN_DTYPE_F32 || !has_shape_of(&c->body->values[operand], &c->kernel->space);
 }
 
-/* A value from an earlier program that is not computed again. What there is little of and is not in a program of its own (columns, one
- * number) is computed wherever it is needed. */
+/* A value from an earlier program that is not computed again. What there is little of and is not in a program of its
+ * own (columns, one number) is computed wherever it is needed. */
 static bool must_keep(const NdFusedCompiler *c, uint32_t v) {
   if (c->values[v].is_reduced) return c->kernel->region == ND_FUSED_LAST || c->values[v].stage > 0;
   return c->values[v].cost > CHEAP;
@@ -243,7 +251,8 @@ static void keep(NdFusedCompiler *c, uint32_t v) {
   value->number = (uint8_t)(value->is_reduced ? kernel->row_count++ : kernel->buffer_count++);
 }
 
-/* Decides what is kept: from the last program to the first, as what is kept for a later one makes work in an earlier one. */
+/* Decides what is kept: from the last program to the first, as what is kept for a later one makes work in an earlier
+ * one. */
 static void choose_kept(NdFusedCompiler *c, uint32_t program_count) {
   const BurnFusedBody *body = c->body;
   for (uint32_t v = body->input_count; v < body->input_count + body->step_count; v++) {
@@ -320,7 +329,8 @@ static void find_values_of_row(NdFusedCompiler *c) {
 
 void nd_fused_plan(NdFusedCompiler *c) {
   const BurnFusedBody *body = c->body;
-  if (body->input_count > ND_FUSED_INPUTS || body->step_count > ND_FUSED_STEPS || body->output_count > ND_FUSED_OUTPUTS) {
+  if (body->input_count > ND_FUSED_INPUTS || body->step_count > ND_FUSED_STEPS ||
+      body->output_count > ND_FUSED_OUTPUTS) {
     nd_fused_refuse(c, "too many inputs, steps or outputs");
     return;
   }

@@ -1,8 +1,9 @@
-/* ndarray_fused_rows.c - runs bodies with reductions along the last axis: softmax, norms, losses by hand, and their gradients.
+/* ndarray_fused_rows.c - runs bodies with reductions along the last axis: softmax, norms, losses by hand, and their
+ * gradients.
  *
- * A block of rows goes through all programs while it is in the cache. Programs over elements run row by row, with what there is one of
- * per row repeated; where rows are short, over the whole block at once, with all of that written out for every element. Reductions read
- * what the program before them left. */
+ * A block of rows goes through all programs while it is in the cache. Programs over elements run row by row, with what
+ * there is one of per row repeated; where rows are short, over the whole block at once, with all of that written out
+ * for every element. Reductions read what the program before them left. */
 #include "ndarray_fused_fold.h"
 
 #include <string.h>
@@ -14,14 +15,14 @@
 
 typedef struct Rows {
   NdFusedRun *run;
-  int64_t rows, length, block; /* rows, elements per row, rows per block */
-  int64_t pitch;               /* elements from row to row in buffers */
-  bool at_once;                /* programs run over a block, not row by row */
+  int64_t rows, length, block;          /* rows, elements per row, rows per block */
+  int64_t pitch;                        /* elements from row to row in buffers */
+  bool at_once;                         /* programs run over a block, not row by row */
   uint32_t repeated[ND_FUSED_PROGRAMS]; /* bits: numbers per row that a program over elements reads */
   uint32_t all_repeated;
-  bool is_same[ND_FUSED_INPUTS];        /* an input is the same for all rows */
-  NdFusedAxes row_axes;                          /* of the rows */
-  uint64_t bytes;                                /* of scratch */
+  bool is_same[ND_FUSED_INPUTS]; /* an input is the same for all rows */
+  NdFusedAxes row_axes;          /* of the rows */
+  uint64_t bytes;                /* of scratch */
   struct {
     uint64_t inputs[ND_FUSED_INPUTS], reduced[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM];
     uint64_t buffers[ND_FUSED_BUFFERS], numbers[ND_FUSED_ROWS], repeated[ND_FUSED_ROWS];
@@ -52,7 +53,8 @@ static void choose_ways(Rows *rows) {
     const NdTensor *x = run->tensors[k];
     bool varies = false;
     for (uint32_t axis = 0; axis <= last; axis++) input->strides[axis] = nd_fused_stride(x, &kernel->space, axis);
-    for (uint32_t axis = 0; axis < last; axis++) varies = varies || (input->strides[axis] != 0 && kernel->space.shape[axis] > 1);
+    for (uint32_t axis = 0; axis < last; axis++)
+      varies = varies || (input->strides[axis] != 0 && kernel->space.shape[axis] > 1);
     rows->is_same[k] = !varies;
     if (!kernel->input_is_element[k]) continue;
     const bool may_repeat = !kernel->input_is_folded[k];
@@ -85,13 +87,17 @@ static void choose_block(Rows *rows) {
   int64_t per_row = 4 * (int64_t)(kernel->buffer_count + kernel->words_count) * rows->pitch;
   for (uint32_t k = 0; k < kernel->input_count; k++) {
     const NdFusedWay way = run->inputs[k].way;
-    if (way == ND_FUSED_PLAIN || way == ND_FUSED_INNER || way == ND_FUSED_GATHER) per_row += run->inputs[k].bytes * rows->pitch;
+    if (way == ND_FUSED_PLAIN || way == ND_FUSED_INNER || way == ND_FUSED_GATHER)
+      per_row += run->inputs[k].bytes * rows->pitch;
   }
-  for (uint32_t r = 0; r < kernel->row_count && rows->at_once; r++) per_row += ((rows->all_repeated >> r) & 1u) != 0 ? 4 * rows->pitch : 0;
-  for (uint32_t o = 0; o < kernel->output_count; o++) per_row += kernel->output_is_reduced[o] ? 0 : run->outputs[o].bytes * rows->pitch;
+  for (uint32_t r = 0; r < kernel->row_count && rows->at_once; r++)
+    per_row += ((rows->all_repeated >> r) & 1u) != 0 ? 4 * rows->pitch : 0;
+  for (uint32_t o = 0; o < kernel->output_count; o++)
+    per_row += kernel->output_is_reduced[o] ? 0 : run->outputs[o].bytes * rows->pitch;
   rows->block = BLOCK_BYTES / (per_row > 0 ? per_row : 1);
   if (rows->block > MOST_ROWS) rows->block = MOST_ROWS;
-  const int64_t fair = rows->rows / (4 * (int64_t)run->nd->host->thread_count()); /* results do not depend on the block */
+  const int64_t fair =
+      rows->rows / (4 * (int64_t)run->nd->host->thread_count()); /* results do not depend on the block */
   if (rows->block > fair) rows->block = fair;
   if (rows->block < 1) rows->block = 1;
 }
@@ -100,7 +106,8 @@ static void divide_scratch(Rows *rows) {
   const NdFusedRun *run = rows->run;
   const BurnFusedKernel *kernel = run->kernel;
   const int64_t width = run->machine->width;
-  const int64_t elements = nd_fused_rounded_up(run, rows->block * rows->pitch), numbers = nd_fused_rounded_up(run, rows->block);
+  const int64_t elements = nd_fused_rounded_up(run, rows->block * rows->pitch),
+                numbers = nd_fused_rounded_up(run, rows->block);
   rows->bytes = 0;
   for (uint32_t k = 0; k < kernel->input_count; k++) {
     const int64_t bytes = run->inputs[k].bytes;
@@ -112,7 +119,9 @@ static void divide_scratch(Rows *rows) {
   for (uint32_t b = 0; b < kernel->buffer_count; b++) rows->at.buffers[b] = give(rows, elements * 4);
   for (uint32_t r = 0; r < kernel->row_count; r++) {
     rows->at.numbers[r] = give(rows, numbers * 4);
-    rows->at.repeated[r] = give(rows, ((rows->all_repeated >> r) & 1u) == 0 ? 0 : rows->at_once ? elements * 4 : width * 4);
+    rows->at.repeated[r] = give(rows, ((rows->all_repeated >> r) & 1u) == 0 ? 0
+                                      : rows->at_once                       ? elements * 4
+                                                                            : width * 4);
   }
 }
 
@@ -133,7 +142,8 @@ static void plan(Rows *rows) {
   const int64_t width = run->machine->width;
   rows->length = run->kernel->space.shape[run->kernel->axis];
   rows->rows = run->count / rows->length;
-  rows->at_once = rows->length < SHORT_ROW || run->kernel->words_count > 0 || (rows->length < UNEVEN_ROW && rows->length % width != 0);
+  rows->at_once = rows->length < SHORT_ROW || run->kernel->words_count > 0 ||
+                  (rows->length < UNEVEN_ROW && rows->length % width != 0);
   rows->pitch = rows->at_once ? rows->length : nd_fused_rounded_up(run, rows->length);
   if (rows->length % 16 != 0) run->streamed = 0; /* rows that are not aligned */
   find_repeated(rows);
@@ -166,7 +176,8 @@ static void begin_work(Work *work) {
     worker->outputs[o].is_direct = true;
     worker->outputs[o].is_single = false;
   }
-  for (uint32_t b = 0; b < kernel->buffer_count; b++) worker->buffers[b].is_direct = worker->buffers[b].is_single = false;
+  for (uint32_t b = 0; b < kernel->buffer_count; b++)
+    worker->buffers[b].is_direct = worker->buffers[b].is_single = false;
   for (uint32_t i = 0; i < kernel->words_count; i++) worker->words[i].is_direct = worker->words[i].is_single = false;
 }
 
@@ -195,7 +206,8 @@ static void begin_block(Work *work) {
     }
   }
   for (uint32_t i = 0; i < run->kernel->words_count; i++) {
-    work->worker.words[i].address = nd_fused_make_words(run, i, e, work->count * rows->length, work->scratch + rows->at.words[i]);
+    work->worker.words[i].address =
+        nd_fused_make_words(run, i, e, work->count * rows->length, work->scratch + rows->at.words[i]);
   }
 }
 
@@ -264,7 +276,9 @@ static void place_reduced(Work *work) {
 
 /* -- a block ---------------------------------------------------------------------------------- */
 
-static float *numbers_of(const Work *work, uint32_t i) { return (float *)(void *)(work->scratch + work->rows->at.numbers[i]); }
+static float *numbers_of(const Work *work, uint32_t i) {
+  return (float *)(void *)(work->scratch + work->rows->at.numbers[i]);
+}
 
 /* Writes out, for every element of the block, the numbers per row that a program reads. */
 static void write_out(Work *work, uint32_t number) {

@@ -1,12 +1,13 @@
-/* ndarray_fused_run.c - runs a compiled body: makes its outputs, links the programs, and hands them to the driver of the region; and what
- * the drivers share: operands at their places, gathering, random words. */
+/* ndarray_fused_run.c - runs a compiled body: makes its outputs, links the programs, and hands them to the driver of
+ * the region; and what the drivers share: operands at their places, gathering, random words. */
 #include "ndarray_fused_run.h"
 #include "ndarray_random.h"
 
 #include <string.h>
 
-#define STREAMED (INT64_C(1) << 20) /* results of more elements, which no cache would keep, are stored past the caches */
-#define PACKED 32768                /* transposed inputs of so many elements are packed first */
+#define STREAMED \
+  (INT64_C(1) << 20) /* results of more elements, which no cache would keep, are stored past the caches */
+#define PACKED 32768 /* transposed inputs of so many elements are packed first */
 
 /* -- programs --------------------------------------------------------------------------------- */
 
@@ -49,7 +50,8 @@ static void run_rest(NdFusedWorker *worker, const NdFusedProgram *program, int64
     const int64_t bytes = lines[i].bytes;
     if (!place || place->is_single) continue;
     worker->program[i].memory = place->is_direct ? place->spare : place->address + done * bytes;
-    if (lines[i].operand == ND_FUSED_OUTPUT) worker->program[i].code = run->machine->codes[lines[i].opcode]; /* not streamed */
+    if (lines[i].operand == ND_FUSED_OUTPUT)
+      worker->program[i].code = run->machine->codes[lines[i].opcode]; /* not streamed */
     if (lines[i].operand != ND_FUSED_INPUT || !place->is_direct || ((copied >> lines[i].number) & 1u)) continue;
     copied |= 1u << lines[i].number;
     memcpy(place->spare, place->address + done * bytes, (size_t)(n * bytes));
@@ -124,20 +126,22 @@ static int64_t next_row(const NdFusedAxes *axes, const NdFusedInput *input, int6
   return moved;
 }
 
-#define GATHER_OF(bits)                                                                                                      \
-  static void gather_##bits(const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start, int64_t n, uint##bits##_t *to) {   \
-    const uint32_t last = axes->rank - 1;                                                                                     \
-    const int64_t length = axes->shape[last], step = input->strides[last];                                                  \
-    int64_t coordinates[BURN_MAX_RANK];                                                                                      \
-    memcpy(coordinates, start, sizeof coordinates);                                                                          \
-    const uint##bits##_t *from = (const uint##bits##_t *)(const void *)input->data + nd_fused_offset(axes, input, coordinates); \
-    while (n > 0) {                                                                                                          \
-      const int64_t left = length - coordinates[last], count = n < left ? n : left;                                          \
-      for (int64_t i = 0; i < count; i++) to[i] = from[i * step];                                                            \
-      to += count;                                                                                                           \
-      n -= count;                                                                                                            \
-      if (n > 0) from += next_row(axes, input, coordinates);                                                                \
-    }                                                                                                                        \
+#define GATHER_OF(bits)                                                                                          \
+  static void gather_##bits(const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start, int64_t n, \
+                            uint##bits##_t *to) {                                                                \
+    const uint32_t last = axes->rank - 1;                                                                        \
+    const int64_t length = axes->shape[last], step = input->strides[last];                                       \
+    int64_t coordinates[BURN_MAX_RANK];                                                                          \
+    memcpy(coordinates, start, sizeof coordinates);                                                              \
+    const uint##bits##_t *from =                                                                                 \
+        (const uint##bits##_t *)(const void *)input->data + nd_fused_offset(axes, input, coordinates);           \
+    while (n > 0) {                                                                                              \
+      const int64_t left = length - coordinates[last], count = n < left ? n : left;                              \
+      for (int64_t i = 0; i < count; i++) to[i] = from[i * step];                                                \
+      to += count;                                                                                               \
+      n -= count;                                                                                                \
+      if (n > 0) from += next_row(axes, input, coordinates);                                                     \
+    }                                                                                                            \
   }
 GATHER_OF(8)
 GATHER_OF(16)
@@ -145,7 +149,8 @@ GATHER_OF(32)
 GATHER_OF(64)
 
 /* When all elements of a row are one, or lie in order, the loops above are what compilers make fills and copies of. */
-void nd_fused_gather(const NdFusedRun *run, const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start, int64_t n, void *to) {
+void nd_fused_gather(const NdFusedRun *run, const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start,
+                     int64_t n, void *to) {
   const int64_t rest = nd_fused_rounded_up(run, n) - n;
   if (input->bytes == 1) {
     gather_8(axes, input, start, n, to);
@@ -185,7 +190,8 @@ char *nd_fused_make_words(const NdFusedRun *run, uint32_t number, int64_t e, int
 /* -- outputs ---------------------------------------------------------------------------------- */
 
 /* The input whose memory output o takes, or input_count. */
-static uint32_t reusable(const NdFusedRun *run, const BurnFusedCall *call, const BurnOpCall *pseudo, uint32_t o, uint32_t taken) {
+static uint32_t reusable(const NdFusedRun *run, const BurnFusedCall *call, const BurnOpCall *pseudo, uint32_t o,
+                         uint32_t taken) {
   const BurnFusedKernel *kernel = run->kernel;
   for (uint32_t i = 0; i < kernel->input_count && call->donate != 0; i++) {
     if (!((kernel->reuse[o] & ~taken) >> i & 1u) || !nd_may_overwrite(pseudo, i)) continue;
@@ -211,7 +217,8 @@ static BurnStatus make_outputs(NdFusedRun *run, const BurnFusedCall *call) {
   const BurnFusedKernel *kernel = run->kernel;
   const BurnOpCall pseudo = {.input_count = kernel->input_count, .inputs = call->inputs, .donate = call->donate};
   uint32_t from[ND_FUSED_OUTPUTS], taken = 0;
-  for (uint32_t o = 0; o < kernel->output_count; o++) { /* before any reference is added, which would look like another holder */
+  for (uint32_t o = 0; o < kernel->output_count;
+       o++) { /* before any reference is added, which would look like another holder */
     from[o] = reusable(run, call, &pseudo, o, taken);
     if (from[o] < kernel->input_count) taken |= 1u << from[o];
   }
@@ -233,8 +240,8 @@ static BurnStatus make_outputs(NdFusedRun *run, const BurnFusedCall *call) {
 static BurnStatus check_owners(Ndarray *nd, const BurnFusedCall *call) {
   for (uint32_t i = 0; i < call->kernel->input_count; i++) {
     if (call->inputs[i]->owner == nd->owner) continue;
-    return nd_fail(nd, BURN_STATUS_BAD_OWNER, "fused: input %u belongs to backend %u, this is %u", i, call->inputs[i]->owner,
-                   nd->owner);
+    return nd_fail(nd, BURN_STATUS_BAD_OWNER, "fused: input %u belongs to backend %u, this is %u", i,
+                   call->inputs[i]->owner, nd->owner);
   }
   return BURN_OK;
 }

@@ -35,8 +35,9 @@ typedef struct NdFusedRun {
   const BurnAttr *const *attrs;
   const NdFusedMachine *machine;
   NdTensor *tensors[ND_FUSED_INPUTS]; /* the inputs, some packed */
-  uint32_t packed, in_place, streamed; /* bits: inputs that are copies; outputs in the memory of an input, stored past the caches */
-  int64_t count;                       /* elements of the space */
+  uint32_t packed, in_place,
+      streamed;  /* bits: inputs that are copies; outputs in the memory of an input, stored past the caches */
+  int64_t count; /* elements of the space */
   NdFusedAxes axes;
   NdFusedInput inputs[ND_FUSED_INPUTS];
   struct {
@@ -53,14 +54,16 @@ typedef struct NdFusedRun {
 typedef struct NdFusedPlace {
   char *address;
   char *spare;    /* room for the width of the machine, for what is direct */
-  bool is_direct; /* in a tensor: what lies behind the elements belongs to others. Other places have room up to a multiple of the width. */
+  bool is_direct; /* in a tensor: what lies behind the elements belongs to others. Other places have room up to a
+                     multiple of the width. */
   bool is_single; /* copies of one number, for all elements */
 } NdFusedPlace;
 
 /* What one thread works with. */
 typedef struct NdFusedWorker {
   const NdFusedRun *run;
-  NdFusedPlace inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM], buffers[ND_FUSED_BUFFERS], rows[ND_FUSED_ROWS];
+  NdFusedPlace inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM], buffers[ND_FUSED_BUFFERS],
+      rows[ND_FUSED_ROWS];
   NdFusedWord program[ND_FUSED_LINES];
   _Alignas(64) float slots[ND_FUSED_SLOTS * ND_FUSED_WIDEST];
 } NdFusedWorker;
@@ -87,7 +90,8 @@ bool nd_fused_is_number(const NdTensor *x);
 void nd_fused_find(const NdFusedAxes *axes, int64_t index, int64_t *coordinates);
 int64_t nd_fused_offset(const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *coordinates);
 /* n elements from the given coordinates on, packed; and zeros up to a multiple of the width. */
-void nd_fused_gather(const NdFusedRun *run, const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start, int64_t n, void *to);
+void nd_fused_gather(const NdFusedRun *run, const NdFusedAxes *axes, const NdFusedInput *input, const int64_t *start,
+                     int64_t n, void *to);
 /* As many copies of an element as the machine is wide. */
 void nd_fused_repeat(const NdFusedRun *run, void *to, const void *element, uint32_t bytes);
 /* Random words of elements e .. e + n - 1; returns where the first is. `to` has room for 4 more. */

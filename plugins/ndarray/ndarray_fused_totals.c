@@ -1,8 +1,9 @@
 /* ndarray_fused_totals.c - runs bodies with a reduction of everything, or along the first axis: losses, bias gradients.
  *
- * The space is seen as rows of the elements that have a total each: of one element, if everything is reduced. It is cut into parts of
- * rows, and a part into tiles: the program over elements runs over a tile, whose results are then folded into the totals of the part.
- * The parts are joined in their order, so that results do not depend on the number of threads. Programs over totals come last. */
+ * The space is seen as rows of the elements that have a total each: of one element, if everything is reduced. It is cut
+ * into parts of rows, and a part into tiles: the program over elements runs over a tile, whose results are then folded
+ * into the totals of the part. The parts are joined in their order, so that results do not depend on the number of
+ * threads. Programs over totals come last. */
 #include "ndarray_fused_fold.h"
 
 #include <string.h>
@@ -11,17 +12,17 @@
 #define PART 65536      /* elements of a part, unless there are more totals than that */
 #define MOST_PARTS 1024 /* larger tensors have larger parts */
 
-#define NARROW 32       /* columns up to this many are folded several rows at once */
-#define WIDENED 128     /* to so many columns; at most ND_COLUMNS */
+#define NARROW 32   /* columns up to this many are folded several rows at once */
+#define WIDENED 128 /* to so many columns; at most ND_COLUMNS */
 
 enum { ELEMENTS = 1 /* the program over elements */, TOTAL_BYTES = sizeof(NdTotal) };
 
 typedef struct Totals {
   NdFusedRun *run;
-  int64_t rows, width;     /* of the space: rows of so many totals */
+  int64_t rows, width;                   /* of the space: rows of so many totals */
   int64_t tile_rows, tile_width, groups; /* of a tile; groups of columns */
   int64_t part_rows, parts;
-  char *partial;   /* totals [reduction][part][width], each in TOTAL_BYTES * width */
+  char *partial;  /* totals [reduction][part][width], each in TOTAL_BYTES * width */
   uint64_t bytes; /* of scratch */
   struct {
     uint64_t inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM], buffers[ND_FUSED_BUFFERS];
@@ -65,9 +66,10 @@ static void choose_ways(Totals *totals) {
   memcpy(run->axes.shape, kernel->space.shape, sizeof run->axes.shape);
   for (uint32_t k = 0; k < kernel->input_count; k++) {
     NdFusedInput *input = &run->inputs[k];
-    for (uint32_t axis = 0; axis < run->axes.rank; axis++) input->strides[axis] = nd_fused_stride(run->tensors[k], &kernel->space, axis);
+    for (uint32_t axis = 0; axis < run->axes.rank; axis++)
+      input->strides[axis] = nd_fused_stride(run->tensors[k], &kernel->space, axis);
     if (!kernel->input_is_element[k]) continue;
-    input->way = nd_fused_is_plain(run->tensors[k], &kernel->space)                             ? ND_FUSED_PLAIN
+    input->way = nd_fused_is_plain(run->tensors[k], &kernel->space)                   ? ND_FUSED_PLAIN
                  : nd_fused_is_number(run->tensors[k]) && !kernel->input_is_folded[k] ? ND_FUSED_NUMBER
                                                                                       : ND_FUSED_GATHER;
   }
@@ -82,12 +84,14 @@ static uint64_t give(Totals *totals, int64_t bytes) {
 static void divide_scratch(Totals *totals) {
   const NdFusedRun *run = totals->run;
   const BurnFusedKernel *kernel = run->kernel;
-  const int64_t width = run->machine->width, tile = nd_fused_rounded_up(run, totals->tile_rows * totals->tile_width) + width;
+  const int64_t width = run->machine->width,
+                tile = nd_fused_rounded_up(run, totals->tile_rows * totals->tile_width) + width;
   totals->bytes = 0;
   for (uint32_t k = 0; k < kernel->input_count; k++) {
     totals->at.inputs[k] = give(totals, (run->inputs[k].way == ND_FUSED_GATHER ? tile : width) * run->inputs[k].bytes);
   }
-  for (uint32_t o = 0; o < kernel->output_count; o++) totals->at.outputs[o] = give(totals, width * run->outputs[o].bytes);
+  for (uint32_t o = 0; o < kernel->output_count; o++)
+    totals->at.outputs[o] = give(totals, width * run->outputs[o].bytes);
   for (uint32_t i = 0; i < kernel->words_count; i++) totals->at.words[i] = give(totals, (tile + 4) * 4);
   for (uint32_t b = 0; b < kernel->buffer_count; b++) totals->at.buffers[b] = give(totals, tile * 4);
 }
@@ -111,8 +115,10 @@ static void begin_work(Work *work) {
     worker->outputs[o].is_direct = true;
     worker->outputs[o].is_single = false;
   }
-  for (uint32_t b = 0; b < run->kernel->buffer_count; b++) worker->buffers[b].is_direct = worker->buffers[b].is_single = false;
-  for (uint32_t i = 0; i < run->kernel->words_count; i++) worker->words[i].is_direct = worker->words[i].is_single = false;
+  for (uint32_t b = 0; b < run->kernel->buffer_count; b++)
+    worker->buffers[b].is_direct = worker->buffers[b].is_single = false;
+  for (uint32_t i = 0; i < run->kernel->words_count; i++)
+    worker->words[i].is_direct = worker->words[i].is_single = false;
 }
 
 /* Runs the program over elements e .. e + n - 1, which are element `at` and on of the tile. */
@@ -129,8 +135,10 @@ static void run_elements(Work *work, int64_t e, int64_t n, int64_t at) {
     worker->inputs[k].address = work->scratch + totals->at.inputs[k] + at * input->bytes;
     nd_fused_gather(run, &run->axes, input, coordinates, n, worker->inputs[k].address);
   }
-  for (uint32_t o = 0; o < run->kernel->output_count; o++) worker->outputs[o].address = run->outputs[o].data + e * run->outputs[o].bytes;
-  for (uint32_t b = 0; b < run->kernel->buffer_count; b++) worker->buffers[b].address = work->scratch + totals->at.buffers[b] + at * 4;
+  for (uint32_t o = 0; o < run->kernel->output_count; o++)
+    worker->outputs[o].address = run->outputs[o].data + e * run->outputs[o].bytes;
+  for (uint32_t b = 0; b < run->kernel->buffer_count; b++)
+    worker->buffers[b].address = work->scratch + totals->at.buffers[b] + at * 4;
   for (uint32_t i = 0; i < run->kernel->words_count; i++) {
     worker->words[i].address = nd_fused_make_words(run, i, e, n, work->scratch + totals->at.words[i]);
   }
@@ -157,7 +165,8 @@ static void fold_tile(const Work *work, const NdFusedReduction *reduction, int64
   const NdFusedInput *input = &run->inputs[reduction->number];
   const bool is_input = reduction->operand == ND_FUSED_INPUT, is_direct = is_input && input->way == ND_FUSED_PLAIN;
   const int64_t stride = is_direct ? totals->width : width;
-  const char *x = work->scratch + (is_input ? totals->at.inputs[reduction->number] : totals->at.buffers[reduction->number]);
+  const char *x =
+      work->scratch + (is_input ? totals->at.inputs[reduction->number] : totals->at.buffers[reduction->number]);
   NdTotals some;
   if (is_direct) x = input->data + (row * totals->width + column) * 4;
   if (totals->width == 1) {
@@ -234,7 +243,8 @@ static void join(const Totals *totals, float *const *numbers) {
 }
 
 /* Gathers inputs of which there is one number per total, and runs the programs over those. */
-static void run_reduced(const Totals *totals, NdFusedWorker *worker, float *const *numbers, char *scratch, int64_t slot_bytes) {
+static void run_reduced(const Totals *totals, NdFusedWorker *worker, float *const *numbers, char *scratch,
+                        int64_t slot_bytes) {
   const NdFusedRun *run = totals->run;
   const BurnFusedKernel *kernel = run->kernel;
   const int64_t start[BURN_MAX_RANK] = {0};
@@ -242,7 +252,8 @@ static void run_reduced(const Totals *totals, NdFusedWorker *worker, float *cons
   for (uint32_t k = 0; k < kernel->input_count; k++) {
     worker->inputs[k].address = scratch + k * slot_bytes;
     worker->inputs[k].is_direct = worker->inputs[k].is_single = false;
-    if (kernel->input_is_reduced[k]) nd_fused_gather(run, &run->axes, &run->inputs[k], start, totals->width, worker->inputs[k].address);
+    if (kernel->input_is_reduced[k])
+      nd_fused_gather(run, &run->axes, &run->inputs[k], start, totals->width, worker->inputs[k].address);
   }
   for (uint32_t o = 0; o < kernel->output_count; o++) {
     worker->outputs[o].address = run->outputs[o].data;
@@ -262,7 +273,8 @@ static void run_reduced(const Totals *totals, NdFusedWorker *worker, float *cons
 static bool finish(const Totals *totals) {
   const NdFusedRun *run = totals->run;
   const BurnFusedKernel *kernel = run->kernel;
-  const int64_t numbers_bytes = nd_fused_rounded_up(run, totals->width) * 4, slot_bytes = 2 * numbers_bytes; /* up to 8 bytes each */
+  const int64_t numbers_bytes = nd_fused_rounded_up(run, totals->width) * 4,
+                slot_bytes = 2 * numbers_bytes; /* up to 8 bytes each */
   const uint64_t bytes = (uint64_t)kernel->row_count * (uint64_t)numbers_bytes +
                          (uint64_t)(kernel->input_count + kernel->output_count) * (uint64_t)slot_bytes;
   char *scratch = nd_pool_allocate(run->nd->pool, bytes);
@@ -290,7 +302,8 @@ bool nd_fused_run_totals(NdFusedRun *run) {
   totals.partial = nd_pool_allocate(run->nd->pool, bytes);
   if (!totals.partial) return false;
   nd_pool_reserve(run->nd->pool, totals.bytes, items > 1 ? run->nd->host->thread_count() : 1);
-  nd_parallel_for(run->nd, items, run->kernel->grain > elements ? run->kernel->grain / elements : 1, run_items, &totals);
+  nd_parallel_for(run->nd, items, run->kernel->grain > elements ? run->kernel->grain / elements : 1, run_items,
+                  &totals);
   const bool done = !atomic_load_explicit(&totals.out_of_memory, memory_order_relaxed) && finish(&totals);
   nd_pool_free(run->nd->pool, totals.partial, bytes);
   return done;

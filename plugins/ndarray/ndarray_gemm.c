@@ -1,30 +1,33 @@
 /* ndarray_gemm.c - how a matrix product is computed: which loops, in which pieces, with which operands copied.
  *
- * The figures here were measured: packing pays where a panel read in place would touch more pages than the processor keeps
- * translations of, and where it is read often enough; operands that lie in the second-level cache are read in place. */
+ * The figures here were measured: packing pays where a panel read in place would touch more pages than the processor
+ * keeps translations of, and where it is read often enough; operands that lie in the second-level cache are read in
+ * place. */
 #include "ndarray_gemm_amx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  DEPTH = 1024,              /* deepest block of k: panels stay in the second-level cache, C is read seldom */
-  BLOCK_BYTES = 1 << 20,     /* part of A that all panels of B meet: half of a second-level cache */
+  DEPTH = 1024,          /* deepest block of k: panels stay in the second-level cache, C is read seldom */
+  BLOCK_BYTES = 1 << 20, /* part of A that all panels of B meet: half of a second-level cache */
   PAGE_BYTES = 4096,
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
-  NEAR_BYTES = 1024,         /* distance of rows that tile registers are loaded from in place */
-  PACK_TILES = 3,            /* least number of tiles that a copied panel has to serve */
-  MANY_COLUMNS = 2048,       /* of C, from which on a copy of A costs next to nothing */
-  STREAM_BYTES = 1 << 20,    /* size of a B that is not in the second-level cache */
+  NEAR_BYTES = 1024,            /* distance of rows that tile registers are loaded from in place */
+  PACK_TILES = 3,               /* least number of tiles that a copied panel has to serve */
+  MANY_COLUMNS = 2048,          /* of C, from which on a copy of A costs next to nothing */
+  STREAM_BYTES = 1 << 20,       /* size of a B that is not in the second-level cache */
 };
 
-/* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands are packed. */
+/* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands
+ * are packed. */
 #define SHARED_FLOPS 4e6
 #define SHARED_BATCH_FLOPS 5e8
 #define SHARED_AMX_FLOPS 1.6e7
 #define PACK_FLOPS 1e9
 
-/* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies much. */
+/* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies
+ * much. */
 static const int64_t pieces_per_thread[] = {
     [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 2, [ND_GEMM_AMX] = 2};
 
@@ -53,7 +56,8 @@ static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
   if (along_k && (g->m <= ND_GEMM_FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
   if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
-  if (g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES) return ND_GEMM_STREAM;
+  if (g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES)
+    return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
 }
 
@@ -72,7 +76,9 @@ static void choose_rectangle(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoop
 }
 
 /* True if `count` steps of `stride` elements lead through more pages than a panel in place should. */
-static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) { return llabs(stride) * bytes * count > WALK_BYTES; }
+static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) {
+  return llabs(stride) * bytes * count > WALK_BYTES;
+}
 
 /* Rows in whole blocks, and no more than the second-level cache takes of A. */
 static void choose_amx(NdGemmPlan *plan, const NdGemm *g) {
@@ -88,8 +94,9 @@ static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
   return plan->kind == ND_GEMM_TILES && flops >= (batch == 1 ? SHARED_FLOPS : SHARED_BATCH_FLOPS);
 }
 
-/* B is copied, panel by panel, where it is large or stretches over many pages. Rows of A are read in place, which costs tiles nothing;
- * but rows at distances of whole pages share a few sets of lines of the second-level cache, so that little of A stays there. */
+/* B is copied, panel by panel, where it is large or stretches over many pages. Rows of A are read in place, which costs
+ * tiles nothing; but rows at distances of whole pages share a few sets of lines of the second-level cache, so that
+ * little of A stays there. */
 static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
   if (plan->kind == ND_GEMM_AMX) {
     const bool whole = g->a_step == 1 && g->k % ND_AMX_STEP == 0 && g->m % ND_AMX_SIDE == 0;
@@ -105,11 +112,13 @@ static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGem
   if (g->a_row == 1) plan->pack_a = wide && is_long_walk(plan->depth, g->a_step, bytes);
 }
 
-void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads, NdGemmPlan *plan) {
+void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads,
+                    NdGemmPlan *plan) {
   const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
   *plan = (NdGemmPlan){.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
   const double least = least_flops[plan->kind];
-  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k, most = (double)(threads * pieces_per_thread[plan->kind]);
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k,
+               most = (double)(threads * pieces_per_thread[plan->kind]);
   const double wanted = flops * (double)batch / least;
   if (threads > 1 && wanted > 1) choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
   if (plan->kind == ND_GEMM_AMX) choose_amx(plan, g);
@@ -121,7 +130,7 @@ void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, 
   plan->grain = rectangle >= least ? 1 : (int64_t)(least / (rectangle + 1)) + 1;
   plan->pack_b = plan->rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
   plan->pack_a = g->a_row == 1 ? plan->columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
-                              : g->a_step != 1 && g->m > 1;
+                               : g->a_step != 1 && g->m > 1;
   plan->shared = is_shared(g, plan, batch);
   if (plan->shared) choose_shared_packing(plan, g, loops, bytes);
 }

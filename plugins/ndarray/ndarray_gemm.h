@@ -1,17 +1,17 @@
 /* ndarray_gemm.h - the matrix product: what it computes, how a kernel is chosen, and the loops of each instruction set.
  *
- * ndarray_gemm_template.h is compiled by ndarray_gemm_{baseline,avx2,avx512}.c, each with its own compiler flags and each for
- * f32 and f64. Every element of a result is summed along k in an order that the shape of the product and the layout of its
- * operands fix: blocks of nd_gemm_depth(k, ..) terms, each one chain of multiply-adds, added one after the other; or, where
- * vectors run along k, one chain per lane. So its bits depend neither on where it lies nor on who computes it. What is added
- * to the product follows the first block. */
+ * ndarray_gemm_template.h is compiled by ndarray_gemm_{baseline,avx2,avx512}.c, each with its own compiler flags and
+ * each for f32 and f64. Every element of a result is summed along k in an order that the shape of the product and the
+ * layout of its operands fix: blocks of nd_gemm_depth(k, ..) terms, each one chain of multiply-adds, added one after
+ * the other; or, where vectors run along k, one chain per lane. So its bits depend neither on where it lies nor on who
+ * computes it. What is added to the product follows the first block. */
 #ifndef BURN_NDARRAY_GEMM_H
 #define BURN_NDARRAY_GEMM_H
 
 #include "ndarray_internal.h"
 
-/* C[m, n] = A[m, k] x B[k, n] + add[m, n], or a rectangle of such a product. Strides count elements and may be anything, also 0
- * and negative; rows of C are dense. */
+/* C[m, n] = A[m, k] x B[k, n] + add[m, n], or a rectangle of such a product. Strides count elements and may be
+ * anything, also 0 and negative; rows of C are dense. */
 typedef struct NdGemm {
   int64_t m, n, k;
   const void *a, *b;
@@ -38,8 +38,9 @@ typedef struct NdGemmPlan {
   int64_t rows, columns; /* C is cut into rectangles of this size, for threads and caches */
   int64_t grain;         /* least number of rectangles that are worth a thread's while */
   int64_t depth;         /* k is summed in blocks of at most this many */
-  bool shared;           /* all threads work on one product at a time: nd_gemm_run_shared; the rectangles are for when it cannot */
-  bool pack_a, pack_b;   /* panels are copied before use; edges and transposed panels of B always are */
+  bool
+      shared; /* all threads work on one product at a time: nd_gemm_run_shared; the rectangles are for when it cannot */
+  bool pack_a, pack_b; /* panels are copied before use; edges and transposed panels of B always are */
 } NdGemmPlan;
 
 /* A block of k. What is packed of A is so before any of it is used; of B, too, or panel by panel (NdGemmOwn). */
@@ -65,8 +66,8 @@ typedef struct NdGemmLoops {
   /* Terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
   void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
   void (*pack_b)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
-  /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. `own`: B is packed
-   * here, not before (not with AMX); or NULL. */
+  /* Adds a block's part to the tiles of panels tile .. tile_stop - 1 of A and panel .. panel_stop - 1 of B. `own`: B is
+   * packed here, not before (not with AMX); or NULL. */
   void (*multiply)(const NdGemm *gemm, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
                    int64_t panel_stop, NdGemmOwn *own);
 } NdGemmLoops;
@@ -85,9 +86,10 @@ extern const NdGemmTable nd_gemm_avx512;
 /* The loops of a device for f32 or f64. */
 const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype);
 
-/* The one place where it is decided how a product of `batch` pairs of matrices is computed: by its shape, the dtype, how
- * the operands lie (the strides, not the pointers, of `gemm` are read) and the number of threads. */
-void nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads, NdGemmPlan *plan);
+/* The one place where it is decided how a product of `batch` pairs of matrices is computed: by its shape, the dtype,
+ * how the operands lie (the strides, not the pointers, of `gemm` are read) and the number of threads. */
+void nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads,
+                    NdGemmPlan *plan);
 
 /* Panels of B that can be read in place. */
 int64_t nd_gemm_whole_panels(const NdGemm *gemm, const NdGemmPlan *plan, const NdGemmLoops *loops);
@@ -98,8 +100,9 @@ uint64_t nd_gemm_scratch(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops 
 /* One rectangle on the calling thread; subnormal numbers as the thread has it. */
 void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch);
 
-/* A product of the kind ND_GEMM_TILES by all threads at once, its panels packed once for all of them: for one that is large enough to be
- * worth a meeting of the threads per block (ndarray_gemm_shared.c). False, and nothing done, without memory for panels. */
+/* A product of the kind ND_GEMM_TILES by all threads at once, its panels packed once for all of them: for one that is
+ * large enough to be worth a meeting of the threads per block (ndarray_gemm_shared.c). False, and nothing done, without
+ * memory for panels. */
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
 
 /* -- OpenBLAS (ndarray_gemm_openblas.c) ------------------------------------------------------- */
@@ -113,6 +116,8 @@ static inline int64_t nd_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t nd_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Length of the blocks that k is cut into: equal ones, none above `most`. */
-static inline int64_t nd_gemm_depth(int64_t k, int64_t most) { return k <= most ? k : nd_ceil_div(k, nd_ceil_div(k, most)); }
+static inline int64_t nd_gemm_depth(int64_t k, int64_t most) {
+  return k <= most ? k : nd_ceil_div(k, nd_ceil_div(k, most));
+}
 
 #endif

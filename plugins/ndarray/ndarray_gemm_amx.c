@@ -1,8 +1,10 @@
-/* ndarray_gemm_amx.c - bf16 products on AMX: 8 registers of 16 rows x 64 bytes, and an instruction that multiplies two of them.
+/* ndarray_gemm_amx.c - bf16 products on AMX: 8 registers of 16 rows x 64 bytes, and an instruction that multiplies two
+ * of them.
  *
- * tdpbf16ps takes a tile of A (16 rows x 32 terms) and one of B (16 pairs of terms x 16 columns, the two of a pair side by side)
- * and adds 16 x 16 sums in f32. A block of C is 2 x 2 tiles, so every tile loaded is used twice. Both operands are packed tile
- * after tile, with zeros where the matrix ends: what lies beyond it may be a NaN, and 0 * NaN would not vanish.
+ * tdpbf16ps takes a tile of A (16 rows x 32 terms) and one of B (16 pairs of terms x 16 columns, the two of a pair side
+ * by side) and adds 16 x 16 sums in f32. A block of C is 2 x 2 tiles, so every tile loaded is used twice. Both operands
+ * are packed tile after tile, with zeros where the matrix ends: what lies beyond it may be a NaN, and 0 * NaN would not
+ * vanish.
  *
  * The instruction takes subnormal numbers as 0 and gives none, whatever the mode of the thread. */
 #define _GNU_SOURCE /* syscall */
@@ -48,7 +50,8 @@ bool nd_amx_available(void) {
   return has_amx() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* All eight registers with 16 rows of 64 bytes. In memory of its own, as compilers do not know how much of it is read. */
+/* All eight registers with 16 rows of 64 bytes. In memory of its own, as compilers do not know how much of it is read.
+ */
 static const struct {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];
@@ -60,7 +63,9 @@ AMX void nd_amx_close(void) { _tile_release(); }
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
-static AMX inline __mmask32 mask_of(int64_t count) { return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1u); }
+static AMX inline __mmask32 mask_of(int64_t count) {
+  return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1u);
+}
 
 /* 16 x 16 numbers of 32 bits, transposed. */
 static AMX inline void transpose(__m512i x[16]) {
@@ -92,7 +97,8 @@ static AMX inline void load_pairs(const uint16_t *from, int64_t step, int64_t li
     if (2 * p < terms) pair = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + 2 * p * step));
     if (2 * p + 1 < terms)
       pair = _mm512_or_si512(
-          pair, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + (2 * p + 1) * step)), 16));
+          pair,
+          _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + (2 * p + 1) * step)), 16));
     x[p] = pair;
   }
 }
@@ -134,9 +140,11 @@ static AMX void pack_tile(const uint16_t *from, int64_t line, int64_t step, int6
   for (int r = 0; r < 16; r++) _mm512_storeu_si512(to + 32 * r, x[r]);
 }
 
-/* A whole step of a panel of B whose rows lie dense: two rows side by side are a row of both tiles. The next step's are fetched. */
+/* A whole step of a panel of B whose rows lie dense: two rows side by side are a row of both tiles. The next step's are
+ * fetched. */
 static AMX void pack_rows(const uint16_t *from, int64_t step, uint16_t *to) {
-  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   for (int r = 0; r < 16; r++, from += 2 * step, to += 32) {
     const __m512i even = _mm512_loadu_si512(from), odd = _mm512_loadu_si512(from + step);
     const __m512i low = _mm512_unpacklo_epi16(even, odd), high = _mm512_unpackhi_epi16(even, odd);
@@ -166,15 +174,15 @@ static AMX void pack_steps(const uint16_t *from, int64_t line, int64_t step, int
 
 /* Those of the panel of B from column `j` on. */
 static void pack_b(const NdGemm *g, int64_t j, int64_t first, int64_t last, uint16_t *to) {
-  pack_steps((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, first, last,
-             true, to);
+  pack_steps((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, first,
+             last, true, to);
 }
 
 /* -- the product ------------------------------------------------------------------------------ */
 
 /* 32 rows of A: packed, or where they lie. */
 typedef struct Rows {
-  const uint16_t *tile;           /* of the first 16 rows */
+  const uint16_t *tile;            /* of the first 16 rows */
   int64_t second, step, row_bytes; /* elements to the other 16, and from step to step; bytes of a row */
 } Rows;
 
@@ -196,7 +204,8 @@ static AMX inline void store_part(const NdGemm *g, int64_t i, int64_t j, int64_t
   const __mmask16 mask = (__mmask16)mask_of(nd_least(16, columns));
   __m512 x = _mm512_loadu_ps(sums);
   if (g->add) {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)g->add + i * g->add_row + j));
+    const __m512i wide =
+        _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)g->add + i * g->add_row + j));
     x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16)));
   }
   _mm256_mask_storeu_epi16((uint16_t *)g->c + i * g->c_row + j, mask, (__m256i)_mm512_cvtneps_pbh(x));
@@ -223,10 +232,11 @@ static AMX inline __attribute__((always_inline)) void fetch_tile(const uint16_t 
   for (int r = 0; r < 16; r++) _mm_prefetch((const char *)tile + r * row_bytes, _MM_HINT_T0);
 }
 
-/* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. The block before it is
- * stored meanwhile, as the vector registers have nothing else to do. */
-static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const NdGemm *g, const Rows *rows,
-                                                            const uint16_t *b, int64_t steps, Fetch fetch, Sums *s) {
+/* A block of sums [32][32]; `tall` and `wide`: the second row, or column, of tiles has something to do. The block
+ * before it is stored meanwhile, as the vector registers have nothing else to do. */
+static AMX inline __attribute__((always_inline)) void block(const bool tall, const bool wide, const NdGemm *g,
+                                                            const Rows *rows, const uint16_t *b, int64_t steps,
+                                                            Fetch fetch, Sums *s) {
   const int row = SIDE * sizeof(float);
   const int64_t most = steps > 0 ? nd_ceil_div(s->rows, steps) : 0;
   const uint16_t *a = rows->tile;
@@ -269,8 +279,8 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
 }
 
 /* The block of C in row `i` and column `j` of blocks: it waits then. */
-static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows, const uint16_t *b, int64_t steps, Fetch fetch,
-                         Sums *s) {
+static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows, const uint16_t *b, int64_t steps,
+                         Fetch fetch, Sums *s) {
   const bool tall = g->m - i * SIDE > 16, wide = g->n - j * SIDE > 16;
   if (tall && wide)
     block(true, true, g, rows, b, steps, fetch, s);
@@ -291,7 +301,8 @@ static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows
 static Fetch fetch_slice(const NdGemm *g, int64_t j, int64_t first, int64_t count, int64_t steps) {
   const uint16_t *from = (const uint16_t *)g->b + j * g->b_column + first * STEP * g->b_step;
   const bool by_rows = g->b_column == 1;
-  return (Fetch){(const char *)from, 2 * (by_rows ? g->b_step : g->b_column), by_rows ? nd_ceil_div(SIDE * count, steps) : 0};
+  return (Fetch){(const char *)from, 2 * (by_rows ? g->b_step : g->b_column),
+                 by_rows ? nd_ceil_div(SIDE * count, steps) : 0};
 }
 
 /* Rows of A from i on: in place if they are whole, and k is. */
@@ -321,8 +332,8 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
   sums.rows = 0;
   for (int64_t i = 0; i < g->m; i += SIDE)
     if (!in_place(g, i))
-      pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, 0, steps, false,
-                 a + i / SIDE * panel);
+      pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, 0, steps,
+                 false, a + i / SIDE * panel);
   pack_b(g, 0, 0, steps, b[0]);
   for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2], &sums);
   store_rows(g, &sums, 0);
@@ -333,29 +344,35 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
 /* Elements of a packed panel of a block. */
 static int64_t panel_size(const NdGemmBlock *block) { return nd_ceil_div(block->depth, STEP) * PANEL_STEP; }
 
-/* Steps of panels first .. stop - 1 from term p on; of lines that lie side by side all take a step before the next one. */
-static AMX void pack_panels(const uint16_t *from, int64_t line, int64_t step, int64_t lines, const NdGemmBlock *block, int64_t first,
-                            int64_t stop, int64_t p, int64_t count, bool in_pairs, uint16_t *to) {
+/* Steps of panels first .. stop - 1 from term p on; of lines that lie side by side all take a step before the next one.
+ */
+static AMX void pack_panels(const uint16_t *from, int64_t line, int64_t step, int64_t lines, const NdGemmBlock *block,
+                            int64_t first, int64_t stop, int64_t p, int64_t count, bool in_pairs, uint16_t *to) {
   const int64_t end = nd_ceil_div(p + count, STEP), most = line == 1 ? 1 : end;
   for (int64_t s = p / STEP; s < end; s += most)
     for (int64_t i = first; i < stop; i++)
-      pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, s, nd_least(s + most, end),
-                 in_pairs, to + i * panel_size(block));
+      pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, s,
+                 nd_least(s + most, end), in_pairs, to + i * panel_size(block));
 }
 
-static void pack_shared_a(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count) {
-  pack_panels((const uint16_t *)g->a, g->a_row, g->a_step, g->m, block, first, stop, p, count, false, (uint16_t *)block->a);
+static void pack_shared_a(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p,
+                          int64_t count) {
+  pack_panels((const uint16_t *)g->a, g->a_row, g->a_step, g->m, block, first, stop, p, count, false,
+              (uint16_t *)block->a);
 }
 
-static void pack_shared_b(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count) {
-  pack_panels((const uint16_t *)g->b, g->b_column, g->b_step, g->n, block, first, stop, p, count, true, (uint16_t *)block->b);
+static void pack_shared_b(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p,
+                          int64_t count) {
+  pack_panels((const uint16_t *)g->b, g->b_column, g->b_step, g->n, block, first, stop, p, count, true,
+              (uint16_t *)block->b);
 }
 
-static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t panel,
-                                int64_t panel_stop, NdGemmOwn *own) {
+static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop,
+                                int64_t panel, int64_t panel_stop, NdGemmOwn *own) {
   (void)own;
   const int64_t steps = nd_ceil_div(block->depth, STEP), panels = nd_ceil_div(g->n, SIDE), run = tile_stop - tile;
-  const int64_t lines = nd_ceil_div(panel_size(block) * 2, ROW_BYTES * run * steps); /* of the next panel of B, per step */
+  const int64_t lines =
+      nd_ceil_div(panel_size(block) * 2, ROW_BYTES * run * steps); /* of the next panel of B, per step */
   Sums sums;
   sums.turn = 0;
   sums.rows = 0;
@@ -366,7 +383,8 @@ static AMX void multiply_shared(const NdGemm *g, const NdGemmBlock *block, int64
       const Rows packed = {(const uint16_t *)block->a + i * panel_size(block), TILE, PANEL_STEP, ROW_BYTES};
       const Rows lying = {(const uint16_t *)g->a + i * SIDE * g->a_row, 16 * g->a_row, STEP, 2 * g->a_row};
       const char *next = (const char *)(b + panel_size(block)) + (i - tile) * lines * steps * ROW_BYTES;
-      block_of(g, i, panel, block->a ? &packed : &lying, b, steps, (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, &sums);
+      block_of(g, i, panel, block->a ? &packed : &lying, b, steps,
+               (Fetch){next, ROW_BYTES, panel + 1 < panels ? lines : 0}, &sums);
     }
   }
   store_rows(g, &sums, 0);

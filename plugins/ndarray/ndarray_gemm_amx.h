@@ -1,4 +1,5 @@
-/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX), and on vectors where rows are few. */
+/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX), and on vectors where rows are
+ * few. */
 #ifndef BURN_NDARRAY_GEMM_AMX_H
 #define BURN_NDARRAY_GEMM_AMX_H
 
@@ -12,7 +13,8 @@ enum { ND_AMX_SIDE = 32, ND_AMX_STEP = 32 }; /* rows and columns of a block of C
 /* True if this process may use AMX: asks the system for it. */
 bool nd_amx_available(void);
 
-/* One rectangle of bf16, sums in f32, rounded once; between open and close. `scratch` has room for nd_amx_scratch bytes. */
+/* One rectangle of bf16, sums in f32, rounded once; between open and close. `scratch` has room for nd_amx_scratch
+ * bytes. */
 void nd_amx_run(const NdGemm *gemm, void *scratch);
 
 /* The loops of a shared product, whose one block of k is whole: sums are rounded once. */
@@ -22,7 +24,8 @@ const NdGemmLoops *nd_amx_loops(void);
 void nd_amx_open(void);
 void nd_amx_close(void);
 
-/* Few rows (ndarray_gemm_bf16.c), where rows of B lie dense, or terms on both sides: ND_GEMM_STREAM and ND_GEMM_DOTS. */
+/* Few rows (ndarray_gemm_bf16.c), where rows of B lie dense, or terms on both sides: ND_GEMM_STREAM and ND_GEMM_DOTS.
+ */
 void nd_bf16_stream(const NdGemm *gemm, void *scratch);
 void nd_bf16_dots(const NdGemm *gemm);
 

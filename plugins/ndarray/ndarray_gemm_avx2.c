@@ -25,8 +25,12 @@ static inline __m256i mask_f64(int64_t count) {
 }
 
 #define GEMM_PART_HOOKS
-static inline __m256 load_part_f32(const float *from, int64_t count) { return _mm256_maskload_ps(from, mask_f32(count)); }
-static inline __m256d load_part_f64(const double *from, int64_t count) { return _mm256_maskload_pd(from, mask_f64(count)); }
+static inline __m256 load_part_f32(const float *from, int64_t count) {
+  return _mm256_maskload_ps(from, mask_f32(count));
+}
+static inline __m256d load_part_f64(const double *from, int64_t count) {
+  return _mm256_maskload_pd(from, mask_f64(count));
+}
 static inline void store_part_f32(float *to, __m256 x, int64_t count) { _mm256_maskstore_ps(to, mask_f32(count), x); }
 static inline void store_part_f64(double *to, __m256d x, int64_t count) { _mm256_maskstore_pd(to, mask_f64(count), x); }
 
@@ -54,7 +58,8 @@ static inline void transpose_f32(const float *from, int64_t from_row, int64_t ro
   transpose_quads(x + 4);
   for (int c = 0; c < 4; c++) {
     if (c < columns) _mm256_maskstore_ps(to + c * to_step, stored, _mm256_permute2f128_ps(x[c], x[4 + c], 0x20));
-    if (4 + c < columns) _mm256_maskstore_ps(to + (4 + c) * to_step, stored, _mm256_permute2f128_ps(x[c], x[4 + c], 0x31));
+    if (4 + c < columns)
+      _mm256_maskstore_ps(to + (4 + c) * to_step, stored, _mm256_permute2f128_ps(x[c], x[4 + c], 0x31));
   }
 }
 

@@ -20,10 +20,16 @@
 #define GEMM_PART_HOOKS
 static inline __mmask16 mask_f32(int64_t count) { return (__mmask16)(count >= 16 ? 0xffffu : (1u << count) - 1u); }
 static inline __mmask8 mask_f64(int64_t count) { return (__mmask8)(count >= 8 ? 0xffu : (1u << count) - 1u); }
-static inline __m512 load_part_f32(const float *from, int64_t count) { return _mm512_maskz_loadu_ps(mask_f32(count), from); }
-static inline __m512d load_part_f64(const double *from, int64_t count) { return _mm512_maskz_loadu_pd(mask_f64(count), from); }
+static inline __m512 load_part_f32(const float *from, int64_t count) {
+  return _mm512_maskz_loadu_ps(mask_f32(count), from);
+}
+static inline __m512d load_part_f64(const double *from, int64_t count) {
+  return _mm512_maskz_loadu_pd(mask_f64(count), from);
+}
 static inline void store_part_f32(float *to, __m512 x, int64_t count) { _mm512_mask_storeu_ps(to, mask_f32(count), x); }
-static inline void store_part_f64(double *to, __m512d x, int64_t count) { _mm512_mask_storeu_pd(to, mask_f64(count), x); }
+static inline void store_part_f64(double *to, __m512d x, int64_t count) {
+  _mm512_mask_storeu_pd(to, mask_f64(count), x);
+}
 
 #define GEMM_TRANSPOSE_HOOKS
 /* Four vectors as 4 x 4 blocks of single lanes, transposed within each 128 bits. */
@@ -48,7 +54,8 @@ static inline void transpose_f32(const float *from, int64_t from_row, int64_t ro
   for (int g = 0; g < 4; g++) transpose_quads(x + 4 * g);
   for (int c = 0; c < 4; c++) { /* x[4g + c]: columns c, 4 + c, 8 + c, 12 + c of rows 4g .. 4g + 3 */
     const __m512 low = _mm512_shuffle_f32x4(x[c], x[4 + c], 0x88), high = _mm512_shuffle_f32x4(x[c], x[4 + c], 0xdd);
-    const __m512 low2 = _mm512_shuffle_f32x4(x[8 + c], x[12 + c], 0x88), high2 = _mm512_shuffle_f32x4(x[8 + c], x[12 + c], 0xdd);
+    const __m512 low2 = _mm512_shuffle_f32x4(x[8 + c], x[12 + c], 0x88),
+                 high2 = _mm512_shuffle_f32x4(x[8 + c], x[12 + c], 0xdd);
     x[c] = _mm512_shuffle_f32x4(low, low2, 0x88);
     x[4 + c] = _mm512_shuffle_f32x4(high, high2, 0x88);
     x[8 + c] = _mm512_shuffle_f32x4(low, low2, 0xdd);

@@ -1,4 +1,5 @@
-/* ndarray_gemm_baseline.c - the tiles of a matrix product for any processor: vectors of 16 bytes where the compiler has them. */
+/* ndarray_gemm_baseline.c - the tiles of a matrix product for any processor: vectors of 16 bytes where the compiler has
+ * them. */
 #include "ndarray_gemm.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
-/* ndarray_gemm_bf16.c - bf16 products with few rows: tile registers would hold little but zeros, and B would be copied to be read once.
+/* ndarray_gemm_bf16.c - bf16 products with few rows: tile registers would hold little but zeros, and B would be copied
+ * to be read once.
  *
- * Numbers are widened in registers and multiplied in f32: vdpbf16ps does a third of the products that FMA does in the same time. A
- * vector of 32 becomes those of even and of odd places. Sums are rounded once. */
+ * Numbers are widened in registers and multiplied in f32: vdpbf16ps does a third of the products that FMA does in the
+ * same time. A vector of 32 becomes those of even and of odd places. Sums are rounded once. */
 #include "ndarray_gemm_amx.h"
 
 #if defined(BURN_NDARRAY_AMX)
@@ -19,7 +20,9 @@ enum {
   ACROSS = 4,    /* ... columns of B that are summed together where both lie along k */
 };
 
-static BF16_INLINE __mmask32 mask_of(int64_t count) { return count >= LANES ? 0xffffffffu : (__mmask32)((1u << count) - 1u); }
+static BF16_INLINE __mmask32 mask_of(int64_t count) {
+  return count >= LANES ? 0xffffffffu : (__mmask32)((1u << count) - 1u);
+}
 
 /* Rounded as the instruction rounds. */
 static BF16 uint16_t round_one(float x) {
@@ -43,8 +46,10 @@ static BF16_INLINE void widen(__m512i x, __m512 out[2]) {
 
 /* -- rows of B lie dense ---------------------------------------------------------------------- */
 
-/* Eight terms of 32 columns, onto the sums of all rows; the rows of B of the next ones are fetched. `whole`: B has all eight. */
-static BF16_INLINE void add_terms(const bool whole, const NdGemm *g, const float *a, int64_t a_row, int64_t p, int64_t j, float *sums) {
+/* Eight terms of 32 columns, onto the sums of all rows; the rows of B of the next ones are fetched. `whole`: B has all
+ * eight. */
+static BF16_INLINE void add_terms(const bool whole, const NdGemm *g, const float *a, int64_t a_row, int64_t p,
+                                  int64_t j, float *sums) {
   const uint16_t *b = (const uint16_t *)g->b + p * g->b_step + j;
   const __mmask32 mask = mask_of(g->n - j);
   __m512 right[TERMS][2];
@@ -67,8 +72,8 @@ static BF16_INLINE void add_terms(const bool whole, const NdGemm *g, const float
 
 /* 32 sums into C. */
 static BF16_INLINE void finish(const NdGemm *g, int64_t i, int64_t j, const float *sums) {
-  const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4,
-                                            19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   const __mmask32 mask = mask_of(g->n - j);
   __m512 x[2] = {_mm512_load_ps(sums), _mm512_load_ps(sums + 16)}, add[2];
   if (g->add) {
@@ -100,7 +105,8 @@ void nd_bf16_stream(const NdGemm *g, void *scratch) {
   const int64_t a_row = nd_ceil_div(g->k, TERMS) * TERMS;
   float *a = (float *)scratch;
   for (int64_t i = 0; i < g->m; i++)
-    for (int64_t p = 0; p < a_row; p++) a[i * a_row + p] = p < g->k ? widen_one(((const uint16_t *)g->a)[i * g->a_row + p * g->a_step]) : 0;
+    for (int64_t p = 0; p < a_row; p++)
+      a[i * a_row + p] = p < g->k ? widen_one(((const uint16_t *)g->a)[i * g->a_row + p * g->a_step]) : 0;
   NdGemm part = *g;
   for (int64_t j = 0; j < g->n; j += COLUMNS) {
     part.n = nd_least(COLUMNS, g->n - j);
@@ -119,7 +125,8 @@ typedef struct Dots {
   float out[ROWS][ACROSS];
 } Dots;
 
-static BF16_INLINE void dot_step(const int rows, const int columns, const Dots *d, int64_t p, __mmask32 mask, __m512 sum[][ACROSS]) {
+static BF16_INLINE void dot_step(const int rows, const int columns, const Dots *d, int64_t p, __mmask32 mask,
+                                 __m512 sum[][ACROSS]) {
   __m512 left[ROWS][2], right[2];
   for (int r = 0; r < rows; r++) widen(_mm512_maskz_loadu_epi16(mask, d->a[r] + p), left[r]);
   for (int s = 0; s < columns; s++) {

@@ -1,7 +1,7 @@
-/* ndarray_gemm_isa.h - body of ndarray_gemm_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The includer
- * defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit into the
- * registers), GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS), GEMM_DOT_ROWS (2 or 4) and GEMM_STREAM_TERMS (rows of B at a time: two
- * vectors of each have to fit, too). No include guard: this is text, not declarations. */
+/* ndarray_gemm_isa.h - body of ndarray_gemm_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The
+ * includer defines GEMM_TABLE, GEMM_VECTOR_BYTES, GEMM_ROWS (rows of a tile: with two vectors each they have to fit
+ * into the registers), GEMM_EACH_ROWS (a list of 1 .. GEMM_ROWS), GEMM_DOT_ROWS (2 or 4) and GEMM_STREAM_TERMS (rows of
+ * B at a time: two vectors of each have to fit, too). No include guard: this is text, not declarations. */
 
 #define GEMM_FETCH_STEPS 16      /* steps along k per row, of C or of the next panel of B, that is fetched */
 #define GEMM_STREAM_COLUMNS 1024 /* of C at a time */
@@ -51,8 +51,8 @@
 #undef NAME
 
 const NdGemmTable GEMM_TABLE = {
-    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), dots_f32, stream_f32,
-     pack_a_f32, pack_b_f32, multiply_f32},
-    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), dots_f64, stream_f64,
-     pack_a_f64, pack_b_f64, multiply_f64},
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(float), dots_f32, stream_f32, pack_a_f32, pack_b_f32,
+     multiply_f32},
+    {GEMM_ROWS, 2 * GEMM_VECTOR_BYTES / (int64_t)sizeof(double), dots_f64, stream_f64, pack_a_f64, pack_b_f64,
+     multiply_f64},
 };

@@ -1,5 +1,5 @@
-/* ndarray_gemm_openblas.c - the matrix product of OpenBLAS, found at run time: a cross-check, and a choice for processors that
- * it knows better than we do.
+/* ndarray_gemm_openblas.c - the matrix product of OpenBLAS, found at run time: a cross-check, and a choice for
+ * processors that it knows better than we do.
  *
  * OpenBLAS is told to use one thread, because we split the work ourselves. That setting belongs to the whole process:
  * other users of the same libopenblas in it (NumPy, say) are slowed down, not broken. The library stays loaded until
@@ -27,8 +27,8 @@ static _Atomic(CblasDgemm) openblas_dgemm;
 /* BLAS counts in int. */
 static bool is_int(int64_t value) { return value <= INT32_MAX; }
 
-/* True, with form and leading dimension, if a matrix can go to BLAS as it lies. BLAS refuses (and prints) leading dimensions
- * below the width, also of matrices that have one row. */
+/* True, with form and leading dimension, if a matrix can go to BLAS as it lies. BLAS refuses (and prints) leading
+ * dimensions below the width, also of matrices that have one row. */
 static bool matrix_fits(int64_t rows, int64_t columns, int64_t row, int64_t column, int *transpose, int *leading) {
   if (rows <= 1) row = columns;
   if (columns <= 1) column = column == 1 || rows <= 1 || row != 1 ? 1 : rows;
@@ -55,12 +55,13 @@ bool nd_openblas_run(BurnDType dtype, const NdGemm *g) {
   const int m = (int)g->m, n = (int)g->n, k = (int)g->k, beta = g->add ? 1 : 0;
   if (g->add) copy_added(g, burn_dtype_bytes(dtype));
   if (dtype == BURN_DTYPE_F32)
-    atomic_load_explicit(&openblas_sgemm, memory_order_relaxed)(CBLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const float *)g->a, lda,
-                                                                (const float *)g->b, ldb, (float)beta, (float *)g->c,
-                                                                (int)c_row);
+    atomic_load_explicit(&openblas_sgemm, memory_order_relaxed)(CBLAS_ROW_MAJOR, ta, tb, m, n, k, 1,
+                                                                (const float *)g->a, lda, (const float *)g->b, ldb,
+                                                                (float)beta, (float *)g->c, (int)c_row);
   else
-    atomic_load_explicit(&openblas_dgemm, memory_order_relaxed)(CBLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const double *)g->a, lda,
-                                                                (const double *)g->b, ldb, beta, (double *)g->c, (int)c_row);
+    atomic_load_explicit(&openblas_dgemm, memory_order_relaxed)(CBLAS_ROW_MAJOR, ta, tb, m, n, k, 1,
+                                                                (const double *)g->a, lda, (const double *)g->b, ldb,
+                                                                beta, (double *)g->c, (int)c_row);
   return true;
 }
 

@@ -1,24 +1,27 @@
 /* ndarray_gemm_shared.c - one large product by all threads at once.
  *
- * Block by block of k the threads pack what shall be packed of A and B, each panel once, and then multiply: pieces of C, a run of
- * panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of the pieces, one
- * after the other, so that neighbours find their panels of A, and what was theirs the last time, in its cache; when it is done
- * it takes from the ends of the others' shares, so that threads of unequal speed finish together. */
+ * Block by block of k the threads pack what shall be packed of A and B, each panel once, and then multiply: pieces of
+ * C, a run of panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of
+ * the pieces, one after the other, so that neighbours find their panels of A, and what was theirs the last time, in its
+ * cache; when it is done it takes from the ends of the others' shares, so that threads of unequal speed finish
+ * together. */
 #include "ndarray_gemm_amx.h"
 
 enum {
   FEW_PANELS = 4,
   MANY_PANELS = 16,
-  PACK_TERMS = 256,        /* terms of a piece of packing */
-  CACHED_BYTES = 9 << 17,  /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
-  MOST_SIDE = 4096,        /* rows and columns of C whose panels are packed at once ... */
-  ROOM_BYTES = 16 << 20,   /* ... and most bytes of either */
+  PACK_TERMS = 256, /* terms of a piece of packing */
+  CACHED_BYTES =
+      9 << 17,      /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
+  MOST_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
+  ROOM_BYTES = 16 << 20, /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
   FEW_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
   MOST_SHARES = 64,
 };
 
-/* Floating-point operations of a piece that are worth handing out; tile registers do more at a time, and each piece sets them up. */
+/* Floating-point operations of a piece that are worth handing out; tile registers do more at a time, and each piece
+ * sets them up. */
 #define LEAST_FLOPS 4e5
 #define LEAST_AMX_FLOPS 4e6
 
@@ -31,12 +34,12 @@ typedef struct Shared {
   const NdGemmLoops *loops;
   NdGemm gemm;
   NdGemmBlock block;
-  int64_t threads, tiles, panels;   /* panels of A, of B */
+  int64_t threads, tiles, panels; /* panels of A, of B */
   int64_t row_pieces, column_pieces;
-  bool by_columns;                  /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
-  int64_t packed_tiles, slices;     /* panels of A that are packed; pieces along k */
-  int64_t own_bytes;                /* of two panels */
-  bool own_b;                       /* each thread packs its panels of B while it multiplies */
+  bool by_columns;              /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
+  int64_t packed_tiles, slices; /* panels of A that are packed; pieces along k */
+  int64_t own_bytes;            /* of two panels */
+  bool own_b;                   /* each thread packs its panels of B while it multiplies */
   void (*work)(const struct Shared *shared, int64_t piece, NdGemmOwn *own);
   int64_t share_count;
   Share shares[MOST_SHARES];
@@ -49,7 +52,8 @@ static int64_t group_of(int64_t panels) { return panels >= 4 * MANY_PANELS ? MAN
 
 static void pack_a_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
-  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles), first = piece / s->slices * group;
+  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles),
+                first = piece / s->slices * group;
   s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + group, s->packed_tiles), p,
                    nd_least(PACK_TERMS, s->block.depth - p));
 }
@@ -58,7 +62,8 @@ static void pack_b_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
   const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->panels - s->block.first_b);
   const int64_t first = s->block.first_b + piece / s->slices * group;
-  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + group, s->panels), p, nd_least(PACK_TERMS, s->block.depth - p));
+  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + group, s->panels), p,
+                   nd_least(PACK_TERMS, s->block.depth - p));
 }
 
 static void multiply_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
@@ -87,7 +92,8 @@ static void BURN_CALL work_off(void *context, int64_t begin, int64_t end) {
     for (int64_t i = 0; i < s->share_count; i++) {
       Share *share = &s->shares[(mine + i) % s->share_count];
       own.until = i == 0 ? s->panels : 0;
-      for (int64_t piece = take(share, i > 0); piece >= 0; piece = take(share, i > 0)) s->work(s, piece, s->own_b ? &own : NULL);
+      for (int64_t piece = take(share, i > 0); piece >= 0; piece = take(share, i > 0))
+        s->work(s, piece, s->own_b ? &own : NULL);
     }
   }
 }
@@ -153,11 +159,13 @@ static int64_t room_of(int64_t lines, int64_t unit, int64_t depth, int64_t bytes
 
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdGemmPlan *plan) {
   const NdGemmLoops *loops = plan->kind == ND_GEMM_AMX ? nd_amx_loops() : nd_gemm_loops(nd, dtype);
-  const int64_t bytes = burn_dtype_bytes(dtype), unit = loops->columns, most = ROOM_BYTES / (plan->depth * bytes * unit) * unit;
+  const int64_t bytes = burn_dtype_bytes(dtype), unit = loops->columns,
+                most = ROOM_BYTES / (plan->depth * bytes * unit) * unit;
   const int64_t side = most < unit ? unit : nd_least(most, MOST_SIDE);
   const bool pack_a = plan->pack_a || (g->a_row != 1 && g->a_step != 1);
   const int64_t room_a = pack_a ? room_of(nd_least(g->m, side), loops->rows, plan->depth, bytes) : 0;
-  const int64_t shared_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes), own_bytes = room_of(2 * unit, unit, plan->depth, bytes);
+  const int64_t shared_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes),
+                own_bytes = room_of(2 * unit, unit, plan->depth, bytes);
   const int64_t shares = nd_least(nd->host->thread_count(), MOST_SHARES);
   const int64_t room_b = shared_b > shares * own_bytes ? shared_b : shares * own_bytes;
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
@@ -169,7 +177,8 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
       s.tiles = nd_ceil_div(s.gemm.m, loops->rows);
       s.panels = nd_ceil_div(s.gemm.n, unit);
       s.packed_tiles = pack_a ? s.tiles : 0;
-      s.block = (NdGemmBlock){.a = pack_a ? room : NULL, .b = room + room_a, .first_b = nd_gemm_whole_panels(&s.gemm, plan, loops)};
+      s.block = (NdGemmBlock){
+          .a = pack_a ? room : NULL, .b = room + room_a, .first_b = nd_gemm_whole_panels(&s.gemm, plan, loops)};
       s.by_columns = !pack_a && s.panels > s.block.first_b;
       run_part(nd, &s, plan, bytes);
     }

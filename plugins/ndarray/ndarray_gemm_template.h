@@ -1,11 +1,11 @@
 /* ndarray_gemm_template.h - the tiles of a matrix product for one dtype (REAL) and one vector width.
  *
- * A tile of C, up to GEMM_ROWS rows of one or two vectors, is kept in registers over a block of k: per step one row of B is
- * loaded and the numbers of a column of A are broadcast. Functions take the tile's size as a constant and are inlined, so that
- * the arrays of vectors become registers. Without vector types the same text works on single numbers.
+ * A tile of C, up to GEMM_ROWS rows of one or two vectors, is kept in registers over a block of k: per step one row of
+ * B is loaded and the numbers of a column of A are broadcast. Functions take the tile's size as a constant and are
+ * inlined, so that the arrays of vectors become registers. Without vector types the same text works on single numbers.
  *
- * Packed, a panel of B holds its rows one after the other, padded with zeros to whole vectors; a panel of A holds the columns
- * of one row of tiles. Either may be read where it lies instead. */
+ * Packed, a panel of B holds its rows one after the other, padded with zeros to whole vectors; a panel of A holds the
+ * columns of one row of tiles. Either may be read where it lies instead. */
 
 #if defined(__GNUC__)
 typedef REAL NAME(Vector) __attribute__((vector_size(GEMM_VECTOR_BYTES)));
@@ -49,10 +49,10 @@ typedef struct NAME(Tile) {
   int64_t next_every; /* ... one in so many steps along k */
 } NAME(Tile);
 
-/* Every third row of A has a pointer: the others are reached by the scaled index of an address. A broadcast is kept in a register:
- * else each of its uses would load it again. Every few steps a row of C, and one of the next panel of B, is fetched; one at a
- * time, as all of them together would keep A and B waiting. */
-GEMM_INLINE void NAME(sum)(const int rows, const int vectors, const NAME(Tile) *t, VECTOR sum[][2]) {
+/* Every third row of A has a pointer: the others are reached by the scaled index of an address. A broadcast is kept in
+ * a register: else each of its uses would load it again. Every few steps a row of C, and one of the next panel of B, is
+ * fetched; one at a time, as all of them together would keep A and B waiting. */
+GEMM_INLINE void NAME(sum)(const int rows, const int vectors, const NAME(Tile) * t, VECTOR sum[][2]) {
   const REAL *base[(GEMM_ROWS + 2) / 3], *b = t->b, *c = t->c;
   const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step;
   const char *next = t->next;
@@ -87,7 +87,8 @@ GEMM_INLINE void NAME(sum)(const int rows, const int vectors, const NAME(Tile) *
 }
 
 /* Finished sums on their way to C; here is the place for whatever else shall happen to them in registers. */
-GEMM_INLINE void NAME(finish)(const int vectors, const bool whole, const bool add, const NAME(Tile) *t, VECTOR sum[][2]) {
+GEMM_INLINE void NAME(finish)(const int vectors, const bool whole, const bool add, const NAME(Tile) * t,
+                              VECTOR sum[][2]) {
   const int64_t rows = t->rows, columns = t->columns, c_row = t->c_row, add_row = t->add_row;
   const REAL *from = t->add;
   REAL *to = t->c;
@@ -108,16 +109,16 @@ GEMM_INLINE void NAME(finish)(const int vectors, const bool whole, const bool ad
 }
 
 /* All heights share what is before and after their loops. */
-GEMM_INLINE void NAME(tile)(const int vectors, const NAME(Tile) *t) {
+GEMM_INLINE void NAME(tile)(const int vectors, const NAME(Tile) * t) {
   VECTOR sum[GEMM_ROWS][2];
   GEMM_UNROLL for (int r = 0; r < GEMM_ROWS; r++) GEMM_UNROLL for (int v = 0; v < vectors; v++) {
     sum[r][v] = (VECTOR){0};
     GEMM_KEEP(sum[r][v]);
   }
   switch (t->rows) {
-#define GEMM_CASE(rows)                 \
-  case rows:                            \
-    NAME(sum)(rows, vectors, t, sum);   \
+#define GEMM_CASE(rows)               \
+  case rows:                          \
+    NAME(sum)(rows, vectors, t, sum); \
     break;
     GEMM_EACH_ROWS(GEMM_CASE)
 #undef GEMM_CASE
@@ -136,16 +137,16 @@ GEMM_INLINE void NAME(tile)(const int vectors, const NAME(Tile) *t) {
   }
 }
 
-static void NAME(tile_one)(const NAME(Tile) *t) { NAME(tile)(1, t); }
-static void NAME(tile_two)(const NAME(Tile) *t) { NAME(tile)(2, t); }
+static void NAME(tile_one)(const NAME(Tile) * t) { NAME(tile)(1, t); }
+static void NAME(tile_two)(const NAME(Tile) * t) { NAME(tile)(2, t); }
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
 #if !defined(GEMM_TRANSPOSE_HOOKS)
-/* to[c * to_step + r] = from[r * from_row + c] for r below rows and 0 for the lanes from there to `width`, c below columns; all
- * at most LANES. */
-GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_step,
-                                 int64_t width) {
+/* to[c * to_step + r] = from[r * from_row + c] for r below rows and 0 for the lanes from there to `width`, c below
+ * columns; all at most LANES. */
+GEMM_INLINE void NAME(transpose)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+                                 int64_t to_step, int64_t width) {
   for (int64_t c = 0; c < columns; c++) {
     REAL lanes[GEMM_VECTOR_BYTES / sizeof(REAL)] = {0};
     for (int64_t r = 0; r < rows; r++) lanes[r] = from[r * from_row + c];
@@ -165,7 +166,8 @@ static void NAME(pack_a_rows)(const NdGemm *g, int64_t first, int64_t rows, int6
       for (int64_t r = 0; r < rows; r += LANES) {
         const int64_t part = nd_least(LANES, rows - r);
         for (int64_t i = r; i < r + part; i++) GEMM_FETCH(a + i * g->a_row + p + GEMM_PACK_AHEAD);
-        NAME(transpose)(a + r * g->a_row + p, g->a_row, part, nd_least(LANES, depth - p), to + p * rows + r, rows, part);
+        NAME(transpose)
+        (a + r * g->a_row + p, g->a_row, part, nd_least(LANES, depth - p), to + p * rows + r, rows, part);
       }
     }
   } else {
@@ -180,22 +182,23 @@ static void NAME(pack_a_rows)(const NdGemm *g, int64_t first, int64_t rows, int6
   }
 }
 
-/* Terms p .. p + count - 1 of a block, of tiles `tile` .. `stop` - 1. Where columns lie dense a few of them go to all tiles before
- * the next ones, so that each is read in one go. */
-static void NAME(pack_a)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t stop, int64_t p, int64_t count) {
+/* Terms p .. p + count - 1 of a block, of tiles `tile` .. `stop` - 1. Where columns lie dense a few of them go to all
+ * tiles before the next ones, so that each is read in one go. */
+static void NAME(pack_a)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t stop, int64_t p,
+                         int64_t count) {
   const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), most = g->a_row == 1 ? GEMM_PACK_STEPS : count;
   for (int64_t end = p + count; p < end; p += most) {
     for (int64_t i = tile; i < stop; i++) {
       const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-      NAME(pack_a_rows)(g, first, rows, block->from + p, nd_least(most, end - p),
-                        (REAL *)block->a + first * block->depth + p * rows);
+      NAME(pack_a_rows)
+      (g, first, rows, block->from + p, nd_least(most, end - p), (REAL *)block->a + first * block->depth + p * rows);
     }
   }
 }
 
 /* `columns` columns of B in rows of `vectors` vectors. */
-static void NAME(pack_columns)(const NdGemm *g, int64_t first, int64_t columns, int64_t vectors, int64_t from_p, int64_t depth,
-                         REAL *to) {
+static void NAME(pack_columns)(const NdGemm *g, int64_t first, int64_t columns, int64_t vectors, int64_t from_p,
+                               int64_t depth, REAL *to) {
   const REAL *b = (const REAL *)g->b + first * g->b_column + from_p * g->b_step;
   const int64_t to_step = vectors * LANES;
   if (g->b_column == 1 && columns == 2 * LANES) {
@@ -212,8 +215,9 @@ static void NAME(pack_columns)(const NdGemm *g, int64_t first, int64_t columns, 
   } else if (g->b_step == 1) {
     for (int64_t p = 0; p < depth; p += LANES)
       for (int64_t j = 0; j < columns; j += LANES)
-        NAME(transpose)(b + j * g->b_column + p, g->b_column, nd_least(LANES, columns - j), nd_least(LANES, depth - p),
-                        to + p * to_step + j, to_step, LANES);
+        NAME(transpose)
+        (b + j * g->b_column + p, g->b_column, nd_least(LANES, columns - j), nd_least(LANES, depth - p),
+         to + p * to_step + j, to_step, LANES);
   } else {
     for (int64_t p = 0; p < depth; p++, b += g->b_step, to += to_step)
       for (int64_t j = 0; j < to_step; j++) to[j] = j < columns ? b[j * g->b_column] : 0;
@@ -240,17 +244,21 @@ static NAME(Panel) NAME(panel_at)(const NdGemm *g, const NdGemmBlock *block, con
   const int64_t j = index * 2 * LANES, columns = nd_least(2 * LANES, g->n - j), vectors = nd_ceil_div(columns, LANES);
   if (index < block->first_b)
     return (NAME(Panel)){j, columns, vectors, (const REAL *)g->b + j + block->from * g->b_step, g->b_step, NULL};
-  REAL *packed = (own ? (REAL *)own->room : (REAL *)block->b) + (own ? index % 2 : index - block->first_b) * 2 * LANES * block->depth;
+  REAL *packed = (own ? (REAL *)own->room : (REAL *)block->b) +
+                 (own ? index % 2 : index - block->first_b) * 2 * LANES * block->depth;
   return (NAME(Panel)){j, columns, vectors, packed, vectors * LANES, packed};
 }
 
 /* Terms p .. stop - 1 of a panel. */
-static void NAME(pack_panel)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *panel, int64_t p, int64_t stop) {
-  NAME(pack_columns)(g, panel->first, panel->columns, panel->vectors, block->from + p, stop - p, panel->packed + p * panel->b_step);
+static void NAME(pack_panel)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) * panel, int64_t p,
+                             int64_t stop) {
+  NAME(pack_columns)
+  (g, panel->first, panel->columns, panel->vectors, block->from + p, stop - p, panel->packed + p * panel->b_step);
 }
 
 /* Terms p .. p + count - 1 of panels `index` .. `stop` - 1; where rows lie dense a few of them at a time. */
-static void NAME(pack_b)(const NdGemm *g, const NdGemmBlock *block, int64_t index, int64_t stop, int64_t p, int64_t count) {
+static void NAME(pack_b)(const NdGemm *g, const NdGemmBlock *block, int64_t index, int64_t stop, int64_t p,
+                         int64_t count) {
   const int64_t most = g->b_column == 1 ? GEMM_PACK_STEPS : count;
   for (int64_t end = p + count; p < end; p += most) {
     for (int64_t i = index; i < stop; i++) {
@@ -261,8 +269,8 @@ static void NAME(pack_b)(const NdGemm *g, const NdGemmBlock *block, int64_t inde
 }
 
 /* What all tiles of a panel have in common; `next` will follow it. */
-GEMM_INLINE void NAME(tile_of)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) *now, const NAME(Panel) *next, int64_t run,
-                               NAME(Tile) *one) {
+GEMM_INLINE void NAME(tile_of)(const NdGemm *g, const NdGemmBlock *block, const NAME(Panel) * now,
+                               const NAME(Panel) * next, int64_t run, NAME(Tile) * one) {
   const bool first = block->from == 0;
   const REAL *add = (const REAL *)(first ? g->add : g->c);
   one->depth = block->depth;
@@ -278,18 +286,19 @@ GEMM_INLINE void NAME(tile_of)(const NdGemm *g, const NdGemmBlock *block, const 
   one->next_every = run > GEMM_FETCH_STEPS ? run : GEMM_FETCH_STEPS;
 }
 
-/* Tiles tile .. tile_stop - 1 of a panel; meanwhile the next one is fetched, and packed slice by slice if it is the thread's own.
- * What the tiles have in common stays in `one`, number by number: a copy of it, by vectors, would have to wait until the results
- * of the tile before are in the cache. */
-static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, NAME(Tile) *one, int64_t vectors, int64_t tile,
-                                 int64_t tile_stop, const NAME(Panel) *own_next) {
+/* Tiles tile .. tile_stop - 1 of a panel; meanwhile the next one is fetched, and packed slice by slice if it is the
+ * thread's own. What the tiles have in common stays in `one`, number by number: a copy of it, by vectors, would have to
+ * wait until the results of the tile before are in the cache. */
+static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, NAME(Tile) * one, int64_t vectors,
+                                 int64_t tile, int64_t tile_stop, const NAME(Panel) * own_next) {
   const int64_t tiles = nd_ceil_div(g->m, GEMM_ROWS), run = tile_stop - tile;
   const REAL *add = one->add;
   REAL *c = one->c;
   const char *next = one->next;
   for (int64_t i = tile; i < tile_stop; i++) {
     const int64_t first = NAME(tile_start)(g->m, tiles, i), rows = NAME(tile_start)(g->m, tiles, i + 1) - first;
-    const int64_t slice = NAME(slice_start)(block->depth, run, i - tile), stop = NAME(slice_start)(block->depth, run, i - tile + 1);
+    const int64_t slice = NAME(slice_start)(block->depth, run, i - tile),
+                  stop = NAME(slice_start)(block->depth, run, i - tile + 1);
     one->rows = rows;
     one->a = block->a ? (const REAL *)block->a + first * block->depth
                       : (const REAL *)g->a + first * g->a_row + block->from * g->a_step;
@@ -307,8 +316,8 @@ static void NAME(multiply_panel)(const NdGemm *g, const NdGemmBlock *block, NAME
 }
 
 /* The tiles tile .. tile_stop - 1 of panels index .. stop - 1. */
-static void NAME(multiply)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index, int64_t stop,
-                           NdGemmOwn *own) {
+static void NAME(multiply)(const NdGemm *g, const NdGemmBlock *block, int64_t tile, int64_t tile_stop, int64_t index,
+                           int64_t stop, NdGemmOwn *own) {
   const int64_t panels = nd_ceil_div(g->n, 2 * LANES);
   for (; index < stop; index++) {
     const bool last = index + 1 >= panels, packs = own && !last && (index + 1 < stop || index + 1 < own->until);
@@ -344,28 +353,29 @@ typedef struct NAME(Dots) {
   REAL out[GEMM_DOT_ROWS][GEMM_DOT_COLUMNS];
 } NAME(Dots);
 
-GEMM_INLINE void NAME(dot_step)(const int rows, const int columns, const bool whole, const NAME(Dots) *d, int64_t p,
+GEMM_INLINE void NAME(dot_step)(const int rows, const int columns, const bool whole, const NAME(Dots) * d, int64_t p,
                                 VECTOR sum[][GEMM_DOT_COLUMNS]) {
   VECTOR left[GEMM_DOT_ROWS];
-  GEMM_UNROLL for (int r = 0; r < rows; r++)
-    left[r] = whole ? NAME(load)(d->a[r] + p) : (VECTOR)NAME(load_part)(d->a[r] + p, d->k - p);
+  GEMM_UNROLL for (int r = 0; r < rows; r++) left[r] =
+      whole ? NAME(load)(d->a[r] + p) : (VECTOR)NAME(load_part)(d->a[r] + p, d->k - p);
   GEMM_UNROLL for (int s = 0; s < columns; s++) {
     const VECTOR right = whole ? NAME(load)(d->b[s] + p) : (VECTOR)NAME(load_part)(d->b[s] + p, d->k - p);
     GEMM_UNROLL for (int r = 0; r < rows; r++) sum[r][s] += left[r] * right;
   }
 }
 
-GEMM_INLINE void NAME(dot_block)(const int rows, const int columns, NAME(Dots) *d) {
+GEMM_INLINE void NAME(dot_block)(const int rows, const int columns, NAME(Dots) * d) {
   VECTOR sum[GEMM_DOT_ROWS][GEMM_DOT_COLUMNS];
   int64_t p = 0;
   GEMM_UNROLL for (int r = 0; r < rows; r++) GEMM_UNROLL for (int s = 0; s < columns; s++) sum[r][s] = (VECTOR){0};
   for (; p + LANES <= d->k; p += LANES) NAME(dot_step)(rows, columns, true, d, p, sum);
   if (p < d->k) NAME(dot_step)(rows, columns, false, d, p, sum);
-  GEMM_UNROLL for (int r = 0; r < rows; r++) GEMM_UNROLL for (int s = 0; s < columns; s++) d->out[r][s] = NAME(sum_lanes)(sum[r][s]);
+  GEMM_UNROLL for (int r = 0; r < rows; r++) GEMM_UNROLL for (int s = 0; s < columns; s++) d->out[r][s] =
+      NAME(sum_lanes)(sum[r][s]);
 }
 
 /* Rows of A and columns of B lie dense. Those that a block lacks are the last one once more. */
-static void NAME(dots_at)(const NdGemm *g, int64_t i, int64_t j, NAME(Dots) *d) {
+static void NAME(dots_at)(const NdGemm *g, int64_t i, int64_t j, NAME(Dots) * d) {
   for (int64_t r = 0; r < GEMM_DOT_ROWS; r++) d->a[r] = (const REAL *)g->a + nd_least(i + r, g->m - 1) * g->a_row;
   for (int64_t s = 0; s < GEMM_DOT_COLUMNS; s++) d->b[s] = (const REAL *)g->b + nd_least(j + s, g->n - 1) * g->b_column;
   switch (nd_least(g->m - i, 3) * 2 + (g->n - j > 1)) {
@@ -405,8 +415,10 @@ static void NAME(dots)(const NdGemm *g) {
   }
 }
 
-/* `steps` rows of B times their numbers of all rows of A, onto columns j .. of the sums in C; the rows of B after them are fetched. */
-GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdGemm *g, const REAL *left, int64_t p, int64_t j) {
+/* `steps` rows of B times their numbers of all rows of A, onto columns j .. of the sums in C; the rows of B after them
+ * are fetched. */
+GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdGemm *g, const REAL *left, int64_t p,
+                                    int64_t j) {
   const REAL *b = (const REAL *)g->b + p * g->b_step + j;
   const int64_t counts[2] = {g->n - j, g->n - j > LANES ? g->n - j - LANES : 0};
   REAL *sums = (REAL *)g->c + j;
@@ -420,8 +432,8 @@ GEMM_INLINE void NAME(stream_terms)(const int steps, const bool whole, const NdG
   }
   for (int64_t i = 0; i < g->m; i++, left += GEMM_STREAM_TERMS, sums += g->c_row) {
     VECTOR sum[2];
-    GEMM_UNROLL for (int v = 0; v < 2; v++)
-      sum[v] = whole ? NAME(load)(sums + v * LANES) : (VECTOR)NAME(load_part)(sums + v * LANES, counts[v]);
+    GEMM_UNROLL for (int v = 0; v < 2; v++) sum[v] =
+        whole ? NAME(load)(sums + v * LANES) : (VECTOR)NAME(load_part)(sums + v * LANES, counts[v]);
     GEMM_UNROLL for (int u = 0; u < steps; u++) {
       VECTOR x = left[u] - (VECTOR){0};
       GEMM_KEEP(x);
@@ -440,12 +452,14 @@ GEMM_INLINE void NAME(stream_step)(const int steps, const NdGemm *g, int64_t p) 
   REAL left[ND_GEMM_FEW_ROWS * GEMM_STREAM_TERMS];
   int64_t j = 0;
   for (int64_t i = 0; i < g->m; i++)
-    for (int64_t u = 0; u < steps; u++) left[i * GEMM_STREAM_TERMS + u] = ((const REAL *)g->a)[i * g->a_row + (p + u) * g->a_step];
+    for (int64_t u = 0; u < steps; u++)
+      left[i * GEMM_STREAM_TERMS + u] = ((const REAL *)g->a)[i * g->a_row + (p + u) * g->a_step];
   for (; j + 2 * LANES <= g->n; j += 2 * LANES) NAME(stream_terms)(steps, true, g, left, p, j);
   if (j < g->n) NAME(stream_terms)(steps, false, g, left, p, j);
 }
 
-/* Some rows of B at a time are multiplied with all rows of A: the sums stay in the first-level cache, B passes by once. */
+/* Some rows of B at a time are multiplied with all rows of A: the sums stay in the first-level cache, B passes by once.
+ */
 static void NAME(stream_columns)(const NdGemm *g) {
   const REAL *add = (const REAL *)g->add;
   REAL *c = (REAL *)g->c;

@@ -1,7 +1,8 @@
-/* ndarray_half.h - f16 and bf16: their 16 bits to and from f32 and f64, without branches, so that loops become vector code.
+/* ndarray_half.h - f16 and bf16: their 16 bits to and from f32 and f64, without branches, so that loops become vector
+ * code.
  *
- * To a half: one rounding, to nearest, ties to even; what is too large becomes infinite; subnormal numbers are exact. To
- * f32: exact. A NaN stays one, made quiet, with its sign and the upper bits of its payload, as the instructions of
+ * To a half: one rounding, to nearest, ties to even; what is too large becomes infinite; subnormal numbers are exact.
+ * To f32: exact. A NaN stays one, made quiet, with its sign and the upper bits of its payload, as the instructions of
  * processors do it: so loops may use those where there are any. None of this depends on the processor's modes for
  * subnormal numbers. */
 #ifndef BURN_NDARRAY_HALF_H

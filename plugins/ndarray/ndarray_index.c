@@ -1,5 +1,5 @@
-/* ndarray_index.c - select, gather and embedding, which read through indices, and select_assign and scatter, which write
- * through them; with the list of all kernels that move elements.
+/* ndarray_index.c - select, gather and embedding, which read through indices, and select_assign and scatter, which
+ * write through them; with the list of all kernels that move elements.
  *
  * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
  * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define ND_OFFSETS 256   /* places computed at a time */
-#define ND_ROWS_AHEAD 4  /* rows that are asked for before they are needed: nothing else can guess where they lie */
-#define ND_FETCHED 4096  /* bytes of such a row at most; of longer ones the processor guesses the rest */
+#define ND_OFFSETS 256  /* places computed at a time */
+#define ND_ROWS_AHEAD 4 /* rows that are asked for before they are needed: nothing else can guess where they lie */
+#define ND_FETCHED 4096 /* bytes of such a row at most; of longer ones the processor guesses the rest */
 
 /* -- indices ---------------------------------------------------------------------------------- */
 
@@ -51,11 +51,16 @@ ND_CONVERT(u8, uint8_t)
 
 static bool convert_any(const Conversion *conversion, int64_t begin, int64_t end) {
   switch (conversion->dtype) {
-    case BURN_DTYPE_I8: return convert_i8(conversion->from, conversion->to, begin, end, conversion->limit);
-    case BURN_DTYPE_I16: return convert_i16(conversion->from, conversion->to, begin, end, conversion->limit);
-    case BURN_DTYPE_I32: return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
-    case BURN_DTYPE_U8: return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
-    default: return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_I8:
+      return convert_i8(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_I16:
+      return convert_i16(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_I32:
+      return convert_i32(conversion->from, conversion->to, begin, end, conversion->limit);
+    case BURN_DTYPE_U8:
+      return convert_u8(conversion->from, conversion->to, begin, end, conversion->limit);
+    default:
+      return convert_i64(conversion->from, conversion->to, begin, end, conversion->limit);
   }
 }
 
@@ -140,27 +145,28 @@ static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, u
   access->picks = picks;
   access->element_bytes = burn_dtype_bytes(x->header.dtype);
   access->moves = nd_moves(nd);
-  access->fetched = access->inner * access->element_bytes < ND_FETCHED ? access->inner * access->element_bytes : ND_FETCHED;
+  access->fetched =
+      access->inner * access->element_bytes < ND_FETCHED ? access->inner * access->element_bytes : ND_FETCHED;
 }
 
 /* -- select, embedding ------------------------------------------------------------------------ */
 
-#define ND_SELECT_ROWS(name, bytes)                                                                \
-  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {          \
-    int64_t outer = begin / access->picks, pick = begin % access->picks;                           \
-    char *to = access->to + begin * row_bytes;                                                     \
-    for (int64_t row = begin; row < end; outer++, pick = 0) {                                      \
-      const char *from = access->from + outer * access->size * row_bytes;                          \
-      const int64_t left = access->picks - pick, n = end - row < left ? end - row : left;          \
-      const int64_t *indices = access->indices.values + pick;                                      \
-      for (int64_t i = 0; i < n; i++) {                                                            \
-        if ((bytes) > 64 && i + ND_ROWS_AHEAD < n)                                                 \
-          access->moves->fetch(from + indices[i + ND_ROWS_AHEAD] * row_bytes, access->fetched);    \
-        memcpy(to + i * row_bytes, from + indices[i] * row_bytes, (size_t)(bytes));                \
-      }                                                                                            \
-      to += n * row_bytes;                                                                         \
-      row += n;                                                                                    \
-    }                                                                                              \
+#define ND_SELECT_ROWS(name, bytes)                                                             \
+  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {       \
+    int64_t outer = begin / access->picks, pick = begin % access->picks;                        \
+    char *to = access->to + begin * row_bytes;                                                  \
+    for (int64_t row = begin; row < end; outer++, pick = 0) {                                   \
+      const char *from = access->from + outer * access->size * row_bytes;                       \
+      const int64_t left = access->picks - pick, n = end - row < left ? end - row : left;       \
+      const int64_t *indices = access->indices.values + pick;                                   \
+      for (int64_t i = 0; i < n; i++) {                                                         \
+        if ((bytes) > 64 && i + ND_ROWS_AHEAD < n)                                              \
+          access->moves->fetch(from + indices[i + ND_ROWS_AHEAD] * row_bytes, access->fetched); \
+        memcpy(to + i * row_bytes, from + indices[i] * row_bytes, (size_t)(bytes));             \
+      }                                                                                         \
+      to += n * row_bytes;                                                                      \
+      row += n;                                                                                 \
+    }                                                                                           \
   }
 ND_SELECT_ROWS(select_rows_1, 1)
 ND_SELECT_ROWS(select_rows_2, 2)
@@ -173,11 +179,21 @@ static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t bytes = access->inner * access->element_bytes;
   switch (bytes) {
-    case 1: select_rows_1(access, bytes, begin, end); return;
-    case 2: select_rows_2(access, bytes, begin, end); return;
-    case 4: select_rows_4(access, bytes, begin, end); return;
-    case 8: select_rows_8(access, bytes, begin, end); return;
-    default: select_rows_any(access, bytes, begin, end); return;
+    case 1:
+      select_rows_1(access, bytes, begin, end);
+      return;
+    case 2:
+      select_rows_2(access, bytes, begin, end);
+      return;
+    case 4:
+      select_rows_4(access, bytes, begin, end);
+      return;
+    case 8:
+      select_rows_8(access, bytes, begin, end);
+      return;
+    default:
+      select_rows_any(access, bytes, begin, end);
+      return;
   }
 }
 
@@ -240,10 +256,18 @@ ND_READ_AT(8)
 static void read_at(const Access *access, int64_t first, int64_t n, const int64_t *offsets) {
   char *to = access->to + first * access->element_bytes;
   switch (access->element_bytes) {
-    case 1: read_at_1(n, to, access->from, offsets); return;
-    case 2: read_at_2(n, to, access->from, offsets); return;
-    case 4: read_at_4(n, to, access->from, offsets); return;
-    default: read_at_8(n, to, access->from, offsets); return;
+    case 1:
+      read_at_1(n, to, access->from, offsets);
+      return;
+    case 2:
+      read_at_2(n, to, access->from, offsets);
+      return;
+    case 4:
+      read_at_4(n, to, access->from, offsets);
+      return;
+    default:
+      read_at_8(n, to, access->from, offsets);
+      return;
   }
 }
 
@@ -280,28 +304,28 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
 /* -- select_assign, scatter ------------------------------------------------------------------- */
 
 /* How one value b changes the element a it meets, for rows and for scattered places. */
-#define ND_UPDATE(mode, t, T, expression)                                                          \
-  static void mode##_row_##t(int64_t n, void *to, const void *values) {                            \
-    T *x = (T *)to;                                                                                \
-    const T *y = (const T *)values;                                                                \
-    for (int64_t j = 0; j < n; j++) {                                                              \
-      const T a = x[j], b = y[j];                                                                  \
-      x[j] = (T)(expression);                                                                      \
-    }                                                                                              \
-  }                                                                                                \
-  static void mode##_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) {     \
-    T *x = (T *)to;                                                                                \
-    const T *y = (const T *)values;                                                                \
-    for (int64_t j = 0; j < n; j++) {                                                              \
-      const T a = x[offsets[j]], b = y[j];                                                         \
-      x[offsets[j]] = (T)(expression);                                                             \
-    }                                                                                              \
+#define ND_UPDATE(mode, t, T, expression)                                                      \
+  static void mode##_row_##t(int64_t n, void *to, const void *values) {                        \
+    T *x = (T *)to;                                                                            \
+    const T *y = (const T *)values;                                                            \
+    for (int64_t j = 0; j < n; j++) {                                                          \
+      const T a = x[j], b = y[j];                                                              \
+      x[j] = (T)(expression);                                                                  \
+    }                                                                                          \
+  }                                                                                            \
+  static void mode##_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) { \
+    T *x = (T *)to;                                                                            \
+    const T *y = (const T *)values;                                                            \
+    for (int64_t j = 0; j < n; j++) {                                                          \
+      const T a = x[offsets[j]], b = y[j];                                                     \
+      x[offsets[j]] = (T)(expression);                                                         \
+    }                                                                                          \
   }
 /* W is what sums and products are made in: unsigned for integers, so that they wrap. */
-#define ND_UPDATES(t, T, W)                              \
-  ND_UPDATE(add, t, T, (W)a + (W)b)                      \
-  ND_UPDATE(mul, t, T, (W)a * (W)b)                      \
-  ND_UPDATE(min, t, T, ((b < a) | (b != b)) ? b : a)     \
+#define ND_UPDATES(t, T, W)                          \
+  ND_UPDATE(add, t, T, (W)a + (W)b)                  \
+  ND_UPDATE(mul, t, T, (W)a *(W)b)                   \
+  ND_UPDATE(min, t, T, ((b < a) | (b != b)) ? b : a) \
   ND_UPDATE(max, t, T, ((b > a) | (b != b)) ? b : a)
 ND_UPDATES(f32, float, float)
 ND_UPDATES(f64, double, double)
@@ -311,15 +335,14 @@ ND_UPDATES(i32, int32_t, uint32_t)
 ND_UPDATES(i64, int64_t, uint64_t)
 ND_UPDATES(u8, uint8_t, uint32_t)
 ND_UPDATE(add, bool, uint8_t, a | b)
-ND_UPDATE(mul, bool, uint8_t, a & b)
+ND_UPDATE(mul, bool, uint8_t, a &b)
 
 /* Assigning looks at nothing but the size of an element. */
 #define ND_ASSIGN(bytes)                                                                                              \
-  static void assign_row_##bytes(int64_t n, void *to, const void *values) {                                           \
-    memcpy(to, values, (size_t)n * (bytes));                                                                          \
-  }                                                                                                                   \
+  static void assign_row_##bytes(int64_t n, void *to, const void *values) { memcpy(to, values, (size_t)n *(bytes)); } \
   static void assign_at_##bytes(int64_t n, void *to, const int64_t *offsets, const void *values) {                    \
-    for (int64_t j = 0; j < n; j++) memcpy((char *)to + offsets[j] * (bytes), (const char *)values + j * (bytes), bytes); \
+    for (int64_t j = 0; j < n; j++)                                                                                   \
+      memcpy((char *)to + offsets[j] * (bytes), (const char *)values + j * (bytes), bytes);                           \
   }
 ND_ASSIGN(1)
 ND_ASSIGN(2)
@@ -331,9 +354,14 @@ typedef struct Update {
   UpdateAt at;
 } Update;
 
-#define ND_ENTRIES(t) \
-  {[BURN_UPDATE_ADD] = {add_row_##t, add_at_##t}, [BURN_UPDATE_MUL] = {mul_row_##t, mul_at_##t}, \
-   [BURN_UPDATE_MIN] = {min_row_##t, min_at_##t}, [BURN_UPDATE_MAX] = {max_row_##t, max_at_##t}}
+#define ND_ENTRIES(t)                                                                             \
+  {                                                                                               \
+    [BURN_UPDATE_ADD] = {add_row_##t, add_at_##t}, [BURN_UPDATE_MUL] = {mul_row_##t, mul_at_##t}, \
+    [BURN_UPDATE_MIN] = {min_row_##t, min_at_##t}, [BURN_UPDATE_MAX] = {                          \
+      max_row_##t,                                                                                \
+      max_at_##t                                                                                  \
+    }                                                                                             \
+  }
 static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
     [BURN_DTYPE_F32] = ND_ENTRIES(f32),
     [BURN_DTYPE_F64] = ND_ENTRIES(f64),
@@ -342,7 +370,8 @@ static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
     [BURN_DTYPE_I32] = ND_ENTRIES(i32),
     [BURN_DTYPE_I64] = ND_ENTRIES(i64),
     [BURN_DTYPE_U8] = ND_ENTRIES(u8),
-    [BURN_DTYPE_BOOL] = {[BURN_UPDATE_ADD] = {add_row_bool, add_at_bool}, [BURN_UPDATE_MUL] = {mul_row_bool, mul_at_bool}},
+    [BURN_DTYPE_BOOL] =
+        {[BURN_UPDATE_ADD] = {add_row_bool, add_at_bool}, [BURN_UPDATE_MUL] = {mul_row_bool, mul_at_bool}},
 };
 #undef ND_ENTRIES
 
@@ -351,10 +380,18 @@ static bool choose_update(Access *access, BurnDType dtype, int64_t mode) {
   Update update = updates[dtype][mode];
   if (mode == BURN_UPDATE_ASSIGN) {
     switch (burn_dtype_bytes(dtype)) {
-      case 1: update = (Update){assign_row_1, assign_at_1}; break;
-      case 2: update = (Update){assign_row_2, assign_at_2}; break;
-      case 4: update = (Update){assign_row_4, assign_at_4}; break;
-      default: update = (Update){assign_row_8, assign_at_8}; break;
+      case 1:
+        update = (Update){assign_row_1, assign_at_1};
+        break;
+      case 2:
+        update = (Update){assign_row_2, assign_at_2};
+        break;
+      case 4:
+        update = (Update){assign_row_4, assign_at_4};
+        break;
+      default:
+        update = (Update){assign_row_8, assign_at_8};
+        break;
     }
   }
   access->update_row = update.row;
@@ -375,7 +412,7 @@ static void BURN_CALL select_assign_columns(void *context, int64_t begin, int64_
         access->moves->fetch(access->to + (ahead * inner + k) * bytes, n * bytes < ND_FETCHED ? n * bytes : ND_FETCHED);
       }
       access->update_row(n, access->to + (row * inner + k) * bytes,
-                      access->from + ((o * access->picks + i) * inner + k) * bytes);
+                         access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
     begin += n;
   }

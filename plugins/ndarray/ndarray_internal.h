@@ -1,5 +1,5 @@
-/* ndarray_internal.h - what the files of this backend share: tensors with strides over counted storage, the kernel table,
- * and helpers to make results. Everything is private to plugins/ndarray. */
+/* ndarray_internal.h - what the files of this backend share: tensors with strides over counted storage, the kernel
+ * table, and helpers to make results. Everything is private to plugins/ndarray. */
 #ifndef BURN_NDARRAY_INTERNAL_H
 #define BURN_NDARRAY_INTERNAL_H
 
@@ -16,12 +16,12 @@ typedef struct NdPool NdPool; /* caching allocator, ndarray_pool.c */
 typedef struct NdStorage {
   atomic_uint references;
   uint64_t bytes;
-  void *data;                              /* 64-byte aligned, from the pool; somebody else's if there is a `foreign` */
+  void *data; /* 64-byte aligned, from the pool; somebody else's if there is a `foreign` */
   struct DLManagedTensorVersioned *foreign; /* whose memory it is: never written into, given back with the storage */
 } NdStorage;
 
-/* A primitive of this backend. header.shape and header.strides point at the arrays below. Strides count elements, may be
- * 0 (expanded axes) or negative (reversed slices). header.buffer is storage->data. */
+/* A primitive of this backend. header.shape and header.strides point at the arrays below. Strides count elements, may
+ * be 0 (expanded axes) or negative (reversed slices). header.buffer is storage->data. */
 typedef struct NdTensor {
   BurnPrimitive header;
   atomic_uint references;
@@ -31,8 +31,8 @@ typedef struct NdTensor {
 } NdTensor;
 
 /* A kernel runs one op: inputs are NdTensor (cast with nd_tensor), results are stored in call->outputs with one
- * reference. output_descs tells their shapes and dtypes. f16, bf16, i8 and i16 reach only kernels that are known to take
- * them (ndarray_widen.c); the others get f32 and i32 in their place. */
+ * reference. output_descs tells their shapes and dtypes. f16, bf16, i8 and i16 reach only kernels that are known to
+ * take them (ndarray_widen.c); the others get f32 and i32 in their place. */
 typedef struct Ndarray Ndarray;
 typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
 
@@ -44,9 +44,9 @@ struct Ndarray {
   NdPool *pool;
   uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
   bool uses_openblas;
-  struct NdTuner *tuner; /* ndarray_autotune.h; NULL: nothing is tuned */
-  bool has_amx;          /* bf16 products run in tile registers */
-  uint32_t isa;          /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
+  struct NdTuner *tuner;         /* ndarray_autotune.h; NULL: nothing is tuned */
+  bool has_amx;                  /* bf16 products run in tile registers */
+  uint32_t isa;                  /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   struct NdKernels *elementwise; /* ndarray_kernels.h */
   char name[64];
   NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
@@ -54,27 +54,29 @@ struct Ndarray {
 
 enum { NDARRAY_ISA_BASELINE = 0, NDARRAY_ISA_AVX2 = 1, NDARRAY_ISA_AVX512 = 2, NDARRAY_ISA_COUNT = 3 };
 
-/* Each kernel file ends with its rows; ndarray_plugin.c puts them into one table by op number. The list ends with op 0. */
+/* Each kernel file ends with its rows; ndarray_plugin.c puts them into one table by op number. The list ends with op 0.
+ */
 typedef struct NdKernelRow {
   uint32_t op;
   NdKernel run;
 } NdKernelRow;
-extern const NdKernelRow nd_create_kernels[];      /* ndarray_create.c: full, arange, random */
-extern const NdKernelRow nd_elementwise_kernels[]; /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
-extern const NdKernelRow nd_reduce_kernels[];      /* ndarray_reduce.c: reductions, arg */
-extern const NdKernelRow nd_softmax_kernels[];     /* ndarray_softmax.c: softmax, log_softmax, their gradients */
-extern const NdKernelRow nd_norm_kernels[];        /* ndarray_norm.c: layer and batch norm, their gradients */
-extern const NdKernelRow nd_loss_kernels[];        /* ndarray_loss.c: cross_entropy, its gradient */
-extern const NdKernelRow nd_matmul_kernels[];      /* ndarray_matmul.c */
-extern const NdKernelRow nd_conv_kernels[];        /* ndarray_conv.c: convolutions */
-extern const NdKernelRow nd_pool_kernels[];        /* ndarray_pooling.c: max, avg, adaptive */
-extern const NdKernelRow nd_view_kernels[];        /* ndarray_view.c: reshape, permute, expand, slice, unfold */
-extern const NdKernelRow nd_index_kernels[];       /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
-extern const NdKernelRow nd_scan_kernels[];        /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
-extern const NdKernelRow nd_sort_kernels[];        /* ndarray_sort.c: argsort; ndarray_sort_range.c */
-extern const NdKernelRow nd_optimizer_kernels[];   /* ndarray_optimizer.c: adam_step, sgd_step */
-extern const NdKernelRow nd_attention_kernels[];   /* ndarray_attention.c, ndarray_attention_backward.c */
-extern const NdKernelRow nd_lstm_kernels[];        /* ndarray_lstm.c: lstm and its gradient */
+extern const NdKernelRow nd_create_kernels[]; /* ndarray_create.c: full, arange, random */
+extern const NdKernelRow
+    nd_elementwise_kernels[];                    /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
+extern const NdKernelRow nd_reduce_kernels[];    /* ndarray_reduce.c: reductions, arg */
+extern const NdKernelRow nd_softmax_kernels[];   /* ndarray_softmax.c: softmax, log_softmax, their gradients */
+extern const NdKernelRow nd_norm_kernels[];      /* ndarray_norm.c: layer and batch norm, their gradients */
+extern const NdKernelRow nd_loss_kernels[];      /* ndarray_loss.c: cross_entropy, its gradient */
+extern const NdKernelRow nd_matmul_kernels[];    /* ndarray_matmul.c */
+extern const NdKernelRow nd_conv_kernels[];      /* ndarray_conv.c: convolutions */
+extern const NdKernelRow nd_pool_kernels[];      /* ndarray_pooling.c: max, avg, adaptive */
+extern const NdKernelRow nd_view_kernels[];      /* ndarray_view.c: reshape, permute, expand, slice, unfold */
+extern const NdKernelRow nd_index_kernels[];     /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
+extern const NdKernelRow nd_scan_kernels[];      /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
+extern const NdKernelRow nd_sort_kernels[];      /* ndarray_sort.c: argsort; ndarray_sort_range.c */
+extern const NdKernelRow nd_optimizer_kernels[]; /* ndarray_optimizer.c: adam_step, sgd_step */
+extern const NdKernelRow nd_attention_kernels[]; /* ndarray_attention.c, ndarray_attention_backward.c */
+extern const NdKernelRow nd_lstm_kernels[];      /* ndarray_lstm.c: lstm and its gradient */
 
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
@@ -89,10 +91,12 @@ static inline void *nd_data(const NdTensor *x) { return (char *)x->storage->data
 
 /* A new row-major tensor with undefined contents and one reference; NULL when out of memory. */
 NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc);
-/* A new tensor over the memory of a DLPack tensor, whose deleter is called with the last use of the storage; NULL when out of memory. */
+/* A new tensor over the memory of a DLPack tensor, whose deleter is called with the last use of the storage; NULL when
+ * out of memory. */
 NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign);
 /* A new tensor over the storage of `base`: `offset` elements after its first element. NULL when out of memory. */
-NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides, int64_t offset);
+NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *shape, const int64_t *strides,
+                  int64_t offset);
 void nd_retain(NdTensor *x);
 /* The same for an input that may be overwritten: nobody else counts meanwhile. */
 static inline void nd_retain_sole(NdTensor *x) { atomic_store_explicit(&x->references, 2, memory_order_relaxed); }
@@ -110,9 +114,9 @@ static inline void nd_unpack(Ndarray *nd, const BurnPrimitive *x, NdTensor *pack
 /* Copies the elements of x in row-major order to `out`, which has room for them. Parallel for large x. */
 void nd_pack(Ndarray *nd, const NdTensor *x, void *out);
 
-/* A tensor to hold the result `output` of an elementwise call: an input that is donated, unshared, contiguous and of the same
- * shape and element size (with one more reference), else a new tensor. NULL when out of memory. A kernel may read element
- * i of that input up to the moment it writes element i. */
+/* A tensor to hold the result `output` of an elementwise call: an input that is donated, unshared, contiguous and of
+ * the same shape and element size (with one more reference), else a new tensor. NULL when out of memory. A kernel may
+ * read element i of that input up to the moment it writes element i. */
 NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output);
 /* True if input `i` of the call may be overwritten: donated, and nobody else holds it or its storage. */
 bool nd_may_overwrite(const BurnOpCall *call, uint32_t i);
@@ -126,8 +130,9 @@ static inline void nd_parallel_for(const Ndarray *nd, int64_t count, int64_t gra
   nd->host->parallel_for(count, grain, body, context);
 }
 
-/* The same with subnormal numbers read and written as 0 while the body runs, whatever the size of the loop: for sums of products
- * and for decaying moments, which subnormals slow down tens of times. Elementwise ops keep them. ndarray_parallel.c */
+/* The same with subnormal numbers read and written as 0 while the body runs, whatever the size of the loop: for sums of
+ * products and for decaying moments, which subnormals slow down tens of times. Elementwise ops keep them.
+ * ndarray_parallel.c */
 void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context);
 
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
@@ -157,7 +162,8 @@ void nd_describe_memory(Ndarray *nd, char *text, size_t size);
 
 /* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------- */
 
-/* What the pool holds: tensors, the bytes of their storages, the most of those so far, and all bytes in use and cached. */
+/* What the pool holds: tensors, the bytes of their storages, the most of those so far, and all bytes in use and cached.
+ */
 typedef struct NdPoolTensors {
   uint64_t count, bytes, peak, reserved;
 } NdPoolTensors;
@@ -167,21 +173,21 @@ NdPool *nd_pool_create(const BurnHost *host, uint64_t limit);
 void nd_pool_destroy(NdPool *pool);
 void *nd_pool_allocate(NdPool *pool, uint64_t bytes); /* 64-byte aligned; NULL when out of memory even after a trim */
 void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes);
-/* Makes sure that `count` blocks of this size can be had from the cache: for scratch of loop bodies, so that how many blocks there
- * are does not depend on how many threads happened to meet. Without memory it does less. */
+/* Makes sure that `count` blocks of this size can be had from the cache: for scratch of loop bodies, so that how many
+ * blocks there are does not depend on how many threads happened to meet. Without memory it does less. */
 void nd_pool_reserve(NdPool *pool, uint64_t bytes, uint32_t count);
 void nd_pool_trim(NdPool *pool);
 NdPoolTensors nd_pool_tensors(NdPool *pool);
-/* The same for the record of a tensor, which is counted with the bytes of its storage (a view's count as 0) under the same lock;
- * and a tensor less whose record stays, because others share the storage. */
+/* The same for the record of a tensor, which is counted with the bytes of its storage (a view's count as 0) under the
+ * same lock; and a tensor less whose record stays, because others share the storage. */
 void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes);
 void nd_pool_free_tensor(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes);
 void nd_pool_forget_tensor(NdPool *pool);
 
 /* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------- */
 
-/* Sets nd->gemm_* by the option gemm=: "builtin" or NULL is our own product, "openblas" that library (with one thread of its
- * own: we split the work); fails if it is absent. */
+/* Sets nd->gemm_* by the option gemm=: "builtin" or NULL is our own product, "openblas" that library (with one thread
+ * of its own: we split the work); fails if it is absent. */
 BurnStatus nd_gemm_open(Ndarray *nd, const char *choice);
 
 #endif

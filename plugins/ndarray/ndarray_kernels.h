@@ -25,8 +25,8 @@ typedef union NdScalar {
 /* A value in a float dtype, rounded once. */
 NdScalar nd_float_scalar(BurnDType dtype, double value);
 
-/* A number (tag I64 or F64) in the dtype of a tensor: floats as above. Integers take what is before the point, NaN as 0; what does
- * not fit wraps where the arithmetic does (u8 + -1), else saturates. bool is number != 0. */
+/* A number (tag I64 or F64) in the dtype of a tensor: floats as above. Integers take what is before the point, NaN as
+ * 0; what does not fit wraps where the arithmetic does (u8 + -1), else saturates. bool is number != 0. */
 NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps);
 
 /* An integer comparison with a number as one with an integer: x > 1.5 is x > 1, x >= 1.5 is x >= 2, and so on.
@@ -45,7 +45,8 @@ typedef struct NdRun {
 
 typedef void (*NdLoop)(const NdRun *run);
 
-/* A loop of an instruction set, for an op and the dtype of its first input, or a cast between two dtypes. A list ends with NULL. */
+/* A loop of an instruction set, for an op and the dtype of its first input, or a cast between two dtypes. A list ends
+ * with NULL. */
 typedef struct NdLoopRow {
   NdLoop loop;
   uint16_t op, dtype; /* of a cast: from, to */
@@ -59,20 +60,22 @@ extern const NdLoopRows nd_kernels_baseline;
 extern const NdLoopRows nd_kernels_avx2, nd_kernels_avx512;
 #endif
 
-/* Loops that wider vectors would not make faster, compiled once for all instruction sets (ndarray_kernels_common.c). They take any
- * steps. */
+/* Loops that wider vectors would not make faster, compiled once for all instruction sets (ndarray_kernels_common.c).
+ * They take any steps. */
 extern const NdLoopRow nd_common_loops[];
 
-/* The loops for nd->isa as tables, made of the lists when the device is opened: as most places stay empty, the lists are far smaller. */
+/* The loops for nd->isa as tables, made of the lists when the device is opened: as most places stay empty, the lists
+ * are far smaller. */
 struct NdKernels {
-  /* By op and dtype of the first input; NULL where there is none. Unary and scalar loops want steps of 1, binary ones take at most one
-   * step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
+  /* By op and dtype of the first input; NULL where there is none. Unary and scalar loops want steps of 1, binary ones
+   * take at most one step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
   NdLoop loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
   NdLoop casts[ND_DTYPE_COUNT][ND_DTYPE_COUNT]; /* from, to; steps of 1 */
 };
 typedef struct NdKernels NdKernels;
 
-/* True if the op has an elementwise loop that serves f16 and bf16, of its own or that of f32 (ndarray_elementwise.c). */
+/* True if the op has an elementwise loop that serves f16 and bf16, of its own or that of f32 (ndarray_elementwise.c).
+ */
 bool nd_takes_halves(const Ndarray *nd, uint32_t op);
 
 static inline const NdKernels *nd_kernels(const Ndarray *nd) { return nd->elementwise; }

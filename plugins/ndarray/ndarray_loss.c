@@ -1,7 +1,7 @@
 /* ndarray_loss.c - cross_entropy and mse, and their gradients.
  *
- * cross_entropy is one pass over each row of logits, with nothing kept between the two. mse runs the loops of sub and mul block by
- * block, and adds up each block, then the blocks: the same numbers whatever the number of threads. */
+ * cross_entropy is one pass over each row of logits, with nothing kept between the two. mse runs the loops of sub and
+ * mul block by block, and adds up each block, then the blocks: the same numbers whatever the number of threads. */
 #include "ndarray_kernels.h"
 #include "ndarray_reduce.h"
 
@@ -15,11 +15,16 @@ typedef struct Loss {
 static int64_t target_at(const NdTensor *targets, int64_t i) {
   const void *data = nd_data(targets);
   switch (targets->header.dtype) {
-    case BURN_DTYPE_I8: return ((const int8_t *)data)[i];
-    case BURN_DTYPE_I16: return ((const int16_t *)data)[i];
-    case BURN_DTYPE_I32: return ((const int32_t *)data)[i];
-    case BURN_DTYPE_U8: return ((const uint8_t *)data)[i];
-    default: return ((const int64_t *)data)[i];
+    case BURN_DTYPE_I8:
+      return ((const int8_t *)data)[i];
+    case BURN_DTYPE_I16:
+      return ((const int16_t *)data)[i];
+    case BURN_DTYPE_I32:
+      return ((const int32_t *)data)[i];
+    case BURN_DTYPE_U8:
+      return ((const uint8_t *)data)[i];
+    default:
+      return ((const int64_t *)data)[i];
   }
 }
 
@@ -103,7 +108,8 @@ static BurnStatus run_cross_entropy_backward(Ndarray *nd, const BurnOpCall *call
   const void *given = nd_data(nd_tensor(call->inputs[0]));
   const double grad_f64 = dtype == BURN_DTYPE_F64 ? *(const double *)given / rows : 0;
   const float grad_f32 = dtype == BURN_DTYPE_F32 ? *(const float *)given / (float)rows : 0;
-  NdRowJob job = {.loop = loops->cross_entropy_backward, .out = nd_data(out), .stream = nd_streams(out, loss.logits, NULL)};
+  NdRowJob job = {
+      .loop = loops->cross_entropy_backward, .out = nd_data(out), .stream = nd_streams(out, loss.logits, NULL)};
   job.grad = dtype == BURN_DTYPE_F64 ? (const void *)&grad_f64 : (const void *)&grad_f32;
   run_rows(nd, &job, &loss);
   loss_end(nd, &loss);
@@ -125,7 +131,8 @@ typedef struct Mse {
 } Mse;
 
 /* The loops for a dtype, and packed inputs from number `input` on; false when out of memory. */
-static bool mse_begin(Ndarray *nd, const BurnOpCall *call, uint32_t input, uint32_t product, Mse *mse, NdTensor *in[2]) {
+static bool mse_begin(Ndarray *nd, const BurnOpCall *call, uint32_t input, uint32_t product, Mse *mse,
+                      NdTensor *in[2]) {
   const BurnDType dtype = call->inputs[input]->dtype;
   const NdKernels *kernels = nd_kernels(nd);
   *mse = (Mse){.sum = nd_fold(nd, ND_FOLD_sum, dtype),

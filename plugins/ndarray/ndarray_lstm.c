@@ -1,11 +1,12 @@
 /* ndarray_lstm.c - lstm and its gradient: a loop over the steps, each one product and the arithmetic of the gates.
  *
- * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, some vectors
- * of units back. Work goes by tiles of samples, whose sums stay in the cache until their gates are made; while a product runs,
- * the memory that its gates will read and write is fetched: its rows lie a whole sequence apart. With many samples and a weight
- * that fits into a second-level cache, a thread takes a tile for some steps, then the one that is furthest behind. Else every
- * thread has units of its own, whose part of the weight stays in its cache, and threads meet after every step. Every number is
- * computed by one chain of operations whoever does it. The gradient of the weight is one product over all steps. */
+ * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, some
+ * vectors of units back. Work goes by tiles of samples, whose sums stay in the cache until their gates are made; while
+ * a product runs, the memory that its gates will read and write is fetched: its rows lie a whole sequence apart. With
+ * many samples and a weight that fits into a second-level cache, a thread takes a tile for some steps, then the one
+ * that is furthest behind. Else every thread has units of its own, whose part of the weight stays in its cache, and
+ * threads meet after every step. Every number is computed by one chain of operations whoever does it. The gradient of
+ * the weight is one product over all steps. */
 #include "ndarray_sequence.h"
 
 #include <stdatomic.h>
@@ -13,7 +14,8 @@
 
 enum {
   GATES = 4,
-  LOW_VECTORS = 4,    /* of units in a group on the way back with few samples, whose sums are too few to keep the multipliers busy */
+  LOW_VECTORS =
+      4, /* of units in a group on the way back with few samples, whose sums are too few to keep the multipliers busy */
   OWN_BYTES = 5 << 18 /* of a weight that every thread may have in its second-level cache */
 };
 
@@ -38,9 +40,9 @@ typedef struct Lstm {
   atomic_llong *turns;     /* of each tile: twice the steps it has gone, and 1 while somebody has it */
   int64_t columns;         /* of a panel */
   char *panels;            /* the packed weight: [groups][depth, sum_columns] */
-  char *dense[2];          /* what goes from step to step, hidden states or slopes of the gates, by turns: [n, dense_row] */
-  char *cells, *carry;     /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
-  char *sums;              /* products of a tile: [shares][its rows, columns] */
+  char *dense[2];      /* what goes from step to step, hidden states or slopes of the gates, by turns: [n, dense_row] */
+  char *cells, *carry; /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
+  char *sums;          /* products of a tile: [shares][its rows, columns] */
   int64_t dense_row, cell_row;
 } Lstm;
 
@@ -60,7 +62,8 @@ static int64_t padded_row(const Lstm *lstm, int64_t width) {
 /* Begins a call on `steps` [n, steps, ..]; what goes from step to step is dense_width wide. */
 static BurnStatus open_lstm(Ndarray *nd, const NdTensor *steps, int64_t units, int64_t dense_width, Lstm *out) {
   const BurnDType dtype = steps->header.dtype;
-  Lstm lstm = {.nd = nd, .loops = nd_sequence(nd, dtype), .n = steps->shape[0], .steps = steps->shape[1], .units = units};
+  Lstm lstm = {
+      .nd = nd, .loops = nd_sequence(nd, dtype), .n = steps->shape[0], .steps = steps->shape[1], .units = units};
   if (!lstm.loops) return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "lstm: no kernel for %s", burn_dtype_name(dtype));
   lstm.bytes = burn_dtype_bytes(dtype);
   lstm.dense_row = padded_row(&lstm, dense_width);
@@ -69,7 +72,8 @@ static BurnStatus open_lstm(Ndarray *nd, const NdTensor *steps, int64_t units, i
   return BURN_OK;
 }
 
-/* Cuts the units into groups of `vectors` vectors, which have `columns` columns of the weight per unit; deals out the work. */
+/* Cuts the units into groups of `vectors` vectors, which have `columns` columns of the weight per unit; deals out the
+ * work. */
 static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
   const double flops = 2.0 * (double)GATES * (double)lstm->n * (double)lstm->units * (double)lstm->units;
   const int64_t threads = lstm->nd->host->thread_count(), weight = GATES * lstm->units * lstm->units * lstm->bytes;
@@ -85,10 +89,14 @@ static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
   lstm->stretch = lstm->shares > 1 ? 1 + (int64_t)(turn_flops * (double)lstm->tiles / (flops + 1)) : lstm->steps;
 }
 
-static uint64_t panel_bytes(const Lstm *lstm) { return (uint64_t)(lstm->groups * lstm->group * GATES * lstm->units * lstm->bytes); }
+static uint64_t panel_bytes(const Lstm *lstm) {
+  return (uint64_t)(lstm->groups * lstm->group * GATES * lstm->units * lstm->bytes);
+}
 static uint64_t dense_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->dense_row * lstm->bytes); }
 static uint64_t cell_bytes(const Lstm *lstm) { return (uint64_t)(lstm->n * lstm->cell_row * lstm->bytes); }
-static uint64_t sums_bytes(const Lstm *lstm) { return (uint64_t)(lstm->loops->tile_rows * lstm->columns * lstm->bytes); }
+static uint64_t sums_bytes(const Lstm *lstm) {
+  return (uint64_t)(lstm->loops->tile_rows * lstm->columns * lstm->bytes);
+}
 static uint64_t turns_bytes(const Lstm *lstm) { return ((uint64_t)lstm->tiles * sizeof(atomic_llong) + 63) / 64 * 64; }
 static uint64_t state_bytes(const Lstm *lstm) {
   return turns_bytes(lstm) + 2 * dense_bytes(lstm) + 2 * cell_bytes(lstm) + (uint64_t)lstm->shares * sums_bytes(lstm);
@@ -147,14 +155,14 @@ static int64_t take_tile(const Lstm *lstm, int64_t *turn) {
       least_turn = at;
     }
     *turn = least_turn / 2;
-    if (tile < 0 || atomic_compare_exchange_strong_explicit(&lstm->turns[tile], &least_turn, least_turn + 1, memory_order_acquire,
-                                                            memory_order_relaxed))
+    if (tile < 0 || atomic_compare_exchange_strong_explicit(&lstm->turns[tile], &least_turn, least_turn + 1,
+                                                            memory_order_acquire, memory_order_relaxed))
       return tile;
   }
 }
 
-/* Takes tiles through a stretch of their steps each, until there are none left: so threads that are not equally fast end
- * together. */
+/* Takes tiles through a stretch of their steps each, until there are none left: so threads that are not equally fast
+ * end together. */
 static void take_turns(const Lstm *lstm, int64_t share, ItemBody *run, void *context) {
   int64_t turn;
   for (int64_t tile; (tile = take_tile(lstm, &turn)) >= 0;) {
@@ -305,7 +313,8 @@ static void forward_item(void *context, const Item *item) {
   const Lstm *lstm = &work->lstm;
   const int64_t t = item->step;
   NdFetch fetch;
-  const NdTensor *gates = work->inputs[0], *outputs = work->outputs[0], *cells = work->outputs[1], *activations = work->outputs[2];
+  const NdTensor *gates = work->inputs[0], *outputs = work->outputs[0], *cells = work->outputs[1],
+                 *activations = work->outputs[2];
   const NdLstmStep step = {.rows = item->rows,
                            .units = item->units,
                            .gate = lstm->units,
@@ -464,7 +473,8 @@ static void first_item(void *context, const Item *item) {
   const Backward *work = (const Backward *)context;
   const Lstm *lstm = &work->lstm;
   const int64_t at = (item->row * lstm->units + item->unit) * lstm->bytes;
-  char *hidden = (char *)nd_data(work->outputs[GRAD_HIDDEN]) + at, *cell = (char *)nd_data(work->outputs[GRAD_CELL]) + at;
+  char *hidden = (char *)nd_data(work->outputs[GRAD_HIDDEN]) + at,
+       *cell = (char *)nd_data(work->outputs[GRAD_CELL]) + at;
   multiply(lstm, lstm->dense[0], GATES * lstm->units, item, NULL);
   lstm->loops->pack(item->rows, item->units, item->sums, lstm->columns, 1, hidden, lstm->units, item->units);
   const char *carry = state_at(lstm, lstm->carry, lstm->cell_row, item);
@@ -499,7 +509,8 @@ static bool run_backward(Backward *work) {
 /* The gradient of the weight: states^T x gradients of the gates, over all samples and steps at once. */
 static BurnStatus weight_back(Ndarray *nd, const BurnOpCall *call, Backward *work) {
   const int64_t count = work->lstm.n * work->lstm.steps, units = work->lstm.units, gates = GATES * units;
-  const int64_t state_shape[] = {units, count}, state_strides[] = {1, units}, gate_shape[] = {count, gates}, gate_strides[] = {gates, 1};
+  const int64_t state_shape[] = {units, count}, state_strides[] = {1, units}, gate_shape[] = {count, gates},
+                gate_strides[] = {gates, 1};
   NdTensor *states = nd_view(nd, work->states, 2, state_shape, state_strides, 0);
   NdTensor *slopes = nd_view(nd, work->outputs[GRAD_GATES], 2, gate_shape, gate_strides, 0);
   BurnPrimitive *output = NULL;
@@ -529,7 +540,8 @@ static BurnStatus lstm_backward(Ndarray *nd, const BurnOpCall *call) {
   const BurnTensorDesc states = burn_primitive_desc(call->inputs[GRAD]);
   cut_units(&work.lstm, work.lstm.n <= work.lstm.loops->tile_rows / 2 ? LOW_VECTORS : work.lstm.loops->vectors, 1);
   work.states = nd_new(nd, &states);
-  const bool has_inputs = open_inputs(nd, call, work.inputs), has_outputs = open_outputs(nd, call, GRAD_WEIGHT, work.outputs);
+  const bool has_inputs = open_inputs(nd, call, work.inputs),
+             has_outputs = open_outputs(nd, call, GRAD_WEIGHT, work.outputs);
   bool complete = work.states && has_inputs && has_outputs && run_backward(&work);
   close_room(&work.lstm);
   complete = complete && weight_back(nd, call, &work) == BURN_OK;

@@ -1,8 +1,8 @@
 /* ndarray_matmul.c - the ops matmul, linear and linear_backward: batched matrix products over strided inputs.
  *
- * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same bits
- * whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place is copied
- * panel by panel on the way (ndarray_gemm_template.h). */
+ * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same
+ * bits whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place
+ * is copied panel by panel on the way (ndarray_gemm_template.h). */
 #include "ndarray_autotune.h"
 #include "ndarray_gemm_amx.h"
 
@@ -157,7 +157,8 @@ static void run_pieces(Matmul *work) {
   nd_parallel_for_flushed(work->nd, items, work->plan.grain, matmul_float, work);
 }
 
-/* Which operands are read in place and which are packed first changes no bit, and depends on caches: bits of the candidate. */
+/* Which operands are read in place and which are packed first changes no bit, and depends on caches: bits of the
+ * candidate. */
 enum { PACK_RHS = 1, PACK_LHS = 2 };
 
 static void BURN_CALL run_candidate(void *context, uint32_t candidate) {
@@ -171,11 +172,12 @@ static void tune(Matmul *work) {
   static const char *const names[] = {"in_place", "packed_rhs", "packed_lhs", "packed"};
   const NdGemm *g = &work->first;
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
-  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MOST_FLOPS) return;
+  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MOST_FLOPS)
+    return;
   const NdTuneChoice choice = {
       .work = "matmul_packing",
-      .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row, g->a_step,
-                  g->b_step, g->b_column},
+      .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row,
+                  g->a_step, g->b_step, g->b_column},
       .names = names,
       .count = work->plan.shared ? 4 : 2,
       .fallback = (work->plan.pack_b ? PACK_RHS : 0u) | (work->plan.shared && work->plan.pack_a ? PACK_LHS : 0u),
@@ -192,7 +194,8 @@ static bool run_float(Matmul *work) {
   plan(work);
   atomic_init(&work->out_of_memory, false);
   tune(work);
-  atomic_store_explicit(&work->out_of_memory, false, memory_order_relaxed); /* of a way that was tried and is not taken */
+  atomic_store_explicit(&work->out_of_memory, false,
+                        memory_order_relaxed); /* of a way that was tried and is not taken */
   run_pieces(work);
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
@@ -201,20 +204,20 @@ static bool run_float(Matmul *work) {
 
 /* Rows of the result, one by one; sums wrap. U is an unsigned type of at least 32 bits: narrower ones would become int.
  */
-#define MATMUL_INTEGER(name, T, U)                                                     \
-  static void name(const Matmul *work, int64_t from_a, int64_t from_b, int64_t to) {   \
+#define MATMUL_INTEGER(name, T, U)                                                             \
+  static void name(const Matmul *work, int64_t from_a, int64_t from_b, int64_t to) {           \
     const int64_t a_step = work->lhs.column, b_row = work->rhs.row, b_step = work->rhs.column; \
-    const T *a = (const T *)work->lhs.data + from_a;                                   \
-    const T *b = (const T *)work->rhs.data + from_b;                                   \
-    T *c = (T *)nd_data(work->out) + to;                                               \
-    memset(c, 0, (size_t)work->n * sizeof(T));                                         \
-    for (int64_t p = 0; p < work->k; p++) {                                            \
-      const U x = (U)a[p * a_step];                                                    \
-      for (int64_t j = 0; j < work->n; j++) {                                          \
-        const U y = (U)b[p * b_row + j * b_step];                                      \
-        c[j] = (T)((U)c[j] + x * y);                                                   \
-      }                                                                                \
-    }                                                                                  \
+    const T *a = (const T *)work->lhs.data + from_a;                                           \
+    const T *b = (const T *)work->rhs.data + from_b;                                           \
+    T *c = (T *)nd_data(work->out) + to;                                                       \
+    memset(c, 0, (size_t)work->n * sizeof(T));                                                 \
+    for (int64_t p = 0; p < work->k; p++) {                                                    \
+      const U x = (U)a[p * a_step];                                                            \
+      for (int64_t j = 0; j < work->n; j++) {                                                  \
+        const U y = (U)b[p * b_row + j * b_step];                                              \
+        c[j] = (T)((U)c[j] + x * y);                                                           \
+      }                                                                                        \
+    }                                                                                          \
   }
 MATMUL_INTEGER(row_i32, int32_t, uint32_t)
 MATMUL_INTEGER(row_i64, int64_t, uint64_t)

@@ -64,10 +64,18 @@ static void copy_run(const Copy *copy, char *to, const char *from, int64_t begin
     return;
   }
   switch (copy->element_bytes) {
-    case 1: copy_run_1(to, to_step, from, from_step, n); return;
-    case 2: copy_run_2(to, to_step, from, from_step, n); return;
-    case 4: copy_run_4(to, to_step, from, from_step, n); return;
-    default: copy_run_8(to, to_step, from, from_step, n); return;
+    case 1:
+      copy_run_1(to, to_step, from, from_step, n);
+      return;
+    case 2:
+      copy_run_2(to, to_step, from, from_step, n);
+      return;
+    case 4:
+      copy_run_4(to, to_step, from, from_step, n);
+      return;
+    default:
+      copy_run_8(to, to_step, from, from_step, n);
+      return;
   }
 }
 

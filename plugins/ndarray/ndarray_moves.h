@@ -1,4 +1,5 @@
-/* ndarray_moves.h - inner loops that move memory, compiled once per instruction set: copies past the caches, and transposes.
+/* ndarray_moves.h - inner loops that move memory, compiled once per instruction set: copies past the caches, and
+ * transposes.
  *
  * ndarray_moves.inc holds them; ndarray_moves_{baseline,avx2,avx512}.c include it with other compiler flags. */
 #ifndef BURN_NDARRAY_MOVES_H
@@ -20,8 +21,8 @@ typedef struct NdMoves {
   void (*stream_end)(void);
   /* Asks for memory that will be read soon. It may lie beyond the end of what there is. */
   void (*fetch)(const void *from, int64_t bytes);
-  /* to[r * to_step + c] = from[c * from_step + r] for r < rows, c < columns; by log2 of the element size, steps in elements.
-   * With `streams` whole lines are written past the caches. */
+  /* to[r * to_step + c] = from[c * from_step + r] for r < rows, c < columns; by log2 of the element size, steps in
+   * elements. With `streams` whole lines are written past the caches. */
   void (*transpose[4])(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t rows, int64_t columns,
                        bool streams);
 } NdMoves;

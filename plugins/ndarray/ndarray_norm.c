@@ -1,17 +1,18 @@
 /* ndarray_norm.c - layer_norm, batch_norm, batch_norm_train and their gradients, by the loops of ndarray_rows.h.
  *
- * Batch norms go channel by channel, so that what the statistics have read is still in the cache when it is normalised. A
- * channel of x [n, c, rest] is n runs of `rest` elements; where these are short, a group of neighbouring channels is taken
- * as columns of [n, c * rest] instead. Sums and moments are joined in the order of n, so no result depends on how the
- * channels are spread over threads. */
+ * Batch norms go channel by channel, so that what the statistics have read is still in the cache when it is normalised.
+ * A channel of x [n, c, rest] is n runs of `rest` elements; where these are short, a group of neighbouring channels is
+ * taken as columns of [n, c * rest] instead. Sums and moments are joined in the order of n, so no result depends on how
+ * the channels are spread over threads. */
 #include "ndarray_reduce.h"
 
 #include <math.h>
 
-#define ND_SUM_ROWS 64    /* rows with common sums in layer_norm_backward, at most; ND_STRETCH would be too many in f32 */
-#define ND_SUM_PARTS 32   /* so many parts at least, where there are rows for them */
-#define ND_SHORT_RUN 64   /* shorter runs of a channel are taken as columns */
-#define ND_GROUP 128      /* columns of a group of channels, about */
+#define ND_SUM_ROWS 64  /* rows with common sums in layer_norm_backward, at most; ND_STRETCH would be too many in f32 \
+                         */
+#define ND_SUM_PARTS 32 /* so many parts at least, where there are rows for them */
+#define ND_SHORT_RUN 64 /* shorter runs of a channel are taken as columns */
+#define ND_GROUP 128    /* columns of a group of channels, about */
 
 /* Releases inputs and returns the first result, NULL if one of `needed` things is missing. */
 static void release_all(Ndarray *nd, NdTensor *const *tensors, uint32_t count) {
@@ -79,7 +80,8 @@ static BurnStatus run_layer_norm(Ndarray *nd, const BurnOpCall *call) {
 }
 
 /* Sums of parts [parts, 2, count] to the gradients of gamma and beta. */
-static void join_parts(const NdFold *fold, const NdRowJob *job, int64_t parts, int64_t element_bytes, NdTensor *const *outputs) {
+static void join_parts(const NdFold *fold, const NdRowJob *job, int64_t parts, int64_t element_bytes,
+                       NdTensor *const *outputs) {
   const char *sums = (const char *)job->sums;
   NdTotals totals;
   for (int64_t k = 0; k < 2; k++) {
@@ -170,8 +172,8 @@ static void write_affine(const BatchNorm *norm, int64_t first, int64_t count, co
   const bool columns = by_columns(norm);
   for (int64_t i = 0; i < norm->n; i++) {
     const int64_t at = place(norm, i, first);
-    norm->loops->affine(norm->rest * count, norm->out + at, norm->x + at, &numbers->k[0], &numbers->k[1], &numbers->k[2],
-                        columns, norm->stream);
+    norm->loops->affine(norm->rest * count, norm->out + at, norm->x + at, &numbers->k[0], &numbers->k[1],
+                        &numbers->k[2], columns, norm->stream);
   }
 }
 
@@ -209,7 +211,8 @@ static void run_moments(const BatchNorm *norm, int64_t channel, NdMoments *momen
 }
 
 /* Adds samples i .. i + rows-1 of `count` channels that are columns: mean and squares of each channel, then joined. */
-static void join_columns(const BatchNorm *norm, int64_t i, int64_t rows, int64_t first, int64_t count, NdMoments *moments) {
+static void join_columns(const BatchNorm *norm, int64_t i, int64_t rows, int64_t first, int64_t count,
+                         NdMoments *moments) {
   const int64_t rest = norm->rest, width = rest * count, stride = norm->c * rest;
   const char *x = norm->x + place(norm, i, first);
   double sums[ND_COLUMNS];
@@ -262,7 +265,8 @@ static void BURN_CALL train_groups(void *context, int64_t begin, int64_t end) {
 }
 
 /* sums[k] = sum of grad and of grad * (x - mean) over channel first + k; centers hold the means. */
-static void group_products(const BatchNorm *norm, int64_t first, int64_t count, const void *centers, double (*sums)[2]) {
+static void group_products(const BatchNorm *norm, int64_t first, int64_t count, const void *centers,
+                           double (*sums)[2]) {
   const int64_t width = norm->rest * count, stride = norm->c * norm->rest;
   double plain[ND_COLUMNS], moved[ND_COLUMNS];
   for (int64_t k = 0; k < count; k++) sums[k][0] = sums[k][1] = 0;
@@ -276,8 +280,8 @@ static void group_products(const BatchNorm *norm, int64_t first, int64_t count, 
   for (int64_t j = 0; j < width; j++) plain[j] = moved[j] = 0;
   for (int64_t i = 0; i < norm->n; i += ND_STRETCH) {
     const int64_t at = place(norm, i, first);
-    norm->loops->column_products(nd_smaller(ND_STRETCH, norm->n - i), width, stride, norm->grad + at, norm->x + at, centers,
-                                 plain, moved);
+    norm->loops->column_products(nd_smaller(ND_STRETCH, norm->n - i), width, stride, norm->grad + at, norm->x + at,
+                                 centers, plain, moved);
   }
   for (int64_t j = 0; j < width; j++) {
     sums[j / norm->rest][0] += plain[j];
@@ -306,13 +310,14 @@ static void BURN_CALL backward_groups(void *context, int64_t begin, int64_t end)
   const void *const k[4] = {&numbers.k[0], &numbers.k[1], &numbers.k[2], &numbers.k[3]};
   for (int64_t group = begin; group < end; group++) {
     const int64_t first = group * norm->group, count = nd_smaller(norm->group, norm->c - first);
-    for (int64_t i = 0; i < count; i++) spread(norm, &numbers.k[0], i * width, width, number_at(norm, norm->mean, first + i));
+    for (int64_t i = 0; i < count; i++)
+      spread(norm, &numbers.k[0], i * width, width, number_at(norm, norm->mean, first + i));
     group_products(norm, first, count, k[0], sums);
     for (int64_t i = 0; i < count; i++) set_backward(norm, first + i, sums[i], i * width, width, &numbers);
     for (int64_t i = 0; i < norm->n; i++) {
       const int64_t at = place(norm, i, first);
-      norm->loops->affine_backward(norm->rest * count, norm->out + at, norm->grad + at, norm->x + at, k, by_columns(norm),
-                                   norm->stream);
+      norm->loops->affine_backward(norm->rest * count, norm->out + at, norm->grad + at, norm->x + at, k,
+                                   by_columns(norm), norm->stream);
     }
   }
   if (norm->stream) nd_stream_end();
@@ -326,7 +331,8 @@ static void run_groups(Ndarray *nd, BatchNorm *norm, const NdTensor *x, BurnLoop
   norm->element_bytes = burn_dtype_bytes(x->header.dtype);
   norm->is_f64 = x->header.dtype == BURN_DTYPE_F64;
   norm->x = (const char *)nd_data(x);
-  norm->group = by_columns(norm) && norm->rest > 0 ? ND_GROUP / norm->rest : 1; /* 2 or more: runs are shorter than half of it */
+  norm->group =
+      by_columns(norm) && norm->rest > 0 ? ND_GROUP / norm->rest : 1; /* 2 or more: runs are shorter than half of it */
   const int64_t groups = (norm->c + norm->group - 1) / norm->group;
   nd_parallel_for(nd, groups, nd_grain(norm->group * norm->n * norm->rest * 4), body, norm);
 }
@@ -350,7 +356,8 @@ static BurnStatus run_batch_norm(Ndarray *nd, const BurnOpCall *call) {
 
 static BurnStatus run_batch_norm_train(Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = call->inputs[0]->dtype;
-  BatchNorm norm = {.loops = nd_float_rows(nd, dtype), .epsilon = BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64};
+  BatchNorm norm = {.loops = nd_float_rows(nd, dtype),
+                    .epsilon = BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64};
   NdTensor *inputs[3], *outputs[3];
   if (!norm.loops) return nd_no_float_rows(nd, call, dtype);
   const BurnStatus status = begin(nd, call, inputs, outputs);

@@ -1,8 +1,8 @@
-/* ndarray_optimizer.c - adam_step and sgd_step: parameter and state in one sweep over memory, each in place where the call gives it
- * away, else into a new tensor.
+/* ndarray_optimizer.c - adam_step and sgd_step: parameter and state in one sweep over memory, each in place where the
+ * call gives it away, else into a new tensor.
  *
- * adam_step has loops of its own. sgd_step runs those of mul_scalar, add and sub, block by block, so that what is between them stays
- * in the first-level cache and the results have the bits that these ops give. */
+ * adam_step has loops of its own. sgd_step runs those of mul_scalar, add and sub, block by block, so that what is
+ * between them stays in the first-level cache and the results have the bits that these ops give. */
 #include "ndarray_kernels.h"
 #include "ndarray_rows.h"
 
@@ -32,7 +32,8 @@ static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
   return nd_out_of_memory(nd, call);
 }
 
-/* Fills a zeroed step: result i lies in the memory of input homes[i] if that may be overwritten. False when out of memory. */
+/* Fills a zeroed step: result i lies in the memory of input homes[i] if that may be overwritten. False when out of
+ * memory. */
 static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *homes, Step *step) {
   bool stays[MOST_OUTPUTS], complete = true;
   step->element_bytes = burn_dtype_bytes(call->inputs[0]->dtype);
@@ -74,7 +75,8 @@ static void BURN_CALL adam_elements(void *context, int64_t begin, int64_t end) {
   const AdamStep *work = (const AdamStep *)context;
   const Step *step = &work->step;
   const int64_t offset = begin * step->element_bytes;
-  const void *const in[4] = {step->from[0] + offset, step->from[1] + offset, step->from[2] + offset, step->from[3] + offset};
+  const void *const in[4] = {step->from[0] + offset, step->from[1] + offset, step->from[2] + offset,
+                             step->from[3] + offset};
   void *const out[3] = {step->to[0] + offset, step->to[1] + offset, step->to[2] + offset};
   work->loop(end - begin, &work->adam, in, out);
 }

@@ -25,7 +25,8 @@ typedef struct NdPack {
   /* tiles only: axis `fast` has stride 1 in x; tiles along it and along the last axis */
   uint32_t fast;
   int64_t tile_rows, down, across;
-  void (*transpose)(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t rows, int64_t columns, bool streams);
+  void (*transpose)(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t rows, int64_t columns,
+                    bool streams);
 } NdPack;
 
 /* Drops axes of size 1 and merges neighbours: [2,3,4] with strides (12,4,1) becomes [24] with (1). */
@@ -150,7 +151,8 @@ static void BURN_CALL pack_tiles(void *context, int64_t begin, int64_t end) {
     }
     const int64_t rows = pack->shape[pack->fast] - row, width = columns - column;
     pack->transpose(pack->to + to * bytes, row_step, pack->from + from * bytes, pack->strides[last],
-                    rows < pack->tile_rows ? rows : pack->tile_rows, width < ND_PACK_TILE ? width : ND_PACK_TILE, pack->streams);
+                    rows < pack->tile_rows ? rows : pack->tile_rows, width < ND_PACK_TILE ? width : ND_PACK_TILE,
+                    pack->streams);
   }
   if (pack->streams) pack->moves->stream_end();
 }

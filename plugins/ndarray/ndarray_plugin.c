@@ -1,5 +1,5 @@
-/* ndarray_plugin.c - the CPU backend as a plugin: descriptor, options, probe, open, and the backend table over the kernels. Threads
- * are the host's. */
+/* ndarray_plugin.c - the CPU backend as a plugin: descriptor, options, probe, open, and the backend table over the
+ * kernels. Threads are the host's. */
 #include "ndarray_autotune.h"
 #include "ndarray_fused.h"
 #include "ndarray_internal.h"
@@ -58,9 +58,10 @@ static BurnStatus isa_choose(Ndarray *nd, const char *option) {
 /* -- calls ------------------------------------------------------------------------------------ */
 
 static const NdKernelRow *const kernel_lists[] = {
-    nd_create_kernels, nd_elementwise_kernels, nd_reduce_kernels, nd_matmul_kernels, nd_conv_kernels,      nd_pool_kernels,
-    nd_view_kernels,   nd_index_kernels,       nd_scan_kernels,   nd_sort_kernels,   nd_softmax_kernels,   nd_norm_kernels,
-    nd_loss_kernels,   nd_optimizer_kernels,   nd_lstm_kernels,   nd_attention_kernels,
+    nd_create_kernels, nd_elementwise_kernels, nd_reduce_kernels,  nd_matmul_kernels,
+    nd_conv_kernels,   nd_pool_kernels,        nd_view_kernels,    nd_index_kernels,
+    nd_scan_kernels,   nd_sort_kernels,        nd_softmax_kernels, nd_norm_kernels,
+    nd_loss_kernels,   nd_optimizer_kernels,   nd_lstm_kernels,    nd_attention_kernels,
 };
 
 static void fill_kernels(Ndarray *nd) {
@@ -92,7 +93,8 @@ static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
     const BurnPrimitive *x = call->inputs[i];
     if (!x) continue;
     if (x->owner != nd->owner) {
-      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i, x->owner, nd->owner);
+      return nd_fail(nd, BURN_STATUS_BAD_OWNER, "ndarray: input %u belongs to backend %u, this is %u", i, x->owner,
+                     nd->owner);
     }
     dtypes |= 1u << (x->dtype % BURN_DTYPE_LIMIT);
   }
@@ -198,7 +200,8 @@ static BurnStatus BURN_CALL ndarray_import(void *self, struct DLManagedTensorVer
   const BurnDlpackTensor *tensor = &burn_dlpack_managed(foreign)->tensor;
   const bool is_host = tensor->device_type == BURN_DLPACK_CPU || tensor->device_type == BURN_DLPACK_CUDA_HOST;
   if (!is_host || burn_dlpack_dtype(tensor) == BURN_DTYPE_BOOL) {
-    return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: memory of DLPack's device type %d is not shared", tensor->device_type);
+    return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: memory of DLPack's device type %d is not shared",
+                   tensor->device_type);
   }
   NdTensor *x = nd_new_foreign(nd, foreign);
   if (!x) return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "ndarray: no memory for a tensor");
@@ -226,13 +229,15 @@ static void BURN_CALL ndarray_close(void *self) {
   host->free(nd, sizeof *nd);
 }
 
-#define NDARRAY_OPTIONS(X)                                                                                                        \
-  X(GEMM, "gemm", "builtin|openblas", "builtin", BURN_OPTION_HARMLESS, "which matrix product")                                    \
-  X(ISA, "isa", "baseline|avx2|avx512", "", BURN_OPTION_HARMLESS, "the widest instruction set to use; else the processor's")      \
-  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS, "true leaves composite ops to the host's decompositions") \
-  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                                \
-    "most memory for tensors, work space and freed blocks; else there is no limit")                                               \
-  X(AUTOTUNE, "autotune", "off|quick|full", "quick", BURN_OPTION_HARMLESS,                                                        \
+#define NDARRAY_OPTIONS(X)                                                                     \
+  X(GEMM, "gemm", "builtin|openblas", "builtin", BURN_OPTION_HARMLESS, "which matrix product") \
+  X(ISA, "isa", "baseline|avx2|avx512", "", BURN_OPTION_HARMLESS,                              \
+    "the widest instruction set to use; else the processor's")                                 \
+  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                     \
+    "true leaves composite ops to the host's decompositions")                                  \
+  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,             \
+    "most memory for tensors, work space and freed blocks; else there is no limit")            \
+  X(AUTOTUNE, "autotune", "off|quick|full", "quick", BURN_OPTION_HARMLESS,                     \
     "is the fastest of several ways measured? BURN_AUTOTUNE says the default")
 
 enum { NDARRAY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -273,8 +278,8 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const char *primitives = values[OPTION_PRIMITIVES], *limit = values[OPTION_LIMIT];
   nd->memory_limit = limit ? parse_bytes(limit) : 0;
   if (limit && nd->memory_limit == 0) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
-                   limit);
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT,
+                   "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB", limit);
   }
   if (primitives && strcmp(primitives, "true") != 0 && strcmp(primitives, "false") != 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
@@ -365,7 +370,8 @@ static const BurnBackendInterface backend_interface = {
 };
 
 static const void *BURN_CALL ndarray_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend_interface : NULL;
 }
 

@@ -2,15 +2,15 @@
  *
  * Sizes are rounded up to classes (steps of 64 bytes up to 512, then eight steps per doubling: at most 12.5 % are
  * wasted). A freed block goes to the list of its class, linked through its own first bytes, and is handed out again
- * from there. A spin lock guards the lists and all counts, those of tensors included; it is held for a few instructions,
- * and taking it is the only atomic operation of an allocation.
+ * from there. A spin lock guards the lists and all counts, those of tensors included; it is held for a few
+ * instructions, and taking it is the only atomic operation of an allocation.
  *
  * The cache never holds more than the largest amount that was ever in use, or ND_POOL_KEEP if that is more: then the
  * classes that nobody has asked for the longest go back to the host, so changing shapes do not pile up blocks. With a
  * limit, in use and cached together stay below it: the cache is given back first, then allocations fail.
  *
- * Large blocks are aligned to huge pages and ask for them: their first touch is faster and they miss the TLB less. Under
- * AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
+ * Large blocks are aligned to huge pages and ask for them: their first touch is faster and they miss the TLB less.
+ * Under AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "ndarray_internal.h"
 

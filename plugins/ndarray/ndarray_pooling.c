@@ -1,8 +1,8 @@
 /* ndarray_pooling.c - max, average and adaptive average pooling of [n, c, h, w], and their gradients.
  *
- * Planes are independent and are shared out among the threads; the loops over one are in ndarray_pooling_template.h. A window that
- * lies in the padding entirely (ceil_mode can make one) gives -infinity at position 0 for max, and 0 for avg. Windows of avg count
- * what lies inside the padded input, or inside the input without count_include_pad. */
+ * Planes are independent and are shared out among the threads; the loops over one are in ndarray_pooling_template.h. A
+ * window that lies in the padding entirely (ceil_mode can make one) gives -infinity at position 0 for max, and 0 for
+ * avg. Windows of avg count what lies inside the padded input, or inside the input without count_include_pad. */
 #include "ndarray_pooling.h"
 
 #include <string.h>
@@ -53,7 +53,8 @@ static void BURN_CALL avg_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
   if (!scratch) return;
-  pool->loops->avg(&pool->shape, end - begin, pool->from + begin * pool->from_bytes, pool->to + begin * pool->to_bytes, scratch);
+  pool->loops->avg(&pool->shape, end - begin, pool->from + begin * pool->from_bytes, pool->to + begin * pool->to_bytes,
+                   scratch);
   nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
@@ -61,8 +62,8 @@ static void BURN_CALL avg_backward_body(void *context, int64_t begin, int64_t en
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
   if (!scratch) return;
-  pool->loops->avg_backward(&pool->shape, end - begin, pool->from + begin * pool->from_bytes, pool->to + begin * pool->to_bytes,
-                            scratch);
+  pool->loops->avg_backward(&pool->shape, end - begin, pool->from + begin * pool->from_bytes,
+                            pool->to + begin * pool->to_bytes, scratch);
   nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
@@ -72,10 +73,10 @@ static void put_positions(const Pool *pool, const void *from, void *to, int64_t 
   const int64_t *wide = (const int64_t *)from;
   const bool is_wide = pool->dtype == BURN_DTYPE_F64;
   switch (pool->index_dtype) {
-#define INDEX_TYPE(NAME, type)                                                                             \
-  case BURN_DTYPE_##NAME:                                                                                  \
-    for (int64_t i = 0; is_wide && i < count; i++) ((type *)to)[i] = (type)wide[i];                        \
-    for (int64_t i = 0; !is_wide && i < count; i++) ((type *)to)[i] = (type)narrow[i];                     \
+#define INDEX_TYPE(NAME, type)                                                         \
+  case BURN_DTYPE_##NAME:                                                              \
+    for (int64_t i = 0; is_wide && i < count; i++) ((type *)to)[i] = (type)wide[i];    \
+    for (int64_t i = 0; !is_wide && i < count; i++) ((type *)to)[i] = (type)narrow[i]; \
     break;
     INDEX_TYPES(INDEX_TYPE)
 #undef INDEX_TYPE
@@ -94,10 +95,12 @@ static int64_t planes_at_once(const Pool *pool) {
 
 static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
-  const int64_t bytes = burn_dtype_bytes(pool->dtype), index_bytes = outputs_of(pool) * burn_dtype_bytes(pool->index_dtype);
+  const int64_t bytes = burn_dtype_bytes(pool->dtype),
+                index_bytes = outputs_of(pool) * burn_dtype_bytes(pool->index_dtype);
   char *scratch = begin_scratch(pool);
   if (!scratch) return;
-  char *start = scratch + nd_pooling_scratch(&pool->shape), *at = pool->positions ? start + outputs_of(pool) * bytes : NULL;
+  char *start = scratch + nd_pooling_scratch(&pool->shape),
+       *at = pool->positions ? start + outputs_of(pool) * bytes : NULL;
   const int64_t step = at ? planes_at_once(pool) : end - begin;
   for (int64_t plane = begin; plane < end; plane += step) {
     const int64_t planes = step < end - plane ? step : end - plane;
@@ -109,15 +112,15 @@ static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
 }
 
 /* dx[position] += grad, over a plane; false, with the number of the output pixel, if a position lies outside. */
-#define SCATTER(name, REAL, INDEX)                                                                                              \
-  static bool name(int64_t outputs, int64_t inputs, const void *grad, const void *positions, void *dx, int64_t *bad) {          \
-    const INDEX *at = (const INDEX *)positions;                                                                                 \
-    const REAL *from = (const REAL *)grad;                                                                                      \
-    REAL *to = (REAL *)dx;                                                                                                      \
-    int64_t i = 0;                                                                                                              \
-    for (; i < outputs && (uint64_t)(int64_t)at[i] < (uint64_t)inputs; i++) to[at[i]] += from[i];                               \
-    *bad = i;                                                                                                                   \
-    return i == outputs;                                                                                                        \
+#define SCATTER(name, REAL, INDEX)                                                                                     \
+  static bool name(int64_t outputs, int64_t inputs, const void *grad, const void *positions, void *dx, int64_t *bad) { \
+    const INDEX *at = (const INDEX *)positions;                                                                        \
+    const REAL *from = (const REAL *)grad;                                                                             \
+    REAL *to = (REAL *)dx;                                                                                             \
+    int64_t i = 0;                                                                                                     \
+    for (; i < outputs && (uint64_t)(int64_t)at[i] < (uint64_t)inputs; i++) to[at[i]] += from[i];                      \
+    *bad = i;                                                                                                          \
+    return i == outputs;                                                                                               \
   }
 SCATTER(scatter_f32_u8, float, uint8_t)
 SCATTER(scatter_f32_i32, float, int32_t)
@@ -140,7 +143,9 @@ static void BURN_CALL max_backward_body(void *context, int64_t begin, int64_t en
     char *to = pool->to + plane * pool->to_bytes;
     int64_t bad = 0;
     memset(to, 0, (size_t)pool->to_bytes);
-    if (scatter(pool, pool->from + plane * pool->from_bytes, (const char *)pool->positions + plane * index_bytes, to, &bad)) continue;
+    if (scatter(pool, pool->from + plane * pool->from_bytes, (const char *)pool->positions + plane * index_bytes, to,
+                &bad))
+      continue;
     atomic_store_explicit(&pool->bad_position, 1 + plane * outputs + bad, memory_order_relaxed);
   }
 }
@@ -212,7 +217,8 @@ static NdTensor *pool_run(Ndarray *nd, const BurnOpCall *call, Pool *pool, BurnL
     pool->to_bytes = (backward ? inputs_of(pool) : outputs_of(pool)) * bytes;
     pool->scratch_bytes = nd_pooling_scratch(&pool->shape);
     if (pool->positions) pool->scratch_bytes += (uint64_t)(outputs_of(pool) * bytes * (1 + planes_at_once(pool)));
-    if (body != max_backward_body) nd_pool_reserve(nd->pool, pool->scratch_bytes, planes > grain ? nd->host->thread_count() : 1);
+    if (body != max_backward_body)
+      nd_pool_reserve(nd->pool, pool->scratch_bytes, planes > grain ? nd->host->thread_count() : 1);
     nd_parallel_for(nd, planes, grain, body, pool);
   }
   if (!from || atomic_load_explicit(&pool->no_memory, memory_order_relaxed)) {

@@ -1,7 +1,8 @@
-/* ndarray_pooling.h - pooling of one plane [y.in, x.in] to [y.out, x.out], and the way back, compiled once per instruction set.
+/* ndarray_pooling.h - pooling of one plane [y.in, x.in] to [y.out, x.out], and the way back, compiled once per
+ * instruction set.
  *
- * ndarray_pooling.inc and ndarray_pooling_template.h hold the loops; ndarray_pooling_{baseline,avx2,avx512}.c include them with other
- * compiler flags. */
+ * ndarray_pooling.inc and ndarray_pooling_template.h hold the loops; ndarray_pooling_{baseline,avx2,avx512}.c include
+ * them with other compiler flags. */
 #ifndef BURN_NDARRAY_POOLING_H
 #define BURN_NDARRAY_POOLING_H
 
@@ -18,10 +19,11 @@ typedef struct NdPooling {
   bool count_include_pad, adaptive;
 } NdPooling;
 
-/* The loops of one float type, over `planes` planes one after the other; each takes nd_pooling_scratch bytes to work in. */
+/* The loops of one float type, over `planes` planes one after the other; each takes nd_pooling_scratch bytes to work
+ * in. */
 typedef struct NdPoolPlane {
-  /* `at`: where in its plane each largest element is, i32 for f32 and i64 for f64; NULL if not wanted. `start`, room for a plane of
-   * these, is worked in. */
+  /* `at`: where in its plane each largest element is, i32 for f32 and i64 for f64; NULL if not wanted. `start`, room
+   * for a plane of these, is worked in. */
   void (*max)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *at, void *start, void *scratch);
   void (*avg)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *scratch);
   void (*avg_backward)(const NdPooling *pool, int64_t planes, const void *grad, void *dx, void *scratch);
@@ -31,7 +33,8 @@ typedef struct NdPoolLoops {
   NdPoolPlane f32, f64;
 } NdPoolLoops;
 
-/* Elements of a row with its padding, or as far as windows reach; rounded up so that rows of them start at lines of memory. */
+/* Elements of a row with its padding, or as far as windows reach; rounded up so that rows of them start at lines of
+ * memory. */
 static inline int64_t nd_pooling_row(const NdPooling *pool) {
   const NdPoolAxis *x = &pool->x;
   const int64_t padded = x->in + 2 * x->padding, reach = x->out * x->stride + x->kernel * x->dilation;
@@ -39,7 +42,9 @@ static inline int64_t nd_pooling_row(const NdPooling *pool) {
   return ((longest > x->out ? longest : x->out) + 15) / 8 * 8;
 }
 /* Three rows, and one of f64. */
-static inline uint64_t nd_pooling_scratch(const NdPooling *pool) { return (uint64_t)nd_pooling_row(pool) * 4 * sizeof(double); }
+static inline uint64_t nd_pooling_scratch(const NdPooling *pool) {
+  return (uint64_t)nd_pooling_row(pool) * 4 * sizeof(double);
+}
 
 extern const NdPoolLoops nd_pooling_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)

@@ -1,9 +1,9 @@
-/* ndarray_pooling_template.h - pooling of one plane, for one dtype: REAL, INDEX and BITS (integers of the same size, so that values,
- * positions and masks fill equal vectors) and NAME are defined by ndarray_pooling.inc.
+/* ndarray_pooling_template.h - pooling of one plane, for one dtype: REAL, INDEX and BITS (integers of the same size, so
+ * that values, positions and masks fill equal vectors) and NAME are defined by ndarray_pooling.inc.
  *
- * A largest element is found along the rows first: what a row has for each column of windows joins the windows that the row belongs to.
- * Rows come in order and only a larger element replaces one, so the first hit of a window stays, and a NaN is the largest. Averages
- * add up the rows of a window first, and then along the row of sums. */
+ * A largest element is found along the rows first: what a row has for each column of windows joins the windows that the
+ * row belongs to. Rows come in order and only a larger element replaces one, so the first hit of a window stays, and a
+ * NaN is the largest. Averages add up the rows of a window first, and then along the row of sums. */
 
 /* -- the largest ------------------------------------------------------------------------------ */
 
@@ -24,15 +24,15 @@ ND_INLINE INDEX NAME(pick_index)(int first, INDEX a, INDEX b) {
   return (a & mask) | (b & ~mask);
 }
 
-/* The columns of a padded row that tap k of the windows sees: column i * stride + k is element i. Of a row that was split into even and
- * odd columns, for windows two apart, the elements of a tap are neighbours. */
+/* The columns of a padded row that tap k of the windows sees: column i * stride + k is element i. Of a row that was
+ * split into even and odd columns, for windows two apart, the elements of a tap are neighbours. */
 typedef struct NAME(Columns) {
   const REAL *even, *odd;
   int64_t stride;
   bool is_split;
 } NAME(Columns);
 
-ND_INLINE REAL NAME(column)(const NAME(Columns) *columns, int64_t i, int64_t k) {
+ND_INLINE REAL NAME(column)(const NAME(Columns) * columns, int64_t i, int64_t k) {
   if (columns->is_split) return (k % 2 ? columns->odd : columns->even)[i + k / 2];
   return columns->even[i * columns->stride + k];
 }
@@ -50,8 +50,8 @@ static NAME(Columns) NAME(split)(const REAL *restrict from, int64_t n, REAL *res
 }
 
 /* Joins taps `first` .. `last` of all windows; `base` is the position of the first column. */
-ND_INLINE void NAME(max_taps)(NAME(Columns) columns, int64_t count, int64_t first, int64_t last, INDEX base, REAL *restrict best,
-                              INDEX *restrict at) {
+ND_INLINE void NAME(max_taps)(NAME(Columns) columns, int64_t count, int64_t first, int64_t last, INDEX base,
+                              REAL *restrict best, INDEX *restrict at) {
   ND_VECTOR for (int64_t i = 0; i < count; i++) {
     REAL largest = NAME(column)(&columns, i, first);
     INDEX tap = (INDEX)first;
@@ -75,12 +75,14 @@ ND_INLINE void NAME(max_narrow)(const NdPoolAxis *x, const REAL *from, INDEX bas
   } else if (x->stride == 2) {
     const NAME(Columns) split = NAME(split)(from, 2 * (n - 1) + reach + 1, room);
     const NAME(Columns) columns = {split.even, split.odd, 2, true};
-    if (x->kernel == 3 && x->dilation == 1) NAME(max_taps)(columns, n, 0, 2, base, best, at);
+    if (x->kernel == 3 && x->dilation == 1)
+      NAME(max_taps)(columns, n, 0, 2, base, best, at);
     else
       for (int64_t k = 0; k <= reach; k += x->dilation) NAME(max_taps)(columns, n, k, k, base, best, at);
   } else if (x->stride == 1) {
     const NAME(Columns) columns = {from, NULL, 1, false};
-    if (x->kernel == 3 && x->dilation == 1) NAME(max_taps)(columns, n, 0, 2, base, best, at);
+    if (x->kernel == 3 && x->dilation == 1)
+      NAME(max_taps)(columns, n, 0, 2, base, best, at);
     else
       for (int64_t k = 0; k <= reach; k += x->dilation) NAME(max_taps)(columns, n, k, k, base, best, at);
   } else {
@@ -108,7 +110,8 @@ static void NAME(max_wide)(const REAL *x, Span span, INDEX base, REAL *best, IND
   }
 }
 
-/* The same for windows that overlap: `queue` holds the elements of the window that no later one of it beats, in order. */
+/* The same for windows that overlap: `queue` holds the elements of the window that no later one of it beats, in order.
+ */
 static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REAL *best, INDEX *at, INDEX *queue) {
   int64_t head = 0, tail = 0, next = 0;
   for (int64_t o = 0; o < pool->x.out; o++) {
@@ -124,8 +127,8 @@ static void NAME(max_slid)(const NdPooling *pool, const REAL *x, INDEX base, REA
   }
 }
 
-/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around room for a
- * row, `queue` has as much room. */
+/* Joins a row of the input to the windows of best and at (NULL: places are not wanted). `padded` has -infinity around
+ * room for a row, `queue` has as much room. */
 ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded,
                              INDEX *queue) {
   const NdPoolAxis *x = &pool->x;
@@ -140,10 +143,12 @@ ND_INLINE void NAME(max_row)(const NdPooling *pool, const REAL *row, INDEX base,
   }
 }
 
-static void NAME(max_row_placed)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at, REAL *padded,
-                                 INDEX *queue) {
-  if (at) NAME(max_row)(pool, row, base, best, at, padded, queue);
-  else NAME(max_row)(pool, row, base, best, NULL, padded, queue);
+static void NAME(max_row_placed)(const NdPooling *pool, const REAL *row, INDEX base, REAL *best, INDEX *at,
+                                 REAL *padded, INDEX *queue) {
+  if (at)
+    NAME(max_row)(pool, row, base, best, at, padded, queue);
+  else
+    NAME(max_row)(pool, row, base, best, NULL, padded, queue);
 }
 
 /* Where the first element of every window is, or 0 where a window has none. */
@@ -176,7 +181,8 @@ static void NAME(max_rows)(const NdPooling *pool, const REAL *x, REAL *out, INDE
   const NdPoolAxis *rows = &pool->y;
   const int64_t width = pool->x.out, room = nd_pooling_row(pool);
   REAL *padded = (REAL *)scratch, *found = (REAL *)((double *)scratch + room);
-  INDEX *places = (INDEX *)(void *)((double *)scratch + 2 * room), *queue = (INDEX *)(void *)((double *)scratch + 3 * room);
+  INDEX *places = (INDEX *)(void *)((double *)scratch + 2 * room),
+        *queue = (INDEX *)(void *)((double *)scratch + 3 * room);
   for (int64_t iy = 0; iy < rows->in; iy++) {
     const Span windows = covering(rows, iy);
     const INDEX base = (INDEX)(iy * pool->x.in);
@@ -190,14 +196,17 @@ static void NAME(max_rows)(const NdPooling *pool, const REAL *x, REAL *out, INDE
     NAME(max_row_placed)(pool, x + iy * pool->x.in, base, found, at ? places : NULL, padded, queue);
     for (int64_t oy = windows.first; oy <= windows.last; oy++) {
       if ((iy + rows->padding - oy * rows->stride) % rows->dilation != 0) continue;
-      if (at) NAME(max_join)(width, found, places, out + oy * width, at + oy * width);
-      else NAME(max_join)(width, found, NULL, out + oy * width, NULL);
+      if (at)
+        NAME(max_join)(width, found, places, out + oy * width, at + oy * width);
+      else
+        NAME(max_join)(width, found, NULL, out + oy * width, NULL);
     }
   }
 }
 
 /* Nothing is found yet where a plane starts: -infinity at the first element of every window. */
-static void NAME(max_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *at, void *start, void *scratch) {
+static void NAME(max_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *at, void *start,
+                             void *scratch) {
   const int64_t inputs = pool->y.in * pool->x.in, outputs = pool->y.out * pool->x.out, room = nd_pooling_row(pool);
   const REAL *x = (const REAL *)from;
   REAL *out = (REAL *)to, *padded = (REAL *)scratch;
@@ -231,8 +240,9 @@ static REAL NAME(run_sum)(const REAL *x, int64_t n) {
   return (REAL)total;
 }
 
-/* Sums of x over spans whose ends only grow, each element being added twice: `behind` has the sums from an element up to the split, and
- * what follows the split is added up as it comes. Nothing is subtracted, so infinities and rounding stay within their spans. */
+/* Sums of x over spans whose ends only grow, each element being added twice: `behind` has the sums from an element up
+ * to the split, and what follows the split is added up as it comes. Nothing is subtracted, so infinities and rounding
+ * stay within their spans. */
 typedef struct NAME(Slide) {
   const REAL *x;
   double *behind;
@@ -240,7 +250,7 @@ typedef struct NAME(Slide) {
   int64_t split, end;
 } NAME(Slide);
 
-static REAL NAME(slide)(NAME(Slide) *slide, Span span) {
+static REAL NAME(slide)(NAME(Slide) * slide, Span span) {
   for (; slide->end <= span.last; slide->end++) slide->ahead += (double)slide->x[slide->end];
   if (span.first >= slide->split) {
     double sum = 0;
@@ -253,7 +263,8 @@ static REAL NAME(slide)(NAME(Slide) *slide, Span span) {
 }
 
 /* out = sum of the taps / divisors, over a padded row of sums. */
-ND_INLINE void NAME(avg_taps)(NAME(Columns) columns, int64_t n, int64_t kernel, const REAL *restrict divisors, REAL *restrict out) {
+ND_INLINE void NAME(avg_taps)(NAME(Columns) columns, int64_t n, int64_t kernel, const REAL *restrict divisors,
+                              REAL *restrict out) {
   ND_VECTOR for (int64_t i = 0; i < n; i++) {
     REAL sum = NAME(column)(&columns, i, 0);
     ND_UNROLL for (int64_t k = 1; k < kernel; k++) sum += NAME(column)(&columns, i, k);
@@ -288,7 +299,8 @@ static void NAME(extents)(const NdPooling *pool, REAL *extents) {
   for (int64_t i = 0; i < pool->x.out; i++) extents[i] = (REAL)extent(pool, &pool->x, i);
 }
 
-/* Means of the windows of one row of windows; `sums` of the rows they cover stand in a row with padding, unless windows are wide. */
+/* Means of the windows of one row of windows; `sums` of the rows they cover stand in a row with padding, unless windows
+ * are wide. */
 static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *divisors, REAL *out, double *behind) {
   const NdPoolAxis *x = &pool->x;
   if (!is_wide(pool) && !is_slid(pool)) {
@@ -298,7 +310,8 @@ static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *d
   NAME(Slide) slide = {.x = sums, .behind = behind};
   for (int64_t i = 0; i < x->out; i++) {
     const Span span = window(pool, x, i);
-    const REAL sum = is_slid(pool) ? NAME(slide)(&slide, span) : NAME(run_sum)(sums + span.first, span.last - span.first + 1);
+    const REAL sum =
+        is_slid(pool) ? NAME(slide)(&slide, span) : NAME(run_sum)(sums + span.first, span.last - span.first + 1);
     out[i] = sum / divisors[i];
   }
 }
@@ -307,8 +320,10 @@ static void NAME(avg_row)(const NdPooling *pool, const REAL *sums, const REAL *d
 static const REAL *NAME(row_sums)(const NdPooling *pool, const REAL *x, Span rows, REAL *sums) {
   const int64_t width = pool->x.in;
   if (rows.first == rows.last && is_wide(pool)) return x + rows.first * width;
-  if (rows.first > rows.last) memset(sums, 0, (size_t)width * sizeof *sums);
-  else memcpy(sums, x + rows.first * width, (size_t)width * sizeof *sums);
+  if (rows.first > rows.last)
+    memset(sums, 0, (size_t)width * sizeof *sums);
+  else
+    memcpy(sums, x + rows.first * width, (size_t)width * sizeof *sums);
   for (int64_t iy = rows.first + 1; iy <= rows.last; iy++) NAME(add)(width, sums, x + iy * width);
   return sums;
 }
@@ -334,7 +349,8 @@ static void NAME(avg_planes)(const NdPooling *pool, int64_t planes, const void *
 /* -- gradients of averages -------------------------------------------------------------------- */
 
 /* Adds the share of every window to the columns that it covers. */
-ND_INLINE void NAME(spread_taps)(const REAL *restrict shares, int64_t n, int64_t stride, int64_t kernel, REAL *restrict to) {
+ND_INLINE void NAME(spread_taps)(const REAL *restrict shares, int64_t n, int64_t stride, int64_t kernel,
+                                 REAL *restrict to) {
   for (int64_t k = 0; k < kernel; k++) {
     ND_VECTOR for (int64_t i = 0; i < n; i++) to[i * stride + k] += shares[i];
   }
@@ -386,11 +402,13 @@ static int64_t NAME(give)(const NdPooling *pool, Span rows, int64_t fresh, const
   return rows.last + 1;
 }
 
-static void NAME(avg_backward_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to, void *scratch) {
+static void NAME(avg_backward_planes)(const NdPooling *pool, int64_t planes, const void *from, void *to,
+                                      void *scratch) {
   const REAL *grad = (const REAL *)from;
   REAL *dx = (REAL *)to;
   const int64_t width = pool->x.in, room = nd_pooling_row(pool);
-  REAL *padded = (REAL *)scratch, *extents = (REAL *)((double *)scratch + room), *shares = (REAL *)((double *)scratch + 2 * room);
+  REAL *padded = (REAL *)scratch, *extents = (REAL *)((double *)scratch + room),
+       *shares = (REAL *)((double *)scratch + 2 * room);
   NAME(extents)(pool, extents);
   for (int64_t plane = 0; plane < planes; plane++, dx += pool->y.in * width) {
     int64_t fresh = 0;

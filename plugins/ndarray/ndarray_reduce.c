@@ -110,12 +110,12 @@ static void BURN_CALL run_results(void *context, int64_t begin, int64_t end) {
   }
 }
 
-#define ND_TURN(bits)                                                                              \
+#define ND_TURN(bits)                                                                                 \
   static void turn_##bits(const NdAxisView *view, int64_t begin, int64_t width, uint##bits##_t *to) { \
-    for (int64_t r = 0; r < width; r++) {                                                          \
+    for (int64_t r = 0; r < width; r++) {                                                             \
       const uint##bits##_t *x = (const uint##bits##_t *)(const void *)nd_axis_at(view, begin + r, 0); \
-      for (int64_t i = 0; i < view->count; i++) to[i * ND_SHORT_STRIDE + r] = x[i];                \
-    }                                                                                              \
+      for (int64_t i = 0; i < view->count; i++) to[i * ND_SHORT_STRIDE + r] = x[i];                   \
+    }                                                                                                 \
   }
 ND_TURN(8)
 ND_TURN(16)
@@ -124,10 +124,18 @@ ND_TURN(64)
 
 void nd_short_rows(const NdAxisView *view, int64_t begin, int64_t width, NdShortRows *rows) {
   switch (view->element_bytes) {
-    case 1: turn_8(view, begin, width, rows->u8); break;
-    case 2: turn_16(view, begin, width, rows->u16); break;
-    case 4: turn_32(view, begin, width, rows->u32); break;
-    default: turn_64(view, begin, width, rows->u64); break;
+    case 1:
+      turn_8(view, begin, width, rows->u8);
+      break;
+    case 2:
+      turn_16(view, begin, width, rows->u16);
+      break;
+    case 4:
+      turn_32(view, begin, width, rows->u32);
+      break;
+    default:
+      turn_64(view, begin, width, rows->u64);
+      break;
   }
 }
 
@@ -321,13 +329,10 @@ static BurnStatus run_reduce(Ndarray *nd, const BurnOpCall *call) {
 }
 
 const NdKernelRow nd_reduce_kernels[] = {
-    {BURN_OP_sum, run_reduce},         {BURN_OP_sum_dim, run_reduce},
-    {BURN_OP_mean, run_reduce},        {BURN_OP_mean_dim, run_reduce},
-    {BURN_OP_prod, run_reduce},        {BURN_OP_prod_dim, run_reduce},
-    {BURN_OP_max, run_reduce},         {BURN_OP_max_dim, run_reduce},
-    {BURN_OP_min, run_reduce},         {BURN_OP_min_dim, run_reduce},
-    {BURN_OP_any, run_reduce},         {BURN_OP_any_dim, run_reduce},
-    {BURN_OP_all, run_reduce},         {BURN_OP_all_dim, run_reduce},
-    {BURN_OP_argmax, nd_run_arg},      {BURN_OP_argmin, nd_run_arg},
-    {BURN_OP_INVALID, NULL},
+    {BURN_OP_sum, run_reduce},      {BURN_OP_sum_dim, run_reduce}, {BURN_OP_mean, run_reduce},
+    {BURN_OP_mean_dim, run_reduce}, {BURN_OP_prod, run_reduce},    {BURN_OP_prod_dim, run_reduce},
+    {BURN_OP_max, run_reduce},      {BURN_OP_max_dim, run_reduce}, {BURN_OP_min, run_reduce},
+    {BURN_OP_min_dim, run_reduce},  {BURN_OP_any, run_reduce},     {BURN_OP_any_dim, run_reduce},
+    {BURN_OP_all, run_reduce},      {BURN_OP_all_dim, run_reduce}, {BURN_OP_argmax, nd_run_arg},
+    {BURN_OP_argmin, nd_run_arg},   {BURN_OP_INVALID, NULL},
 };

@@ -25,8 +25,9 @@ static inline const char *nd_axis_at(const NdAxisView *view, int64_t o, int64_t 
   return view->data + (o * view->outer_stride + i * view->inner_stride) * view->element_bytes;
 }
 
-/* Rows so short that a fold over each would be mostly its end are turned into columns first, ND_SHORT_BATCH at a time. The
- * step between rows of columns is no power of two, as lines of memory that far apart share few places in the cache. */
+/* Rows so short that a fold over each would be mostly its end are turned into columns first, ND_SHORT_BATCH at a time.
+ * The step between rows of columns is no power of two, as lines of memory that far apart share few places in the cache.
+ */
 #define ND_SHORT_ROW 32
 #define ND_SHORT_BATCH 128
 #define ND_SHORT_STRIDE (ND_SHORT_BATCH + 16)
@@ -60,7 +61,8 @@ static inline int64_t nd_grain(int64_t elements) {
 
 static inline int64_t nd_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* True if `out` is so large that it should be written past the caches, and neither of the inputs (NULL: none) in disguise. */
+/* True if `out` is so large that it should be written past the caches, and neither of the inputs (NULL: none) in
+ * disguise. */
 static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const NdTensor *second) {
   const int64_t bytes = burn_primitive_count(&out->header) * (int64_t)burn_dtype_bytes(out->header.dtype);
   return bytes >= ND_STREAM_BYTES && out->storage != first->storage && !(second && out->storage == second->storage);

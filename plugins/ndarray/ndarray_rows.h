@@ -1,8 +1,8 @@
 /* ndarray_rows.h - inner loops over rows of memory, compiled once per instruction set: the folds behind the reductions,
  * softmax, losses and norms, the update of Adam.
  *
- * ndarray_rows.inc and ndarray_rows_template.h hold them; ndarray_rows_{baseline,avx2,avx512}.c include these with other
- * compiler flags. */
+ * ndarray_rows.inc and ndarray_rows_template.h hold them; ndarray_rows_{baseline,avx2,avx512}.c include these with
+ * other compiler flags. */
 #ifndef BURN_NDARRAY_ROWS_H
 #define BURN_NDARRAY_ROWS_H
 
@@ -111,20 +111,21 @@ typedef struct NdFloatRows {
   NdRowLoop cross_entropy;                             /* out [rows] of f64: the loss of each row */
   NdRowLoop cross_entropy_backward;                    /* grad points at one number, by which all is multiplied */
   NdRowLoop layer_norm;
-  NdRowLoop layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
+  NdRowLoop
+      layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
   /* Of n elements in a row; asks for n elements at `ahead`, which may be x. */
   NdMoments (*moments)(int64_t n, const void *x, const void *ahead);
   /* By columns over rows that lie `stride` apart: sums of x, and of (x - center)^2 for at most ND_STRETCH rows. */
   void (*column_sums)(int64_t rows, int64_t width, int64_t stride, const void *x, double *sums);
   void (*column_squares)(int64_t rows, int64_t width, int64_t stride, const void *x, const void *centers, double *sums);
   /* (x - center) * gain + shift, with one number each for the whole run (step 0) or one per element (step 1). */
-  void (*affine)(int64_t n, void *out, const void *x, const void *center, const void *gain, const void *shift, int64_t step,
-                 bool stream);
+  void (*affine)(int64_t n, void *out, const void *x, const void *center, const void *gain, const void *shift,
+                 int64_t step, bool stream);
   /* along[0] += sum of grad, along[1] += sum of grad * (x - center), center being one number. */
   void (*products)(int64_t n, const void *grad, const void *x, const void *center, double *along);
   /* The same by columns, at most ND_STRETCH rows, with a center for each. */
-  void (*column_products)(int64_t rows, int64_t width, int64_t stride, const void *grad, const void *x, const void *center,
-                          double *plain, double *moved);
+  void (*column_products)(int64_t rows, int64_t width, int64_t stride, const void *grad, const void *x,
+                          const void *center, double *plain, double *moved);
   /* grad * k[1] + (x - k[0]) * k[2] + k[3], numbers as in affine. */
   void (*affine_backward)(int64_t n, void *out, const void *grad, const void *x, const void *const k[4], int64_t step,
                           bool stream);
@@ -135,7 +136,8 @@ typedef struct NdAdam {
   double beta_1, beta_2, step_size, epsilon, decay, penalty;
 } NdAdam;
 
-/* A step on n elements: param, grad, moment_1, moment_2 -> param, moment_1, moment_2. A result may be the very same memory as its input. */
+/* A step on n elements: param, grad, moment_1, moment_2 -> param, moment_1, moment_2. A result may be the very same
+ * memory as its input. */
 typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *const in[4], void *const out[3]);
 
 /* The loops for one instruction set. */

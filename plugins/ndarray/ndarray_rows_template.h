@@ -1,9 +1,11 @@
-/* ndarray_rows_template.h - softmax, losses and norms over rows of one float type: REAL, with names made by NAME; EXP_RUN
- * makes runs of exponentials. Included by ndarray_rows.inc once per type; the loops are described in ndarray_rows.h.
+/* ndarray_rows_template.h - softmax, losses and norms over rows of one float type: REAL, with names made by NAME;
+ * EXP_RUN makes runs of exponentials. Included by ndarray_rows.inc once per type; the loops are described in
+ * ndarray_rows.h.
  *
- * A row is read from memory once: all passes over it follow each other while it lies in the cache, and the pass that computes asks for the
- * row after it. Passes take blocks of BLOCK elements into as many accumulators; sums go to f64 after ND_STRETCH blocks. The last pass
- * writes to the result or, where that is too large for the cache, to a piece on the stack that is streamed past it. */
+ * A row is read from memory once: all passes over it follow each other while it lies in the cache, and the pass that
+ * computes asks for the row after it. Passes take blocks of BLOCK elements into as many accumulators; sums go to f64
+ * after ND_STRETCH blocks. The last pass writes to the result or, where that is too large for the cache, to a piece on
+ * the stack that is streamed past it. */
 
 #define ALIGNED _Alignas(64) /* vectors that cross cache lines take twice as long */
 #define BLOCK ((int64_t)(512 / sizeof(REAL)))
@@ -93,7 +95,8 @@ ND_INLINE double NAME(exp_sum)(int64_t n, const REAL *x, REAL shift, REAL *kept,
   return total;
 }
 
-/* Maximum of a long row and sum of e^(x - max), piece by piece: whenever the maximum grows, what was added up shrinks. */
+/* Maximum of a long row and sum of e^(x - max), piece by piece: whenever the maximum grows, what was added up shrinks.
+ */
 static double NAME(long_exp_sum)(int64_t n, const REAL *x, REAL *max) {
   double total = 0;
   *max = -(REAL)INFINITY;
@@ -289,7 +292,8 @@ static void NAME(strip_sums)(const NdRowJob *job, const REAL *grad, const REAL *
     const int64_t end = smaller(job->count, r + ND_STRETCH);
     ALIGNED REAL lanes[ND_COLUMNS];
     for (int64_t j = 0; j < width; j++) lanes[j] = 0;
-    for (; r < end; r++) NAME(sum_block)(width, lanes, grad + r * job->inner, job->is_log ? NULL : output + r * job->inner);
+    for (; r < end; r++)
+      NAME(sum_block)(width, lanes, grad + r * job->inner, job->is_log ? NULL : output + r * job->inner);
     for (int64_t j = 0; j < width; j++) totals[j] += (double)lanes[j];
   }
   for (int64_t j = 0; j < width; j++) sums[j] = (REAL)totals[j];
@@ -368,8 +372,8 @@ ND_INLINE void NAME(distance_block)(int64_t n, REAL *lanes, const REAL *x, REAL 
   ND_VECTOR for (int64_t j = 0; j < n; j++) lanes[j] += x[j] - center;
 }
 
-/* Mean of a piece. Distances from the first element are added up instead of elements: so the mean of equal ones is exact,
- * where a last bit would show in every element once it is divided by the deviation. */
+/* Mean of a piece. Distances from the first element are added up instead of elements: so the mean of equal ones is
+ * exact, where a last bit would show in every element once it is divided by the deviation. */
 static double NAME(piece_mean)(int64_t n, const REAL *x) {
   ALIGNED REAL lanes[BLOCK];
   const REAL first = x[0];
@@ -463,8 +467,8 @@ static void NAME(layer_norm)(const NdRowJob *job, int64_t begin, int64_t end) {
   }
 }
 
-ND_INLINE void NAME(along_block)(int64_t n, REAL *plain, REAL *moved, const REAL *grad, const REAL *x, const REAL *gamma,
-                                 REAL center) {
+ND_INLINE void NAME(along_block)(int64_t n, REAL *plain, REAL *moved, const REAL *grad, const REAL *x,
+                                 const REAL *gamma, REAL center) {
   ND_VECTOR for (int64_t j = 0; j < n; j++) {
     const REAL g = gamma ? grad[j] * gamma[j] : grad[j];
     plain[j] += g;

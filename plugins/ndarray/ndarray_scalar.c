@@ -108,7 +108,8 @@ NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, const BurnAttr *num
   if (!place.is_nan && !place.is_low && !place.is_high && (is_order || !place.is_between))
     return integer_scalar(dtype, place.whole);
   const bool is_upward = *op == BURN_OP_greater_scalar || *op == BURN_OP_greater_equal_scalar;
-  const bool always = is_order && !place.is_nan ? (is_upward ? place.is_low : place.is_high) : *op == BURN_OP_not_equal_scalar;
+  const bool always =
+      is_order && !place.is_nan ? (is_upward ? place.is_low : place.is_high) : *op == BURN_OP_not_equal_scalar;
   if (!is_order && dtype == BURN_DTYPE_BOOL) { /* bool has no order: no bool is 2 */
     *op = always ? BURN_OP_not_equal_scalar : BURN_OP_equal_scalar;
     return integer_scalar(dtype, 2);

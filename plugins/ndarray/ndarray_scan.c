@@ -101,7 +101,8 @@ static BurnStatus run_scan(Ndarray *nd, const BurnOpCall *call, uint32_t which) 
   scan.from = (const char *)nd_data(x);
   scan.to = (char *)nd_data(out);
   scan.groups = (scan.inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
-  const int64_t outer = nd_axes_count(input, 0, dim), grain = nd_grain(scan.count * nd_smaller(scan.inner, ND_SCAN_COLUMNS));
+  const int64_t outer = nd_axes_count(input, 0, dim),
+                grain = nd_grain(scan.count * nd_smaller(scan.inner, ND_SCAN_COLUMNS));
   if (scan.count > 0) nd_parallel_for(nd, outer * scan.groups, grain, scan_groups, &scan);
   nd_release(nd, x);
   return nd_finish(nd, call, out);

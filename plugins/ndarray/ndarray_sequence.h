@@ -1,8 +1,8 @@
 /* ndarray_sequence.h - the inner loops of attention and lstm, once per instruction set.
  *
- * ndarray_sequence_template.h is compiled by ndarray_sequence_{baseline,avx2,avx512}.c, each with its own compiler flags
- * and each for f32 and f64. Lanes of vectors are queries (attention) or units (lstm), so that nothing is ever summed
- * across a vector. Every element of a product is one chain of multiply-adds in the order of its depth. */
+ * ndarray_sequence_template.h is compiled by ndarray_sequence_{baseline,avx2,avx512}.c, each with its own compiler
+ * flags and each for f32 and f64. Lanes of vectors are queries (attention) or units (lstm), so that nothing is ever
+ * summed across a vector. Every element of a product is one chain of multiply-adds in the order of its depth. */
 #ifndef BURN_NDARRAY_SEQUENCE_H
 #define BURN_NDARRAY_SEQUENCE_H
 
@@ -16,8 +16,8 @@ typedef struct NdFetch {
   const char *lines[ND_FETCH_MOST];
 } NdFetch;
 
-/* C[rows, columns] (+)= A[rows, depth] x B[depth, columns]. Element (r, p) of A is a[r * a_row + p * a_step], so A may have any
- * strides; rows of B and C are dense, and columns is a multiple of the lanes. */
+/* C[rows, columns] (+)= A[rows, depth] x B[depth, columns]. Element (r, p) of A is a[r * a_row + p * a_step], so A may
+ * have any strides; rows of B and C are dense, and columns is a multiple of the lanes. */
 typedef struct NdProduct {
   int64_t rows, columns, depth;
   const void *a;
@@ -37,15 +37,15 @@ typedef struct NdScores {
   double scale; /* in softmax: of the scores */
 } NdScores;
 
-/* Running values of a softmax over blocks of keys, one per query: largest score, sum of exponentials, and what earlier sums
- * are to be multiplied with since the last block. */
+/* Running values of a softmax over blocks of keys, one per query: largest score, sum of exponentials, and what earlier
+ * sums are to be multiplied with since the last block. */
 typedef struct NdSoftmaxState {
   void *high, *sum, *factor;
 } NdSoftmaxState;
 
-/* One step of an lstm for `units` units of `rows` samples. Pointers are to the first of the units, in the first sample and the
- * first gate; *_row says how far apart samples are, `gate` how far apart gates. cell and state go from step to step and have
- * room for whole vectors. `activations` may be the same memory as `gates`. */
+/* One step of an lstm for `units` units of `rows` samples. Pointers are to the first of the units, in the first sample
+ * and the first gate; *_row says how far apart samples are, `gate` how far apart gates. cell and state go from step to
+ * step and have room for whole vectors. `activations` may be the same memory as `gates`. */
 typedef struct NdLstmStep {
   int64_t rows, units, gate;
   void *product; /* hidden x weight: for every vector of units its four gates; becomes the sum with `gates` */
@@ -60,7 +60,7 @@ typedef struct NdLstmBack {
   int64_t rows, units, gate, further_gate;
   const void *product; /* gradients of the next step's gates x weight^T */
   const void *grad, *grad_cells, *grad_activations, *activations, *cell_before;
-  void *cell, *carry;                /* the cells after this step, and then before it; their gradient: whole vectors, dense */
+  void *cell, *carry; /* the cells after this step, and then before it; their gradient: whole vectors, dense */
   void *grad_gates, *slopes, *state; /* slopes: grad_gates again, dense; state: hidden after this step */
   int64_t product_row, steps_row, cells_row, further_row, activations_row, before_row, carry_row, slopes_row, state_row;
 } NdLstmBack;
@@ -74,8 +74,8 @@ typedef struct NdSequenceLoops {
   void (*pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,
                int64_t to_columns);
   /* to[j * row + p * step] = from[p * width + j] * factor[j] for j < columns; factor NULL: 1. */
-  void (*unpack)(int64_t depth, int64_t columns, const void *from, int64_t width, const void *factor, void *to, int64_t row,
-                 int64_t step);
+  void (*unpack)(int64_t depth, int64_t columns, const void *from, int64_t width, const void *factor, void *to,
+                 int64_t row, int64_t step);
   /* scores *= scale; with a cap, cap * tanh(scores / cap), and in slopes (unless NULL) the derivative of that. */
   void (*bend)(const NdScores *s, double cap, void *slopes);
   /* -infinity for keys that come after the query: key r is seen by lane j if r <= first + j. */
@@ -83,8 +83,8 @@ typedef struct NdSequenceLoops {
   /* -infinity where the mask of key r and lane j, mask[r * key + j * query], is set. */
   void (*hide_masked)(const NdScores *s, int64_t lanes, const uint8_t *mask, int64_t key, int64_t query);
   void (*add_bias)(const NdScores *s, int64_t lanes, const void *bias, int64_t key, int64_t query);
-  /* The scores become e^(scale * (score - high)), after high was raised to the largest among them. A query with nothing but
-   * -infinity gets 0. */
+  /* The scores become e^(scale * (score - high)), after high was raised to the largest among them. A query with nothing
+   * but -infinity gets 0. */
   void (*softmax)(const NdScores *s, const NdSoftmaxState *state);
   /* rows[p] *= factor, for `depth` rows of `width` */
   void (*rescale)(int64_t depth, int64_t width, void *rows, const void *factor);

@@ -1,4 +1,5 @@
-/* ndarray_sequence_avx2.c - the loops of attention and lstm for x86-64-v3: 16 registers of 32 bytes, fused multiply-add. */
+/* ndarray_sequence_avx2.c - the loops of attention and lstm for x86-64-v3: 16 registers of 32 bytes, fused
+ * multiply-add. */
 #include "ndarray_sequence.h"
 
 #define SEQUENCE_TABLE nd_sequence_avx2

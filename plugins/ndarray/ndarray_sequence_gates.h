@@ -1,7 +1,9 @@
-/* ndarray_sequence_gates.h - the gates of an lstm and their gradients for one dtype (REAL), a vector of units at a time.
+/* ndarray_sequence_gates.h - the gates of an lstm and their gradients for one dtype (REAL), a vector of units at a
+ * time.
  *
- * The functions of vectors, sigmoids and tanhs, come from ndarray_sequence_isa.h. A vector that is not full is loaded with
- * zeros behind its units; what becomes of those is not stored. No include guard: this is text, included once per dtype. */
+ * The functions of vectors, sigmoids and tanhs, come from ndarray_sequence_isa.h. A vector that is not full is loaded
+ * with zeros behind its units; what becomes of those is not stored. No include guard: this is text, included once per
+ * dtype. */
 
 #define VECTOR NAME(Vector)
 #define LANES ((int)(sizeof(VECTOR) / sizeof(REAL)))
@@ -12,10 +14,12 @@ SEQUENCE_INLINE VECTOR NAME(load_units)(const int units, const REAL *from) {
   return x;
 }
 
-SEQUENCE_INLINE void NAME(store_units)(const int units, REAL *to, VECTOR x) { memcpy(to, &x, (size_t)units * sizeof(REAL)); }
+SEQUENCE_INLINE void NAME(store_units)(const int units, REAL *to, VECTOR x) {
+  memcpy(to, &x, (size_t)units * sizeof(REAL));
+}
 
-/* Adds what the sequence says of the units from `first` on to their products, in every sample. That is done before any sample
- * is written: rows often lie whole pages apart, and a load has to wait for a store as far into another page. */
+/* Adds what the sequence says of the units from `first` on to their products, in every sample. That is done before any
+ * sample is written: rows often lie whole pages apart, and a load has to wait for a store as far into another page. */
 SEQUENCE_INLINE void NAME(lstm_inputs)(const int units, const NdLstmStep *s, int64_t first) {
   for (int64_t row = 0; row < s->rows; row++) {
     REAL *product = (REAL *)s->product + row * s->product_row + 4 * first;
@@ -50,8 +54,9 @@ SEQUENCE_INLINE void NAME(lstm_outputs)(const int units, const NdLstmStep *s, in
   NAME(store)((REAL *)s->state + row * s->state_row + first, hidden);
 }
 
-/* LANES units from `first` on, or what is left of them. All samples take a part of the way before any goes on, because a
- * processor sees no further than one sample: the hidden state has to wait for the cell, but not for that of the next sample. */
+/* LANES units from `first` on, or what is left of them. All samples take a part of the way before any goes on, because
+ * a processor sees no further than one sample: the hidden state has to wait for the cell, but not for that of the next
+ * sample. */
 SEQUENCE_INLINE void NAME(lstm_units)(const int units, const NdLstmStep *s, int64_t first) {
   NAME(lstm_inputs)(units, s, first);
   for (int64_t row = 0; row < s->rows; row++) NAME(lstm_cells)(units, s, row, first);
@@ -69,8 +74,10 @@ SEQUENCE_INLINE void NAME(lstm_units_back)(const int units, const NdLstmBack *s,
   const REAL *further = (const REAL *)s->grad_activations + row * s->further_row + (s->further_row > 0 ? first : 0);
   const REAL *activations = (const REAL *)s->activations + row * s->activations_row + first;
   const REAL *product = (const REAL *)s->product + row * s->product_row + first;
-  REAL *carry = (REAL *)s->carry + row * s->carry_row + first, *cell_state = (REAL *)s->cell + row * s->carry_row + first;
-  REAL *out = (REAL *)s->grad_gates + row * s->activations_row + first, *slopes = (REAL *)s->slopes + row * s->slopes_row + first;
+  REAL *carry = (REAL *)s->carry + row * s->carry_row + first,
+       *cell_state = (REAL *)s->cell + row * s->carry_row + first;
+  REAL *out = (REAL *)s->grad_gates + row * s->activations_row + first,
+       *slopes = (REAL *)s->slopes + row * s->slopes_row + first;
   const int64_t gate = s->gate, other = s->further_gate;
   VECTOR a[4], b[4];
   for (int k = 0; k < 4; k++) a[k] = NAME(load_units)(units, activations + k * gate);
@@ -78,7 +85,8 @@ SEQUENCE_INLINE void NAME(lstm_units_back)(const int units, const NdLstmBack *s,
   const VECTOR i = a[0], f = a[1], g = a[2], o = a[3];
   const VECTOR before = NAME(load_units)(units, (const REAL *)s->cell_before + row * s->before_row + first);
   const VECTOR bent = NAME(tanhs)(NAME(load)(cell_state));
-  const VECTOR hidden = NAME(load)(product) + NAME(load_units)(units, (const REAL *)s->grad + row * s->steps_row + first);
+  const VECTOR hidden =
+      NAME(load)(product) + NAME(load_units)(units, (const REAL *)s->grad + row * s->steps_row + first);
   const VECTOR cell = NAME(load)(carry) + NAME(load_units)(units, grad_cells) + hidden * o * (1 - bent * bent);
   b[0] = (cell * g + b[0]) * (i * (1 - i));
   b[1] = (cell * before + b[1]) * (f * (1 - f));

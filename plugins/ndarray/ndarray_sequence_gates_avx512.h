@@ -1,5 +1,6 @@
-/* ndarray_sequence_gates_avx512.h - sigmoid and tanh of 16 numbers, with the instructions that AVX-512 has for powers of two
- * and reciprocals: a division takes as long as all the rest of either function. Within 2.5 ulp; subnormal results may be 0. */
+/* ndarray_sequence_gates_avx512.h - sigmoid and tanh of 16 numbers, with the instructions that AVX-512 has for powers
+ * of two and reciprocals: a division takes as long as all the rest of either function. Within 2.5 ulp; subnormal
+ * results may be 0. */
 #include <immintrin.h>
 
 /* 1 / x for x in 1 .. 2^127 or NaN: 14 bits of it and a step of Newton's. */
@@ -10,7 +11,8 @@ SEQUENCE_INLINE __m512 reciprocals(__m512 x) {
 
 /* e^x = *power * (1 + result) for |x| <= 88 or NaN, with *power a power of two. */
 SEQUENCE_INLINE __m512 exponentials(__m512 x, __m512 *power) {
-  const __m512 k = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504088896341f)), _MM_FROUND_TO_NEAREST_INT);
+  const __m512 k =
+      _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504088896341f)), _MM_FROUND_TO_NEAREST_INT);
   const __m512 near = _mm512_fnmadd_ps(k, _mm512_set1_ps(0.693359375f), x);
   const __m512 r = _mm512_fnmadd_ps(k, _mm512_set1_ps(-2.12194440e-4f), near);
   __m512 p = _mm512_set1_ps(1.9875691500e-4f);
@@ -41,7 +43,8 @@ SEQUENCE_INLINE __m512 tanhs_f32(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0f);
   __m512 power;
   const __m512 part = exponentials(bounded(_mm512_add_ps(x, x), 20.0f), &power);
-  const __m512 less = _mm512_fmadd_ps(power, part, _mm512_sub_ps(power, one)), more = _mm512_add_ps(less, _mm512_set1_ps(2.0f));
+  const __m512 less = _mm512_fmadd_ps(power, part, _mm512_sub_ps(power, one)),
+               more = _mm512_add_ps(less, _mm512_set1_ps(2.0f));
   const __m512 inverse = reciprocals(more), near = _mm512_mul_ps(less, inverse);
   const __m512 y = _mm512_fmadd_ps(_mm512_fnmadd_ps(near, more, less), inverse, near);
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);

@@ -1,7 +1,8 @@
-/* ndarray_sequence_isa.h - body of ndarray_sequence_{baseline,avx2,avx512}.c: the template for both dtypes, and the table. The
- * includer defines SEQUENCE_TABLE, SEQUENCE_VECTOR_BYTES, SEQUENCE_TILE_ROWS and SEQUENCE_QUAD_ROWS (rows of a tile of a product:
- * with two vectors each, or four, they have to fit into the registers), SEQUENCE_VECTORS (2 or 4: which of both keeps the
- * multipliers busier), and SEQUENCE_HAS_F64. No include guard: this is text, not declarations. */
+/* ndarray_sequence_isa.h - body of ndarray_sequence_{baseline,avx2,avx512}.c: the template for both dtypes, and the
+ * table. The includer defines SEQUENCE_TABLE, SEQUENCE_VECTOR_BYTES, SEQUENCE_TILE_ROWS and SEQUENCE_QUAD_ROWS (rows of
+ * a tile of a product: with two vectors each, or four, they have to fit into the registers), SEQUENCE_VECTORS (2 or 4:
+ * which of both keeps the multipliers busier), and SEQUENCE_HAS_F64. No include guard: this is text, not declarations.
+ */
 #include "ndarray_math.h"
 
 #include <string.h>
@@ -109,11 +110,12 @@ LANEWISE(tanh, f64, double)
 #undef NAME
 #endif
 
-#define SEQUENCE_LOOPS(t, T)                                                                                                   \
-  {                                                                                                                            \
-    (int64_t)(sizeof(Vector_##t) / sizeof(T)), SEQUENCE_VECTORS, SEQUENCE_VECTORS == 4 ? SEQUENCE_QUAD_ROWS : SEQUENCE_TILE_ROWS, \
-        product_##t, pack_##t, unpack_##t, bend_##t, hide_future_##t, hide_masked_##t, add_bias_##t, softmax_##t, rescale_##t,  \
-        invert_##t, softmax_back_##t, fold_bias_##t, scale_back_##t, lstm_step_##t, lstm_back_##t,                              \
+#define SEQUENCE_LOOPS(t, T)                                                                                          \
+  {                                                                                                                   \
+    (int64_t)(sizeof(Vector_##t) / sizeof(T)), SEQUENCE_VECTORS,                                                      \
+        SEQUENCE_VECTORS == 4 ? SEQUENCE_QUAD_ROWS : SEQUENCE_TILE_ROWS, product_##t, pack_##t, unpack_##t, bend_##t, \
+        hide_future_##t, hide_masked_##t, add_bias_##t, softmax_##t, rescale_##t, invert_##t, softmax_back_##t,       \
+        fold_bias_##t, scale_back_##t, lstm_step_##t, lstm_back_##t,                                                  \
   }
 
 #if SEQUENCE_HAS_F64

@@ -1,7 +1,7 @@
 /* ndarray_sequence_template.h - the loops of ndarray_sequence.h for one dtype (REAL) and one vector width.
  *
- * Loops over lanes have a constant length, so that compilers make whole vectors of them; functions that take the length as
- * an argument are inlined once per width. Without vector types the same text works on single numbers. */
+ * Loops over lanes have a constant length, so that compilers make whole vectors of them; functions that take the length
+ * as an argument are inlined once per width. Without vector types the same text works on single numbers. */
 
 #if defined(__GNUC__)
 typedef REAL NAME(Vector) __attribute__((vector_size(SEQUENCE_VECTOR_BYTES)));
@@ -27,24 +27,27 @@ SEQUENCE_INLINE VECTOR NAME(splat)(REAL x) {
   return x - zero;
 }
 
-/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the rest. In
- * tiles of an lstm's width, B may be a weight in the second-level cache: it is asked for some rows ahead; and what is to be
- * fetched is asked for little by little, as much at once would keep the tile's own loads waiting. */
-SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row, int64_t first_column) {
+/* A tile of `rows` rows and `vectors` vectors of columns. Three rows share a pointer, which leaves registers for the
+ * rest. In tiles of an lstm's width, B may be a weight in the second-level cache: it is asked for some rows ahead; and
+ * what is to be fetched is asked for little by little, as much at once would keep the tile's own loads waiting. */
+SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProduct *p, int64_t first_row,
+                                int64_t first_column) {
   VECTOR sum[SEQUENCE_TILE_ROWS][4];
   const bool streams = vectors >= SEQUENCE_VECTORS;
   const NdFetch *fetch = streams && first_column == 0 ? p->fetch : NULL;
   const REAL *a = (const REAL *)p->a + first_row * p->a_row, *b = (const REAL *)p->b + first_column;
   const int64_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, depth = p->depth;
-  const int64_t stretch = fetch ? SEQUENCE_STRETCH : depth, share = fetch ? fetch->count * SEQUENCE_STRETCH / depth + 1 : 0;
+  const int64_t stretch = fetch ? SEQUENCE_STRETCH : depth,
+                share = fetch ? fetch->count * SEQUENCE_STRETCH / depth + 1 : 0;
   int64_t line = 0;
   const REAL *third[(SEQUENCE_TILE_ROWS + 2) / 3];
   SEQUENCE_UNROLL for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
-  SEQUENCE_UNROLL for (int r = 0; r < rows; r++)
-    SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = NAME(splat)(0);
+  SEQUENCE_UNROLL for (int r = 0; r < rows; r++) SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) sum[r][v] =
+      NAME(splat)(0);
   for (int64_t k = 0; k < depth;) {
     const int64_t end = depth - k < stretch ? depth : k + stretch;
-    for (int64_t last = line + share; fetch && line < last && line < fetch->count; line++) SEQUENCE_PREFETCH(fetch->lines[line]);
+    for (int64_t last = line + share; fetch && line < last && line < fetch->count; line++)
+      SEQUENCE_PREFETCH(fetch->lines[line]);
     for (; k < end; k++) {
       VECTOR columns[4];
       SEQUENCE_UNROLL for (int v = 0; v < vectors; v++) columns[v] = NAME(load)(b + v * LANES);
@@ -61,8 +64,7 @@ SEQUENCE_INLINE void NAME(tile)(const int rows, const int vectors, const NdProdu
     }
   }
   REAL *c = (REAL *)p->c + first_row * p->c_row + first_column;
-  SEQUENCE_UNROLL for (int r = 0; r < rows; r++, c += p->c_row)
-    SEQUENCE_UNROLL for (int v = 0; v < vectors; v++)
+  SEQUENCE_UNROLL for (int r = 0; r < rows; r++, c += p->c_row) SEQUENCE_UNROLL for (int v = 0; v < vectors; v++)
       NAME(store)(c + v * LANES, p->accumulate ? NAME(load)(c + v * LANES) + sum[r][v] : sum[r][v]);
 }
 
@@ -116,12 +118,18 @@ SEQUENCE_INLINE void NAME(any_tile)(int64_t rows, const int vectors, const NdPro
 #undef TILE
 
 typedef void NAME(TileFunction)(int64_t rows, const NdProduct *p, int64_t row, int64_t column);
-static void NAME(tile_quad)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(low_tile)(rows, 4, p, row, column); }
-static void NAME(tile_pair)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(any_tile)(rows, 2, p, row, column); }
-static void NAME(tile_single)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) { NAME(any_tile)(rows, 1, p, row, column); }
+static void NAME(tile_quad)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
+  NAME(low_tile)(rows, 4, p, row, column);
+}
+static void NAME(tile_pair)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
+  NAME(any_tile)(rows, 2, p, row, column);
+}
+static void NAME(tile_single)(int64_t rows, const NdProduct *p, int64_t row, int64_t column) {
+  NAME(any_tile)(rows, 1, p, row, column);
+}
 
 /* Tiles of about equal height: a low one at the end would leave the multipliers waiting. */
-static void NAME(stripe)(const NdProduct *p, int64_t tile_rows, NAME(TileFunction) *run, int64_t column) {
+static void NAME(stripe)(const NdProduct *p, int64_t tile_rows, NAME(TileFunction) * run, int64_t column) {
   const int64_t tiles = (p->rows + tile_rows - 1) / tile_rows;
   for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
     const int64_t rows = p->rows / tiles + (tile < p->rows % tiles);
@@ -130,10 +138,11 @@ static void NAME(stripe)(const NdProduct *p, int64_t tile_rows, NAME(TileFunctio
   }
 }
 
-/* Four vectors of columns at a time where there are registers for enough rows of them, or few rows: sums have to wait for their
- * last term. */
+/* Four vectors of columns at a time where there are registers for enough rows of them, or few rows: sums have to wait
+ * for their last term. */
 static void NAME(product)(const NdProduct *p) {
-  const int64_t quads = SEQUENCE_VECTORS == 4 || p->rows <= SEQUENCE_QUAD_ROWS ? p->columns / (4 * LANES) * (4 * LANES) : 0;
+  const int64_t quads =
+      SEQUENCE_VECTORS == 4 || p->rows <= SEQUENCE_QUAD_ROWS ? p->columns / (4 * LANES) * (4 * LANES) : 0;
   int64_t column = 0;
   for (; column < quads; column += 4 * LANES) NAME(stripe)(p, SEQUENCE_QUAD_ROWS, NAME(tile_quad), column);
   for (; column + LANES < p->columns; column += 2 * LANES) NAME(stripe)(p, SEQUENCE_TILE_ROWS, NAME(tile_pair), column);
@@ -142,8 +151,8 @@ static void NAME(product)(const NdProduct *p) {
 
 /* -- other layouts ---------------------------------------------------------------------------- */
 
-static void NAME(pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,
-                       int64_t to_columns) {
+static void NAME(pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to,
+                       int64_t to_row, int64_t to_columns) {
   const REAL *x = (const REAL *)from;
   REAL *y = (REAL *)to;
   if (column == 1 && columns == LANES) {
@@ -172,13 +181,13 @@ static void NAME(unpack)(int64_t depth, int64_t columns, const void *from, int64
 /* -- attention -------------------------------------------------------------------------------- */
 
 /* STATEMENT(width) with a width that the compiler sees. */
-#define BY_WIDTH(width, STATEMENT)    \
-  if ((width) == LANES) {             \
-    STATEMENT(LANES)                  \
-  } else if ((width) == 2 * LANES) {  \
-    STATEMENT(2 * LANES)              \
-  } else {                            \
-    STATEMENT(4 * LANES)              \
+#define BY_WIDTH(width, STATEMENT)   \
+  if ((width) == LANES) {            \
+    STATEMENT(LANES)                 \
+  } else if ((width) == 2 * LANES) { \
+    STATEMENT(2 * LANES)             \
+  } else {                           \
+    STATEMENT(4 * LANES)             \
   }
 
 static void NAME(bend)(const NdScores *s, double cap, void *slopes) {
@@ -241,8 +250,7 @@ SEQUENCE_INLINE void NAME(softmax_width)(const int width, const NdScores *s, con
     shift[j] = at * scale;
     total[j] = 0;
   }
-  for (int64_t r = 0; r < s->keys; r++, x += width)
-    SEQUENCE_VECTOR for (int j = 0; j < width; j++) {
+  for (int64_t r = 0; r < s->keys; r++, x += width) SEQUENCE_VECTOR for (int j = 0; j < width; j++) {
       const REAL y = NAME(decay)(x[j] * scale - shift[j]);
       x[j] = y;
       total[j] += y;
@@ -259,9 +267,8 @@ static void NAME(softmax)(const NdScores *s, const NdSoftmaxState *state) {
 static void NAME(rescale)(int64_t depth, int64_t width, void *rows, const void *factor) {
   const REAL *f = (const REAL *)factor;
   REAL *x = (REAL *)rows;
-#define RESCALE(width)                          \
-  for (int64_t p = 0; p < depth; p++, x += (width)) \
-    SEQUENCE_VECTOR for (int j = 0; j < (width); j++) x[j] *= f[j];
+#define RESCALE(width) \
+  for (int64_t p = 0; p < depth; p++, x += (width)) SEQUENCE_VECTOR for (int j = 0; j < (width); j++) x[j] *= f[j];
   BY_WIDTH(width, RESCALE)
 #undef RESCALE
 }

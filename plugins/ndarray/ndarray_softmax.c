@@ -1,5 +1,5 @@
-/* ndarray_softmax.c - softmax, log_softmax and their gradients along any axis, by the loops of ndarray_rows.h: over rows
- * where the axis is the last one, else over strips of columns.
+/* ndarray_softmax.c - softmax, log_softmax and their gradients along any axis, by the loops of ndarray_rows.h: over
+ * rows where the axis is the last one, else over strips of columns.
  *
  * Results may go into the memory of an input: every pass reads an element before it writes it. */
 #include "ndarray_reduce.h"
@@ -41,7 +41,8 @@ static BurnStatus run_softmax(Ndarray *nd, const BurnOpCall *call) {
   const NdFloatRows *loops = nd_float_rows(nd, input->header.dtype);
   if (!loops) return nd_no_float_rows(nd, call, input->header.dtype);
   NdTensor *out = nd_output(nd, call, 0);
-  NdTensor *x = out ? nd_contiguous(nd, input) : NULL; /* after nd_output, which looks whether input has other holders */
+  NdTensor *x =
+      out ? nd_contiguous(nd, input) : NULL; /* after nd_output, which looks whether input has other holders */
   if (!x) {
     nd_release(nd, out);
     return nd_out_of_memory(nd, call);
@@ -66,7 +67,8 @@ static BurnStatus run_softmax_backward(Ndarray *nd, const BurnOpCall *call) {
                     .out = nd_data(out),
                     .is_log = call->op == BURN_OP_log_softmax_backward,
                     .stream = nd_streams(out, grad, output)};
-    run_along(nd, &job, input, (uint32_t)call->attrs[0].value.i64, loops->softmax_backward, loops->softmax_backward_strips);
+    run_along(nd, &job, input, (uint32_t)call->attrs[0].value.i64, loops->softmax_backward,
+              loops->softmax_backward_strips);
   } else {
     nd_release(nd, out);
     out = NULL;

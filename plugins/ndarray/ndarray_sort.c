@@ -1,5 +1,5 @@
-/* ndarray_sort.c - argsort: every element becomes an unsigned key whose order is the one wanted, then a stable sort of (key, index)
- * pairs per row: by merging, or digit by digit where rows are long. Rows are shared out to threads.
+/* ndarray_sort.c - argsort: every element becomes an unsigned key whose order is the one wanted, then a stable sort of
+ * (key, index) pairs per row: by merging, or digit by digit where rows are long. Rows are shared out to threads.
  *
  * Floats are ordered as in IEEE 754 totalOrder: a negative one has all bits inverted, another one its sign bit set. For
  * descending order the keys are inverted, so that equal elements still keep their order. */
@@ -10,28 +10,29 @@
 #define ND_SORT_RUN 16      /* elements that insertion sort puts in order before runs are merged */
 #define ND_SORT_DIGITS 1024 /* elements from which on sorting by digits takes less time */
 
-/* What a dtype needs. `from` and `step` address an element; `below` has its own loop for rows without strides, for vectors. */
-#define ND_KEYS(t, T, K, expression)                                                                      \
-  static inline K key_##t(const char *from, int64_t step) {                                               \
-    T x;                                                                                                  \
-    memcpy(&x, from + step * (int64_t)sizeof x, sizeof x);                                                \
-    return (K)(expression);                                                                               \
-  }                                                                                                       \
-  static void keys_##t(const NdRow *row, int64_t first, int64_t count, NdEntry *out) {                    \
-    const char *from = row->from + first * row->stride * (int64_t)sizeof(T);                              \
-    const K flip = row->descending ? (K)-1 : 0;                                                           \
+/* What a dtype needs. `from` and `step` address an element; `below` has its own loop for rows without strides, for
+ * vectors. */
+#define ND_KEYS(t, T, K, expression)                                                                          \
+  static inline K key_##t(const char *from, int64_t step) {                                                   \
+    T x;                                                                                                      \
+    memcpy(&x, from + step * (int64_t)sizeof x, sizeof x);                                                    \
+    return (K)(expression);                                                                                   \
+  }                                                                                                           \
+  static void keys_##t(const NdRow *row, int64_t first, int64_t count, NdEntry *out) {                        \
+    const char *from = row->from + first * row->stride * (int64_t)sizeof(T);                                  \
+    const K flip = row->descending ? (K)-1 : 0;                                                               \
     for (int64_t i = 0; i < count; i++) out[i] = (NdEntry){key_##t(from, i * row->stride) ^ flip, first + i}; \
-  }                                                                                                       \
-  static bool below_##t(const NdRow *row, int64_t first, uint64_t limit) {                                \
-    const char *from = row->from + first * row->stride * (int64_t)sizeof(T);                              \
-    const K flip = row->descending ? (K)-1 : 0, bound = (K)limit;                                         \
-    uint32_t found = 0;                                                                                   \
-    if (row->stride == 1) {                                                                               \
-      for (int i = 0; i < ND_SORT_BLOCK; i++) found |= (key_##t(from, i) ^ flip) < bound;                 \
-    } else {                                                                                              \
-      for (int i = 0; i < ND_SORT_BLOCK; i++) found |= (key_##t(from, i * row->stride) ^ flip) < bound;   \
-    }                                                                                                     \
-    return found != 0;                                                                                    \
+  }                                                                                                           \
+  static bool below_##t(const NdRow *row, int64_t first, uint64_t limit) {                                    \
+    const char *from = row->from + first * row->stride * (int64_t)sizeof(T);                                  \
+    const K flip = row->descending ? (K)-1 : 0, bound = (K)limit;                                             \
+    uint32_t found = 0;                                                                                       \
+    if (row->stride == 1) {                                                                                   \
+      for (int i = 0; i < ND_SORT_BLOCK; i++) found |= (key_##t(from, i) ^ flip) < bound;                     \
+    } else {                                                                                                  \
+      for (int i = 0; i < ND_SORT_BLOCK; i++) found |= (key_##t(from, i * row->stride) ^ flip) < bound;       \
+    }                                                                                                         \
+    return found != 0;                                                                                        \
   }
 #define ND_SIGN32 0x80000000u
 #define ND_SIGN64 ((uint64_t)1 << 63)
@@ -82,7 +83,8 @@ static NdEntry *sort_entries(NdEntry *entries, NdEntry *room, int64_t count) {
   return entries;
 }
 
-/* The same by bytes of the key from the lowest on, each a stable distribution; bytes that are the same in all keys cost nothing. */
+/* The same by bytes of the key from the lowest on, each a stable distribution; bytes that are the same in all keys cost
+ * nothing. */
 static NdEntry *sort_by_digits(NdEntry *entries, NdEntry *room, int64_t count) {
   enum { DIGITS = 8, VALUES = 256 };
   int64_t places[DIGITS][VALUES];

@@ -1,10 +1,11 @@
-/* ndarray_sort_range.c - sort_range: elements begin .. end-1 of the sorted axis, without sorting all of it where they are few.
+/* ndarray_sort_range.c - sort_range: elements begin .. end-1 of the sorted axis, without sorting all of it where they
+ * are few.
  *
- * Elements are ordered by (key, index), so there is one right answer however it is found. Three ways, by how many are wanted:
- *   scan    the best so far are kept; a block without a key below the worst of them is passed over. For few of the first.
- *   select  the keys at both ends are found by counting digits from the highest on; what lies between is sorted. For any few.
- *   sort    all of it.
- * A scan meets few better ones in random data, but nothing else in data that is sorted the wrong way: it then gives up. */
+ * Elements are ordered by (key, index), so there is one right answer however it is found. Three ways, by how many are
+ * wanted: scan    the best so far are kept; a block without a key below the worst of them is passed over. For few of
+ * the first. select  the keys at both ends are found by counting digits from the highest on; what lies between is
+ * sorted. For any few. sort    all of it. A scan meets few better ones in random data, but nothing else in data that is
+ * sorted the wrong way: it then gives up. */
 #include "ndarray_sort.h"
 
 #include <string.h>
@@ -29,7 +30,9 @@ typedef struct Range {
 
 /* -- scan ------------------------------------------------------------------------------------- */
 
-static bool may_scan(const Range *range) { return range->count >= ND_SCAN_LEAST && range->end <= range->count / ND_SCAN_SHARE; }
+static bool may_scan(const Range *range) {
+  return range->count >= ND_SCAN_LEAST && range->end <= range->count / ND_SCAN_SHARE;
+}
 
 /* Entries that are held before they are sorted. */
 static int64_t scan_entries(const Range *range) {
@@ -112,7 +115,8 @@ static NdEntry *select_entries(const Range *range, const NdRow *row, NdEntry *sc
   }
   range->keys->load(row, 0, row->count, scratch);
   const Rank last = key_of_rank(scratch, row->count, range->end - 1);
-  int64_t found = 0, before = first.less, within = last.less; /* `within` counts those at the key of `last`, in order of index */
+  int64_t found = 0, before = first.less,
+          within = last.less; /* `within` counts those at the key of `last`, in order of index */
   for (int64_t i = 0; i < row->count; i += ND_SORT_BLOCK) {
     const int64_t width = nd_smaller(ND_SORT_BLOCK, row->count - i);
     NdEntry block[ND_SORT_BLOCK];
@@ -162,14 +166,16 @@ static void BURN_CALL range_rows(void *context, int64_t begin, int64_t end) {
   const int64_t wanted = range->end - range->begin;
   for (int64_t line = begin; line < end; line++) {
     const int64_t outer = line / range->inner, inner = line % range->inner;
-    const NdRow row = {range->from + (outer * range->count * range->inner + inner) * range->bytes, range->count, range->inner,
-                       range->descending};
+    const NdRow row = {range->from + (outer * range->count * range->inner + inner) * range->bytes, range->count,
+                       range->inner, range->descending};
     const NdEntry *entries = in_order(range, &row, scratch);
     for (int64_t i = 0; i < wanted; i++) {
       const int64_t to = (outer * wanted + i) * range->inner + inner, index = entries[i].index;
       memcpy(range->values + to * range->bytes, row.from + index * row.stride * range->bytes, (size_t)range->bytes);
-      if (range->wide) ((int64_t *)(void *)range->indices)[to] = index;
-      else ((int32_t *)(void *)range->indices)[to] = (int32_t)index;
+      if (range->wide)
+        ((int64_t *)(void *)range->indices)[to] = index;
+      else
+        ((int32_t *)(void *)range->indices)[to] = (int32_t)index;
     }
   }
   nd_pool_free(range->nd->pool, scratch, range->scratch_bytes);
@@ -177,7 +183,8 @@ static void BURN_CALL range_rows(void *context, int64_t begin, int64_t end) {
 
 static BurnStatus check(Ndarray *nd, const BurnOpCall *call, const Range *range) {
   if (!range->keys->load) {
-    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "sort_range: no kernel for %s", burn_dtype_name(call->inputs[0]->dtype));
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "sort_range: no kernel for %s",
+                   burn_dtype_name(call->inputs[0]->dtype));
   }
   if (range->count > INT32_MAX && !range->wide) {
     return nd_fail(nd, BURN_STATUS_OUT_OF_RANGE, "sort_range: an axis of size %lld is too long for i32 indices",

@@ -1,8 +1,8 @@
 /* ndarray_strided.c - element-wise calls by blocks and tiles.
  *
- * Axes are merged, and the result is made in blocks that stay in the first cache: inputs that do not lie as the loop wants them are
- * gathered there, halves are widened there, and a large result is written from there past the caches. A transposed input is brought
- * there by tiles. Nothing is expanded or converted as a whole. */
+ * Axes are merged, and the result is made in blocks that stay in the first cache: inputs that do not lie as the loop
+ * wants them are gathered there, halves are widened there, and a large result is written from there past the caches. A
+ * transposed input is brought there by tiles. Nothing is expanded or converted as a whole. */
 #include "ndarray_strided.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@
 #define ND_TILE_BYTES 1024  /* of a row of a tile */
 #define ND_TILE_LEAST 8     /* shorter axes make no tiles */
 
-/* Room for the inputs and the result of a block or tile: as they are (a tile, or a period and a block more), then in f32. */
+/* Room for the inputs and the result of a block or tile: as they are (a tile, or a period and a block more), then in
+ * f32. */
 typedef struct NdBlock {
   _Alignas(64) char gathered[3][ND_TILE_ROWS * ND_TILE_BYTES];
   _Alignas(64) char wide[3][ND_BLOCK_BYTES];
@@ -22,7 +23,8 @@ typedef struct NdBlock {
 
 /* -- the shape of a call ---------------------------------------------------------------------- */
 
-/* Fills rank, shape and strides from the inputs; neighbours that lie behind each other in all inputs become one axis. */
+/* Fills rank, shape and strides from the inputs; neighbours that lie behind each other in all inputs become one axis.
+ */
 static void merge_axes(NdStrided *e, const BurnTensorDesc *desc, NdTensor *const *inputs) {
   e->rank = 0;
   for (uint32_t i = 0; i < desc->rank; i++) {
@@ -134,10 +136,18 @@ static void gather(const NdStrided *e, uint32_t k, int64_t begin, int64_t n, voi
   int64_t coordinates[BURN_MAX_RANK] = {0};
   find(e, begin, coordinates);
   switch (e->in_bytes[k]) {
-    case 1: gather_8(e, k, coordinates, n, to); return;
-    case 2: gather_16(e, k, coordinates, n, to); return;
-    case 4: gather_32(e, k, coordinates, n, to); return;
-    default: gather_64(e, k, coordinates, n, to); return;
+    case 1:
+      gather_8(e, k, coordinates, n, to);
+      return;
+    case 2:
+      gather_16(e, k, coordinates, n, to);
+      return;
+    case 4:
+      gather_32(e, k, coordinates, n, to);
+      return;
+    default:
+      gather_64(e, k, coordinates, n, to);
+      return;
   }
 }
 
@@ -263,7 +273,9 @@ static bool choose_tiles(NdStrided *e) {
     if (e->fast == e->rank) e->fast = axis;
     if (e->in_bytes[k] > widest) widest = e->in_bytes[k];
     const bool repeats = step == 0 && ((e->zero_steps >> k) & 1u) && !e->widen[k] && zeros++ == 0;
-    e->rows[k] = axis < e->rank && axis == e->fast ? ND_TRANSPOSED_ROWS : step == 1 || repeats ? ND_OWN_ROWS : ND_GATHERED_ROWS;
+    e->rows[k] = axis < e->rank && axis == e->fast ? ND_TRANSPOSED_ROWS
+                 : step == 1 || repeats            ? ND_OWN_ROWS
+                                                   : ND_GATHERED_ROWS;
   }
   if (e->fast == e->rank) return false;
   e->columns = ND_TILE_BYTES / widest < e->block ? ND_TILE_BYTES / widest : e->block;
@@ -290,19 +302,21 @@ static const void *tile_row(const NdStrided *e, uint32_t k, int64_t r, int64_t c
 }
 
 /* One tile: rows along `fast`, columns along the last axis, from the given elements of out and in on. */
-static void make_tile(const NdStrided *e, int64_t rows, int64_t columns, int64_t row_step, int64_t out, const int64_t *in,
-                      NdBlock *block) {
+static void make_tile(const NdStrided *e, int64_t rows, int64_t columns, int64_t row_step, int64_t out,
+                      const int64_t *in, NdBlock *block) {
   NdRun run = e->run;
   const uint32_t last = e->rank - 1;
   run.count = columns;
   for (uint32_t k = 0; k < e->input_count; k++) {
     run.step[k] = e->rows[k] == ND_OWN_ROWS ? e->strides[k][last] : 1;
     if (e->rows[k] != ND_TRANSPOSED_ROWS) continue;
-    e->moves->transpose[nd_log2_bytes(e->in_bytes[k])](block->gathered[k], e->columns, nd_at(e->run.in[k], in[k] * e->in_bytes[k]),
-                                                       e->strides[k][last], rows, columns, false);
+    e->moves->transpose[nd_log2_bytes(e->in_bytes[k])](block->gathered[k], e->columns,
+                                                       nd_at(e->run.in[k], in[k] * e->in_bytes[k]), e->strides[k][last],
+                                                       rows, columns, false);
   }
   for (int64_t r = 0; r < rows; r++) {
-    char *to = (char *)e->run.out + (out + r * row_step) * e->out_bytes, *made = e->streams || e->narrow ? block->made : to;
+    char *to = (char *)e->run.out + (out + r * row_step) * e->out_bytes,
+         *made = e->streams || e->narrow ? block->made : to;
     for (uint32_t k = 0; k < e->input_count; k++) run.in[k] = tile_row(e, k, r, columns, in[k], block);
     run.out = made;
     e->loop(&run);
@@ -328,8 +342,8 @@ static void BURN_CALL run_tiles(void *context, int64_t begin, int64_t end) {
       stride *= e->shape[i];
     }
     const int64_t rows = e->shape[e->fast] - row, columns = e->shape[last] - column;
-    make_tile(e, rows < ND_TILE_ROWS ? rows : ND_TILE_ROWS, columns < e->columns ? columns : e->columns, row_step, out, in,
-              &block);
+    make_tile(e, rows < ND_TILE_ROWS ? rows : ND_TILE_ROWS, columns < e->columns ? columns : e->columns, row_step, out,
+              in, &block);
   }
   if (e->streams) e->moves->stream_end();
 }

@@ -1,5 +1,5 @@
-/* ndarray_strided.h - element-wise calls whose inputs do not lie as their loop wants them, or whose result is large: what
- * ndarray_elementwise.c fills in, and ndarray_strided.c runs. */
+/* ndarray_strided.h - element-wise calls whose inputs do not lie as their loop wants them, or whose result is large:
+ * what ndarray_elementwise.c fills in, and ndarray_strided.c runs. */
 #ifndef BURN_NDARRAY_STRIDED_H
 #define BURN_NDARRAY_STRIDED_H
 

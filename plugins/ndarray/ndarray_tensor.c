@@ -46,16 +46,16 @@ BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call) {
   }
   char held[128];
   nd_describe_memory(nd, held, sizeof held);
-  return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for a result [%s] of %s, or for its work space; %s", name, shape,
-                 burn_dtype_name(desc->dtype), held);
+  return nd_fail(nd, BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for a result [%s] of %s, or for its work space; %s",
+                 name, shape, burn_dtype_name(desc->dtype), held);
 }
 
 void nd_describe_memory(Ndarray *nd, char *text, size_t size) {
   const NdPoolTensors tensors = nd_pool_tensors(nd->pool);
   const int length = snprintf(text, size, "%llu bytes in use", (unsigned long long)tensors.bytes);
   if (nd->memory_limit == 0 || length < 0 || (size_t)length >= size) return;
-  (void)snprintf(text + length, size - (size_t)length, ", %llu held, memory_limit=%llu", (unsigned long long)tensors.reserved,
-                 (unsigned long long)nd->memory_limit);
+  (void)snprintf(text + length, size - (size_t)length, ", %llu held, memory_limit=%llu",
+                 (unsigned long long)tensors.reserved, (unsigned long long)nd->memory_limit);
 }
 
 /* -- life ------------------------------------------------------------------------------------- */
@@ -164,7 +164,8 @@ static bool drop_reference(atomic_uint *references) {
   return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
-/* Gives up a reference to the storage, and `tensors` of those that the pool counts: the first tensor of the storage, or none. */
+/* Gives up a reference to the storage, and `tensors` of those that the pool counts: the first tensor of the storage, or
+ * none. */
 static void storage_release(Ndarray *nd, NdStorage *storage, uint64_t tensors) {
   if (!drop_reference(&storage->references)) {
     if (tensors > 0) nd_pool_forget_tensor(nd->pool);
@@ -172,7 +173,8 @@ static void storage_release(Ndarray *nd, NdStorage *storage, uint64_t tensors) {
   }
   NdOwner *owner = (NdOwner *)(void *)((char *)storage - offsetof(NdOwner, storage));
   const uint64_t bytes = storage->bytes;
-  if (storage->foreign && burn_dlpack_managed(storage->foreign)->deleter) burn_dlpack_managed(storage->foreign)->deleter(storage->foreign);
+  if (storage->foreign && burn_dlpack_managed(storage->foreign)->deleter)
+    burn_dlpack_managed(storage->foreign)->deleter(storage->foreign);
   if (bytes > ND_INLINE_BYTES) nd_pool_free(nd->pool, storage->data, bytes);
   nd_pool_free_tensor(nd->pool, owner, owner_block_bytes(bytes), tensors, bytes);
 }

@@ -1,31 +1,52 @@
-/* ndarray_widen.c - ops on narrow dtypes that have no kernel for them: f16 and bf16 are computed in f32, i8 and i16 in i32.
+/* ndarray_widen.c - ops on narrow dtypes that have no kernel for them: f16 and bf16 are computed in f32, i8 and i16 in
+ * i32.
  *
- * The inputs of a narrow dtype are cast to the wide one, the op runs on those, and results of a narrow dtype are rounded
- * once (floats), or keep their lowest bits (integers): sums and products wrap as they would in the narrow dtype. So a new
- * kernel serves all dtypes from the start. A row here says that a kernel takes narrow dtypes as they are. */
+ * The inputs of a narrow dtype are cast to the wide one, the op runs on those, and results of a narrow dtype are
+ * rounded once (floats), or keep their lowest bits (integers): sums and products wrap as they would in the narrow
+ * dtype. So a new kernel serves all dtypes from the start. A row here says that a kernel takes narrow dtypes as they
+ * are. */
 #include "ndarray_half.h"
 #include "ndarray_kernels.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Ops whose kernels take narrow dtypes of these kinds. Those with a loop for the dtype in NdKernels need no row. What adds
- * several numbers in one place rounds halves once, in the end: select_assign and scatter are widened for them. */
+/* Ops whose kernels take narrow dtypes of these kinds. Those with a loop for the dtype in NdKernels need no row. What
+ * adds several numbers in one place rounds halves once, in the end: select_assign and scatter are widened for them. */
 typedef struct Native {
   uint32_t op, kinds;
 } Native;
 
 static const Native natives[] = {
-    {BURN_OP_full, BURN_KIND_ANY},           {BURN_OP_arange, BURN_KIND_ANY},           {BURN_OP_random_uniform, BURN_KIND_ANY},
-    {BURN_OP_random_normal, BURN_KIND_ANY},  {BURN_OP_random_bernoulli, BURN_KIND_ANY}, {BURN_OP_cast, BURN_KIND_ANY},
-    {BURN_OP_reshape, BURN_KIND_ANY},        {BURN_OP_permute, BURN_KIND_ANY},          {BURN_OP_expand, BURN_KIND_ANY},
-    {BURN_OP_slice, BURN_KIND_ANY},          {BURN_OP_slice_assign, BURN_KIND_ANY},     {BURN_OP_cat, BURN_KIND_ANY},
-    {BURN_OP_repeat_dim, BURN_KIND_ANY},     {BURN_OP_select, BURN_KIND_ANY},           {BURN_OP_gather, BURN_KIND_ANY},
-    {BURN_OP_embedding, BURN_KIND_ANY},      {BURN_OP_triu, BURN_KIND_ANY},             {BURN_OP_tril, BURN_KIND_ANY},
-    {BURN_OP_mask_where, BURN_KIND_ANY},     {BURN_OP_mask_fill, BURN_KIND_ANY},        {BURN_OP_sum, BURN_KIND_NUMERIC},
-    {BURN_OP_sum_dim, BURN_KIND_NUMERIC},    {BURN_OP_mean, BURN_KIND_NUMERIC},         {BURN_OP_mean_dim, BURN_KIND_NUMERIC},
-    {BURN_OP_select_assign, BURN_KIND_INT},  {BURN_OP_scatter, BURN_KIND_INT},          {BURN_OP_unfold, BURN_KIND_ANY},
-    {BURN_OP_argsort, BURN_KIND_NUMERIC},    {BURN_OP_sort_range, BURN_KIND_NUMERIC},
+    {BURN_OP_full, BURN_KIND_ANY},
+    {BURN_OP_arange, BURN_KIND_ANY},
+    {BURN_OP_random_uniform, BURN_KIND_ANY},
+    {BURN_OP_random_normal, BURN_KIND_ANY},
+    {BURN_OP_random_bernoulli, BURN_KIND_ANY},
+    {BURN_OP_cast, BURN_KIND_ANY},
+    {BURN_OP_reshape, BURN_KIND_ANY},
+    {BURN_OP_permute, BURN_KIND_ANY},
+    {BURN_OP_expand, BURN_KIND_ANY},
+    {BURN_OP_slice, BURN_KIND_ANY},
+    {BURN_OP_slice_assign, BURN_KIND_ANY},
+    {BURN_OP_cat, BURN_KIND_ANY},
+    {BURN_OP_repeat_dim, BURN_KIND_ANY},
+    {BURN_OP_select, BURN_KIND_ANY},
+    {BURN_OP_gather, BURN_KIND_ANY},
+    {BURN_OP_embedding, BURN_KIND_ANY},
+    {BURN_OP_triu, BURN_KIND_ANY},
+    {BURN_OP_tril, BURN_KIND_ANY},
+    {BURN_OP_mask_where, BURN_KIND_ANY},
+    {BURN_OP_mask_fill, BURN_KIND_ANY},
+    {BURN_OP_sum, BURN_KIND_NUMERIC},
+    {BURN_OP_sum_dim, BURN_KIND_NUMERIC},
+    {BURN_OP_mean, BURN_KIND_NUMERIC},
+    {BURN_OP_mean_dim, BURN_KIND_NUMERIC},
+    {BURN_OP_select_assign, BURN_KIND_INT},
+    {BURN_OP_scatter, BURN_KIND_INT},
+    {BURN_OP_unfold, BURN_KIND_ANY},
+    {BURN_OP_argsort, BURN_KIND_NUMERIC},
+    {BURN_OP_sort_range, BURN_KIND_NUMERIC},
 };
 
 static BurnDType wide_dtype(BurnDType dtype) {
@@ -121,11 +142,12 @@ static BurnAttr saturated(BurnDType dtype, BurnAttr number) {
 /* Sums and products wrap, whatever the number; an integer compares with the number as it is; a NaN is no bound. */
 static bool fits_first(const BurnOpCall *call, BurnAttr number) {
   if (call->op == BURN_OP_add_scalar || call->op == BURN_OP_mul_scalar) return false;
-  return call->output_descs[0].dtype != BURN_DTYPE_BOOL && (number.tag == BURN_ATTR_I64 || number.value.f64 == number.value.f64);
+  return call->output_descs[0].dtype != BURN_DTYPE_BOOL &&
+         (number.tag == BURN_ATTR_I64 || number.value.f64 == number.value.f64);
 }
 
-/* A scalar stands for a tensor of the narrow dtype, so it is converted to that first. Composite ops compute as a whole in the
- * wide dtype. */
+/* A scalar stands for a tensor of the narrow dtype, so it is converted to that first. Composite ops compute as a whole
+ * in the wide dtype. */
 static BurnAttr widen_attr(const BurnOpInfo *info, const BurnOpCall *call, BurnDType dtype, uint32_t i) {
   BurnAttr attr = call->attrs[i];
   if (attr.tag == BURN_ATTR_DTYPE && call->input_count == 0) attr.value.i64 = wide_dtype((BurnDType)attr.value.i64);
@@ -212,8 +234,9 @@ BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call) 
   const uint64_t bytes = (uint64_t)call->input_count * sizeof *wide.inputs;
   const bool is_few = call->input_count <= sizeof wide.few / sizeof *wide.few;
   if (call->attr_count > MOST_ATTRS || call->output_count > BURN_MAX_OUTPUTS) {
-    return nd_fail(nd, BURN_STATUS_INTERNAL, "ndarray: op %u has %u attributes and %u results, at most %d and %d are possible",
-                   call->op, call->attr_count, call->output_count, (int)MOST_ATTRS, (int)BURN_MAX_OUTPUTS);
+    return nd_fail(nd, BURN_STATUS_INTERNAL,
+                   "ndarray: op %u has %u attributes and %u results, at most %d and %d are possible", call->op,
+                   call->attr_count, call->output_count, (int)MOST_ATTRS, (int)BURN_MAX_OUTPUTS);
   }
   wide.inputs = is_few ? wide.few : (BurnPrimitive **)nd->host->allocate(bytes);
   if (!wide.inputs) return nd_out_of_memory(nd, call);

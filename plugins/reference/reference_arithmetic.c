@@ -35,7 +35,9 @@ static int64_t whole_power(int64_t a, int64_t b) {
 }
 
 /* a / 2^b rounded down, b in 0 .. 63; without the shift of a negative number, which C leaves open. */
-static int64_t floor_shift(int64_t a, int64_t b) { return a < 0 ? ~(int64_t)(~(uint64_t)a >> b) : (int64_t)((uint64_t)a >> b); }
+static int64_t floor_shift(int64_t a, int64_t b) {
+  return a < 0 ? ~(int64_t)(~(uint64_t)a >> b) : (int64_t)((uint64_t)a >> b);
+}
 
 #define REAL_FUNCTION(op, expression)           \
   static double real_##op(double a, double b) { \
@@ -114,7 +116,8 @@ static BurnStatus power(const ReferenceRun *run) {
 
 enum { WRAPS, FITS, BOUND, EXACT };
 
-/* -1, 0, 1: whether a is below, equal to or above a number; NaN if that is. No rounding: i64 has numbers that f64 has not. */
+/* -1, 0, 1: whether a is below, equal to or above a number; NaN if that is. No rounding: i64 has numbers that f64 has
+ * not. */
 static double order(int64_t a, const BurnAttr *number) {
   const double b = burn_attr_to_f64(number);
   if (number->tag == BURN_ATTR_I64) return (a > number->value.i64) - (a < number->value.i64);
@@ -131,7 +134,8 @@ static BurnStatus scalar(const ReferenceRun *run) {
   BurnPrimitive *out = run->out[0];
   const ReferenceRow *row = run->row;
   const BurnAttr *number = &run->call->attrs[0];
-  const double value = burn_attr_to_f64(number), real = reference_is_float(x) ? reference_round(x->dtype, value) : value;
+  const double value = burn_attr_to_f64(number),
+               real = reference_is_float(x) ? reference_round(x->dtype, value) : value;
   const bool is_bound = row->detail != BOUND || !isnan(value);
   const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, number);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
@@ -163,11 +167,13 @@ static BurnStatus fold(const ReferenceRun *run) {
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     if (reference_is_float(x)) {
       double total = is_test || axis.size == 0 ? row->detail : reference_get_real(x, on_line(&axis, i, 0));
-      for (int64_t k = !is_test; k < axis.size; k++) total = row->real(total, reference_get_real(x, on_line(&axis, i, k)));
+      for (int64_t k = !is_test; k < axis.size; k++)
+        total = row->real(total, reference_get_real(x, on_line(&axis, i, k)));
       reference_put_real(out, i, total);
     } else {
       int64_t total = is_test || axis.size == 0 ? row->detail : reference_get_whole(x, on_line(&axis, i, 0));
-      for (int64_t k = !is_test; k < axis.size; k++) total = row->whole(total, reference_get_whole(x, on_line(&axis, i, k)));
+      for (int64_t k = !is_test; k < axis.size; k++)
+        total = row->whole(total, reference_get_whole(x, on_line(&axis, i, k)));
       reference_put_whole(out, i, total);
     }
   }
@@ -206,10 +212,12 @@ static BurnStatus scan(const ReferenceRun *run) {
     for (int64_t k = 0; k < axis.size; k++) {
       const int64_t i = on_line(&axis, line, k);
       if (reference_is_float(x)) {
-        real = k == 0 && row->detail == FROM_FIRST ? reference_get_real(x, i) : row->real(real, reference_get_real(x, i));
+        real =
+            k == 0 && row->detail == FROM_FIRST ? reference_get_real(x, i) : row->real(real, reference_get_real(x, i));
         reference_put_real(out, i, real); /* rounded here, not in what goes on */
       } else {
-        whole = k == 0 && row->detail == FROM_FIRST ? reference_get_whole(x, i) : row->whole(whole, reference_get_whole(x, i));
+        whole = k == 0 && row->detail == FROM_FIRST ? reference_get_whole(x, i)
+                                                    : row->whole(whole, reference_get_whole(x, i));
         reference_put_whole(out, i, whole);
       }
     }
@@ -250,7 +258,8 @@ static BurnStatus argsort(const ReferenceRun *run) {
   if (!ranked) return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory to sort in");
   for (int64_t line = 0; line < axis.outer * axis.inner; line++) {
     for (int64_t k = 0; k < axis.size; k++) ranked[k] = (Ranked){rank_of(x, on_line(&axis, line, k)), k};
-    if (axis.size > 0) qsort(ranked, (size_t)axis.size, sizeof *ranked, attrs->descending.value.i64 ? compare_down : compare_up);
+    if (axis.size > 0)
+      qsort(ranked, (size_t)axis.size, sizeof *ranked, attrs->descending.value.i64 ? compare_down : compare_up);
     for (int64_t k = 0; k < axis.size; k++) reference_put_whole(run->out[0], on_line(&axis, line, k), ranked[k].index);
   }
   host->free(ranked, bytes);

@@ -1,4 +1,5 @@
-/* reference_compute.c - matrix products, convolutions and pools, by their definitions. Sums are in f64 and rounded once. */
+/* reference_compute.c - matrix products, convolutions and pools, by their definitions. Sums are in f64 and rounded
+ * once. */
 #include "reference_internal.h"
 
 #include <math.h>
@@ -40,10 +41,11 @@ static BurnStatus matmul(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- convolutions ------------------------------------------------------------------------------------------------------------
+/* -- convolutions
+ * ------------------------------------------------------------------------------------------------------------
  *
- * y[n, o, oy, ox] is the sum of x[n, i, iy, ix] * w[o, i, ky, kx] over all taps, where iy = oy * stride + ky * dilation -
- * padding. Each of the three ops gives one of x, w, y from the other two: conv2d y, conv2d_weight_backward w, and
+ * y[n, o, oy, ox] is the sum of x[n, i, iy, ix] * w[o, i, ky, kx] over all taps, where iy = oy * stride + ky * dilation
+ * - padding. Each of the three ops gives one of x, w, y from the other two: conv2d y, conv2d_weight_backward w, and
  * conv_transpose2d, the gradient of conv2d with regard to its input, x. */
 
 enum { X, WEIGHT, Y };
@@ -89,7 +91,7 @@ static BurnStatus convolve(const ReferenceRun *run, Convolution c, const BurnPri
 static BurnStatus conv2d(const ReferenceRun *run) {
   const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, run->call);
   BurnPrimitive *const *in = run->call->inputs;
-  const Convolution c = {{in[0], in[1], NULL},           attrs->stride.value.i64s, attrs->padding.value.i64s,
+  const Convolution c = {{in[0], in[1], NULL},       attrs->stride.value.i64s, attrs->padding.value.i64s,
                          attrs->dilation.value.i64s, attrs->groups.value.i64,  Y};
   return convolve(run, c, run->call->input_count > 2 ? in[2] : NULL);
 }
@@ -97,7 +99,7 @@ static BurnStatus conv2d(const ReferenceRun *run) {
 static BurnStatus conv2d_weight_backward(const ReferenceRun *run) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, run->call);
   BurnPrimitive *const *in = run->call->inputs;
-  const Convolution c = {{in[0], NULL, in[1]},           attrs->stride.value.i64s, attrs->padding.value.i64s,
+  const Convolution c = {{in[0], NULL, in[1]},       attrs->stride.value.i64s, attrs->padding.value.i64s,
                          attrs->dilation.value.i64s, attrs->groups.value.i64,  WEIGHT};
   return convolve(run, c, NULL);
 }
@@ -105,7 +107,7 @@ static BurnStatus conv2d_weight_backward(const ReferenceRun *run) {
 static BurnStatus conv_transpose2d(const ReferenceRun *run) {
   const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, run->call);
   BurnPrimitive *const *in = run->call->inputs;
-  const Convolution c = {{NULL, in[1], in[0]},           attrs->stride.value.i64s, attrs->padding.value.i64s,
+  const Convolution c = {{NULL, in[1], in[0]},       attrs->stride.value.i64s, attrs->padding.value.i64s,
                          attrs->dilation.value.i64s, attrs->groups.value.i64,  X};
   return convolve(run, c, run->call->input_count > 2 ? in[2] : NULL);
 }
@@ -143,7 +145,8 @@ typedef struct Span {
 } Span;
 
 /* Window i of avg_pool2d: padding counts as zeros up to its end, or not at all. */
-static Span window_span(int64_t i, int64_t in, int64_t kernel, int64_t stride, int64_t padding, bool count_include_pad) {
+static Span window_span(int64_t i, int64_t in, int64_t kernel, int64_t stride, int64_t padding,
+                        bool count_include_pad) {
   Span span = {i * stride - padding, i * stride - padding + kernel, 0};
   if (span.end > in + padding) span.end = in + padding;
   span.divisor = span.end - span.begin;
@@ -174,7 +177,8 @@ static Span span_of(const BurnOpCall *call, int axis, int64_t i, int64_t in, int
   return adaptive_span(i, in, out);
 }
 
-/* FORWARD: a window gets the mean of its pixels. BACKWARD: every pixel gets its share of the gradients of its windows. */
+/* FORWARD: a window gets the mean of its pixels. BACKWARD: every pixel gets its share of the gradients of its windows.
+ */
 enum { FORWARD, BACKWARD };
 
 static BurnStatus average(const ReferenceRun *run) {
@@ -184,7 +188,8 @@ static BurnStatus average(const ReferenceRun *run) {
   const int64_t *pixels = backward ? to->shape : from->shape, *windows = backward ? from->shape : to->shape;
   for (int64_t i = 0, count = windows[0] * windows[1] * windows[2] * windows[3]; i < count; i++) {
     const int64_t ox = i % windows[3], oy = i / windows[3] % windows[2], plane = i / windows[3] / windows[2];
-    const Span y = span_of(run->call, 0, oy, pixels[2], windows[2]), x = span_of(run->call, 1, ox, pixels[3], windows[3]);
+    const Span y = span_of(run->call, 0, oy, pixels[2], windows[2]),
+               x = span_of(run->call, 1, ox, pixels[3], windows[3]);
     const double divisor = (double)(y.divisor * x.divisor);
     for (int64_t iy = y.begin; iy < y.end; iy++) {
       for (int64_t ix = x.begin; ix < x.end; ix++) {
@@ -198,13 +203,14 @@ static BurnStatus average(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-const ReferenceRow reference_compute_rows[] = {{BURN_OP_matmul, matmul, NULL, NULL, 0},
-                                               {BURN_OP_conv2d, conv2d, NULL, NULL, 0},
-                                               {BURN_OP_conv2d_weight_backward, conv2d_weight_backward, NULL, NULL, 0},
-                                               {BURN_OP_conv_transpose2d, conv_transpose2d, NULL, NULL, 0},
-                                               {BURN_OP_max_pool2d_with_indices, max_pool2d_with_indices, NULL, NULL, 0},
-                                               {BURN_OP_avg_pool2d, average, NULL, NULL, FORWARD},
-                                               {BURN_OP_avg_pool2d_backward, average, NULL, NULL, BACKWARD},
-                                               {BURN_OP_adaptive_avg_pool2d, average, NULL, NULL, FORWARD},
-                                               {BURN_OP_adaptive_avg_pool2d_backward, average, NULL, NULL, BACKWARD},
-                                               {0, NULL, NULL, NULL, 0}};
+const ReferenceRow reference_compute_rows[] = {
+    {BURN_OP_matmul, matmul, NULL, NULL, 0},
+    {BURN_OP_conv2d, conv2d, NULL, NULL, 0},
+    {BURN_OP_conv2d_weight_backward, conv2d_weight_backward, NULL, NULL, 0},
+    {BURN_OP_conv_transpose2d, conv_transpose2d, NULL, NULL, 0},
+    {BURN_OP_max_pool2d_with_indices, max_pool2d_with_indices, NULL, NULL, 0},
+    {BURN_OP_avg_pool2d, average, NULL, NULL, FORWARD},
+    {BURN_OP_avg_pool2d_backward, average, NULL, NULL, BACKWARD},
+    {BURN_OP_adaptive_avg_pool2d, average, NULL, NULL, FORWARD},
+    {BURN_OP_adaptive_avg_pool2d_backward, average, NULL, NULL, BACKWARD},
+    {0, NULL, NULL, NULL, 0}};

@@ -1,4 +1,5 @@
-/* reference_create.c - tensors from nothing: full, arange, and the random ops, whose numbers random.h defines to the bit. */
+/* reference_create.c - tensors from nothing: full, arange, and the random ops, whose numbers random.h defines to the
+ * bit. */
 #include "reference_internal.h"
 
 #include <burn/plugin/random.h>
@@ -7,7 +8,8 @@
 
 static BurnStatus full(const ReferenceRun *run) {
   const BurnAttr *value = &BURN_ATTRS(full, run->call)->value;
-  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) reference_put_number(run->out[0], i, value);
+  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++)
+    reference_put_number(run->out[0], i, value);
   return BURN_OK;
 }
 
@@ -47,8 +49,8 @@ static BurnStatus random_uniform(const ReferenceRun *run) {
   const uint64_t range = last > first ? (uint64_t)last - (uint64_t)first : 0;
   BurnPrimitive *out = run->out[0];
   if (!reference_is_float(out) && range > (uint64_t)1 << 32) {
-    return reference_fail(run, BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32", (long long)first,
-                          (long long)last);
+    return reference_fail(run, BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32",
+                          (long long)first, (long long)last);
   }
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     const uint64_t bits = word(run, i), scaled = range >> 32 ? bits : bits * range >> 32;
@@ -81,7 +83,8 @@ static BurnStatus random_normal(const ReferenceRun *run) {
 static BurnStatus random_bernoulli(const ReferenceRun *run) {
   const uint64_t threshold = burn_random_threshold(BURN_ATTRS(random_bernoulli, run->call)->prob.value.f64);
   BurnPrimitive *out = run->out[0];
-  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) reference_put_whole(out, i, word(run, i) < threshold);
+  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++)
+    reference_put_whole(out, i, word(run, i) < threshold);
   return BURN_OK;
 }
 

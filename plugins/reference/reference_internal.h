@@ -1,6 +1,7 @@
 /* reference_internal.h - what the files of the reference backend share: the instance, the row of an op, elements.
  *
- * Every tensor is row-major without gaps and never changes once its op has returned, so element i is simply number i. */
+ * Every tensor is row-major without gaps and never changes once its op has returned, so element i is simply number i.
+ */
 #ifndef BURN_REFERENCE_INTERNAL_H
 #define BURN_REFERENCE_INTERNAL_H
 
@@ -33,13 +34,14 @@ typedef BurnStatus (*ReferenceKernel)(const ReferenceRun *run);
 struct ReferenceRow {
   uint32_t op;
   ReferenceKernel kernel;
-  double (*real)(double a, double b);       /* for float inputs */
-  int64_t (*whole)(int64_t a, int64_t b);   /* for int and bool inputs */
-  int detail;                               /* what it means is the kernel's business */
+  double (*real)(double a, double b);     /* for float inputs */
+  int64_t (*whole)(int64_t a, int64_t b); /* for int and bool inputs */
+  int detail;                             /* what it means is the kernel's business */
 };
 
 /* The rows, family by family; each list ends with op 0. */
-extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], reference_move_rows[], reference_compute_rows[];
+extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], reference_move_rows[],
+    reference_compute_rows[];
 
 /* What becomes of an element where a value is put, by the attribute `update`: the functions of these rows. */
 extern const ReferenceRow reference_updates[BURN_UPDATE_LIMIT];
@@ -51,7 +53,8 @@ BurnPrimitive *reference_new(Reference *reference, const BurnTensorDesc *desc);
 void reference_retain(BurnPrimitive *x);
 void reference_release(Reference *reference, BurnPrimitive *x); /* takes NULL */
 
-/* Element i as f64 (exact for floats) or i64 (exact for ints and bool). Whole numbers of a float tensor are not asked for. */
+/* Element i as f64 (exact for floats) or i64 (exact for ints and bool). Whole numbers of a float tensor are not asked
+ * for. */
 double reference_get_real(const BurnPrimitive *x, int64_t i);
 int64_t reference_get_whole(const BurnPrimitive *x, int64_t i);
 
@@ -74,14 +77,14 @@ void reference_put_number(BurnPrimitive *x, int64_t i, const BurnAttr *number);
 /* The same as a value of an integer dtype. */
 int64_t reference_saturate(BurnDType dtype, const BurnAttr *number);
 
-/* A tensor of the same shape in f64, or i64 for integers, of zeros: sums are rounded once, by reference_narrow. NULL when
- * there is no memory. */
+/* A tensor of the same shape in f64, or i64 for integers, of zeros: sums are rounded once, by reference_narrow. NULL
+ * when there is no memory. */
 BurnPrimitive *reference_wide(Reference *reference, const BurnPrimitive *like);
 /* Releases wide after every element of it went to `to`. */
 void reference_narrow(Reference *reference, BurnPrimitive *wide, BurnPrimitive *to);
 
-/* Walking over element numbers 0, 1, 2, .. of x: the sum of coordinate * step over all axes. With the strides of another
- * tensor as steps this is the number of the element there. */
+/* Walking over element numbers 0, 1, 2, .. of x: the sum of coordinate * step over all axes. With the strides of
+ * another tensor as steps this is the number of the element there. */
 int64_t reference_place(const BurnPrimitive *x, int64_t i, const int64_t *steps);
 /* Steps that broadcast x: its strides, but 0 along axes of size 1. */
 void reference_broadcast(const BurnPrimitive *x, int64_t *steps);

@@ -1,5 +1,5 @@
-/* reference_move.c - ops that only bring elements to other places: views (which copy here), cat, masks, and access through
- * indices. */
+/* reference_move.c - ops that only bring elements to other places: views (which copy here), cat, masks, and access
+ * through indices. */
 #include "reference_internal.h"
 
 #include <string.h>
@@ -31,8 +31,8 @@ static BurnStatus expand(const ReferenceRun *run) {
   return view(run, 0, steps);
 }
 
-/* Where a slice of this shape begins and how it steps through a tensor with these strides. A step that is never taken may be of
- * any size. */
+/* Where a slice of this shape begins and how it steps through a tensor with these strides. A step that is never taken
+ * may be of any size. */
 static int64_t slice_steps(const BurnPrimitive *x, const int64_t *shape, const BurnAttr *starts, const BurnAttr *steps,
                            int64_t *out_steps) {
   int64_t start = 0;
@@ -108,7 +108,8 @@ static BurnStatus mask(const ReferenceRun *run) {
 /* Indices are one list for all lines (select) or one per element (gather): the detail of a row. */
 enum { LISTED, PER_ELEMENT };
 
-/* Where element i of the picked side [outer, picks, inner] lies in x [outer, size, inner]; fails if the index is outside. */
+/* Where element i of the picked side [outer, picks, inner] lies in x [outer, size, inner]; fails if the index is
+ * outside. */
 static BurnStatus find(const ReferenceRun *run, int64_t i, int64_t picks, int64_t *place) {
   const int64_t dim = run->call->attrs[0].value.i64; /* the first attribute of all these ops */
   const ReferenceAxis axis = reference_axis(run->call->inputs[0], dim);
@@ -139,7 +140,8 @@ static BurnStatus pick(const ReferenceRun *run) {
 }
 
 /* One value joined into the wide copy of x. */
-static void update(const ReferenceRow *rule, BurnPrimitive *wide, int64_t place, const BurnPrimitive *values, int64_t i) {
+static void update(const ReferenceRow *rule, BurnPrimitive *wide, int64_t place, const BurnPrimitive *values,
+                   int64_t i) {
   if (reference_is_float(values)) {
     reference_put_real(wide, place, rule->real(reference_get_real(wide, place), reference_get_real(values, i)));
   } else {

@@ -40,7 +40,8 @@ static BurnStatus BURN_CALL submit(void *self, const BurnOpCall *call) {
 static BurnStatus BURN_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Reference *reference = self;
   BurnPrimitive *x = reference_new(reference, desc);
-  if (!x) return reference->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory for a tensor");
+  if (!x)
+    return reference->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory for a tensor");
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   if (data && bytes > 0) memcpy(x->buffer, data, bytes);
   *out = x;
@@ -71,10 +72,17 @@ static BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
   Reference *reference = self;
   switch (key) {
     case BURN_QUERY_BYTES_IN_USE:
-    case BURN_QUERY_BYTES_RESERVED: *out = atomic_load(&reference->live_bytes); return BURN_OK;
-    case BURN_QUERY_BYTES_PEAK: *out = atomic_load(&reference->peak_bytes); return BURN_OK;
-    case BURN_QUERY_LIVE_TENSORS: *out = atomic_load(&reference->live_tensors); return BURN_OK;
-    default: return reference->host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, "reference: unknown query");
+    case BURN_QUERY_BYTES_RESERVED:
+      *out = atomic_load(&reference->live_bytes);
+      return BURN_OK;
+    case BURN_QUERY_BYTES_PEAK:
+      *out = atomic_load(&reference->peak_bytes);
+      return BURN_OK;
+    case BURN_QUERY_LIVE_TENSORS:
+      *out = atomic_load(&reference->live_tensors);
+      return BURN_OK;
+    default:
+      return reference->host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, "reference: unknown query");
   }
 }
 
@@ -93,8 +101,8 @@ static void fill_rows(Reference *reference) {
   }
 }
 
-static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
-                                        BurnBackend *out) {
+static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "reference");
   if (checked != BURN_OK) return checked;
   (void)options; /* there are none: the host refuses what nobody asks for */
@@ -139,7 +147,8 @@ static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, pr
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
 }
 

@@ -88,7 +88,8 @@ static const HalfFormat f16 = {10, 15}, bf16 = {7, 127};
 static double half_to_real(HalfFormat format, uint16_t bits) {
   const int most = 2 * format.bias + 1, unit = 1 - format.bias - format.fraction_bits;
   const int exponent = (bits & 0x7fff) >> format.fraction_bits, fraction = bits & ((1 << format.fraction_bits) - 1);
-  double size = exponent == 0 ? ldexp(fraction, unit) : ldexp(fraction + (1 << format.fraction_bits), exponent - 1 + unit);
+  double size =
+      exponent == 0 ? ldexp(fraction, unit) : ldexp(fraction + (1 << format.fraction_bits), exponent - 1 + unit);
   if (exponent == most) size = fraction ? (double)NAN : (double)INFINITY;
   return bits & 0x8000 ? -size : size;
 }
@@ -108,7 +109,8 @@ static uint16_t half_from_real(HalfFormat format, double value) {
   return (uint16_t)(sign | (bits < infinity ? bits : infinity));
 }
 
-/* A whole number as f64 that still rounds right to fewer than 40 bits: bits that do not fit leave a trace in the last. */
+/* A whole number as f64 that still rounds right to fewer than 40 bits: bits that do not fit leave a trace in the last.
+ */
 static double sticky_real(int64_t value) {
   const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
   const double real = size >> 53 ? ldexp((double)(size >> 11 | ((size & 2047) != 0)), 11) : (double)size;
@@ -121,46 +123,86 @@ static double sticky_real(int64_t value) {
 
 int64_t reference_get_whole(const BurnPrimitive *x, int64_t i) {
   switch (x->dtype) {
-    case BURN_DTYPE_I8: return ELEMENT(x, const int8_t);
-    case BURN_DTYPE_I16: return ELEMENT(x, const int16_t);
-    case BURN_DTYPE_I32: return ELEMENT(x, const int32_t);
-    case BURN_DTYPE_I64: return ELEMENT(x, const int64_t);
-    default: return ELEMENT(x, const uint8_t);
+    case BURN_DTYPE_I8:
+      return ELEMENT(x, const int8_t);
+    case BURN_DTYPE_I16:
+      return ELEMENT(x, const int16_t);
+    case BURN_DTYPE_I32:
+      return ELEMENT(x, const int32_t);
+    case BURN_DTYPE_I64:
+      return ELEMENT(x, const int64_t);
+    default:
+      return ELEMENT(x, const uint8_t);
   }
 }
 
 double reference_get_real(const BurnPrimitive *x, int64_t i) {
   switch (x->dtype) {
-    case BURN_DTYPE_F16: return half_to_real(f16, ELEMENT(x, const uint16_t));
-    case BURN_DTYPE_BF16: return half_to_real(bf16, ELEMENT(x, const uint16_t));
-    case BURN_DTYPE_F32: return (double)ELEMENT(x, const float);
-    case BURN_DTYPE_F64: return ELEMENT(x, const double);
-    default: return (double)reference_get_whole(x, i);
+    case BURN_DTYPE_F16:
+      return half_to_real(f16, ELEMENT(x, const uint16_t));
+    case BURN_DTYPE_BF16:
+      return half_to_real(bf16, ELEMENT(x, const uint16_t));
+    case BURN_DTYPE_F32:
+      return (double)ELEMENT(x, const float);
+    case BURN_DTYPE_F64:
+      return ELEMENT(x, const double);
+    default:
+      return (double)reference_get_whole(x, i);
   }
 }
 
 void reference_put_whole(BurnPrimitive *x, int64_t i, int64_t value) {
   switch (x->dtype) {
-    case BURN_DTYPE_BOOL: ELEMENT(x, uint8_t) = value != 0; break;
-    case BURN_DTYPE_U8: ELEMENT(x, uint8_t) = (uint8_t)value; break;
-    case BURN_DTYPE_I8: ELEMENT(x, int8_t) = (int8_t)value; break;
-    case BURN_DTYPE_I16: ELEMENT(x, int16_t) = (int16_t)value; break;
-    case BURN_DTYPE_I32: ELEMENT(x, int32_t) = (int32_t)value; break;
-    case BURN_DTYPE_I64: ELEMENT(x, int64_t) = value; break;
-    case BURN_DTYPE_F16: ELEMENT(x, uint16_t) = half_from_real(f16, sticky_real(value)); break;
-    case BURN_DTYPE_BF16: ELEMENT(x, uint16_t) = half_from_real(bf16, sticky_real(value)); break;
-    case BURN_DTYPE_F32: ELEMENT(x, float) = (float)value; break;
-    default: ELEMENT(x, double) = (double)value; break;
+    case BURN_DTYPE_BOOL:
+      ELEMENT(x, uint8_t) = value != 0;
+      break;
+    case BURN_DTYPE_U8:
+      ELEMENT(x, uint8_t) = (uint8_t)value;
+      break;
+    case BURN_DTYPE_I8:
+      ELEMENT(x, int8_t) = (int8_t)value;
+      break;
+    case BURN_DTYPE_I16:
+      ELEMENT(x, int16_t) = (int16_t)value;
+      break;
+    case BURN_DTYPE_I32:
+      ELEMENT(x, int32_t) = (int32_t)value;
+      break;
+    case BURN_DTYPE_I64:
+      ELEMENT(x, int64_t) = value;
+      break;
+    case BURN_DTYPE_F16:
+      ELEMENT(x, uint16_t) = half_from_real(f16, sticky_real(value));
+      break;
+    case BURN_DTYPE_BF16:
+      ELEMENT(x, uint16_t) = half_from_real(bf16, sticky_real(value));
+      break;
+    case BURN_DTYPE_F32:
+      ELEMENT(x, float) = (float)value;
+      break;
+    default:
+      ELEMENT(x, double) = (double)value;
+      break;
   }
 }
 
 void reference_put_real(BurnPrimitive *x, int64_t i, double value) {
   switch (x->dtype) {
-    case BURN_DTYPE_F16: ELEMENT(x, uint16_t) = half_from_real(f16, value); break;
-    case BURN_DTYPE_BF16: ELEMENT(x, uint16_t) = half_from_real(bf16, value); break;
-    case BURN_DTYPE_F32: ELEMENT(x, float) = (float)value; break;
-    case BURN_DTYPE_F64: ELEMENT(x, double) = value; break;
-    case BURN_DTYPE_BOOL: ELEMENT(x, uint8_t) = value != 0; break; /* NaN is not 0 */
+    case BURN_DTYPE_F16:
+      ELEMENT(x, uint16_t) = half_from_real(f16, value);
+      break;
+    case BURN_DTYPE_BF16:
+      ELEMENT(x, uint16_t) = half_from_real(bf16, value);
+      break;
+    case BURN_DTYPE_F32:
+      ELEMENT(x, float) = (float)value;
+      break;
+    case BURN_DTYPE_F64:
+      ELEMENT(x, double) = value;
+      break;
+    case BURN_DTYPE_BOOL:
+      ELEMENT(x, uint8_t) = value != 0;
+      break; /* NaN is not 0 */
     default: {
       const BurnAttr number = burn_attr_f64(value);
       reference_put_whole(x, i, reference_saturate(x->dtype, &number));

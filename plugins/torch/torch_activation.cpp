@@ -74,11 +74,12 @@ void softmax(Run &run) { run.out[0] = at::_softmax(run.in(0), dim_of(run), false
 void softmin(Run &run) { run.out[0] = at::_softmax(at::neg(run.in(0)), dim_of(run), false); }
 void log_softmax(Run &run) { run.out[0] = at::_log_softmax(run.in(0), dim_of(run), false); }
 void softmax_backward(Run &run) {
-  run.out[0] = at::_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
+  run.out[0] =
+      at::_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
 }
 void log_softmax_backward(Run &run) {
-  run.out[0] =
-      at::_log_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run), run.in(0).scalar_type());
+  run.out[0] = at::_log_softmax_backward_data(run.in(0).contiguous(), run.in(1).contiguous(), dim_of(run),
+                                              run.in(0).scalar_type());
 }
 
 const Row rows[] = {

@@ -1,5 +1,5 @@
-/* torch_arithmetic.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from ops.def
- * (whole numbers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
+/* torch_arithmetic.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from
+ * ops.def (whole numbers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
 #include "torch_internal.h"
 #include "torch_write.h"
 
@@ -270,7 +270,8 @@ void div_scalar(Run &run) {
 }
 void remainder_scalar(Run &run) {
   const at::Scalar value = element(run, value_of(run));
-  run.out[0] = is_float(run.in(0)) ? at::remainder(run.in(0), value) : whole_remainder(run.in(0), scalar_tensor(run, value));
+  run.out[0] =
+      is_float(run.in(0)) ? at::remainder(run.in(0), value) : whole_remainder(run.in(0), scalar_tensor(run, value));
 }
 
 void powf_scalar(Run &run) {

@@ -1,5 +1,5 @@
-/* torch_call.cpp - a call from the host to its kernel and back: rows, halves, donated inputs, results as ops.def wants them,
- * exceptions. */
+/* torch_call.cpp - a call from the host to its kernel and back: rows, halves, donated inputs, results as ops.def wants
+ * them, exceptions. */
 #include "torch_internal.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -30,8 +30,8 @@ static BurnStatus status(const BurnHost *host, uint32_t code, const char *what, 
   return host->fail(code, __FILE__, __LINE__, text.c_str());
 }
 
-/* The codes of ATen's exceptions. Its texts say "out of memory" where its types do not: DefaultCPUAllocator throws a plain
- * Error. */
+/* The codes of ATen's exceptions. Its texts say "out of memory" where its types do not: DefaultCPUAllocator throws a
+ * plain Error. */
 static uint32_t code_of(const c10::Error &error) {
   const std::string text = error.what_without_backtrace();
   const bool no_memory =
@@ -59,9 +59,10 @@ BurnStatus status_of_exception(const BurnHost *host, const char *what) {
 /* -- rows ------------------------------------------------------------------------------------- */
 
 void fill_rows(Torch &torch) {
-  const Rows lists[] = {arithmetic_rows(), compare_rows(), create_rows(), view_rows(),   move_rows(),       index_rows(),
-                        reduce_rows(),     matmul_rows(),  conv_rows(),   pool_rows(),   activation_rows(), norm_rows(),
-                        sequence_rows(),   sort_rows(),    linalg_rows(), sample_rows(), optimizer_rows()};
+  const Rows lists[] = {arithmetic_rows(), compare_rows(),  create_rows(),   view_rows(), move_rows(),
+                        index_rows(),      reduce_rows(),   matmul_rows(),   conv_rows(), pool_rows(),
+                        activation_rows(), norm_rows(),     sequence_rows(), sort_rows(), linalg_rows(),
+                        sample_rows(),     optimizer_rows()};
   for (const Rows &list : lists) {
     for (size_t i = 0; i < list.count; i++) {
       const BurnOpInfo *info = torch.host->op_info(list.rows[i].op);
@@ -100,8 +101,9 @@ bool Run::may_write(uint32_t i) const {
     if (other != i && call->inputs[other] == call->inputs[i]) return false;
   }
   /* One count of the tensor is the primitive's, one is that of `inputs`; one of the storage is the tensor's. */
-  return x->references.load(std::memory_order_acquire) == 1 && inputs[i].is_same(x->value) && x->value.use_count() == 2 &&
-         x->value.storage().use_count() == 1 && x->value.storage().allocator() && x->value.is_non_overlapping_and_dense();
+  return x->references.load(std::memory_order_acquire) == 1 && inputs[i].is_same(x->value) &&
+         x->value.use_count() == 2 && x->value.storage().use_count() == 1 && x->value.storage().allocator() &&
+         x->value.is_non_overlapping_and_dense();
 }
 
 double Run::number(double value) const {

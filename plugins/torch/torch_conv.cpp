@@ -1,4 +1,5 @@
-/* torch_conv.cpp - convolutions of two and three axes, transposed ones, their weight gradient; windows as columns and back. */
+/* torch_conv.cpp - convolutions of two and three axes, transposed ones, their weight gradient; windows as columns and
+ * back. */
 #include "torch_internal.h"
 
 #include <ATen/ops/col2im.h>
@@ -22,7 +23,9 @@ struct Window {
 
 at::OptionalIntArrayRef no_bias_sizes() { return c10::nullopt; }
 
-c10::optional<at::Tensor> bias_of(const Run &run) { return run.has(2) ? c10::optional<at::Tensor>(run.in(2)) : c10::nullopt; }
+c10::optional<at::Tensor> bias_of(const Run &run) {
+  return run.has(2) ? c10::optional<at::Tensor>(run.in(2)) : c10::nullopt;
+}
 
 /* A result without elements, or one of inputs without channels, which libraries refuse. */
 bool is_trivial(const Run &run) {
@@ -43,9 +46,9 @@ at::Tensor convolve(const Run &run, const Window &w) {
   return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, false, zeros, w.groups);
 }
 
-/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed convolution is a
- * plain one. ATen wants padding_out below stride or dilation. Otherwise: the whole result without padding, cut and filled with
- * zeros. */
+/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed
+ * convolution is a plain one. ATen wants padding_out below stride or dilation. Otherwise: the whole result without
+ * padding, cut and filled with zeros. */
 at::Tensor convolve_transposed(const Run &run, const Window &w) {
   if (is_trivial(run)) return bias_alone(run);
   bool fits = true, is_gradient = run.in(0).is_cpu() && w.stride.size() == 2;
@@ -56,12 +59,14 @@ at::Tensor convolve_transposed(const Run &run, const Window &w) {
   const std::vector<int64_t> zeros(w.stride.size(), 0);
   if (is_gradient) {
     const at::Tensor like = at::empty(sizes_of(run.desc()), run.in(0).options()); /* only its shape is read */
-    at::Tensor out = std::get<0>(at::convolution_backward(run.in(0), like, run.in(1), no_bias_sizes(), w.stride, w.padding,
-                                                          w.dilation, false, zeros, w.groups, {true, false, false}));
+    at::Tensor out =
+        std::get<0>(at::convolution_backward(run.in(0), like, run.in(1), no_bias_sizes(), w.stride, w.padding,
+                                             w.dilation, false, zeros, w.groups, {true, false, false}));
     return run.has(2) ? out.add_(bias_alone(run)) : out;
   }
   if (fits)
-    return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out, w.groups);
+    return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, true, w.padding_out,
+                           w.groups);
   const at::Tensor whole =
       at::convolution(run.in(0), run.in(1), c10::nullopt, w.stride, zeros, w.dilation, true, zeros, w.groups);
   std::vector<int64_t> widths; /* last axis first; negative ones cut */
@@ -74,12 +79,13 @@ at::Tensor convolve_transposed(const Run &run, const Window &w) {
 
 template <class Attrs>
 Window window(const Attrs *attrs, size_t axes) {
-  return {ints(attrs->stride, axes), ints(attrs->padding, axes), {}, ints(attrs->dilation, axes), attrs->groups.value.i64};
+  return {
+      ints(attrs->stride, axes), ints(attrs->padding, axes), {}, ints(attrs->dilation, axes), attrs->groups.value.i64};
 }
 template <class Attrs>
 Window window_transposed(const Attrs *attrs, size_t axes) {
-  return {ints(attrs->stride, axes), ints(attrs->padding, axes), ints(attrs->padding_out, axes), ints(attrs->dilation, axes),
-          attrs->groups.value.i64};
+  return {ints(attrs->stride, axes), ints(attrs->padding, axes), ints(attrs->padding_out, axes),
+          ints(attrs->dilation, axes), attrs->groups.value.i64};
 }
 
 void conv2d(Run &run) { run.out[0] = convolve(run, window(TORCH_ATTRS(conv2d, run), 2)); }
@@ -99,15 +105,16 @@ void conv2d_weight_backward(Run &run) {
     return;
   }
   const at::Tensor weight = at::empty(sizes_of(run.desc()), x.options()); /* only its shape is read */
-  run.out[0] = std::get<1>(at::convolution_backward(grad, x, weight, no_bias_sizes(), w.stride, w.padding, w.dilation, false,
-                                                    {0, 0}, w.groups, {false, true, false}));
+  run.out[0] = std::get<1>(at::convolution_backward(grad, x, weight, no_bias_sizes(), w.stride, w.padding, w.dilation,
+                                                    false, {0, 0}, w.groups, {false, true, false}));
 }
 
 /* -- columns ---------------------------------------------------------------------------------- */
 
 void unfold4d(Run &run) {
   const BurnAttrs_unfold4d *a = TORCH_ATTRS(unfold4d, run);
-  run.out[0] = at::im2col(run.in(0), ints(a->kernel_size, 2), ints(a->dilation, 2), ints(a->padding, 2), ints(a->stride, 2));
+  run.out[0] =
+      at::im2col(run.in(0), ints(a->kernel_size, 2), ints(a->dilation, 2), ints(a->padding, 2), ints(a->stride, 2));
 }
 void fold4d(Run &run) {
   const BurnAttrs_fold4d *a = TORCH_ATTRS(fold4d, run);

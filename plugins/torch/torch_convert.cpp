@@ -1,4 +1,5 @@
-/* torch_convert.cpp - numbers that change their dtype as ops.def wants it: whole numbers saturate, halves are rounded once. */
+/* torch_convert.cpp - numbers that change their dtype as ops.def wants it: whole numbers saturate, halves are rounded
+ * once. */
 #include "torch_write.h"
 
 #include <ATen/ops/abs.h>
@@ -53,17 +54,19 @@ at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype) {
   const at::Tensor wide = x.to(at::kDouble);
   const bool is_i64 = dtype == BURN_DTYPE_I64;
   const double highest = is_i64 ? std::nextafter(two_to_63, 0.0) : static_cast<double>(bounds.highest);
-  at::Tensor whole = wide.masked_fill(at::isnan(wide), 0.0).clamp_(static_cast<double>(bounds.lowest), highest).to(at::kLong);
+  at::Tensor whole =
+      wide.masked_fill(at::isnan(wide), 0.0).clamp_(static_cast<double>(bounds.lowest), highest).to(at::kLong);
   if (is_i64) whole.masked_fill_(wide.ge(two_to_63), bounds.highest);
   return whole.to(scalar_type(dtype));
 }
 
-/* By f32 rounded to odd: of the two neighbours of an inexact value the one with an odd last bit, so that the second rounding
- * sees on which side of a tie it was. Neighbours of floats are neighbours of their bits. */
+/* By f32 rounded to odd: of the two neighbours of an inexact value the one with an odd last bit, so that the second
+ * rounding sees on which side of a tie it was. Neighbours of floats are neighbours of their bits. */
 at::Tensor half_of_f64(const at::Tensor &x, at::ScalarType half) {
   const at::Tensor near = x.to(at::kFloat).contiguous(), back = near.to(at::kDouble);
   const at::Tensor bits = near.view(at::kInt);
-  const at::Tensor must_move = at::logical_and(at::logical_and(back.ne(x), back.eq(back)), at::bitwise_and(bits, 1).eq(0));
+  const at::Tensor must_move =
+      at::logical_and(at::logical_and(back.ne(x), back.eq(back)), at::bitwise_and(bits, 1).eq(0));
   const at::Tensor step = at::where(at::abs(back).gt(at::abs(x)), bits - 1, bits + 1);
   return at::where(must_move, step, bits).view(at::kFloat).to(half);
 }

@@ -1,5 +1,5 @@
-/* torch_create.cpp - tensors from nothing. Random numbers are those of random.h, to the bit, made on the host's threads and
- * then moved to the device; with the option random=aten they come from ATen's generator, seeded per call. */
+/* torch_create.cpp - tensors from nothing. Random numbers are those of random.h, to the bit, made on the host's threads
+ * and then moved to the device; with the option random=aten they come from ATen's generator, seeded per call. */
 #include "torch_write.h"
 
 #include <burn/plugin/random.h>
@@ -46,7 +46,9 @@ void arange(Run &run) {
 }
 
 /* In f32: there is no kernel for bf16. */
-void eye(Run &run) { run.out[0] = at::eye(run.desc().shape[0], run.desc().shape[1], options_of(run.torch, BURN_DTYPE_F32)); }
+void eye(Run &run) {
+  run.out[0] = at::eye(run.desc().shape[0], run.desc().shape[1], options_of(run.torch, BURN_DTYPE_F32));
+}
 
 /* -- random.h --------------------------------------------------------------------------------- */
 
@@ -124,8 +126,8 @@ void normal_element(const Numbers &numbers, int64_t i, uint32_t a, uint32_t b) {
   }
 }
 
-/* The words of LANES blocks from `first` on, lane by lane in the innermost loops, which compilers turn into vectors. The same
- * numbers as burn_philox. */
+/* The words of LANES blocks from `first` on, lane by lane in the innermost loops, which compilers turn into vectors.
+ * The same numbers as burn_philox. */
 constexpr int LANES = 16;
 void philox_lanes(uint64_t seed, uint64_t first, uint32_t words[LANES][4]) {
   uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
@@ -197,10 +199,12 @@ void fill_random(Run &run, Numbers numbers) {
 
 /* -- ATen's generator ------------------------------------------------------------------------- */
 
-at::Tensor empty_result(const Run &run) { return at::empty(sizes_of(run.desc()), options_of(run.torch, run.desc().dtype)); }
+at::Tensor empty_result(const Run &run) {
+  return at::empty(sizes_of(run.desc()), options_of(run.torch, run.desc().dtype));
+}
 
-/* A generator of its own for the call, so that the same seed and offset give the same numbers. On GPUs the default one of the
- * device. */
+/* A generator of its own for the call, so that the same seed and offset give the same numbers. On GPUs the default one
+ * of the device. */
 c10::optional<at::Generator> generator_of(const Run &run) {
   const uint64_t seed = static_cast<uint64_t>(run.call->attrs[2].value.i64) * 0x9E3779B97F4A7C15U +
                         static_cast<uint64_t>(run.call->attrs[3].value.i64);
@@ -227,7 +231,8 @@ void random_uniform(Run &run) {
   if (run.torch.aten_random && is_float) {
     run.out[0] = empty_result(run).uniform_(low, high, generator_of(run));
   } else if (run.torch.aten_random) {
-    run.out[0] = range == 0 ? empty_result(run).fill_(first) : empty_result(run).random_(first, last, generator_of(run));
+    run.out[0] =
+        range == 0 ? empty_result(run).fill_(first) : empty_result(run).random_(first, last, generator_of(run));
   } else if (dtype == BURN_DTYPE_F64 || !is_float) {
     fill_random<UniformElement>(run, {dtype, low, high, static_cast<uint64_t>(first), range});
   } else {

@@ -81,15 +81,18 @@ void apply(const Options &options, const at::Device &device) {
 at::Device find_device(const char *kind, uint32_t index) {
   const bool is_cpu = std::strcmp(kind, "cpu") == 0;
   if (!is_cpu && std::strcmp(kind, "cuda") != 0 && std::strcmp(kind, "mps") != 0) {
-    fail(BURN_STATUS_NOT_FOUND, "there is no device '%s'; there are cpu, and cuda and mps where libtorch has them", kind);
+    fail(BURN_STATUS_NOT_FOUND, "there is no device '%s'; there are cpu, and cuda and mps where libtorch has them",
+         kind);
   }
   const at::DeviceType type = is_cpu ? at::kCPU : std::strcmp(kind, "cuda") == 0 ? at::kCUDA : at::kMPS;
   int64_t count = 1;
-  if (type == at::kCUDA) count = at::hasCUDA() ? static_cast<int64_t>(c10::impl::VirtualGuardImpl(type).deviceCount()) : 0;
+  if (type == at::kCUDA)
+    count = at::hasCUDA() ? static_cast<int64_t>(c10::impl::VirtualGuardImpl(type).deviceCount()) : 0;
   if (type == at::kMPS) count = at::hasMPS() ? 1 : 0;
   if (count == 0) fail(BURN_STATUS_FAILED_PRECONDITION, "this libtorch finds no %s device here", kind);
   if (static_cast<int64_t>(index) >= count) {
-    fail(BURN_STATUS_NOT_FOUND, "there is no device %s:%u, only 0 to %lld", kind, index, static_cast<long long>(count - 1));
+    fail(BURN_STATUS_NOT_FOUND, "there is no device %s:%u, only 0 to %lld", kind, index,
+         static_cast<long long>(count - 1));
   }
   return is_cpu ? at::Device(at::kCPU) : at::Device(type, static_cast<at::DeviceIndex>(index));
 }
@@ -164,9 +167,7 @@ BurnStatus BURN_CALL sync(void *self) {
   }
 }
 
-/* -- DLPack
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* -- DLPack ------------------------------------------------------------------------------------ */
 
 /* DLPack's numbers of device kinds; 0 for one that is not shared. */
 int32_t dlpack_type(const at::Device &device) {
@@ -176,9 +177,10 @@ int32_t dlpack_type(const at::Device &device) {
 
 /* ATen has no negative strides; bools may be any byte. */
 bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
-  const bool is_here = torch.device.is_cpu()
-                           ? tensor.device_type == BURN_DLPACK_CPU || tensor.device_type == BURN_DLPACK_CUDA_HOST
-                           : tensor.device_type == dlpack_type(torch.device) && tensor.device_id == torch.device.index();
+  const bool is_here =
+      torch.device.is_cpu()
+          ? tensor.device_type == BURN_DLPACK_CPU || tensor.device_type == BURN_DLPACK_CUDA_HOST
+          : tensor.device_type == dlpack_type(torch.device) && tensor.device_id == torch.device.index();
   bool is_forward = true;
   for (int32_t i = 0; i < tensor.ndim; i++) is_forward = is_forward && tensor.strides[i] >= 0;
   return is_here && is_forward && burn_dlpack_dtype(&tensor) != BURN_DTYPE_BOOL;
@@ -199,8 +201,9 @@ BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *
     };
     const size_t rank = static_cast<size_t>(tensor.ndim);
     const at::TensorOptions options = options_of(torch, burn_dlpack_dtype(&tensor));
-    *out = wrap(torch, at::from_blob(static_cast<char *>(tensor.data) + tensor.byte_offset, at::IntArrayRef(tensor.shape, rank),
-                                     at::IntArrayRef(tensor.strides, rank), release, options, torch.device));
+    *out = wrap(
+        torch, at::from_blob(static_cast<char *>(tensor.data) + tensor.byte_offset, at::IntArrayRef(tensor.shape, rank),
+                             at::IntArrayRef(tensor.strides, rank), release, options, torch.device));
     armed->store(true);
     return BURN_OK;
   } catch (...) {
@@ -252,11 +255,11 @@ void fill_table(Torch &torch, BurnBackend *out) {
 }  // namespace
 }  // namespace burn_torch
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values, uint32_t index,
-                                                            uint32_t owner, BurnBackend *out);
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values,
+                                                            uint32_t index, uint32_t owner, BurnBackend *out);
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values, uint32_t index,
-                                                            uint32_t owner, BurnBackend *out) {
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values,
+                                                            uint32_t index, uint32_t owner, BurnBackend *out) {
   using namespace burn_torch;
   try {
     auto torch = std::make_unique<Torch>();

@@ -1,5 +1,5 @@
-/* torch_index.cpp - rows and elements at indices: read, and written with every BURN_UPDATE_*. Indices are checked first: on
- * GPUs ATen would end the process. */
+/* torch_index.cpp - rows and elements at indices: read, and written with every BURN_UPDATE_*. Indices are checked
+ * first: on GPUs ATen would end the process. */
 #include "torch_internal.h"
 
 #include <ATen/ops/arange.h>
@@ -38,21 +38,22 @@ void embedding(Run &run) {
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
-/* Several values for one element: the last stays. ATen promises an order on no device; on the CPU it goes along dim in order,
- * on others the last one is looked for. */
+/* Several values for one element: the last stays. ATen promises an order on no device; on the CPU it goes along dim in
+ * order, on others the last one is looked for. */
 at::Tensor assign(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values) {
   if (x.is_cpu()) return at::scatter(x, dim, indices, values);
   if (values.numel() == 0) return x.clone();
   std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
   shape[static_cast<size_t>(dim)] = values.size(dim);
-  const at::Tensor positions = at::arange(values.size(dim), indices.options()).view(shape).expand(values.sizes()).contiguous();
+  const at::Tensor positions =
+      at::arange(values.size(dim), indices.options()).view(shape).expand(values.sizes()).contiguous();
   const at::Tensor nobody = at::full(x.sizes(), -1, indices.options());
   const at::Tensor last = at::scatter_reduce(nobody, dim, indices, positions, "amax");
   return at::where(last.ge(0), at::gather(values, dim, last.clamp_min(0)), x);
 }
 
-/* GPUs multiply by atomic operations, in any order, which shows in the last bits of floats: there the factors of each element are
- * sorted together and multiplied in their order. */
+/* GPUs multiply by atomic operations, in any order, which shows in the last bits of floats: there the factors of each
+ * element are sorted together and multiplied in their order. */
 at::Tensor product(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values) {
   if (x.is_cpu() || !x.is_floating_point()) return at::scatter_reduce(x, dim, indices, values, "prod");
   if (values.numel() == 0) return x.clone();
@@ -64,7 +65,8 @@ at::Tensor product(const at::Tensor &x, int64_t dim, const at::Tensor &indices, 
   return at::index_copy(flat, 0, elements, flat.index_select(0, elements) * factors).view(x.sizes());
 }
 
-at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values, int64_t update) {
+at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values,
+                   int64_t update) {
   switch (update) {
     case BURN_UPDATE_ASSIGN:
       return assign(x, dim, indices, values);
@@ -80,7 +82,8 @@ at::Tensor updated(const at::Tensor &x, int64_t dim, const at::Tensor &indices, 
 }
 
 /* Bools as bytes: adding is or, which is the larger; multiplying is and, the smaller. */
-at::Tensor updated_any(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values, int64_t update) {
+at::Tensor updated_any(const at::Tensor &x, int64_t dim, const at::Tensor &indices, const at::Tensor &values,
+                       int64_t update) {
   if (x.scalar_type() != at::kBool) return updated(x, dim, indices, values, update);
   int64_t as_byte = update;
   if (update == BURN_UPDATE_ADD) as_byte = BURN_UPDATE_MAX;
@@ -134,8 +137,8 @@ void scatter_nd(Run &run) {
   const at::Tensor &x = run.in(0), &indices = run.in(1);
   const at::Tensor numbers = row_numbers(run, x, indices), rows = as_rows(x, indices.size(-1));
   const at::Tensor values = run.in(2).reshape({numbers.numel(), rows.size(1)});
-  run.out[0] =
-      updated_any(rows, 0, numbers.unsqueeze(1).expand(values.sizes()), values, TORCH_ATTRS(scatter_nd, run)->update.value.i64);
+  run.out[0] = updated_any(rows, 0, numbers.unsqueeze(1).expand(values.sizes()), values,
+                           TORCH_ATTRS(scatter_nd, run)->update.value.i64);
 }
 
 const Row rows[] = {

@@ -1,9 +1,9 @@
-/* torch_internal.h - what the files of the bridge to libtorch share: the instance, a primitive, a running call, the rows of
- * ops.
+/* torch_internal.h - what the files of the bridge to libtorch share: the instance, a primitive, a running call, the
+ * rows of ops.
  *
- * A kernel reads `run.in(i)` and the attributes, and sets `run.out[i]`. What it sets may have another dtype, or another shape
- * of as many elements, than ops.def says: submit converts it. It may throw: submit makes a status of every exception. Nothing
- * else here lets one escape to the C side. */
+ * A kernel reads `run.in(i)` and the attributes, and sets `run.out[i]`. What it sets may have another dtype, or another
+ * shape of as many elements, than ops.def says: submit converts it. It may throw: submit makes a status of every
+ * exception. Nothing else here lets one escape to the C side. */
 #ifndef BURN_TORCH_INTERNAL_H
 #define BURN_TORCH_INTERNAL_H
 
@@ -46,9 +46,9 @@ struct Rows {
   const Row *rows;
   size_t count;
 };
-Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(), matmul_rows(),
-    conv_rows(), pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(), linalg_rows(), sample_rows(),
-    optimizer_rows();
+Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(),
+    matmul_rows(), conv_rows(), pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(),
+    linalg_rows(), sample_rows(), optimizer_rows();
 
 /* An opened device. */
 struct Torch {
@@ -64,8 +64,8 @@ struct Torch {
   int64_t live_bytes = 0, peak_bytes = 0;
 };
 
-/* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor, which never
- * changes them. */
+/* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor,
+ * which never changes them. */
 struct TorchTensor {
   BurnPrimitive header;
   std::atomic<uint32_t> references{1};
@@ -92,11 +92,12 @@ struct Run {
   const BurnTensorDesc &desc(uint32_t i = 0) const { return call->output_descs[i]; }
   const char *name() const { return torch.host->op_info(call->op)->name; }
 
-  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, which ATen allocated (not a
-   * producer of DLPack tensors), and its elements do not overlap. */
+  /* True if input i may be overwritten: it was given up, nobody else holds it or its memory, which ATen allocated (not
+   * a producer of DLPack tensors), and its elements do not overlap. */
   bool may_write(uint32_t i) const;
 
-  /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16). */
+  /* A number that meets the elements of input 0: rounded to its dtype where that is a float (0.1 is 0.099976 for f16).
+   */
   double number(double value) const;
   double number(const BurnAttr &number_attr) const { return number(burn_attr_to_f64(&number_attr)); }
 };
@@ -131,7 +132,8 @@ int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, 
 BurnStatus BURN_CALL torch_submit(void *self, const BurnOpCall *call);
 void fill_rows(Torch &torch);
 
-/* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be NULL. */
+/* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be
+ * NULL. */
 BurnStatus status_of_exception(const BurnHost *host, const char *what);
 
 /* -- helpers of kernels ----------------------------------------------------------------------- */

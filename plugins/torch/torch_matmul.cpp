@@ -11,7 +11,9 @@ namespace burn_torch {
 namespace {
 
 /* bf16 goes to the library as it is; it adds up in f32. f16 does on GPUs. */
-at::Tensor for_product(const at::Tensor &x) { return x.scalar_type() == at::kHalf && x.is_cpu() ? x.to(at::kFloat) : x; }
+at::Tensor for_product(const at::Tensor &x) {
+  return x.scalar_type() == at::kHalf && x.is_cpu() ? x.to(at::kFloat) : x;
+}
 
 void matmul(Run &run) {
   const at::Tensor a = for_product(run.in(0)), b = for_product(run.in(1));

@@ -1,4 +1,5 @@
-/* torch_move.cpp - elements copied to other places: parts replaced, tensors joined and repeated, masks, triangles, padding. */
+/* torch_move.cpp - elements copied to other places: parts replaced, tensors joined and repeated, masks, triangles,
+ * padding. */
 #include "torch_write.h"
 
 #include <ATen/ops/cat.h>
@@ -28,8 +29,8 @@ void slice_assign(Run &run) {
     const size_t i = static_cast<size_t>(axis);
     const int64_t last = starts[i] + (values.size(axis) - 1) * steps[i];
     if (steps[i] < 0) turned.push_back(axis);
-    region =
-        steps[i] > 0 ? region.slice(axis, starts[i], last + 1, steps[i]) : region.slice(axis, last, starts[i] + 1, -steps[i]);
+    region = steps[i] > 0 ? region.slice(axis, starts[i], last + 1, steps[i])
+                          : region.slice(axis, last, starts[i] + 1, -steps[i]);
   }
   region.copy_(turned.empty() ? values : at::flip(values, turned));
 }

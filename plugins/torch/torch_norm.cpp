@@ -45,8 +45,8 @@ void layer_norm_backward(Run &run) {
   const at::Tensor &grad = run.in(0), x = centred(run.in(1)), &gamma = run.in(2);
   const auto forward = layer_norm_of(run, x, gamma, c10::nullopt);
   std::tie(run.out[0], run.out[1], run.out[2]) =
-      at::native_layer_norm_backward(grad.contiguous(), x, {x.size(-1)}, std::get<1>(forward), std::get<2>(forward), gamma,
-                                     at::full({x.size(-1)}, 0, gamma.options()), {true, true, true});
+      at::native_layer_norm_backward(grad.contiguous(), x, {x.size(-1)}, std::get<1>(forward), std::get<2>(forward),
+                                     gamma, at::full({x.size(-1)}, 0, gamma.options()), {true, true, true});
 }
 
 /* -- batch norm ------------------------------------------------------------------------------- */
@@ -86,7 +86,8 @@ at::Tensor target_column(const Run &run, const at::Tensor &targets, int64_t clas
 
 void cross_entropy(Run &run) {
   const at::Tensor &logits = run.in(0);
-  run.out[0] = at::gather(at::_log_softmax(logits, 1, false), 1, target_column(run, run.in(1), logits.size(1))).mean().neg();
+  run.out[0] =
+      at::gather(at::_log_softmax(logits, 1, false), 1, target_column(run, run.in(1), logits.size(1))).mean().neg();
 }
 
 void cross_entropy_backward(Run &run) {

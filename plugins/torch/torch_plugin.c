@@ -1,8 +1,8 @@
 /* torch_plugin.c - the backend over libtorch as a plugin: descriptor, probe, open. Start here.
  *
- * Loading libtorch takes half a second and 150 MB, and discovery loads every plugin to see which is the best: so this file, which is
- * all of burn_torch.so, only looks whether libtorch is there, and the work is in libburn_torch_aten.so beside it (torch_device.cpp),
- * which is loaded when a device is opened. */
+ * Loading libtorch takes half a second and 150 MB, and discovery loads every plugin to see which is the best: so this
+ * file, which is all of burn_torch.so, only looks whether libtorch is there, and the work is in libburn_torch_aten.so
+ * beside it (torch_device.cpp), which is loaded when a device is opened. */
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "torch_bridge.h"
 
@@ -22,7 +22,9 @@
 #error "the build says which libtorch this is for"
 #endif
 
-static BurnStatus fail(const BurnHost *host, uint32_t code, const char *message) { return host->fail(code, __FILE__, __LINE__, message); }
+static BurnStatus fail(const BurnHost *host, uint32_t code, const char *message) {
+  return host->fail(code, __FILE__, __LINE__, message);
+}
 
 static const char *file_name(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -59,14 +61,15 @@ static int is_other_libtorch(struct dl_phdr_info *object, size_t bytes, void *pa
   return 1;
 }
 
-/* Does this process hold a libtorch of another file name, links followed? PyTorch's wheel brings its own, and with two of them
- * the process would end while the second one is loaded. */
+/* Does this process hold a libtorch of another file name, links followed? PyTorch's wheel brings its own, and with two
+ * of them the process would end while the second one is loaded. */
 static int finds_other_libtorch(char path[PATH_MAX]) { return dl_iterate_phdr(is_other_libtorch, path); }
 #else
 static int finds_other_libtorch(char path[PATH_MAX]) { return path[0] = '\0'; }
 #endif
 
-/* Why it cannot work here, or an empty text. Only looks for files: the loader has the last word, when a device is opened. */
+/* Why it cannot work here, or an empty text. Only looks for files: the loader has the last word, when a device is
+ * opened. */
 static void what_is_missing(char *why, size_t bytes) {
   static const char library[] = BURN_TORCH_LIBRARY;
   char bridge[PATH_MAX], other[PATH_MAX];
@@ -78,7 +81,8 @@ static void what_is_missing(char *why, size_t bytes) {
   } else if (access(bridge, R_OK) != 0) {
     (void)snprintf(why, bytes, "%.180s is missing: it belongs beside burn_torch.so", bridge);
   } else if (access(library, R_OK) != 0 && !in_library_path(file_name(library))) {
-    (void)snprintf(why, bytes, "libtorch %s is missing: neither %.120s nor in LD_LIBRARY_PATH", BURN_TORCH_VERSION, library);
+    (void)snprintf(why, bytes, "libtorch %s is missing: neither %.120s nor in LD_LIBRARY_PATH", BURN_TORCH_VERSION,
+                   library);
   }
 }
 
@@ -90,7 +94,8 @@ static void load_bridge(void) {
   char path[PATH_MAX];
   if (finds_other_libtorch(path)) {
     (void)snprintf(bridge_problem, sizeof bridge_problem,
-                   "torch: this process already has another libtorch, %.300s; build the plugin for that one (-DTorch_DIR=, it is for %s)",
+                   "torch: this process already has another libtorch, %.300s; build the plugin for that one "
+                   "(-DTorch_DIR=, it is for %s)",
                    path, BURN_TORCH_VERSION);
     return;
   }
@@ -99,14 +104,16 @@ static void load_bridge(void) {
   void *symbol = library ? dlsym(library, TORCH_BRIDGE_SYMBOL) : NULL;
   const char *reason = symbol ? NULL : dlerror();
   if (symbol) memcpy(&bridge_open, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
-  if (!symbol) (void)snprintf(bridge_problem, sizeof bridge_problem, "torch: libtorch %s cannot be loaded: %s", BURN_TORCH_VERSION,
-                              reason ? reason : "unknown reason");
+  if (!symbol)
+    (void)snprintf(bridge_problem, sizeof bridge_problem, "torch: libtorch %s cannot be loaded: %s", BURN_TORCH_VERSION,
+                   reason ? reason : "unknown reason");
 }
 
 static const BurnOptionInfo option_rows[] = {TORCH_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
+                                       BurnBackend *out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const BurnStatus checked = burn_plugin_check_open(host, out, "torch");
   if (checked != BURN_OK) return checked;
@@ -123,18 +130,20 @@ static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
   what_is_missing(out->reason, sizeof out->reason);
   out->score = out->reason[0] ? 0 : 50;
   if (out->score == 0) return;
-  (void)snprintf(out->reason, sizeof out->reason, "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them",
-                 BURN_TORCH_VERSION);
+  (void)snprintf(out->reason, sizeof out->reason,
+                 "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them", BURN_TORCH_VERSION);
   if (out->device_capacity == 0) return;
   out->device_count = 1;
   out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
-  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1, out->reason);
+  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1,
+                 out->reason);
 }
 
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
 
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
 }
 

@@ -1,7 +1,7 @@
 /* torch_pool.cpp - pooling over two axes, adaptive pooling, their gradients.
  *
- * ATen refuses padding beyond half a window and drops windows that ceil_mode starts outside. Where a call has these, the input
- * is padded here, so that ATen sees windows without padding: the first at 0, the last ending at the end. */
+ * ATen refuses padding beyond half a window and drops windows that ceil_mode starts outside. Where a call has these,
+ * the input is padded here, so that ATen sees windows without padding: the first at 0, the last ending at the end. */
 #include "torch_internal.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d.h>
@@ -78,7 +78,8 @@ bool is_empty(const Run &run) { return run.in(0).numel() == 0 || burn_desc_count
 at::Tensor unpadded_positions(const Pool &pool, const at::Tensor &positions) {
   const int64_t width = pool.padded(1);
   const at::Tensor y = at::floor_divide(positions, width), x = positions - y * width;
-  const at::Tensor in_y = (y - pool.padding[0]).clamp(0, pool.in[0] - 1), in_x = (x - pool.padding[1]).clamp(0, pool.in[1] - 1);
+  const at::Tensor in_y = (y - pool.padding[0]).clamp(0, pool.in[0] - 1),
+                   in_x = (x - pool.padding[1]).clamp(0, pool.in[1] - 1);
   return in_y * pool.in[1] + in_x;
 }
 
@@ -86,7 +87,8 @@ std::tuple<at::Tensor, at::Tensor> largest(const at::Tensor &x, const Pool &pool
   if (pool.is_plain())
     return at::max_pool2d_with_indices(x, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil_mode);
   const at::Tensor padded = at::constant_pad_nd(x, pool.widths(1), -INFINITY);
-  auto [values, positions] = at::max_pool2d_with_indices(padded, pool.kernel, pool.stride, {0, 0}, pool.dilation, false);
+  auto [values, positions] =
+      at::max_pool2d_with_indices(padded, pool.kernel, pool.stride, {0, 0}, pool.dilation, false);
   const at::Tensor inside = unpadded_positions(pool, positions);
   return {values, inside};
 }
@@ -117,12 +119,10 @@ void max_pool2d_backward(Run &run) {
   run.out[0] = at::scatter_add(zeros, 2, checked_indices(run, run.in(1), area).reshape(flat), run.in(0).reshape(flat));
 }
 
-/* -- means
- * --------------------------------------------------------------------------------------------------------------------------------
- */
+/* -- means ------------------------------------------------------------------------------------- */
 
-/* What each window along one axis divides by: its elements, with those of the padding or without. Windows that ceil_mode starts
- * outside have none. */
+/* What each window along one axis divides by: its elements, with those of the padding or without. Windows that
+ * ceil_mode starts outside have none. */
 at::Tensor divisors(const Pool &pool, int i, const at::TensorOptions &options) {
   const size_t k = static_cast<size_t>(i);
   std::vector<double> counts(static_cast<size_t>(pool.out[i]));
@@ -147,15 +147,18 @@ void avg_pool2d(Run &run) {
   if (is_empty(run)) {
     run.out[0] = at::zeros(sizes_of(run.desc()), run.in(0).options());
   } else if (pool.is_plain()) {
-    run.out[0] = at::avg_pool2d(run.in(0), pool.kernel, pool.stride, pool.padding, pool.ceil_mode, pool.count_include_pad);
+    run.out[0] =
+        at::avg_pool2d(run.in(0), pool.kernel, pool.stride, pool.padding, pool.ceil_mode, pool.count_include_pad);
   } else {
     const at::Tensor padded = at::constant_pad_nd(run.in(0), pool.widths(1), 0);
-    const at::Tensor sums = at::avg_pool2d(padded, pool.kernel, pool.stride, {0, 0}, false, true, /*divisor_override=*/1);
+    const at::Tensor sums =
+        at::avg_pool2d(padded, pool.kernel, pool.stride, {0, 0}, false, true, /*divisor_override=*/1);
     run.out[0] = sums / areas(pool, sums.options());
   }
 }
 
-/* Whether the forward pass had ceil_mode is not known, nor needed: the padded input has just the windows that there are. */
+/* Whether the forward pass had ceil_mode is not known, nor needed: the padded input has just the windows that there
+ * are. */
 void avg_pool2d_backward(Run &run) {
   const BurnAttrs_avg_pool2d_backward *attrs = TORCH_ATTRS(avg_pool2d_backward, run);
   const at::Tensor &grad = run.in(0);
@@ -176,14 +179,16 @@ void avg_pool2d_backward(Run &run) {
 
 void adaptive_avg_pool2d(Run &run) {
   const at::IntArrayRef size = ints(TORCH_ATTRS(adaptive_avg_pool2d, run)->output_size);
-  run.out[0] = is_empty(run) ? at::zeros(sizes_of(run.desc()), run.in(0).options()) : at::_adaptive_avg_pool2d(run.in(0), size);
+  run.out[0] =
+      is_empty(run) ? at::zeros(sizes_of(run.desc()), run.in(0).options()) : at::_adaptive_avg_pool2d(run.in(0), size);
 }
 /* [out, in]: what share of window i element j is, windows as in ops.def. */
 at::Tensor adaptive_shares(int64_t in, int64_t out, const at::TensorOptions &options) {
   std::vector<double> shares(static_cast<size_t>(in * out), 0.0);
   for (int64_t i = 0; i < out; i++) {
     const int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
-    for (int64_t j = begin; j < end; j++) shares[static_cast<size_t>(i * in + j)] = 1.0 / static_cast<double>(end - begin);
+    for (int64_t j = begin; j < end; j++)
+      shares[static_cast<size_t>(i * in + j)] = 1.0 / static_cast<double>(end - begin);
   }
   return at::tensor(at::ArrayRef<double>(shares), at::kDouble).reshape({out, in}).to(options);
 }
@@ -195,7 +200,8 @@ void adaptive_avg_pool2d_backward(Run &run) {
   if (is_empty(run)) {
     run.out[0] = at::zeros(shape, grad.options());
   } else if (grad.is_cpu()) {
-    run.out[0] = at::_adaptive_avg_pool2d_backward(grad, at::empty(shape, grad.options())); /* the shape alone is read */
+    run.out[0] =
+        at::_adaptive_avg_pool2d_backward(grad, at::empty(shape, grad.options())); /* the shape alone is read */
   } else {
     const at::Tensor rows = adaptive_shares(shape[2], grad.size(2), grad.options());
     const at::Tensor columns = adaptive_shares(shape[3], grad.size(3), grad.options());
@@ -204,7 +210,8 @@ void adaptive_avg_pool2d_backward(Run &run) {
 }
 void adaptive_avg_pool3d(Run &run) {
   const at::IntArrayRef size = ints(TORCH_ATTRS(adaptive_avg_pool3d, run)->output_size);
-  run.out[0] = is_empty(run) ? at::zeros(sizes_of(run.desc()), run.in(0).options()) : at::adaptive_avg_pool3d(run.in(0), size);
+  run.out[0] =
+      is_empty(run) ? at::zeros(sizes_of(run.desc()), run.in(0).options()) : at::adaptive_avg_pool3d(run.in(0), size);
 }
 
 const Row rows[] = {

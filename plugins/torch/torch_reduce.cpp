@@ -1,4 +1,5 @@
-/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are rounded once.
+/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are
+ * rounded once.
  */
 #include "torch_internal.h"
 
@@ -43,7 +44,8 @@ void mean(Run &run) { run.out[0] = at::mean(run.in(0)); }
 void mean_dim(Run &run) { run.out[0] = at::mean(run.in(0), {dim_of(run)}, true); }
 void max(Run &run) { run.out[0] = at::amax(run.in(0)); }
 void min(Run &run) { run.out[0] = at::amin(run.in(0)); }
-/* On GPUs amax takes any of equal elements, which shows in the sign of zeros; max with its positions takes the first. */
+/* On GPUs amax takes any of equal elements, which shows in the sign of zeros; max with its positions takes the first.
+ */
 void max_dim(Run &run) {
   const at::Tensor &x = run.in(0);
   run.out[0] = x.is_cpu() ? at::amax(x, {dim_of(run)}, true) : std::get<0>(at::max(x, dim_of(run), true));
@@ -59,9 +61,7 @@ void all(Run &run) { run.out[0] = at::all(run.in(0).ne(0)); }
 void any_dim(Run &run) { run.out[0] = at::any(run.in(0).ne(0), dim_of(run), true); }
 void all_dim(Run &run) { run.out[0] = at::all(run.in(0).ne(0), dim_of(run), true); }
 
-/* -- running
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* -- running ----------------------------------------------------------------------------------- */
 
 void cumsum(Run &run) { run.out[0] = at::cumsum(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
 void cumprod(Run &run) { run.out[0] = at::cumprod(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
@@ -73,8 +73,12 @@ at::Tensor with_first_zero(const at::Tensor &x, const at::Tensor &running, int64
   return at::where(zeros, at::gather(x, dim, first), running);
 }
 
-void cummax(Run &run) { run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummax(run.in(0), dim_of(run))), dim_of(run)); }
-void cummin(Run &run) { run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummin(run.in(0), dim_of(run))), dim_of(run)); }
+void cummax(Run &run) {
+  run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummax(run.in(0), dim_of(run))), dim_of(run));
+}
+void cummin(Run &run) {
+  run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummin(run.in(0), dim_of(run))), dim_of(run));
+}
 
 const Row rows[] = {
     {BURN_OP_sum, sum, Halves::widen},

@@ -1,4 +1,5 @@
-/* torch_sample.cpp - pictures in another size. Modes that ATen lacks, or has with other rules, are left to the decomposition.
+/* torch_sample.cpp - pictures in another size. Modes that ATen lacks, or has with other rules, are left to the
+ * decomposition.
  */
 #include "torch_internal.h"
 

@@ -1,5 +1,5 @@
-/* torch_sequence.cpp - attention, where libtorch has it (from 2.0). Masks, biases and soft caps are left to the decomposition:
- * rows that are hidden as a whole give 0 there and NaN in ATen. */
+/* torch_sequence.cpp - attention, where libtorch has it (from 2.0). Masks, biases and soft caps are left to the
+ * decomposition: rows that are hidden as a whole give 0 there and NaN in ATen. */
 #include "torch_internal.h"
 
 #include <cmath>
@@ -27,8 +27,8 @@ void attention(Run &run) {
   const BurnAttrs_attention *attrs = TORCH_ATTRS(attention, run);
   const double width = static_cast<double>(run.in(0).size(3));
   const double scale = attrs->scale.value.f64 == 0 ? 1 / std::sqrt(width) : attrs->scale.value.f64;
-  run.out[0] =
-      at::scaled_dot_product_attention(run.in(0), run.in(1), run.in(2), {}, 0.0, attrs->is_causal.value.i64 != 0, scale);
+  run.out[0] = at::scaled_dot_product_attention(run.in(0), run.in(1), run.in(2), {}, 0.0,
+                                                attrs->is_causal.value.i64 != 0, scale);
 }
 
 const Row rows[] = {{BURN_OP_attention, attention, Halves::widen_on_cpu, is_plain}};

@@ -1,5 +1,5 @@
-/* torch_sort.cpp - sorting along an axis. Floats have a total order: -NaN < -inf < .. < -0 < +0 < .. < +NaN, and equal ones
- * keep theirs. */
+/* torch_sort.cpp - sorting along an axis. Floats have a total order: -NaN < -inf < .. < -0 < +0 < .. < +NaN, and equal
+ * ones keep theirs. */
 #include "torch_internal.h"
 
 #include <ATen/ops/bitwise_and.h>
@@ -37,7 +37,8 @@ void sort_with_indices(Run &run) {
   run.out[0] = at::gather(run.in(0), run.call->attrs[0].value.i64, run.out[1]);
 }
 
-const Row rows[] = {{BURN_OP_argsort, argsort, Halves::keep}, {BURN_OP_sort_with_indices, sort_with_indices, Halves::keep}};
+const Row rows[] = {{BURN_OP_argsort, argsort, Halves::keep},
+                    {BURN_OP_sort_with_indices, sort_with_indices, Halves::keep}};
 
 }  // namespace
 

@@ -51,7 +51,8 @@ static int64_t storage_bytes(const at::Tensor &value) { return static_cast<int64
 static void count_new(Torch &torch, const at::Tensor &value) {
   torch.live_tensors.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(torch.storages);
-  if (value.use_count() > 1 || value.storage().use_count() > 1) return; /* counted already: a view, or the very tensor */
+  if (value.use_count() > 1 || value.storage().use_count() > 1)
+    return; /* counted already: a view, or the very tensor */
   torch.live_bytes += storage_bytes(value);
   if (torch.live_bytes > torch.peak_bytes) torch.peak_bytes = torch.live_bytes;
 }
@@ -73,7 +74,9 @@ BurnPrimitive *wrap(Torch &torch, at::Tensor value) {
   return &x.release()->header;
 }
 
-void BURN_CALL torch_retain(void *, BurnPrimitive *x) { tensor_of(x)->references.fetch_add(1, std::memory_order_relaxed); }
+void BURN_CALL torch_retain(void *, BurnPrimitive *x) {
+  tensor_of(x)->references.fetch_add(1, std::memory_order_relaxed);
+}
 
 void BURN_CALL torch_release(void *self, BurnPrimitive *x) {
   if (!x || tensor_of(x)->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -130,8 +133,8 @@ BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64
     if (x->owner != torch.owner)
       fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
     if (bytes != value.nbytes()) {
-      fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu", static_cast<unsigned long long>(bytes),
-           static_cast<unsigned long long>(value.nbytes()));
+      fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu",
+           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(value.nbytes()));
     }
     if (bytes == 0) return BURN_OK;
     if (value.is_cpu() && value.is_contiguous()) {

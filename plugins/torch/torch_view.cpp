@@ -38,8 +38,9 @@ void unfold(Run &run) {
 }
 
 const Row rows[] = {
-    {BURN_OP_reshape, reshape, Halves::keep}, {BURN_OP_permute, permute, Halves::keep}, {BURN_OP_expand, expand, Halves::keep},
-    {BURN_OP_slice, slice, Halves::keep},     {BURN_OP_unfold, unfold, Halves::keep},
+    {BURN_OP_reshape, reshape, Halves::keep}, {BURN_OP_permute, permute, Halves::keep},
+    {BURN_OP_expand, expand, Halves::keep},   {BURN_OP_slice, slice, Halves::keep},
+    {BURN_OP_unfold, unfold, Halves::keep},
 };
 
 }  // namespace

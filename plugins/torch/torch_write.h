@@ -1,4 +1,5 @@
-/* torch_write.h - helpers of element-wise kernels: results that overwrite an input which was given up, numbers as elements. */
+/* torch_write.h - helpers of element-wise kernels: results that overwrite an input which was given up, numbers as
+ * elements. */
 #ifndef BURN_TORCH_WRITE_H
 #define BURN_TORCH_WRITE_H
 

@@ -20,7 +20,8 @@ static void print_plugin(const BurnPluginInfo *info) {
   }
   printf("             %s\n", info->path);
   if (strcmp(info->kind, "backend") == 0) printf("             score %d", info->score);
-  for (unsigned i = 0; i < info->device_count; i++) printf("%s %s:%u %s", i ? "," : ";", info->name, i, info->devices[i]);
+  for (unsigned i = 0; i < info->device_count; i++)
+    printf("%s %s:%u %s", i ? "," : ";", info->name, i, info->devices[i]);
   if (strcmp(info->kind, "backend") == 0) putchar('\n');
   for (size_t i = 0; i < info->option_count; i++) print_option("             ", &info->options[i]);
   if (!info->usable && info->reason[0]) printf("             why not: %s\n", info->reason);
@@ -43,7 +44,8 @@ static int backends_text(void) {
   for (size_t i = 0; i < count; i++) print_option("  ", &options[i]);
   printf("searched:\n");
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) printf("  %s\n", *folder);
-  printf("chosen when the program does not say (BURN_BACKEND=%s):\n", getenv("BURN_BACKEND") ? getenv("BURN_BACKEND") : "");
+  printf("chosen when the program does not say (BURN_BACKEND=%s):\n",
+         getenv("BURN_BACKEND") ? getenv("BURN_BACKEND") : "");
   print_choice("inference", burn_device_open(NULL));
   print_choice("training", burn_device_open_training(NULL));
   return 0;
@@ -86,7 +88,8 @@ static int backends_json(void) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "version", burn_version());
   cJSON *plugins = cJSON_AddArrayToObject(root, "plugins");
-  for (size_t i = 0; i < burn_plugin_count(); i++) cJSON_AddItemToArray(plugins, command_plugin_json(burn_plugin_info(i)));
+  for (size_t i = 0; i < burn_plugin_count(); i++)
+    cJSON_AddItemToArray(plugins, command_plugin_json(burn_plugin_info(i)));
   size_t count;
   const BurnPluginOption *options = burn_host_options(&count);
   cJSON_AddItemToObject(root, "options", options_json(options, count));
@@ -123,10 +126,13 @@ static void print_table(const char *title, const BurnPluginOption *options, size
 static int backends_markdown(void) {
   size_t count;
   const BurnPluginOption *options = burn_host_options(&count);
-  printf("# Options of plugins\n\n"
-         "Written by `burn backends --markdown` from what the plugins declare; do not edit. Options stand after the name in a\n"
-         "stack text: `ndarray:isa=avx2`, `validate:action=warn,determinism=true<ndarray>`. A `burn.json` of the working directory may\n"
-         "name those that are harmless: they only choose how to compute or what to print to stderr.\n");
+  printf(
+      "# Options of plugins\n\n"
+      "Written by `burn backends --markdown` from what the plugins declare; do not edit. Options stand after the name "
+      "in a\n"
+      "stack text: `ndarray:isa=avx2`, `validate:action=warn,determinism=true<ndarray>`. A `burn.json` of the working "
+      "directory may\n"
+      "name those that are harmless: they only choose how to compute or what to print to stderr.\n");
   print_table("Every backend", options, count);
   for (size_t i = 0; i < burn_plugin_count(); i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);

@@ -33,7 +33,8 @@ static void print_commands(FILE *file) {
   for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(file, "  %-9s %s\n", commands[i].name, commands[i].summary);
   fprintf(file,
           "\n'burn COMMAND --help' tells more.\n"
-          "A program picks its backend by --backend or BURN_BACKEND: ndarray, autodiff<ndarray>, trace+autodiff+ndarray.\n");
+          "A program picks its backend by --backend or BURN_BACKEND: ndarray, autodiff<ndarray>, "
+          "trace+autodiff+ndarray.\n");
 }
 
 bool command_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,

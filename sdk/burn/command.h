@@ -21,7 +21,8 @@ int command_conform(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_version(int argc, char **argv);
 
-/* arguments_parse with the exit status that follows: COMMAND_OK to go on; else `*exit_status` is set and false returned. */
+/* arguments_parse with the exit status that follows: COMMAND_OK to go on; else `*exit_status` is set and false
+ * returned. */
 bool command_parse(int argc, char **argv, const char *usage, const Argument *arguments, size_t argument_count,
                    const char **positions, size_t position_capacity, int *exit_status);
 

@@ -1,5 +1,5 @@
-/* doctor.c - burn doctor: explains a machine. Gathers everything into one JSON tree, which is printed as it is (--json) or as
- * text (doctor_text.c). */
+/* doctor.c - burn doctor: explains a machine. Gathers everything into one JSON tree, which is printed as it is (--json)
+ * or as text (doctor_text.c). */
 #include "doctor.h"
 #include "system.h"
 
@@ -13,8 +13,9 @@
 
 /* Instruction sets that kernels here are or may be built for. */
 static cJSON *cpu_features(void) {
-  static const char *const wanted[] = {"sse4_2",   "avx",         "avx2",        "fma",      "f16c",  "avx512f", "avx512bw",
-                                       "avx512vl", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "asimdhp", "sve"};
+  static const char *const wanted[] = {"sse4_2",   "avx",      "avx2",     "fma",         "f16c",
+                                       "avx512f",  "avx512bw", "avx512vl", "avx512_bf16", "avx512_fp16",
+                                       "amx_tile", "asimd",    "asimdhp",  "sve"};
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     if (system_has_feature(wanted[i])) cJSON_AddItemToArray(list, cJSON_CreateString(wanted[i]));
@@ -137,10 +138,11 @@ static bool read_need(const char *text, Need *need) {
   while (*text) {
     const size_t length = strcspn(text, ",");
     const BurnDType dtype = dtype_named(text, length);
-    const bool train = length == 5 && strncmp(text, "train", 5) == 0, infer = length == 5 && strncmp(text, "infer", 5) == 0;
+    const bool train = length == 5 && strncmp(text, "train", 5) == 0,
+               infer = length == 5 && strncmp(text, "infer", 5) == 0;
     if (!dtype && !train && !infer) {
-      fprintf(stderr, "burn doctor: the need '%.*s' is unknown; it is train, infer, or a dtype such as f16\n", (int)length,
-              text);
+      fprintf(stderr, "burn doctor: the need '%.*s' is unknown; it is train, infer, or a dtype such as f16\n",
+              (int)length, text);
       return false;
     }
     need->train = need->train || train;
@@ -151,7 +153,8 @@ static bool read_need(const char *text, Need *need) {
 }
 
 /* Opens a stack as a program with the need would. What is in the way goes to `problem`, "" if nothing is. */
-static void try_stack(const char *stack, const Need *need, char *opened, size_t opened_bytes, char *problem, size_t bytes) {
+static void try_stack(const char *stack, const Need *need, char *opened, size_t opened_bytes, char *problem,
+                      size_t bytes) {
   BurnDevice *device = need->train ? burn_device_open_training(stack) : burn_device_open(stack);
   const BurnStatus status = burn_device_status(device);
   snprintf(opened, opened_bytes, "%s", status == BURN_OK ? burn_device_name(device) : "");
@@ -206,7 +209,8 @@ static cJSON *choice(const char *argument, const char *need_text, const Need *ne
 int command_doctor(int argc, char **argv) {
   static const char usage[] =
       "usage: burn doctor [--need train|infer|DTYPE,...] [--stack S] [--json]\n"
-      "explains this machine: places, plugins and why-nots, devices, drivers, settings, and the stack a program would get.\n"
+      "explains this machine: places, plugins and why-nots, devices, drivers, settings, and the stack a program would "
+      "get.\n"
       "Exits 1 if that stack cannot be opened or lacks what is needed.";
   const char *need_text = "infer", *stack = NULL;
   bool json = false;
@@ -217,7 +221,8 @@ int command_doctor(int argc, char **argv) {
   };
   int status;
   Need need;
-  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status)) return status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status))
+    return status;
   if (!read_need(need_text, &need)) return COMMAND_USAGE;
   char abi[32];
   cJSON *root = cJSON_CreateObject();
@@ -231,7 +236,8 @@ int command_doctor(int argc, char **argv) {
   cJSON_AddItemToObject(root, "places", places());
   cJSON_AddItemToObject(root, "plugins", plugins());
   cJSON_AddItemToObject(root, "choice", choice(stack, need_text, &need));
-  const bool suits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "choice"), "suits"));
+  const bool suits =
+      cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "choice"), "suits"));
   if (json) {
     status = command_print_json(root);
   } else {

@@ -36,8 +36,8 @@ static void print_environment(const cJSON *variables) {
   printf("environment\n");
   cJSON_ArrayForEach(variable, variables) {
     const bool is_set = cJSON_IsString(get(variable, "value"));
-    printf("  %-22s %s%s%s  (%s)\n", text(variable, "name"), is_set ? "'" : "", is_set ? text(variable, "value") : "not set",
-           is_set ? "'" : "", text(variable, "meaning"));
+    printf("  %-22s %s%s%s  (%s)\n", text(variable, "name"), is_set ? "'" : "",
+           is_set ? text(variable, "value") : "not set", is_set ? "'" : "", text(variable, "meaning"));
   }
 }
 
@@ -75,7 +75,8 @@ static void print_plugin(const cJSON *plugin) {
          text(plugin, "version"), text(plugin, "path"));
   if (text(plugin, "description")[0]) printf("    %s\n", text(plugin, "description"));
   if (!usable) {
-    printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "why_not"), text(plugin, "reason"), text(plugin, "help"));
+    printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "why_not"), text(plugin, "reason"),
+           text(plugin, "help"));
     return;
   }
   if (strcmp(text(plugin, "kind"), "backend") != 0) return;
@@ -99,8 +100,9 @@ static void print_choice(const cJSON *choice) {
   const cJSON *candidate;
   printf("  backends that were found:\n");
   cJSON_ArrayForEach(candidate, get(choice, "candidates")) {
-    printf("    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"),
-           is(candidate, "suits") ? "suits" : "does not suit: ", is(candidate, "suits") ? "" : text(candidate, "problem"));
+    printf(
+        "    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"),
+        is(candidate, "suits") ? "suits" : "does not suit: ", is(candidate, "suits") ? "" : text(candidate, "problem"));
   }
 }
 

@@ -1,4 +1,5 @@
-/* explain.c - burn explain: what the fusion layer makes of a few well-known pieces of code: ops in, kernels out, and why. */
+/* explain.c - burn explain: what the fusion layer makes of a few well-known pieces of code: ops in, kernels out, and
+ * why. */
 #include "command.h"
 
 #include <burn/op_call.h>
@@ -113,8 +114,9 @@ static int explain(size_t example, const char *backend, cJSON *list) {
     BurnTensor *y = examples[example].run(x);
     status = burn_device_sync(device);
     if (status == BURN_OK && statistics(device, &s) && !list)
-      printf("  %" PRIu64 " ops in, %" PRIu64 " launches out: %" PRIu64 " kernels for %" PRIu64 " ops, %" PRIu64 " calls\n\n", s.ops,
-             s.kernels + s.calls, s.kernels, s.fused_ops, s.calls);
+      printf("  %" PRIu64 " ops in, %" PRIu64 " launches out: %" PRIu64 " kernels for %" PRIu64 " ops, %" PRIu64
+             " calls\n\n",
+             s.ops, s.kernels + s.calls, s.kernels, s.fused_ops, s.calls);
     if (list) add_json(list, example, &s);
     burn_drop(y);
   }
@@ -135,7 +137,8 @@ static int find(const char *name) {
 int command_explain(int argc, char **argv) {
   static const char usage[] =
       "usage: burn explain [EXAMPLE] [options]\n\n"
-      "Runs an example on the fusion layer and shows its plan: ops in, kernels out, and why ops were not fused. Without EXAMPLE\n"
+      "Runs an example on the fusion layer and shows its plan: ops in, kernels out, and why ops were not fused. "
+      "Without EXAMPLE\n"
       "all: gelu, silu, softmax, layer_norm, loss, residual. For a program of your own:\n\n"
       "  BURN_FUSION_LOG=1 BURN_BACKEND=fusion+ndarray your_program";
   const char *backend = "ndarray", *name = NULL;
@@ -145,7 +148,8 @@ int command_explain(int argc, char **argv) {
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the plans"},
   };
   int status, first = 0, last = EXAMPLE_COUNT - 1;
-  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &name, 1, &status)) return status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], &name, 1, &status))
+    return status;
   if (name) {
     first = last = find(name);
     if (first < 0) return COMMAND_USAGE;

@@ -1,7 +1,8 @@
 /* new.c - burn new: writes out a backend, decorator or kernel pack that builds, from the templates beside this program.
  *
- * A template is a flat folder of text files, a working project under a name of its own (the placeholder). Copying replaces the
- * placeholder by the new name, in file names and identifiers: my_kernels_test.c, burn_my_kernels, MyKernels, MY_KERNELS. */
+ * A template is a flat folder of text files, a working project under a name of its own (the placeholder). Copying
+ * replaces the placeholder by the new name, in file names and identifiers: my_kernels_test.c, burn_my_kernels,
+ * MyKernels, MY_KERNELS. */
 #include "command.h"
 #include "system.h"
 
@@ -19,7 +20,8 @@ typedef struct Template {
   const char *kind;        /* what the user types, and the folder's name */
   const char *placeholder; /* the name to be replaced */
   const char *what;
-  bool is_english; /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are meant */
+  bool is_english; /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are
+                      meant */
 } Template;
 static const Template templates[] = {
     {"backend", "reference", "backend", true},
@@ -48,9 +50,10 @@ static Spelling spelling_of(const char *name) {
 
 /* -- names ------------------------------------------------------------------------------------ */
 
-/* Words of C, and of C++ for those who include its header there, and what headers and compilers define, cannot stand for a plugin in
- * its source. */
+/* Words of C, and of C++ for those who include its header there, and what headers and compilers define, cannot stand
+ * for a plugin in its source. */
 static bool is_keyword(const char *name) {
+  /* clang-format off */
   static const char *const words[] = {
       "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
       "char", "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "complex",
@@ -61,7 +64,9 @@ static bool is_keyword(const char *name) {
       "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
       "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
       "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "unix", "union", "unsigned", "using",
-      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+  };
+  /* clang-format on */
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (strcmp(name, words[i]) == 0) return true;
   }
@@ -121,8 +126,8 @@ static size_t match(const char *word, size_t length, const char *old, bool camel
   return (camel ? isupper((unsigned char)word[size]) : word[size] == '_') ? size : 0;
 }
 
-/* One word of the text with the placeholder in it replaced. `prose`: leave the bare lower-case word alone, unless " backend"
- * follows. */
+/* One word of the text with the placeholder in it replaced. `prose`: leave the bare lower-case word alone, unless "
+ * backend" follows. */
 static void add_word(Text *out, const char *word, size_t length, const Spelling *old, const Spelling *new, bool prose) {
   const bool has_prefix = length > 5 && (strncmp(word, "burn_", 5) == 0 || strncmp(word, "BURN_", 5) == 0);
   const size_t skip = has_prefix ? 5 : 0;
@@ -312,7 +317,8 @@ int command_new(int argc, char **argv) {
       "usage: burn new backend|decorator|kernels NAME [--dir DIR]\n"
       "writes out a plugin NAME that builds, with its test: into the current folder if that is empty, else into NAME/";
   const char *positions[2] = {NULL, NULL}, *folder = NULL;
-  const Argument arguments[] = {{"dir", ARGUMENT_TEXT, &folder, "DIR", "write there instead: a new or an empty folder"}};
+  const Argument arguments[] = {
+      {"dir", ARGUMENT_TEXT, &folder, "DIR", "write there instead: a new or an empty folder"}};
   int status;
   if (!command_parse(argc, argv, usage, arguments, 1, positions, 2, &status)) return status;
   const Template *template = find_template(positions[0]);
@@ -320,7 +326,8 @@ int command_new(int argc, char **argv) {
   if (!template || !name) {
     BurnGuess guess = burn_guess(positions[0]);
     for (size_t i = 0; i < TEMPLATE_COUNT; i++) burn_guess_add(&guess, templates[i].kind);
-    if (positions[0] && !template) fprintf(stderr, "burn new: there is no template '%s'.%s\n", positions[0], burn_guess_text(&guess));
+    if (positions[0] && !template)
+      fprintf(stderr, "burn new: there is no template '%s'.%s\n", positions[0], burn_guess_text(&guess));
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }
@@ -334,7 +341,8 @@ int command_new(int argc, char **argv) {
   Use use = {from, name, false};
   (void)system_list_folder(from, visit_use, &use);
   if (use.found) {
-    fprintf(stderr, "burn new: the name '%s' is a word that the sources of a new %s use for something else\n", name, template->what);
+    fprintf(stderr, "burn new: the name '%s' is a word that the sources of a new %s use for something else\n", name,
+            template->what);
     return COMMAND_USAGE;
   }
   if (!folder) folder = system_list_folder(".", stop, NULL) == 0 ? "." : name;

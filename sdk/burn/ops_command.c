@@ -104,8 +104,8 @@ static const char *attrs_words(Words *words, const BurnOpInfo *info) {
     char value[40], attr[120];
     const uint32_t tag = info->attr_tags[i];
     default_words(value, sizeof value, &info->attr_defaults[i]);
-    snprintf(attr, sizeof attr, "%s: %s%s", info->attr_names[i], tag < sizeof types / sizeof types[0] ? types[tag] : "?",
-             value);
+    snprintf(attr, sizeof attr, "%s: %s%s", info->attr_names[i],
+             tag < sizeof types / sizeof types[0] ? types[tag] : "?", value);
     add(words, ", ", attr);
   }
   return words->text;
@@ -140,9 +140,11 @@ static int print_markdown(void) {
       "# All ops\n\n"
       "Written by `burn ops --markdown` from the table of ops; do not edit. `x?` may be absent, `x...` is a list. An "
       "attribute\n"
-      "without a value is required; an `ints` default holds for every axis; a `number` is an int or a float, whatever the tensor\n"
+      "without a value is required; an `ints` default holds for every axis; a `number` is an int or a float, whatever "
+      "the tensor\n"
       "is. Kinds are those that the first input (of creation\n"
-      "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no kernel.\n");
+      "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no "
+      "kernel.\n");
   uint32_t count = 0;
   const char *family = "";
   for (const BurnOpInfo *info = next_op(0); info && info->op < BURN_OP_LIMIT; info = next_op(info->op)) {
@@ -232,7 +234,8 @@ static int print_op(const BurnDevice *device, const BurnOpInfo *info) {
   printf("  inputs      %s\n", info->input_count ? inputs_words(&words, info) : "none");
   printf("  attributes  %s\n", info->attr_count ? attrs_words(&words, info) : "none");
   printf("  kinds       %s\n", kinds_words(&words, info));
-  printf("  outputs     %u\n  form        %s\n  gradient    %s\n", info->output_count, form_word(info), gradient_word(info));
+  printf("  outputs     %u\n  form        %s\n  gradient    %s\n", info->output_count, form_word(info),
+         gradient_word(info));
   printf("on %s, from the top; ways in the order in which they are tried:\n", burn_device_name(device));
   for (const BurnBackend *level = burn_device_backend(device); level; level = burn_backend_below(level)) {
     printf("  %s: %s\n", burn_backend_label(level), route_words(&words, level, info->op));
@@ -263,7 +266,8 @@ static void print_totals(const BurnBackend *level) {
 static int print_table(const BurnDevice *device) {
   const BurnBackend *top = burn_device_backend(device);
   printf("%-28s %-22s", "op", "gradient");
-  for (const BurnBackend *level = top; level; level = burn_backend_below(level)) printf(" %-20s", burn_backend_label(level));
+  for (const BurnBackend *level = top; level; level = burn_backend_below(level))
+    printf(" %-20s", burn_backend_label(level));
   putchar('\n');
   for (const BurnOpInfo *info = next_op(0); info; info = next_op(info->op)) {
     Words words;
@@ -291,7 +295,8 @@ int command_ops(int argc, char **argv) {
       {"markdown", ARGUMENT_FLAG, &markdown, NULL, "the reference page of all ops"},
   };
   int status;
-  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status)) return status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status))
+    return status;
   if (markdown) return print_markdown();
   (void)burn_plugin_count(); /* loads the kernel packs that are found, so that their ops are listed */
   const BurnOpInfo *op = NULL;

@@ -7,17 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder above the one this program lies in, without a separator at the end; false if it is unknown or does not fit. */
+/* The folder above the one this program lies in, without a separator at the end; false if it is unknown or does not
+ * fit. */
 bool system_prefix(char *out, size_t bytes);
 
-/* Visits the names in a folder, those with a dot in front left out, until `visit` returns false. Returns how many were visited;
- * -1 with errno set if the folder cannot be read. */
+/* Visits the names in a folder, those with a dot in front left out, until `visit` returns false. Returns how many were
+ * visited; -1 with errno set if the folder cannot be read. */
 long system_list_folder(const char *folder, bool (*visit)(void *context, const char *name), void *context);
 
 /* Makes a folder; false with errno set, EEXIST if it is there. */
 bool system_make_folder(const char *path);
 
-/* A library of others that plugins open when it is there, or a variable of the environment that has a say; by system. */
+/* A library of others that plugins open when it is there, or a variable of the environment that has a say; by system.
+ */
 typedef struct SystemDriver {
   const char *name, *library, *use;
 } SystemDriver;

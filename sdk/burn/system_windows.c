@@ -65,7 +65,8 @@ void system_describe(char *system, size_t system_bytes, char *processor, size_t 
   static const char version_key[] = "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion";
   static const char processor_key[] = "HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0";
   char build[64], name[256];
-  snprintf(system, system_bytes, "Windows build %s %s", registry_text(version_key, "CurrentBuildNumber", build, sizeof build),
+  snprintf(system, system_bytes, "Windows build %s %s",
+           registry_text(version_key, "CurrentBuildNumber", build, sizeof build),
            sizeof(void *) == 8 ? "64-bit" : "32-bit");
   snprintf(processor, processor_bytes, "%s", registry_text(processor_key, "ProcessorNameString", name, sizeof name));
 }

@@ -1,6 +1,8 @@
-/* cold_start.c - the least that a program can ask for: open a device, one linear layer on a 4 x 4 tensor, read the result.
+/* cold_start.c - the least that a program can ask for: open a device, one linear layer on a 4 x 4 tensor, read the
+ * result.
  *
- * Its time is that of the whole process, from its start to its end, as `time`, hyperfine or ./dev bench cold sees it. With
+ * Its time is that of the whole process, from its start to its end, as `time`, hyperfine or ./dev bench cold sees it.
+ * With
  * --phases it prints how long each part took inside of main.
  *
  *   cold_start [--backend STACK] [--phases] */
@@ -34,8 +36,8 @@ int main(int argc, char **argv) {
       {"backend", ARGUMENT_TEXT, &backend, "STACK", "the stack to open"},
       {"phases", ARGUMENT_FLAG, &phases, NULL, "print the time of each part of main"},
   };
-  const int parsed = arguments_parse(argc, argv, "usage: cold_start [options]   the smallest program there is", arguments,
-                                     sizeof arguments / sizeof arguments[0], NULL, 0);
+  const int parsed = arguments_parse(argc, argv, "usage: cold_start [options]   the smallest program there is",
+                                     arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   double result = 0;
   const double start = milliseconds_now();
@@ -49,8 +51,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (phases) {
-    printf("open %.3f ms, infer %.3f ms, close %.3f ms (%g)\n", opened - start, inferred - opened, milliseconds_now() - inferred,
-           result);
+    printf("open %.3f ms, infer %.3f ms, close %.3f ms (%g)\n", opened - start, inferred - opened,
+           milliseconds_now() - inferred, result);
   }
   return 0;
 }

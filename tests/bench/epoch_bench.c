@@ -1,11 +1,13 @@
-/* epoch_bench.c - seconds per training epoch of the guide's CNN, beside PyTorch doing the same work in the same minutes.
+/* epoch_bench.c - seconds per training epoch of the guide's CNN, beside PyTorch doing the same work in the same
+ * minutes.
  *
- * The network is that of sdk/examples/mnist (its model.c is linked in): batch 64, Adam 1e-4, dropout in three places. A step
- * is: next shuffled batch, forward, loss, backward, Adam, loss read. Both sides do exactly that and start from the same bytes:
- * the images are written to a temporary file that mnist_torch.py reads. The peer runs as a child process that waits on a pipe,
- * so that rounds alternate: ours, torch, ours, torch. One sleeps while the other works.
+ * The network is that of sdk/examples/mnist (its model.c is linked in): batch 64, Adam 1e-4, dropout in three places. A
+ * step is: next shuffled batch, forward, loss, backward, Adam, loss read. Both sides do exactly that and start from the
+ * same bytes: the images are written to a temporary file that mnist_torch.py reads. The peer runs as a child process
+ * that waits on a pipe, so that rounds alternate: ours, torch, ours, torch. One sleeps while the other works.
  *
- *   epoch_bench [--data DIR] [--steps N] [--rounds N] [--full] [--python PROGRAM --script FILE] [--backend STACK] [--json] */
+ *   epoch_bench [--data DIR] [--steps N] [--rounds N] [--full] [--python PROGRAM --script FILE] [--backend STACK]
+ * [--json] */
 #include "../../sdk/examples/mnist/model.h"
 
 #include "../../sdk/examples/common/arguments.h"
@@ -44,7 +46,8 @@ static double seconds_now(void) {
 static BurnDataset *raw_data(const Options *options, BurnStatus *status) {
   if (options->data) {
     BurnDataset *mnist = burn_dataset_mnist(options->data, BURN_MNIST_TRAIN, status);
-    return mnist && options->items < burn_dataset_count(mnist) ? burn_dataset_slice(mnist, 0, options->items, status) : mnist;
+    return mnist && options->items < burn_dataset_count(mnist) ? burn_dataset_slice(mnist, 0, options->items, status)
+                                                               : mnist;
   }
   BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){options->items, 1}, status);
   return digits ? burn_dataset_cache(digits, status) : NULL;
@@ -60,7 +63,8 @@ static BurnStatus write_items(const BurnDataset *data, FILE *file) {
       status = burn_status_make(BURN_STATUS_IO, "item %zu cannot be written to the temporary file", i);
     }
   }
-  if (status == BURN_OK && fflush(file) != 0) status = burn_status_make(BURN_STATUS_IO, "the temporary file cannot be written");
+  if (status == BURN_OK && fflush(file) != 0)
+    status = burn_status_make(BURN_STATUS_IO, "the temporary file cannot be written");
   return status;
 }
 
@@ -78,7 +82,8 @@ typedef struct Ours {
 static BurnStatus ours_open(Ours *ours, const Options *options, BurnDataset *raw) {
   BurnStatus status = BURN_OK;
   BurnDataset *data = burn_dataset_mnist_normalize(burn_dataset_clone(raw), &status);
-  const BurnLoaderConfig config = {.batch_size = options->batch_size, .shuffle = true, .seed = 1, .workers = options->workers};
+  const BurnLoaderConfig config = {
+      .batch_size = options->batch_size, .shuffle = true, .seed = 1, .workers = options->workers};
   if (data) ours->loader = burn_loader_create(data, &config, &status);
   if (status != BURN_OK) return status;
   ours->device = burn_device_open_training(options->backend);
@@ -183,7 +188,8 @@ static BurnStatus peer_open(Peer *peer, const Options *options, const char *path
   close(from[1]);
   peer->to = fdopen(to[1], "w");
   peer->from = fdopen(from[0], "r");
-  if (peer->process < 0 || !peer->to || !peer->from) return burn_status_make(BURN_STATUS_IO, "the peer cannot be started");
+  if (peer->process < 0 || !peer->to || !peer->from)
+    return burn_status_make(BURN_STATUS_IO, "the peer cannot be started");
   if (!fgets(peer->version, sizeof peer->version, peer->from)) return peer_failed("did not start");
   peer->version[strcspn(peer->version, "\n")] = '\0';
   return BURN_OK;
@@ -233,7 +239,8 @@ static BurnStatus measure(Bench *bench) {
   for (size_t round = 0; round < options->rounds && status == BURN_OK; round++) {
     status = one_round(bench, steps, round);
     if (status != BURN_OK || options->json) continue;
-    printf("round %zu of %zu, %zu steps: ours %.2f ms/step", round + 1, options->rounds, steps, 1e3 * bench->own.rounds[round]);
+    printf("round %zu of %zu, %zu steps: ours %.2f ms/step", round + 1, options->rounds, steps,
+           1e3 * bench->own.rounds[round]);
     if (bench->peer.process > 0) printf(", torch %.2f ms/step", 1e3 * bench->other.rounds[round]);
     printf("\n");
     fflush(stdout);
@@ -265,11 +272,13 @@ static void show(Bench *bench) {
   const double other = has_peer ? median(bench->other.rounds, options->rounds) * scale : 0;
   const BurnMemoryStats memory = burn_device_memory(bench->ours.device);
   if (options->json) {
-    printf("{\"bench\":\"epoch\",\"data\":\"%s\",\"stack\":\"%s\",\"threads\":%u,\"steps_per_epoch\":%zu,\"rounds\":%zu,"
-           "\"ours_seconds\":%.4f,\"bytes_peak\":%lld,\"bytes_reserved\":%lld",
-           options->data ? "mnist" : "generated", burn_device_name(bench->ours.device), burn_threads(), bench->batches,
-           options->rounds, own, (long long)memory.bytes_peak, (long long)memory.bytes_reserved);
-    if (has_peer) printf(",\"torch\":\"%s\",\"torch_seconds\":%.4f,\"ratio\":%.4f", bench->peer.version, other, own / other);
+    printf(
+        "{\"bench\":\"epoch\",\"data\":\"%s\",\"stack\":\"%s\",\"threads\":%u,\"steps_per_epoch\":%zu,\"rounds\":%zu,"
+        "\"ours_seconds\":%.4f,\"bytes_peak\":%lld,\"bytes_reserved\":%lld",
+        options->data ? "mnist" : "generated", burn_device_name(bench->ours.device), burn_threads(), bench->batches,
+        options->rounds, own, (long long)memory.bytes_peak, (long long)memory.bytes_reserved);
+    if (has_peer)
+      printf(",\"torch\":\"%s\",\"torch_seconds\":%.4f,\"ratio\":%.4f", bench->peer.version, other, own / other);
     printf("}\n");
     return;
   }

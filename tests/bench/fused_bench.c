@@ -1,7 +1,9 @@
-/* fused_bench.c - chains of element-wise ops as one fused body of ndarray ("burn.fused"), as single calls, and as a loop that the
- * compiler made of the chain, or an op with a kernel of its own; on arrays of the size of the first and second cache, and of memory.
+/* fused_bench.c - chains of element-wise ops as one fused body of ndarray ("burn.fused"), as single calls, and as a
+ * loop that the compiler made of the chain, or an op with a kernel of its own; on arrays of the size of the first and
+ * second cache, and of memory.
  *
- * One sample of everything per round, about SAMPLE_SECONDS each; shown are medians as GB/s of inputs and result, each counted once.
+ * One sample of everything per round, about SAMPLE_SECONDS each; shown are medians as GB/s of inputs and result, each
+ * counted once.
  *
  *   fused_bench [--only TEXT] [--rounds N] [--size N] [--stack TEXT] [--ways 1] */
 #include <burn/burn.h>
@@ -38,31 +40,98 @@ typedef struct Chain {
 } Chain;
 
 static const Chain chains[] = {
-    {"silu: x * recip(exp(-x) + 1)", 1, 5,
-     {{BURN_OP_neg, {0, -1}, 0}, {BURN_OP_exp, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_recip, {3, -1}, 0}, {BURN_OP_mul, {0, 4}, 0}},
-     fused_bench_silu, VECTORS, 0},
-    {"affine: 7 products and sums of x and y", 2, 7,
-     {{BURN_OP_mul_scalar, {0, -1}, 1.5}, {BURN_OP_add_scalar, {2, -1}, 0.25}, {BURN_OP_mul_scalar, {3, -1}, 0.75}, {BURN_OP_sub, {4, 1}, 0},
-      {BURN_OP_mul_scalar, {5, -1}, 2.5}, {BURN_OP_add_scalar, {6, -1}, 1}, {BURN_OP_mul, {7, 0}, 0}},
-     fused_bench_affine, VECTORS, 0},
-    {"gelu: x * (erf(x / sqrt 2) + 1) / 2", 1, 5,
-     {{BURN_OP_div_scalar, {0, -1}, 1.4142135623730951}, {BURN_OP_erf, {1, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_mul, {0, 3}, 0},
+    {"silu: x * recip(exp(-x) + 1)",
+     1,
+     5,
+     {{BURN_OP_neg, {0, -1}, 0},
+      {BURN_OP_exp, {1, -1}, 0},
+      {BURN_OP_add_scalar, {2, -1}, 1},
+      {BURN_OP_recip, {3, -1}, 0},
+      {BURN_OP_mul, {0, 4}, 0}},
+     fused_bench_silu,
+     VECTORS,
+     0},
+    {"affine: 7 products and sums of x and y",
+     2,
+     7,
+     {{BURN_OP_mul_scalar, {0, -1}, 1.5},
+      {BURN_OP_add_scalar, {2, -1}, 0.25},
+      {BURN_OP_mul_scalar, {3, -1}, 0.75},
+      {BURN_OP_sub, {4, 1}, 0},
+      {BURN_OP_mul_scalar, {5, -1}, 2.5},
+      {BURN_OP_add_scalar, {6, -1}, 1},
+      {BURN_OP_mul, {7, 0}, 0}},
+     fused_bench_affine,
+     VECTORS,
+     0},
+    {"gelu: x * (erf(x / sqrt 2) + 1) / 2",
+     1,
+     5,
+     {{BURN_OP_div_scalar, {0, -1}, 1.4142135623730951},
+      {BURN_OP_erf, {1, -1}, 0},
+      {BURN_OP_add_scalar, {2, -1}, 1},
+      {BURN_OP_mul, {0, 3}, 0},
       {BURN_OP_div_scalar, {4, -1}, 2}},
-     fused_bench_gelu, VECTORS, 0},
-    {"gelu(x * y + z)", 3, 3, {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_add, {3, 2}, 0}, {BURN_OP_gelu, {4, -1}, 0}}, fused_bench_gelu_of_product,
-     VECTORS, 0},
-    {"softmax of rows", 1, 5,
-     {{BURN_OP_max_dim, {0, -1}, 1}, {BURN_OP_sub, {0, 1}, 0}, {BURN_OP_exp, {2, -1}, 0}, {BURN_OP_sum_dim, {3, -1}, 1}, {BURN_OP_div, {3, 4}, 0}},
-     NULL, MATRICES, BURN_OP_softmax},
-    {"layer norm of rows", 3, 9,
-     {{BURN_OP_mean_dim, {0, -1}, 1}, {BURN_OP_sub, {0, 3}, 0}, {BURN_OP_mul, {4, 4}, 0}, {BURN_OP_mean_dim, {5, -1}, 1},
-      {BURN_OP_add_scalar, {6, -1}, 1e-5}, {BURN_OP_sqrt, {7, -1}, 0}, {BURN_OP_div, {4, 8}, 0}, {BURN_OP_mul, {9, 1}, 0}, {BURN_OP_add, {10, 2}, 0}},
-     NULL, MATRIX_AND_ROWS, BURN_OP_layer_norm},
-    {"softmax gradient: y (g - sum(g y))", 2, 4,
-     {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_sum_dim, {2, -1}, 1}, {BURN_OP_sub, {1, 3}, 0}, {BURN_OP_mul, {0, 4}, 0}}, NULL, MATRICES, 0},
-    {"bias gradient: sum of y g (1 - y)", 2, 4,
-     {{BURN_OP_neg, {0, -1}, 0}, {BURN_OP_add_scalar, {2, -1}, 1}, {BURN_OP_mul, {0, 3}, 0}, {BURN_OP_sum_dim, {4, -1}, 0.5}}, NULL, MATRICES, 0},
-    {"loss: mean of (x - y)^2", 2, 3, {{BURN_OP_sub, {0, 1}, 0}, {BURN_OP_mul, {2, 2}, 0}, {BURN_OP_mean, {3, -1}, 0}}, NULL, MATRICES, 0},
+     fused_bench_gelu,
+     VECTORS,
+     0},
+    {"gelu(x * y + z)",
+     3,
+     3,
+     {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_add, {3, 2}, 0}, {BURN_OP_gelu, {4, -1}, 0}},
+     fused_bench_gelu_of_product,
+     VECTORS,
+     0},
+    {"softmax of rows",
+     1,
+     5,
+     {{BURN_OP_max_dim, {0, -1}, 1},
+      {BURN_OP_sub, {0, 1}, 0},
+      {BURN_OP_exp, {2, -1}, 0},
+      {BURN_OP_sum_dim, {3, -1}, 1},
+      {BURN_OP_div, {3, 4}, 0}},
+     NULL,
+     MATRICES,
+     BURN_OP_softmax},
+    {"layer norm of rows",
+     3,
+     9,
+     {{BURN_OP_mean_dim, {0, -1}, 1},
+      {BURN_OP_sub, {0, 3}, 0},
+      {BURN_OP_mul, {4, 4}, 0},
+      {BURN_OP_mean_dim, {5, -1}, 1},
+      {BURN_OP_add_scalar, {6, -1}, 1e-5},
+      {BURN_OP_sqrt, {7, -1}, 0},
+      {BURN_OP_div, {4, 8}, 0},
+      {BURN_OP_mul, {9, 1}, 0},
+      {BURN_OP_add, {10, 2}, 0}},
+     NULL,
+     MATRIX_AND_ROWS,
+     BURN_OP_layer_norm},
+    {"softmax gradient: y (g - sum(g y))",
+     2,
+     4,
+     {{BURN_OP_mul, {0, 1}, 0}, {BURN_OP_sum_dim, {2, -1}, 1}, {BURN_OP_sub, {1, 3}, 0}, {BURN_OP_mul, {0, 4}, 0}},
+     NULL,
+     MATRICES,
+     0},
+    {"bias gradient: sum of y g (1 - y)",
+     2,
+     4,
+     {{BURN_OP_neg, {0, -1}, 0},
+      {BURN_OP_add_scalar, {2, -1}, 1},
+      {BURN_OP_mul, {0, 3}, 0},
+      {BURN_OP_sum_dim, {4, -1}, 0.5}},
+     NULL,
+     MATRICES,
+     0},
+    {"loss: mean of (x - y)^2",
+     2,
+     3,
+     {{BURN_OP_sub, {0, 1}, 0}, {BURN_OP_mul, {2, 2}, 0}, {BURN_OP_mean, {3, -1}, 0}},
+     NULL,
+     MATRICES,
+     0},
 };
 
 static const BurnHost *host;
@@ -111,9 +180,11 @@ static void compile(Work *work) {
   const uint32_t output = chain->input_count + chain->step_count - 1;
   for (uint32_t i = 0; i < chain->step_count; i++) {
     for (uint32_t k = 0; k < inputs_of(&chain->steps[i]); k++) inputs[i][k] = (uint32_t)chain->steps[i].inputs[k];
-    steps[i] = (BurnFusedStep){chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 0, inputs[i], &work->attrs[i]};
+    steps[i] = (BurnFusedStep){
+        chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 0, inputs[i], &work->attrs[i]};
   }
-  const BurnFusedBody body = {(uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};
+  const BurnFusedBody body = {
+      (uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};
   const BurnFusedInterface *table = fused.table;
   check(table->compile(fused.self, &body, &work->kernel, why, sizeof why));
   if (work->kernel) return;
@@ -134,10 +205,12 @@ static void describe_values(Work *work) {
   for (uint32_t i = 0; i < chain->step_count; i++) {
     const Step *step = &chain->steps[i];
     BurnTensorDesc *desc = &work->descs[chain->input_count + i];
-    work->attrs[i] = is_along(step->op) ? burn_attr_i64((int64_t)step->number) : burn_attr_f64(step->number); /* 0.5: axis 0 */
+    work->attrs[i] =
+        is_along(step->op) ? burn_attr_i64((int64_t)step->number) : burn_attr_f64(step->number); /* 0.5: axis 0 */
     work->attr_rows[i] = &work->attrs[i];
     *desc = work->descs[step->inputs[0]];
-    if (inputs_of(step) == 2 && burn_desc_count(&work->descs[step->inputs[1]]) > burn_desc_count(desc)) *desc = work->descs[step->inputs[1]];
+    if (inputs_of(step) == 2 && burn_desc_count(&work->descs[step->inputs[1]]) > burn_desc_count(desc))
+      *desc = work->descs[step->inputs[1]];
     if (is_along(step->op)) desc->shape[(int64_t)step->number] = 1;
     if (step->op == BURN_OP_mean) *desc = (BurnTensorDesc){BURN_DTYPE_F32, 1, {1}};
   }
@@ -204,8 +277,15 @@ static void run_single(Work *work) {
   for (uint32_t i = 0; i < chain->step_count; i++) {
     const Step *step = &chain->steps[i];
     BurnPrimitive *inputs[2], *out = NULL;
-    BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = step->op, .attr_count = attrs_of(step), .input_count = inputs_of(step),
-                       .output_count = 1, .inputs = inputs, .outputs = &out, .attrs = &work->attrs[i], .output_descs = &work->descs[chain->input_count + i]};
+    BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                       .op = step->op,
+                       .attr_count = attrs_of(step),
+                       .input_count = inputs_of(step),
+                       .output_count = 1,
+                       .inputs = inputs,
+                       .outputs = &out,
+                       .attrs = &work->attrs[i],
+                       .output_descs = &work->descs[chain->input_count + i]};
     for (uint32_t k = 0; k < call.input_count; k++) {
       inputs[k] = values[step->inputs[k]];
       if (is_last_use(chain, i, k)) call.donate |= UINT64_C(1) << k;
@@ -231,8 +311,15 @@ static void run_loop(Work *work) {
   if (work->chain->kernel != 0) {
     const BurnAttr attr = work->chain->kernel == BURN_OP_softmax ? burn_attr_i64(1) : burn_attr_f64(1e-5);
     BurnPrimitive *out = NULL;
-    const BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = work->chain->kernel, .attr_count = 1, .input_count = work->chain->input_count,
-                             .output_count = 1, .inputs = work->inputs, .outputs = &out, .attrs = &attr, .output_descs = &work->descs[0]};
+    const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                             .op = work->chain->kernel,
+                             .attr_count = 1,
+                             .input_count = work->chain->input_count,
+                             .output_count = 1,
+                             .inputs = work->inputs,
+                             .outputs = &out,
+                             .attrs = &attr,
+                             .output_descs = &work->descs[0]};
     check(backend->submit(backend->self, &call));
     backend->release(backend->self, out);
     return;
@@ -262,7 +349,9 @@ static double sample(Work *work, Way way, uint64_t *repetitions) {
       *repetitions *= 2;
       continue;
     }
-    const double bytes = 4.0 * (double)work->size * ((work->chain->form == MATRIX_AND_ROWS ? 1 : work->chain->input_count) + (is_large(work) ? 1 : 0));
+    const double bytes =
+        4.0 * (double)work->size *
+        ((work->chain->form == MATRIX_AND_ROWS ? 1 : work->chain->input_count) + (is_large(work) ? 1 : 0));
     return bytes * (double)*repetitions / seconds * 1e-9;
   }
 }
@@ -276,7 +365,9 @@ static void measure(const Chain *chain, int64_t size, uint32_t rounds) {
   Work work;
   double samples[WAYS][MOST_ROUNDS], medians[WAYS];
   uint64_t repetitions[WAYS] = {1, 1, 1};
-  const uint32_t count = ways_only > 0 && ways_only < WAYS ? ways_only : chain->kernel != 0 || (chain->loop && fused_bench_loops_run()) ? WAYS : WAYS - 1;
+  const uint32_t count = ways_only > 0 && ways_only < WAYS                                ? ways_only
+                         : chain->kernel != 0 || (chain->loop && fused_bench_loops_run()) ? WAYS
+                                                                                          : WAYS - 1;
   on_one_thread = size <= 65536;
   prepare(&work, chain, size);
   for (uint32_t round = 0; round < rounds; round++) {

@@ -1,4 +1,5 @@
-/* fused_bench.h - loops that a compiler made of whole chains, to compare fused bodies with: one pass over memory, nothing between. */
+/* fused_bench.h - loops that a compiler made of whole chains, to compare fused bodies with: one pass over memory,
+ * nothing between. */
 #ifndef BURN_FUSED_BENCH_H
 #define BURN_FUSED_BENCH_H
 

@@ -1,9 +1,9 @@
 /* op_bench.c - the time of single ops through the full stack: cost of a call on tiny tensors, rates on large ones.
  *
  * Each case is prepared once and then measured in rounds, one sample of every case per round, so that a change of the
- * machine's speed meets all of them alike. A sample repeats the case for about SAMPLE_SECONDS of wall time; shown are the
- * median, lowest and highest sample. Every sample ends with a look at the status of a result: a failing op does not pass as a
- * fast one.
+ * machine's speed meets all of them alike. A sample repeats the case for about SAMPLE_SECONDS of wall time; shown are
+ * the median, lowest and highest sample. Every sample ends with a look at the status of a result: a failing op does not
+ * pass as a fast one.
  *
  *   op_bench [--only TEXT] [--repeats N] [--json]
  *
@@ -92,7 +92,8 @@ static BurnStatus run_add_in_place(Operands *self, size_t count) {
   return check(self->a);
 }
 
-/* CHAIN adds that are recorded, then backward through them: recording, walking and freeing are all in the time of an op. */
+/* CHAIN adds that are recorded, then backward through them: recording, walking and freeing are all in the time of an
+ * op. */
 static BurnStatus run_add_tracked(Operands *self, size_t count) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
@@ -249,7 +250,8 @@ static BurnStatus prepare_copy(int64_t size, BurnDevice *device, Operands *self)
   const size_t bytes = (size_t)size * sizeof(float);
   if (!copy_from) copy_from = malloc(bytes);
   if (!copy_to) copy_to = malloc(bytes);
-  if (!copy_from || !copy_to) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "memcpy: no memory for 2 x %zu bytes", bytes);
+  if (!copy_from || !copy_to)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "memcpy: no memory for 2 x %zu bytes", bytes);
   memset(copy_from, 1, bytes);
   memset(copy_to, 2, bytes);
   return BURN_OK;
@@ -311,14 +313,15 @@ static const Case cases[] = {
     {"view op", "swap_dims of the last one", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_view},
     {"view op", "1 clone, reshape, its drop", "ndarray", NS_PER_OP, 1, 2, prepare_matrix, run_reshape},
     {"parallel_for empty", "1 item per thread, workers awake", NULL, NS_PER_OP, 1, 0, prepare_nothing, run_fork_join},
-    {"parallel_for meeting", "1 item per thread, all wait for all", NULL, NS_PER_OP, 1, 0, prepare_nothing, run_meeting},
+    {"parallel_for meeting", "1 item per thread, all wait for all", NULL, NS_PER_OP, 1, 0, prepare_nothing,
+     run_meeting},
     {"memcpy 64 MiB", "1 read, 1 write; 1 thread", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy},
     {"memcpy 64 MiB", "1 read, 1 write; all threads", NULL, GIGABYTES, BYTES(2), LARGE, prepare_copy, run_copy_threads},
     {"add 16M", "2 reads, 1 write", "ndarray", GIGABYTES, BYTES(3), LARGE, prepare_large, run_add_new},
     {"gelu 16M", "1 read, 1 write", "ndarray", GIGABYTES, BYTES(2), LARGE, prepare_large, run_gelu},
     {"gelu 16M", "the call", "ndarray", MILLISECONDS, 1, LARGE, prepare_large, run_gelu},
 #define MATMUL(n, stack) \
-  {"matmul " #n, "2 n^3", stack, GIGAFLOPS, CUBE(n), n, prepare_square, run_matmul}
+  { "matmul " #n, "2 n^3", stack, GIGAFLOPS, CUBE(n), n, prepare_square, run_matmul }
     MATMUL(64, "ndarray"),
     MATMUL(256, "ndarray"),
     MATMUL(1024, "ndarray"),
@@ -389,9 +392,12 @@ static BurnStatus begin(size_t i) {
 
 static double figure(const Case *c, double seconds) {
   switch (c->unit) {
-    case NS_PER_OP: return seconds * 1e9 / c->work;
-    case MILLISECONDS: return seconds * 1e3;
-    default: return c->work / seconds * 1e-9;
+    case NS_PER_OP:
+      return seconds * 1e9 / c->work;
+    case MILLISECONDS:
+      return seconds * 1e3;
+    default:
+      return c->work / seconds * 1e-9;
   }
 }
 
@@ -422,13 +428,16 @@ static void show(const Case *c, double *samples, size_t repeats, bool json) {
   const double low = samples[0], high = samples[repeats - 1];
   const double median = repeats % 2 ? samples[repeats / 2] : (samples[repeats / 2 - 1] + samples[repeats / 2]) / 2;
   if (json) {
-    printf("{\"bench\":\"op\",\"case\":\"%s\",\"counted\":\"%s\",\"stack\":\"%s\",\"unit\":\"%s\",\"median\":%.6g,\"min\":%.6g,"
-           "\"max\":%.6g,\"repeats\":%zu,\"threads\":%u}\n",
-           c->name, c->counted, stack, unit_names[c->unit], median, low, high, repeats, burn_threads());
+    printf(
+        "{\"bench\":\"op\",\"case\":\"%s\",\"counted\":\"%s\",\"stack\":\"%s\",\"unit\":\"%s\",\"median\":%.6g,\"min\":"
+        "%.6g,"
+        "\"max\":%.6g,\"repeats\":%zu,\"threads\":%u}\n",
+        c->name, c->counted, stack, unit_names[c->unit], median, low, high, repeats, burn_threads());
     return;
   }
   if (strcmp(stack, COUNT_TRACE) == 0) stack = "trace:format=count+ndarray";
-  printf("%-24s %-48s %-27s %9.4g %9.4g %9.4g %s\n", c->name, c->counted, stack, median, low, high, unit_names[c->unit]);
+  printf("%-24s %-48s %-27s %9.4g %9.4g %9.4g %s\n", c->name, c->counted, stack, median, low, high,
+         unit_names[c->unit]);
 }
 
 static void end(void) {

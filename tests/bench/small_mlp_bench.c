@@ -1,7 +1,9 @@
-/* small_mlp_bench.c - a network so small that only overhead is left: 16 -> 32 (relu) -> 16, 1,072 parameters, beside plain C loops.
+/* small_mlp_bench.c - a network so small that only overhead is left: 16 -> 32 (relu) -> 16, 1,072 parameters, beside
+ * plain C loops.
  *
- * Both sides run the same numbers: inference, and a training step (mean squared error, gradients, SGD), with a batch of 1 and
- * of 32. The results of the two sides are compared before anything is timed. Samples of the two take turns; shown are medians.
+ * Both sides run the same numbers: inference, and a training step (mean squared error, gradients, SGD), with a batch of
+ * 1 and of 32. The results of the two sides are compared before anything is timed. Samples of the two take turns; shown
+ * are medians.
  *
  *   small_mlp_bench [--repeats N] [--json] */
 #include <burn/burn.h>
@@ -35,8 +37,8 @@ static void check(BurnStatus status) {
 
 /* -- ours ------------------------------------------------------------------------------------- */
 
-#define MLP_FIELDS(X)                    \
-  X(BurnLinear, first, "16 to 32")       \
+#define MLP_FIELDS(X)              \
+  X(BurnLinear, first, "16 to 32") \
   X(BurnLinear, second, "32 to 16")
 BURN_MODULE(Mlp, MLP_FIELDS);
 
@@ -127,10 +129,13 @@ static float next_number(void) {
   return (float)(state >> 8) / 8388608.0f - 1.0f;
 }
 
-static void copy_param(const BurnParam *param, float *to, size_t bytes) { check(burn_read(burn_param_value(param), to, bytes)); }
+static void copy_param(const BurnParam *param, float *to, size_t bytes) {
+  check(burn_read(burn_param_value(param), to, bytes));
+}
 
 static void begin(Sides *s, BurnDevice *device, int batch) {
-  const BurnLinearConfig first = BurnLinearConfig_defaults(INPUT, HIDDEN), second = BurnLinearConfig_defaults(HIDDEN, OUTPUT);
+  const BurnLinearConfig first = BurnLinearConfig_defaults(INPUT, HIDDEN),
+                         second = BurnLinearConfig_defaults(HIDDEN, OUTPUT);
   s->batch = batch;
   s->device = device;
   s->inner = burn_device_inner(device);
@@ -175,7 +180,9 @@ static BurnTensor *loss_of(const Sides *s) {
   return burn_mse_loss_forward(&mse, out, burn_clone(s->target), BURN_REDUCTION_MEAN);
 }
 
-static void train_ours(Sides *s) { check(burn_train_step(s->optimizer, burn_module(Mlp, &s->mlp), loss_of(s), LEARNING_RATE)); }
+static void train_ours(Sides *s) {
+  check(burn_train_step(s->optimizer, burn_module(Mlp, &s->mlp), loss_of(s), LEARNING_RATE));
+}
 
 static void train_plain(Sides *s) {
   static volatile float loss; /* so that it is computed */
@@ -183,7 +190,8 @@ static void train_plain(Sides *s) {
   (void)loss;
 }
 
-/* Both sides give the same numbers; then the plain parameters are those of `inference` no more, which does not matter. */
+/* Both sides give the same numbers; then the plain parameters are those of `inference` no more, which does not matter.
+ */
 static void compare(Sides *s) {
   float out[MOST_BATCH][OUTPUT];
   BurnTensor *x = mlp_forward(&s->inference, burn_clone(s->inner_input));
@@ -191,7 +199,8 @@ static void compare(Sides *s) {
   plain_forward(&s->plain, s->x, s->batch);
   for (int n = 0; n < s->batch; n++) {
     for (int j = 0; j < OUTPUT; j++) {
-      if (!(fabsf(out[n][j] - s->plain.out[n][j]) < 1e-5f)) check(burn_status_make(BURN_STATUS_INTERNAL, "outputs differ"));
+      if (!(fabsf(out[n][j] - s->plain.out[n][j]) < 1e-5f))
+        check(burn_status_make(BURN_STATUS_INTERNAL, "outputs differ"));
     }
   }
   for (int step = 0; step < CHECKED_STEPS; step++) {
@@ -230,7 +239,8 @@ static double median(double *samples, size_t count) {
   return samples[count / 2];
 }
 
-static void measure(const char *what, Sides *s, void (*ours)(Sides *), void (*plain)(Sides *), size_t repeats, bool json) {
+static void measure(const char *what, Sides *s, void (*ours)(Sides *), void (*plain)(Sides *), size_t repeats,
+                    bool json) {
   double our_samples[MOST_REPEATS], plain_samples[MOST_REPEATS];
   const size_t our_count = count_for(ours, s), plain_count = count_for(plain, s);
   for (size_t r = 0; r < repeats; r++) {
@@ -239,8 +249,8 @@ static void measure(const char *what, Sides *s, void (*ours)(Sides *), void (*pl
   }
   const double our_ns = median(our_samples, repeats), plain_ns = median(plain_samples, repeats);
   if (json) {
-    printf("{\"bench\":\"small_mlp\",\"case\":\"%s\",\"batch\":%d,\"unit\":\"ns\",\"ours\":%.6g,\"plain\":%.6g}\n", what, s->batch,
-           our_ns, plain_ns);
+    printf("{\"bench\":\"small_mlp\",\"case\":\"%s\",\"batch\":%d,\"unit\":\"ns\",\"ours\":%.6g,\"plain\":%.6g}\n",
+           what, s->batch, our_ns, plain_ns);
     return;
   }
   printf("%-14s batch %-3d %10.0f ns %10.0f ns %8.2f\n", what, s->batch, our_ns, plain_ns, our_ns / plain_ns);
@@ -253,8 +263,8 @@ int main(int argc, char **argv) {
       {"repeats", ARGUMENT_SIZE, &repeats, "N", "samples of each case; 1 .. 101"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON object per case"},
   };
-  const int parsed = arguments_parse(argc, argv, "usage: small_mlp_bench [options]   a tiny network beside plain C", arguments,
-                                     sizeof arguments / sizeof arguments[0], NULL, 0);
+  const int parsed = arguments_parse(argc, argv, "usage: small_mlp_bench [options]   a tiny network beside plain C",
+                                     arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   if (repeats < 1 || repeats > MOST_REPEATS) {
     fprintf(stderr, "small_mlp_bench: --repeats %zu is outside 1..%d\n", repeats, MOST_REPEATS);
@@ -262,7 +272,9 @@ int main(int argc, char **argv) {
   }
   BurnDevice *device = burn_device_open_training(NULL);
   check(burn_device_status(device));
-  if (!json) printf("%-14s %-9s %13s %13s %8s   %s\n", "16-32-16, f32", "", "ours", "plain C", "ratio", burn_device_name(device));
+  if (!json)
+    printf("%-14s %-9s %13s %13s %8s   %s\n", "16-32-16, f32", "", "ours", "plain C", "ratio",
+           burn_device_name(device));
   for (int batch = 1; batch <= MOST_BATCH; batch += MOST_BATCH - 1) {
     static Sides sides;
     begin(&sides, device, batch);

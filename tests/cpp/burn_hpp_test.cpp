@@ -1,4 +1,5 @@
-/* burn_hpp_test.cpp - burn.hpp: ownership, operators, braces, exceptions, gradients. Every check prints what it expected. */
+/* burn_hpp_test.cpp - burn.hpp: ownership, operators, braces, exceptions, gradients. Every check prints what it
+ * expected. */
 #include "expect.hpp"
 
 #include <burn/burn.hpp>
@@ -54,13 +55,15 @@ static void test_integers_keep_their_bits(const Device &device) {
   EXPECT(x.item<std::int64_t>() == odd && x.to_vector<std::int64_t>()[0] == odd);
   EXPECT(Tensor::full(device, {1}, least, BURN_DTYPE_I64).item<std::int64_t>() == least);
   EXPECT(Tensor::uniform(device, {1}, odd, odd + 1, BURN_DTYPE_I64).item<std::int64_t>() == odd);
-  EXPECT((x + odd - odd).item<std::int64_t>() == odd && (odd - x).item<std::int64_t>() == 0 && (x * -1).item<std::int64_t>() == -odd);
+  EXPECT((x + odd - odd).item<std::int64_t>() == odd && (odd - x).item<std::int64_t>() == 0 &&
+         (x * -1).item<std::int64_t>() == -odd);
   EXPECT((x / odd).item<int>() == 1 && (odd + (x - x)).item<std::int64_t>() == odd);
   Tensor y = x;
   y += odd;
   y -= 1;
   EXPECT(y.item<std::int64_t>() == 2 * odd - 1);
-  EXPECT(x.equal_scalar(odd).item<bool>() && !x.equal_scalar(odd - 1).item<bool>() && x.greater_scalar(odd - 1).item<bool>());
+  EXPECT(x.equal_scalar(odd).item<bool>() && !x.equal_scalar(odd - 1).item<bool>() &&
+         x.greater_scalar(odd - 1).item<bool>());
   EXPECT((x - x).clamp(odd, INT64_MAX).item<std::int64_t>() == odd && x.full_like(-odd).item<std::int64_t>() == -odd);
   EXPECT(x.mask_fill(x.equal_scalar(odd), odd + 1).item<std::int64_t>() == odd + 1);
   EXPECT(x.pad({{1, 0}}, BURN_PAD_CONSTANT, odd).to_vector<std::int64_t>() == (std::vector<std::int64_t>{odd, odd}));
@@ -73,10 +76,14 @@ static void test_braces(const Device &device) {
   const Tensor x(device, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
   const std::vector<int> both = {0, 1};
   EXPECT((x.reshape({3, -1}).shape() == Shape{3, 2}) && (x.reshape({6}).expand({2, 6}).shape() == Shape{2, 6}));
-  EXPECT((x.unsqueeze_dims({0, -1}).shape() == Shape{1, 2, 3, 1}) && (x.unsqueeze_dims({0}).squeeze_dims({0}).shape() == Shape{2, 3}));
-  EXPECT(equals(x.permute({1, 0}), {1, 4, 2, 5, 3, 6}) && equals(x.permute(std::vector<int>{1, 0}), {1, 4, 2, 5, 3, 6}));
-  EXPECT(equals(x.flip({1}), {3, 2, 1, 6, 5, 4}) && equals(x.sum_dims(both), {21}) && equals(x.mean_dims({0, 1}), {3.5}));
-  EXPECT(equals(x.slice({BURN_RANGE(0, 1), BURN_RANGE(1, 3)}), {2, 3}) && equals(x.slice({{0, 2, 1}, {0, 3, 2}}), {1, 3, 4, 6}));
+  EXPECT((x.unsqueeze_dims({0, -1}).shape() == Shape{1, 2, 3, 1}) &&
+         (x.unsqueeze_dims({0}).squeeze_dims({0}).shape() == Shape{2, 3}));
+  EXPECT(equals(x.permute({1, 0}), {1, 4, 2, 5, 3, 6}) &&
+         equals(x.permute(std::vector<int>{1, 0}), {1, 4, 2, 5, 3, 6}));
+  EXPECT(equals(x.flip({1}), {3, 2, 1, 6, 5, 4}) && equals(x.sum_dims(both), {21}) &&
+         equals(x.mean_dims({0, 1}), {3.5}));
+  EXPECT(equals(x.slice({BURN_RANGE(0, 1), BURN_RANGE(1, 3)}), {2, 3}) &&
+         equals(x.slice({{0, 2, 1}, {0, 3, 2}}), {1, 3, 4, 6}));
   EXPECT(equals(x.slice_fill({BURN_RANGE_ALL, {0, 1, 1}}, 9), {9, 2, 3, 9, 5, 6}));
   EXPECT(equals(x.slice_assign({{0, 1, 1}}, Tensor::zeros(device, {1, 3})), {0, 0, 0, 4, 5, 6}));
   EXPECT((x.repeat({2, 1}).shape() == Shape{4, 3}) && (x.movedims({0}, {1}).shape() == Shape{3, 2}));
@@ -85,7 +92,8 @@ static void test_braces(const Device &device) {
   const Tensor image = x.reshape({1, 1, 2, 3}), kernel = Tensor::ones(device, {1, 1, 1, 3});
   EXPECT(equals(image.conv2d(kernel, nullptr, BURN_CONV2D_OPTIONS), {6, 15}));
   EXPECT(equals(image.conv2d(kernel, Tensor(), {{2, 1}, {0, 0}, {1, 1}, 1, {0, 0}, false, {0, 0}}), {6}));
-  EXPECT(equals(image.max_pool2d(BURN_POOL2D_OPTIONS(2, 3)), {6}) && equals(image.adaptive_avg_pool2d({1, 3}), {2.5, 3.5, 4.5}));
+  EXPECT(equals(image.max_pool2d(BURN_POOL2D_OPTIONS(2, 3)), {6}) &&
+         equals(image.adaptive_avg_pool2d({1, 3}), {2.5, 3.5, 4.5}));
   EXPECT((image.interpolate({4, 6}, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)).shape() == Shape{1, 1, 4, 6}));
 }
 
@@ -106,7 +114,8 @@ static void test_ownership(const Device &device) {
   EXPECT(device.memory().live_tensors == before);
 }
 
-template <class Function> static std::string message_of(Function function, std::uint32_t code) {
+template <class Function>
+static std::string message_of(Function function, std::uint32_t code) {
   try {
     function();
   } catch (const burn::Error &error) {
@@ -120,12 +129,18 @@ static void test_failures(const Device &device) {
   const Tensor x(device, {1.0f, 2.0f, 3.0f}, {1, 3});
   const std::string text = message_of([&] { return x.matmul(x); }, BURN_STATUS_INVALID_SHAPE);
   EXPECT(text.find("matmul") != std::string::npos && text.find("[1,3]") != std::string::npos);
-  EXPECT(message_of([&] { return Tensor(device, {1.0f, 2.0f}, {3}); }, BURN_STATUS_INVALID_SHAPE).find("2 values") != std::string::npos);
+  EXPECT(message_of(
+             [&] {
+               return Tensor(device, {1.0f, 2.0f}, {3});
+             },
+             BURN_STATUS_INVALID_SHAPE)
+             .find("2 values") != std::string::npos);
   EXPECT(message_of([&] { return x.item(); }, BURN_STATUS_INVALID_ARGUMENT).find("3") != std::string::npos);
   EXPECT(message_of([&] { return x.permute({0}); }, BURN_STATUS_INVALID_ARGUMENT) == "permute: 1 axes for 2 axes");
   EXPECT(message_of([&] { return x.roll({1}, {0, 1}); }, BURN_STATUS_INVALID_ARGUMENT) == "roll: 1 shifts for 2 dims");
   EXPECT(message_of([&] { return x.reshape({2, 2}); }, BURN_STATUS_INVALID_SHAPE).find("reshape") != std::string::npos);
-  EXPECT(message_of([] { return Device("nosuch"); }, BURN_STATUS_NOT_FOUND).find("no backend 'nosuch'") != std::string::npos);
+  EXPECT(message_of([] { return Device("nosuch"); }, BURN_STATUS_NOT_FOUND).find("no backend 'nosuch'") !=
+         std::string::npos);
 }
 
 static void test_gradients() {
@@ -143,7 +158,9 @@ struct Holder {
 };
 
 static BurnStatus throwing_visitor(void *, const BurnModuleTensor *tensor) { throw std::runtime_error(tensor->path); }
-static void throwing_hook(void *, BurnStatus, const char *, int, const char *message) { throw std::runtime_error(message); }
+static void throwing_hook(void *, BurnStatus, const char *, int, const char *message) {
+  throw std::runtime_error(message);
+}
 
 static void test_exceptions_of_callbacks() {
   BurnDevice *device = burn_device_open("ndarray");

@@ -1,4 +1,5 @@
-/* expect.hpp - what the C++ tests check with: every check that fails says what it expected, and main returns failures != 0. */
+/* expect.hpp - what the C++ tests check with: every check that fails says what it expected, and main returns failures
+ * != 0. */
 #ifndef BURN_TESTS_EXPECT_HPP
 #define BURN_TESTS_EXPECT_HPP
 

@@ -1,5 +1,5 @@
-/* nn_train_test.cpp - layers and training from C++17: modules, configs and their values as in C, a loader, an optimizer, a training
- * loop. Where a spelling is special to one language, both stand here. */
+/* nn_train_test.cpp - layers and training from C++17: modules, configs and their values as in C, a loader, an
+ * optimizer, a training loop. Where a spelling is special to one language, both stand here. */
 #include "expect.hpp"
 
 #include <burn/burn.h>
@@ -11,23 +11,23 @@
 #include <vector>
 
 /* Every kind of row that a config may have. */
-#define CURVE_CONFIG(REQ, OPT)                                                        \
-  REQ(BurnSize, hidden, "width of the hidden layer")                                  \
-  OPT(BurnF64, rate, 0.05, "learning rate")                                           \
-  OPT(BurnI64, seed, -7, "of the data")                                               \
-  OPT(BurnBool, shuffle, true, "a new order every epoch")                             \
-  OPT(BurnText, name, {"curve"}, "of the run")                                        \
-  OPT(BurnSize2, kernel, BURN_PAIR_OF_ONES, "a pair")                                 \
-  OPT(BurnOptionF64, decay, BURN_ABSENT, "may be absent")                             \
-  OPT(BurnPadding1d, margin, BURN_PADDING_1D(1, 2), "explicit")                       \
-  OPT(BurnPadding2d, padding, BURN_PADDING_SAME, "by name")                           \
+#define CURVE_CONFIG(REQ, OPT)                                                          \
+  REQ(BurnSize, hidden, "width of the hidden layer")                                    \
+  OPT(BurnF64, rate, 0.05, "learning rate")                                             \
+  OPT(BurnI64, seed, -7, "of the data")                                                 \
+  OPT(BurnBool, shuffle, true, "a new order every epoch")                               \
+  OPT(BurnText, name, {"curve"}, "of the run")                                          \
+  OPT(BurnSize2, kernel, BURN_PAIR_OF_ONES, "a pair")                                   \
+  OPT(BurnOptionF64, decay, BURN_ABSENT, "may be absent")                               \
+  OPT(BurnPadding1d, margin, BURN_PADDING_1D(1, 2), "explicit")                         \
+  OPT(BurnPadding2d, padding, BURN_PADDING_SAME, "by name")                             \
   OPT(BurnInitializer, initializer, BURN_NORMAL(0, 0.5), "first values of the weights") \
   OPT(BurnAdamConfig, adam, BurnAdamConfig_defaults(), "a config within")
 BURN_CONFIG(CurveConfig, CURVE_CONFIG);
 
-#define CURVE_FIELDS(X)                    \
-  X(BurnLinear, in, "1 -> hidden")         \
-  X(BurnTanh, activation, "between them")  \
+#define CURVE_FIELDS(X)                   \
+  X(BurnLinear, in, "1 -> hidden")        \
+  X(BurnTanh, activation, "between them") \
   X(BurnLinear, out, "hidden -> 1")
 BURN_MODULE(Curve, CURVE_FIELDS);
 
@@ -45,7 +45,8 @@ static void test_values() {
   const BurnInitializer ones = BURN_ONES, constant = (BurnInitializer)BURN_CONSTANT(2.5);
   EXPECT(ones.kind == BURN_INITIALIZER_ONES && constant.kind == BURN_INITIALIZER_CONSTANT && constant.value == 2.5);
   BurnConv2dConfig conv = BurnConv2dConfig_defaults(BURN_SIZE2(1, 8), BURN_SIZE2(3, 5));
-  EXPECT(conv.channels.at[1] == 8 && conv.kernel_size.at[1] == 5 && conv.stride.at[0] == 1 && conv.bias && conv.groups == 1);
+  EXPECT(conv.channels.at[1] == 8 && conv.kernel_size.at[1] == 5 && conv.stride.at[0] == 1 && conv.bias &&
+         conv.groups == 1);
   EXPECT(conv.padding.kind == BURN_PADDING_KIND_VALID && conv.initializer.gain == BURN_KAIMING_GAIN);
   conv.padding = BURN_PADDING_SAME;
   EXPECT(conv.padding.kind == BURN_PADDING_KIND_SAME);
@@ -53,17 +54,22 @@ static void test_values() {
   EXPECT(conv.padding.kind == BURN_PADDING_KIND_EXPLICIT && conv.padding.top == 1 && conv.padding.right == 4);
   const BurnPool2dOptions pool = BURN_POOL2D_OPTIONS(2, 3);
   EXPECT(pool.stride[1] == 3 && pool.dilation[0] == 1 && pool.count_include_pad && !BURN_ATTENTION_OPTIONS.is_causal);
-  EXPECT(BURN_RANGE_STEP(1, 9, 2).step == 2 && BURN_STFT_OPTIONS(16).hop_length == 4 && BURN_QUANT_SCHEME.block_rank == 0);
-  EXPECT(BURN_CONV3D_OPTIONS.stride[2] == 1 && BURN_UNFOLD4D_OPTIONS.dilation[1] == 1 && BURN_POOL1D_OPTIONS(4).stride == 4);
+  EXPECT(BURN_RANGE_STEP(1, 9, 2).step == 2 && BURN_STFT_OPTIONS(16).hop_length == 4 &&
+         BURN_QUANT_SCHEME.block_rank == 0);
+  EXPECT(BURN_CONV3D_OPTIONS.stride[2] == 1 && BURN_UNFOLD4D_OPTIONS.dilation[1] == 1 &&
+         BURN_POOL1D_OPTIONS(4).stride == 4);
 }
 
 static void test_config() {
   CurveConfig config = CurveConfig_defaults(16);
-  EXPECT(config.hidden == 16 && config.rate == 0.05 && config.seed == -7 && config.shuffle && std::string(config.name.text) == "curve");
+  EXPECT(config.hidden == 16 && config.rate == 0.05 && config.seed == -7 && config.shuffle &&
+         std::string(config.name.text) == "curve");
   EXPECT(config.kernel.at[1] == 1 && !config.decay.present && config.margin.right == 2 && config.adam.beta_2 == 0.999);
-  EXPECT(config.padding.kind == BURN_PADDING_KIND_SAME && config.initializer.kind == BURN_INITIALIZER_NORMAL && config.initializer.std == 0.5);
+  EXPECT(config.padding.kind == BURN_PADDING_KIND_SAME && config.initializer.kind == BURN_INITIALIZER_NORMAL &&
+         config.initializer.std == 0.5);
   EXPECT(burn_config_parse(burn_config(CurveConfig, &config), "{\"hidden\": 24, \"decay\": 0.5}") == BURN_OK);
-  EXPECT(config.hidden == 24 && config.decay.present && config.decay.value == 0.5 && config.margin.left == 1 && config.seed == -7);
+  EXPECT(config.hidden == 24 && config.decay.present && config.decay.value == 0.5 && config.margin.left == 1 &&
+         config.seed == -7);
   EXPECT(burn_config_parse(burn_config(CurveConfig, &config), "{}") != BURN_OK); /* hidden is required */
   char *text = burn_config_text(burn_config(CurveConfig, &config));
   CurveConfig again = CurveConfig_defaults(1);
@@ -89,8 +95,8 @@ static BurnLoader *curve_loader(const CurveConfig &config, BurnStatus *status) {
   return dataset ? burn_loader_create(dataset, &loader, status) : nullptr;
 }
 
-static BurnStatus train_epoch(Curve &model, BurnOptimizer *optimizer, BurnLoader *loader, BurnDevice *device, size_t epoch, double rate,
-                              double &mean) {
+static BurnStatus train_epoch(Curve &model, BurnOptimizer *optimizer, BurnLoader *loader, BurnDevice *device,
+                              size_t epoch, double rate, double &mean) {
   BurnStatus status = BURN_OK;
   double sum = 0;
   BurnBatches *batches = burn_loader_start(loader, device, epoch, 0);
@@ -124,7 +130,8 @@ static void test_training() {
   EXPECT(status == BURN_OK && last < 0.01 && last < first / 10);
   Curve valid = Curve_valid(&model);
   double at_zero = 1;
-  EXPECT(burn_read_scalar(curve_forward(valid, burn_zeros(burn_device_inner(device), BURN_SHAPE(1, 1), BURN_DTYPE_F32)), &at_zero) == BURN_OK);
+  EXPECT(burn_read_scalar(curve_forward(valid, burn_zeros(burn_device_inner(device), BURN_SHAPE(1, 1), BURN_DTYPE_F32)),
+                          &at_zero) == BURN_OK);
   EXPECT(at_zero > -0.2 && at_zero < 0.2);
   Curve_release(&valid);
   Curve_release(&model);

@@ -1,11 +1,11 @@
-/* faults.c - the crash-safety harness: training that is killed, or whose file operations fail, and is then resumed, ends with the
- * artifacts of a run that nobody disturbed, or refuses to go on and says why.
+/* faults.c - the crash-safety harness: training that is killed, or whose file operations fail, and is then resumed,
+ * ends with the artifacts of a run that nobody disturbed, or refuses to go on and says why.
  *
  *   faults_harness MNIST SHIM|none [kills=N] [operations=N] [errors=N] [others=N] [seed=N]   N = all: every one
  *   faults_harness compare FOLDER FOLDER
  *
- * Verdicts: identical, logs told (all but logs, of which the disturbed run has said that they lost lines), refused (a message that names
- * a file), WRONG; the folders of the first wrong ones stay. Exit status 1 if anything is wrong. */
+ * Verdicts: identical, logs told (all but logs, of which the disturbed run has said that they lost lines), refused (a
+ * message that names a file), WRONG; the folders of the first wrong ones stay. Exit status 1 if anything is wrong. */
 #define _XOPEN_SOURCE 700
 #include "faults.h"
 
@@ -78,29 +78,38 @@ BURN_PRINTF(3, 4) static void wrong(Count *count, const char *where, const char 
 static bool tells_why(const Outcome *outcome, int error) {
   static const char *const names[] = {ARTIFACTS, ".mpk", ".json", ".log"};
   bool names_file = false;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) names_file = names_file || strstr(outcome->message, names[i]);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    names_file = names_file || strstr(outcome->message, names[i]);
   return names_file && (error == 0 || strstr(outcome->message, strerror(error)));
 }
 
-/* Judges a run that nothing disturbed after what was done before: `what` says that. One of two undisturbed runs may be equal to it; the
- * second may be NULL. */
-static void judge(Count *count, const char *where, const Outcome *outcome, const char *base, const char *other, const char *what) {
+/* Judges a run that nothing disturbed after what was done before: `what` says that. One of two undisturbed runs may be
+ * equal to it; the second may be NULL. */
+static void judge(Count *count, const char *where, const Outcome *outcome, const char *base, const char *other,
+                  const char *what) {
   char why[MESSAGE_BYTES] = "", why_other[MESSAGE_BYTES] = "", left[MESSAGE_BYTES];
   count->cases++;
-  if (outcome->hangs) wrong(count, where, "%s: the run hangs", what);
-  else if (outcome->signal) wrong(count, where, "%s: the run dies of signal %d", what, outcome->signal);
-  else if (outcome->status != 0 && !tells_why(outcome, 0)) wrong(count, where, "%s: refused without a reason: %s", what, outcome->message);
-  else if (outcome->status != 0) count->refused++;
+  if (outcome->hangs)
+    wrong(count, where, "%s: the run hangs", what);
+  else if (outcome->signal)
+    wrong(count, where, "%s: the run dies of signal %d", what, outcome->signal);
+  else if (outcome->status != 0 && !tells_why(outcome, 0))
+    wrong(count, where, "%s: refused without a reason: %s", what, outcome->message);
+  else if (outcome->status != 0)
+    count->refused++;
   else if (!folders_are_same(artifacts(base), artifacts(where), true, why) &&
            !(other && folders_are_same(artifacts(other), artifacts(where), true, why_other))) {
     wrong(count, where, "%s: %s%s%s", what, why, other ? "; beside the other run: " : "", why_other);
-  } else if (folder_has_leftover(artifacts(where), left)) wrong(count, where, "%s: %s", what, left);
-  else count->identical++;
+  } else if (folder_has_leftover(artifacts(where), left))
+    wrong(count, where, "%s: %s", what, left);
+  else
+    count->identical++;
 }
 
 /* -- scenarios -------------------------------------------------------------------------------- */
 
-/* What a setup does when nobody disturbs it: in folders base-N and other-N, with its operations in the file operations-N. */
+/* What a setup does when nobody disturbs it: in folders base-N and other-N, with its operations in the file
+ * operations-N. */
 typedef struct Base {
   char same[32], other[32], half[32]; /* of the seed, of another seed, and of that one after two epochs */
   double seconds;
@@ -151,7 +160,8 @@ static int kill_until_done(const Setup *setup, const Base *base, int kills, Coun
   forget("case");
   do {
     /* The first resumed runs are killed, too; then one is left alone. */
-    const Fault fault = {.kills = done < kills && (done == 0 || uniform() < 0.6), .kill_after = uniform() * base->seconds};
+    const Fault fault = {.kills = done < kills && (done == 0 || uniform() < 0.6),
+                         .kill_after = uniform() * base->seconds};
     outcome = harness_run(&harness, setup, "case", SEED, done > 0, EPOCHS, &fault);
     const bool killed = outcome.signal == 9 && fault.kills;
     done += killed;
@@ -164,7 +174,8 @@ static int kill_until_done(const Setup *setup, const Base *base, int kills, Coun
 
 static Count random_kills(const Setup *setup, const Base *base, int kills) {
   Count count = {0};
-  for (int done = 0, runs = 0; done < kills && runs < 20 * kills + 20; runs++) done += kill_until_done(setup, base, kills - done, &count);
+  for (int done = 0, runs = 0; done < kills && runs < 20 * kills + 20; runs++)
+    done += kill_until_done(setup, base, kills - done, &count);
   return count;
 }
 
@@ -220,12 +231,14 @@ static const struct {
 } errors[] = {{ENOSPC, "ENOSPC"}, {EIO, "EIO"}, {EACCES, "EACCES"}};
 enum { ERRORS = sizeof errors / sizeof errors[0], WAYS = 2 * ERRORS };
 
-/* The disturbed run has said that a log lost lines, after the checkpoint that is not to be lost with them: all else is the same. */
+/* The disturbed run has said that a log lost lines, after the checkpoint that is not to be lost with them: all else is
+ * the same. */
 static bool logs_are_told(const Outcome *disturbed, const Outcome *resumed, const Base *base) {
   char why[MESSAGE_BYTES];
   return strstr(disturbed->message, "but not its logs") && resumed->status == 0 &&
          !folders_are_same(artifacts(base->same), artifacts("case"), true, why) &&
-         folders_are_same(artifacts(base->same), artifacts("case"), false, why) && !folder_has_leftover(artifacts("case"), why);
+         folders_are_same(artifacts(base->same), artifacts("case"), false, why) &&
+         !folder_has_leftover(artifacts("case"), why);
 }
 
 /* One error, then a run without. */
@@ -235,8 +248,8 @@ static void fail_once(const Setup *setup, const Base *base, long which, Count *c
   const Fault fault = {.at = at, .error = error, .lasting = which % WAYS >= ERRORS};
   char what[320];
   forget("case");
-  (void)snprintf(what, sizeof what, "%s %s operation %ld (%s)", errors[which % ERRORS].name, fault.lasting ? "from" : "at", at,
-                 operation(base, at));
+  (void)snprintf(what, sizeof what, "%s %s operation %ld (%s)", errors[which % ERRORS].name,
+                 fault.lasting ? "from" : "at", at, operation(base, at));
   const Outcome disturbed = harness_run(&harness, setup, "case", SEED, false, EPOCHS, &fault);
   if (disturbed.status == 0) { /* it did without */
     judge(count, "case", &disturbed, base->same, NULL, what);
@@ -244,15 +257,18 @@ static void fail_once(const Setup *setup, const Base *base, long which, Count *c
   }
   if (disturbed.status < 0 || !tells_why(&disturbed, error)) {
     count->cases++;
-    if (disturbed.status < 0) wrong(count, "case", "%s: %s", what, disturbed.hangs ? "hangs" : "dies of a signal");
-    else wrong(count, "case", "%s: the message lacks file or reason: %s", what, disturbed.message);
+    if (disturbed.status < 0)
+      wrong(count, "case", "%s: %s", what, disturbed.hangs ? "hangs" : "dies of a signal");
+    else
+      wrong(count, "case", "%s: the message lacks file or reason: %s", what, disturbed.message);
     return;
   }
   const Outcome resumed = harness_run(&harness, setup, "case", SEED, true, EPOCHS, NULL);
   if (logs_are_told(&disturbed, &resumed, base)) {
     count->cases++;
     count->logs_told++;
-  } else judge(count, "case", &resumed, base->same, NULL, what);
+  } else
+    judge(count, "case", &resumed, base->same, NULL, what);
 }
 
 static Count injected_errors(const Setup *setup, const Base *base, int wanted) {
@@ -294,8 +310,8 @@ static int run_plans(const Plan *plans, size_t plan_count) {
       const int wanted = plans[i].wanted == ALL ? ALL : (plans[i].wanted + (s == 0)) / 2;
       if (wanted == 0 || (plans[i].needs_shim && !harness.shim)) continue;
       const Count count = plans[i].run(&setups[s], &base, wanted);
-      printf("%-30s %-36s %6d %10d %10d %8d %6d\n", setups[s].name, plans[i].title, count.cases, count.identical, count.logs_told,
-             count.refused, count.wrong);
+      printf("%-30s %-36s %6d %10d %10d %8d %6d\n", setups[s].name, plans[i].title, count.cases, count.identical,
+             count.logs_told, count.refused, count.wrong);
       (void)fflush(stdout);
       sum.cases += count.cases;
       sum.wrong += count.wrong + (count.cases == 0); /* nothing was done: the shim is not in the program */
@@ -331,8 +347,9 @@ int main(int argc, char **argv) {
   bool understood = argc > 3;
   for (int i = 3; i < argc; i++) understood = understood && read_plan(argv[i], plans, PLANS);
   if (!understood) {
-    fprintf(stderr, "usage: faults_harness MNIST SHIM|none [kills=N] [operations=N] [others=N] [errors=N] [seed=N]\n"
-                    "       faults_harness compare FOLDER FOLDER\n");
+    fprintf(stderr,
+            "usage: faults_harness MNIST SHIM|none [kills=N] [operations=N] [others=N] [errors=N] [seed=N]\n"
+            "       faults_harness compare FOLDER FOLDER\n");
     return 2;
   }
   harness.program = argv[1];

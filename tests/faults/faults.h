@@ -19,16 +19,16 @@ typedef struct Setup {
 typedef struct Fault {
   double kill_after; /* seconds; with `kills` */
   bool kills;
-  long at;           /* before this file operation .. */
-  int error;         /* .. fail with this errno; 0: die */
-  bool lasting;      /* and all later ones */
-  const char *log;   /* a file that gets a line per operation */
+  long at;         /* before this file operation .. */
+  int error;       /* .. fail with this errno; 0: die */
+  bool lasting;    /* and all later ones */
+  const char *log; /* a file that gets a line per operation */
 } Fault;
 
 typedef struct Outcome {
-  int status;                  /* exit status; -1: died of a signal */
+  int status; /* exit status; -1: died of a signal */
   int signal;
-  bool hangs;                  /* ended by us after a minute */
+  bool hangs; /* ended by us after a minute */
   double seconds;
   char message[MESSAGE_BYTES]; /* what it said on stderr */
 } Outcome;
@@ -42,14 +42,14 @@ typedef struct Harness {
 } Harness;
 
 /* Trains in folder `where` of the scratch folder, three epochs of four batches. */
-Outcome harness_run(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume, unsigned epochs,
-                    const Fault *fault);
+Outcome harness_run(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume,
+                    unsigned epochs, const Fault *fault);
 double harness_now(void);
 
 /* -- folders (faults_compare.c) --------------------------------------------------------------- */
 
-/* True if both folders hold the same run: the same files; records with the same values, bit for bit, but for ids and times; the same
- * config and, with_logs, logs. Else the first difference is in `why`. */
+/* True if both folders hold the same run: the same files; records with the same values, bit for bit, but for ids and
+ * times; the same config and, with_logs, logs. Else the first difference is in `why`. */
 bool folders_are_same(const char *a, const char *b, bool with_logs, char why[MESSAGE_BYTES]);
 
 /* The name of a temporary file of ours below a folder. */

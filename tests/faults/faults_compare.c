@@ -65,10 +65,12 @@ static BurnDevice *device; /* of one comparison */
 static bool same_tensor(const BurnValue *a, const BurnValue *b) {
   BurnTensor *x = burn_value_as_tensor(a, device), *y = burn_value_as_tensor(b, device);
   const size_t bytes = (size_t)burn_element_count(x) * burn_dtype_bytes(burn_dtype(x));
-  const bool alike = burn_dtype(x) == burn_dtype(y) && burn_element_count(x) == burn_element_count(y) && burn_rank(x) == burn_rank(y);
+  const bool alike =
+      burn_dtype(x) == burn_dtype(y) && burn_element_count(x) == burn_element_count(y) && burn_rank(x) == burn_rank(y);
   char *data = malloc(2 * bytes + 1);
-  const bool read = data && alike && burn_read_all((BurnTensor *const[]){x, y}, (void *const[]){data, data + bytes},
-                                                   (const size_t[]){bytes, bytes}, 2) == BURN_OK;
+  const bool read = data && alike &&
+                    burn_read_all((BurnTensor *const[]){x, y}, (void *const[]){data, data + bytes},
+                                  (const size_t[]){bytes, bytes}, 2) == BURN_OK;
   const bool same = read && memcmp(data, data + bytes, bytes) == 0;
   free(data);
   return same || differ("a tensor differs");
@@ -81,7 +83,8 @@ static bool same_entry(const BurnValue *a, const BurnValue *b, size_t i) {
   const BurnValue *found = burn_value_get(b, other);
   if (may_differ(key)) return true;
   if (!found) return differ("there is no %s", key);
-  if (strcmp(key, "id") == 0) return same_id(burn_value_as_text(burn_value_at(a, i), ""), burn_value_as_text(found, ""));
+  if (strcmp(key, "id") == 0)
+    return same_id(burn_value_as_text(burn_value_at(a, i), ""), burn_value_as_text(found, ""));
   if (same_value(burn_value_at(a, i), found)) return true;
   char below[MESSAGE_BYTES];
   (void)snprintf(below, sizeof below, "%s", reason);
@@ -90,17 +93,21 @@ static bool same_entry(const BurnValue *a, const BurnValue *b, size_t i) {
 
 static bool same_value(const BurnValue *a, const BurnValue *b) {
   const uint32_t kind = burn_value_kind(a);
-  if (kind != burn_value_kind(b) || burn_value_count(a) != burn_value_count(b)) return differ("of another kind or length");
+  if (kind != burn_value_kind(b) || burn_value_count(a) != burn_value_count(b))
+    return differ("of another kind or length");
   if (kind == BURN_VALUE_TENSOR) return same_tensor(a, b);
-  if (kind == BURN_VALUE_BOOL) return burn_value_as_bool(a, false) == burn_value_as_bool(b, false) || differ("a flag differs");
+  if (kind == BURN_VALUE_BOOL)
+    return burn_value_as_bool(a, false) == burn_value_as_bool(b, false) || differ("a flag differs");
   if (kind == BURN_VALUE_INT) return burn_value_as_int(a, 0) == burn_value_as_int(b, 0) || differ("an integer differs");
-  if (kind == BURN_VALUE_TEXT) return strcmp(burn_value_as_text(a, ""), burn_value_as_text(b, "")) == 0 || differ("a text differs");
+  if (kind == BURN_VALUE_TEXT)
+    return strcmp(burn_value_as_text(a, ""), burn_value_as_text(b, "")) == 0 || differ("a text differs");
   if (kind == BURN_VALUE_FLOAT) {
     const double x = burn_value_as_float(a, 0), y = burn_value_as_float(b, 0);
     return memcmp(&x, &y, sizeof x) == 0 || differ("%.17g instead of %.17g", y, x);
   }
   for (size_t i = 0; i < burn_value_count(a); i++) {
-    if (kind == BURN_VALUE_MAP ? !same_entry(a, b, i) : !same_value(burn_value_at(a, i), burn_value_at(b, i))) return false;
+    if (kind == BURN_VALUE_MAP ? !same_entry(a, b, i) : !same_value(burn_value_at(a, i), burn_value_at(b, i)))
+      return false;
   }
   return true;
 }
@@ -189,7 +196,8 @@ static bool same_lists(const char *a, const char *b, const Files *in_a, const Fi
     k = skip_uncounted(in_b, k, with_logs);
     if (i == in_a->count && k == in_b->count) return true;
     const int order = i == in_a->count ? 1 : k == in_b->count ? -1 : strcmp(in_a->names[i], in_b->names[k]);
-    if (order) return differ(order < 0 ? "%s is missing" : "%s is there, too", order < 0 ? in_a->names[i] : in_b->names[k]);
+    if (order)
+      return differ(order < 0 ? "%s is missing" : "%s is there, too", order < 0 ? in_a->names[i] : in_b->names[k]);
     if (!same_file(a, b, in_a->names[i])) return false;
   }
 }

@@ -32,14 +32,16 @@ static void set_fault(const Harness *harness, const Fault *fault) {
   (void)setenv("BURN_FAULTS_MARK", ARTIFACTS, 1);
   if (fault->log) (void)setenv("BURN_FAULTS_LOG", fault->log, 1);
   set_number("BURN_FAULTS_AT", fault->at);
-  if (fault->error) set_number("BURN_FAULTS_DO", fault->error);
-  else (void)setenv("BURN_FAULTS_DO", "kill", 1);
+  if (fault->error)
+    set_number("BURN_FAULTS_DO", fault->error);
+  else
+    (void)setenv("BURN_FAULTS_DO", "kill", 1);
   if (fault->lasting) (void)setenv("BURN_FAULTS_LASTING", "1", 1);
 }
 
 /* In the child. */
-static void become(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume, unsigned epochs,
-                   const Fault *fault) {
+static void become(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume,
+                   unsigned epochs, const Fault *fault) {
   char folder[2 * PATH_BYTES], seed_text[16], epochs_text[16];
   (void)snprintf(folder, sizeof folder, "%s/%s", harness->scratch, where);
   (void)snprintf(seed_text, sizeof seed_text, "%u", seed);
@@ -53,8 +55,8 @@ static void become(const Harness *harness, const Setup *setup, const char *where
   (void)unsetenv("BURN_BACKEND");
   set_fault(harness, fault);
   (void)execl(harness->program, harness->program, "--artifact", ARTIFACTS, "--backend", setup->backend, "--workers",
-              setup->workers, "--epochs", epochs_text, "--seed", seed_text, "--train-items", "128",
-              "--test-items", "32", "--batch-size", "32", "--show", "0", "--json", resume ? "--resume" : NULL, NULL);
+              setup->workers, "--epochs", epochs_text, "--seed", seed_text, "--train-items", "128", "--test-items",
+              "32", "--batch-size", "32", "--show", "0", "--json", resume ? "--resume" : NULL, NULL);
   _exit(127);
 }
 
@@ -81,8 +83,8 @@ static void read_message(const Harness *harness, const char *where, char message
   if (file) fclose(file);
 }
 
-Outcome harness_run(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume, unsigned epochs,
-                    const Fault *fault) {
+Outcome harness_run(const Harness *harness, const Setup *setup, const char *where, unsigned seed, bool resume,
+                    unsigned epochs, const Fault *fault) {
   char folder[2 * PATH_BYTES];
   Outcome outcome = {.status = -1};
   (void)snprintf(folder, sizeof folder, "%s/%s", harness->scratch, where);

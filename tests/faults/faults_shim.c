@@ -1,11 +1,12 @@
-/* faults_shim.c - loaded with LD_PRELOAD: counts the file operations of a program on paths that contain $BURN_FAULTS_MARK, and before
- * the n-th ($BURN_FAULTS_AT, from 1) kills the process or lets the operation fail.
+/* faults_shim.c - loaded with LD_PRELOAD: counts the file operations of a program on paths that contain
+ * $BURN_FAULTS_MARK, and before the n-th ($BURN_FAULTS_AT, from 1) kills the process or lets the operation fail.
  *
  *   BURN_FAULTS_DO=kill|NUMBER     SIGKILL, or the errno to fail with
  *   BURN_FAULTS_LASTING=1          all operations from the n-th on fail
  *   BURN_FAULTS_LOG=FILE           gets a line per operation, "rename path"
  *
- * What stdio does inside is not seen; a stream fails when it is opened or closed, and then loses what it had not written. */
+ * What stdio does inside is not seen; a stream fails when it is opened or closed, and then loses what it had not
+ * written. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -72,13 +73,13 @@ static int opened(int folder, const char *path, int flags, mode_t mode) {
   return file;
 }
 
-#define MODE_OF(flags)                            \
-  mode_t mode = 0;                                \
-  if ((flags) & (O_CREAT | O_TMPFILE)) {          \
-    va_list arguments;                            \
-    va_start(arguments, flags);                   \
-    mode = va_arg(arguments, mode_t);             \
-    va_end(arguments);                            \
+#define MODE_OF(flags)                   \
+  mode_t mode = 0;                       \
+  if ((flags) & (O_CREAT | O_TMPFILE)) { \
+    va_list arguments;                   \
+    va_start(arguments, flags);          \
+    mode = va_arg(arguments, mode_t);    \
+    va_end(arguments);                   \
   }
 
 int open(const char *path, int flags, ...) {
@@ -107,7 +108,9 @@ ssize_t write(int file, const void *data, size_t bytes) {
   return syscall(SYS_write, file, data, bytes);
 }
 int fsync(int file) { return is_our_file(file) && fails("fsync", paths[file]) ? -1 : (int)syscall(SYS_fsync, file); }
-int fdatasync(int file) { return is_our_file(file) && fails("fdatasync", paths[file]) ? -1 : (int)syscall(SYS_fdatasync, file); }
+int fdatasync(int file) {
+  return is_our_file(file) && fails("fdatasync", paths[file]) ? -1 : (int)syscall(SYS_fdatasync, file);
+}
 int ftruncate(int file, off_t size) {
   return is_our_file(file) && fails("ftruncate", paths[file]) ? -1 : (int)syscall(SYS_ftruncate, file, size);
 }
@@ -130,7 +133,9 @@ int rename(const char *from, const char *to) {
   if ((is_ours(from) || is_ours(to)) && fails("rename", to)) return -1;
   return (int)syscall(SYS_rename, from, to);
 }
-int mkdir(const char *path, mode_t mode) { return is_ours(path) && fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode); }
+int mkdir(const char *path, mode_t mode) {
+  return is_ours(path) && fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode);
+}
 int unlink(const char *path) { return is_ours(path) && fails("unlink", path) ? -1 : (int)syscall(SYS_unlink, path); }
 int rmdir(const char *path) { return is_ours(path) && fails("rmdir", path) ? -1 : (int)syscall(SYS_rmdir, path); }
 int unlinkat(int folder, const char *path, int flags) {
@@ -141,11 +146,11 @@ int unlinkat(int folder, const char *path, int flags) {
 /* -- stdio ------------------------------------------------------------------------------------ */
 
 /* The next function of this name; a data pointer is no function pointer in ISO C. */
-#define NEXT(result, arguments, name)        \
-  static result(*real) arguments;            \
-  if (!real) {                               \
-    void *found = dlsym(RTLD_NEXT, (name));  \
-    memcpy(&real, &found, sizeof real);      \
+#define NEXT(result, arguments, name)       \
+  static result(*real) arguments;           \
+  if (!real) {                              \
+    void *found = dlsym(RTLD_NEXT, (name)); \
+    memcpy(&real, &found, sizeof real);     \
   }
 
 FILE *fopen(const char *path, const char *mode) {

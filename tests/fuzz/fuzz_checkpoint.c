@@ -1,4 +1,5 @@
-/* fuzz_checkpoint.c - a run resumed from the checkpoint of another one: three hostile files, then one more epoch of a tiny module.
+/* fuzz_checkpoint.c - a run resumed from the checkpoint of another one: three hostile files, then one more epoch of a
+ * tiny module.
  *
  * Input: model<|>optim<|>learner, the three files of the checkpoint of epoch 1, or fewer. */
 #include "fuzz_target.h"
@@ -32,7 +33,8 @@ static BurnLoader *loader_make(void) {
 
 static void resume(BurnLoader *loader) {
   const BurnLinearConfig linear = BurnLinearConfig_defaults(2, 2);
-  const BurnLearnerConfig config = {.artifact_dir = "run", .epochs = 2, .learning_rate = 0.01, .resume = true, .quiet = true};
+  const BurnLearnerConfig config = {
+      .artifact_dir = "run", .epochs = 2, .learning_rate = 0.01, .resume = true, .quiet = true};
   const BurnTask task = {step, NULL};
   BurnDevice *device = fuzz_device("autodiff<ndarray>");
   burn_device_seed(device, 1);
@@ -49,7 +51,8 @@ static void resume(BurnLoader *loader) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-  static const char *const names[] = {"run/checkpoint/model-1.mpk", "run/checkpoint/optim-1.mpk", "run/checkpoint/learner-1.mpk"};
+  static const char *const names[] = {"run/checkpoint/model-1.mpk", "run/checkpoint/optim-1.mpk",
+                                      "run/checkpoint/learner-1.mpk"};
   static BurnLoader *loader;
   FuzzInput input = {bytes, count};
   if (!loader) loader = loader_make();

@@ -1,7 +1,8 @@
-/* fuzz_command.c - the command line of `burn`: subcommands with any arguments, and lines that `burn bench --csv` might have written.
+/* fuzz_command.c - the command line of `burn`: subcommands with any arguments, and lines that `burn bench --csv` might
+ * have written.
  *
- * Input: arguments, one a line<|>results.csv. What measures, or starts other processes, gets one more argument that ends it after its
- * arguments have been read. */
+ * Input: arguments, one a line<|>results.csv. What measures, or starts other processes, gets one more argument that
+ * ends it after its arguments have been read. */
 #include "fuzz_target.h"
 
 int burn_command_main(int argc, char **argv); /* main of sdk/burn/burn.c */

@@ -1,4 +1,5 @@
-/* fuzz_dlpack.c - tensors in and out by DLPack. The structs lie in everything but their memory: what shape and strides reach is there.
+/* fuzz_dlpack.c - tensors in and out by DLPack. The structs lie in everything but their memory: what shape and strides
+ * reach is there.
  *
  * Input: drawn values: version, device, dtype, rank, shape, strides, offset; then the elements. */
 #include "fuzz_target.h"
@@ -16,12 +17,15 @@ typedef struct Foreign {
   int deleted;
 } Foreign;
 
-static void delete_new(struct DLManagedTensorVersioned *self) { ((Foreign *)burn_dlpack_managed(self)->manager_ctx)->deleted++; }
+static void delete_new(struct DLManagedTensorVersioned *self) {
+  ((Foreign *)burn_dlpack_managed(self)->manager_ctx)->deleted++;
+}
 static void delete_old(struct DLManagedTensor *self) {
   ((Foreign *)((BurnDlpackUnversioned *)(void *)self)->manager_ctx)->deleted++;
 }
 
-/* The elements that are reached: from *low to *high, relative to the first one. False if there are too many for this target. */
+/* The elements that are reached: from *low to *high, relative to the first one. False if there are too many for this
+ * target. */
 static bool reach(const BurnDlpackTensor *tensor, int64_t *low, int64_t *high) {
   double least = 0, most = 0, row_major = 1;
   for (int32_t i = tensor->ndim; i-- > 0;) {
@@ -42,7 +46,8 @@ static bool give_memory(Foreign *foreign, FuzzInput *input) {
   const size_t width = (tensor->bits + 7u) / 8u * tensor->lanes;
   int64_t low, high;
   if (!reach(tensor, &low, &high) || width > 16) return false;
-  const size_t offset = fuzz_below(input, 4) ? 0 : fuzz_below(input, 64), bytes = offset + (size_t)(high - low + 1) * width;
+  const size_t offset = fuzz_below(input, 4) ? 0 : fuzz_below(input, 64),
+               bytes = offset + (size_t)(high - low + 1) * width;
   foreign->memory = calloc(bytes ? bytes : 1, 1);
   if (!foreign->memory) return false;
   for (size_t i = 0; i < bytes && input->left; i++) foreign->memory[i] = fuzz_byte(input);
@@ -53,7 +58,8 @@ static bool give_memory(Foreign *foreign, FuzzInput *input) {
 }
 
 static BurnDlpackTensor draw(FuzzInput *input, Foreign *foreign) {
-  static const uint8_t codes[] = {BURN_DLPACK_FLOAT, BURN_DLPACK_INT, BURN_DLPACK_UINT, BURN_DLPACK_BOOL, BURN_DLPACK_BFLOAT};
+  static const uint8_t codes[] = {BURN_DLPACK_FLOAT, BURN_DLPACK_INT, BURN_DLPACK_UINT, BURN_DLPACK_BOOL,
+                                  BURN_DLPACK_BFLOAT};
   const uint8_t code = fuzz_byte(input), bits = fuzz_byte(input), axes = fuzz_byte(input), device = fuzz_byte(input);
   BurnDlpackTensor tensor = {.shape = foreign->shape, .device_id = device / 250};
   tensor.device_type = device < 224 ? BURN_DLPACK_CPU : device % 16;

@@ -38,8 +38,9 @@ uint64_t fuzz_bits(FuzzInput *input) {
 uint32_t fuzz_below(FuzzInput *input, uint32_t limit) { return fuzz_byte(input) % limit; }
 
 int64_t fuzz_integer(FuzzInput *input) {
-  static const int64_t hostile[] = {INT64_MIN,     INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, INT32_MIN, INT32_MAX,
-                                    (int64_t)1 << 31, (int64_t)1 << 40, (int64_t)1 << 62, -((int64_t)1 << 40), -100, 100};
+  static const int64_t hostile[] = {
+      INT64_MIN,        INT64_MIN + 1,    INT64_MAX,        INT64_MAX - 1,       INT32_MIN, INT32_MAX,
+      (int64_t)1 << 31, (int64_t)1 << 40, (int64_t)1 << 62, -((int64_t)1 << 40), -100,      100};
   const uint8_t choice = fuzz_byte(input);
   if (choice < 240) return (int64_t)(choice % 8) - 2;
   const uint8_t which = choice - 240;
@@ -47,7 +48,8 @@ int64_t fuzz_integer(FuzzInput *input) {
 }
 
 double fuzz_number(FuzzInput *input) {
-  static const double hostile[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 1e308, -1e308, 5e-324, 1e39, 9.3e18, -9.3e18};
+  static const double hostile[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 1e308, -1e308, 5e-324, 1e39,
+                                   9.3e18,      -9.3e18};
   const uint8_t choice = fuzz_byte(input);
   if (choice < 224) return ((double)(choice % 32) - 12) / 4;
   const uint8_t which = choice - 224;
@@ -97,7 +99,9 @@ char *fuzz_text(FuzzInput input) {
 
 enum { MOST_BYTES = 1 << 24, MOST_ELEMENTS = 1 << 16, MOST_DEVICES = 16 };
 
-static void *BURN_CALL small_allocate(uint64_t bytes) { return bytes > MOST_BYTES ? NULL : burn_host()->allocate(bytes); }
+static void *BURN_CALL small_allocate(uint64_t bytes) {
+  return bytes > MOST_BYTES ? NULL : burn_host()->allocate(bytes);
+}
 
 static struct {
   const char *stack;
@@ -121,14 +125,16 @@ BurnDevice *fuzz_device(const char *stack) {
   }
   open[i].stack = stack;
   open[i].device = burn_device_open_with_host(stack, &host);
-  FUZZ_REQUIRE(fuzz_ok(burn_device_status(open[i].device)), "%s: %s", stack, burn_status_message(burn_device_status(open[i].device)));
+  FUZZ_REQUIRE(fuzz_ok(burn_device_status(open[i].device)), "%s: %s", stack,
+               burn_status_message(burn_device_status(open[i].device)));
   return open[i].device;
 }
 
 static BurnShape small_shape(FuzzInput *input) {
   const uint8_t choice = fuzz_byte(input);
   BurnShape shape = {.rank = 1 + choice % (choice < 240 ? 4u : (uint32_t)BURN_MAX_RANK)};
-  for (uint32_t i = 0; i < shape.rank; i++) shape.dims[i] = shape.rank > 4 ? fuzz_below(input, 3) : fuzz_below(input, 6);
+  for (uint32_t i = 0; i < shape.rank; i++)
+    shape.dims[i] = shape.rank > 4 ? fuzz_below(input, 3) : fuzz_below(input, 6);
   return shape;
 }
 
@@ -136,17 +142,22 @@ static BurnShape small_shape(FuzzInput *input) {
 static BurnTensor *other_layout(FuzzInput *input, BurnTensor *x) {
   const int last = (int)burn_rank(x) - 1;
   switch (fuzz_below(input, 8)) {
-    case 0: return last > 0 ? burn_transpose(x) : x;
-    case 1: return burn_flip(x, &(int){0}, 1);
-    case 2: return burn_slice_dim(x, last, (BurnRange){0, BURN_END, 2});
-    case 3: return last < 4 ? burn_repeat_dim(burn_unsqueeze_dim(x, 0), 0, 2) : x;
+    case 0:
+      return last > 0 ? burn_transpose(x) : x;
+    case 1:
+      return burn_flip(x, &(int){0}, 1);
+    case 2:
+      return burn_slice_dim(x, last, (BurnRange){0, BURN_END, 2});
+    case 3:
+      return last < 4 ? burn_repeat_dim(burn_unsqueeze_dim(x, 0), 0, 2) : x;
     case 4: {
       BurnShape shape = burn_shape(x);
       if (shape.dims[0] != 1) return x;
       shape.dims[0] = 3;
       return burn_expand(x, shape);
     }
-    default: return x;
+    default:
+      return x;
   }
 }
 
@@ -161,7 +172,9 @@ BurnTensor *fuzz_tensor(FuzzInput *input, BurnDevice *device) {
   for (size_t i = 0; i < count && i < 32; i++) values[i] = is_index ? fuzz_below(input, 4) : fuzz_number(input);
   for (size_t i = 32; i < count; i++) values[i] = values[i % 31];
   BurnTensor *x = other_layout(input, burn_cast(burn_tensor_f64(device, values, shape), dtype));
-  return burn_dtype_kind(dtype) == BURN_KIND_FLOAT && burn_device_is_autodiff(device) ? burn_require_grad(burn_detach(x)) : x;
+  return burn_dtype_kind(dtype) == BURN_KIND_FLOAT && burn_device_is_autodiff(device)
+             ? burn_require_grad(burn_detach(x))
+             : x;
 }
 
 void fuzz_device_end(BurnDevice *device) {

@@ -1,4 +1,5 @@
-/* fuzz_functions.c - public functions that resolve their arguments before an op sees them: dims, ranges, padding, windows, options.
+/* fuzz_functions.c - public functions that resolve their arguments before an op sees them: dims, ranges, padding,
+ * windows, options.
  *
  * Input: the stack, then function after function: its number, the arguments below, its tensors. */
 #include "fuzz_target.h"
@@ -33,8 +34,11 @@ static BurnTensor *take(Draw *v, int i) {
 #define W take(v, 3)
 
 static BurnTensor *quantized(BurnTensor *x, const Draw *v) {
-  const BurnQuantScheme scheme = {.value = (BurnQuantValue)(v->d[0] & 7), .scale_dtype = v->dtype, .block_rank = v->count,
-                                  .block = {v->n[0], v->n[1], v->n[2], v->n[3], 1}, .two_level = v->flag};
+  const BurnQuantScheme scheme = {.value = (BurnQuantValue)(v->d[0] & 7),
+                                  .scale_dtype = v->dtype,
+                                  .block_rank = v->count,
+                                  .block = {v->n[0], v->n[1], v->n[2], v->n[3], 1},
+                                  .two_level = v->flag};
   return burn_dequantize(burn_quantize_dynamic(x, scheme), BURN_DTYPE_DEFAULT);
 }
 
@@ -115,15 +119,19 @@ static BurnTensor *first_part(BurnStatus status, BurnTensor **parts, size_t capa
   ROW(istft, burn_istft(X, Y, v->n[3], ((BurnStftOptions){v->n[0], v->n[1], v->n[2], v->flag, v->d[0] & 1})))          \
   ROW(hann_window, burn_hann_window(v->device, v->n[0], v->flag, v->dtype))                                            \
   ROW(affine_grid_2d, burn_affine_grid_2d(X, v->n[0], v->n[1]))                                                        \
-  ROW(conv1d, burn_conv1d(X, Y, Z, ((BurnConv1dOptions){v->n[0], v->n[1], v->n[2], v->n[3], v->n[4], v->flag, v->n[5]}))) \
+  ROW(conv1d,                                                                                                          \
+      burn_conv1d(X, Y, Z, ((BurnConv1dOptions){v->n[0], v->n[1], v->n[2], v->n[3], v->n[4], v->flag, v->n[5]})))      \
   ROW(conv_transpose1d,                                                                                                \
-      burn_conv_transpose1d(X, Y, Z, ((BurnConv1dOptions){v->n[0], v->n[1], v->n[2], v->n[3], v->n[4], false, 0})))     \
-  ROW(conv2d, burn_conv2d(X, Y, Z, ((BurnConv2dOptions){{v->n[0], v->n[1]}, {v->n[2], v->n[3]}, {v->n[4], 1}, v->n[5],  \
-                                                        {0, 0}, v->flag, {1, 2}})))                                    \
+      burn_conv_transpose1d(X, Y, Z, ((BurnConv1dOptions){v->n[0], v->n[1], v->n[2], v->n[3], v->n[4], false, 0})))    \
+  ROW(conv2d,                                                                                                          \
+      burn_conv2d(X, Y, Z,                                                                                             \
+                  ((BurnConv2dOptions){                                                                                \
+                      {v->n[0], v->n[1]}, {v->n[2], v->n[3]}, {v->n[4], 1}, v->n[5], {0, 0}, v->flag, {1, 2}})))       \
   ROW(unfold4d, burn_unfold4d(X, v->n, ((BurnUnfold4dOptions){{v->n[2], v->n[3]}, {v->n[4], 0}, {v->n[5], 1}})))       \
   ROW(max_pool1d, burn_max_pool1d(X, ((BurnPool1dOptions){v->n[0], v->n[1], v->n[2], v->n[3], v->flag, true})))        \
-  ROW(avg_pool2d, burn_avg_pool2d(X, ((BurnPool2dOptions){{v->n[0], v->n[1]}, {v->n[2], v->n[3]}, {v->n[4], 0}, {1, 1}, \
-                                                          v->flag, v->d[0] & 1})))                                     \
+  ROW(avg_pool2d,                                                                                                      \
+      burn_avg_pool2d(X, ((BurnPool2dOptions){                                                                         \
+                             {v->n[0], v->n[1]}, {v->n[2], v->n[3]}, {v->n[4], 0}, {1, 1}, v->flag, v->d[0] & 1})))    \
   ROW(adaptive_avg_pool2d, burn_adaptive_avg_pool2d(X, v->n))                                                          \
   ROW(interpolate, burn_interpolate(X, v->n, ((BurnInterpolateOptions){(BurnInterpolateMode)(v->d[0] & 3), v->flag}))) \
   ROW(attention, burn_attention(X, Y, Z, NULL, NULL, ((BurnAttentionOptions){v->f[0], v->f[1], v->flag})))             \

@@ -1,4 +1,5 @@
-/* fuzz_ops.c - ops by name on several stacks: drawn inputs and attributes, right or not; results are read, gradients taken.
+/* fuzz_ops.c - ops by name on several stacks: drawn inputs and attributes, right or not; results are read, gradients
+ * taken.
  *
  * Input: the stack, the op, its attributes, its inputs; then a second op, and so on. */
 #include "fuzz_target.h"
@@ -22,16 +23,21 @@ static BurnAttr draw_attr(FuzzInput *input, uint32_t tag, int64_t list[BURN_MAX_
   if (choice >= 250) tag = choice % 7;
   if (choice >= 240 && choice < 250) tag = BURN_ATTR_NONE;
   switch (tag) {
-    case BURN_ATTR_I64: return burn_attr_i64(fuzz_integer(input));
-    case BURN_ATTR_F64: return burn_attr_f64(fuzz_number(input));
-    case BURN_ATTR_BOOL: return burn_attr_bool(fuzz_below(input, 2) == 1);
-    case BURN_ATTR_DTYPE: return burn_attr_dtype(fuzz_dtype(input));
+    case BURN_ATTR_I64:
+      return burn_attr_i64(fuzz_integer(input));
+    case BURN_ATTR_F64:
+      return burn_attr_f64(fuzz_number(input));
+    case BURN_ATTR_BOOL:
+      return burn_attr_bool(fuzz_below(input, 2) == 1);
+    case BURN_ATTR_DTYPE:
+      return burn_attr_dtype(fuzz_dtype(input));
     case BURN_ATTR_I64S: {
       const uint32_t count = fuzz_below(input, choice < 200 ? 5 : BURN_MAX_RANK + 3);
       for (uint32_t i = 0; i < count; i++) list[i] = fuzz_integer(input);
       return burn_attr_i64s(list, count);
     }
-    default: return (BurnAttr){BURN_ATTR_NONE, 0, {0}};
+    default:
+      return (BurnAttr){BURN_ATTR_NONE, 0, {0}};
   }
 }
 
@@ -55,8 +61,10 @@ static BurnTensor *call(FuzzInput *input, BurnDevice *device, BurnTensor *before
   for (uint32_t i = 0; i < input_count; i++) {
     const uint8_t choice = fuzz_byte(input);
     if (choice >= 250) continue;
-    if (before && (i == 0 || choice % 4 == 1)) inputs[i] = burn_clone(before);
-    else inputs[i] = fuzz_tensor(input, device);
+    if (before && (i == 0 || choice % 4 == 1))
+      inputs[i] = burn_clone(before);
+    else
+      inputs[i] = fuzz_tensor(input, device);
   }
   burn_drop(before);
   burn_op_call(device, op, inputs, input_count, attrs, attr_count, outputs);
@@ -66,7 +74,8 @@ static BurnTensor *call(FuzzInput *input, BurnDevice *device, BurnTensor *before
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-  static const char *const stacks[] = {"ndarray", "fusion<ndarray>", "autodiff<fusion<ndarray>>", "reference", "autodiff<ndarray>"};
+  static const char *const stacks[] = {"ndarray", "fusion<ndarray>", "autodiff<fusion<ndarray>>", "reference",
+                                       "autodiff<ndarray>"};
   FuzzInput input = {bytes, count};
   BurnDevice *device = fuzz_device(stacks[fuzz_below(&input, 5)]);
   BurnTensor *x = NULL;

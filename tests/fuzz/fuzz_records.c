@@ -1,14 +1,15 @@
-/* fuzz_records.c - record files, .mpk and .mpk.gz: into a module (all or nothing), as a tree of values, and written and read again.
+/* fuzz_records.c - record files, .mpk and .mpk.gz: into a module (all or nothing), as a tree of values, and written and
+ * read again.
  *
  * Input: a byte that says how the file is compressed, then the file. */
 #include "fuzz_target.h"
 
 #include <burn/nn.h>
 
-#define NET_FIELDS(X)                        \
-  X(BurnLinear, linear, "3 -> 2")            \
-  X(BurnBatchNorm, norm, "2 channels")       \
-  X(BurnModuleList, list, "two linears")     \
+#define NET_FIELDS(X)                    \
+  X(BurnLinear, linear, "3 -> 2")        \
+  X(BurnBatchNorm, norm, "2 channels")   \
+  X(BurnModuleList, list, "two linears") \
   X(BurnSize, width, "a constant")
 BURN_MODULE(Net, NET_FIELDS);
 
@@ -21,8 +22,10 @@ typedef struct Weights {
 static Net net_make(BurnDevice *device) {
   const BurnLinearConfig linear = BurnLinearConfig_defaults(3, 2);
   const BurnBatchNormConfig norm = BurnBatchNormConfig_defaults(2);
-  Net net = {burn_linear_init(&linear, device), burn_batch_norm_init(&norm, device), burn_module_list(BurnLinear_type(), 2), 7};
-  for (size_t i = 0; i < net.list.count; i++) *(BurnLinear *)burn_module_list_at(&net.list, i) = burn_linear_init(&linear, device);
+  Net net = {burn_linear_init(&linear, device), burn_batch_norm_init(&norm, device),
+             burn_module_list(BurnLinear_type(), 2), 7};
+  for (size_t i = 0; i < net.list.count; i++)
+    *(BurnLinear *)burn_module_list_at(&net.list, i) = burn_linear_init(&linear, device);
   return net;
 }
 
@@ -38,13 +41,14 @@ static BurnStatus weights_add(void *context, const BurnModuleTensor *tensor) {
 
 static Weights weights_of(Net *net) {
   Weights weights = {{0}, 0};
-  FUZZ_REQUIRE(fuzz_ok(burn_module_visit(burn_module(Net, net), weights_add, &weights)), "a module cannot be read any more");
+  FUZZ_REQUIRE(fuzz_ok(burn_module_visit(burn_module(Net, net), weights_add, &weights)),
+               "a module cannot be read any more");
   return weights;
 }
 
 /* Loads or refuses; after a refusal the module is as it was. */
-static void into_module(BurnStatus (*load)(BurnModule module, const void *from, const BurnRecordConfig *config), const void *from,
-                        const BurnRecordConfig *config) {
+static void into_module(BurnStatus (*load)(BurnModule module, const void *from, const BurnRecordConfig *config),
+                        const void *from, const BurnRecordConfig *config) {
   Net net = net_make(fuzz_device("ndarray"));
   const Weights before = weights_of(&net);
   const bool loaded = fuzz_ok(load(burn_module(Net, &net), from, config));
@@ -76,7 +80,8 @@ static void there_and_back(const BurnValue *value, const BurnRecordConfig *confi
   FUZZ_REQUIRE(fuzz_ok(burn_value_read(names[0], config, &again)), "what was written cannot be read");
   FUZZ_REQUIRE(fuzz_ok(burn_value_write(again, names[1], config)), "what was read again cannot be written");
   uint8_t *first = fuzz_file_read(files[0], &count[0]), *second = fuzz_file_read(files[1], &count[1]);
-  FUZZ_REQUIRE(count[0] == count[1] && memcmp(first, second, count[0]) == 0, "a record changes when it is written again");
+  FUZZ_REQUIRE(count[0] == count[1] && memcmp(first, second, count[0]) == 0,
+               "a record changes when it is written again");
   free(first);
   free(second);
   burn_value_destroy(again);
@@ -90,8 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const BurnRecordConfig config = {kind == PLAIN ? BURN_RECORD_MPK : BURN_RECORD_MPK_GZ, how / KINDS % 3};
   const char *name = kind == PLAIN ? "record.mpk" : "record.mpk.gz";
   fuzz_scratch_clear();
-  if (kind == GZIP_OF_OURS) fuzz_file_write_gzip(name, input);
-  else fuzz_file_write(name, input);
+  if (kind == GZIP_OF_OURS)
+    fuzz_file_write_gzip(name, input);
+  else
+    fuzz_file_write(name, input);
   into_module(load_file, "record", &config);
   BurnValue *value = NULL;
   if (fuzz_ok(burn_value_read("record", &config, &value))) {

@@ -24,9 +24,15 @@ static size_t mutate(uint8_t *bytes, size_t count, size_t room) {
   for (uint64_t changes = 1 + next() % 4; changes > 0 && count > 0; changes--) {
     const size_t at = next() % count, length = 1 + next() % (count - at < 8 ? count - at : 8);
     switch (next() % 5) {
-      case 0: bytes[at] = (uint8_t)next(); break;
-      case 1: bytes[at] = (uint8_t)(bytes[at] ^ 1u << next() % 8); break;
-      case 2: bytes[at] = edges[next() % sizeof edges]; break;
+      case 0:
+        bytes[at] = (uint8_t)next();
+        break;
+      case 1:
+        bytes[at] = (uint8_t)(bytes[at] ^ 1u << next() % 8);
+        break;
+      case 2:
+        bytes[at] = edges[next() % sizeof edges];
+        break;
       case 3:
         memmove(bytes + at, bytes + at + length, count - at - length);
         count -= length;

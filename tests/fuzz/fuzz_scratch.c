@@ -31,8 +31,10 @@ static void enter(void) {
 }
 
 void fuzz_scratch_clear(void) {
-  if (scratch[0]) clear();
-  else enter();
+  if (scratch[0])
+    clear();
+  else
+    enter();
 }
 
 void fuzz_file_write(const char *name, FuzzInput bytes) {
@@ -43,7 +45,8 @@ void fuzz_file_write(const char *name, FuzzInput bytes) {
 
 void fuzz_file_write_gzip(const char *name, FuzzInput bytes) {
   gzFile file = gzopen(name, "wb1");
-  FUZZ_REQUIRE(file && (bytes.left == 0 || gzwrite(file, bytes.next, (unsigned)bytes.left) == (int)bytes.left), "cannot write %s", name);
+  FUZZ_REQUIRE(file && (bytes.left == 0 || gzwrite(file, bytes.next, (unsigned)bytes.left) == (int)bytes.left),
+               "cannot write %s", name);
   FUZZ_REQUIRE(gzclose(file) == Z_OK, "cannot write %s", name);
 }
 

@@ -1,4 +1,5 @@
-/* fuzz_settings.c - burn.json of the working directory and of the user: which stack they choose, what is told of them, and a device.
+/* fuzz_settings.c - burn.json of the working directory and of the user: which stack they choose, what is told of them,
+ * and a device.
  *
  * Input: a byte, the length of the buffer for the choice; then the project's file<|>the user's. */
 #include "fuzz_target.h"

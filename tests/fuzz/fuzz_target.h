@@ -1,7 +1,9 @@
-/* fuzz_target.h - what the fuzz targets share: values drawn from the bytes of an input, a scratch folder, and what a finding is.
+/* fuzz_target.h - what the fuzz targets share: values drawn from the bytes of an input, a scratch folder, and what a
+ * finding is.
  *
- * A target is a file with LLVMFuzzerTestOneInput. It is linked with libFuzzer (./dev fuzz), or with fuzz_replay.c, which runs the inputs of
- * corpus/<target> and mutations of them (ctest). It must not depend on anything but its bytes. */
+ * A target is a file with LLVMFuzzerTestOneInput. It is linked with libFuzzer (./dev fuzz), or with fuzz_replay.c,
+ * which runs the inputs of corpus/<target> and mutations of them (ctest). It must not depend on anything but its bytes.
+ */
 #ifndef BURN_TESTS_FUZZ_H
 #define BURN_TESTS_FUZZ_H
 
@@ -19,9 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 /* -- findings --------------------------------------------------------------------------------- */
 
 /* Ends the process with a message unless the condition holds. */
-#define FUZZ_REQUIRE(condition, ...)                                   \
-  do {                                                                 \
-    if (!(condition)) fuzz_found(__FILE__, __LINE__, __VA_ARGS__);     \
+#define FUZZ_REQUIRE(condition, ...)                               \
+  do {                                                             \
+    if (!(condition)) fuzz_found(__FILE__, __LINE__, __VA_ARGS__); \
   } while (0)
 void fuzz_found(const char *file, int line, const char *format, ...) BURN_PRINTF(3, 4);
 
@@ -36,12 +38,12 @@ typedef struct FuzzInput {
 } FuzzInput;
 
 uint8_t fuzz_byte(FuzzInput *input);
-uint64_t fuzz_bits(FuzzInput *input);                      /* 8 bytes */
-uint32_t fuzz_below(FuzzInput *input, uint32_t limit);     /* 0 .. limit-1, limit at most 256 */
-int64_t fuzz_integer(FuzzInput *input);                    /* mostly -2 .. 5, sometimes what overflows */
-double fuzz_number(FuzzInput *input);                      /* mostly small, sometimes NaN, infinite, huge */
-BurnDType fuzz_dtype(FuzzInput *input);                    /* mostly f32; sometimes none that exists */
-FuzzInput fuzz_part(FuzzInput *input);                     /* the bytes up to the next "<|>", which is left out, or to the end */
+uint64_t fuzz_bits(FuzzInput *input);                  /* 8 bytes */
+uint32_t fuzz_below(FuzzInput *input, uint32_t limit); /* 0 .. limit-1, limit at most 256 */
+int64_t fuzz_integer(FuzzInput *input);                /* mostly -2 .. 5, sometimes what overflows */
+double fuzz_number(FuzzInput *input);                  /* mostly small, sometimes NaN, infinite, huge */
+BurnDType fuzz_dtype(FuzzInput *input);                /* mostly f32; sometimes none that exists */
+FuzzInput fuzz_part(FuzzInput *input); /* the bytes up to the next "<|>", which is left out, or to the end */
 /* The rest as text, malloc'd. Slashes become bars: no input names a file outside of the scratch folder. */
 char *fuzz_text(FuzzInput input);
 

@@ -10,8 +10,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["plugin-api", "core", "plugins", "decorators", "nn", "train", "import", "sdk"]
 FUNCTION_CAP = 60   # lines from the opening line to the closing brace; tables and dispatch switches are exempt
-FILE_CAP = 600
-COLUMNS = 140
+FILE_CAP = 640
+COLUMNS = 140   # of tables and texts; code is laid out by clang-format, at 120
 EXAMPLE_COLUMNS = 80   # under sdk/examples, which are read in a terminal
 # Which public headers (by prefix) the sources of a folder may include with <burn/...>.
 ARROWS = {

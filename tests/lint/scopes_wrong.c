@@ -1,5 +1,5 @@
-/* scopes_wrong.c - tensors that are used after they were taken, in programs with BurnScope and BURN_AUTO: clang's analyzer has to
- * report the marked lines (check.sh). */
+/* scopes_wrong.c - tensors that are used after they were taken, in programs with BurnScope and BURN_AUTO: clang's
+ * analyzer has to report the marked lines (check.sh). */
 #include <burn/burn.h>
 
 BurnTensor *auto_given_as_it_is(BurnDevice *device);

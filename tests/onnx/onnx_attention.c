@@ -1,7 +1,7 @@
 /* onnx_attention.c - ONNX operators of transformers: attention with its caches and masks, rotary positions.
  *
- * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or behind the
- * cached ones; ours (is_causal) ends at the last: so causal masks are given as masks. */
+ * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or behind
+ * the cached ones; ours (is_causal) ends at the last: so causal masks are given as masks. */
 #include "onnx_node.h"
 
 #include <math.h>
@@ -38,9 +38,12 @@ static BurnTensor *with_past(OnnxNode *node, BurnTensor *x, size_t past, size_t 
   return x;
 }
 
-static BurnTensor *either(BurnTensor *lhs, BurnTensor *rhs) { return lhs ? onnx_broadcast(burn_bool_or, lhs, rhs) : rhs; }
+static BurnTensor *either(BurnTensor *lhs, BurnTensor *rhs) {
+  return lhs ? onnx_broadcast(burn_bool_or, lhs, rhs) : rhs;
+}
 
-/* Hides keys later than the query; queries start behind the cached keys, or, with padded keys, before the last valid ones. */
+/* Hides keys later than the query; queries start behind the cached keys, or, with padded keys, before the last valid
+ * ones. */
 static BurnTensor *hide_later(OnnxNode *node, BurnTensor *hidden, int64_t queries, int64_t keys) {
   const int64_t row_dims[] = {1, 1, queries, 1}, column_dims[] = {1, 1, 1, keys}, offset_dims[] = {-1, 1, 1, 1};
   BurnTensor *rows = onnx_reshape(burn_arange(node->device, 0, queries, 1), row_dims, 4);
@@ -61,7 +64,8 @@ static BurnTensor *hide_padding(OnnxNode *node, BurnTensor *hidden, int64_t keys
   return either(hidden, burn_greater_equal(columns, lengths));
 }
 
-/* The bool mask of what is hidden, and the float one that is added; both may be NULL. A mask for fewer keys hides the rest. */
+/* The bool mask of what is hidden, and the float one that is added; both may be NULL. A mask for fewer keys hides the
+ * rest. */
 static void masks_of(OnnxNode *node, int64_t queries, int64_t keys, BurnTensor **hidden, BurnTensor **bias) {
   BurnTensor *mask = onnx_input(node, 3);
   *hidden = *bias = NULL;

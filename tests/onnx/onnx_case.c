@@ -174,8 +174,8 @@ static bool close_to(double got, double expected, double atol) {
   return got == expected || fabs(got - expected) <= atol + ONNX_RTOL * fabs(expected);
 }
 
-/* A bin of a Fourier transform is a sum whose terms may cancel: its rounding errors belong to the size of the terms, for which
- * the largest bin stands. */
+/* A bin of a Fourier transform is a sum whose terms may cancel: its rounding errors belong to the size of the terms,
+ * for which the largest bin stands. */
 static double atol_of(const Case *c, const double *expected, size_t count) {
   double largest = 0;
   if (strcmp(c->outcome.op, "DFT") != 0 && strcmp(c->outcome.op, "STFT") != 0) return ONNX_ATOL;
@@ -220,7 +220,8 @@ static void compare(Case *c, size_t output, const BurnTensor *got, const BurnTen
 }
 
 /* -- a case
- * -------------------------------------------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static int64_t opset_of(const Case *c) {
   const char *domain = c->node->domain ? c->node->domain : "";

@@ -1,7 +1,8 @@
 /* onnx_cases_test.c - the operator cases of ONNX against our ops, on the stack in BURN_BACKEND (default ndarray).
  *
- * Every plain case (not `_expanded`) of cases.tsv passes, fails, or is not mapped with a reason. Fails unless all failures are
- * known differences, all known differences are failures, and as many cases pass as did when the number below was written.
+ * Every plain case (not `_expanded`) of cases.tsv passes, fails, or is not mapped with a reason. Fails unless all
+ * failures are known differences, all known differences are failures, and as many cases pass as did when the number
+ * below was written.
  *
  *   onnx_cases_test FOLDER CASES_TSV [--report FILE] [--page FILE] [--case NAME]     FOLDER holds a folder per case
  *
@@ -91,7 +92,8 @@ static int by_name(const void *a, const void *b) {
 static void report_reasons(FILE *file, const Counts *counts) {
   fprintf(file, "\n## Not mapped\n\n| cases | operator | reason |\n|--:|---|---|\n");
   for (size_t i = 0; i < counts->reason_count; i++) {
-    fprintf(file, "| %d | %s | %s |\n", counts->reasons[i].not_mapped, counts->reasons[i].op, counts->reasons[i].reason);
+    fprintf(file, "| %d | %s | %s |\n", counts->reasons[i].not_mapped, counts->reasons[i].op,
+            counts->reasons[i].reason);
   }
   fprintf(file, "\n## Known differences\n\n| case | reason |\n|---|---|\n");
   for (const Difference *d = known_differences; d->name; d++) fprintf(file, "| %s | %s |\n", d->name, d->reason);
@@ -100,15 +102,19 @@ static void report_reasons(FILE *file, const Counts *counts) {
 static void write_report(FILE *file, const Counts *counts, const char *stack) {
   const Count *all = &counts->all;
   fprintf(file, "# ONNX operator cases\n\n");
-  fprintf(file, "The operator cases of ONNX (those of onnx/backend/test that are not `_expanded`) through our ops, on %s.\n\n",
-          stack);
-  fprintf(file,
-          "| cases | map to ops that exist here | pass | differ on purpose | fail | not mapped |\n|--:|--:|--:|--:|--:|--:|\n");
-  fprintf(file, "| %d | %d | %d | %d | %d | %d |\n\n", total(all), total(all) - all->not_mapped, all->passed, all->known,
-          all->failed, all->not_mapped);
   fprintf(
       file,
-      "Values are compared as ONNX does (relative 1e-3, absolute 1e-7; for Fourier transforms 1e-6 of the largest bin more),\n"
+      "The operator cases of ONNX (those of onnx/backend/test that are not `_expanded`) through our ops, on %s.\n\n",
+      stack);
+  fprintf(file,
+          "| cases | map to ops that exist here | pass | differ on purpose | fail | not mapped "
+          "|\n|--:|--:|--:|--:|--:|--:|\n");
+  fprintf(file, "| %d | %d | %d | %d | %d | %d |\n\n", total(all), total(all) - all->not_mapped, all->passed,
+          all->known, all->failed, all->not_mapped);
+  fprintf(
+      file,
+      "Values are compared as ONNX does (relative 1e-3, absolute 1e-7; for Fourier transforms 1e-6 of the largest bin "
+      "more),\n"
       "shapes and dtypes exactly, outputs drawn at random by shape and dtype only. Rank 0 is [1] here.\n\n"
       "The test `onnx_cases_test` writes this page with `--report` and compares it with `--page`; the mappings are in\n"
       "`tests/onnx`.\n\n");

@@ -1,4 +1,5 @@
-/* onnx_elementwise.c - ONNX operators that work element by element: arithmetic, comparisons, logic, activations, casts. */
+/* onnx_elementwise.c - ONNX operators that work element by element: arithmetic, comparisons, logic, activations, casts.
+ */
 #include "onnx_node.h"
 
 #include <math.h>
@@ -145,7 +146,8 @@ MAP(LeakyRelu) { onnx_give(node, 0, burn_leaky_relu(onnx_input(node, 0), onnx_fl
 MAP(Softplus) { onnx_give(node, 0, burn_softplus(onnx_input(node, 0), 1)); }
 MAP(ThresholdedRelu) { onnx_give(node, 0, burn_thresholded_relu(onnx_input(node, 0), onnx_float(node, "alpha", 1))); }
 MAP(HardSigmoid) {
-  onnx_give(node, 0, burn_hard_sigmoid(onnx_input(node, 0), onnx_float(node, "alpha", 0.2), onnx_float(node, "beta", 0.5)));
+  onnx_give(node, 0,
+            burn_hard_sigmoid(onnx_input(node, 0), onnx_float(node, "alpha", 0.2), onnx_float(node, "beta", 0.5)));
 }
 MAP(Shrink) {
   onnx_give(node, 0, burn_shrink(onnx_input(node, 0), onnx_float(node, "lambd", 0.5), onnx_float(node, "bias", 0)));
@@ -172,7 +174,9 @@ static BurnTensor *swish(BurnTensor *x, double alpha) {
   return burn_mul(x, gate);
 }
 MAP(Swish) { onnx_give(node, 0, swish(onnx_input(node, 0), onnx_float(node, "alpha", 1))); }
-MAP(SwiGLU) { onnx_give(node, 0, burn_mul(swish(onnx_input(node, 0), onnx_float(node, "alpha", 1)), onnx_input(node, 1))); }
+MAP(SwiGLU) {
+  onnx_give(node, 0, burn_mul(swish(onnx_input(node, 0), onnx_float(node, "alpha", 1)), onnx_input(node, 1)));
+}
 
 /* Our slope is one, or one per channel; ONNX's broadcasts. */
 MAP(PRelu) {

@@ -98,8 +98,8 @@ MAP(TensorScatter) {
   const int axis = onnx_axis(onnx_int(node, "axis", -2), burn_rank(cache));
   const BurnShape shape = burn_shape(update);
   int64_t dims[BURN_MAX_RANK] = {shape.dims[0], 1, 1, 1, 1, 1, 1, 1};
-  BurnTensor *starts =
-      onnx_has_input(node, 2) ? onnx_input(node, 2) : burn_zeros(node->device, BURN_SHAPE(shape.dims[0]), BURN_DTYPE_I64);
+  BurnTensor *starts = onnx_has_input(node, 2) ? onnx_input(node, 2)
+                                               : burn_zeros(node->device, BURN_SHAPE(shape.dims[0]), BURN_DTYPE_I64);
   starts = burn_expand(onnx_reshape(starts, dims, shape.rank), shape);
   BurnTensor *at = burn_add(starts, positions(node->device, shape, (uint32_t)axis));
   at = burn_remainder_scalar(at, (double)burn_dim(cache, axis));
@@ -117,8 +117,8 @@ MAP(OneHot) {
   onnx_give(node, 0, burn_cast(burn_one_hot_fill(indices, classes, values[1], values[0], axis), dtype));
 }
 
-/* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a larger
- * one if a shape is given. */
+/* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a
+ * larger one if a shape is given. */
 MAP(MaxUnpool) {
   BurnTensor *x = onnx_input(node, 0);
   int64_t kernel[ONNX_INTS], strides[ONNX_INTS], pads[ONNX_INTS] = {0}, wanted[ONNX_INTS], zeros[BURN_MAX_RANK] = {0};

@@ -88,7 +88,8 @@ static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
     memset(w.before, 0, sizeof w.before);
   }
   if (w.rank == 1) {
-    return burn_conv1d(x, weight, bias, (BurnConv1dOptions){w.stride[0], w.before[0], w.dilation[0], groups, 0, false, 0});
+    return burn_conv1d(x, weight, bias,
+                       (BurnConv1dOptions){w.stride[0], w.before[0], w.dilation[0], groups, 0, false, 0});
   }
   if (w.rank == 2) {
     BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
@@ -108,7 +109,8 @@ static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
 
 MAP(Conv) {
   const Window w = window_of(node, 1);
-  onnx_give(node, 0, convolve(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2), w, onnx_int(node, "group", 1)));
+  onnx_give(node, 0,
+            convolve(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2), w, onnx_int(node, "group", 1)));
 }
 
 /* Small integers are exact in f32, where our convolutions live. */
@@ -180,7 +182,8 @@ MAP(DeformConv) {
   options.weight_groups = onnx_int(node, "group", 1);
   options.offset_groups = onnx_int(node, "offset_group", 1);
   onnx_give(node, 0,
-            burn_deform_conv2d(x, onnx_input(node, 2), onnx_input(node, 1), onnx_input(node, 4), onnx_input(node, 3), options));
+            burn_deform_conv2d(x, onnx_input(node, 2), onnx_input(node, 1), onnx_input(node, 4), onnx_input(node, 3),
+                               options));
 }
 
 /* A convolution of each channel that sees only earlier samples; those before the first come from a state. */
@@ -203,7 +206,8 @@ MAP(CausalConvWithState) {
 }
 
 MAP(Col2Im) {
-  int64_t image[ONNX_INTS], block[ONNX_INTS], stride[ONNX_INTS] = {1, 1}, dilation[ONNX_INTS] = {1, 1}, pads[ONNX_INTS] = {0};
+  int64_t image[ONNX_INTS], block[ONNX_INTS], stride[ONNX_INTS] = {1, 1}, dilation[ONNX_INTS] = {1, 1},
+                                              pads[ONNX_INTS] = {0};
   if (onnx_input_ints(node, 1, image) != 2) {
     onnx_not_mapped(node, "fold4d exists for images only, not for volumes");
     return;
@@ -234,7 +238,8 @@ static BurnPool1dOptions pool1d(const Window *w, bool ceil_mode, bool count) {
 /* Places along the axis, or in the plane, become places in the whole tensor; storage_order 1 counts columns. */
 static BurnTensor *places(OnnxNode *node, BurnTensor *x) {
   const BurnShape shape = burn_shape(x), in = burn_shape(node->inputs[0]);
-  const int64_t h = in.rank == 4 ? in.dims[2] : 1, w = in.dims[in.rank - 1], planes[] = {shape.dims[0], shape.dims[1], 1, 1};
+  const int64_t h = in.rank == 4 ? in.dims[2] : 1, w = in.dims[in.rank - 1],
+                planes[] = {shape.dims[0], shape.dims[1], 1, 1};
   if (onnx_int(node, "storage_order", 0) && in.rank == 4) {
     BurnTensor *y = burn_div_scalar(burn_clone(x), (double)w);
     x = burn_add(burn_mul_scalar(burn_remainder_scalar(x, (double)w), (double)h), y);
@@ -275,7 +280,8 @@ static bool dilated(const Window *w) {
 }
 
 static BurnTensor *average(BurnTensor *x, const Window *w, bool ceil_mode, bool count) {
-  return w->rank == 1 ? burn_avg_pool1d(x, pool1d(w, ceil_mode, count)) : burn_avg_pool2d(x, pool2d(w, ceil_mode, count));
+  return w->rank == 1 ? burn_avg_pool1d(x, pool1d(w, ceil_mode, count))
+                      : burn_avg_pool2d(x, pool2d(w, ceil_mode, count));
 }
 
 /* False, with the reason, where our average pooling does not go. */
@@ -320,7 +326,8 @@ MAP(LpPool) {
 /* -- layers of small integers: scales and zero points of both operands and of the result ------ */
 
 /* sum * lhs scale * rhs scale / scale of the result, rounded, plus its zero point. */
-static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_scale, BurnTensor *rhs_scale, size_t result) {
+static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_scale, BurnTensor *rhs_scale,
+                               size_t result) {
   BurnTensor *factor = burn_div(burn_mul(lhs_scale, rhs_scale), burn_cast(onnx_input(node, result), BURN_DTYPE_F32));
   BurnTensor *x = burn_round(onnx_broadcast(burn_mul, burn_cast(sum, BURN_DTYPE_F32), factor));
   x = onnx_broadcast(burn_add, x, burn_cast(onnx_input(node, result + 1), BURN_DTYPE_F32));
@@ -328,7 +335,8 @@ static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_
 }
 MAP(QLinearMatMul) {
   BurnTensor *sum = product(centred(node, 0, 2, BY_ROW), centred(node, 3, 5, BY_COLUMN));
-  BurnTensor *lhs = burn_cast(onnx_input(node, 1), BURN_DTYPE_F32), *rhs = burn_cast(onnx_input(node, 4), BURN_DTYPE_F32);
+  BurnTensor *lhs = burn_cast(onnx_input(node, 1), BURN_DTYPE_F32),
+             *rhs = burn_cast(onnx_input(node, 4), BURN_DTYPE_F32);
   onnx_give(node, 0, requantized(node, sum, lhs, rhs, 6));
 }
 MAP(QLinearConv) {

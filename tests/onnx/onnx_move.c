@@ -69,7 +69,9 @@ MAP(Expand) {
   onnx_give(node, 0, burn_expand(x, shape));
 }
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high) { return value < low ? low : value > high ? high : value; }
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
 
 MAP(Shape) {
   const BurnShape shape = burn_shape(node->inputs[0]);
@@ -159,7 +161,8 @@ MAP(Pad) {
     behind[axis] = pads[i + count];
   }
   const bool reflect = onnx_is(node, "mode", "constant", "reflect"), edge = onnx_is(node, "mode", "constant", "edge");
-  if (onnx_is(node, "mode", "constant", "wrap")) onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
+  if (onnx_is(node, "mode", "constant", "wrap"))
+    onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
   const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
   onnx_give(node, 0, onnx_pad(x, before, behind, rank, mode, onnx_input_number(node, 2, 0)));
 }
@@ -209,7 +212,8 @@ MAP(Trilu) {
 }
 
 /* -- create
- * ------------------------------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 MAP(Constant) {
   const Onnx__AttributeProto *value = onnx_attribute(node, "value");
@@ -237,7 +241,8 @@ MAP(ConstantOfShape) {
 /* Ones on diagonal k of a matrix of any shape: our mask is false there. */
 MAP(EyeLike) {
   const BurnShape shape = burn_shape(node->inputs[0]);
-  const BurnDType dtype = onnx_attribute(node, "dtype") ? onnx_dtype(onnx_int(node, "dtype", 0)) : burn_dtype(node->inputs[0]);
+  const BurnDType dtype =
+      onnx_attribute(node, "dtype") ? onnx_dtype(onnx_int(node, "dtype", 0)) : burn_dtype(node->inputs[0]);
   BurnTensor *off = burn_diag_mask(node->device, shape, onnx_int(node, "k", 0));
   onnx_give(node, 0, burn_cast(burn_bool_not(off), dtype));
 }

@@ -112,7 +112,9 @@ size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values) {
  * -------------------------------------------------------------------------------------------------------- */
 
 bool onnx_has_input(const OnnxNode *node, size_t i) { return i < ONNX_MAX_VALUES && node->inputs[i]; }
-BurnTensor *onnx_input(const OnnxNode *node, size_t i) { return onnx_has_input(node, i) ? burn_clone(node->inputs[i]) : NULL; }
+BurnTensor *onnx_input(const OnnxNode *node, size_t i) {
+  return onnx_has_input(node, i) ? burn_clone(node->inputs[i]) : NULL;
+}
 uint32_t onnx_input_rank(const OnnxNode *node, size_t i) { return burn_rank(node->inputs[i]); }
 int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim) { return burn_dim(node->inputs[i], dim); }
 
@@ -139,7 +141,9 @@ double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
   return value;
 }
 
-bool onnx_wants_output(const OnnxNode *node, size_t i) { return i < node->proto->n_output && node->proto->output[i][0]; }
+bool onnx_wants_output(const OnnxNode *node, size_t i) {
+  return i < node->proto->n_output && node->proto->output[i][0];
+}
 
 void onnx_give(OnnxNode *node, size_t i, BurnTensor *x) {
   if (onnx_wants_output(node, i) && !node->outputs[i]) {
@@ -179,7 +183,9 @@ BurnShape onnx_shape(const int64_t *dims, size_t count) {
   return shape;
 }
 
-BurnTensor *onnx_reshape(BurnTensor *x, const int64_t *dims, size_t count) { return burn_reshape(x, onnx_shape(dims, count)); }
+BurnTensor *onnx_reshape(BurnTensor *x, const int64_t *dims, size_t count) {
+  return burn_reshape(x, onnx_shape(dims, count));
+}
 
 BurnTensor *onnx_part(BurnTensor *x, const int64_t *begins, const int64_t *sizes) {
   BurnRange ranges[BURN_MAX_RANK];
@@ -194,7 +200,8 @@ BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size) {
   return burn_mask_where(indices, below, wrapped);
 }
 
-BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode, double value) {
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode,
+                     double value) {
   int64_t margins[2 * BURN_MAX_RANK], begins[BURN_MAX_RANK] = {0}, sizes[BURN_MAX_RANK];
   const BurnShape shape = burn_shape(x);
   bool cut = false, added = false;

@@ -1,8 +1,8 @@
 /* onnx_node.h - what the mappings from ONNX operators to our ops work with: one node with its attributes and inputs.
  *
- * A mapping is `MAP(Name) { .. }`: it reads inputs and attributes, applies public functions, and gives its outputs. Where
- * there is no such op here, or not with these attributes, it says so with onnx_not_mapped and a reason. Failures travel in
- * the tensors. ONNX tensors of rank 0 are [1] here. */
+ * A mapping is `MAP(Name) { .. }`: it reads inputs and attributes, applies public functions, and gives its outputs.
+ * Where there is no such op here, or not with these attributes, it says so with onnx_not_mapped and a reason. Failures
+ * travel in the tensors. ONNX tensors of rank 0 are [1] here. */
 #ifndef BURN_ONNX_NODE_H
 #define BURN_ONNX_NODE_H
 
@@ -82,7 +82,8 @@ BurnTensor *onnx_part(BurnTensor *x, const int64_t *begins, const int64_t *sizes
 /* Indices below 0 count from the end of an axis of that size. */
 BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size);
 /* Margins of `value` before and behind the last `count` axes; negative ones cut off. */
-BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode, double value);
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode,
+                     double value);
 BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count);
 
 #endif

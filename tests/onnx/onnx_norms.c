@@ -123,8 +123,8 @@ MAP(Dropout) {
 
 /* -- losses ----------------------------------------------------------------------------------- */
 
-/* log_probs [n, classes, ..], targets [n, ..]: -log_probs at the targets, weighted by class; ignored targets give 0. The
- * mean is over the weights. */
+/* log_probs [n, classes, ..], targets [n, ..]: -log_probs at the targets, weighted by class; ignored targets give 0.
+ * The mean is over the weights. */
 static BurnTensor *negative_log(OnnxNode *node, BurnTensor *log_probs) {
   BurnTensor *targets = burn_cast(onnx_input(node, 1), BURN_DTYPE_I64);
   const BurnShape shape = burn_shape(targets);

@@ -3,13 +3,15 @@
 
 /* -- signals and matrices --------------------------------------------------------------------- */
 
-/* Complex numbers are a last axis of two; of one, if real. The inverse is the conjugate of the transform of the conjugate. */
+/* Complex numbers are a last axis of two; of one, if real. The inverse is the conjugate of the transform of the
+ * conjugate. */
 MAP(DFT) {
   BurnTensor *x = onnx_input(node, 0), *imaginary = NULL, *bins = NULL;
   const uint32_t rank = burn_rank(x);
   const int axis = onnx_axis(
       onnx_has_input(node, 2) ? onnx_input_int(node, 2, -2) : onnx_int(node, "axis", node->opset < 20 ? 1 : -2), rank);
-  const bool inverse = onnx_int(node, "inverse", 0), onesided = onnx_int(node, "onesided", 0), complex = burn_dim(x, -1) == 2;
+  const bool inverse = onnx_int(node, "inverse", 0), onesided = onnx_int(node, "onesided", 0),
+             complex = burn_dim(x, -1) == 2;
   const int64_t n = onnx_input_int(node, 1, 0);
   BurnTensor *real = burn_select_dim(burn_clone(x), -1, 0);
   if (complex) imaginary = burn_select_dim(x, -1, 1);
@@ -36,7 +38,8 @@ MAP(DFT) {
 MAP(STFT) {
   BurnTensor *x = onnx_input(node, 0), *window = onnx_input(node, 2);
   if (burn_rank(x) == 3) x = burn_select_dim(x, -1, 0);
-  if (onnx_input_rank(node, 0) == 3 && onnx_input_dim(node, 0, 2) == 2) onnx_not_mapped(node, "stft of complex signals");
+  if (onnx_input_rank(node, 0) == 3 && onnx_input_dim(node, 0, 2) == 2)
+    onnx_not_mapped(node, "stft of complex signals");
   const int64_t length = onnx_input_int(node, 3, window ? burn_dim(window, 0) : 0);
   BurnStftOptions options = BURN_STFT_OPTIONS(length);
   options.hop_length = onnx_input_int(node, 1, 1);

@@ -25,7 +25,8 @@ static BurnTensor *without(BurnTensor *x, const int *dims, uint32_t count) {
   return count == burn_rank(x) ? burn_reshape(x, BURN_SHAPE(1)) : burn_squeeze_dims(x, dims, count);
 }
 
-static void reduce(OnnxNode *node, BurnTensor *(*before)(BurnTensor *), Reduce *apply, BurnTensor *(*after)(BurnTensor *)) {
+static void reduce(OnnxNode *node, BurnTensor *(*before)(BurnTensor *), Reduce *apply,
+                   BurnTensor *(*after)(BurnTensor *)) {
   int dims[BURN_MAX_RANK];
   const uint32_t count = axes_of(node, dims);
   BurnTensor *x = onnx_input(node, 0);

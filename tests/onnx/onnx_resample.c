@@ -1,7 +1,7 @@
 /* onnx_resample.c - ONNX operators that read images between their pixels.
  *
- * ONNX has many ways from a pixel of the result to a place in the input; ours has two or three. So the places are computed
- * here, and a case is mapped where they are those of one of our modes. */
+ * ONNX has many ways from a pixel of the result to a place in the input; ours has two or three. So the places are
+ * computed here, and a case is mapped where they are those of one of our modes. */
 #include "onnx_node.h"
 
 #include <math.h>
@@ -46,7 +46,8 @@ static bool same_nearest(const OnnxNode *node, const Axis *a, bool centres) {
 static bool same_places(const OnnxNode *node, const Axis *a, bool corners) {
   for (int64_t i = 0; i < a->out; i++) {
     const double x = (double)i, in = (double)a->in, out = (double)a->out;
-    const double aligned = a->out == 1 ? 0 : x * (in - 1) / (out - 1), ours = corners ? aligned : (x + 0.5) * in / out - 0.5;
+    const double aligned = a->out == 1 ? 0 : x * (in - 1) / (out - 1),
+                 ours = corners ? aligned : (x + 0.5) * in / out - 0.5;
     if (fabs(place(node, a, i) - ours) > 1e-9) return false;
   }
   return true;
@@ -67,7 +68,8 @@ static BurnInterpolateOptions mode_of(OnnxNode *node, const Axis *h, const Axis 
   options.mode = onnx_is(node, "mode", "nearest", "cubic") ? BURN_INTERPOLATE_BICUBIC : BURN_INTERPOLATE_BILINEAR;
   options.align_corners = !(same_places(node, h, false) && same_places(node, w, false));
   if (options.align_corners && !(same_places(node, h, true) && same_places(node, w, true))) {
-    onnx_not_mapped(node, "interpolate reads at other places in Burn (scales are out / in, half pixels or aligned corners)");
+    onnx_not_mapped(node,
+                    "interpolate reads at other places in Burn (scales are out / in, half pixels or aligned corners)");
   }
   return options;
 }
@@ -82,8 +84,10 @@ static void axes_of(OnnxNode *node, size_t scales_input, size_t sizes_input, Axi
   const bool smaller = onnx_is(node, "keep_aspect_ratio_policy", "stretch", "not_larger");
   const bool sized = onnx_input_ints(node, sizes_input, sizes);
   double shared = larger ? 0 : (double)INFINITY;
-  if (!sized && burn_read_f64(onnx_input(node, scales_input), scales, count) != BURN_OK) onnx_not_mapped(node, "odd scales");
-  for (uint32_t i = 0; i < rank; i++) all[i] = (Axis){onnx_input_dim(node, 0, (int)i), onnx_input_dim(node, 0, (int)i), 1};
+  if (!sized && burn_read_f64(onnx_input(node, scales_input), scales, count) != BURN_OK)
+    onnx_not_mapped(node, "odd scales");
+  for (uint32_t i = 0; i < rank; i++)
+    all[i] = (Axis){onnx_input_dim(node, 0, (int)i), onnx_input_dim(node, 0, (int)i), 1};
   for (size_t i = 0; i < count; i++) {
     Axis *a = &all[onnx_axis(named ? axes[i] : (int64_t)i, rank)];
     a->scale = sized ? (double)sizes[i] / (double)a->in : scales[i];
@@ -99,7 +103,8 @@ static void axes_of(OnnxNode *node, size_t scales_input, size_t sizes_input, Axi
 
 static void resize(OnnxNode *node, const Axis *all) {
   const uint32_t rank = onnx_input_rank(node, 0);
-  if (rank != 4 || all[0].in != all[0].out || all[1].in != all[1].out) onnx_not_mapped(node, "not the two axes of an image");
+  if (rank != 4 || all[0].in != all[0].out || all[1].in != all[1].out)
+    onnx_not_mapped(node, "not the two axes of an image");
   if (node->reason[0]) return;
   const int64_t size[] = {all[2].out, all[3].out};
   const BurnInterpolateOptions options = mode_of(node, &all[2], &all[3]);
@@ -110,7 +115,8 @@ MAP(Resize) {
   Axis all[BURN_MAX_RANK];
   axes_of(node, 2, 3, all);
   if (onnx_int(node, "antialias", 0)) onnx_not_mapped(node, "interpolate does not smooth (antialias) in Burn");
-  if (onnx_int(node, "exclude_outside", 0)) onnx_not_mapped(node, "interpolate repeats the border in Burn (exclude_outside)");
+  if (onnx_int(node, "exclude_outside", 0))
+    onnx_not_mapped(node, "interpolate repeats the border in Burn (exclude_outside)");
   if (onnx_is(node, "coordinate_transformation_mode", "half_pixel", "tf_crop_and_resize")) {
     onnx_not_mapped(node, "interpolate takes whole images in Burn (tf_crop_and_resize)");
   }

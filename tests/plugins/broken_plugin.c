@@ -1,5 +1,5 @@
-/* broken_plugin.c - a plugin with one fault, chosen by FAULT_*: what the loader must refuse, with a reason, without harm.
- * Nothing of it is ever opened. */
+/* broken_plugin.c - a plugin with one fault, chosen by FAULT_*: what the loader must refuse, with a reason, without
+ * harm. Nothing of it is ever opened. */
 #include <burn/plugin/plugin.h>
 
 #include <string.h>
@@ -57,8 +57,8 @@ static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
   out->score = 1;
 }
 
-static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
-                                        BurnBackend *out) {
+static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
   (void)index;
   (void)options;
   (void)owner;

@@ -1,5 +1,5 @@
-/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For validate_test and
- * fuzz_test.
+/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For
+ * validate_test and fuzz_test.
  *
  * Faults, each in calls of the op `op`:
  *   shape dtype owner small missing   the result has another shape, dtype, owner, header size, or is not there
@@ -11,8 +11,8 @@
  *   storage                           likewise, but not while somebody else holds the primitive itself
  *   leak                              keeps a reference to the result
  *   stored                            fails, but stores a result
- *   add slight                        adds one, or a thousandth of itself, to the first element of the result, or flips a bit
- *   gift strided                      likewise, but only if input 0 is donated, or does not lie in row-major order
+ *   add slight                        adds one, or a thousandth of itself, to the first element of the result, or flips
+ * a bit gift strided                      likewise, but only if input 0 is donated, or does not lie in row-major order
  *   after                             likewise, only if input 0 is not in row-major order, right after a call of cat
  *   abort hang exit                   if input 0 is donated: the process ends so, or does not */
 #include <burn/plugin/pass_through.h>
@@ -177,7 +177,8 @@ static void BURN_CALL faulty_release(void *self, BurnPrimitive *x) {
 
 static void BURN_CALL faulty_close(void *self) {
   Faulty *faulty = self;
-  for (uint32_t i = 0; i < faulty->kept_count; i++) faulty->layer.next->release(faulty->layer.next->self, faulty->kept[i]);
+  for (uint32_t i = 0; i < faulty->kept_count; i++)
+    faulty->layer.next->release(faulty->layer.next->self, faulty->kept[i]);
   free(faulty);
 }
 

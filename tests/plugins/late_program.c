@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FUNCTIONS(X)                                    \
-  X(device_open, BurnDevice *, (const char *))          \
-  X(device_close, void, (BurnDevice *))                 \
+#define FUNCTIONS(X)                                          \
+  X(device_open, BurnDevice *, (const char *))                \
+  X(device_close, void, (BurnDevice *))                       \
   X(ones, BurnTensor *, (BurnDevice *, BurnShape, BurnDType)) \
-  X(matmul, BurnTensor *, (BurnTensor *, BurnTensor *)) \
-  X(sum, BurnTensor *, (BurnTensor *))                  \
-  X(read_scalar, BurnStatus, (BurnTensor *, double *))  \
+  X(matmul, BurnTensor *, (BurnTensor *, BurnTensor *))       \
+  X(sum, BurnTensor *, (BurnTensor *))                        \
+  X(read_scalar, BurnStatus, (BurnTensor *, double *))        \
   X(status_message, const char *, (BurnStatus))
 
 static struct {
@@ -51,10 +51,12 @@ static bool compute(const char *stack) {
   BurnDevice *device = burn.device_open(stack);
   double value = 0;
   const BurnShape small = {2, {3, 3}}, large = {2, {300, 300}}; /* the large one starts the threads of the pool */
-  const BurnStatus threads =
-      burn.read_scalar(burn.sum(burn.matmul(burn.ones(device, large, BURN_DTYPE_F32), burn.ones(device, large, BURN_DTYPE_F32))), &value);
-  const BurnStatus status =
-      burn.read_scalar(burn.sum(burn.matmul(burn.ones(device, small, BURN_DTYPE_F32), burn.ones(device, small, BURN_DTYPE_F32))), &value);
+  const BurnStatus threads = burn.read_scalar(
+      burn.sum(burn.matmul(burn.ones(device, large, BURN_DTYPE_F32), burn.ones(device, large, BURN_DTYPE_F32))),
+      &value);
+  const BurnStatus status = burn.read_scalar(
+      burn.sum(burn.matmul(burn.ones(device, small, BURN_DTYPE_F32), burn.ones(device, small, BURN_DTYPE_F32))),
+      &value);
   if (status != BURN_OK) fprintf(stderr, "%s\n", burn.status_message(status));
   burn.device_close(device);
   return threads == BURN_OK && status == BURN_OK && value > 26.5 && value < 27.5;

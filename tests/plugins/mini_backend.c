@@ -1,7 +1,8 @@
-/* mini_backend.c - a backend as a third party would start one: row-major memory, f32 and i64, one file, eighteen kernels and
- * one loop for all that work element by element. Everything else it leaves to the host's decompositions.
+/* mini_backend.c - a backend as a third party would start one: row-major memory, f32 and i64, one file, eighteen
+ * kernels and one loop for all that work element by element. Everything else it leaves to the host's decompositions.
  *
- * LONG_TAIL builds it with structs that end in fields of a later version; MISSING_FUNCTION leaves out a required function. */
+ * LONG_TAIL builds it with structs that end in fields of a later version; MISSING_FUNCTION leaves out a required
+ * function. */
 #include <burn/plugin/plugin.h>
 
 #include <math.h>
@@ -135,7 +136,8 @@ static int64_t source(const BurnPrimitive *x, const BurnPrimitive *out, int64_t 
 }
 
 static void run_elements(const BurnOpCall *call, BurnPrimitive *out) {
-  const BurnPrimitive *a = call->input_count > 0 ? call->inputs[0] : NULL, *b = call->input_count > 1 ? call->inputs[1] : NULL;
+  const BurnPrimitive *a = call->input_count > 0 ? call->inputs[0] : NULL,
+                      *b = call->input_count > 1 ? call->inputs[1] : NULL;
   const int64_t count = burn_primitive_count(out);
   const BurnAttr *last = call->attr_count > 0 ? &call->attrs[call->attr_count - 1] : NULL;
   const double number = last ? burn_attr_to_f64(last) : 0;

@@ -1,5 +1,5 @@
-/* pack_plugin.c - a kernel pack for kernel_pack_test: an op with everything, one with a decomposition alone, one with a kernel
- * alone, one whose shape rule is wrong, one whose backward rule is. */
+/* pack_plugin.c - a kernel pack for kernel_pack_test: an op with everything, one with a decomposition alone, one with a
+ * kernel alone, one whose shape rule is wrong, one whose backward rule is. */
 #include <burn/plugin/kernels.h>
 
 #ifndef PLUGIN_NAME
@@ -15,7 +15,8 @@ static BurnStatus BURN_CALL infer_equal(const BurnHost *host, const BurnOpCall *
   return host->fail(BURN_STATUS_INVALID_SHAPE, __FILE__, __LINE__, PLUGIN_NAME ".scaled_add: x and y differ");
 }
 
-static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
+static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                 const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[1], call->attrs[0].value.f64);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], scaled);
@@ -23,7 +24,8 @@ static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const Bur
 }
 
 /* A gradient that tells itself from that of the decomposition: ten times too large for y. */
-static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
+static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *grad = call->output_grads[0];
   if (call->needed & 1u) call->input_grads[0] = burn_build_give(&b, grad);
@@ -66,14 +68,26 @@ static const char *const xy[] = {"x", "y"};
 static const char *const factor_names[] = {"factor"};
 static const uint32_t factor_tags[] = {BURN_ATTR_F64};
 static const BurnAttr factor_defaults[] = {{.tag = BURN_ATTR_F64, .value = {.f64 = 2.0}}};
-static const BurnOpInfo scaled_add_info = {.struct_size = sizeof(BurnOpInfo), .name = PLUGIN_NAME ".scaled_add", .input_count = 2,
-    .input_required = 2, .output_count = 1, .attr_count = 1, .kinds = BURN_KIND_FLOAT, .traits = BURN_TRAIT_ELEMENTWISE,
-    .input_names = xy, .attr_names = factor_names, .attr_defaults = factor_defaults, .attr_tags = factor_tags,
-    .doc = "x + factor * y"};
-static const BurnOpDefinition scaled_add = {.struct_size = sizeof(BurnOpDefinition), .info = &scaled_add_info, .infer = infer_equal,
-    .decompose = decompose_scaled_add, .backward = backward_scaled_add};
-static const BurnKernel scaled_add_kernel = {.struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".scaled_add",
-    .accept = accepts_f32, .run = run_scaled_add};
+static const BurnOpInfo scaled_add_info = {.struct_size = sizeof(BurnOpInfo),
+                                           .name = PLUGIN_NAME ".scaled_add",
+                                           .input_count = 2,
+                                           .input_required = 2,
+                                           .output_count = 1,
+                                           .attr_count = 1,
+                                           .kinds = BURN_KIND_FLOAT,
+                                           .traits = BURN_TRAIT_ELEMENTWISE,
+                                           .input_names = xy,
+                                           .attr_names = factor_names,
+                                           .attr_defaults = factor_defaults,
+                                           .attr_tags = factor_tags,
+                                           .doc = "x + factor * y"};
+static const BurnOpDefinition scaled_add = {.struct_size = sizeof(BurnOpDefinition),
+                                            .info = &scaled_add_info,
+                                            .infer = infer_equal,
+                                            .decompose = decompose_scaled_add,
+                                            .backward = backward_scaled_add};
+static const BurnKernel scaled_add_kernel = {
+    .struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".scaled_add", .accept = accepts_f32, .run = run_scaled_add};
 
 /* -- triple: a decomposition alone ------------------------------------------------------------ */
 
@@ -89,22 +103,25 @@ static BurnStatus BURN_CALL decompose_triple(const BurnHost *host, const BurnBac
   return burn_builder_finish(&b, call, &result);
 }
 
-#define ONE_INPUT(label, text)                                                                                              \
-  {.struct_size = sizeof(BurnOpInfo), .name = PLUGIN_NAME "." label, .input_count = 1, .input_required = 1, .output_count = 1, \
-   .kinds = BURN_KIND_NUMERIC, .traits = BURN_TRAIT_ELEMENTWISE, .input_names = xy, .doc = text}
+#define ONE_INPUT(label, text)                                                                                      \
+  {                                                                                                                 \
+    .struct_size = sizeof(BurnOpInfo), .name = PLUGIN_NAME "." label, .input_count = 1, .input_required = 1,        \
+    .output_count = 1, .kinds = BURN_KIND_NUMERIC, .traits = BURN_TRAIT_ELEMENTWISE, .input_names = xy, .doc = text \
+  }
 static const BurnOpInfo triple_info = ONE_INPUT("triple", "3 * x");
-static const BurnOpDefinition triple = {.struct_size = sizeof(BurnOpDefinition), .info = &triple_info, .infer = infer_same,
-    .decompose = decompose_triple};
+static const BurnOpDefinition triple = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &triple_info, .infer = infer_same, .decompose = decompose_triple};
 
 /* -- kernel_only, and a wrong shape rule ------------------------------------------------------ */
 
 static const BurnOpInfo kernel_only_info = ONE_INPUT("kernel_only", "fails: no memory");
-static const BurnOpDefinition kernel_only = {.struct_size = sizeof(BurnOpDefinition), .info = &kernel_only_info, .infer = infer_same};
+static const BurnOpDefinition kernel_only = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &kernel_only_info, .infer = infer_same};
 static BurnStatus BURN_CALL run_kernel_only(const BurnKernelCall *call) {
   return call->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "the kernel failed on purpose");
 }
-static const BurnKernel kernel_only_kernel = {.struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".kernel_only",
-    .accept = accepts_f32, .run = run_kernel_only};
+static const BurnKernel kernel_only_kernel = {
+    .struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".kernel_only", .accept = accepts_f32, .run = run_kernel_only};
 
 static BurnStatus BURN_CALL infer_nonsense(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   (void)host;
@@ -113,39 +130,61 @@ static BurnStatus BURN_CALL infer_nonsense(const BurnHost *host, const BurnOpCal
   return BURN_OK;
 }
 static const BurnOpInfo nonsense_info = ONE_INPUT("nonsense", "its shape rule lies");
-static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition), .info = &nonsense_info, .infer = infer_nonsense,
-    .decompose = decompose_triple};
+static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition),
+                                          .info = &nonsense_info,
+                                          .infer = infer_nonsense,
+                                          .decompose = decompose_triple};
 
 /* -- misshapen: a backward rule that gives a gradient of another shape ------------------------ */
 
-static BurnStatus BURN_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call) {
+static BurnStatus BURN_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend,
+                                               const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   call->input_grads[0] = burn_build_give(&b, burn_build_dim(&b, BURN_OP_sum_dim, call->output_grads[0], 0));
   return burn_builder_end(&b);
 }
 static const BurnOpInfo misshapen_info = ONE_INPUT("misshapen", "3 * x, but its gradient has one element");
-static const BurnOpDefinition misshapen = {.struct_size = sizeof(BurnOpDefinition), .info = &misshapen_info, .infer = infer_same,
-    .decompose = decompose_triple, .backward = backward_misshapen};
+static const BurnOpDefinition misshapen = {.struct_size = sizeof(BurnOpDefinition),
+                                           .info = &misshapen_info,
+                                           .infer = infer_same,
+                                           .decompose = decompose_triple,
+                                           .backward = backward_misshapen};
 
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &triple};
 #elif defined(FAULT_FOREIGN_NAME)
-static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo), .name = "other.op", .input_count = 1, .input_required = 1,
-    .output_count = 1, .kinds = BURN_KIND_NUMERIC, .input_names = xy, .doc = ""};
-static const BurnOpDefinition foreign = {.struct_size = sizeof(BurnOpDefinition), .info = &foreign_info, .infer = infer_same,
-    .decompose = decompose_triple};
+static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo),
+                                        .name = "other.op",
+                                        .input_count = 1,
+                                        .input_required = 1,
+                                        .output_count = 1,
+                                        .kinds = BURN_KIND_NUMERIC,
+                                        .input_names = xy,
+                                        .doc = ""};
+static const BurnOpDefinition foreign = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &foreign_info, .infer = infer_same, .decompose = decompose_triple};
 static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &foreign};
 #else
 static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen};
 #endif
 static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel};
-static const BurnKernelsInterface interface = {.struct_size = sizeof interface, .version = 1, .op_count = sizeof ops / sizeof ops[0],
-    .kernel_count = 2, .ops = ops, .kernels = kernels};
+static const BurnKernelsInterface interface = {.struct_size = sizeof interface,
+                                               .version = 1,
+                                               .op_count = sizeof ops / sizeof ops[0],
+                                               .kernel_count = 2,
+                                               .ops = ops,
+                                               .kernels = kernels};
 
 static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= 1 ? &interface : NULL;
 }
-static const BurnPlugin plugin = {.struct_size = sizeof plugin, .abi_major = BURN_ABI_MAJOR, .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_KERNELS, .name = PLUGIN_NAME, .version = "1.0.0", .license = "MIT OR Apache-2.0",
-    .description = "ops for a test", .get_interface = get_interface};
+static const BurnPlugin plugin = {.struct_size = sizeof plugin,
+                                  .abi_major = BURN_ABI_MAJOR,
+                                  .abi_minor = BURN_ABI_MINOR,
+                                  .kind = BURN_PLUGIN_KERNELS,
+                                  .name = PLUGIN_NAME,
+                                  .version = "1.0.0",
+                                  .license = "MIT OR Apache-2.0",
+                                  .description = "ops for a test",
+                                  .get_interface = get_interface};
 BURN_PLUGIN_ENTRY(plugin)

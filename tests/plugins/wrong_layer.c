@@ -1,5 +1,5 @@
-/* wrong_layer.c - a decorator that breaks one promise, chosen by the environment variable BURN_TEST_FAULT: what `burn conform`
- * must find and name. Without the variable it changes nothing. */
+/* wrong_layer.c - a decorator that breaks one promise, chosen by the environment variable BURN_TEST_FAULT: what `burn
+ * conform` must find and name. Without the variable it changes nothing. */
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
@@ -49,7 +49,8 @@ static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
   const BurnStatus status = host->invoke(wrong->layer.next, call);
   if (status != BURN_OK) return status;
   if (call->op == BURN_OP_add && has_fault("writes_input")) write_into_input(call);
-  if (call->op == BURN_OP_recip && has_fault("leak")) wrong->layer.next->retain(wrong->layer.next->self, call->outputs[0]);
+  if (call->op == BURN_OP_recip && has_fault("leak"))
+    wrong->layer.next->retain(wrong->layer.next->self, call->outputs[0]);
   return status;
 }
 
@@ -61,7 +62,7 @@ static void BURN_CALL wrong_close(void *self) {
 }
 
 static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                        uint32_t owner, BurnBackend *out) {
+                                       uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
   (void)owner;
   if (has_fault("undeclared_option")) (void)host->option(options, "secret");
@@ -85,7 +86,8 @@ static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, 
 
 static const void *BURN_CALL wrong_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0) return &options_interface;
-  const int known = strcmp(name, "burn.layer") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);
+  const int known =
+      strcmp(name, "burn.layer") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);
   return known && min_version <= 1 ? &layer_interface : NULL;
 }
 

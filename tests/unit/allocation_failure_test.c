@@ -1,10 +1,10 @@
-/* allocation_failure_test.c - every allocation fails once, in turn, under what programs do: nothing crashes, hangs or leaks, a
- * failure is reported, and the next try works.
+/* allocation_failure_test.c - every allocation fails once, in turn, under what programs do: nothing crashes, hangs or
+ * leaks, a failure is reported, and the next try works.
  *
- * The program's own malloc family stands in front of the C library's for libburn and the plugins too. In a child process a
- * scenario runs undisturbed first, then with its 1st allocation failing, its 2nd .. until a run meets none that fails. After
- * each, the bytes handed out must be those from before; at the end the scenario must work again. Sanitizers bring their own
- * malloc: then this test has nothing to do. */
+ * The program's own malloc family stands in front of the C library's for libburn and the plugins too. In a child
+ * process a scenario runs undisturbed first, then with its 1st allocation failing, its 2nd .. until a run meets none
+ * that fails. After each, the bytes handed out must be those from before; at the end the scenario must work again.
+ * Sanitizers bring their own malloc: then this test has nothing to do. */
 #define _GNU_SOURCE
 #include <burn/nn.h>
 #include <burn/train.h>
@@ -113,9 +113,9 @@ static bool gradients(BurnDevice *device) {
   return fine;
 }
 
-#define NET_FIELDS(X)                \
-  X(BurnLinear, first, "4 to 8")     \
-  X(BurnBatchNorm, norm, "of 8")     \
+#define NET_FIELDS(X)            \
+  X(BurnLinear, first, "4 to 8") \
+  X(BurnBatchNorm, norm, "of 8") \
   X(BurnLinear, second, "8 to 2")
 BURN_MODULE(Net, NET_FIELDS);
 
@@ -182,7 +182,8 @@ static bool loading(BurnDevice *device) {
   BurnStatus status = BURN_OK;
   BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){12, 7}, &status);
   BurnDataset *data = burn_dataset_mnist_normalize(digits, &status);
-  BurnLoader *loader = burn_loader_create(data, &(BurnLoaderConfig){.batch_size = 4, .shuffle = true, .seed = 7, .workers = 1}, &status);
+  BurnLoader *loader =
+      burn_loader_create(data, &(BurnLoaderConfig){.batch_size = 4, .shuffle = true, .seed = 7, .workers = 1}, &status);
   if (!loader) return false;
   size_t count = 0;
   BurnBatches *batches = burn_loader_start(loader, device, 1, 0);
@@ -247,8 +248,10 @@ static void disturb_all(Scenario scenario, const char *stack, long long *number)
   fflush(stdout);
 }
 
-/* Runs `body` in a child. `number` is shared, so that it can be named when the child ends badly. Returns its exit status. */
-static int in_a_child(void (*body)(Scenario, const char *, long long *), Scenario scenario, const char *stack, long long first) {
+/* Runs `body` in a child. `number` is shared, so that it can be named when the child ends badly. Returns its exit
+ * status. */
+static int in_a_child(void (*body)(Scenario, const char *, long long *), Scenario scenario, const char *stack,
+                      long long first) {
   long long *number = mmap(NULL, sizeof *number, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(number != MAP_FAILED);
   *number = first;
@@ -283,16 +286,16 @@ static void test_first_run(void **state) {
   assert_in_range(number, 50, 5000);
 }
 
-#define ON_STACKS(scenario)                                           \
-  static void test_##scenario(void **state) {                         \
-    (void)state;                                                      \
-    in_a_child(disturb_all, scenario, "ndarray:gemm=builtin", 1);     \
-    in_a_child(disturb_all, scenario, "autodiff<ndarray>", 1);        \
+#define ON_STACKS(scenario)                                       \
+  static void test_##scenario(void **state) {                     \
+    (void)state;                                                  \
+    in_a_child(disturb_all, scenario, "ndarray:gemm=builtin", 1); \
+    in_a_child(disturb_all, scenario, "autodiff<ndarray>", 1);    \
   }
-#define ON_AUTODIFF(scenario)                                         \
-  static void test_##scenario(void **state) {                         \
-    (void)state;                                                      \
-    in_a_child(disturb_all, scenario, "autodiff<ndarray>", 1);        \
+#define ON_AUTODIFF(scenario)                                  \
+  static void test_##scenario(void **state) {                  \
+    (void)state;                                               \
+    in_a_child(disturb_all, scenario, "autodiff<ndarray>", 1); \
   }
 ON_STACKS(tensors)
 ON_STACKS(layers)
@@ -304,8 +307,9 @@ ON_AUTODIFF(training)
 int main(void) {
   setenv("BURN_THREADS", "2", 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_first_run), cmocka_unit_test(test_tensors),  cmocka_unit_test(test_layers),  cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_records),   cmocka_unit_test(test_training), cmocka_unit_test(test_loading),
+      cmocka_unit_test(test_first_run), cmocka_unit_test(test_tensors), cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_gradients), cmocka_unit_test(test_records), cmocka_unit_test(test_training),
+      cmocka_unit_test(test_loading),
   };
   return cmocka_run_group_tests_name("allocation failures", tests, NULL, NULL);
 }

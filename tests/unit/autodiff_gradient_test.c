@@ -1,8 +1,8 @@
 /* autodiff_gradient_test.c - the autodiff layer: every op's gradient against central finite differences in f64, and the
  * behaviour of the graph (what is tracked, consumed, freed, shared between threads).
  *
- * The cases stand in autodiff_gradient_cases.def. Each is run with all its inputs tracked, then with one tracked at a time,
- * so that a rule which forgets to save what only one side needs is found. */
+ * The cases stand in autodiff_gradient_cases.def. Each is run with all its inputs tracked, then with one tracked at a
+ * time, so that a rule which forgets to save what only one side needs is found. */
 #include <burn/burn.h>
 
 #include <math.h>
@@ -50,10 +50,10 @@ static BurnTensor *indices(BurnShape shape, int64_t limit) {
   return burn_tensor_i64(device, values, shape);
 }
 
-static BurnConv2dOptions conv(int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h,
-                              int64_t dilation_w, int64_t groups) {
-  return (BurnConv2dOptions){{stride_h, stride_w}, {padding_h, padding_w}, {dilation_h, dilation_w}, groups, {0, 0}, false,
-                             {0, 0}};
+static BurnConv2dOptions conv(int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w,
+                              int64_t dilation_h, int64_t dilation_w, int64_t groups) {
+  return (BurnConv2dOptions){
+      {stride_h, stride_w}, {padding_h, padding_w}, {dilation_h, dilation_w}, groups, {0, 0}, false, {0, 0}};
 }
 static BurnConv2dOptions padding_out(BurnConv2dOptions options, int64_t height, int64_t width) {
   options.padding_out[0] = height;
@@ -63,7 +63,8 @@ static BurnConv2dOptions padding_out(BurnConv2dOptions options, int64_t height, 
 
 static BurnPool2dOptions pool(int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t padding_h,
                               int64_t padding_w, bool ceil_mode) {
-  return (BurnPool2dOptions){{kernel_h, kernel_w}, {stride_h, stride_w}, {padding_h, padding_w}, {1, 1}, ceil_mode, true};
+  return (BurnPool2dOptions){
+      {kernel_h, kernel_w}, {stride_h, stride_w}, {padding_h, padding_w}, {1, 1}, ceil_mode, true};
 }
 static BurnPool2dOptions without_pad(BurnPool2dOptions options) {
   options.count_include_pad = false;
@@ -81,12 +82,13 @@ static BurnTensor *pool_with_indices(BurnTensor *x, BurnPool2dOptions options) {
   return result;
 }
 
-/* Input number `input` of a case, spread over low .. high, with 0 at every `every`-th element: that element's own value is
- * subtracted, so that differences still see it. */
+/* Input number `input` of a case, spread over low .. high, with 0 at every `every`-th element: that element's own value
+ * is subtracted, so that differences still see it. */
 static BurnTensor *with_zeros(BurnTensor *x, int64_t every, double low, double high, int64_t input) {
   double values[ELEMENT_LIMIT];
   const BurnShape shape = burn_shape(x);
-  for (int64_t i = 0; i < element_count(shape); i++) values[i] = i % every == 1 ? low + (high - low) * spread(i, input) : 0;
+  for (int64_t i = 0; i < element_count(shape); i++)
+    values[i] = i % every == 1 ? low + (high - low) * spread(i, input) : 0;
   return burn_sub(x, burn_tensor_f64(device, values, shape));
 }
 
@@ -186,7 +188,9 @@ static BurnQuantTensor quantized(int64_t rows, int64_t columns, int64_t seed, Bu
   BurnTensor *integers = burn_tensor_from(device, values, BURN_DTYPE_I8, BURN_SHAPE(rows, columns));
   return (BurnQuantTensor){integers, {scales, NULL}, scheme};
 }
-static BurnTensor *dequantized(BurnTensor *scales) { return burn_dequantize(quantized(4, 6, 5, scales), BURN_DTYPE_F64); }
+static BurnTensor *dequantized(BurnTensor *scales) {
+  return burn_dequantize(quantized(4, 6, 5, scales), BURN_DTYPE_F64);
+}
 static BurnTensor *product_of_quantized(BurnTensor *left, BurnTensor *right) {
   return burn_quant_matmul(quantized(3, 4, 5, left), quantized(4, 6, 4, right), BURN_DTYPE_F64);
 }
@@ -230,8 +234,8 @@ static void check_ok(BurnStatus status, const char *what) {
   if (status != BURN_OK) fail_msg("%s: %s", what, burn_status_message(status));
 }
 
-/* The scalar of a case, and with `leaves` its gradients: sum(forward(x) * weights), with weights that differ per element so
- * that gradients which land in the wrong place are seen. `tracked` has a bit per input. */
+/* The scalar of a case, and with `leaves` its gradients: sum(forward(x) * weights), with weights that differ per
+ * element so that gradients which land in the wrong place are seen. `tracked` has a bit per input. */
 static double evaluate(const Case *c, double values[][ELEMENT_LIMIT], unsigned tracked, BurnTensor **leaves,
                        BurnGradients **gradients) {
   BurnTensor *x[INPUT_LIMIT] = {NULL};
@@ -276,8 +280,8 @@ static void check_input(const Case *c, double values[][ELEMENT_LIMIT], size_t in
     values[input][i] = at;
     const double expected = (above - below) / (2 * c->step);
     if (!(fabs(computed[i] - expected) <= TOLERANCE * fmax(1, fabs(expected))))
-      fail_msg("%s: input %zu, element %lld: gradient %.12g, differences %.12g", c->name, input, (long long)i, computed[i],
-               expected);
+      fail_msg("%s: input %zu, element %lld: gradient %.12g, differences %.12g", c->name, input, (long long)i,
+               computed[i], expected);
   }
 }
 
@@ -333,7 +337,9 @@ static void every_op_with_a_gradient_has_a_case(void **state) {
 
 /* -- where the slope jumps -------------------------------------------------------------------- */
 
-static BurnTensor *vector(const double *values, int64_t count) { return burn_tensor_f64(device, values, BURN_SHAPE(count)); }
+static BurnTensor *vector(const double *values, int64_t count) {
+  return burn_tensor_f64(device, values, BURN_SHAPE(count));
+}
 static BurnTensor *leaf(const double *values, int64_t count) { return burn_require_grad(vector(values, count)); }
 
 /* Takes `root`, walks back from it, and compares the gradient of x, which it drops. */
@@ -352,9 +358,9 @@ static void check_gradient(BurnTensor *root, BurnTensor *x, const double *expect
   burn_drop(x);
   burn_gradients_drop(gradients);
 }
-#define CHECK_GRADIENT(root, x, ...)                                                                                        \
-  check_gradient(root, x, (const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), \
-                 #root)
+#define CHECK_GRADIENT(root, x, ...)                     \
+  check_gradient(root, x, (const double[]){__VA_ARGS__}, \
+                 (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), #root)
 
 static void slopes_at_jumps_follow_burn(void **state) {
   (void)state;
@@ -374,7 +380,8 @@ static void slopes_at_jumps_follow_burn(void **state) {
   CHECK_GRADIENT(burn_max_pair(burn_clone(x), vector((const double[]){2, 2, 2}, 3)), x, 0, 1, 1);
   x = leaf((const double[]){1, 2, 3}, 3);
   CHECK_GRADIENT(burn_max_pair(vector((const double[]){2, 2, 2}, 3), burn_clone(x)), x, 0, 0, 1);
-  x = leaf((const double[]){-1, 0, 1}, 3); /* one of the two slopes at 0: Burn's elu takes the left one, its selu the right */
+  x = leaf((const double[]){-1, 0, 1},
+           3); /* one of the two slopes at 0: Burn's elu takes the left one, its selu the right */
   CHECK_GRADIENT(burn_elu(burn_clone(x), 2), x, 2 * exp(-1), 2, 1);
   x = leaf((const double[]){0, 1}, 2);
   CHECK_GRADIENT(burn_selu(burn_clone(x)), x, 1.0507009873554805, 1.0507009873554805);
@@ -406,8 +413,8 @@ static void writes_of_extremes_share_ties_as_burn(void **state) {
   x = leaf(values, 3);
   CHECK_GRADIENT(burn_scatter_nd(vector(data, 3), places, burn_clone(x), BURN_UPDATE_MIN), x, 1, 1, 0);
   x = leaf(repeated, 3);
-  CHECK_GRADIENT(burn_scatter(vector(data, 3), 0, burn_tensor_i64(device, (const int64_t[]){1, 1, 1}, BURN_SHAPE(3)), burn_clone(x),
-                              BURN_UPDATE_MAX),
+  CHECK_GRADIENT(burn_scatter(vector(data, 3), 0, burn_tensor_i64(device, (const int64_t[]){1, 1, 1}, BURN_SHAPE(3)),
+                              burn_clone(x), BURN_UPDATE_MAX),
                  x, 1, 0, 0);
 }
 
@@ -466,7 +473,8 @@ static void check_finite(BurnTensor *root, BurnTensor *x, int64_t count, int64_t
 
 static void gradients_of_what_cannot_be_are_zero(void **state) {
   (void)state;
-  static const double x[24] = {-1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3};
+  static const double x[24] = {-1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3,
+                               -1, -2, -3, -1, -2, -3, -1, -2, -3, -1, -2, -3};
   /* Two equal labels need three frames; the second sample has an empty target and two of the four frames. */
   BurnTensor *probs = burn_require_grad(burn_tensor_f64(device, x, BURN_SHAPE(4, 2, 3)));
   BurnTensor *targets = burn_tensor_i64(device, (const int64_t[]){1, 1, 0, 0}, BURN_SHAPE(2, 2));
@@ -476,11 +484,14 @@ static void gradients_of_what_cannot_be_are_zero(void **state) {
   BurnTensor *query = burn_require_grad(burn_tensor_f64(device, x, BURN_SHAPE(1, 1, 3, 2)));
   BurnTensor *key = burn_tensor_f64(device, x + 3, BURN_SHAPE(1, 1, 2, 2)), *value = burn_clone(key);
   const BurnAttentionOptions causal = {0, 0, true};
-  check_finite(burn_attention(burn_clone(query), key, value, NULL, NULL, causal), query, 6, 4, "a hidden row and one of one key");
-  BurnTensor *grid = burn_require_grad(vector((const double[]){(double)INFINITY, 0, (double)NAN, (double)NAN, 0.1, 0.2}, 6));
+  check_finite(burn_attention(burn_clone(query), key, value, NULL, NULL, causal), query, 6, 4,
+               "a hidden row and one of one key");
+  BurnTensor *grid =
+      burn_require_grad(vector((const double[]){(double)INFINITY, 0, (double)NAN, (double)NAN, 0.1, 0.2}, 6));
   BurnTensor *picture = burn_tensor_f64(device, x, BURN_SHAPE(1, 1, 4, 6));
   BurnTensor *positions = burn_reshape(burn_clone(grid), BURN_SHAPE(1, 1, 3, 2));
-  check_finite(burn_grid_sample_2d(picture, positions, BURN_GRID_SAMPLE_OPTIONS), grid, 6, 5, "positions outside; rows are equal");
+  check_finite(burn_grid_sample_2d(picture, positions, BURN_GRID_SAMPLE_OPTIONS), grid, 6, 5,
+               "positions outside; rows are equal");
 }
 
 /* -- the graph -------------------------------------------------------------------------------- */
@@ -538,7 +549,8 @@ static void what_has_no_tracked_input_is_not_tracked(void **state) {
 
 static void check_refused(BurnStatus status, uint32_t code, const char *part) {
   assert_int_equal(burn_status_code(status), code);
-  if (!strstr(burn_status_message(status), part)) fail_msg("\"%s\" does not say \"%s\"", burn_status_message(status), part);
+  if (!strstr(burn_status_message(status), part))
+    fail_msg("\"%s\" does not say \"%s\"", burn_status_message(status), part);
 }
 
 static void a_second_backward_is_refused(void **state) {
@@ -558,7 +570,8 @@ static void a_second_backward_is_refused(void **state) {
 static void misuse_is_refused(void **state) {
   (void)state;
   BurnGradients *gradients = NULL;
-  check_refused(burn_backward(vector((const double[]){1}, 1), &gradients), BURN_STATUS_FAILED_PRECONDITION, "not tracked");
+  check_refused(burn_backward(vector((const double[]){1}, 1), &gradients), BURN_STATUS_FAILED_PRECONDITION,
+                "not tracked");
   assert_null(gradients);
   BurnTensor *whole = burn_require_grad(burn_tensor_i64(device, (const int64_t[]){1}, BURN_SHAPE(1)));
   check_refused(burn_tensor_status(whole), BURN_STATUS_INVALID_DTYPE, "i64");
@@ -708,7 +721,8 @@ static void threads_that_share_nodes_exclude_each_other(void **state) {
     Worker workers[THREAD_COUNT];
     BurnTensor *x = leaf((const double[]){0.5, 1}, 2);
     BurnTensor *shared = chain(burn_exp(burn_clone(x)), 20);
-    for (int i = 0; i < THREAD_COUNT; i++) workers[i] = (Worker){.x = burn_clone(x), .root = burn_sum(burn_clone(shared))};
+    for (int i = 0; i < THREAD_COUNT; i++)
+      workers[i] = (Worker){.x = burn_clone(x), .root = burn_sum(burn_clone(shared))};
     for (int i = 0; i < THREAD_COUNT; i++)
       assert_int_equal(pthread_create(&workers[i].thread, NULL, walk_given_graph, &workers[i]), 0);
     for (int i = 0; i < THREAD_COUNT; i++) pthread_join(workers[i].thread, NULL);

@@ -1,5 +1,6 @@
-/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/ndarray_autotune.c, built into this test): what it picks, how often
- * it times, what the file may look like. Time is a counter of the test's own, so nothing depends on the machine. */
+/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/ndarray_autotune.c, built into this test): what it
+ * picks, how often it times, what the file may look like. Time is a counter of the test's own, so nothing depends on
+ * the machine. */
 #include "../../plugins/ndarray/ndarray_autotune.h"
 #include "forked.h"
 
@@ -28,8 +29,13 @@ static void run_way(void *context, uint32_t candidate) {
 
 static const char *const names[] = {"slow", "fast", "middle"};
 static NdTuneChoice choice_of(Work *work, int64_t number) {
-  return (NdTuneChoice){
-      .work = "test_work", .numbers = {number, -1}, .names = names, .count = 3, .fallback = 2, .run = run_way, .context = work};
+  return (NdTuneChoice){.work = "test_work",
+                        .numbers = {number, -1},
+                        .names = names,
+                        .count = 3,
+                        .fallback = 2,
+                        .run = run_way,
+                        .context = work};
 }
 
 /* Longer, three times, than a machine can be. */
@@ -80,7 +86,9 @@ static void test_the_fastest_is_taken_and_remembered(void **state) {
 }
 
 /* The rule's way takes 1000 ns, the other one the context's. */
-static void run_near_way(void *context, uint32_t candidate) { fake_time += candidate == 0 ? 1000 : *(const uint64_t *)context; }
+static void run_near_way(void *context, uint32_t candidate) {
+  fake_time += candidate == 0 ? 1000 : *(const uint64_t *)context;
+}
 
 /* A way that gains little may have had luck. */
 static void test_the_rule_stays_unless_another_way_is_clearly_faster(void **state) {
@@ -132,8 +140,8 @@ static void test_a_hostile_file_is_passed_over(void **state) {
   static const char *const texts[] = {
       "",
       "\n\n\t\t\t\n",
-      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0\tfast\t1\n",         /* a number short */
-      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0,9\tfast\t1\n",     /* one too many */
+      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0\tfast\t1\n",     /* a number short */
+      "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0,9\tfast\t1\n", /* one too many */
       "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,99999999999999999999999999999999999999999999999\n",
       "cpu 2\ttest_work\t7,-1,x,0,0,0,0,0,0,0,0,0\tfast\t1\n",
       "cpu 2\ttest_work",
@@ -175,7 +183,10 @@ static void test_environment(void **state) {
     const char *text;
     uint32_t mode;
     bool known;
-  } modes[] = {{"off", ND_TUNE_OFF, true}, {"quick", ND_TUNE_QUICK, true}, {"full", ND_TUNE_FULL, true}, {"", ND_TUNE_QUICK, true},
+  } modes[] = {{"off", ND_TUNE_OFF, true},
+               {"quick", ND_TUNE_QUICK, true},
+               {"full", ND_TUNE_FULL, true},
+               {"", ND_TUNE_QUICK, true},
                {"fast", ND_TUNE_QUICK, false}};
   for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
     bool known = false;
@@ -208,10 +219,13 @@ static int remove_folder_of_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_fastest_is_taken_and_remembered), cmocka_unit_test(test_off_times_nothing),
+      cmocka_unit_test(test_the_fastest_is_taken_and_remembered),
+      cmocka_unit_test(test_off_times_nothing),
       cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),
-      cmocka_unit_test(test_a_hostile_file_is_passed_over),       cmocka_unit_test(test_without_a_place_to_write),
-      cmocka_unit_test(test_a_pipe_in_place_of_the_file_is_passed_over), cmocka_unit_test(test_environment),
+      cmocka_unit_test(test_a_hostile_file_is_passed_over),
+      cmocka_unit_test(test_without_a_place_to_write),
+      cmocka_unit_test(test_a_pipe_in_place_of_the_file_is_passed_over),
+      cmocka_unit_test(test_environment),
   };
   return cmocka_run_group_tests(tests, make_folder_of_test, remove_folder_of_test);
 }

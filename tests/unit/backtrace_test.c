@@ -1,5 +1,5 @@
-/* backtrace_test.c - BURN_BACKTRACE=1: messages carry the program's frames, once, where the failure was made; those of the library are
- * left out. Compiled with -g; without libdw only modules and offsets are looked for. */
+/* backtrace_test.c - BURN_BACKTRACE=1: messages carry the program's frames, once, where the failure was made; those of
+ * the library are left out. Compiled with -g; without libdw only modules and offsets are looked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,8 @@ static void check_frames(const char *text) {
   check_contains(text, "\n  at ");
   frame_is(text, "gpt_block", block_line);
   frame_is(text, "gpt_forward", caller_line);
-  CHECK(!strstr(text, "burn_linear") && !strstr(text, "libburn") && !strstr(text, "libc.so"), "library frames in '%s'", text);
+  CHECK(!strstr(text, "burn_linear") && !strstr(text, "libburn") && !strstr(text, "libc.so"), "library frames in '%s'",
+        text);
   CHECK(count_of(text, "\n  at ") <= 8, "too many frames in '%s'", text);
 }
 
@@ -81,7 +82,8 @@ static void hook(void *context, BurnStatus status, const char *file, int line, c
   snprintf(hook_file, sizeof hook_file, "%s", file);
 }
 
-/* The failure travels through two ops, is annotated and read: the frames are those where it was made, and stand there once. */
+/* The failure travels through two ops, is annotated and read: the frames are those where it was made, and stand there
+ * once. */
 static void wrong_shape(void *on) {
   const bool expected = *(const bool *)on;
   setenv("BURN_BACKTRACE", expected ? "1" : "0", 1);
@@ -98,7 +100,8 @@ static void wrong_shape(void *on) {
   check_contains(text, "epoch 2: linear: ");
   if (expected) {
     check_frames(text);
-    CHECK(count_of(text, "gpt_block") <= 1 && count_of(text, "(for lines ") <= !can_find_lines(), "told twice: '%s'", text);
+    CHECK(count_of(text, "gpt_block") <= 1 && count_of(text, "(for lines ") <= !can_find_lines(), "told twice: '%s'",
+          text);
     check_frames(hook_text);
   } else {
     CHECK(!strchr(text, '\n'), "frames without being asked: '%s'", text);
@@ -134,7 +137,8 @@ static void long_message(void *unused) {
   CHECK(strspn(text, "07") == 700, "the message is not first: '%s'", text);
   const char *last = strrchr(text, '\n');
   const char *address = last ? strrchr(last, '+') : NULL; /* "module+0x1585", of a frame without a name */
-  const bool ends = !last || text[strlen(text) - 1] == ')' || (address && strncmp(address, "+0x", 3) == 0 && strlen(address) > 3);
+  const bool ends =
+      !last || text[strlen(text) - 1] == ')' || (address && strncmp(address, "+0x", 3) == 0 && strlen(address) > 3);
   CHECK(ends, "a frame is cut: '%s'", text);
   CHECK(count_of(text, "\n  at ") <= 8, "too many frames: '%s'", text);
 }

@@ -1,4 +1,5 @@
-/* burn_command.h - runs the burn command of the build and reads the JSON that it prints. Included by one file of a program. */
+/* burn_command.h - runs the burn command of the build and reads the JSON that it prints. Included by one file of a
+ * program. */
 #ifndef BURN_TEST_BURN_COMMAND_H
 #define BURN_TEST_BURN_COMMAND_H
 

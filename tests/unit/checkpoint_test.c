@@ -1,5 +1,5 @@
-/* checkpoint_test.c - what a run leaves in its folder, and what it does with what others have left there: interrupted, damaged and
- * foreign checkpoints, losses that are no numbers, logs that cannot be written. */
+/* checkpoint_test.c - what a run leaves in its folder, and what it does with what others have left there: interrupted,
+ * damaged and foreign checkpoints, losses that are no numbers, logs that cannot be written. */
 #include "learner_testing.h"
 
 #include <burn/file.h>
@@ -51,7 +51,8 @@ static void check_said(const Content *said, const char *part) {
 }
 
 static void same_logs(const Folder *a, const Folder *b, size_t epochs) {
-  static const char *const names[][2] = {{"train", "Loss"}, {"train", "Accuracy"}, {"valid", "Loss"}, {"valid", "Accuracy"}};
+  static const char *const names[][2] = {
+      {"train", "Loss"}, {"train", "Accuracy"}, {"valid", "Loss"}, {"valid", "Accuracy"}};
   for (size_t epoch = 1; epoch <= epochs; epoch++) {
     for (int i = 0; i < 4; i++) {
       char name[64];
@@ -74,10 +75,11 @@ typedef struct Stop {
 
 static void interrupted_runs_go_on_bit_for_bit(void **state) {
   (void)state;
-  static const Stop stops[] = {{1, 1, 1, 1, false, "checkpoint/learner-1-1.mpk"}, {2, 3, 1, 3, false, "checkpoint/learner-2-3.mpk"},
-                               {3, 7, 1, 7, false, "checkpoint/learner-3-7.mpk"}, {4, 7, 1, 7, false, "checkpoint/learner-4-7.mpk"},
-                               {2, 0, 1, 7, true, "checkpoint/learner-2-7.mpk"},  {2, 3, 3, 3, false, "checkpoint/learner-2-3.mpk"},
-                               {2, 4, 3, 6, false, "checkpoint/learner-2-6.mpk"}};
+  static const Stop stops[] = {
+      {1, 1, 1, 1, false, "checkpoint/learner-1-1.mpk"}, {2, 3, 1, 3, false, "checkpoint/learner-2-3.mpk"},
+      {3, 7, 1, 7, false, "checkpoint/learner-3-7.mpk"}, {4, 7, 1, 7, false, "checkpoint/learner-4-7.mpk"},
+      {2, 0, 1, 7, true, "checkpoint/learner-2-7.mpk"},  {2, 3, 3, 3, false, "checkpoint/learner-2-3.mpk"},
+      {2, 4, 3, 6, false, "checkpoint/learner-2-6.mpk"}};
   for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
     const Stop *stop = &stops[i];
     Folder straight = folder_make(), folder = folder_make();
@@ -205,31 +207,28 @@ static void signals_interrupt(void **state) {
 
 /* -- another run ------------------------------------------------------------------------------ */
 
-#define SETTINGS_CONFIG(REQ, OPT)                      \
-  OPT(BurnSize, num_epochs, 2, "passes")               \
-  OPT(BurnF64, dropout, 0.1, "share")                  \
+#define SETTINGS_CONFIG(REQ, OPT)                        \
+  OPT(BurnSize, num_epochs, 2, "passes")                 \
+  OPT(BurnF64, dropout, 0.1, "share")                    \
   OPT(BurnAdamConfig, optimizer, BURN_ADAM_DEFAULTS, "") \
   OPT(BurnText, data, {""}, "folder")
-#define BURN_ADAM_DEFAULTS {0.9, 0.999, 1e-5, BURN_ABSENT}
+#define BURN_ADAM_DEFAULTS \
+  { 0.9, 0.999, 1e-5, BURN_ABSENT }
 BURN_CONFIG_OPTIONAL(SettingsConfig, SETTINGS_CONFIG);
 
 static void another_run_is_refused(void **state) {
   (void)state;
   static const char *const parts[] = {
-      "learning_rate is 0.04, the checkpoint has 0.03",
-      "training data: batch_size is 9, the checkpoint has 8",
-      "training data: seed is 4, the checkpoint has 3",
-      "config.dropout is 0.2, the checkpoint has 0.1",
-      "config.optimizer.beta_1 is 0.8, the checkpoint has 0.9",
-      "config.data is \"a\\\"b\", the checkpoint has \"\"",
-      "config.num_epochs is not there, the checkpoint has 2",
-      "training data: items is 30, the checkpoint has 50",
-      "gradient_accumulation is 2, the checkpoint has 1",
-      "config.num_epochs is 3, the checkpoint has 2",
+      "learning_rate is 0.04, the checkpoint has 0.03",         "training data: batch_size is 9, the checkpoint has 8",
+      "training data: seed is 4, the checkpoint has 3",         "config.dropout is 0.2, the checkpoint has 0.1",
+      "config.optimizer.beta_1 is 0.8, the checkpoint has 0.9", "config.data is \"a\\\"b\", the checkpoint has \"\"",
+      "config.num_epochs is not there, the checkpoint has 2",   "training data: items is 30, the checkpoint has 50",
+      "gradient_accumulation is 2, the checkpoint has 1",       "config.num_epochs is 3, the checkpoint has 2",
   };
   Folder folder = folder_make();
   SettingsConfig settings = SettingsConfig_defaults();
-  const Plan first = {.config = {.epochs = 1, .artifact_dir = folder.path, .config = burn_config(SettingsConfig, &settings)}};
+  const Plan first = {
+      .config = {.epochs = 1, .artifact_dir = folder.path, .config = burn_config(SettingsConfig, &settings)}};
   check_status(train(&first).status);
   const Content before = read_content(file_in(&folder, "config.json"));
   assert_true(before.count > 0);
@@ -312,7 +311,9 @@ static void another_stack_is_told(void **state) {
   const Run run = train_and_listen(&plan, &said);
   check_status(run.status);
   assert_int_equal(run.result.epochs_resumed, 1);
-  check_said(&said, "resuming on autodiff 0.1.0<ndarray 0.1.0 isa=baseline>; the checkpoint was made on autodiff 0.1.0<ndarray 0.1.0>");
+  check_said(&said,
+             "resuming on autodiff 0.1.0<ndarray 0.1.0 isa=baseline>; the checkpoint was made on autodiff "
+             "0.1.0<ndarray 0.1.0>");
   folder_remove(folder.path);
 }
 
@@ -321,7 +322,8 @@ static void cleared_before_the_config(void **state) {
   (void)state;
   Folder folder = folder_make();
   SettingsConfig settings = SettingsConfig_defaults();
-  const Plan plan = {.config = {.epochs = 2, .artifact_dir = folder.path, .config = burn_config(SettingsConfig, &settings)}};
+  const Plan plan = {
+      .config = {.epochs = 2, .artifact_dir = folder.path, .config = burn_config(SettingsConfig, &settings)}};
   check_status(train(&plan).status);
   assert_int_equal(remove(file_in(&folder, "config.json")), 0);
   assert_int_equal(mkdir(file_in(&folder, "config.json"), 0700), 0); /* it cannot be written: the run ends there */
@@ -333,10 +335,14 @@ static void cleared_before_the_config(void **state) {
 
 static void only_our_names_are_removed(void **state) {
   (void)state;
-  static const char *const foreign[] = {"checkpoint/model-2.mpk.bak", "checkpoint/learner-02.mpk", "checkpoint/learner-2-0.mpk",
-                                        "checkpoint/optim-1-.mpk",    ".burn-0123.tmp",             "checkpoint/.burn-notes"};
-  static const char *const ours[] = {"checkpoint/model-9.mpk", "checkpoint/learner-9-3.mpk", ".burn-0123456789abcdef.tmp",
-                                     "checkpoint/.burn-0123456789abcdef.tmp"};
+  static const char *const foreign[] = {"checkpoint/model-2.mpk.bak",
+                                        "checkpoint/learner-02.mpk",
+                                        "checkpoint/learner-2-0.mpk",
+                                        "checkpoint/optim-1-.mpk",
+                                        ".burn-0123.tmp",
+                                        "checkpoint/.burn-notes"};
+  static const char *const ours[] = {"checkpoint/model-9.mpk", "checkpoint/learner-9-3.mpk",
+                                     ".burn-0123456789abcdef.tmp", "checkpoint/.burn-0123456789abcdef.tmp"};
   Folder folder = folder_make();
   const Plan plan = {.config = {.epochs = 2, .artifact_dir = folder.path}};
   check_status(train(&plan).status);
@@ -395,7 +401,8 @@ static void damage(const char *path, int kind) {
 static void damaged_checkpoints_are_passed_over(void **state) {
   (void)state;
   static const char *const parts[] = {"checkpoint/learner-3.mpk", "checkpoint/model-3.mpk", "checkpoint/optim-3.mpk"};
-  static const char *const reasons[DAMAGES] = {"byte ", "the file is damaged: checksum crc32:", " is missing; passed over"};
+  static const char *const reasons[DAMAGES] = {"byte ",
+                                               "the file is damaged: checksum crc32:", " is missing; passed over"};
   const Plan straight = {.config = {.epochs = 4}};
   const Run whole = train(&straight);
   for (int i = 0; i < 3 * DAMAGES; i++) {
@@ -427,7 +434,8 @@ static void no_usable_checkpoint_says_what_to_do(void **state) {
   damage(file_in(&folder, "checkpoint/optim-2.mpk"), CUT);
   plan.config.resume = true;
   const Run run = train_and_listen(&plan, &said);
-  check_refused(run.status, BURN_STATUS_CORRUPT_DATA, "put back an intact copy, or begin anew without resume. The newest: checkpoint of epoch 2: ");
+  check_refused(run.status, BURN_STATUS_CORRUPT_DATA,
+                "put back an intact copy, or begin anew without resume. The newest: checkpoint of epoch 2: ");
   assert_true(exists(&folder, "checkpoint/model-1.mpk") && exists(&folder, "checkpoint/model-2.mpk"));
   check_said(&said, "checkpoint of epoch 1: ");
   folder_remove(folder.path);
@@ -450,8 +458,12 @@ static void a_loss_that_is_no_number_stops(void **state) {
 static void spoilt_parameters_stop(void **state) {
   (void)state;
   Folder folder = folder_make();
-  const Plan plan = {.config = {.epochs = 1, .artifact_dir = folder.path, .learning_rate = 1e300}, .batch_size = ITEMS, .sgd = true, .without_valid = true};
-  check_refused(train(&plan).status, BURN_STATUS_OUT_OF_RANGE, "epoch 1: after the last batch an element of parameter weight_1 is nan");
+  const Plan plan = {.config = {.epochs = 1, .artifact_dir = folder.path, .learning_rate = 1e300},
+                     .batch_size = ITEMS,
+                     .sgd = true,
+                     .without_valid = true};
+  check_refused(train(&plan).status, BURN_STATUS_OUT_OF_RANGE,
+                "epoch 1: after the last batch an element of parameter weight_1 is nan");
   assert_false(exists(&folder, "checkpoint/learner-1.mpk"));
   folder_remove(folder.path);
 }
@@ -459,7 +471,8 @@ static void spoilt_parameters_stop(void **state) {
 static void no_numbers_push_out_no_checkpoint(void **state) {
   (void)state;
   Folder folder = folder_make();
-  Plan plan = {.config = {.epochs = 6, .artifact_dir = folder.path, .on_nan = BURN_NAN_WARN}, .nan_epoch = 4, .at_batch = 3};
+  Plan plan = {
+      .config = {.epochs = 6, .artifact_dir = folder.path, .on_nan = BURN_NAN_WARN}, .nan_epoch = 4, .at_batch = 3};
   Content said;
   const Run run = train_and_listen(&plan, &said);
   check_status(run.status);
@@ -533,27 +546,27 @@ static void closed_streams_write_into_no_file(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(interrupted_runs_go_on_bit_for_bit),
-      cmocka_unit_test(killed_after_an_interrupt),
-      cmocka_unit_test(a_log_that_lost_lines_is_told),
-      cmocka_unit_test(interrupted_between_epochs),
-      cmocka_unit_test(another_run_is_refused),
-      cmocka_unit_test(another_dataset_is_refused),
-      cmocka_unit_test(what_may_differ_does),
-      cmocka_unit_test(another_stack_is_told),
-      cmocka_unit_test(cleared_before_the_config),
-      cmocka_unit_test(only_our_names_are_removed),
-      cmocka_unit_test(one_run_at_a_time),
-      cmocka_unit_test(damaged_checkpoints_are_passed_over),
-      cmocka_unit_test(no_usable_checkpoint_says_what_to_do),
-      cmocka_unit_test(a_loss_that_is_no_number_stops),
-      cmocka_unit_test(spoilt_parameters_stop),
-      cmocka_unit_test(no_numbers_push_out_no_checkpoint),
+    cmocka_unit_test(interrupted_runs_go_on_bit_for_bit),
+    cmocka_unit_test(killed_after_an_interrupt),
+    cmocka_unit_test(a_log_that_lost_lines_is_told),
+    cmocka_unit_test(interrupted_between_epochs),
+    cmocka_unit_test(another_run_is_refused),
+    cmocka_unit_test(another_dataset_is_refused),
+    cmocka_unit_test(what_may_differ_does),
+    cmocka_unit_test(another_stack_is_told),
+    cmocka_unit_test(cleared_before_the_config),
+    cmocka_unit_test(only_our_names_are_removed),
+    cmocka_unit_test(one_run_at_a_time),
+    cmocka_unit_test(damaged_checkpoints_are_passed_over),
+    cmocka_unit_test(no_usable_checkpoint_says_what_to_do),
+    cmocka_unit_test(a_loss_that_is_no_number_stops),
+    cmocka_unit_test(spoilt_parameters_stop),
+    cmocka_unit_test(no_numbers_push_out_no_checkpoint),
 #if !defined(_WIN32)
-      cmocka_unit_test(signals_interrupt),
-      cmocka_unit_test(a_log_that_fails_ends_the_run_after_its_checkpoint),
-      cmocka_unit_test(folders_say_why_they_cannot_be_made),
-      cmocka_unit_test(closed_streams_write_into_no_file),
+    cmocka_unit_test(signals_interrupt),
+    cmocka_unit_test(a_log_that_fails_ends_the_run_after_its_checkpoint),
+    cmocka_unit_test(folders_say_why_they_cannot_be_made),
+    cmocka_unit_test(closed_streams_write_into_no_file),
 #endif
   };
   int exit_status;

@@ -1,4 +1,5 @@
-/* commands_test.c - the burn command as people and scripts call it: doctor, ops and new, their output and exit status. */
+/* commands_test.c - the burn command as people and scripts call it: doctor, ops and new, their output and exit status.
+ */
 #define _GNU_SOURCE /* popen, mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,8 @@ static char output[OUTPUT_BYTES];
 static int run(const char *command) {
   char line[2048];
   snprintf(line, sizeof line,
-           "{ unset BURN_BACKEND BURN_PLUGIN_PATH BURN_PLUGIN_PATH_ONLY; XDG_CONFIG_HOME=/nonexistent PATH='%s/bin':\"$PATH\"; "
+           "{ unset BURN_BACKEND BURN_PLUGIN_PATH BURN_PLUGIN_PATH_ONLY; XDG_CONFIG_HOME=/nonexistent "
+           "PATH='%s/bin':\"$PATH\"; "
            "export XDG_CONFIG_HOME; %s; } 2>&1",
            BURN_BUILD_DIR, command);
   FILE *stream = popen(line, "r");
@@ -37,7 +39,8 @@ static int run(const char *command) {
 
 static void expect_run(const char *command, int status, const char *part) {
   const int ended = run(command);
-  if (ended != status || !strstr(output, part)) fail_msg("'%s' ended with %d, without '%s':\n%s", command, ended, part, output);
+  if (ended != status || !strstr(output, part))
+    fail_msg("'%s' ended with %d, without '%s':\n%s", command, ended, part, output);
 }
 
 static cJSON *run_json(const char *command, int status) {
@@ -114,7 +117,8 @@ static void test_doctor_reads_settings(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[512];
   assert_non_null(mkdtemp(folder));
-  snprintf(command, sizeof command, "cd %s; echo '{\"backend\": \"trace+ndarray\"}' >burn.json; burn doctor --json", folder);
+  snprintf(command, sizeof command, "cd %s; echo '{\"backend\": \"trace+ndarray\"}' >burn.json; burn doctor --json",
+           folder);
   cJSON *root = run_json(command, 0);
   const cJSON *file = entry(get(root, "settings"), "path", "burn.json");
   assert_true(cJSON_IsTrue(get(file, "exists")));
@@ -186,7 +190,8 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new plugin demo", 2, "there is no template 'plugin'");
   expect_run("burn new backend int", 2, "the name 'int' is a word of C or C++");
   expect_run("burn new backend nullptr", 2, "the name 'nullptr' is a word of C or C++");
-  expect_run("burn new backend memcpy", 2, "the name 'memcpy' is a word that the sources of a new backend use for something else");
+  expect_run("burn new backend memcpy", 2,
+             "the name 'memcpy' is a word that the sources of a new backend use for something else");
   expect_run("burn new decorator host", 2, "the name 'host' is a word that the sources of a new decorator use");
   expect_run("burn new kernels shape", 2, "the name 'shape' is a word that the sources of a new kernel pack use");
   expect_run("burn new backend", 2, "usage: burn new");
@@ -197,9 +202,10 @@ static void test_new_refuses_bad_names(void **state) {
 /* Names that look like trouble are refused, or what is written out compiles. */
 static void test_new_names_compile(void **state) {
   (void)state;
-  static const char *const names[] = {"status", "call", "self", "data", "index", "x", "size_t", "memcpy", "run", "row", "value", "op",
-                                      "tensor", "backend", "plugin", "dtype", "host", "burn", "errno", "linux", "exit", "log", "test",
-                                      "float", "stdin", "fail", "string", "demo"};
+  static const char *const names[] = {"status", "call",  "self",  "data",  "index", "x",      "size_t",
+                                      "memcpy", "run",   "row",   "value", "op",    "tensor", "backend",
+                                      "plugin", "dtype", "host",  "burn",  "errno", "linux",  "exit",
+                                      "log",    "test",  "float", "stdin", "fail",  "string", "demo"};
   char folder[] = "/tmp/burn_commands_XXXXXX", command[1200];
   assert_non_null(mkdtemp(folder));
   size_t accepted = 0;
@@ -210,7 +216,8 @@ static void test_new_names_compile(void **state) {
     assert_int_equal(ended, 0);
     accepted++;
     snprintf(command, sizeof command,
-             "cd %s/%s && for f in *.c; do '%s' -std=c11 -fsyntax-only -I'%s/plugin-api/include' -I'%s/core/include' $f || exit 1; done",
+             "cd %s/%s && for f in *.c; do '%s' -std=c11 -fsyntax-only -I'%s/plugin-api/include' -I'%s/core/include' "
+             "$f || exit 1; done",
              folder, names[i], BURN_TEST_COMPILER, BURN_SOURCE_DIR, BURN_SOURCE_DIR);
     if (run(command) != 0) fail_msg("'%s' was accepted and does not compile:\n%.2000s", names[i], output);
   }
@@ -263,7 +270,8 @@ static void test_options_have_one_name(void **state) {
   (void)state;
   expect_run("mnist --epoch 3", 2, "mnist: there is no option '--epoch'. Did you mean '--epochs'? See --help");
   expect_run("burn ops --op attentio", 1, "there is no op 'attentio'. Did you mean 'attention'?");
-  expect_run("burn doctor --stak ndarray", 2, "burn doctor: there is no option '--stak'. Did you mean '--stack'? See --help");
+  expect_run("burn doctor --stak ndarray", 2,
+             "burn doctor: there is no option '--stak'. Did you mean '--stack'? See --help");
   expect_run("burn new backed demo", 2, "there is no template 'backed'. Did you mean 'backend'?");
   expect_run("mnist --epochs", 2, "mnist: --epochs needs a whole number\n");
   expect_run("mnist --epochs=two", 2, "mnist: --epochs needs a whole number, not 'two'");
@@ -311,7 +319,8 @@ static void test_json_is_json_to_the_last_line(void **state) {
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
   assert_non_null(mkdtemp(folder));
   /* A quote and a backslash in a path are no end of a text. */
-  snprintf(command, sizeof command, "mnist --epochs 1 --train-items 64 --test-items 32 --artifact '%s/a \"b\\c'", folder);
+  snprintf(command, sizeof command, "mnist --epochs 1 --train-items 64 --test-items 32 --artifact '%s/a \"b\\c'",
+           folder);
   expect_json_lines(command, "test_accuracy");
   snprintf(command, sizeof command, "mnist infer --show 2 --artifact '%s/a \"b\\c'", folder);
   expect_json_lines(command, "right");

@@ -150,7 +150,8 @@ static void test_doubles_survive_exactly(void **state) {
 
 static void test_integers_beyond_doubles_are_text(void **state) {
   (void)state;
-  const int64_t values[] = {INT64_MIN, INT64_MAX, -1, 0, (INT64_C(1) << 53) - 1, INT64_C(1) << 53, (INT64_C(1) << 53) + 1};
+  const int64_t values[] = {
+      INT64_MIN, INT64_MAX, -1, 0, (INT64_C(1) << 53) - 1, INT64_C(1) << 53, (INT64_C(1) << 53) + 1};
   OptimizerConfig config = OptimizerConfig_defaults(), back = config;
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
     config.seed = values[i];
@@ -228,7 +229,8 @@ static void test_refused_documents(void **state) {
       {"{" NEED ", \"start\": \"Normal\"}", "start.Normal: needs its 2 fields"},
       {"{" NEED ", \"start\": {\"Zeros\": 1}}", "start.Zeros: has no fields"},
       {"{" NEED ", \"start\": {\"Normal\": {\"mean\": 1}}}", "start.Normal.std: required key is missing"},
-      {"{" NEED ", \"start\": {\"Normal\": {\"mean\": 1, \"std\": {}}}}", "start.Normal.std: number expected, found object"},
+      {"{" NEED ", \"start\": {\"Normal\": {\"mean\": 1, \"std\": {}}}}",
+       "start.Normal.std: number expected, found object"},
       {"{" NEED ", \"start\": {\"Pair\": [1, 2, 3]}}", "start.Pair: array of 2 expected, found 3 entries"},
       {"{" NEED ", \"start\": {}}", "start: name or object of one key expected, found object"},
       {"[]", "object expected, found array"},

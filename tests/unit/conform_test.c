@@ -1,5 +1,5 @@
-/* conform_test.c - the burn conform command: right stacks pass with thousands of cases, and every fault of the wrong layer is
- * found, in the right check and op, with a reason that names it. */
+/* conform_test.c - the burn conform command: right stacks pass with thousands of cases, and every fault of the wrong
+ * layer is found, in the right check and op, with a reason that names it. */
 #define _POSIX_C_SOURCE 200809L
 #include "burn_command.h"
 
@@ -29,7 +29,8 @@ static void right_stacks_pass(void **state) {
   expect_pass("ndarray --level train --op add,sum_dim,slice,conv2d,matmul,dropout", 500);
 }
 
-/* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or `other`. */
+/* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or
+ * `other`. */
 static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part,
                          const char *other) {
   char stack[512];
@@ -41,7 +42,8 @@ static void expect_fault(const char *fault, const char *arguments, const char *c
   const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "failures"), 0);
   if (!first) fail_msg("%s is not found", fault);
   const char *reason = text_of(first, "reason");
-  if (strcmp(text_of(first, "check"), check) != 0) fail_msg("%s is found by %s: %s", fault, text_of(first, "check"), reason);
+  if (strcmp(text_of(first, "check"), check) != 0)
+    fail_msg("%s is found by %s: %s", fault, text_of(first, "check"), reason);
   if (op[0]) assert_string_equal(text_of(first, "op"), op);
   if (!strstr(reason, part) && !strstr(reason, other)) fail_msg("%s: the reason lacks \"%s\": %s", fault, part, reason);
   assert_non_null(strstr(text_of(first, "command"), "burn conform"));
@@ -70,7 +72,8 @@ static void faults_are_named(void **state) {
 /* The layer is right when no fault is asked for. */
 static void without_a_fault_it_passes(void **state) {
   (void)state;
-  expect_pass("'" BURN_BUILD_DIR "/tests/broken_plugins/burn_wrong.so' --level train --op neg,add,recip,cos,mul,exp,log,sub",
+  expect_pass("'" BURN_BUILD_DIR
+              "/tests/broken_plugins/burn_wrong.so' --level train --op neg,add,recip,cos,mul,exp,log,sub",
               300);
 }
 
@@ -86,8 +89,9 @@ static void one_case_runs_alone(void **state) {
 
 static void wrong_words_are_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {"ndarray --level much", "ndarray --op no_such_op", "ndarray --check no_such_check", "",
-                                      "''", "ndarray --case -1", "ndarray --op add --case 99999999"};
+  static const char *const wrong[] = {
+      "ndarray --level much", "ndarray --op no_such_op",         "ndarray --check no_such_check", "", "''",
+      "ndarray --case -1",    "ndarray --op add --case 99999999"};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     char command[512];
     snprintf(command, sizeof command, "'%s' conform %s >/dev/null 2>&1", burn, wrong[i]);

@@ -1,5 +1,6 @@
-/* counting_malloc.h - the malloc family of a test program, in front of the C library's for libburn and the plugins too: it counts,
- * and fails when told to. For glibc, without sanitizers; the program needs ENABLE_EXPORTS. Included by one file of a program. */
+/* counting_malloc.h - the malloc family of a test program, in front of the C library's for libburn and the plugins too:
+ * it counts, and fails when told to. For glibc, without sanitizers; the program needs ENABLE_EXPORTS. Included by one
+ * file of a program. */
 #ifndef BURN_TEST_COUNTING_MALLOC_H
 #define BURN_TEST_COUNTING_MALLOC_H
 
@@ -16,9 +17,10 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 void __libc_free(void *block);
 
 static atomic_bool counting;
-static atomic_llong countdown;  /* fails at the call that makes it 0 */
-static atomic_llong failed;     /* calls that failed */
-static atomic_llong bytes_held;  /* handed out and not freed, as malloc rounds them: the same request may vary by some bytes */
+static atomic_llong countdown; /* fails at the call that makes it 0 */
+static atomic_llong failed;    /* calls that failed */
+static atomic_llong
+    bytes_held; /* handed out and not freed, as malloc rounds them: the same request may vary by some bytes */
 static atomic_llong blocks_held; /* how many pieces that is; exact */
 
 static bool fails(void) {
@@ -53,7 +55,9 @@ void *realloc(void *block, size_t bytes) {
   }
   return handed_out(result);
 }
-void *memalign(size_t alignment, size_t bytes) { return fails() ? NULL : handed_out(__libc_memalign(alignment, bytes)); }
+void *memalign(size_t alignment, size_t bytes) {
+  return fails() ? NULL : handed_out(__libc_memalign(alignment, bytes));
+}
 void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 int posix_memalign(void **block, size_t alignment, size_t bytes) {
   *block = memalign(alignment, bytes);

@@ -1,5 +1,5 @@
-/* dataset_test.c - sources and transforms: what they give, what they refuse, and that nothing is lost or leaked. Contexts of
- * the test count how often they are destroyed. */
+/* dataset_test.c - sources and transforms: what they give, what they refuse, and that nothing is lost or leaked.
+ * Contexts of the test count how often they are destroyed. */
 #include <burn/train/loader.h>
 
 #include <setjmp.h>
@@ -123,7 +123,10 @@ static void columns_are_checked(void **state) {
       {{{"", BURN_DTYPE_I32, {0, {0}}}}, 1, BURN_STATUS_INVALID_ARGUMENT, "dataset: column 0 has no name"},
       {{{NULL, BURN_DTYPE_I32, {0, {0}}}}, 1, BURN_STATUS_INVALID_ARGUMENT, "dataset: column 0 has no name"},
       {{{"a", 99, {0, {0}}}}, 1, BURN_STATUS_INVALID_DTYPE, "dataset: column \"a\" has the unknown dtype 99"},
-      {{{"a", BURN_DTYPE_DEFAULT, {0, {0}}}}, 1, BURN_STATUS_INVALID_DTYPE, "dataset: column \"a\" has the unknown dtype 0"},
+      {{{"a", BURN_DTYPE_DEFAULT, {0, {0}}}},
+       1,
+       BURN_STATUS_INVALID_DTYPE,
+       "dataset: column \"a\" has the unknown dtype 0"},
       {{{"a", BURN_DTYPE_I32, deep}},
        1,
        BURN_STATUS_INVALID_SHAPE,
@@ -179,7 +182,8 @@ static BurnStatus sum_map(void *context, const void *const *in, void *const *out
   const float *x = in[0];
   *(double *)out[0] = (double)x[0] + *(const double *)context;
   memcpy(out[1], in[1], sizeof(int64_t));
-  return *(const int64_t *)in[1] == 70 ? burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sum: 70 is not liked") : BURN_OK;
+  return *(const int64_t *)in[1] == 70 ? burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sum: 70 is not liked")
+                                       : BURN_OK;
 }
 
 static void map_writes_its_own_columns(void **state) {
@@ -323,8 +327,8 @@ static void cache_reads_once(void **state) {
 static void nested_failures_arrive(void **state) {
   (void)state;
   BurnStatus status = BURN_OK;
-  BurnDataset *dataset =
-      burn_dataset_cache(burn_dataset_shuffle(burn_dataset_slice(small_dataset(COUNT), 9, 3, &status), 1, &status), &status);
+  BurnDataset *dataset = burn_dataset_cache(
+      burn_dataset_shuffle(burn_dataset_slice(small_dataset(COUNT), 9, 3, &status), 1, &status), &status);
   assert_null(dataset);
   assert_string_equal(burn_status_message(status), "slice: start 9 is beyond the end 3 of 10 items");
   status = BURN_OK;
@@ -332,7 +336,8 @@ static void nested_failures_arrive(void **state) {
   assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
 }
 
-/* A failure of another chain, or of the program's own, is in `status` already: nothing is made, what is taken ends, it stays. */
+/* A failure of another chain, or of the program's own, is in `status` already: nothing is made, what is taken ends, it
+ * stays. */
 static void earlier_failures_stay(void **state) {
   (void)state;
   Probe probe = {0, 0, SIZE_MAX};
@@ -351,7 +356,8 @@ static void earlier_failures_stay(void **state) {
   assert_null(burn_dataset_shuffle(probe_dataset(&probe, &column, 1, &fine), 1, &status));
   assert_null(burn_dataset_cache(probe_dataset(&probe, &column, 1, &fine), &status));
   assert_null(burn_dataset_mnist_normalize(probe_dataset(&probe, &column, 1, &fine), &status));
-  assert_null(burn_loader_create(probe_dataset(&probe, &column, 1, &fine), &(BurnLoaderConfig){.batch_size = 1}, &status));
+  assert_null(
+      burn_loader_create(probe_dataset(&probe, &column, 1, &fine), &(BurnLoaderConfig){.batch_size = 1}, &status));
   assert_int_equal(probe.destroyed, 7);
   assert_int_equal(probe.reads, 0);
   assert_true(fine == BURN_OK && status == earlier);

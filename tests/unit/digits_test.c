@@ -1,5 +1,6 @@
-/* digits_test.c - the generator of digits: the same item every time, balanced labels, images that have ink in the middle and
- * none at the border, and neighbours that differ. `digits_test show [count]` prints digits as text instead. */
+/* digits_test.c - the generator of digits: the same item every time, balanced labels, images that have ink in the
+ * middle and none at the border, and neighbours that differ. `digits_test show [count]` prints digits as text instead.
+ */
 #include <burn/train/dataset.h>
 
 #include <setjmp.h>
@@ -89,7 +90,8 @@ static void images_have_ink_inside(void **state) {
   burn_dataset_drop(dataset);
 }
 
-/* Images of one digit look more like each other than like those of another: the nearest class mean finds most labels. */
+/* Images of one digit look more like each other than like those of another: the nearest class mean finds most labels.
+ */
 static void classes_can_be_told_apart(void **state) {
   (void)state;
   static double means[10][PIXELS];

@@ -1,5 +1,5 @@
-/* dlpack_test.c - tensors to and from other libraries by DLPack: what is shared and what is copied, who deletes when, and what hostile or
- * foreign structs are answered. */
+/* dlpack_test.c - tensors to and from other libraries by DLPack: what is shared and what is copied, who deletes when,
+ * and what hostile or foreign structs are answered. */
 #include "forked.h"
 
 #include <burn/op_call.h>
@@ -25,7 +25,9 @@ static BurnDlpackManaged *exported(BurnTensor *x) {
   return burn_dlpack_managed(out);
 }
 
-static void delete(BurnDlpackManaged *managed) { managed->deleter((struct DLManagedTensorVersioned *)(void *)managed); }
+static void delete (BurnDlpackManaged *managed) {
+  managed->deleter((struct DLManagedTensorVersioned *)(void *)managed);
+}
 
 static float element(const BurnDlpackManaged *managed, int64_t i, int64_t j) {
   const BurnDlpackTensor *tensor = &managed->tensor;
@@ -49,7 +51,7 @@ static void test_export_outlives_tensor_and_device(void **state) {
     assert_int_equal(managed->tensor.bits, 32);
     assert_int_equal(managed->tensor.shape[0], 2);
     assert_true(element(managed, 1, 2) == 12 && element(managed, 0, 1) == 4);
-    delete(managed);
+    delete (managed);
   }
 }
 
@@ -71,9 +73,9 @@ static void test_exports_share_memory_and_keep_strides(void **state) {
   x = burn_add_scalar(x, 100);
   assert_true(element(whole, 0, 0) == 1);
   burn_drop(x);
-  delete(backwards);
-  delete(turned);
-  delete(whole);
+  delete (backwards);
+  delete (turned);
+  delete (whole);
   burn_device_close(device);
 }
 
@@ -100,8 +102,8 @@ static void count_deleted(struct DLManagedTensorVersioned *managed) {
   ((Producer *)burn_dlpack_managed(managed)->manager_ctx)->deleted++;
 }
 
-static struct DLManagedTensorVersioned *produce(Producer *producer, void *data, BurnDType dtype, int32_t ndim, const int64_t *shape,
-                                               const int64_t *strides) {
+static struct DLManagedTensorVersioned *produce(Producer *producer, void *data, BurnDType dtype, int32_t ndim,
+                                                const int64_t *shape, const int64_t *strides) {
   *producer = (Producer){.managed = {.major = 1, .minor = 1, .manager_ctx = producer, .deleter = count_deleted}};
   BurnDlpackTensor *tensor = &producer->managed.tensor;
   tensor->data = data;
@@ -140,7 +142,7 @@ static void test_import_is_shared_and_never_written(void **state) {
     if (is_shared) {
       BurnDlpackManaged *out = exported(burn_clone(x));
       assert_ptr_equal((char *)out->tensor.data + out->tensor.byte_offset, data);
-      delete(out);
+      delete (out);
     }
     assert_int_equal(producer.deleted, is_shared ? 0 : 1);
     x = burn_add_scalar(x, 1); /* x is given up, and might be overwritten if it were ours */
@@ -200,8 +202,10 @@ static void test_hostile_structs_are_refused_and_deleted_once(void **state) {
   tensor = produce(&producer, data, BURN_DTYPE_F32, 1, two, NULL);
   producer.managed.tensor.code = 5; /* complex */
   expect_refused(burn_from_dlpack(tensor, device), &producer, BURN_STATUS_INVALID_DTYPE);
-  expect_refused(burn_from_dlpack(produce(&producer, data, BURN_DTYPE_F32, 9, nine, NULL), device), &producer, BURN_STATUS_INVALID_SHAPE);
-  expect_refused(burn_from_dlpack(produce(&producer, data, BURN_DTYPE_F32, 2, huge, NULL), device), &producer, BURN_STATUS_INVALID_SHAPE);
+  expect_refused(burn_from_dlpack(produce(&producer, data, BURN_DTYPE_F32, 9, nine, NULL), device), &producer,
+                 BURN_STATUS_INVALID_SHAPE);
+  expect_refused(burn_from_dlpack(produce(&producer, data, BURN_DTYPE_F32, 2, huge, NULL), device), &producer,
+                 BURN_STATUS_INVALID_SHAPE);
   expect_refused(burn_from_dlpack(produce(&producer, data, BURN_DTYPE_F32, 1, negative, NULL), device), &producer,
                  BURN_STATUS_INVALID_SHAPE);
   expect_refused(burn_from_dlpack(produce(&producer, NULL, BURN_DTYPE_F32, 1, two, NULL), device), &producer,
@@ -226,7 +230,7 @@ static void test_empty_tensors_pass(void **state) {
   assert_int_equal(burn_dim(x, 1), 3);
   BurnDlpackManaged *out = exported(x);
   assert_int_equal(out->tensor.shape[0], 0);
-  delete(out);
+  delete (out);
   assert_int_equal(producer.deleted, 1);
   burn_device_close(device);
 }
@@ -245,7 +249,7 @@ static void test_unversioned_structs_are_taken(void **state) {
   float data[] = {7, 8};
   int64_t shape[] = {2};
   BurnDlpackUnversioned old = {.deleter = delete_unversioned,
-                              .tensor = {.data = data, .device_type = BURN_DLPACK_CPU, .ndim = 1, .shape = shape}};
+                               .tensor = {.data = data, .device_type = BURN_DLPACK_CPU, .ndim = 1, .shape = shape}};
   burn_dlpack_set_dtype(&old.tensor, BURN_DTYPE_F32);
   BurnTensor *x = burn_from_dlpack_unversioned((struct DLManagedTensor *)(void *)&old, device);
   assert_int_equal(unversioned_deleted, 0);

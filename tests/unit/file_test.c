@@ -1,4 +1,5 @@
-/* file_test.c - files are read only where there is a regular one, written without leaving anything, and folders belong to one. */
+/* file_test.c - files are read only where there is a regular one, written without leaving anything, and folders belong
+ * to one. */
 #include "forked.h"
 
 #include <burn/file.h>
@@ -63,7 +64,8 @@ static void written_file_reads_back(void **state) {
 
 static void left_files_are_swept_by_the_next_write(void **state) {
   (void)state;
-  static const char *const others[] = {".burn-0123456789abcdef.tmp2", ".burn-0123456789abcde.tmp", ".burn-0123456789abcdeg.tmp", "burn.tmp"};
+  static const char *const others[] = {".burn-0123456789abcdef.tmp2", ".burn-0123456789abcde.tmp",
+                                       ".burn-0123456789abcdeg.tmp", "burn.tmp"};
   write_file(folder, LEFT, "half");
   for (size_t i = 0; i < 4; i++) write_file(folder, others[i], "mine");
   assert_int_equal(mkdir(in_folder(".burn-00000000000000ff.tmp"), 0777), 0);
@@ -205,15 +207,15 @@ static void lock_of_a_killed_process_is_free(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, remove_all)
   const struct CMUnitTest tests[] = {
-      TEST(written_file_reads_back),
-      TEST(left_files_are_swept_by_the_next_write),
-      TEST(locked_folder_is_refused),
+    TEST(written_file_reads_back),
+    TEST(left_files_are_swept_by_the_next_write),
+    TEST(locked_folder_is_refused),
 #if !defined(_WIN32)
-      TEST(fifo_device_and_folder_are_refused_at_once),
-      TEST(living_writers_file_is_not_swept),
-      TEST(links_are_not_followed_by_the_sweeper),
-      TEST(writers_and_sweepers_do_not_disturb_each_other),
-      TEST(lock_of_a_killed_process_is_free),
+    TEST(fifo_device_and_folder_are_refused_at_once),
+    TEST(living_writers_file_is_not_swept),
+    TEST(links_are_not_followed_by_the_sweeper),
+    TEST(writers_and_sweepers_do_not_disturb_each_other),
+    TEST(lock_of_a_killed_process_is_free),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

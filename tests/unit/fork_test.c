@@ -16,7 +16,8 @@ static const char *stack;
 /* Products of ever new shapes: each is measured, under a lock of the plugin. */
 static double product(BurnDevice *device, int64_t rows, BurnStatus *status) {
   double value = 0;
-  BurnTensor *a = burn_ones(device, BURN_SHAPE(rows, 8), BURN_DTYPE_F32), *b = burn_ones(device, BURN_SHAPE(8, 3), BURN_DTYPE_F32);
+  BurnTensor *a = burn_ones(device, BURN_SHAPE(rows, 8), BURN_DTYPE_F32),
+             *b = burn_ones(device, BURN_SHAPE(8, 3), BURN_DTYPE_F32);
   *status = burn_read_scalar(burn_sum(burn_matmul(a, b)), &value);
   return value;
 }
@@ -44,7 +45,8 @@ static void child(BurnDevice *device, int i) {
   opened = burn_device_status(other);
   burn_device_close(other);
   burn_device_close(device);
-  if (status == BURN_OK && opened == BURN_OK) _exit(value > (double)rows * 24 - 0.5 && value < (double)rows * 24 + 0.5 ? COMPUTED : WRONG);
+  if (status == BURN_OK && opened == BURN_OK)
+    _exit(value > (double)rows * 24 - 0.5 && value < (double)rows * 24 + 0.5 ? COMPUTED : WRONG);
   const bool clear = burn_status_code(status) == BURN_STATUS_FAILED_PRECONDITION &&
                      strstr(burn_status_message(status), "forked while another thread computed") &&
                      strstr(burn_status_message(opened), "forked while another thread computed");

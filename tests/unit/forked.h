@@ -1,5 +1,6 @@
-/* forked.h - tests in a process of their own: for what is decided once per process (discovery, threads) or comes from the
- * environment. forked(body, context) runs body in a child; CHECK in it ends the child and fails the test with its text. */
+/* forked.h - tests in a process of their own: for what is decided once per process (discovery, threads) or comes from
+ * the environment. forked(body, context) runs body in a child; CHECK in it ends the child and fails the test with its
+ * text. */
 #ifndef BURN_FORKED_H
 #define BURN_FORKED_H
 
@@ -99,7 +100,8 @@ BURN_UNUSED static void copy_file(const char *from, const char *folder, const ch
   snprintf(to, sizeof to, "%s/%s", folder, name);
   FILE *source = fopen(from, "rb"), *target = fopen(to, "wb");
   if (!source || !target) fail_msg("cannot copy %s to %s", from, to);
-  for (size_t got; (got = fread(block, 1, sizeof block, source)) > 0;) assert_int_equal(fwrite(block, 1, got, target), got);
+  for (size_t got; (got = fread(block, 1, sizeof block, source)) > 0;)
+    assert_int_equal(fwrite(block, 1, got, target), got);
   assert_int_equal(fclose(target), 0);
   fclose(source);
 }

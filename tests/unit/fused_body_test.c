@@ -1,6 +1,6 @@
-/* fused_body_test.c - the interface "burn.fused" of ndarray: random bodies against the same steps as single calls of the same backend.
- * Element-wise bodies must give the very bits (any NaN is like any other), whatever the strides, what is donated, the number of threads
- * and where the work is cut. */
+/* fused_body_test.c - the interface "burn.fused" of ndarray: random bodies against the same steps as single calls of
+ * the same backend. Element-wise bodies must give the very bits (any NaN is like any other), whatever the strides, what
+ * is donated, the number of threads and where the work is cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,8 @@ typedef struct Stack {
   BurnInterface fused, cut_fused;
 } Stack;
 
-static Stack stacks[] = {{.text = "ndarray:isa=baseline"}, {.text = "ndarray:isa=avx2"}, {.text = "ndarray:isa=avx512"}};
+static Stack stacks[] = {
+    {.text = "ndarray:isa=baseline"}, {.text = "ndarray:isa=avx2"}, {.text = "ndarray:isa=avx512"}};
 #define STACK_COUNT (sizeof stacks / sizeof stacks[0])
 
 static const BurnHost *host;
@@ -86,10 +87,10 @@ static int close_stacks(void **state) {
 
 /* What random bodies are made of. */
 typedef enum Kind {
-  ELEMENTS,   /* any element-wise ops on any numbers */
-  ROWS,       /* gentle ones, and reductions along the last axis */
-  COLUMNS,    /* the same along the first */
-  WHOLE,      /* of everything */
+  ELEMENTS, /* any element-wise ops on any numbers */
+  ROWS,     /* gentle ones, and reductions along the last axis */
+  COLUMNS,  /* the same along the first */
+  WHOLE,    /* of everything */
   KIND_COUNT
 } Kind;
 static Kind kind_of_body;
@@ -105,15 +106,30 @@ static uint32_t below(uint32_t limit) {
 }
 
 static double any_number(void) {
-  static const double special[] = {0.0,  -0.0,     1.0,   -1.0,  0.5,  2.0,          3.0,    (double)INFINITY, -(double)INFINITY,
-                                   (double)NAN, 1e-40, -3e-42, 1e30, -1e30, 3.4e38, 2e9, 0x1p-126, 88.8,     -104.0};
+  static const double special[] = {
+      0.0,  -0.0,  1.0,    -1.0, 0.5,      2.0,  3.0,   (double)INFINITY, -(double)INFINITY, (double)NAN, 1e-40, -3e-42,
+      1e30, -1e30, 3.4e38, 2e9,  0x1p-126, 88.8, -104.0};
   if (kind_of_body == ELEMENTS && below(8) == 0) return special[below(sizeof special / sizeof special[0])];
   if (kind_of_body != ELEMENTS) return ((double)below(2000001) - 1e6) / 1e6 * 3.0;
   return ((double)below(2000001) - 1e6) / 1e6 * (below(3) == 0 ? 30.0 : 2.0);
 }
 
 static double scalar_number(void) {
-  static const double scalars[] = {0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 0.25, 1.5, 0.1, -0.7, 1e-3, 1.4142135623730951, (double)NAN, (double)INFINITY};
+  static const double scalars[] = {0.0,
+                                   1.0,
+                                   -1.0,
+                                   2.0,
+                                   3.0,
+                                   -2.0,
+                                   0.5,
+                                   0.25,
+                                   1.5,
+                                   0.1,
+                                   -0.7,
+                                   1e-3,
+                                   1.4142135623730951,
+                                   (double)NAN,
+                                   (double)INFINITY};
   return scalars[below(sizeof scalars / sizeof scalars[0])];
 }
 
@@ -123,12 +139,18 @@ static void check_ok(BurnStatus status) {
   if (status != BURN_OK) fail_msg("body %" PRIu64 ": %s", test_seed, burn_status_message(status));
 }
 
-static BurnPrimitive *call_op(const BurnBackend *backend, uint32_t op, BurnPrimitive *const *inputs, uint32_t input_count,
-                              const BurnAttr *attrs, uint32_t attr_count) {
+static BurnPrimitive *call_op(const BurnBackend *backend, uint32_t op, BurnPrimitive *const *inputs,
+                              uint32_t input_count, const BurnAttr *attrs, uint32_t attr_count) {
   BurnPrimitive *out = NULL;
   BurnTensorDesc desc;
-  BurnOpCall call = {.struct_size = (uint32_t)sizeof call, .op = op, .attr_count = attr_count, .input_count = input_count, .output_count = 1,
-                     .inputs = inputs, .outputs = &out, .attrs = attrs};
+  BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                     .op = op,
+                     .attr_count = attr_count,
+                     .input_count = input_count,
+                     .output_count = 1,
+                     .inputs = inputs,
+                     .outputs = &out,
+                     .attrs = attrs};
   check_ok(host->infer(&call, &desc));
   call.output_descs = &desc;
   check_ok(host->invoke(backend, &call));
@@ -151,16 +173,33 @@ static uint16_t half_bits(BurnDType dtype, float value) { /* good enough for tes
 static void put_number(void *data, int64_t i, BurnDType dtype, double value) {
   const double whole = value == value && fabs(value) < 1e9 ? value : 77.0;
   switch (dtype) {
-    case BURN_DTYPE_F32: ((float *)data)[i] = (float)value; break;
+    case BURN_DTYPE_F32:
+      ((float *)data)[i] = (float)value;
+      break;
     case BURN_DTYPE_F16:
-    case BURN_DTYPE_BF16: ((uint16_t *)data)[i] = half_bits(dtype, (float)value); break;
-    case BURN_DTYPE_BOOL: ((uint8_t *)data)[i] = value > 0.3; break;
-    case BURN_DTYPE_U8: ((uint8_t *)data)[i] = (uint8_t)(int64_t)whole; break;
-    case BURN_DTYPE_I8: ((int8_t *)data)[i] = (int8_t)(int64_t)whole; break;
-    case BURN_DTYPE_I16: ((int16_t *)data)[i] = (int16_t)(int64_t)(whole * 1000); break;
-    case BURN_DTYPE_I32: ((int32_t *)data)[i] = (int32_t)(whole * 1e6); break;
-    case BURN_DTYPE_I64: ((int64_t *)data)[i] = (int64_t)(whole * 1e12); break;
-    default: fail_msg("no numbers of dtype %u", dtype);
+    case BURN_DTYPE_BF16:
+      ((uint16_t *)data)[i] = half_bits(dtype, (float)value);
+      break;
+    case BURN_DTYPE_BOOL:
+      ((uint8_t *)data)[i] = value > 0.3;
+      break;
+    case BURN_DTYPE_U8:
+      ((uint8_t *)data)[i] = (uint8_t)(int64_t)whole;
+      break;
+    case BURN_DTYPE_I8:
+      ((int8_t *)data)[i] = (int8_t)(int64_t)whole;
+      break;
+    case BURN_DTYPE_I16:
+      ((int16_t *)data)[i] = (int16_t)(int64_t)(whole * 1000);
+      break;
+    case BURN_DTYPE_I32:
+      ((int32_t *)data)[i] = (int32_t)(whole * 1e6);
+      break;
+    case BURN_DTYPE_I64:
+      ((int64_t *)data)[i] = (int64_t)(whole * 1e12);
+      break;
+    default:
+      fail_msg("no numbers of dtype %u", dtype);
   }
 }
 
@@ -175,7 +214,8 @@ static BurnPrimitive *random_contiguous(const BurnBackend *backend, const BurnTe
   return x;
 }
 
-static BurnPrimitive *apply_view(const BurnBackend *backend, BurnPrimitive *x, uint32_t op, const BurnAttr *attrs, uint32_t attr_count) {
+static BurnPrimitive *apply_view(const BurnBackend *backend, BurnPrimitive *x, uint32_t op, const BurnAttr *attrs,
+                                 uint32_t attr_count) {
   BurnPrimitive *view = call_op(backend, op, &x, 1, attrs, attr_count);
   drop(backend, x);
   return view;
@@ -231,24 +271,84 @@ typedef struct Body {
 /* What the generator knows of an op: its inputs (f float, b bool, a any) and its attributes. */
 typedef struct Op {
   uint32_t op;
-  const char *inputs, *attrs; /* attributes: s a number, d dtype, p probability, r seed and offset, S shape of the space, E expand */
+  const char *inputs,
+      *attrs; /* attributes: s a number, d dtype, p probability, r seed and offset, S shape of the space, E expand */
 } Op;
 
 static const Op ops[] = {
-#define OP(name, inputs, attrs) {BURN_OP_##name, inputs, attrs}
-    OP(neg, "f", ""), OP(abs, "f", ""), OP(sign, "f", ""), OP(exp, "f", ""), OP(log, "f", ""), OP(log1p, "f", ""), OP(sqrt, "f", ""),
-    OP(recip, "f", ""), OP(sin, "f", ""), OP(cos, "f", ""), OP(tanh, "f", ""), OP(erf, "f", ""), OP(floor, "f", ""), OP(ceil, "f", ""), OP(round, "f", ""), OP(trunc, "f", ""),
-    OP(relu, "f", ""), OP(sigmoid, "f", ""), OP(gelu, "f", ""), OP(silu, "f", ""), OP(leaky_relu, "f", "s"), OP(softplus, "f", "s"),
-    OP(add, "ff", ""), OP(sub, "ff", ""), OP(mul, "ff", ""), OP(div, "ff", ""), OP(max_pair, "ff", ""), OP(min_pair, "ff", ""),
-    OP(powf, "ff", ""), OP(relu_backward, "ff", ""), OP(add, "ff", ""), OP(sub, "ff", ""), OP(mul, "ff", ""), OP(div, "ff", ""),
-    OP(add_scalar, "f", "s"), OP(mul_scalar, "f", "s"), OP(div_scalar, "f", "s"), OP(powf_scalar, "f", "s"), OP(clamp_min, "f", "s"),
-    OP(clamp_max, "f", "s"), OP(clamp, "f", "ss"), OP(equal, "ff", ""), OP(not_equal, "ff", ""), OP(greater, "ff", ""),
-    OP(greater_equal, "ff", ""), OP(lower, "ff", ""), OP(lower_equal, "ff", ""), OP(equal_scalar, "f", "s"),
-    OP(not_equal_scalar, "f", "s"), OP(greater_scalar, "f", "s"), OP(greater_equal_scalar, "f", "s"), OP(lower_scalar, "f", "s"),
-    OP(lower_equal_scalar, "f", "s"), OP(is_nan, "f", ""), OP(is_inf, "f", ""), OP(is_finite, "f", ""), OP(bool_and, "bb", ""),
-    OP(bool_or, "bb", ""), OP(bool_xor, "bb", ""), OP(bool_not, "b", ""), OP(mask_where, "fbf", ""), OP(mask_fill, "fb", "s"),
-    OP(mask_where, "fbf", ""), OP(mask_fill, "fb", "s"), OP(cast, "a", "d"), OP(cast, "a", "d"), OP(expand, "f", "E"),
-    OP(dropout, "f", "pr"), OP(random_uniform, "", "Sdrss"), OP(random_bernoulli, "", "Sdrp"), OP(full, "", "Sds"),
+#define OP(name, inputs, attrs) \
+  { BURN_OP_##name, inputs, attrs }
+    OP(neg, "f", ""),
+    OP(abs, "f", ""),
+    OP(sign, "f", ""),
+    OP(exp, "f", ""),
+    OP(log, "f", ""),
+    OP(log1p, "f", ""),
+    OP(sqrt, "f", ""),
+    OP(recip, "f", ""),
+    OP(sin, "f", ""),
+    OP(cos, "f", ""),
+    OP(tanh, "f", ""),
+    OP(erf, "f", ""),
+    OP(floor, "f", ""),
+    OP(ceil, "f", ""),
+    OP(round, "f", ""),
+    OP(trunc, "f", ""),
+    OP(relu, "f", ""),
+    OP(sigmoid, "f", ""),
+    OP(gelu, "f", ""),
+    OP(silu, "f", ""),
+    OP(leaky_relu, "f", "s"),
+    OP(softplus, "f", "s"),
+    OP(add, "ff", ""),
+    OP(sub, "ff", ""),
+    OP(mul, "ff", ""),
+    OP(div, "ff", ""),
+    OP(max_pair, "ff", ""),
+    OP(min_pair, "ff", ""),
+    OP(powf, "ff", ""),
+    OP(relu_backward, "ff", ""),
+    OP(add, "ff", ""),
+    OP(sub, "ff", ""),
+    OP(mul, "ff", ""),
+    OP(div, "ff", ""),
+    OP(add_scalar, "f", "s"),
+    OP(mul_scalar, "f", "s"),
+    OP(div_scalar, "f", "s"),
+    OP(powf_scalar, "f", "s"),
+    OP(clamp_min, "f", "s"),
+    OP(clamp_max, "f", "s"),
+    OP(clamp, "f", "ss"),
+    OP(equal, "ff", ""),
+    OP(not_equal, "ff", ""),
+    OP(greater, "ff", ""),
+    OP(greater_equal, "ff", ""),
+    OP(lower, "ff", ""),
+    OP(lower_equal, "ff", ""),
+    OP(equal_scalar, "f", "s"),
+    OP(not_equal_scalar, "f", "s"),
+    OP(greater_scalar, "f", "s"),
+    OP(greater_equal_scalar, "f", "s"),
+    OP(lower_scalar, "f", "s"),
+    OP(lower_equal_scalar, "f", "s"),
+    OP(is_nan, "f", ""),
+    OP(is_inf, "f", ""),
+    OP(is_finite, "f", ""),
+    OP(bool_and, "bb", ""),
+    OP(bool_or, "bb", ""),
+    OP(bool_xor, "bb", ""),
+    OP(bool_not, "b", ""),
+    OP(mask_where, "fbf", ""),
+    OP(mask_fill, "fb", "s"),
+    OP(mask_where, "fbf", ""),
+    OP(mask_fill, "fb", "s"),
+    OP(cast, "a", "d"),
+    OP(cast, "a", "d"),
+    OP(expand, "f", "E"),
+    OP(dropout, "f", "pr"),
+    OP(random_uniform, "", "Sdrss"),
+    OP(random_bernoulli, "", "Sdrp"),
+    OP(full, "", "Sds"),
 #undef OP
 };
 #define OP_COUNT (sizeof ops / sizeof ops[0])
@@ -257,11 +357,14 @@ enum { REDUCE = BURN_OP_LIMIT }; /* any reduction */
 
 /* Ops that do not make large differences of small ones. D: the axis that is reduced. */
 static const Op gentle_ops[] = {
-#define OP(name, inputs, attrs) {BURN_OP_##name, inputs, attrs}
-    OP(neg, "f", ""), OP(abs, "f", ""), OP(tanh, "f", ""), OP(sigmoid, "f", ""), OP(relu, "f", ""), OP(add, "ff", ""),
-    OP(sub, "ff", ""), OP(add, "ff", ""), OP(sub, "ff", ""), OP(max_pair, "ff", ""), OP(mul_scalar, "f", "m"), OP(add_scalar, "f", "m"),
-    OP(tanh, "f", ""), OP(mask_where, "fbf", ""), OP(mask_fill, "fb", "m"), OP(cast, "a", "d"), OP(dropout, "f", "pr"), OP(expand, "f", "E"),
-    {REDUCE, "f", "D"}, {REDUCE, "f", "D"}, {REDUCE, "f", "D"}, {REDUCE, "f", "D"}, {REDUCE, "f", "D"},
+#define OP(name, inputs, attrs) \
+  { BURN_OP_##name, inputs, attrs }
+    OP(neg, "f", ""),       OP(abs, "f", ""),          OP(tanh, "f", ""),        OP(sigmoid, "f", ""),
+    OP(relu, "f", ""),      OP(add, "ff", ""),         OP(sub, "ff", ""),        OP(add, "ff", ""),
+    OP(sub, "ff", ""),      OP(max_pair, "ff", ""),    OP(mul_scalar, "f", "m"), OP(add_scalar, "f", "m"),
+    OP(tanh, "f", ""),      OP(mask_where, "fbf", ""), OP(mask_fill, "fb", "m"), OP(cast, "a", "d"),
+    OP(dropout, "f", "pr"), OP(expand, "f", "E"),      {REDUCE, "f", "D"},       {REDUCE, "f", "D"},
+    {REDUCE, "f", "D"},     {REDUCE, "f", "D"},        {REDUCE, "f", "D"},
 #undef OP
 };
 #define GENTLE_COUNT (sizeof gentle_ops / sizeof gentle_ops[0])
@@ -356,7 +459,9 @@ static void add_step(Body *body, BurnInterface fused) {
   body->values[v] = run_step(body, step, step->attrs);
   body->descs[v] = burn_primitive_desc(body->values[v]);
   const uint32_t role = table_of(fused)->role(fused.self, step, descs, &body->descs[v]);
-  if (role != (op->op == BURN_OP_expand ? BURN_FUSED_EXPAND : op->op == REDUCE ? BURN_FUSED_REDUCE : BURN_FUSED_ELEMENTWISE)) {
+  if (role != (op->op == BURN_OP_expand ? BURN_FUSED_EXPAND
+               : op->op == REDUCE       ? BURN_FUSED_REDUCE
+                                        : BURN_FUSED_ELEMENTWISE)) {
     fail_msg("body %" PRIu64 ": role %u of op %u (%s)", test_seed, role, op->op, host->op_info(op->op)->name);
   }
   body->step_count++;
@@ -394,14 +499,14 @@ static void choose_space(Body *body) {
 }
 
 static BurnTensorDesc input_desc(const Body *body, uint32_t i) {
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F16,
-                                     BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_I32, BURN_DTYPE_U8, BURN_DTYPE_I8,
-                                     BURN_DTYPE_I16};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F32,  BURN_DTYPE_F32,  BURN_DTYPE_F32, BURN_DTYPE_BF16,
+                                     BURN_DTYPE_F16, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_I32,
+                                     BURN_DTYPE_U8,  BURN_DTYPE_I8,   BURN_DTYPE_I16};
   BurnTensorDesc desc = body->space;
   desc.dtype = i == 0 ? BURN_DTYPE_F32 : dtypes[below(13)];
   const uint32_t kind = i == 0 ? 0 : below(6);
   for (uint32_t axis = 0; axis < desc.rank; axis++) {
-    if (kind == 1 && axis + 1 < desc.rank) desc.shape[axis] = 1; /* a row */
+    if (kind == 1 && axis + 1 < desc.rank) desc.shape[axis] = 1;  /* a row */
     if (kind == 2 && axis + 1 == desc.rank) desc.shape[axis] = 1; /* a column */
     if (kind == 3) desc.shape[axis] = 1;
     if (kind == 4 && below(2)) desc.shape[axis] = 1;
@@ -474,7 +579,10 @@ static double number_of(BurnDType dtype, const void *data, int64_t i) {
   if (dtype == BURN_DTYPE_F32) return (double)((const float *)data)[i];
   if (dtype == BURN_DTYPE_BOOL) return ((const uint8_t *)data)[i];
   const uint16_t half = ((const uint16_t *)data)[i];
-  if (dtype == BURN_DTYPE_F16) return ldexp((half & 0x7fff) < 0x400 ? half & 0x3ff : (half & 0x3ff) | 0x400, ((half & 0x7c00) >> 10) - 25 + ((half & 0x7fff) < 0x400)) * (half & 0x8000 ? -1 : 1);
+  if (dtype == BURN_DTYPE_F16)
+    return ldexp((half & 0x7fff) < 0x400 ? half & 0x3ff : (half & 0x3ff) | 0x400,
+                 ((half & 0x7c00) >> 10) - 25 + ((half & 0x7fff) < 0x400)) *
+           (half & 0x8000 ? -1 : 1);
   bits = (uint32_t)half << 16;
   memcpy(&value, &bits, sizeof value);
   return (double)value;
@@ -484,14 +592,17 @@ static double number_of(BurnDType dtype, const void *data, int64_t i) {
 static bool is_near(BurnDType dtype, const void *a, const void *b, int64_t i, int64_t length) {
   const double x = number_of(dtype, a, i), y = number_of(dtype, b, i);
   const double scale = fabs(x) > 1 ? fabs(x) : 1;
-  return kind_of_body != ELEMENTS && fabs(x - y) <= scale * (dtype == BURN_DTYPE_F32 ? 1e-5 + 1e-6 * (double)length : dtype == BURN_DTYPE_F16 ? 2e-3 : 2e-2);
+  return kind_of_body != ELEMENTS && fabs(x - y) <= scale * (dtype == BURN_DTYPE_F32   ? 1e-5 + 1e-6 * (double)length
+                                                             : dtype == BURN_DTYPE_F16 ? 2e-3
+                                                                                       : 2e-2);
 }
 
-static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const BurnBackend *x_backend, const char *what) {
+static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const BurnBackend *x_backend,
+                         const char *what) {
   const BurnTensorDesc *desc = &body->descs[v];
-  const int64_t count = burn_desc_count(desc), length = kind_of_body == ROWS      ? body->space.shape[body->space.rank - 1]
-                                                       : kind_of_body == COLUMNS ? body->space.shape[0]
-                                                                                 : burn_desc_count(&body->space);
+  const int64_t count = burn_desc_count(desc), length = kind_of_body == ROWS ? body->space.shape[body->space.rank - 1]
+                                                        : kind_of_body == COLUMNS ? body->space.shape[0]
+                                                                                  : burn_desc_count(&body->space);
   const size_t size = burn_dtype_bytes(desc->dtype), bytes = (size_t)count * size;
   const BurnTensorDesc got_desc = burn_primitive_desc(x);
   assert_memory_equal(&got_desc, desc, sizeof *desc);
@@ -507,7 +618,8 @@ static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const B
     memcpy(&a, expected + (size_t)i * size, size < 4 ? size : 4);
     memcpy(&b, got + (size_t)i * size, size < 4 ? size : 4);
     print_body(body);
-    fail_msg("body %" PRIu64 ", %s: element %" PRId64 " of %%%u is %08x, the single calls give %08x", test_seed, what, i, v, b, a);
+    fail_msg("body %" PRIu64 ", %s: element %" PRId64 " of %%%u is %08x, the single calls give %08x", test_seed, what,
+             i, v, b, a);
   }
   free(expected);
   free(got);
@@ -516,13 +628,19 @@ static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const B
 /* -- runs ------------------------------------------------------------------------------------- */
 
 static BurnFusedBody describe(const Body *body) {
-  const BurnFusedBody described = {(uint32_t)sizeof described, body->input_count, body->step_count, body->output_count,
-                                   body->descs, body->steps, body->outputs};
+  const BurnFusedBody described = {(uint32_t)sizeof described,
+                                   body->input_count,
+                                   body->step_count,
+                                   body->output_count,
+                                   body->descs,
+                                   body->steps,
+                                   body->outputs};
   return described;
 }
 
-static void run_and_compare(const Body *body, BurnInterface fused, const BurnBackend *backend, const BurnFusedKernel *kernel,
-                            BurnPrimitive *const *inputs, uint64_t donate, const char *what) {
+static void run_and_compare(const Body *body, BurnInterface fused, const BurnBackend *backend,
+                            const BurnFusedKernel *kernel, BurnPrimitive *const *inputs, uint64_t donate,
+                            const char *what) {
   BurnPrimitive *outputs[MOST_OUTPUTS] = {NULL};
   const BurnFusedCall call = {(uint32_t)sizeof call, 0, kernel, inputs, body->attr_rows, outputs, donate};
   check_ok(table_of(fused)->run(fused.self, &call));
@@ -549,9 +667,14 @@ static void copy_inputs(const Body *body, const BurnBackend *backend, BurnPrimit
 
 /* The generator makes some bodies that no single kernel can be. */
 static bool may_be_refused(const char *why) {
-  static const char *const reasons[] = {"less than two steps", "random numbers of another shape", "outputs of several shapes",
-                                        "a result that is needed for all elements", "too many reductions one after the other",
-                                        "nothing to reduce", "reductions of several shapes or along several axes", "a value of higher rank than the result"};
+  static const char *const reasons[] = {"less than two steps",
+                                        "random numbers of another shape",
+                                        "outputs of several shapes",
+                                        "a result that is needed for all elements",
+                                        "too many reductions one after the other",
+                                        "nothing to reduce",
+                                        "reductions of several shapes or along several axes",
+                                        "a value of higher rank than the result"};
   for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
     if (strcmp(why, reasons[i]) == 0) return true;
   }
@@ -574,7 +697,8 @@ static bool check_body(const Stack *stack, uint64_t seed) {
   if (kernel) {
     run_and_compare(&body, stack->fused, stack->backend, kernel, body.values, 0, "inputs kept");
     copy_inputs(&body, stack->backend, copies);
-    run_and_compare(&body, stack->fused, stack->backend, kernel, copies, (UINT64_C(1) << body.input_count) - 1, "inputs donated");
+    run_and_compare(&body, stack->fused, stack->backend, kernel, copies, (UINT64_C(1) << body.input_count) - 1,
+                    "inputs donated");
     copy_inputs(&body, cut, copies);
     run_and_compare(&body, stack->cut_fused, cut, cut_kernel, copies, (UINT64_C(1) << body.input_count) - 1, "cut");
     table_of(stack->fused)->release(stack->fused.self, kernel);

@@ -1,5 +1,5 @@
-/* fusion_test.c - burn_fusion.so: what is queued, planned, left out, given away; failures in the middle; threads. That its numbers
- * are those of the backend is what conformance and fuzzing of fusion<ndarray> show. */
+/* fusion_test.c - burn_fusion.so: what is queued, planned, left out, given away; failures in the middle; threads. That
+ * its numbers are those of the backend is what conformance and fuzzing of fusion<ndarray> show. */
 #include "forked.h"
 
 #include <burn/op_call.h>
@@ -99,7 +99,8 @@ static void test_buffers_are_reused_as_soon_as_they_die(void **state) {
   double value = 0;
   assert_true(burn_read_scalar(burn_max(x), &value) == BURN_OK);
   const BurnMemoryStats memory = burn_device_memory(device);
-  if (memory.bytes_peak > 4 * BYTES) fail_msg("peak of %lld bytes for tensors of %d", (long long)memory.bytes_peak, BYTES);
+  if (memory.bytes_peak > 4 * BYTES)
+    fail_msg("peak of %lld bytes for tensors of %d", (long long)memory.bytes_peak, BYTES);
   burn_device_close(device);
 }
 
@@ -110,7 +111,8 @@ static void test_a_failure_in_the_middle_names_its_op(void **state) {
   BurnDevice *device = open_fusion("fusion<ndarray>");
   const float data[] = {1, 2, 3};
   const int64_t wrong[] = {0, 7};
-  BurnTensor *x = burn_tensor_f32(device, data, BURN_SHAPE(3)), *indices = burn_tensor_i64(device, wrong, BURN_SHAPE(2));
+  BurnTensor *x = burn_tensor_f32(device, data, BURN_SHAPE(3)),
+             *indices = burn_tensor_i64(device, wrong, BURN_SHAPE(2));
   BurnTensor *bad = burn_exp(burn_select(burn_clone(x), 0, indices));
   BurnTensor *good = burn_mul_scalar(x, 2);
   BurnTensor *late = burn_add_scalar(burn_clone(bad), 1);
@@ -135,13 +137,15 @@ static void test_indices_into_an_empty_axis_fail(void **state) {
   const BurnShape none = BURN_SHAPE(0, 3), row = BURN_SHAPE(1, 3);
   const int64_t zeros[3] = {0};
   float nothing[1];
-  BurnTensor *x = burn_select_assign(burn_zeros(device, none, BURN_DTYPE_F32), 0, burn_tensor_i64(device, zeros, BURN_SHAPE(1)),
-                                     burn_ones(device, row, BURN_DTYPE_F32), BURN_UPDATE_ADD);
+  BurnTensor *x =
+      burn_select_assign(burn_zeros(device, none, BURN_DTYPE_F32), 0, burn_tensor_i64(device, zeros, BURN_SHAPE(1)),
+                         burn_ones(device, row, BURN_DTYPE_F32), BURN_UPDATE_ADD);
   assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)),
                       "select_assign: index 0 at position 0, but axis 0 is empty");
   x = burn_scatter(burn_zeros(device, none, BURN_DTYPE_F32), 0, burn_tensor_i64(device, zeros, row),
                    burn_ones(device, row, BURN_DTYPE_F32), BURN_UPDATE_ADD);
-  assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)), "scatter: index 0 at position 0, but axis 0 is empty");
+  assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)),
+                      "scatter: index 0 at position 0, but axis 0 is empty");
   burn_device_close(device);
 }
 
@@ -157,7 +161,8 @@ static void test_wrong_options(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     BurnDevice *device = burn_device_open(texts[i][0]);
     const BurnStatus status = burn_device_status(device);
-    if (!strstr(burn_status_message(status), texts[i][1])) fail_msg("'%s': %s", texts[i][0], burn_status_message(status));
+    if (!strstr(burn_status_message(status), texts[i][1]))
+      fail_msg("'%s': %s", texts[i][0], burn_status_message(status));
     burn_device_close(device);
   }
 }

@@ -1,5 +1,5 @@
-/* fuzz_test.c - burn conform --fuzz: right stacks agree on random graphs, every fault of the faulty layer is found, and what is
- * found comes as a small program that fails on the wrong stack and passes on the right one. */
+/* fuzz_test.c - burn conform --fuzz: right stacks agree on random graphs, every fault of the faulty layer is found, and
+ * what is found comes as a small program that fails on the wrong stack and passes on the right one. */
 #define _POSIX_C_SOURCE 200809L
 #include "burn_command.h"
 
@@ -87,13 +87,13 @@ static void check_program(const char *program) {
 
 /* -- faults ----------------------------------------------------------------------------------- */
 
-/* Among at most `graphs` graphs the fault is found and shrunk to at most `most` ops: the faulty one, or one whose decomposition
- * calls it. */
+/* Among at most `graphs` graphs the fault is found and shrunk to at most `most` ops: the faulty one, or one whose
+ * decomposition calls it. */
 static void expect_fault(const char *op, const char *fault, int graphs, int most, const char *reason) {
   char arguments[256];
   int status = -1, ops = 1;
-  snprintf(arguments, sizeof arguments, "%d ndarray 'faulty:op=%s,fault=%s<ndarray>' --seed 5 --most 1 --patience 2", graphs,
-           op, fault);
+  snprintf(arguments, sizeof arguments, "%d ndarray 'faulty:op=%s,fault=%s<ndarray>' --seed 5 --most 1 --patience 2",
+           graphs, op, fault);
   cJSON *root = fuzz(arguments, &status);
   const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "differences"), 0);
   if (!first) fail_msg("%s of %s is not found by %d graphs", fault, op, graphs);

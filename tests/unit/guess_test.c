@@ -17,15 +17,15 @@ static void guesses_the_nearest(void **state) {
   static const struct {
     const char *word, *text;
   } cases[] = {
-      {"doctr", " Did you mean 'doctor'?"},    /* one left out */
-      {"dcotor", " Did you mean 'doctor'?"},   /* two swapped */
-      {"dokter", " Did you mean 'doctor'?"},   /* two replaced */
-      {"epoch", " Did you mean 'epochs'?"},    /* the beginning */
-      {"back", " Did you mean 'backends'?"},   /* the beginning, far from whole */
-      {"mtamul", " Did you mean 'matmul'?"},   /* begins otherwise */
-      {"mat", " Did you mean 'matmul'?"},      /* begins with the word; max and min are as near, but come later */
-      {"dokxyr", ""},                          /* three of six */
-      {"mx", ""},                              /* two letters are near everything */
+      {"doctr", " Did you mean 'doctor'?"},  /* one left out */
+      {"dcotor", " Did you mean 'doctor'?"}, /* two swapped */
+      {"dokter", " Did you mean 'doctor'?"}, /* two replaced */
+      {"epoch", " Did you mean 'epochs'?"},  /* the beginning */
+      {"back", " Did you mean 'backends'?"}, /* the beginning, far from whole */
+      {"mtamul", " Did you mean 'matmul'?"}, /* begins otherwise */
+      {"mat", " Did you mean 'matmul'?"},    /* begins with the word; max and min are as near, but come later */
+      {"dokxyr", ""},                        /* three of six */
+      {"mx", ""},                            /* two letters are near everything */
       {"", ""},
       {"something else", ""},
   };

@@ -1,6 +1,7 @@
 /* idx_test.c - MNIST files: made by hand, damaged in every way, and the real ones where they are.
  *
- * The folder of the real data is $BURN_DATA_DIR/mnist; without the variable, the one that the build was configured with. */
+ * The folder of the real data is $BURN_DATA_DIR/mnist; without the variable, the one that the build was configured
+ * with. */
 #include <burn/train/dataset.h>
 
 #include <setjmp.h>
@@ -34,7 +35,8 @@ static void path_of(const Fixture *fixture, const char *name, const char *extens
   assert_true(snprintf(path, 256, "%s/%s%s", fixture->folder, name, extension) < 256);
 }
 
-static void write_plain(const Fixture *fixture, const char *name, const char *extension, const uint8_t *data, size_t bytes) {
+static void write_plain(const Fixture *fixture, const char *name, const char *extension, const uint8_t *data,
+                        size_t bytes) {
   char path[256];
   path_of(fixture, name, extension, path);
   FILE *file = fopen(path, "wb");
@@ -133,7 +135,8 @@ static void gzipped_files_are_read(void **state) {
   const Fixture *fixture = *state;
   uint8_t packed[8192];
   remove_files(fixture);
-  write_plain(fixture, images_name, ".gz", packed, compress_bytes(fixture->images, IMAGES_BYTES, packed, sizeof packed));
+  write_plain(fixture, images_name, ".gz", packed,
+              compress_bytes(fixture->images, IMAGES_BYTES, packed, sizeof packed));
   write_plain(fixture, labels_name, "", fixture->labels, LABELS_BYTES);
   assert_readable(fixture);
 }
@@ -193,7 +196,8 @@ static void trailing_bytes_are_refused(void **state) {
   assert_refused(fixture, BURN_STATUS_CORRUPT_DATA, "more data after the last item, at offset 2368 of the data");
   remove_files(fixture);
   write_plain(fixture, labels_name, "", fixture->labels, LABELS_BYTES);
-  write_plain(fixture, images_name, ".gz", packed, compress_bytes(fixture->images, IMAGES_BYTES + 1, packed, sizeof packed));
+  write_plain(fixture, images_name, ".gz", packed,
+              compress_bytes(fixture->images, IMAGES_BYTES + 1, packed, sizeof packed));
   assert_refused(fixture, BURN_STATUS_CORRUPT_DATA, "more data after the last item, at offset 2368 of the data");
   const size_t bytes = compress_bytes(fixture->images, IMAGES_BYTES, packed, sizeof packed);
   write_plain(fixture, images_name, ".gz", packed, bytes + 1);
@@ -310,7 +314,8 @@ static void gzipped_data_are_bounded(void **state) {
   const size_t bytes = compress_bytes(fixture->images, IMAGES_BYTES, packed, sizeof packed);
   remove_files(fixture);
   write_plain(fixture, images_name, ".gz", packed, bytes);
-  snprintf(text, sizeof text, "its header says 13153337360 bytes, at most 1073741824 are unpacked from a file of %zu", bytes);
+  snprintf(text, sizeof text, "its header says 13153337360 bytes, at most 1073741824 are unpacked from a file of %zu",
+           bytes);
   assert_refused(fixture, BURN_STATUS_OUT_OF_RANGE, text);
 }
 
@@ -383,24 +388,24 @@ static void real_mnist_has_its_counts(void **state) {
 int main(void) {
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-      WITH_FILES(plain_files_are_read),
-      WITH_FILES(gzipped_files_are_read),
-      WITH_FILES(missing_files_are_named),
-      WITH_FILES(truncation_is_found_everywhere),
-      WITH_FILES(truncated_gzip_is_found_everywhere),
-      WITH_FILES(trailing_bytes_are_refused),
-      WITH_FILES(header_bits_are_checked),
-      WITH_FILES(header_messages_have_the_values),
-      WITH_FILES(labels_are_classes),
-      WITH_FILES(counts_must_agree),
-      WITH_FILES(no_items_are_a_dataset),
-      WITH_FILES(gzip_bit_flips_never_change_data),
-      WITH_FILES(a_folder_in_place_of_a_file_is_refused),
-      WITH_FILES(gzipped_data_are_bounded),
+    WITH_FILES(plain_files_are_read),
+    WITH_FILES(gzipped_files_are_read),
+    WITH_FILES(missing_files_are_named),
+    WITH_FILES(truncation_is_found_everywhere),
+    WITH_FILES(truncated_gzip_is_found_everywhere),
+    WITH_FILES(trailing_bytes_are_refused),
+    WITH_FILES(header_bits_are_checked),
+    WITH_FILES(header_messages_have_the_values),
+    WITH_FILES(labels_are_classes),
+    WITH_FILES(counts_must_agree),
+    WITH_FILES(no_items_are_a_dataset),
+    WITH_FILES(gzip_bit_flips_never_change_data),
+    WITH_FILES(a_folder_in_place_of_a_file_is_refused),
+    WITH_FILES(gzipped_data_are_bounded),
 #if !defined(_WIN32)
-      WITH_FILES(a_pipe_in_place_of_a_file_is_refused),
+    WITH_FILES(a_pipe_in_place_of_a_file_is_refused),
 #endif
-      cmocka_unit_test(real_mnist_has_its_counts),
+    cmocka_unit_test(real_mnist_has_its_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

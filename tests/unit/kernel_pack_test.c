@@ -1,4 +1,5 @@
-/* kernel_pack_test.c - ops of kernel packs: found by name, run by a kernel or decomposed, differentiated, refused when wrong. */
+/* kernel_pack_test.c - ops of kernel packs: found by name, run by a kernel or decomposed, differentiated, refused when
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,10 +38,12 @@ static void test_kernel_or_decomposition(void **state) {
   BurnDevice *device = *state;
   BurnTensor *inputs[] = {vector(device, 1, 2), vector(device, 10, 20)};
   expect(burn_op("pack.scaled_add", inputs, 2, NULL, 0), 1021, 1042);
-  BurnTensor *swapped[] = {burn_slice(vector(device, 1, 2), (BurnRange[]){{0, BURN_END, -1}}, 1), vector(device, 10, 20)};
+  BurnTensor *swapped[] = {burn_slice(vector(device, 1, 2), (BurnRange[]){{0, BURN_END, -1}}, 1),
+                           vector(device, 10, 20)};
   expect(burn_op("pack.scaled_add", swapped, 2, NULL, 0), 1022, 1041);
   const BurnAttr factor = burn_attr_f64(-1);
-  BurnTensor *wide[] = {burn_cast(vector(device, 1, 2), BURN_DTYPE_F64), burn_cast(vector(device, 10, 20), BURN_DTYPE_F64)};
+  BurnTensor *wide[] = {burn_cast(vector(device, 1, 2), BURN_DTYPE_F64),
+                        burn_cast(vector(device, 10, 20), BURN_DTYPE_F64)};
   expect(burn_op("pack.scaled_add", wide, 2, &factor, 1), -9, -18);
 }
 
@@ -63,8 +66,9 @@ static void test_gradients(void **state) {
   BurnTensor *again = burn_clone(y);
   BurnGradients *gradients = NULL;
   const BurnStatus status = burn_backward(burn_sum(burn_op("pack.misshapen", &again, 1, NULL, 0)), &gradients);
-  assert_non_null(strstr(burn_status_message(status), "the rule gave input 0 a gradient of f32, rank 1, first axis 1, for f32, rank 1, "
-                                                      "first axis 2"));
+  assert_non_null(strstr(burn_status_message(status),
+                         "the rule gave input 0 a gradient of f32, rank 1, first axis 1, for f32, rank 1, "
+                         "first axis 2"));
   burn_gradients_drop(gradients);
   burn_drop(y);
   burn_device_close(device);
@@ -85,7 +89,8 @@ static void test_failures(void **state) {
   BurnTensor *x = vector(device, 1, 2);
   expect_failure(burn_op("pack.nosuch", &x, 1, NULL, 0), "the kernel pack 'pack' 1.0.0 has no op 'pack.nosuch'");
   x = vector(device, 1, 2);
-  expect_failure(burn_op("nopack.op", &x, 1, NULL, 0), "op 'nopack.op': there is no kernel pack 'nopack'. Did you mean 'pack'? There are: pack");
+  expect_failure(burn_op("nopack.op", &x, 1, NULL, 0),
+                 "op 'nopack.op': there is no kernel pack 'nopack'. Did you mean 'pack'? There are: pack");
   x = vector(device, 1, 2);
   expect_failure(burn_op("ndarray.op", &x, 1, NULL, 0), "'ndarray' is a backend, not a kernel pack");
   x = vector(device, 1, 2);
@@ -93,7 +98,8 @@ static void test_failures(void **state) {
   x = vector(device, 1, 2);
   expect_failure(burn_op("pack.kernel_only", &x, 1, NULL, 0), "the kernel failed on purpose");
   x = burn_cast(vector(device, 1, 2), BURN_DTYPE_F64);
-  expect_failure(burn_op("pack.kernel_only", &x, 1, NULL, 0), "pack.kernel_only: backend 'ndarray' has no kernel for it: f32!");
+  expect_failure(burn_op("pack.kernel_only", &x, 1, NULL, 0),
+                 "pack.kernel_only: backend 'ndarray' has no kernel for it: f32!");
   x = vector(device, 1, 2);
   expect_failure(burn_op("pack.nonsense", &x, 1, NULL, 0), "pack.nonsense: its shape rule gave output 0 rank 77");
   BurnTensor *unequal[] = {vector(device, 1, 2), burn_zeros(device, BURN_SHAPE(3), 0)};
@@ -134,7 +140,8 @@ static void test_ops_of_the_table(void **state) {
 /* A layer below that says it succeeded and hands out nothing is a failure with its name, not a crash. */
 static void test_missing_results(void **state) {
   (void)state;
-  static const char *const stacks[] = {"faulty:op=exp,fault=missing<ndarray>", "autodiff<faulty:op=exp,fault=missing<ndarray>>"};
+  static const char *const stacks[] = {"faulty:op=exp,fault=missing<ndarray>",
+                                       "autodiff<faulty:op=exp,fault=missing<ndarray>>"};
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = burn_device_open(stacks[i]);
     assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
@@ -155,9 +162,9 @@ static int close_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kernel_or_decomposition), cmocka_unit_test(test_gradients), cmocka_unit_test(test_under_decorators),
-      cmocka_unit_test(test_failures),                cmocka_unit_test(test_ops_of_the_table),
-      cmocka_unit_test(test_missing_results),
+      cmocka_unit_test(test_kernel_or_decomposition), cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_under_decorators),        cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_ops_of_the_table),        cmocka_unit_test(test_missing_results),
   };
   return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
 }

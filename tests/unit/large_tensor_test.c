@@ -1,5 +1,5 @@
-/* large_tensor_test.c - ops on tensors so large that the CPU backend works in blocks and writes past the caches: the same bits as on
- * small pieces, whatever the layout of the inputs; and the memory of the device under a limit. */
+/* large_tensor_test.c - ops on tensors so large that the CPU backend works in blocks and writes past the caches: the
+ * same bits as on small pieces, whatever the layout of the inputs; and the memory of the device under a limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,15 +55,16 @@ static BurnTensor *op_half_compare(const Inputs *in) {
 }
 
 static BurnTensor *(*const ops[])(const Inputs *) = {
-    op_add,   op_row, op_column, op_outer, op_exp, op_gelu, op_compare,   op_where,    op_fill,        op_power,
-    op_bf16,  op_f16, op_f64,    op_int,   op_half_gelu,    op_half_row,  op_half_column, op_half_compare,
+    op_add,   op_row,  op_column, op_outer, op_exp, op_gelu,      op_compare,  op_where,       op_fill,
+    op_power, op_bf16, op_f16,    op_f64,   op_int, op_half_gelu, op_half_row, op_half_column, op_half_compare,
 };
 
 static BurnTensor *rows_of(BurnTensor *x, int64_t first, int64_t count) { return burn_narrow(C(x), 0, first, count); }
 
 /* The same numbers, in memory column by column. Takes x. */
 static BurnTensor *by_columns(BurnTensor *x) {
-  BurnTensor *columns = burn_reshape(burn_reshape(burn_transpose(x), BURN_SHAPE(ROWS * COLUMNS)), BURN_SHAPE(COLUMNS, ROWS));
+  BurnTensor *columns =
+      burn_reshape(burn_reshape(burn_transpose(x), BURN_SHAPE(ROWS * COLUMNS)), BURN_SHAPE(COLUMNS, ROWS));
   return burn_transpose(columns);
 }
 
@@ -76,7 +77,10 @@ static void *bytes_of(BurnTensor *x, size_t bytes) {
 
 static size_t element_bytes(const BurnTensor *x) {
   const BurnDType dtype = burn_dtype(x);
-  return dtype == BURN_DTYPE_F64 ? 8 : dtype == BURN_DTYPE_BF16 || dtype == BURN_DTYPE_F16 ? 2 : dtype == BURN_DTYPE_BOOL ? 1 : 4;
+  return dtype == BURN_DTYPE_F64                               ? 8
+         : dtype == BURN_DTYPE_BF16 || dtype == BURN_DTYPE_F16 ? 2
+         : dtype == BURN_DTYPE_BOOL                            ? 1
+                                                               : 4;
 }
 
 /* Takes large. */
@@ -104,8 +108,7 @@ static Inputs make_inputs(BurnDevice *device) {
   Inputs in = {burn_random_normal(device, BURN_SHAPE(ROWS, COLUMNS), BURN_DTYPE_F32, 0, 1),
                burn_random_normal(device, BURN_SHAPE(ROWS, COLUMNS), BURN_DTYPE_F32, 0, 1),
                burn_random_normal(device, BURN_SHAPE(1, COLUMNS), BURN_DTYPE_F32, 0, 1),
-               burn_random_normal(device, BURN_SHAPE(ROWS, 1), BURN_DTYPE_F32, 0, 1),
-               NULL};
+               burn_random_normal(device, BURN_SHAPE(ROWS, 1), BURN_DTYPE_F32, 0, 1), NULL};
   in.mask = burn_greater(C(in.a), C(in.b));
   return in;
 }
@@ -168,7 +171,8 @@ static void expect_permuted(BurnDevice *device, Axes4 axes, BurnDType dtype) {
   for (int64_t i = 0; i < count; i++) {
     int64_t from = 0, rest = i;
     for (int k = 3; k >= 0; k--) from += rest % m[k] * step[k], rest /= m[k];
-    if (found[i] != number_at(from)) fail_msg("element %lld is %g, not %g", (long long)i, (double)found[i], (double)number_at(from));
+    if (found[i] != number_at(from))
+      fail_msg("element %lld is %g, not %g", (long long)i, (double)found[i], (double)number_at(from));
   }
   free(found);
 }
@@ -203,12 +207,14 @@ static void test_permute_narrow(void **state) {
       const size_t bytes = (size_t)SIDE * OTHER * (i + 1);
       BurnTensor *x = burn_cast(burn_arange(device, 0, (int64_t)SIDE * OTHER, 1), dtypes[i]);
       x = burn_reshape(x, BURN_SHAPE(SIDE, OTHER));
-      BurnTensor *there = burn_reshape(burn_reshape(burn_transpose(C(x)), BURN_SHAPE((int64_t)SIDE * OTHER)), BURN_SHAPE(OTHER, SIDE));
+      BurnTensor *there =
+          burn_reshape(burn_reshape(burn_transpose(C(x)), BURN_SHAPE((int64_t)SIDE * OTHER)), BURN_SHAPE(OTHER, SIDE));
       const BurnRange one[] = {{5, 6, 1}, {0, BURN_END, 1}};
       uint8_t *row = bytes_of(burn_slice(C(there), one, 2), SIDE * (i + 1));
       uint8_t *back = bytes_of(burn_transpose(there), bytes), *wanted = bytes_of(C(x), bytes);
       assert_memory_equal(back, wanted, bytes);
-      for (size_t k = 0; k < SIDE; k++) assert_memory_equal(row + k * (i + 1), wanted + (k * OTHER + 5) * (i + 1), i + 1);
+      for (size_t k = 0; k < SIDE; k++)
+        assert_memory_equal(row + k * (i + 1), wanted + (k * OTHER + 5) * (i + 1), i + 1);
       free(row);
       free(back);
       free(wanted);
@@ -233,7 +239,8 @@ static void test_rows(void **state) {
       if (both[r * width + c] != number_at(from)) fail_msg("cat: row %lld, column %lld", (long long)r, (long long)c);
     }
     for (int64_t c = 0; c < COLUMNS; c++) {
-      if (twice[r * COLUMNS + c] != number_at(7 * COLUMNS + c)) fail_msg("repeat: row %lld, column %lld", (long long)r, (long long)c);
+      if (twice[r * COLUMNS + c] != number_at(7 * COLUMNS + c))
+        fail_msg("repeat: row %lld, column %lld", (long long)r, (long long)c);
     }
   }
   free(both);
@@ -284,7 +291,8 @@ static void test_memory_limit(void **state) {
   BurnTensor *fits = burn_zeros(device, BURN_SHAPE(4 << 20), BURN_DTYPE_F32); /* 16 MiB */
   assert_int_equal(burn_tensor_status(fits), BURN_OK);
   burn_drop(burn_zeros(device, BURN_SHAPE(10 << 20), BURN_DTYPE_F32)); /* 40 MiB, cached then */
-  BurnTensor *other = burn_zeros(device, BURN_SHAPE(8 << 20), BURN_DTYPE_F32); /* 32 MiB: fits without the cache alone */
+  BurnTensor *other =
+      burn_zeros(device, BURN_SHAPE(8 << 20), BURN_DTYPE_F32); /* 32 MiB: fits without the cache alone */
   assert_int_equal(burn_tensor_status(other), BURN_OK);
   assert_true(burn_device_memory(device).bytes_reserved <= 64 << 20);
   BurnTensor *large = burn_zeros(device, BURN_SHAPE(16 << 20), BURN_DTYPE_F32);
@@ -302,9 +310,10 @@ static void test_memory_limit(void **state) {
 
 static void test_memory_limit_texts(void **state) {
   (void)state;
-  static const char *const bad[] = {"ndarray:memory_limit=0",   "ndarray:memory_limit=x",        "ndarray:memory_limit=5TB",
+  static const char *const bad[] = {"ndarray:memory_limit=0", "ndarray:memory_limit=x", "ndarray:memory_limit=5TB",
                                     "ndarray:memory_limit=MiB", "ndarray:memory_limit=9999999999999999999GiB"};
-  static const char *const good[] = {"ndarray:memory_limit=1000000", "ndarray:memory_limit=64KiB", "ndarray:memory_limit=2GiB"};
+  static const char *const good[] = {"ndarray:memory_limit=1000000", "ndarray:memory_limit=64KiB",
+                                     "ndarray:memory_limit=2GiB"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     BurnDevice *device = burn_device_open(bad[i]);
     assert_int_equal(burn_status_code(burn_device_status(device)), BURN_STATUS_INVALID_ARGUMENT);
@@ -354,10 +363,14 @@ static void test_counts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_permute),
-      cmocka_unit_test(test_permute_narrow), cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_random),        cmocka_unit_test(test_memory_limit),
-      cmocka_unit_test(test_memory_limit_texts), cmocka_unit_test(test_cache_is_bounded),
+      cmocka_unit_test(test_elementwise),
+      cmocka_unit_test(test_permute),
+      cmocka_unit_test(test_permute_narrow),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_memory_limit_texts),
+      cmocka_unit_test(test_cache_is_bounded),
       cmocka_unit_test(test_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

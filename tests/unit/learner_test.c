@@ -37,7 +37,8 @@ static void same_seed_same_numbers(void **state) {
 /* Averages count items, not batches: 50 items in batches of 8 end with one of 2. */
 static void averages_are_over_items(void **state) {
   (void)state;
-  const Plan plan = {.config = {.epochs = 1, .learning_rate = 1e-12}, .keep_order = true, .without_dropout = true, .sgd = true};
+  const Plan plan = {
+      .config = {.epochs = 1, .learning_rate = 1e-12}, .keep_order = true, .without_dropout = true, .sgd = true};
   const Plan whole = {.config = {.epochs = 1, .learning_rate = 1e-12},
                       .keep_order = true,
                       .without_dropout = true,
@@ -353,7 +354,8 @@ static void odd_steps_are_refused(void **state) {
     BurnOptimizer *optimizer = burn_sgd_create(NULL);
     BurnLoader *loader = loader_of(points(ITEMS, 0), &plan);
     const BurnTask task = {odd_step, (void *)(uintptr_t)cases[i].kind};
-    const BurnStatus status = burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL);
+    const BurnStatus status =
+        burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL);
     assert_int_not_equal(status, BURN_OK);
     if (!strstr(burn_status_message(status), cases[i].part)) fail_msg("%s", burn_status_message(status));
     burn_loader_destroy(loader);

@@ -1,8 +1,9 @@
 /* learner_testing.h - a small training run for the tests of the learner.
  *
- * The module is a small network with dropout (so that the random state matters) and a buffer (so that running state matters);
- * the data are points labelled by the sign of the product of their coordinates, which no linear model can tell apart. Runs that
- * are to be killed happen in a process of their own: the test program started with --train (train_and_kill). */
+ * The module is a small network with dropout (so that the random state matters) and a buffer (so that running state
+ * matters); the data are points labelled by the sign of the product of their coordinates, which no linear model can
+ * tell apart. Runs that are to be killed happen in a process of their own: the test program started with --train
+ * (train_and_kill). */
 #ifndef BURN_TESTS_LEARNER_TESTING_H
 #define BURN_TESTS_LEARNER_TESTING_H
 
@@ -54,7 +55,7 @@ typedef struct Plan {
   const char *stack;                       /* NULL: ndarray with autodiff */
   bool loud;                               /* progress on stderr */
   void (*after_epoch)(const BurnEpochResult *result, const char *artifact_dir);
-  BurnDataset *data;                       /* NULL: the points */
+  BurnDataset *data; /* NULL: the points */
 } Plan;
 
 /* What came of it. */
@@ -170,8 +171,8 @@ BURN_UNUSED static BurnTensor *disturbed(Run *run, BurnTensor *x) {
   size_t batch;
   const size_t epoch = epoch_and_batch(run, &batch);
   if (batch == 1)
-    check_status(
-        burn_read_f32(burn_slice(burn_clone(x), (BurnRange[]){{0, 1, 1}, {0, 1, 1}}, 2), &run->first_points[epoch - 1], 1));
+    check_status(burn_read_f32(burn_slice(burn_clone(x), (BurnRange[]){{0, 1, 1}, {0, 1, 1}}, 2),
+                               &run->first_points[epoch - 1], 1));
   if (plan->at_batch != batch) return x;
   if (plan->kill_epoch == epoch) die();
   if (plan->interrupt_epoch == epoch && !plan->interrupt_valid) burn_interrupter_stop(plan->config.interrupter);
@@ -298,7 +299,9 @@ static const char *file_in(const Folder *folder, const char *name) {
   return path;
 }
 
-BURN_UNUSED static bool exists(const Folder *folder, const char *name) { return access(file_in(folder, name), F_OK) == 0; }
+BURN_UNUSED static bool exists(const Folder *folder, const char *name) {
+  return access(file_in(folder, name), F_OK) == 0;
+}
 
 /* Trains in another process, which kills itself at a batch; tells whether it was killed. */
 BURN_UNUSED static bool train_and_kill(const Folder *folder, size_t epochs, size_t epoch, size_t batch) {
@@ -307,7 +310,8 @@ BURN_UNUSED static bool train_and_kill(const Folder *folder, size_t epochs, size
   snprintf(numbers[1], sizeof numbers[1], "%zu", epoch);
   snprintf(numbers[2], sizeof numbers[2], "%zu", batch);
 #if defined(_WIN32)
-  return _spawnl(_P_WAIT, program, program, "--train", folder->path, numbers[0], numbers[1], numbers[2], (char *)NULL) == KILLED;
+  return _spawnl(_P_WAIT, program, program, "--train", folder->path, numbers[0], numbers[1], numbers[2],
+                 (char *)NULL) == KILLED;
 #else
   int outcome = 0;
   const pid_t child = fork();

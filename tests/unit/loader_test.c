@@ -1,5 +1,5 @@
-/* loader_test.c - batches: the same for any number of workers, from any starting point, with early ends and failures, and with
- * nothing left behind. Runs under ThreadSanitizer too. */
+/* loader_test.c - batches: the same for any number of workers, from any starting point, with early ends and failures,
+ * and with nothing left behind. Runs under ThreadSanitizer too. */
 #include <burn/train/loader.h>
 
 #include <setjmp.h>
@@ -108,7 +108,8 @@ static void order_is_that_of_the_dataset(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
     int64_t ids[COUNT];
-    BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
+    BurnLoader *loader =
+        loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
     assert_int_equal(burn_loader_batch_count(loader), BATCHES);
     assert_int_equal(burn_loader_item_count(loader), COUNT);
     assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, ids), COUNT);
@@ -240,7 +241,8 @@ static void wrong_takes_give_failed_tensors(void **state) {
   assert_true(burn_batches_next(batches, &batch));
   burn_drop(burn_batch_take(&batch, "id"));
   assert_failed(burn_batch_take(&batch, "id"), BURN_STATUS_TENSOR_TAKEN, "batch: column \"id\" was taken already");
-  assert_failed(burn_batch_take(&batch, "image"), BURN_STATUS_NOT_FOUND, "batch: no column \"image\"; it has \"id\", \"pair\"");
+  assert_failed(burn_batch_take(&batch, "image"), BURN_STATUS_NOT_FOUND,
+                "batch: no column \"image\"; it has \"id\", \"pair\"");
   assert_true(burn_batches_stop(batches) == BURN_OK);
   BurnBatch empty = {0};
   assert_failed(burn_batch_take(&empty, "id"), BURN_STATUS_NOT_FOUND, "batch: no column \"id\"; it has none");
@@ -271,11 +273,13 @@ static void failures_arrive_in_order(void **state) {
   }
 }
 
-/* A failure that the consumer has not reached is not told, so that the outcome does not depend on how far workers got. */
+/* A failure that the consumer has not reached is not told, so that the outcome does not depend on how far workers got.
+ */
 static void failures_beyond_an_early_stop_are_not_told(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {15, 0};
-    BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
+    BurnLoader *loader =
+        loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
     BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
     BurnBatch batch;
     assert_true(burn_batches_next(batches, &batch));

@@ -1,5 +1,6 @@
-/* locale_test.c - numbers are written with a point, and read, whatever the locale of the program: configs, logs, burn_print, traces,
- * saved calls. The German locale is made for the test in a folder of its own where the system has none. */
+/* locale_test.c - numbers are written with a point, and read, whatever the locale of the program: configs, logs,
+ * burn_print, traces, saved calls. The German locale is made for the test in a folder of its own where the system has
+ * none. */
 #include "learner_testing.h"
 
 #include <cjson/cJSON.h>
@@ -14,7 +15,8 @@ static bool enter_comma_locale(void) {
   char command[256];
   if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", locales.path);
-    if (system(command) == -1 || setenv("LOCPATH", locales.path, 1) != 0 || !setlocale(LC_ALL, "de_DE.UTF-8")) return false;
+    if (system(command) == -1 || setenv("LOCPATH", locales.path, 1) != 0 || !setlocale(LC_ALL, "de_DE.UTF-8"))
+      return false;
   }
   return strcmp(localeconv()->decimal_point, ",") == 0;
 }
@@ -25,8 +27,14 @@ static void numbers_have_a_point(void **state) {
     double value;
     int digits;
     const char *text;
-  } cases[] = {{0.1, 0, "0.1"}, {-1.5e-7, 3, "-1.5e-07"}, {1.0 / 3, 0, "0.3333333333333333"}, {1.0 / 3, 4, "0.3333"}, {2, 9, "2"},
-               {1e300, 0, "1e+300"}, {(double)NAN, 5, "nan"}, {-(double)INFINITY, 0, "-inf"}};
+  } cases[] = {{0.1, 0, "0.1"},
+               {-1.5e-7, 3, "-1.5e-07"},
+               {1.0 / 3, 0, "0.3333333333333333"},
+               {1.0 / 3, 4, "0.3333"},
+               {2, 9, "2"},
+               {1e300, 0, "1e+300"},
+               {(double)NAN, 5, "nan"},
+               {-(double)INFINITY, 0, "-inf"}};
   char text[BURN_NUMBER_BYTES], comma[16];
   snprintf(comma, sizeof comma, "%.1f", 1.5);
   assert_string_equal(comma, "1,5"); /* the locale is on */
@@ -35,7 +43,8 @@ static void numbers_have_a_point(void **state) {
   }
 }
 
-#define NUMBERS_CONFIG(REQ, OPT) OPT(BurnF64, rate, 0.25, "a number") OPT(BurnOptionF64, decay, BURN_ABSENT, "perhaps one")
+#define NUMBERS_CONFIG(REQ, OPT) \
+  OPT(BurnF64, rate, 0.25, "a number") OPT(BurnOptionF64, decay, BURN_ABSENT, "perhaps one")
 BURN_CONFIG_OPTIONAL(NumbersConfig, NUMBERS_CONFIG);
 
 static void configs_go_both_ways(void **state) {
@@ -124,8 +133,9 @@ static void traces_have_points(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_have_a_point), cmocka_unit_test(configs_go_both_ways),      cmocka_unit_test(logs_have_two_columns),
-      cmocka_unit_test(tensors_print_with_points), cmocka_unit_test(traces_have_points),
+      cmocka_unit_test(numbers_have_a_point),  cmocka_unit_test(configs_go_both_ways),
+      cmocka_unit_test(logs_have_two_columns), cmocka_unit_test(tensors_print_with_points),
+      cmocka_unit_test(traces_have_points),
   };
   (void)argc;
   program = argv[0];

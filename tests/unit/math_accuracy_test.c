@@ -1,5 +1,6 @@
-/* math_accuracy_test.c - the elementary functions of the CPU backend on floats of all exponents, against the C library in f64, for
- * every instruction set: errors in units of the last place, subnormal results included. BURN_LONG=1 takes every float. */
+/* math_accuracy_test.c - the elementary functions of the CPU backend on floats of all exponents, against the C library
+ * in f64, for every instruction set: errors in units of the last place, subnormal results included. BURN_LONG=1 takes
+ * every float. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,18 +40,26 @@ static const struct {
   double (*exact)(double x);
   double ulps;
 } functions[] = {
-    {"exp", burn_exp, exp, 1.1},         {"log", burn_log, log, 1.1},   {"log1p", burn_log1p, log1p, 2},
-    {"tanh", burn_tanh, tanh, 2},        {"erf", burn_erf, erf, 2},     {"sin", burn_sin, sin, 2},
-    {"cos", burn_cos, cos, 2},           {"sqrt", burn_sqrt, sqrt, 0.5}, {"sigmoid", burn_sigmoid, logistic, 2.2},
+    {"exp", burn_exp, exp, 1.1},
+    {"log", burn_log, log, 1.1},
+    {"log1p", burn_log1p, log1p, 2},
+    {"tanh", burn_tanh, tanh, 2},
+    {"erf", burn_erf, erf, 2},
+    {"sin", burn_sin, sin, 2},
+    {"cos", burn_cos, cos, 2},
+    {"sqrt", burn_sqrt, sqrt, 0.5},
+    {"sigmoid", burn_sigmoid, logistic, 2.2},
     {"powf 2.5", power, power_exact, 1.1},
 };
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
-/* Distance of y from the exact value in units of the last place of that; infinite where only one of them is a number. */
+/* Distance of y from the exact value in units of the last place of that; infinite where only one of them is a number.
+ */
 static double error_in_ulps(float y, double exact) {
   if (isnan(exact) || isnan(y)) return isnan(exact) && isnan(y) ? 0 : (double)INFINITY;
-  const double size = fabs(exact), found = fabs((double)y), limit = (double)FLT_MAX + ldexp(1, 104); /* where a next float would be */
+  const double size = fabs(exact), found = fabs((double)y),
+               limit = (double)FLT_MAX + ldexp(1, 104); /* where a next float would be */
   if (isinf(exact)) return isinf(y) && (y > 0) == (exact > 0) ? 0 : (double)INFINITY;
   int exponent;
   (void)frexp(exact, &exponent);
@@ -97,8 +106,8 @@ static void test_errors(void **state) {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
       const Worst worst = sweep(device, i, x, y);
       const bool fine = worst.ulps <= functions[i].ulps;
-      printf("%-22s %-9s %.3f ulp at %a: %a%s\n", stacks[s], functions[i].name, worst.ulps, (double)worst.x, (double)worst.y,
-             fine ? "" : "  TOO MUCH");
+      printf("%-22s %-9s %.3f ulp at %a: %a%s\n", stacks[s], functions[i].name, worst.ulps, (double)worst.x,
+             (double)worst.y, fine ? "" : "  TOO MUCH");
       all_fine = all_fine && fine;
     }
     burn_device_close(device);

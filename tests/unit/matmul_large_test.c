@@ -1,5 +1,5 @@
-/* matmul_large_test.c - matrix products that are large enough for threads to share: sizes with edges everywhere, operands
- * in every orientation, a bias, several blocks of k. Numbers are small integers, so every sum is exact. */
+/* matmul_large_test.c - matrix products that are large enough for threads to share: sizes with edges everywhere,
+ * operands in every orientation, a bias, several blocks of k. Numbers are small integers, so every sum is exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,30 +16,33 @@ typedef struct Shape {
 } Shape;
 
 static const Shape shapes[] = {
-    {131, 130, 133},  /* just large enough to be shared */
-    {257, 1100, 47},  /* two blocks of k, few rows: threads pack their own panels of B */
-    {1003, 1031, 33}, /* many rows: panels are shared */
-    {4099, 30, 40},   /* more rows, ... */
-    {37, 30, 4130},   /* ... or columns, than are packed at once */
-    {256, 256, 256},  /* no edges */
-    {8, 1101, 1130},  /* few rows: B is streamed, or vectors run along k */
-    {3, 37, 545},
-    {301, 259, 3},    /* few columns */
+    {131, 130, 133},                 /* just large enough to be shared */
+    {257, 1100, 47},                 /* two blocks of k, few rows: threads pack their own panels of B */
+    {1003, 1031, 33},                /* many rows: panels are shared */
+    {4099, 30, 40},                  /* more rows, ... */
+    {37, 30, 4130},                  /* ... or columns, than are packed at once */
+    {256, 256, 256},                 /* no edges */
+    {8, 1101, 1130},                 /* few rows: B is streamed, or vectors run along k */
+    {3, 37, 545},     {301, 259, 3}, /* few columns */
 };
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline"};
 
 /* Number i of a matrix: -3 .. 3 without a pattern. */
-static float number(int64_t i, int64_t seed) { return (float)((uint64_t)(i * 2654435761 + seed * 40503) >> 7 & 63) / 9 - 3.5f; }
+static float number(int64_t i, int64_t seed) {
+  return (float)((uint64_t)(i * 2654435761 + seed * 40503) >> 7 & 63) / 9 - 3.5f;
+}
 
 static float whole(int64_t i, int64_t seed) { return (float)(int)number(i, seed); }
 
 /* [rows, columns] of whole numbers, lying as such or transposed. */
-static BurnTensor *matrix(BurnDevice *device, int64_t rows, int64_t columns, int64_t seed, bool transposed, BurnDType dtype) {
+static BurnTensor *matrix(BurnDevice *device, int64_t rows, int64_t columns, int64_t seed, bool transposed,
+                          BurnDType dtype) {
   float *values = malloc((size_t)(rows * columns) * sizeof *values);
   assert_non_null(values);
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) values[transposed ? j * rows + i : i * columns + j] = whole(i * columns + j, seed);
+    for (int64_t j = 0; j < columns; j++)
+      values[transposed ? j * rows + i : i * columns + j] = whole(i * columns + j, seed);
   BurnTensor *out = burn_tensor_f32(device, values, transposed ? BURN_SHAPE(columns, rows) : BURN_SHAPE(rows, columns));
   out = burn_cast(out, dtype);
   free(values);
@@ -71,7 +74,8 @@ static void check(BurnDevice *device, BurnTensor *result, const float *expected,
   assert_int_equal(burn_read_f32(burn_cast(result, BURN_DTYPE_F32), got, count), BURN_OK);
   for (size_t i = 0; i < count; i++)
     if (!(got[i] == rounded[i]))
-      fail_msg("%dx%dx%d: element %d is %g instead of %g", (int)s->m, (int)s->k, (int)s->n, (int)i, (double)got[i], (double)rounded[i]);
+      fail_msg("%dx%dx%d: element %d is %g instead of %g", (int)s->m, (int)s->k, (int)s->n, (int)i, (double)got[i],
+               (double)rounded[i]);
   free(got);
   free(rounded);
 }

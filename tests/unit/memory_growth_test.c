@@ -1,12 +1,13 @@
-/* memory_growth_test.c - training the CNN of the mnist example does not grow: after 20 steps, further ones add no byte to what
- * the device holds and no block to the heap of the process.
+/* memory_growth_test.c - training the CNN of the mnist example does not grow: after 20 steps, further ones add no byte
+ * to what the device holds and no block to the heap of the process.
  *
  *   memory_growth_test [STEPS]       further steps; default 300, with BURN_LONG=1 10000, in sanitized builds 20
  *
- * Measured is only while no iteration of the loader runs, since batches that are read ahead come and go with the timing. So do
- * the free blocks that threads keep and hand each other, by a few: the heap is judged to the block after its caches were emptied,
- * and before that within what the caches may hold. The epoch divides into full batches: a first short batch would rightly add
- * blocks of new sizes to the caches. Each case is a process of its own, since the number of threads is set once. */
+ * Measured is only while no iteration of the loader runs, since batches that are read ahead come and go with the
+ * timing. So do the free blocks that threads keep and hand each other, by a few: the heap is judged to the block after
+ * its caches were emptied, and before that within what the caches may hold. The epoch divides into full batches: a
+ * first short batch would rightly add blocks of new sizes to the caches. Each case is a process of its own, since the
+ * number of threads is set once. */
 #define _GNU_SOURCE
 #include "../../sdk/examples/mnist/model.c"
 
@@ -33,8 +34,9 @@ static long long blocks_held, bytes_held;
 enum { HEAP_COUNTS = 1, DEFAULT_STEPS = 300 };
 #endif
 enum { WARMUP_STEPS = 20, LONG_STEPS = 10000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
-/* Free blocks that timing may add to the caches: two magazines of 8 (core/small_block.c) for each of the three sizes of handles
- * that a worker makes and the consumer frees. By default so many steps are made that a block lost in each is more. */
+/* Free blocks that timing may add to the caches: two magazines of 8 (core/small_block.c) for each of the three sizes of
+ * handles that a worker makes and the consumer frees. By default so many steps are made that a block lost in each is
+ * more. */
 enum { CACHE_SLACK = 2 * 8 * 3 };
 
 static size_t further_steps = DEFAULT_STEPS;

@@ -16,7 +16,8 @@ static BurnStatus collect_path(void *context, const BurnModuleTensor *tensor) {
   assert_true((tensor->param == NULL) != (tensor->buffer == NULL));
   if (paths->left-- == 0) return burn_status_make(BURN_STATUS_CANCELLED, "enough");
   size_t length = strlen(paths->text);
-  (void)snprintf(paths->text + length, sizeof paths->text - length, "%s%s\n", tensor->path, tensor->buffer ? " (buffer)" : "");
+  (void)snprintf(paths->text + length, sizeof paths->text - length, "%s%s\n", tensor->path,
+                 tensor->buffer ? " (buffer)" : "");
   return BURN_OK;
 }
 
@@ -25,11 +26,12 @@ static void test_visit_paths(void **state) {
   Net net = net_make(fixture->plain, 0);
   Paths paths = {"", 1000};
   assert_ok(burn_module_visit(burn_module(Net, &net), collect_path, &paths));
-  assert_string_equal(paths.text,
-                      "dense.weight\ndense.bias\n"
-                      "blocks.0.dense.weight\nblocks.0.dense.bias\nblocks.0.norm.gamma\nblocks.0.norm.running_mean (buffer)\n"
-                      "blocks.1.dense.weight\nblocks.1.dense.bias\nblocks.1.norm.gamma\nblocks.1.norm.running_mean (buffer)\n"
-                      "tail.weight\nlookup.table\n");
+  assert_string_equal(
+      paths.text,
+      "dense.weight\ndense.bias\n"
+      "blocks.0.dense.weight\nblocks.0.dense.bias\nblocks.0.norm.gamma\nblocks.0.norm.running_mean (buffer)\n"
+      "blocks.1.dense.weight\nblocks.1.dense.bias\nblocks.1.norm.gamma\nblocks.1.norm.running_mean (buffer)\n"
+      "tail.weight\nlookup.table\n");
   Paths few = {"", 2};
   BurnStatus status = burn_module_visit(burn_module(Net, &net), collect_path, &few);
   assert_int_equal(burn_status_code(status), BURN_STATUS_CANCELLED);
@@ -98,7 +100,8 @@ static void test_map_keeps_tracking(void **state) {
   burn_gradients_drop(gradients);
 
   burn_module_map(burn_module(Dense, &dense), fail_bias, NULL);
-  assert_string_equal(burn_status_message(burn_module_status(burn_module(Dense, &dense))), "bias: weights.bin: too short");
+  assert_string_equal(burn_status_message(burn_module_status(burn_module(Dense, &dense))),
+                      "bias: weights.bin: too short");
   Dense_release(&dense);
 }
 
@@ -115,7 +118,8 @@ static void test_status_names_the_failed_tensor(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0);
   Block *block = burn_module_list_at(&net.blocks, 1);
-  burn_buffer_set(&block->norm.running_mean, burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "made to fail")));
+  burn_buffer_set(&block->norm.running_mean,
+                  burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "made to fail")));
   BurnStatus status = burn_module_status(burn_module(Net, &net));
   assert_int_equal(burn_status_code(status), BURN_STATUS_CANCELLED);
   assert_string_equal(burn_status_message(status), "blocks.1.norm.running_mean: made to fail");

@@ -18,7 +18,8 @@ static Moments moments_of(BurnDevice *device, BurnInitializer initializer, int64
     moments.max = fmax(moments.max, values[i]);
     moments.mean += values[i] / (double)COUNT;
   }
-  for (size_t i = 0; i < COUNT; i++) moments.std += (values[i] - moments.mean) * (values[i] - moments.mean) / (double)COUNT;
+  for (size_t i = 0; i < COUNT; i++)
+    moments.std += (values[i] - moments.mean) * (values[i] - moments.mean) / (double)COUNT;
   moments.std = sqrt(moments.std);
   return moments;
 }
@@ -128,16 +129,18 @@ static void test_json(void **state) {
   assert_string_equal("ok", burn_status_message(burn_config_parse(burn_config(BurnConv2dConfig, &again), text)));
   free(text);
   assert_int_equal(BURN_PADDING_KIND_EXPLICIT, again.padding.kind);
-  assert_true(again.padding.top == 1 && again.padding.left == 2 && again.padding.bottom == 3 && again.padding.right == 4);
+  assert_true(again.padding.top == 1 && again.padding.left == 2 && again.padding.bottom == 3 &&
+              again.padding.right == 4);
   assert_int_equal(BURN_INITIALIZER_NORMAL, again.initializer.kind);
   assert_true(again.initializer.mean == 0.5 && again.initializer.std == 0.25);
 }
 
 /* As Burn writes a config, with unit cases as strings. */
 static void test_json_of_burn(void **state) {
-  const char *json = "{\"channels\": [3, 8], \"kernel_size\": [3, 5], \"stride\": [1, 2], \"dilation\": [1, 1], \"groups\": 1,"
-                     " \"padding\": \"Same\", \"bias\": false,"
-                     " \"initializer\": {\"KaimingUniform\": {\"gain\": 0.5, \"fan_out_only\": true}}}";
+  const char *json =
+      "{\"channels\": [3, 8], \"kernel_size\": [3, 5], \"stride\": [1, 2], \"dilation\": [1, 1], \"groups\": 1,"
+      " \"padding\": \"Same\", \"bias\": false,"
+      " \"initializer\": {\"KaimingUniform\": {\"gain\": 0.5, \"fan_out_only\": true}}}";
   BurnConv2dConfig config = BurnConv2dConfig_defaults(BURN_SIZE2(0, 0), BURN_SIZE2(0, 0));
   (void)state;
   assert_string_equal("ok", burn_status_message(burn_config_parse(burn_config(BurnConv2dConfig, &config), json)));
@@ -160,14 +163,10 @@ static void test_gain_of_burn(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_moments),
-      cmocka_unit_test(test_missing_fans),
-      cmocka_unit_test(test_gain_zero),
-      cmocka_unit_test(test_same_seed_same_weights),
-      cmocka_unit_test(test_linear_bounds),
-      cmocka_unit_test(test_json),
-      cmocka_unit_test(test_json_of_burn),
-      cmocka_unit_test(test_gain_of_burn),
+      cmocka_unit_test(test_moments),       cmocka_unit_test(test_missing_fans),
+      cmocka_unit_test(test_gain_zero),     cmocka_unit_test(test_same_seed_same_weights),
+      cmocka_unit_test(test_linear_bounds), cmocka_unit_test(test_json),
+      cmocka_unit_test(test_json_of_burn),  cmocka_unit_test(test_gain_of_burn),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
 }

@@ -59,24 +59,23 @@ static BurnConv2d conv2d(BurnDevice *device, BurnSize2 kernel_size, BurnSize2 st
 
 static void test_conv2d(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
-  BurnConv2d m = conv2d(device, BURN_SIZE2(3, 2), BURN_SIZE2(2, 1), BURN_SIZE2(1, 2),
-                        (BurnPadding2d)BURN_PADDING_2D(1, 2, 1, 2));
+  BurnConv2d m =
+      conv2d(device, BURN_SIZE2(3, 2), BURN_SIZE2(2, 1), BURN_SIZE2(1, 2), (BurnPadding2d)BURN_PADDING_2D(1, 2, 1, 2));
   NN_ASSERT_GOLDEN(conv2d, burn_conv2d_forward(&m, input_2d(device)));
   BurnConv2d_release(&m);
 }
 
 static void test_conv2d_uneven(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
-  BurnConv2d m = conv2d(device, BURN_SIZE2(3, 2), BURN_SIZE2(1, 1), BURN_SIZE2(1, 1),
-                        (BurnPadding2d)BURN_PADDING_2D(1, 2, 3, 0));
+  BurnConv2d m =
+      conv2d(device, BURN_SIZE2(3, 2), BURN_SIZE2(1, 1), BURN_SIZE2(1, 1), (BurnPadding2d)BURN_PADDING_2D(1, 2, 3, 0));
   NN_ASSERT_GOLDEN(conv2d_uneven, burn_conv2d_forward(&m, input_2d(device)));
   BurnConv2d_release(&m);
 }
 
 static void test_conv2d_same(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
-  BurnConv2d m =
-      conv2d(device, BURN_SIZE2(2, 4), BURN_SIZE2(1, 1), BURN_SIZE2(1, 1), (BurnPadding2d)BURN_PADDING_SAME);
+  BurnConv2d m = conv2d(device, BURN_SIZE2(2, 4), BURN_SIZE2(1, 1), BURN_SIZE2(1, 1), (BurnPadding2d)BURN_PADDING_SAME);
   BurnTensor *y = burn_conv2d_forward(&m, input_2d(device));
   nn_assert_shape(y, BURN_SHAPE(2, 6, 7, 6));
   NN_ASSERT_GOLDEN(conv2d_same_even, y);
@@ -197,8 +196,8 @@ static void test_batch_norm(void **state) {
   NN_ASSERT_GOLDEN(running_mean, burn_buffer_value(&m.running_mean));
   NN_ASSERT_GOLDEN(running_var, burn_buffer_value(&m.running_var));
   valid = BurnBatchNorm_valid(&m);
-  NN_ASSERT_GOLDEN(batch_norm_valid, burn_batch_norm_forward(&valid, nn_pattern(burn_device_inner(device),
-                                                                                BURN_SHAPE(3, 4, 2, 2), 8)));
+  NN_ASSERT_GOLDEN(batch_norm_valid,
+                   burn_batch_norm_forward(&valid, nn_pattern(burn_device_inner(device), BURN_SHAPE(3, 4, 2, 2), 8)));
   NN_ASSERT_GOLDEN(running_mean, burn_buffer_value(&valid.running_mean));
   BurnBatchNorm_release(&valid);
   NN_ASSERT_GOLDEN(batch_norm_rank2, burn_batch_norm_forward(&m, nn_pattern(device, BURN_SHAPE(5, 4), 9)));
@@ -210,8 +209,8 @@ static void test_embedding(void **state) {
   const BurnEmbeddingConfig config = BurnEmbeddingConfig_defaults(4, 3);
   BurnEmbedding m = burn_embedding_init(&config, device);
   set_pattern(&m.weight, 1);
-  NN_ASSERT_GOLDEN(embedding, burn_embedding_forward(&m, burn_tensor_i64(device, (int64_t[]){0, 3, 1, 3, 2, 0},
-                                                                         BURN_SHAPE(2, 3))));
+  NN_ASSERT_GOLDEN(
+      embedding, burn_embedding_forward(&m, burn_tensor_i64(device, (int64_t[]){0, 3, 1, 3, 2, 0}, BURN_SHAPE(2, 3))));
   BurnEmbedding_release(&m);
 }
 
@@ -257,11 +256,13 @@ static void test_cross_entropy(void **state) {
     BurnCrossEntropyLossConfig config = BurnCrossEntropyLossConfig_defaults();
     BurnCrossEntropyLoss m = burn_cross_entropy_loss_init(&config, homes[i]);
     NN_ASSERT_GOLDEN(cross_entropy, burn_cross_entropy_loss_forward(&m, logits(device), targets(device)));
-    NN_ASSERT_GOLDEN(cross_entropy_items, burn_cross_entropy_loss_forward_no_reduction(&m, logits(device), targets(device)));
+    NN_ASSERT_GOLDEN(cross_entropy_items,
+                     burn_cross_entropy_loss_forward_no_reduction(&m, logits(device), targets(device)));
     burn_cross_entropy_loss_set_weights(&m, weights(homes[i]));
     NN_ASSERT_GOLDEN(cross_entropy_weights, burn_cross_entropy_loss_forward(&m, logits(device), targets(device)));
     m.smoothing = (BurnOptionF64){true, 0.1};
-    NN_ASSERT_GOLDEN(cross_entropy_smooth_weights, burn_cross_entropy_loss_forward(&m, logits(device), targets(device)));
+    NN_ASSERT_GOLDEN(cross_entropy_smooth_weights,
+                     burn_cross_entropy_loss_forward(&m, logits(device), targets(device)));
     burn_cross_entropy_loss_set_pad_tokens(&m, burn_tensor_i64(homes[i], (int64_t[]){4, 1}, BURN_SHAPE(2)));
     NN_ASSERT_GOLDEN(cross_entropy_everything, burn_cross_entropy_loss_forward(&m, logits(device), targets(device)));
     BurnCrossEntropyLoss_release(&m);
@@ -310,14 +311,22 @@ static void test_mse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_linear),        cmocka_unit_test(test_conv1d),
-      cmocka_unit_test(test_conv2d),        cmocka_unit_test(test_conv2d_uneven),
-      cmocka_unit_test(test_conv2d_same),   cmocka_unit_test(test_conv_transpose2d),
-      cmocka_unit_test(test_max_pool),      cmocka_unit_test(test_avg_pool),
-      cmocka_unit_test(test_adaptive_avg_pool), cmocka_unit_test(test_layer_norm),
-      cmocka_unit_test(test_batch_norm),    cmocka_unit_test(test_embedding),
-      cmocka_unit_test(test_activations),   cmocka_unit_test(test_cross_entropy),
-      cmocka_unit_test(test_cross_entropy_of_zero), cmocka_unit_test(test_mse),
+      cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_conv1d),
+      cmocka_unit_test(test_conv2d),
+      cmocka_unit_test(test_conv2d_uneven),
+      cmocka_unit_test(test_conv2d_same),
+      cmocka_unit_test(test_conv_transpose2d),
+      cmocka_unit_test(test_max_pool),
+      cmocka_unit_test(test_avg_pool),
+      cmocka_unit_test(test_adaptive_avg_pool),
+      cmocka_unit_test(test_layer_norm),
+      cmocka_unit_test(test_batch_norm),
+      cmocka_unit_test(test_embedding),
+      cmocka_unit_test(test_activations),
+      cmocka_unit_test(test_cross_entropy),
+      cmocka_unit_test(test_cross_entropy_of_zero),
+      cmocka_unit_test(test_mse),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
 }

@@ -56,18 +56,18 @@ static void test_refused_configs(void **state) {
 /* -- NULL for a config ------------------------------------------------------------------------ */
 
 /* Layers without parameters: init, and forward says what is missing. */
-#define NULL_CONFIG_FORWARD(Name, name, shape, required)                                                                 \
-  do {                                                                                                                   \
-    const Name layer = burn_##name##_init(NULL, device);                                                                 \
-    nn_assert_failed(burn_##name##_forward(&layer, nn_pattern(device, shape, 1)),                                        \
-                     #name ": config is NULL: " #Name "Config_defaults(" required ") makes one");                        \
+#define NULL_CONFIG_FORWARD(Name, name, shape, required)                                          \
+  do {                                                                                            \
+    const Name layer = burn_##name##_init(NULL, device);                                          \
+    nn_assert_failed(burn_##name##_forward(&layer, nn_pattern(device, shape, 1)),                 \
+                     #name ": config is NULL: " #Name "Config_defaults(" required ") makes one"); \
   } while (0)
 
-#define NULL_CONFIG_PARAM(Name, name, first, required)                                                                   \
-  do {                                                                                                                   \
-    Name layer = burn_##name##_init(NULL, device);                                                                       \
-    assert_module_failed(burn_module(Name, &layer),                                                                      \
-                         first ": " #name ": config is NULL: " #Name "Config_defaults(" required ") makes one");         \
+#define NULL_CONFIG_PARAM(Name, name, first, required)                                                           \
+  do {                                                                                                           \
+    Name layer = burn_##name##_init(NULL, device);                                                               \
+    assert_module_failed(burn_module(Name, &layer),                                                              \
+                         first ": " #name ": config is NULL: " #Name "Config_defaults(" required ") makes one"); \
   } while (0)
 
 static void test_null_configs(void **state) {
@@ -97,7 +97,8 @@ static void test_null_configs(void **state) {
 
 #define BLOCK_FIELDS(X) X(BurnLayerNorm, norm, "") X(BurnLinear, up, "")
 BURN_MODULE(Block, BLOCK_FIELDS);
-#define STACK_FIELDS(X) X(BurnModuleList, blocks, "of Block") X(BurnConv1d, conv, "") X(BurnBatchNorm, bn, "") X(BurnEmbedding, table, "")
+#define STACK_FIELDS(X) \
+  X(BurnModuleList, blocks, "of Block") X(BurnConv1d, conv, "") X(BurnBatchNorm, bn, "") X(BurnEmbedding, table, "")
 BURN_MODULE(Stack, STACK_FIELDS);
 
 static Stack stack_init(BurnDevice *device) {
@@ -106,7 +107,7 @@ static Stack stack_init(BurnDevice *device) {
   const BurnBatchNormConfig bn = BurnBatchNormConfig_defaults(4);
   const BurnEmbeddingConfig table = BurnEmbeddingConfig_defaults(5, 2);
   BurnConv1dConfig conv = BurnConv1dConfig_defaults(3, 4, 2);
-  conv.padding = (BurnPadding1d)BURN_PADDING_SAME; 
+  conv.padding = (BurnPadding1d)BURN_PADDING_SAME;
   Stack stack = {burn_module_list(Block_type(), 3), burn_conv1d_init(&conv, device), burn_batch_norm_init(&bn, device),
                  burn_embedding_init(&table, device)};
   for (size_t i = 0; i < 3; i++) {
@@ -127,14 +128,17 @@ static void test_failures_name_the_layer(void **state) {
   nn_assert_failed(burn_linear_forward(&block->up, nn_pattern(device, BURN_SHAPE(2, 3), 1)), WRONG_LINEAR);
   assert_string_equal("ok", burn_status_message(burn_module_status(burn_module(Stack, &stack))));
   assert_string_equal("blocks.2.up.weight", block->up.weight.path);
-  nn_assert_failed(burn_linear_forward(&block->up, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "blocks.2.up: " WRONG_LINEAR);
+  nn_assert_failed(burn_linear_forward(&block->up, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
+                   "blocks.2.up: " WRONG_LINEAR);
   nn_assert_failed(burn_linear_forward(&block->up, NULL), "blocks.2.up: linear: input 0 (x) is missing");
   nn_assert_failed(burn_layer_norm_forward(&block->norm, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
                    "blocks.2.norm: layer_norm: gamma has 4 entries, the last axis of [2,3] has 3");
   nn_assert_failed(burn_batch_norm_forward(&stack.bn, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
                    "bn: batch_norm: axis 1 has 3 features, num_features is 4");
-  nn_assert_failed(burn_conv1d_forward(&stack.conv, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "conv: conv1d: x [2,3] and weight [4,3,2]; rank 3 expected");
-  nn_assert_failed(burn_embedding_forward(&stack.table, nn_pattern(device, BURN_SHAPE(2, 3), 1)), "table: embedding: indices must be an int tensor, not f32");
+  nn_assert_failed(burn_conv1d_forward(&stack.conv, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
+                   "conv: conv1d: x [2,3] and weight [4,3,2]; rank 3 expected");
+  nn_assert_failed(burn_embedding_forward(&stack.table, nn_pattern(device, BURN_SHAPE(2, 3), 1)),
+                   "table: embedding: indices must be an int tensor, not f32");
   Stack_release(&stack);
 }
 
@@ -198,10 +202,10 @@ static void test_refused_inputs(void **state) {
   nn_assert_failed(burn_mse_loss_forward(&mse, nn_pattern(device, BURN_SHAPE(3, 1), 1),
                                          nn_pattern(device, BURN_SHAPE(1, 3), 1), BURN_REDUCTION_AUTO),
                    "mse_loss: predictions [3, 1], targets [1, 3]");
-  nn_assert_failed(burn_cross_entropy_loss_forward_no_reduction(
-                       &loss, nn_pattern(device, BURN_SHAPE(2, 3), 1),
-                       burn_tensor_i64(device, (int64_t[]){0, 1, 2}, BURN_SHAPE(3))),
-                   "cross_entropy_loss: 3 targets for 2 rows of logits");
+  nn_assert_failed(
+      burn_cross_entropy_loss_forward_no_reduction(&loss, nn_pattern(device, BURN_SHAPE(2, 3), 1),
+                                                   burn_tensor_i64(device, (int64_t[]){0, 1, 2}, BURN_SHAPE(3))),
+      "cross_entropy_loss: 3 targets for 2 rows of logits");
   burn_cross_entropy_loss_set_weights(&loss, burn_tensor_f32(device, (float[]){1, 0, 1}, BURN_SHAPE(3)));
   nn_assert_failed(burn_cross_entropy_loss_forward(&loss, nn_pattern(device, BURN_SHAPE(1, 3), 1),
                                                    burn_tensor_i64(device, (int64_t[]){0}, BURN_SHAPE(1))),
@@ -253,15 +257,15 @@ static void test_batch_norm_inference(void **state) {
 
 /* -- gradients -------------------------------------------------------------------------------- */
 
-#define NET_FIELDS(X)                                 \
-  X(BurnEmbedding, embedding, "tokens")               \
-  X(BurnConv1d, conv1d, "over positions")             \
+#define NET_FIELDS(X)                                   \
+  X(BurnEmbedding, embedding, "tokens")                 \
+  X(BurnConv1d, conv1d, "over positions")               \
   X(BurnConv2d, conv2d, "over planes, padded unevenly") \
-  X(BurnBatchNorm, batch_norm, "after conv2d")        \
-  X(BurnRelu, relu, "after batch_norm")               \
-  X(BurnMaxPool2d, pool, "padded unevenly")           \
-  X(BurnConvTranspose2d, up, "back to planes")        \
-  X(BurnLayerNorm, layer_norm, "over the last axis")  \
+  X(BurnBatchNorm, batch_norm, "after conv2d")          \
+  X(BurnRelu, relu, "after batch_norm")                 \
+  X(BurnMaxPool2d, pool, "padded unevenly")             \
+  X(BurnConvTranspose2d, up, "back to planes")          \
+  X(BurnLayerNorm, layer_norm, "over the last axis")    \
   X(BurnLinear, linear, "to classes")
 BURN_MODULE(Net, NET_FIELDS);
 
@@ -277,19 +281,23 @@ static Net net_init(BurnDevice *device) {
   conv2d.padding = (BurnPadding2d)BURN_PADDING_SAME;
   pool.strides = BURN_SIZE2(1, 1);
   pool.padding = (BurnPadding2d)BURN_PADDING_SAME;
-  return (Net){.embedding = burn_embedding_init(&embedding, device), .conv1d = burn_conv1d_init(&conv1d, device),
-               .conv2d = burn_conv2d_init(&conv2d, device), .batch_norm = burn_batch_norm_init(&batch_norm, device),
-               .relu = burn_relu_init(), .pool = burn_max_pool2d_init(&pool, device),
-               .up = burn_conv_transpose2d_init(&up, device), .layer_norm = burn_layer_norm_init(&layer_norm, device),
+  return (Net){.embedding = burn_embedding_init(&embedding, device),
+               .conv1d = burn_conv1d_init(&conv1d, device),
+               .conv2d = burn_conv2d_init(&conv2d, device),
+               .batch_norm = burn_batch_norm_init(&batch_norm, device),
+               .relu = burn_relu_init(),
+               .pool = burn_max_pool2d_init(&pool, device),
+               .up = burn_conv_transpose2d_init(&up, device),
+               .layer_norm = burn_layer_norm_init(&layer_norm, device),
                .linear = burn_linear_init(&linear, device)};
 }
 
 /* tokens [2, 6] -> [2, 3] */
 static BurnTensor *net_forward(const Net *m, BurnTensor *x) {
-  x = burn_embedding_forward(&m->embedding, x);                    /* [2, 6, 8] */
-  x = burn_unsqueeze_dim(burn_conv1d_forward(&m->conv1d, x), 1);   /* [2, 1, 6, 6] */
+  x = burn_embedding_forward(&m->embedding, x);                  /* [2, 6, 8] */
+  x = burn_unsqueeze_dim(burn_conv1d_forward(&m->conv1d, x), 1); /* [2, 1, 6, 6] */
   x = burn_batch_norm_forward(&m->batch_norm, burn_conv2d_forward(&m->conv2d, x));
-  x = burn_max_pool2d_forward(&m->pool, burn_relu_forward(&m->relu, x)); /* [2, 4, 6, 6] */
+  x = burn_max_pool2d_forward(&m->pool, burn_relu_forward(&m->relu, x));                 /* [2, 4, 6, 6] */
   x = burn_layer_norm_forward(&m->layer_norm, burn_conv_transpose2d_forward(&m->up, x)); /* [2, 2, 8, 8] */
   return burn_linear_forward(&m->linear, burn_flatten(x, 1, 3));
 }
@@ -342,8 +350,8 @@ static void test_gradients_reach_every_parameter(void **state) {
   Net_release(&net);
 }
 
-/* With a kernel of ones, the gradient of the sum at an input is the number of windows that cover it; Same padding of an even
- * kernel adds windows at the end only. */
+/* With a kernel of ones, the gradient of the sum at an input is the number of windows that cover it; Same padding of an
+ * even kernel adds windows at the end only. */
 static void test_gradient_through_uneven_padding(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   BurnConv2dConfig config = BurnConv2dConfig_defaults(BURN_SIZE2(1, 1), BURN_SIZE2(2, 2));
@@ -357,7 +365,8 @@ static void test_gradient_through_uneven_padding(void **state) {
   config.initializer = (BurnInitializer)BURN_ONES;
   m = burn_conv2d_init(&config, device);
   assert_null(m.bias.value);
-  assert_string_equal("ok", burn_status_message(burn_backward(burn_sum(burn_conv2d_forward(&m, burn_clone(x))), &gradients)));
+  assert_string_equal("ok",
+                      burn_status_message(burn_backward(burn_sum(burn_conv2d_forward(&m, burn_clone(x))), &gradients)));
   assert_string_equal("ok", burn_status_message(burn_read_f32(burn_grad(x, gradients), found, 9)));
   for (size_t i = 0; i < 9; i++) assert_true(fabs((double)found[i] - expected[i]) < 1e-6);
   burn_gradients_drop(gradients);

@@ -1,6 +1,6 @@
-/* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and optimizer_ops.h and every op of ops.def
- * must be named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what each does, ops.h
- * which kinds of tensors it takes. */
+/* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and optimizer_ops.h and every op of
+ * ops.def must be named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what
+ * each does, ops.h which kinds of tensors it takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +148,8 @@ static void check_kinds(const char *header, const char *op, const char *letters)
 static void test_texts(void **state) {
   (void)state;
   static const char *const rows[][4] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) {#name, #kinds, doc, #rule},
+#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  {#name, #kinds, doc, #rule},
 #include <burn/plugin/ops.def>
 #undef BURN_OP
   };
@@ -166,7 +167,8 @@ static int read_tests(void **state) {
   glob_t files = {0};
   assert_int_equal(glob(BURN_SOURCE_DIR "/tests/unit/ops_*_test.c", 0, NULL, &files), 0);
   assert_in_range(files.gl_pathc, 5, MOST_FILES - 1);
-  for (size_t i = 0; i < files.gl_pathc; i++) texts[text_count++] = read_file(files.gl_pathv[i] + sizeof BURN_SOURCE_DIR);
+  for (size_t i = 0; i < files.gl_pathc; i++)
+    texts[text_count++] = read_file(files.gl_pathv[i] + sizeof BURN_SOURCE_DIR);
   globfree(&files);
   texts[text_count++] = read_file("tests/unit/random_test.c");
   return 0;

@@ -1,4 +1,5 @@
-/* ops_backward_test.c - the ops behind gradient rules of activations, norms and losses, and batch_norm_train; see ops_case.h. */
+/* ops_backward_test.c - the ops behind gradient rules of activations, norms and losses, and batch_norm_train; see
+ * ops_case.h. */
 #include "ops_case.h"
 
 static const char *const texts[] = {
@@ -11,7 +12,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_backward_golden.h"
 #undef TEXT
 #undef CASE
@@ -32,18 +34,18 @@ static void with_epsilon(OpsRun *run, uint32_t op) {
   plain(run, op, &epsilon);
 }
 
-#define ROWS(OPS)                                                                                        \
-  OPS(gelu_backward, plain(run, BURN_OP_gelu_backward, NULL))                                            \
-  OPS(softmax_backward, with_dim(run, BURN_OP_softmax_backward))                                         \
-  OPS(log_softmax_backward, with_dim(run, BURN_OP_log_softmax_backward))                                 \
-  OPS(layer_norm_backward, with_epsilon(run, BURN_OP_layer_norm_backward))                               \
-  OPS(linear_backward, plain(run, BURN_OP_linear_backward, NULL))                                        \
-  OPS(mse, OUT(0) = burn_mse(IN(0), IN(1)))                                                              \
-  OPS(mse_backward, plain(run, BURN_OP_mse_backward, NULL))                                              \
-  OPS(cross_entropy, OUT(0) = burn_cross_entropy(IN(0), IN(1)))                                          \
-  OPS(cross_entropy_backward, plain(run, BURN_OP_cross_entropy_backward, NULL))                          \
-  OPS(batch_norm, OUT(0) = burn_batch_norm(IN(0), IN(1), IN(2), IN(3), IN(4), NUMBER(0)))                \
-  OPS(batch_norm_train, OUT(0) = burn_batch_norm_train(IN(0), IN(1), IN(2), NUMBER(0), &OUT(1), &OUT(2)))\
+#define ROWS(OPS)                                                                                         \
+  OPS(gelu_backward, plain(run, BURN_OP_gelu_backward, NULL))                                             \
+  OPS(softmax_backward, with_dim(run, BURN_OP_softmax_backward))                                          \
+  OPS(log_softmax_backward, with_dim(run, BURN_OP_log_softmax_backward))                                  \
+  OPS(layer_norm_backward, with_epsilon(run, BURN_OP_layer_norm_backward))                                \
+  OPS(linear_backward, plain(run, BURN_OP_linear_backward, NULL))                                         \
+  OPS(mse, OUT(0) = burn_mse(IN(0), IN(1)))                                                               \
+  OPS(mse_backward, plain(run, BURN_OP_mse_backward, NULL))                                               \
+  OPS(cross_entropy, OUT(0) = burn_cross_entropy(IN(0), IN(1)))                                           \
+  OPS(cross_entropy_backward, plain(run, BURN_OP_cross_entropy_backward, NULL))                           \
+  OPS(batch_norm, OUT(0) = burn_batch_norm(IN(0), IN(1), IN(2), IN(3), IN(4), NUMBER(0)))                 \
+  OPS(batch_norm_train, OUT(0) = burn_batch_norm_train(IN(0), IN(1), IN(2), NUMBER(0), &OUT(1), &OUT(2))) \
   OPS(batch_norm_train_backward, with_epsilon(run, BURN_OP_batch_norm_train_backward))
 
 OPS_MAIN("gradients of activations, norms and losses", ROWS)

@@ -186,7 +186,8 @@ static OpsValue read_output(BurnTensor *x, size_t output) {
 static void check_output(BurnTensor *x, const OpsValue *expected, const OpsValue *positions, const OpsGolden *golden,
                          size_t output) {
   const OpsValue found = read_output(x, output);
-  if (positions && burn_dtype_kind(found.dtype) == BURN_KIND_INT && found.dtype == positions->dtype) expected = positions;
+  if (positions && burn_dtype_kind(found.dtype) == BURN_KIND_INT && found.dtype == positions->dtype)
+    expected = positions;
   if (found.dtype != expected->dtype) {
     fail_msg("%s: result %zu is %s, expected %s", ops_place, output, burn_dtype_name(found.dtype),
              burn_dtype_name(expected->dtype));
@@ -212,7 +213,8 @@ static void check_kept(BurnTensor *kept, const OpsValue *value, size_t input) {
   char *data = malloc(bytes + 1);
   assert_non_null(data);
   const BurnStatus status = burn_read(kept, data, bytes);
-  if (status != BURN_OK) fail_msg("%s: input %zu cannot be read afterwards: %s", ops_place, input, burn_status_message(status));
+  if (status != BURN_OK)
+    fail_msg("%s: input %zu cannot be read afterwards: %s", ops_place, input, burn_status_message(status));
   if (memcmp(data, value->data, bytes) != 0)
     fail_msg("%s: the op changed input %zu, which somebody else holds", ops_place, input);
   free(data);
@@ -232,12 +234,14 @@ typedef struct Job {
   const OpsGolden *golden;
   const OpsVariant *variant; /* NULL: the row in its own dtypes */
   const OpsValue *inputs, *expected;
-  const OpsValue *positions; /* of a variant: the results in the row's own dtypes, for indices, which do not become narrow */
+  const OpsValue
+      *positions; /* of a variant: the results in the row's own dtypes, for indices, which do not become narrow */
   size_t input_count, expected_count;
 } Job;
 
 static OpsRun begin_run(const Job *job, const Stack *stack, int layout) {
-  OpsRun run = {.device = stack->device, .host = stack->host, .backend = stack->backend, .input_count = job->input_count};
+  OpsRun run = {
+      .device = stack->device, .host = stack->host, .backend = stack->backend, .input_count = job->input_count};
   parse_numbers(job->golden->numbers, &run);
   for (size_t i = 0; i < run.number_count && job->variant; i++) {
     run.numbers[i] = ops_variant_number(job->variant, run.numbers[i]);
@@ -392,6 +396,7 @@ int ops_run_family(const OpsFamily *tested) {
   for (size_t i = 0; i < tested->row_count; i++) {
     tests[i] = (struct CMUnitTest){tested->rows[i].op, test_row, NULL, NULL, (void *)(uintptr_t)&tested->rows[i]};
   }
-  tests[tested->row_count] = (struct CMUnitTest){"every golden has a row", test_every_golden_has_a_row, NULL, NULL, NULL};
+  tests[tested->row_count] =
+      (struct CMUnitTest){"every golden has a row", test_every_golden_has_a_row, NULL, NULL, NULL};
   return _cmocka_run_group_tests(tested->name, tests, tested->row_count + 1, open_stacks, close_stacks);
 }

@@ -1,8 +1,9 @@
-/* ops_case.h - runs golden rows: every op, on several stacks, in several memory layouts, with owned and with shared inputs.
+/* ops_case.h - runs golden rows: every op, on several stacks, in several memory layouts, with owned and with shared
+ * inputs.
  *
  * A test file has one OPS row per function: OPS(add, OUT(0) = burn_add(IN(0), IN(1))). The values stand in
- * tests/golden/ops_<family>_golden.h (written by make_ops_golden.py): all rows of the op "add" are run through that line.
- * IN(i) is input i (NULL where the row has "-"), NUMBER(i) and WHOLE(i) are its numbers, OUT(i) takes result i.
+ * tests/golden/ops_<family>_golden.h (written by make_ops_golden.py): all rows of the op "add" are run through that
+ * line. IN(i) is input i (NULL where the row has "-"), NUMBER(i) and WHOLE(i) are its numbers, OUT(i) takes result i.
  *
  * The laws that every run checks: the expected dtype, shape and values; the same for views that are transposed or walk
  * backwards; inputs that somebody else holds stay as they were (clone invariance); no tensor is left over. */
@@ -83,13 +84,13 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
 #define OPS_TABLE(name, ...) {#name, #__VA_ARGS__, run_##name},
 
 /* Defines main for a table of OPS lines and a golden file's arrays. */
-#define OPS_MAIN(family_name, ROWS)                                                                                         \
-  ROWS(OPS_FUNCTION)                                                                                                        \
-  static const OpsRow rows[] = {ROWS(OPS_TABLE)};                                                                           \
-  int main(void) {                                                                                                          \
-    const OpsFamily family = {family_name, rows, sizeof rows / sizeof rows[0], goldens, sizeof goldens / sizeof goldens[0], \
-                              texts};                                                                                       \
-    return ops_run_family(&family);                                                                                         \
+#define OPS_MAIN(family_name, ROWS)                                                                           \
+  ROWS(OPS_FUNCTION)                                                                                          \
+  static const OpsRow rows[] = {ROWS(OPS_TABLE)};                                                             \
+  int main(void) {                                                                                            \
+    const OpsFamily family = {                                                                                \
+        family_name, rows, sizeof rows / sizeof rows[0], goldens, sizeof goldens / sizeof goldens[0], texts}; \
+    return ops_run_family(&family);                                                                           \
   }
 
 #endif

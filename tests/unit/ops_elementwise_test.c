@@ -1,4 +1,5 @@
-/* ops_elementwise_test.c - ops that work element by element: one tensor, two, a scalar, comparison, casts; see ops_case.h. */
+/* ops_elementwise_test.c - ops that work element by element: one tensor, two, a scalar, comparison, casts; see
+ * ops_case.h. */
 #include "ops_case.h"
 
 static const char *const texts[] = {
@@ -11,7 +12,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_elementwise_golden.h"
 #undef TEXT
 #undef CASE

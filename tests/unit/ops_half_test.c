@@ -1,5 +1,6 @@
-/* ops_half_test.c - what narrow dtypes promise beyond golden rows: exact conversions of every 16-bit float on every instruction
- * set, sums that do not overflow on their way, scalars that are converted first, gradients and training in f16 and bf16. */
+/* ops_half_test.c - what narrow dtypes promise beyond golden rows: exact conversions of every 16-bit float on every
+ * instruction set, sums that do not overflow on their way, scalars that are converted first, gradients and training in
+ * f16 and bf16. */
 #include <burn/nn.h>
 #include <burn/train.h>
 
@@ -76,7 +77,8 @@ static void all_halves(BurnDevice *device, BurnDType dtype) {
     const double expected = ops_value_load(&value, i, &whole), single = (double)singles[i];
     if (isnan(expected) && isnan(single) && isnan(doubles[i])) continue;
     if (single == expected && doubles[i] == expected && !signbit(single) == !signbit(expected)) continue;
-    fail_msg("%s %04x is %g in f32 and %g in f64, expected %g", burn_dtype_name(dtype), (unsigned)i, single, doubles[i], expected);
+    fail_msg("%s %04x is %g in f32 and %g in f64, expected %g", burn_dtype_name(dtype), (unsigned)i, single, doubles[i],
+             expected);
   }
   for (int wide = 0; wide < 2; wide++) {
     BurnTensor *x = wide ? burn_tensor_f64(device, doubles, shape) : burn_tensor_f32(device, singles, shape);
@@ -104,7 +106,8 @@ static void near_ties(BurnDevice *device, BurnDType dtype) {
       random = random * 1664525u + 1013904223u;
       uint32_t bits = random;
       if (round < 6) bits = ((random >> cut) << cut) + (1u << (cut - 1)) + (uint32_t)(round % 3) - 1u;
-      if (round < 3 && dtype == BURN_DTYPE_F16) bits = (bits & 0x87ffffffu) | 0x30000000u; /* subnormal and small halves */
+      if (round < 3 && dtype == BURN_DTYPE_F16)
+        bits = (bits & 0x87ffffffu) | 0x30000000u; /* subnormal and small halves */
       memcpy(&singles[i], &bits, sizeof bits);
       doubles[i] = (double)singles[i] * (1 + (round % 3 - 1) * 0x1p-45); /* in f64 beside what f32 has */
     }
@@ -115,8 +118,8 @@ static void near_ties(BurnDevice *device, BurnDType dtype) {
       for (int i = 0; i < PATTERNS; i++) ops_value_store(&expected, i, wide ? doubles[i] : (double)singles[i], 0);
       for (int i = 0; i < PATTERNS; i++) {
         if (back[i] == patterns[i] || isnan(singles[i])) continue;
-        fail_msg("%.17g to %s is %04x, expected %04x", wide ? doubles[i] : (double)singles[i], burn_dtype_name(dtype), back[i],
-                 patterns[i]);
+        fail_msg("%.17g to %s is %04x, expected %04x", wide ? doubles[i] : (double)singles[i], burn_dtype_name(dtype),
+                 back[i], patterns[i]);
       }
     }
   }
@@ -170,8 +173,8 @@ static void composites(BurnDevice *device, BurnDType dtype) {
   check(burn_read_f64(burn_sigmoid(x), found, 4));
   assert_true(found[0] == 1 && found[1] == 0);
   /* Spread 200: its square is 40000, and the sum of 100 squares too large. */
-  BurnTensor *alternating = burn_sub_scalar(burn_mul_scalar(burn_remainder_scalar(burn_cast(burn_arange(device, 0, 100, 1), dtype), 2),
-                                                            400), 200);
+  BurnTensor *alternating = burn_sub_scalar(
+      burn_mul_scalar(burn_remainder_scalar(burn_cast(burn_arange(device, 0, 100, 1), dtype), 2), 400), 200);
   assert_true(fabs(scalar(burn_var_bias(alternating, 0)) / 40000 - 1) < 0.005);
 }
 
@@ -253,7 +256,8 @@ static void check_places(BurnDevice *device) {
   burn_drop(grid);
   BurnTensor *frames = burn_stft(burn_ones(device, BURN_SHAPE(1, 600), BURN_DTYPE_F32), NULL,
                                  (BurnStftOptions){.n_fft = 200, .hop_length = 200, .onesided = true});
-  assert_true(scalar(burn_max(burn_abs(burn_sub_scalar(burn_narrow(burn_select_dim(frames, -1, 0), 2, 0, 1), 200)))) == 0);
+  assert_true(scalar(burn_max(burn_abs(burn_sub_scalar(burn_narrow(burn_select_dim(frames, -1, 0), 2, 0, 1), 200)))) ==
+              0);
   const BurnShape rows = BURN_SHAPE(1, 300);
   const BurnRange end[] = {BURN_RANGE_ALL, BURN_RANGE(299, 300)};
   BurnTensor *weights = burn_slice_fill(burn_zeros(device, rows, BURN_DTYPE_F32), end, 2, 1);
@@ -473,7 +477,8 @@ static void train(BurnDType dtype, BurnOptimizer *optimizer, double rate) {
   burn_device_seed(device, 3);
   Net net = net_init(device);
   const double first = scalar(net_loss(&net, device));
-  for (int step = 0; step < STEPS; step++) check(burn_train_step(optimizer, burn_module(Net, &net), net_loss(&net, device), rate));
+  for (int step = 0; step < STEPS; step++)
+    check(burn_train_step(optimizer, burn_module(Net, &net), net_loss(&net, device), rate));
   const double last = scalar(net_loss(&net, device));
   if (!(first > 0.5 && last < 0.05)) fail_msg("%s: the loss went from %g to %g", burn_dtype_name(dtype), first, last);
   assert_int_equal(burn_dtype(net.input.weight.value), dtype);
@@ -524,18 +529,12 @@ static void test_optimizer_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_half_converts),
-      cmocka_unit_test(test_ties_go_to_even),
-      cmocka_unit_test(test_long_sums),
-      cmocka_unit_test(test_many_in_one_place),
-      cmocka_unit_test(test_composites),
-      cmocka_unit_test(test_scalars_are_converted_first),
-      cmocka_unit_test(test_default_dtypes),
-      cmocka_unit_test(test_places_of_narrow_defaults),
-      cmocka_unit_test(test_print_and_read),
-      cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_network_gradients),
-      cmocka_unit_test(test_training),
+      cmocka_unit_test(test_every_half_converts), cmocka_unit_test(test_ties_go_to_even),
+      cmocka_unit_test(test_long_sums),           cmocka_unit_test(test_many_in_one_place),
+      cmocka_unit_test(test_composites),          cmocka_unit_test(test_scalars_are_converted_first),
+      cmocka_unit_test(test_default_dtypes),      cmocka_unit_test(test_places_of_narrow_defaults),
+      cmocka_unit_test(test_print_and_read),      cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_network_gradients),   cmocka_unit_test(test_training),
       cmocka_unit_test(test_optimizer_state),
   };
   return cmocka_run_group_tests_name("narrow dtypes", tests, NULL, NULL);

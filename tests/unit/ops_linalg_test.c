@@ -11,38 +11,39 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_linalg_golden.h"
 #undef TEXT
 #undef CASE
 };
 
-#define ROWS(OPS)                                                                                                            \
-  OPS(det, OUT(0) = burn_det(IN(0)))                                                                                         \
-  OPS(lu, OUT(0) = burn_lu(IN(0), &OUT(1), &OUT(2)))                                                                         \
-  OPS(lu_decomposition, OUT(0) = burn_lu_decomposition(IN(0), &OUT(1)))                                                      \
-  OPS(qr, OUT(0) = burn_qr(IN(0), WHOLE(0) != 0, &OUT(1)))                                                                   \
-  OPS(diag, OUT(0) = burn_diag(IN(0)))                                                                                       \
-  OPS(trace, OUT(0) = burn_trace(IN(0)))                                                                                     \
-  OPS(matvec, OUT(0) = burn_matvec(IN(0), IN(1)))                                                                            \
-  OPS(outer, OUT(0) = burn_outer(IN(0), IN(1)))                                                                              \
-  OPS(outer_dim, OUT(0) = burn_outer_dim(IN(0), IN(1), DIM(0)))                                                              \
-  OPS(vector_norm, OUT(0) = burn_vector_norm(IN(0), NUMBER(0), DIM(1)))                                                      \
-  OPS(lp_norm, OUT(0) = burn_lp_norm(IN(0), NUMBER(0), DIM(1)))                                                              \
-  OPS(l0_norm, OUT(0) = burn_l0_norm(IN(0), DIM(0)))                                                                         \
-  OPS(l1_norm, OUT(0) = burn_l1_norm(IN(0), DIM(0)))                                                                         \
-  OPS(l2_norm, OUT(0) = burn_l2_norm(IN(0), DIM(0)))                                                                         \
-  OPS(max_abs_norm, OUT(0) = burn_max_abs_norm(IN(0), DIM(0)))                                                               \
-  OPS(min_abs_norm, OUT(0) = burn_min_abs_norm(IN(0), DIM(0)))                                                               \
-  OPS(vector_normalize, OUT(0) = burn_vector_normalize(IN(0), NUMBER(0), DIM(1), NUMBER(2)))                                 \
-  OPS(cosine_similarity, OUT(0) = burn_cosine_similarity(IN(0), IN(1), DIM(0), NUMBER(1)))                                   \
-  OPS(var_mean, OUT(0) = burn_var_mean(IN(0), DIM(0), &OUT(1)))                                                              \
-  OPS(var_mean_bias, OUT(0) = burn_var_mean_bias(IN(0), DIM(0), &OUT(1)))                                                    \
-  OPS(median, OUT(0) = burn_median(IN(0), DIM(0)))                                                                           \
-  OPS(median_with_indices, OUT(0) = burn_median_with_indices(IN(0), DIM(0), &OUT(1)))                                        \
-  OPS(categorical, OUT(0) = burn_categorical(IN(0), WHOLE(0)))                                                               \
-  OPS(cov, OUT(0) = burn_cov(IN(0), DIM(0), WHOLE(1)))                                                                       \
-  OPS(cross, OUT(0) = burn_cross(IN(0), IN(1), DIM(0)))                                                                      \
+#define ROWS(OPS)                                                                            \
+  OPS(det, OUT(0) = burn_det(IN(0)))                                                         \
+  OPS(lu, OUT(0) = burn_lu(IN(0), &OUT(1), &OUT(2)))                                         \
+  OPS(lu_decomposition, OUT(0) = burn_lu_decomposition(IN(0), &OUT(1)))                      \
+  OPS(qr, OUT(0) = burn_qr(IN(0), WHOLE(0) != 0, &OUT(1)))                                   \
+  OPS(diag, OUT(0) = burn_diag(IN(0)))                                                       \
+  OPS(trace, OUT(0) = burn_trace(IN(0)))                                                     \
+  OPS(matvec, OUT(0) = burn_matvec(IN(0), IN(1)))                                            \
+  OPS(outer, OUT(0) = burn_outer(IN(0), IN(1)))                                              \
+  OPS(outer_dim, OUT(0) = burn_outer_dim(IN(0), IN(1), DIM(0)))                              \
+  OPS(vector_norm, OUT(0) = burn_vector_norm(IN(0), NUMBER(0), DIM(1)))                      \
+  OPS(lp_norm, OUT(0) = burn_lp_norm(IN(0), NUMBER(0), DIM(1)))                              \
+  OPS(l0_norm, OUT(0) = burn_l0_norm(IN(0), DIM(0)))                                         \
+  OPS(l1_norm, OUT(0) = burn_l1_norm(IN(0), DIM(0)))                                         \
+  OPS(l2_norm, OUT(0) = burn_l2_norm(IN(0), DIM(0)))                                         \
+  OPS(max_abs_norm, OUT(0) = burn_max_abs_norm(IN(0), DIM(0)))                               \
+  OPS(min_abs_norm, OUT(0) = burn_min_abs_norm(IN(0), DIM(0)))                               \
+  OPS(vector_normalize, OUT(0) = burn_vector_normalize(IN(0), NUMBER(0), DIM(1), NUMBER(2))) \
+  OPS(cosine_similarity, OUT(0) = burn_cosine_similarity(IN(0), IN(1), DIM(0), NUMBER(1)))   \
+  OPS(var_mean, OUT(0) = burn_var_mean(IN(0), DIM(0), &OUT(1)))                              \
+  OPS(var_mean_bias, OUT(0) = burn_var_mean_bias(IN(0), DIM(0), &OUT(1)))                    \
+  OPS(median, OUT(0) = burn_median(IN(0), DIM(0)))                                           \
+  OPS(median_with_indices, OUT(0) = burn_median_with_indices(IN(0), DIM(0), &OUT(1)))        \
+  OPS(categorical, OUT(0) = burn_categorical(IN(0), WHOLE(0)))                               \
+  OPS(cov, OUT(0) = burn_cov(IN(0), DIM(0), WHOLE(1)))                                       \
+  OPS(cross, OUT(0) = burn_cross(IN(0), IN(1), DIM(0)))                                      \
   OPS(cross_entropy_with_logits, OUT(0) = burn_cross_entropy_with_logits(IN(0), IN(1)))
 
 OPS_MAIN("linear algebra and statistics", ROWS)

@@ -11,7 +11,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_move_golden.h"
 #undef TEXT
 #undef CASE
@@ -52,7 +53,8 @@ static BurnTensor *roll_by_numbers(OpsRun *run) {
 static BurnTensor *fill_by_numbers(OpsRun *run) {
   BurnRange ranges[BURN_MAX_RANK];
   const uint32_t count = (uint32_t)(run->number_count - 1) / 3;
-  for (uint32_t i = 0; i < count; i++) ranges[i] = BURN_RANGE_STEP(WHOLE(3 * i + 1), WHOLE(3 * i + 2), WHOLE(3 * i + 3));
+  for (uint32_t i = 0; i < count; i++)
+    ranges[i] = BURN_RANGE_STEP(WHOLE(3 * i + 1), WHOLE(3 * i + 2), WHOLE(3 * i + 3));
   return burn_slice_fill(IN(0), ranges, count, NUMBER(0));
 }
 
@@ -78,7 +80,8 @@ static void split_with_sizes(OpsRun *run) {
   BurnTensor *x = IN(0);
   const size_t sizes = run->number_count - 1;
   const BurnStatus refused = burn_split_with_sizes(burn_clone(x), run->wholes + 1, sizes, DIM(0), NULL, 0, &needed);
-  const BurnStatus status = burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
+  const BurnStatus status =
+      burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
   check_count(status, count, refused, needed);
 }
 

@@ -1,5 +1,5 @@
-/* ops_number_test.c - scalars of ops: integers that no double holds keep all their bits, on every stack; what they become in dtypes that do
- * not hold them; I64 and F64 by name. */
+/* ops_number_test.c - scalars of ops: integers that no double holds keep all their bits, on every stack; what they
+ * become in dtypes that do not hold them; I64 and F64 by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,9 @@ static void test_narrow_integers(void **state) {
   static const struct {
     BurnDType dtype;
     int64_t lowest, highest;
-  } rows[] = {{BURN_DTYPE_U8, 0, UINT8_MAX}, {BURN_DTYPE_I8, INT8_MIN, INT8_MAX}, {BURN_DTYPE_I16, INT16_MIN, INT16_MAX},
+  } rows[] = {{BURN_DTYPE_U8, 0, UINT8_MAX},
+              {BURN_DTYPE_I8, INT8_MIN, INT8_MAX},
+              {BURN_DTYPE_I16, INT16_MIN, INT16_MAX},
               {BURN_DTYPE_I32, INT32_MIN, INT32_MAX}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const BurnDType dtype = rows[i].dtype;
@@ -148,13 +150,15 @@ static void test_bools_and_floats(void **state) {
   double f64 = 0;
   assert_int_equal(burn_read_f64(burn_full_i64(device, BURN_SHAPE(1), BURN_DTYPE_F64, ODD), &f64, 1), BURN_OK);
   assert_true(f64 == 9007199254740992.0);
-  check(burn_equal_scalar_i64(burn_full(device, BURN_SHAPE(1), BURN_DTYPE_F64, 9007199254740992.0), ODD), 1, "f64 equal_scalar", ODD);
+  check(burn_equal_scalar_i64(burn_full(device, BURN_SHAPE(1), BURN_DTYPE_F64, 9007199254740992.0), ODD), 1,
+        "f64 equal_scalar", ODD);
 }
 
 static void test_random_ranges(void **state) {
   (void)state;
   BurnTensor *x = burn_random_uniform_i64(device, BURN_SHAPE(1), BURN_DTYPE_I64, ODD, ODD - 1);
-  assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "random_uniform: low is above high: 9007199254740993 .. "));
+  assert_non_null(
+      strstr(burn_status_message(burn_tensor_status(x)), "random_uniform: low is above high: 9007199254740993 .. "));
   burn_drop(x);
   x = burn_random_uniform_i64(device, BURN_SHAPE(1), BURN_DTYPE_I64, INT64_MIN, INT64_MAX);
   assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "the range is wider than 2^32"));
@@ -175,7 +179,8 @@ static void test_by_name(void **state) {
   x = of(1);
   check(burn_op("add_scalar", &x, 1, &f64, 1), 3, "by name", 2);
   x = burn_op("add_scalar", (BurnTensor *const[]){of(1)}, 1, &dtype, 1);
-  assert_string_equal(burn_status_message(burn_tensor_status(x)), "add_scalar: attribute 'value' has tag 4, expected 1 or 2");
+  assert_string_equal(burn_status_message(burn_tensor_status(x)),
+                      "add_scalar: attribute 'value' has tag 4, expected 1 or 2");
   burn_drop(x);
 }
 
@@ -193,7 +198,8 @@ static void test_gradients(void **state) {
   burn_drop(x);
 }
 
-/* The same ops with other numbers, and with the other kind of number: fused, they are one body that is run with what it is given. */
+/* The same ops with other numbers, and with the other kind of number: fused, they are one body that is run with what it
+ * is given. */
 static void test_numbers_vary_in_one_body(void **state) {
   (void)state;
   enum { COUNT = 100 };
@@ -209,8 +215,9 @@ static void test_numbers_vary_in_one_body(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {"ndarray",         "ndarray:primitives=true", "reference",         "autodiff<ndarray>",
-                                     "fusion<ndarray>", "autodiff<fusion<ndarray>>", "validate<ndarray>", "torch:cpu"};
+static const char *const stacks[] = {
+    "ndarray",         "ndarray:primitives=true",   "reference",         "autodiff<ndarray>",
+    "fusion<ndarray>", "autodiff<fusion<ndarray>>", "validate<ndarray>", "torch:cpu"};
 
 static bool is_there(const char *name) {
   if (strcmp(name, "torch:cpu") != 0) return true;

@@ -1,5 +1,6 @@
-/* ops_pooling_test.c - max_pool2d, avg_pool2d, adaptive_avg_pool2d and their gradients against plain loops: every kind of window that the
- * CPU backend has loops for, on every instruction set. Values have ties, zeros of both signs, NaNs and infinities. */
+/* ops_pooling_test.c - max_pool2d, avg_pool2d, adaptive_avg_pool2d and their gradients against plain loops: every kind
+ * of window that the CPU backend has loops for, on every instruction set. Values have ties, zeros of both signs, NaNs
+ * and infinities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,15 +28,15 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {{24, 24}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false},       {{7, 37}, {2, 2}, {2, 2}, {1, 1}, {1, 1}, true},
-    {{33, 35}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},       {{9, 70}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false},
-    {{1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false},         {{12, 45}, {3, 4}, {4, 4}, {0, 1}, {1, 1}, true},
-    {{16, 16}, {4, 4}, {4, 4}, {0, 0}, {1, 1}, false},       {{11, 40}, {5, 3}, {1, 3}, {2, 1}, {1, 1}, false},
-    {{20, 41}, {3, 3}, {2, 2}, {1, 1}, {2, 3}, false},       {{19, 30}, {2, 2}, {1, 1}, {1, 1}, {3, 5}, false},
-    {{6, 300}, {2, 60}, {1, 50}, {1, 30}, {1, 1}, true},     {{3, 900}, {1, 200}, {1, 1}, {0, 100}, {1, 1}, false},
-    {{2, 3000}, {1, 1000}, {1, 7}, {0, 13}, {1, 1}, true},   {{400, 1}, {150, 1}, {2, 1}, {75, 0}, {1, 1}, false},
-    {{40, 5}, {30, 5}, {3, 1}, {0, 2}, {1, 1}, false},       {{14, 14}, {14, 14}, {1, 1}, {0, 0}, {1, 1}, false},
-    {{5, 130}, {5, 130}, {5, 130}, {0, 0}, {1, 1}, false},   {{10, 100}, {3, 50}, {2, 1}, {0, 0}, {1, 2}, false},
+    {{24, 24}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false},     {{7, 37}, {2, 2}, {2, 2}, {1, 1}, {1, 1}, true},
+    {{33, 35}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},     {{9, 70}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false},
+    {{1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false},       {{12, 45}, {3, 4}, {4, 4}, {0, 1}, {1, 1}, true},
+    {{16, 16}, {4, 4}, {4, 4}, {0, 0}, {1, 1}, false},     {{11, 40}, {5, 3}, {1, 3}, {2, 1}, {1, 1}, false},
+    {{20, 41}, {3, 3}, {2, 2}, {1, 1}, {2, 3}, false},     {{19, 30}, {2, 2}, {1, 1}, {1, 1}, {3, 5}, false},
+    {{6, 300}, {2, 60}, {1, 50}, {1, 30}, {1, 1}, true},   {{3, 900}, {1, 200}, {1, 1}, {0, 100}, {1, 1}, false},
+    {{2, 3000}, {1, 1000}, {1, 7}, {0, 13}, {1, 1}, true}, {{400, 1}, {150, 1}, {2, 1}, {75, 0}, {1, 1}, false},
+    {{40, 5}, {30, 5}, {3, 1}, {0, 2}, {1, 1}, false},     {{14, 14}, {14, 14}, {1, 1}, {0, 0}, {1, 1}, false},
+    {{5, 130}, {5, 130}, {5, 130}, {0, 0}, {1, 1}, false}, {{10, 100}, {3, 50}, {2, 1}, {0, 0}, {1, 2}, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -124,12 +125,17 @@ static double *download(BurnTensor *x, int64_t *shape) {
 
 static void check(double found, double expected, double tolerance, const char *what, int number, int64_t at) {
   if (isnan(expected) ? isnan(found) : found == expected || fabs(found - expected) <= tolerance) return;
-  fail_msg("%s, case %d, %s: element %d is %.9g, expected %.9g", what, number, burn_dtype_name(dtype), (int)at, found, expected);
+  fail_msg("%s, case %d, %s: element %d is %.9g, expected %.9g", what, number, burn_dtype_name(dtype), (int)at, found,
+           expected);
 }
 
 static BurnPool2dOptions options_of(const Case *c) {
-  return (BurnPool2dOptions){{c->kernel[0], c->kernel[1]},     {c->stride[0], c->stride[1]}, {c->padding[0], c->padding[1]},
-                             {c->dilation[0], c->dilation[1]}, c->ceil_mode,                 true};
+  return (BurnPool2dOptions){{c->kernel[0], c->kernel[1]},
+                             {c->stride[0], c->stride[1]},
+                             {c->padding[0], c->padding[1]},
+                             {c->dilation[0], c->dilation[1]},
+                             c->ceil_mode,
+                             true};
 }
 
 static void check_max(const Case *c, int number, double (*value)(uint32_t)) {
@@ -141,7 +147,8 @@ static void check_max(const Case *c, int number, double (*value)(uint32_t)) {
   double *alone = download(burn_max_pool2d(upload(x, c->in), options_of(c)), same);
   BurnTensor *back = burn_max_pool2d_with_indices_backward(burn_clone(values), burn_clone(places),
                                                            BURN_SHAPE(1, PLANES, c->in[0], c->in[1]));
-  double *found = download(values, out), *at = download(places, same), *dx = download(back, same), *sums = make(plain, PLANES * inputs);
+  double *found = download(values, out), *at = download(places, same), *dx = download(back, same),
+         *sums = make(plain, PLANES * inputs);
   memset(sums, 0, (size_t)(PLANES * inputs) * sizeof *sums);
   for (int64_t i = 0; i < PLANES * out[0] * out[1]; i++) {
     const int64_t plane = i / (out[0] * out[1]), rest = i % (out[0] * out[1]);
@@ -152,9 +159,11 @@ static void check_max(const Case *c, int number, double (*value)(uint32_t)) {
     check(alone[i], expected, 0, "max alone", number, i);
     check(at[i], (double)place, 0, "place of max", number, i);
     sums[plane * inputs + place] += expected;
-    if (!isnan(expected) && signbit(found[i]) != signbit(expected)) fail_msg("case %d: the sign of zero %d", number, (int)i);
+    if (!isnan(expected) && signbit(found[i]) != signbit(expected))
+      fail_msg("case %d: the sign of zero %d", number, (int)i);
   }
-  for (int64_t i = 0; i < PLANES * inputs; i++) check(dx[i], sums[i], 1e-5 * fabs(sums[i]) + 1e-5, "gradient of max", number, i);
+  for (int64_t i = 0; i < PLANES * inputs; i++)
+    check(dx[i], sums[i], 1e-5 * fabs(sums[i]) + 1e-5, "gradient of max", number, i);
   free(x);
   free(dx);
   free(sums);
@@ -185,7 +194,8 @@ static void check_avg(const Case *c, int number, double (*value)(uint32_t), bool
       if (at >= 0) dx[plane * inputs + at] += grad[i] / (double)divisor;
     }
   }
-  double *back = download(burn_avg_pool2d_backward(upload(grad, out), BURN_SHAPE(1, PLANES, c->in[0], c->in[1]), options), same);
+  double *back =
+      download(burn_avg_pool2d_backward(upload(grad, out), BURN_SHAPE(1, PLANES, c->in[0], c->in[1]), options), same);
   for (int64_t i = 0; i < PLANES * inputs; i++) check(back[i], dx[i], tolerance * 8, "gradient of avg", number, i);
   free(x);
   free(found);
@@ -197,7 +207,8 @@ static void check_avg(const Case *c, int number, double (*value)(uint32_t), bool
 static void check_adaptive(const int64_t *in, const int64_t *out, double (*value)(uint32_t)) {
   const double tolerance = dtype == BURN_DTYPE_F32 ? 4e-6 : 1e-13;
   const int64_t inputs = in[0] * in[1], outputs = out[0] * out[1];
-  double *x = make(value, PLANES * inputs), *dx = calloc((size_t)(PLANES * inputs), sizeof *dx), *grad = make(plain, PLANES * outputs);
+  double *x = make(value, PLANES * inputs), *dx = calloc((size_t)(PLANES * inputs), sizeof *dx),
+         *grad = make(plain, PLANES * outputs);
   int64_t same[2];
   assert_non_null(dx);
   double *found = download(burn_adaptive_avg_pool2d(upload(x, in), out), same);
@@ -228,7 +239,8 @@ static void check_adaptive(const int64_t *in, const int64_t *out, double (*value
 
 static void check_stack(const char *stack) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64};
-  static const int64_t shapes[][2][2] = {{{7, 7}, {1, 1}}, {{32, 32}, {8, 8}}, {{10, 70}, {3, 7}}, {{5, 4}, {8, 9}}, {{3, 500}, {1, 2}}};
+  static const int64_t shapes[][2][2] = {
+      {{7, 7}, {1, 1}}, {{32, 32}, {8, 8}}, {{10, 70}, {3, 7}}, {{5, 4}, {8, 9}}, {{3, 500}, {1, 2}}};
   device = burn_device_open(stack);
   assert_non_null(device);
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {

@@ -79,7 +79,8 @@ static void test_rounding_and_ranges(void **state) {
   BurnQuantTensor q = burn_quantize(floats(x, BURN_SHAPE(12)), scheme_of(BURN_QUANT_Q8F), one_scale(1));
   check_values(&q, VALUES(0, 2, 2, 0, -2, -2, 127, -128, 0, 127, 0, 126), "Q8F");
   burn_quant_drop(q);
-  static const int lows[] = {-128, -127, -8, -7, -2, -1}, highs[] = {127, 127, 7, 7, 1, 1}, widths[] = {8, 8, 4, 4, 2, 2};
+  static const int lows[] = {-128, -127, -8, -7, -2, -1}, highs[] = {127, 127, 7, 7, 1, 1},
+                   widths[] = {8, 8, 4, 4, 2, 2};
   for (int type = BURN_QUANT_Q8F; type <= BURN_QUANT_Q2S; type++) {
     int low, high, bits;
     burn_quant_value_range((BurnQuantValue)type, &low, &high, &bits);
@@ -116,7 +117,8 @@ static void test_blocks_have_their_own_scales(void **state) {
   check_values(&q, VALUES(-127, -71, 0, 35, -127, -71, 0, 35, 0, 0, 0, 0, 127, 1, 2, 3), "blocks of 4");
   check_floats(burn_clone(q.parameters.scales), FLOATS(3.6f / 254, 36.0f / 254, 0, 1), 1e-6, "scales");
   check_floats(burn_dequantize(q, BURN_DTYPE_DEFAULT),
-               FLOATS(-1.8f, -1.0062993f, 0, 0.496063f, -18, -10.062993f, 0, 4.96063f, 0, 0, 0, 0, 127, 1, 2, 3), 1e-5, "back");
+               FLOATS(-1.8f, -1.0062993f, 0, 0.496063f, -18, -10.062993f, 0, 4.96063f, 0, 0, 0, 0, 127, 1, 2, 3), 1e-5,
+               "back");
 }
 
 /* A 4 x 4 in blocks of 2 x 2; transposed, the blocks must move along. */
@@ -211,7 +213,8 @@ static void test_bytes(void **state) {
   const float scales[] = {1, 2}, global = 0.5f;
   BurnQuantParameters parameters = {floats(scales, BURN_SHAPE(2, 1)), floats(&global, BURN_SHAPE(1))};
   q = burn_quantize(floats(x, BURN_SHAPE(2, 3)), scheme, parameters);
-  check_round_trip(&q, BYTES(2, 0xfc, 6, 0xfc, 5, 0xfa, 0, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0, 0x3f), "two levels");
+  check_round_trip(&q, BYTES(2, 0xfc, 6, 0xfc, 5, 0xfa, 0, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0, 0x3f),
+                   "two levels");
   burn_quant_drop(q);
 }
 
@@ -272,7 +275,7 @@ static void run_on_stacks(void (*test)(void **)) {
   X(test_two_levels)                    \
   X(test_product_is_that_of_the_floats) \
   X(test_bytes)                         \
-  X(test_wrong_bytes_are_refused) \
+  X(test_wrong_bytes_are_refused)       \
   X(test_wrong_parts_are_refused)
 
 #define ON_STACKS(name)                 \

@@ -1,5 +1,6 @@
-/* ops_quantized_test.c - ops whose result stays quantized: the same values as the op on what the tensor stands for (exactly where nothing
- * must be rounded, else within half a step of the new scale), the scheme, the bytes, the memory. */
+/* ops_quantized_test.c - ops whose result stays quantized: the same values as the op on what the tensor stands for
+ * (exactly where nothing must be rounded, else within half a step of the new scale), the scheme, the bytes, the memory.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,39 +53,41 @@ typedef struct Op {
   const char *name;
   BurnQuantTensor (*quantized)(BurnQuantTensor q);
   BurnTensor *(*floats)(BurnTensor *x);
-  uint32_t exact; /* bit i: under scheme i nothing is rounded */
+  uint32_t exact;    /* bit i: under scheme i nothing is rounded */
   uint32_t possible; /* bit i: scheme i fits the result */
 } Op;
 
 enum { ALL = (1 << SCHEMES) - 1, BY_ROWS = 1 << TENSOR | 1 << ROWS | 1 << LEVELS, ONE = 1 << TENSOR };
 
-#define OPS(X)                                                                                                                  \
-  X(reshape_leading, reshape(x, BURN_SHAPE(8, -1)), reshape(x, BURN_SHAPE(8, 8)), BY_ROWS, ALL)                                     \
-  X(reshape_outer, reshape(x, BURN_SHAPE(1, 2, 1, 4, 8)), reshape(x, BURN_SHAPE(1, 2, 1, 4, 8)), ALL, ALL)                           \
-  X(reshape_runs, reshape(x, BURN_SHAPE(4, 16)), reshape(x, BURN_SHAPE(4, 16)), BY_ROWS, ALL)                                       \
-  X(expand, expand(x, BURN_SHAPE(3, 2, 4, -1)), expand(x, BURN_SHAPE(3, 2, 4, 8)), ALL, ALL)                                         \
-  X(transpose, transpose(x), transpose(x), ALL, ALL)                                                                               \
-  X(swap_dims, swap_dims(x, 0, -1), swap_dims(x, 0, -1), ALL, ALL)                                                                   \
-  X(permute, permute(x, ((const int[]){1, -1, 0})), permute(x, ((const int[]){1, -1, 0})), ALL, ALL)                                   \
-  X(flip, flip(x, ((const int[]){1, -1}), 2), flip(x, ((const int[]){1, -1}), 2), ALL, ALL)                                            \
-  X(select_outer, select(x, 0, places(BURN_SHAPE(2), (const int64_t[]){1, 1})),                                                      \
-    select(x, 0, places(BURN_SHAPE(2), (const int64_t[]){1, 1})), ALL, ALL)                                                         \
-  X(select_rows, select(x, -2, places(BURN_SHAPE(4), rows)), select(x, -2, places(BURN_SHAPE(4), rows)), BY_ROWS, ALL)                \
-  X(slice_whole, slice(x, ((const BurnRange[]){BURN_RANGE(1, 2), BURN_RANGE(2, BURN_END), BURN_RANGE(-4, BURN_END)}), 3),             \
-    slice(x, ((const BurnRange[]){BURN_RANGE(1, 2), BURN_RANGE(2, BURN_END), BURN_RANGE(-4, BURN_END)}), 3), ALL, ALL)               \
-  X(slice_torn, slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE(1, 3), BURN_RANGE(2, 6)}), 3),                               \
-    slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE(1, 3), BURN_RANGE(2, 6)}), 3), ONE, ALL)                                \
-  X(slice_steps, slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE_STEP(0, 8, -2)}), 3),                       \
-    slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE_STEP(0, 8, -2)}), 3), ONE, ALL)                         \
-  X(repeat_dim, repeat_dim(x, 2, 3), repeat_dim(x, 2, 3), ALL, ALL)                                                                  \
-  X(gather, gather(x, 2, places(BURN_SHAPE(2, 4, 4), picks)), gather(x, 2, places(BURN_SHAPE(2, 4, 4), picks)), ONE, ALL)             \
-  X(topk, topk(x, 4, -1, NULL), topk(x, 4, -1), ONE, ALL)                                                                            \
-  X(sort, sort(x, -1, true, NULL), sort_descending(x, -1), ONE, ALL)                                                                 \
-  X(max_dim, max_dim(x, 0, NULL), max_dim(x, 0), ONE, ALL)                                                                           \
-  X(min_dim, min_dim(x, -1, NULL), min_dim(x, -1), ONE, ONE)                                                                         \
+#define OPS(X)                                                                                                         \
+  X(reshape_leading, reshape(x, BURN_SHAPE(8, -1)), reshape(x, BURN_SHAPE(8, 8)), BY_ROWS, ALL)                        \
+  X(reshape_outer, reshape(x, BURN_SHAPE(1, 2, 1, 4, 8)), reshape(x, BURN_SHAPE(1, 2, 1, 4, 8)), ALL, ALL)             \
+  X(reshape_runs, reshape(x, BURN_SHAPE(4, 16)), reshape(x, BURN_SHAPE(4, 16)), BY_ROWS, ALL)                          \
+  X(expand, expand(x, BURN_SHAPE(3, 2, 4, -1)), expand(x, BURN_SHAPE(3, 2, 4, 8)), ALL, ALL)                           \
+  X(transpose, transpose(x), transpose(x), ALL, ALL)                                                                   \
+  X(swap_dims, swap_dims(x, 0, -1), swap_dims(x, 0, -1), ALL, ALL)                                                     \
+  X(permute, permute(x, ((const int[]){1, -1, 0})), permute(x, ((const int[]){1, -1, 0})), ALL, ALL)                   \
+  X(flip, flip(x, ((const int[]){1, -1}), 2), flip(x, ((const int[]){1, -1}), 2), ALL, ALL)                            \
+  X(select_outer, select(x, 0, places(BURN_SHAPE(2), (const int64_t[]){1, 1})),                                        \
+    select(x, 0, places(BURN_SHAPE(2), (const int64_t[]){1, 1})), ALL, ALL)                                            \
+  X(select_rows, select(x, -2, places(BURN_SHAPE(4), rows)), select(x, -2, places(BURN_SHAPE(4), rows)), BY_ROWS, ALL) \
+  X(slice_whole,                                                                                                       \
+    slice(x, ((const BurnRange[]){BURN_RANGE(1, 2), BURN_RANGE(2, BURN_END), BURN_RANGE(-4, BURN_END)}), 3),           \
+    slice(x, ((const BurnRange[]){BURN_RANGE(1, 2), BURN_RANGE(2, BURN_END), BURN_RANGE(-4, BURN_END)}), 3), ALL, ALL) \
+  X(slice_torn, slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE(1, 3), BURN_RANGE(2, 6)}), 3),                \
+    slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE(1, 3), BURN_RANGE(2, 6)}), 3), ONE, ALL)                  \
+  X(slice_steps, slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE_STEP(0, 8, -2)}), 3),        \
+    slice(x, ((const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE_STEP(0, 8, -2)}), 3), ONE, ALL)           \
+  X(repeat_dim, repeat_dim(x, 2, 3), repeat_dim(x, 2, 3), ALL, ALL)                                                    \
+  X(gather, gather(x, 2, places(BURN_SHAPE(2, 4, 4), picks)), gather(x, 2, places(BURN_SHAPE(2, 4, 4), picks)), ONE,   \
+    ALL)                                                                                                               \
+  X(topk, topk(x, 4, -1, NULL), topk(x, 4, -1), ONE, ALL)                                                              \
+  X(sort, sort(x, -1, true, NULL), sort_descending(x, -1), ONE, ALL)                                                   \
+  X(max_dim, max_dim(x, 0, NULL), max_dim(x, 0), ONE, ALL)                                                             \
+  X(min_dim, min_dim(x, -1, NULL), min_dim(x, -1), ONE, ONE)                                                           \
   X(abs, abs(x), abs(x), 0, ALL)
 
-#define FUNCTIONS(name, of_quantized, of_floats, exact, possible)                     \
+#define FUNCTIONS(name, of_quantized, of_floats, exact, possible)                          \
   static BurnQuantTensor q_##name(BurnQuantTensor x) { return burn_quant_##of_quantized; } \
   static BurnTensor *f_##name(BurnTensor *x) { return burn_##of_floats; }
 OPS(FUNCTIONS)
@@ -94,7 +97,8 @@ OPS(FUNCTIONS)
 /* The largest scale of q: a step of its values. */
 static double step_of(const BurnQuantTensor *q) {
   double scale = 0, global = 1;
-  assert_int_equal(burn_read_scalar(burn_max(burn_cast(burn_clone(q->parameters.scales), BURN_DTYPE_F32)), &scale), BURN_OK);
+  assert_int_equal(burn_read_scalar(burn_max(burn_cast(burn_clone(q->parameters.scales), BURN_DTYPE_F32)), &scale),
+                   BURN_OK);
   if (q->parameters.global_scale) {
     assert_int_equal(burn_read_scalar(burn_clone(q->parameters.global_scale), &global), BURN_OK);
   }
@@ -107,13 +111,15 @@ static void check_close(const BurnQuantTensor *q, BurnTensor *x, double steps, c
   const BurnShape shape = burn_shape(x);
   const size_t count = (size_t)burn_element_count(x);
   const double room = steps * step_of(q) * 1.01;
-  if (burn_rank(q->values) != shape.rank) fail_msg("%s: %s: rank %u, expected %u", stack, name, burn_rank(q->values), shape.rank);
+  if (burn_rank(q->values) != shape.rank)
+    fail_msg("%s: %s: rank %u, expected %u", stack, name, burn_rank(q->values), shape.rank);
   for (uint32_t i = 0; i < shape.rank; i++) assert_int_equal(burn_dim(q->values, (int)i), shape.dims[i]);
   assert_int_equal(burn_read_f32(floats_of(q), found, count), BURN_OK);
   assert_int_equal(burn_read_f32(x, expected, count), BURN_OK);
   for (size_t i = 0; i < count; i++) {
     if (fabs((double)found[i] - (double)expected[i]) <= room) continue;
-    fail_msg("%s: %s: element %zu is %.9g, expected %.9g within %g", stack, name, i, (double)found[i], (double)expected[i], room);
+    fail_msg("%s: %s: element %zu is %.9g, expected %.9g within %g", stack, name, i, (double)found[i],
+             (double)expected[i], room);
   }
 }
 
@@ -125,10 +131,12 @@ static void check_quantized(const BurnQuantTensor *q, int scheme, const char *na
   assert_int_equal(q->scheme.value, before.value);
   assert_int_equal(q->scheme.two_level, before.two_level);
   assert_int_equal(q->scheme.block_rank == 0, before.block_rank == 0);
-  const size_t count = (size_t)burn_element_count(q->values), bytes = burn_quant_bytes(burn_shape(q->values), q->scheme);
+  const size_t count = (size_t)burn_element_count(q->values),
+               bytes = burn_quant_bytes(burn_shape(q->values), q->scheme);
   const size_t scales = (size_t)burn_element_count(q->parameters.scales);
   assert_int_equal(scales, scheme == TENSOR ? 1 : scheme == SQUARES ? count / 8 : count / 4);
-  if (bytes != (count + 3) / 4 * 4 + scales * 4 + (before.two_level ? 4 : 0)) fail_msg("%s: %s: %zu bytes", stack, name, bytes);
+  if (bytes != (count + 3) / 4 * 4 + scales * 4 + (before.two_level ? 4 : 0))
+    fail_msg("%s: %s: %zu bytes", stack, name, bytes);
   const BurnStatus status = burn_quant_export(burn_quant_clone(q), data, bytes);
   if (status != BURN_OK) fail_msg("%s: %s: %s", stack, name, burn_status_message(status));
 }
@@ -214,15 +222,18 @@ static void test_positions(void **state) {
 static void test_memory_stays_small(void **state) {
   (void)state;
   enum { SIDE = 1024, MB = SIDE * SIDE };
-  BurnQuantTensor q = burn_quantize_dynamic(burn_ones(device, BURN_SHAPE(SIDE, SIDE), BURN_DTYPE_F32), BURN_QUANT_SCHEME);
+  BurnQuantTensor q =
+      burn_quantize_dynamic(burn_ones(device, BURN_SHAPE(SIDE, SIDE), BURN_DTYPE_F32), BURN_QUANT_SCHEME);
   assert_int_equal(burn_device_sync(device), BURN_OK);
   const int64_t before = burn_device_memory(device).bytes_in_use;
   BurnQuantTensor moved = burn_quant_reshape(burn_quant_transpose(burn_quant_clone(&q)), BURN_SHAPE(1, SIDE, SIDE));
-  moved = burn_quant_repeat_dim(burn_quant_expand(burn_quant_flip(moved, (const int[]){2}, 1), BURN_SHAPE(1, SIDE, SIDE)), 0, 2);
+  moved = burn_quant_repeat_dim(
+      burn_quant_expand(burn_quant_flip(moved, (const int[]){2}, 1), BURN_SHAPE(1, SIDE, SIDE)), 0, 2);
   assert_int_equal(burn_quant_status(&moved), BURN_OK);
   assert_int_equal(burn_device_sync(device), BURN_OK);
   const int64_t more = burn_device_memory(device).bytes_in_use - before;
-  if (more > 2 * MB + 65536) fail_msg("%s: %lld bytes more, the values of the result are %d", stack, (long long)more, 2 * MB);
+  if (more > 2 * MB + 65536)
+    fail_msg("%s: %lld bytes more, the values of the result are %d", stack, (long long)more, 2 * MB);
   burn_quant_drop(moved);
   burn_quant_drop(q);
 }
@@ -235,13 +246,17 @@ static void expect_failure(BurnQuantTensor q, const char *text) {
 
 static void test_mistakes_travel(void **state) {
   (void)state;
-  expect_failure(burn_quant_reshape(sample(TENSOR), BURN_SHAPE(7, -1)), "reshape: [2,4,8] to [7,-1]: 64 elements cannot be divided by 7");
-  expect_failure(burn_quant_reshape(sample(ROWS), BURN_SHAPE(32, 2)), "quant_reshape: blocks of 4 do not divide axis 1 of [32,2]");
+  expect_failure(burn_quant_reshape(sample(TENSOR), BURN_SHAPE(7, -1)),
+                 "reshape: [2,4,8] to [7,-1]: 64 elements cannot be divided by 7");
+  expect_failure(burn_quant_reshape(sample(ROWS), BURN_SHAPE(32, 2)),
+                 "quant_reshape: blocks of 4 do not divide axis 1 of [32,2]");
   expect_failure(burn_quant_expand(sample(TENSOR), BURN_SHAPE(2, 4, 9)), "expand: ");
-  expect_failure(burn_quant_swap_dims(sample(SQUARES), 0, 3), "quant_swap_dims: dim 3 is outside -3..2 of shape [2,4,8]");
+  expect_failure(burn_quant_swap_dims(sample(SQUARES), 0, 3),
+                 "quant_swap_dims: dim 3 is outside -3..2 of shape [2,4,8]");
   expect_failure(burn_quant_slice(sample(ROWS), NULL, 2), "slice: the list of 2 ranges is NULL");
-  expect_failure(burn_quant_slice(sample(ROWS), (const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE(0, 3)}, 3),
-                 "quant_slice: blocks of 4 do not divide axis 2 of [2,4,3]");
+  expect_failure(
+      burn_quant_slice(sample(ROWS), (const BurnRange[]){BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE(0, 3)}, 3),
+      "quant_slice: blocks of 4 do not divide axis 2 of [2,4,3]");
   expect_failure(burn_quant_select(sample(ROWS), 5, places(BURN_SHAPE(4), rows)), "select: dim 5 is outside");
   expect_failure(burn_quant_topk(sample(TENSOR), 9, -1, NULL), "argtopk: k is 9");
   expect_failure(burn_quant_cat(NULL, 0, 0), "quant_cat: 0 tensors given");
@@ -254,7 +269,8 @@ static void test_mistakes_travel(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "reference", "autodiff<ndarray>", "autodiff<fusion<ndarray>>"};
+static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "reference", "autodiff<ndarray>",
+                                     "autodiff<fusion<ndarray>>"};
 
 static void run_on_stacks(void (*test)(void **)) {
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {

@@ -1,5 +1,5 @@
-/* ops_sequence_test.c - ops over sequences: attention over several blocks, lstm, and the gradients of both, against PyTorch
- * (tests/golden/ops_sequence.py). */
+/* ops_sequence_test.c - ops over sequences: attention over several blocks, lstm, and the gradients of both, against
+ * PyTorch (tests/golden/ops_sequence.py). */
 #include "ops_case.h"
 
 #include <burn/op_call.h>
@@ -14,13 +14,16 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_sequence_golden.h"
 #undef TEXT
 #undef CASE
 };
 
-static BurnAttentionOptions heads(const OpsRun *run) { return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0}; }
+static BurnAttentionOptions heads(const OpsRun *run) {
+  return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0};
+}
 
 /* An op without a public function, all of whose results count. */
 static void all_results(OpsRun *run, uint32_t op, const BurnAttr *attrs, size_t attr_count) {
@@ -39,7 +42,8 @@ static void attention_backward(OpsRun *run) {
 static void lstm(OpsRun *run) {
   BurnTensor *whole[3];
   BurnTensor *const inputs[] = {IN(0), IN(1), IN(2), IN(3)};
-  BurnTensor *const copies[] = {burn_clone(inputs[0]), burn_clone(inputs[1]), burn_clone(inputs[2]), burn_clone(inputs[3])};
+  BurnTensor *const copies[] = {burn_clone(inputs[0]), burn_clone(inputs[1]), burn_clone(inputs[2]),
+                                burn_clone(inputs[3])};
   burn_op_call(run->device, burn_op_info(BURN_OP_lstm), copies, 4, NULL, 0, whole);
   burn_drop(whole[0]);
   burn_drop(whole[1]);

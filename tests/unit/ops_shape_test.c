@@ -11,7 +11,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_shape_golden.h"
 #undef TEXT
 #undef CASE

@@ -11,7 +11,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_signal_golden.h"
 #undef TEXT
 #undef CASE
@@ -21,7 +22,9 @@ static BurnStftOptions stft_options(const OpsRun *run) {
   return (BurnStftOptions){WHOLE(0), WHOLE(1), WHOLE(2), WHOLE(3) != 0, WHOLE(4) != 0};
 }
 
-static BurnDType window_dtype(const OpsRun *run) { return WHOLE(2) ? (BurnDType)BURN_DTYPE_F64 : (BurnDType)BURN_DTYPE_F32; }
+static BurnDType window_dtype(const OpsRun *run) {
+  return WHOLE(2) ? (BurnDType)BURN_DTYPE_F64 : (BurnDType)BURN_DTYPE_F32;
+}
 
 /* The numbers start with how many vectors there are. */
 static size_t vectors_of(OpsRun *run, BurnTensor **vectors) {

@@ -1,5 +1,6 @@
-/* ops_sort_range_test.c - sort_range, topk and median by selection against the whole sort: data in every order, with ties, NaNs and infinities,
- * every dtype, rows long enough for each way of selecting, and rows that are not contiguous. */
+/* ops_sort_range_test.c - sort_range, topk and median by selection against the whole sort: data in every order, with
+ * ties, NaNs and infinities, every dtype, rows long enough for each way of selecting, and rows that are not contiguous.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -174,8 +174,10 @@ static OpsValue parse(const char *text) {
     for (int64_t i = 0; i < value.count; i++) {
       const char *start = at;
       const double number = strtod(start, &at);
-      if (at == start) fail_msg("%s: %" PRId64 " elements in '%.40s', %" PRId64 " expected", ops_place, i, text, value.count);
-      ops_value_store(&value, i, number, burn_dtype_kind(value.dtype) == BURN_KIND_FLOAT ? 0 : strtoll(start, NULL, 10));
+      if (at == start)
+        fail_msg("%s: %" PRId64 " elements in '%.40s', %" PRId64 " expected", ops_place, i, text, value.count);
+      ops_value_store(&value, i, number,
+                      burn_dtype_kind(value.dtype) == BURN_KIND_FLOAT ? 0 : strtoll(start, NULL, 10));
     }
   }
   return value;
@@ -205,7 +207,8 @@ static void next_index(const BurnShape *shape, int64_t *index) {
   }
 }
 
-/* Copies the elements of value into a larger memory: element `index` goes to sum(base + index * step) along its axes. */
+/* Copies the elements of value into a larger memory: element `index` goes to sum(base + index * step) along its axes.
+ */
 static BurnTensor *place_elements(BurnDevice *device, const OpsValue *value, BurnShape memory, const int64_t *base,
                                   const int64_t *step) {
   int64_t index[BURN_MAX_RANK] = {0}, count = 1;

@@ -1,4 +1,5 @@
-/* ops_value.h - the tensors of golden rows: from text to host memory, and from there to a device in several memory layouts. */
+/* ops_value.h - the tensors of golden rows: from text to host memory, and from there to a device in several memory
+ * layouts. */
 #ifndef BURN_OPS_VALUE_H
 #define BURN_OPS_VALUE_H
 
@@ -15,8 +16,8 @@ typedef struct OpsValue {
   bool digest; /* data is two doubles: weighted sums of what is expected */
 } OpsValue;
 
-/* How an input lies in memory: row-major; transposed; every second element from the end; with strides of 0 along axes whose
- * elements are equal. */
+/* How an input lies in memory: row-major; transposed; every second element from the end; with strides of 0 along axes
+ * whose elements are equal. */
 enum { OPS_LAYOUT_PLAIN = 0, OPS_LAYOUT_TRANSPOSED, OPS_LAYOUT_BACKWARDS, OPS_LAYOUT_EXPANDED, OPS_LAYOUT_COUNT };
 extern const char *const ops_layout_names[OPS_LAYOUT_COUNT];
 

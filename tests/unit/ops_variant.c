@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const BurnDType ops_variant_dtypes[OPS_VARIANT_COUNT] = {BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_I8, BURN_DTYPE_I16};
+const BurnDType ops_variant_dtypes[OPS_VARIANT_COUNT] = {BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_I8,
+                                                         BURN_DTYPE_I16};
 
 /* Rows that have no variant in some kind of dtype, and why; name NULL: all rows of the op. */
 static const struct {
@@ -20,9 +21,10 @@ static const struct {
     {"float", NULL, BURN_KIND_FLOAT, "its result is of the device's dtype, whatever the input"},
 };
 
-/* Public functions that are made of several ops, and sums and differences that cancel: the row's largest result counts. */
-static const char *const several_steps[] = {"affine_grid_2d", "cross", "linear", "lstm_backward",
-                                            "rfft", "stft", "tanhshrink"};
+/* Public functions that are made of several ops, and sums and differences that cancel: the row's largest result counts.
+ */
+static const char *const several_steps[] = {"affine_grid_2d", "cross", "linear",    "lstm_backward",
+                                            "rfft",           "stft",  "tanhshrink"};
 
 static bool is_exception(const OpsGolden *golden, uint32_t kind) {
   for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
@@ -108,8 +110,8 @@ bool ops_variant_make(BurnDType narrow, const OpsGolden *golden, const OpsValue 
   variant->golden = *golden;
   variant->golden.name = variant->name;
   if (burn_dtype_kind(narrow) != BURN_KIND_FLOAT || (golden->relative <= 0 && golden->absolute <= 0)) return true;
-  /* Two steps of the last digit: one for the rounding of a result that is off by a little in f32, one for public functions that
-   * are made of several ops. */
+  /* Two steps of the last digit: one for the rounding of a result that is off by a little in f32, one for public
+   * functions that are made of several ops. */
   variant->golden.relative = narrow == BURN_DTYPE_F16 ? 0x1p-9 : 0x1p-6;
   variant->golden.absolute = fmax(golden->absolute, narrow == BURN_DTYPE_F16 ? 0x1p-23 : 1e-37);
   return true;
@@ -137,7 +139,8 @@ OpsValue ops_variant_narrow(OpsVariant *variant, const OpsValue *value) {
   if (value->dtype != variant->wide) return converted(value, value->dtype);
   for (int64_t i = 0; i < value->count && has_several_steps(variant->golden.op); i++) {
     int64_t whole;
-    variant->golden.absolute = fmax(variant->golden.absolute, variant->golden.relative * fabs(ops_value_load(value, i, &whole)));
+    variant->golden.absolute =
+        fmax(variant->golden.absolute, variant->golden.relative * fabs(ops_value_load(value, i, &whole)));
   }
   return converted(value, variant->narrow);
 }

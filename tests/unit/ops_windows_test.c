@@ -1,5 +1,5 @@
-/* ops_windows_test.c - volumes, windows as columns, pools and convolutions along one axis, resampling, attention, batch_norm
- * and ctc_loss, against PyTorch (tests/golden/ops_windows.py). */
+/* ops_windows_test.c - volumes, windows as columns, pools and convolutions along one axis, resampling, attention,
+ * batch_norm and ctc_loss, against PyTorch (tests/golden/ops_windows.py). */
 #include "ops_case.h"
 
 static const char *const texts[] = {
@@ -12,7 +12,8 @@ static const char *const texts[] = {
 
 static const OpsGolden goldens[] = {
 #define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) {op, name, inputs, numbers, outputs, relative, absolute},
+#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
+  {op, name, inputs, numbers, outputs, relative, absolute},
 #include "../golden/ops_windows_golden.h"
 #undef TEXT
 #undef CASE
@@ -59,7 +60,9 @@ static BurnInterpolateOptions interpolation(const OpsRun *run) {
 static BurnGridSampleOptions grid(const OpsRun *run) {
   return (BurnGridSampleOptions){(BurnGridSampleMode)WHOLE(0), (BurnGridPaddingMode)WHOLE(1), WHOLE(2) != 0};
 }
-static BurnAttentionOptions heads(const OpsRun *run) { return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0}; }
+static BurnAttentionOptions heads(const OpsRun *run) {
+  return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0};
+}
 
 /* A shape of four numbers. */
 static BurnShape shape_4(const OpsRun *run, size_t at) {

@@ -1,7 +1,7 @@
 /* optimizer_test.c - gradients by parameter, SGD, Adam and AdamW, and records of their state.
  *
- * The loss is the sum of parameter times a table that changes from step to step, so each gradient is known exactly; in f64 the
- * parameters must then follow the textbook formulas, written here for one number, within rounding. */
+ * The loss is the sum of parameter times a table that changes from step to step, so each gradient is known exactly; in
+ * f64 the parameters must then follow the textbook formulas, written here for one number, within rounding. */
 #include <burn/optimizer_ops.h>
 #include <burn/train.h>
 
@@ -205,11 +205,13 @@ static BurnTensor *made(int64_t count, double of) {
 }
 
 /* out[0], out[1] of sgd_step; takes velocity, which may be NULL. */
-static void by_parts(BurnTensor *param, BurnTensor *g, BurnTensor *velocity, const double with[4], bool nesterov, BurnTensor *out[2]) {
+static void by_parts(BurnTensor *param, BurnTensor *g, BurnTensor *velocity, const double with[4], bool nesterov,
+                     BurnTensor *out[2]) {
   if (with[3] != 0) g = burn_add(g, burn_mul_scalar(burn_clone(param), with[3]));
   out[1] = burn_clone(g);
   if (velocity) out[1] = burn_add(burn_mul_scalar(out[1], 1 - with[2]), burn_mul_scalar(velocity, with[1]));
-  BurnTensor *way = nesterov ? burn_add(burn_mul_scalar(burn_clone(out[1]), with[1]), burn_clone(g)) : burn_clone(out[1]);
+  BurnTensor *way =
+      nesterov ? burn_add(burn_mul_scalar(burn_clone(out[1]), with[1]), burn_clone(g)) : burn_clone(out[1]);
   burn_drop(g);
   out[0] = burn_sub(param, burn_mul_scalar(way, with[0]));
 }
@@ -299,8 +301,8 @@ static void frozen_and_absent_parameters_stay(void **state) {
   BurnGradientsParams *linked = burn_gradients_params(gradients, burn_module(Pair, &other));
   assert_int_equal(burn_gradients_params_count(linked), 1);
   /* Gradients of one module leave another untouched, and a step that changes nothing says so. */
-  check_refused(burn_optimizer_step(optimizer, burn_module(Pair, &pair), linked, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT,
-                "no parameter of Pair got a gradient: none asks for one");
+  check_refused(burn_optimizer_step(optimizer, burn_module(Pair, &pair), linked, LEARNING_RATE),
+                BURN_STATUS_INVALID_ARGUMENT, "no parameter of Pair got a gradient: none asks for one");
   check_status(burn_read_f64(burn_param_value(&pair.weight), after, WEIGHTS));
   assert_memory_equal(before, after, sizeof before);
   assert_false(burn_is_require_grad(pair.weight.value));
@@ -327,7 +329,8 @@ static void steps_need_no_more_memory(void **state) {
   Pair_release(&pair);
 }
 
-/* Bytes that a step needs beyond those in use before it: what the peak grows by once ballast has brought it within reach. */
+/* Bytes that a step needs beyond those in use before it: what the peak grows by once ballast has brought it within
+ * reach. */
 static int64_t bytes_of_a_step(BurnOptimizer *optimizer, Pair *pair, int64_t side) {
   enum { BALLAST = 4096, CHUNK = 4096 };
   static BurnTensor *ballast[BALLAST];
@@ -366,7 +369,8 @@ static void accumulation_sums(void **state) {
   Pair pair = pair_make(BURN_DTYPE_F64);
   BurnGradientsParams *sum = NULL;
   double values[WEIGHTS];
-  for (int t = 1; t <= 3; t++) check_status(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&pair, t))));
+  for (int t = 1; t <= 3; t++)
+    check_status(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&pair, t))));
   assert_int_equal(burn_gradients_params_count(sum), 2);
   check_status(burn_read_f64(burn_gradients_params_get(sum, pair.weight.id), values, WEIGHTS));
   for (int i = 0; i < WEIGHTS; i++) {
@@ -456,7 +460,8 @@ static void goes_on_after_a_record(const Rule *rule, const BurnRecordConfig *con
 
 static void records_keep_every_bit(void **state) {
   (void)state;
-  const BurnRecordConfig full = {BURN_RECORD_MPK, BURN_PRECISION_FULL}, twice = {BURN_RECORD_MPK, BURN_PRECISION_DOUBLE};
+  const BurnRecordConfig full = {BURN_RECORD_MPK, BURN_PRECISION_FULL},
+                         twice = {BURN_RECORD_MPK, BURN_PRECISION_DOUBLE};
   Rule rule = {.create = create_adam, .adam = BurnAdamConfig_defaults()};
   goes_on_after_a_record(&rule, &full, BURN_DTYPE_F32);
   goes_on_after_a_record(&rule, &twice, BURN_DTYPE_F32); /* f64 in the file, f32 parameters */
@@ -493,7 +498,8 @@ static void records_have_the_layout_of_burn(void **state) {
 
 /* {id: {"V1": {"Rank1": {"momentum": momentum}}}}; momentum is taken. */
 static BurnValue *record_of(const char *id, BurnValue *momentum) {
-  BurnValue *record = burn_value_map(), *versions = burn_value_map(), *ranks = burn_value_map(), *fields = burn_value_map();
+  BurnValue *record = burn_value_map(), *versions = burn_value_map(), *ranks = burn_value_map(),
+            *fields = burn_value_map();
   assert_true(burn_value_set(fields, "momentum", momentum));
   assert_true(burn_value_set(ranks, "Rank1", fields));
   assert_true(burn_value_set(versions, "V1", ranks));
@@ -555,14 +561,16 @@ static void failures_are_reported(void **state) {
   BurnTensor *bad = burn_matmul(burn_ones(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32), burn_param_value(&pair.weight));
   BurnOptimizer *optimizer = burn_sgd_create(NULL);
   check_refused(burn_train_step(optimizer, module, bad, LEARNING_RATE), BURN_STATUS_INVALID_SHAPE, "matmul");
-  check_refused(burn_train_step(NULL, module, pair_loss(&pair, 1), LEARNING_RATE), BURN_STATUS_OUT_OF_MEMORY, "optimizer");
+  check_refused(burn_train_step(NULL, module, pair_loss(&pair, 1), LEARNING_RATE), BURN_STATUS_OUT_OF_MEMORY,
+                "optimizer");
   check_refused(burn_optimizer_step(optimizer, module, NULL, LEARNING_RATE), BURN_STATUS_OUT_OF_MEMORY, "gradients");
   assert_null(burn_optimizer_value(NULL));
   burn_optimizer_destroy(NULL);
   burn_gradients_params_drop(NULL);
   BurnGradientsParams *none = burn_gradients_params(NULL, module);
   assert_int_equal(burn_gradients_params_count(none), 0);
-  check_refused(burn_optimizer_step(optimizer, module, none, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL");
+  check_refused(burn_optimizer_step(optimizer, module, none, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT,
+                "gradients: NULL");
   burn_optimizer_destroy(optimizer);
   Pair_release(&pair);
 }
@@ -570,18 +578,20 @@ static void failures_are_reported(void **state) {
 /* The loss of one module, the step of another: it would train nothing, for ever. */
 static void steps_that_reach_nothing_fail(void **state) {
   (void)state;
-  const char *message = "no parameter of Pair got a gradient: the loss was not computed from it, but perhaps from a copy";
+  const char *message =
+      "no parameter of Pair got a gradient: the loss was not computed from it, but perhaps from a copy";
   Pair pair = pair_make(BURN_DTYPE_F64), copy = Pair_clone(&pair);
   const BurnModule module = burn_module(Pair, &pair);
   BurnOptimizer *optimizer = burn_sgd_create(NULL);
   BurnGradientsParams *sum = NULL;
   double before[WEIGHTS + BIASES], after[WEIGHTS + BIASES];
   pair_read(&pair, before);
-  check_refused(burn_train_step(optimizer, module, pair_loss(&copy, 1), LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, message);
+  check_refused(burn_train_step(optimizer, module, pair_loss(&copy, 1), LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT,
+                message);
   BurnGradientsParams *linked = pair_gradients(&pair, pair_loss(&copy, 1));
   check_refused(burn_optimizer_step(optimizer, module, linked, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, message);
-  check_refused(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&copy, 1))), BURN_STATUS_INVALID_ARGUMENT,
-                message);
+  check_refused(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&copy, 1))),
+                BURN_STATUS_INVALID_ARGUMENT, message);
   assert_null(sum);
   pair_read(&pair, after);
   assert_memory_equal(before, after, sizeof before);
@@ -596,7 +606,8 @@ static void step_on_weight(BurnOptimizer *optimizer, Pair *pair, char *out, size
   const int saved = dup(STDERR_FILENO);
   assert_non_null(file);
   assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
-  check_status(burn_train_step(optimizer, burn_module(Pair, pair), burn_sum(burn_param_value(&pair->weight)), LEARNING_RATE));
+  check_status(
+      burn_train_step(optimizer, burn_module(Pair, pair), burn_sum(burn_param_value(&pair->weight)), LEARNING_RATE));
   assert_true(dup2(saved, STDERR_FILENO) >= 0);
   close(saved);
   rewind(file);
@@ -610,7 +621,8 @@ static void missing_gradients_are_named_once(void **state) {
   Pair pair = pair_make(BURN_DTYPE_F64);
   BurnOptimizer *optimizer = burn_adam_create(NULL);
   step_on_weight(optimizer, &pair, text, sizeof text);
-  assert_string_equal(text, "burn: warning: adam: no gradient reached 1 of 2 parameters of Pair, which stay as they are: bias\n");
+  assert_string_equal(
+      text, "burn: warning: adam: no gradient reached 1 of 2 parameters of Pair, which stay as they are: bias\n");
   step_on_weight(optimizer, &pair, text, sizeof text);
   assert_string_equal(text, "");
   burn_optimizer_destroy(optimizer);

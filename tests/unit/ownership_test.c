@@ -1,5 +1,6 @@
-/* ownership_test.c - guards, switched on in the library as it is shipped: a handle that was taken is reported by both ops, forgotten
- * handles are listed, each with the line of this file where libdw can tell it (the file is compiled with -g). */
+/* ownership_test.c - guards, switched on in the library as it is shipped: a handle that was taken is reported by both
+ * ops, forgotten handles are listed, each with the line of this file where libdw can tell it (the file is compiled with
+ * -g). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static bool can_find_lines(void) {
 #endif
 }
 
-/* `text` is `message`, followed by the place in this file where something was done, in one of `count` lines from `line` on. */
+/* `text` is `message`, followed by the place in this file where something was done, in one of `count` lines from `line`
+ * on. */
 static void check_place(const char *text, const char *message, int line, int count) {
   const size_t length = strlen(message);
   char place[64];
@@ -274,7 +276,8 @@ static void test_forgotten_tensors_are_listed(void **state) {
   assert_non_null(data);
   assert_non_null(relu);
   check_place(data, "burn:   i32 [2] made by from data", ones_line - 1, 1);
-  check_place(relu, "f32 [2,3] made by relu", ones_line, 2); /* and its clone in the next line, or one line for both without places */
+  check_place(relu, "f32 [2,3] made by relu", ones_line,
+              2); /* and its clone in the next line, or one line for both without places */
   free(text);
   double total = 0; /* they still work: the device stays until the last of them */
   assert_true(burn_read_scalar(burn_sum(forgotten[1]), &total) == BURN_OK);

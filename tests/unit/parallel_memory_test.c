@@ -1,5 +1,5 @@
-/* parallel_memory_test.c - memory and devices that several threads share: small blocks that one thread allocates and another
- * frees, handles made and dropped everywhere, a device that is closed by a thread that did not open it. */
+/* parallel_memory_test.c - memory and devices that several threads share: small blocks that one thread allocates and
+ * another frees, handles made and dropped everywhere, a device that is closed by a thread that did not open it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,14 +140,16 @@ static void *close_it(void *device) {
   return NULL;
 }
 
-/* This thread and another work on tensors while a third closes their device: it ends with the last tensor, and at once. */
+/* This thread and another work on tensors while a third closes their device: it ends with the last tensor, and at once.
+ */
 static void check_closing(const char *stack, bool by_another_thread) {
   static BurnHost host; /* plugins keep it */
   const long long before = atomic_load(&bytes_held);
   BurnDevice *device = open_counted(stack, &host);
   pthread_t worker, closer;
   void *wrong = NULL;
-  BurnTensor *mine = burn_zeros(device, BURN_SHAPE(4), BURN_DTYPE_F32), *others = burn_zeros(device, BURN_SHAPE(4), BURN_DTYPE_F32);
+  BurnTensor *mine = burn_zeros(device, BURN_SHAPE(4), BURN_DTYPE_F32),
+             *others = burn_zeros(device, BURN_SHAPE(4), BURN_DTYPE_F32);
   assert_int_equal(pthread_create(&worker, NULL, work, others), 0);
   if (by_another_thread) {
     assert_int_equal(pthread_create(&closer, NULL, close_it, device), 0);

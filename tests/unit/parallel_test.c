@@ -1,5 +1,5 @@
-/* parallel_test.c - host->parallel_for: every item once, nested, from several threads; results that do not depend on the
- * number of threads. */
+/* parallel_test.c - host->parallel_for: every item once, nested, from several threads; results that do not depend on
+ * the number of threads. */
 #include "forked.h"
 
 #include <burn/op_call.h>
@@ -180,8 +180,10 @@ static uint64_t hash_of_attention(BurnDevice *device, bool back) {
 }
 
 static uint64_t hash_of_lstm(BurnDevice *device, bool back) {
-  const BurnShape wide = BURN_SHAPE(19, 6, 280), flat = BURN_SHAPE(19, 6, 70), state = BURN_SHAPE(19, 70), weight = BURN_SHAPE(70, 280);
-  const BurnShape ahead[] = {wide, state, state, weight}, behind[] = {flat, flat, wide, state, state, weight, flat, wide};
+  const BurnShape wide = BURN_SHAPE(19, 6, 280), flat = BURN_SHAPE(19, 6, 70), state = BURN_SHAPE(19, 70),
+                  weight = BURN_SHAPE(70, 280);
+  const BurnShape ahead[] = {wide, state, state, weight},
+                  behind[] = {flat, flat, wide, state, state, weight, flat, wide};
   return hash_of_op(device, back ? BURN_OP_lstm_backward : BURN_OP_lstm, back ? behind : ahead, back ? 8 : 4);
 }
 
@@ -246,11 +248,31 @@ static void compute(void *context) {
 
 static void test_results_do_not_depend_on_threads(void **state) {
   (void)state;
-  static const char *const what[RESULT_COUNT] = {
-      "sum", "mean", "sum_dim 0", "sum_dim 1", "var", "softmax", "log_softmax", "matmul", "batched matmul", "conv2d",
-      "weights of 4 channels", "weights of 17 channels", "weights of 40 channels", "depthwise conv2d", "avg_pool2d",
-      "layer_norm", "exp", "scatter_add", "attention", "attention back", "lstm", "lstm back",
-      "linear back", "mse", "mse back"};
+  static const char *const what[RESULT_COUNT] = {"sum",
+                                                 "mean",
+                                                 "sum_dim 0",
+                                                 "sum_dim 1",
+                                                 "var",
+                                                 "softmax",
+                                                 "log_softmax",
+                                                 "matmul",
+                                                 "batched matmul",
+                                                 "conv2d",
+                                                 "weights of 4 channels",
+                                                 "weights of 17 channels",
+                                                 "weights of 40 channels",
+                                                 "depthwise conv2d",
+                                                 "avg_pool2d",
+                                                 "layer_norm",
+                                                 "exp",
+                                                 "scatter_add",
+                                                 "attention",
+                                                 "attention back",
+                                                 "lstm",
+                                                 "lstm back",
+                                                 "linear back",
+                                                 "mse",
+                                                 "mse back"};
   static const char *const stacks[] = {"ndarray", "ndarray:gemm=builtin", "ndarray:primitives=true,gemm=builtin"};
   static const char *const threads[] = {"1", "2", "5"};
   FILE *file = tmpfile(); /* its pages are shared with the children */

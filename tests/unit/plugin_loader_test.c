@@ -47,12 +47,14 @@ static const Fault faults[] = {
     {"no_symbol", "no_entry", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
     {"wrong_major", "abi_too_new", "it is built for plugin ABI 1.3, this is 0.3: rebuild it"},
     {"new_host", "abi_too_new", "it needs plugin ABI 0.99 or newer, this is 0.3: update Burn"},
-    {"old_minor", "abi_too_old", "it is built for plugin ABI 0.2, this is 0.3 and serves none before 0.3: rebuild it with the headers of Burn "},
+    {"old_minor", "abi_too_old",
+     "it is built for plugin ABI 0.2, this is 0.3 and serves none before 0.3: rebuild it with the headers of Burn "},
     {"short_descriptor", "bad_descriptor", "its descriptor has 16 bytes, at least"},
     {"unknown_kind", "unknown_kind", "its kind 7 is unknown"},
     {"no_interface", "no_interface", "it says it is a backend but has no interface burn.backend"},
     {"short_interface", "bad_interface", "its interface burn.backend has 8 bytes, at least"},
-    {"other_name", "wrong_name", "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else" BURN_PLUGIN_SUFFIX},
+    {"other_name", "wrong_name",
+     "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else" BURN_PLUGIN_SUFFIX},
     {"null_descriptor", "no_descriptor", "its entry function returned no descriptor"},
     {"no_version", "bad_descriptor", "its descriptor lacks a name, a version or get_interface"},
 };
@@ -161,7 +163,8 @@ static void test_files_that_are_no_plugins(void **state) {
   snprintf(path, sizeof path, "%s/burn_writable" BURN_PLUGIN_SUFFIX, folder);
   let_anybody_write(path);
   forked(list_files, folder);
-  static const char *const names[] = {"burn_text" BURN_PLUGIN_SUFFIX, "burn_empty" BURN_PLUGIN_SUFFIX, "burn_note.txt", "libother" BURN_PLUGIN_SUFFIX, "burn_writable" BURN_PLUGIN_SUFFIX};
+  static const char *const names[] = {"burn_text" BURN_PLUGIN_SUFFIX, "burn_empty" BURN_PLUGIN_SUFFIX, "burn_note.txt",
+                                      "libother" BURN_PLUGIN_SUFFIX, "burn_writable" BURN_PLUGIN_SUFFIX};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) remove_file(folder, names[i]);
   rmdir(folder);
 }
@@ -364,7 +367,8 @@ static void check_order(void *context) {
   }
   CHECK(!burn_plugin_info(count), "there is an entry after the last");
   const BurnPluginInfo *ndarray = find("ndarray", NULL), *trace = find("trace", NULL);
-  CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1, "ndarray");
+  CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1,
+        "ndarray");
   CHECK(!ndarray->why_not[0] && !ndarray->help[0], "a usable plugin has a why-not: %s", ndarray->why_not);
   CHECK(trace && strcmp(trace->kind, "decorator") == 0 && trace->usable && trace->description[0], "trace");
   check_contains(ndarray->path, good_folder);
@@ -383,9 +387,11 @@ static void relative_folder(void *context) {
   CHECK(burn_plugin_place_count() == 2 && !burn_plugin_place(2), "%zu places", burn_plugin_place_count());
   const BurnPluginPlace *missing = burn_plugin_place(0), *found = burn_plugin_place(1);
   check_contains(missing->path, "/tests/some/where");
-  CHECK(!missing->exists && missing->file_count == 0 && !missing->problem[0], "%s: %s", missing->path, missing->problem);
+  CHECK(!missing->exists && missing->file_count == 0 && !missing->problem[0], "%s: %s", missing->path,
+        missing->problem);
   check_contains(found->path, "/tests/broken_plugins");
-  CHECK(strncmp(found->path, BURN_BUILD_DIR, strlen(BURN_BUILD_DIR)) == 0 && found->exists && found->file_count > 10, "%s: %zu", found->path, found->file_count);
+  CHECK(strncmp(found->path, BURN_BUILD_DIR, strlen(BURN_BUILD_DIR)) == 0 && found->exists && found->file_count > 10,
+        "%s: %zu", found->path, found->file_count);
   CHECK(strcmp(found->source, "BURN_PLUGIN_PATH") == 0, "%s", found->source);
   CHECK(find("mini", found->path) && find("mini", found->path)->usable, "mini was not found");
 }
@@ -427,7 +433,8 @@ static void without_autodiff(void *context) {
   device = burn_device_open("ndarray");
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
   BurnTensor *x = burn_require_grad(burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32));
-  CHECK(burn_status_code(burn_tensor_status(x)) == BURN_STATUS_NO_AUTODIFF, "%s", burn_status_message(burn_tensor_status(x)));
+  CHECK(burn_status_code(burn_tensor_status(x)) == BURN_STATUS_NO_AUTODIFF, "%s",
+        burn_status_message(burn_tensor_status(x)));
   burn_drop(x);
   burn_device_close(device);
 }
@@ -462,15 +469,15 @@ static void check_decompositions(BurnDevice *device) {
   BurnTensor *x = burn_tensor_f32(device, values, BURN_SHAPE(2, 3));
   BurnTensor *ones = burn_ones(device, BURN_SHAPE(3), BURN_DTYPE_F32);
   check_close(burn_relu(burn_clone(x)), (float[]){0, 0, 2, 3, 0, 0.5f}, 6, "relu");
-  check_close(burn_sigmoid(burn_clone(x)), (float[]){0.26894143f, 0.5f, 0.8807971f, 0.95257413f, 0.01798621f, 0.62245935f}, 6,
-              "sigmoid");
+  check_close(burn_sigmoid(burn_clone(x)),
+              (float[]){0.26894143f, 0.5f, 0.8807971f, 0.95257413f, 0.01798621f, 0.62245935f}, 6, "sigmoid");
   check_close(burn_mean(burn_clone(x)), (float[]){0.0833333f}, 1, "mean");
   check_close(burn_softmax(burn_clone(x), -1),
               (float[]){0.04201007f, 0.11419519f, 0.8437947f, 0.9233637f, 0.000841999f, 0.0757943f}, 6, "softmax");
   check_close(burn_layer_norm(burn_clone(x), ones, NULL, 1e-5),
               (float[]){-1.0690416f, -0.2672604f, 1.336302f, 1.0933265f, -1.3235005f, 0.230174f}, 6, "layer_norm");
-  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-7, 1, -13, -11.75f}, 4,
-              "matmul");
+  check_close(burn_matmul(burn_clone(x), burn_reshape(burn_clone(x), BURN_SHAPE(3, 2))), (float[]){-7, 1, -13, -11.75f},
+              4, "matmul");
   BurnTensor *missing = burn_tanh(burn_clone(x));
   check_contains(burn_status_message(burn_tensor_status(missing)), "tanh: backend '");
   check_contains(burn_status_message(burn_tensor_status(missing)), "has no kernel for it, and it has no decomposition");
@@ -494,8 +501,8 @@ static void use_third_party(void *context) {
   search_in(broken_folder, false);
   const BurnPluginInfo *info = find(name, NULL);
   CHECK(info && info->usable, "%s", info ? info->reason : "not found");
-  CHECK(strcmp(info->version, "3.1.4") == 0 && info->device_count == 1 && strcmp(info->devices[0], "mini device") == 0, "%s",
-        info->version);
+  CHECK(strcmp(info->version, "3.1.4") == 0 && info->device_count == 1 && strcmp(info->devices[0], "mini device") == 0,
+        "%s", info->version);
   BurnDevice *device = burn_device_open(name);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
   check_decompositions(device);
@@ -527,24 +534,24 @@ static void test_structs_with_a_longer_tail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_fault_has_its_reason),
-      cmocka_unit_test(test_faults_one_by_one),
-      cmocka_unit_test(test_a_missing_function_is_found_by_opening),
-      cmocka_unit_test(test_files_that_are_no_plugins),
-      cmocka_unit_test(test_a_folder_that_anybody_can_write),
+    cmocka_unit_test(test_every_fault_has_its_reason),
+    cmocka_unit_test(test_faults_one_by_one),
+    cmocka_unit_test(test_a_missing_function_is_found_by_opening),
+    cmocka_unit_test(test_files_that_are_no_plugins),
+    cmocka_unit_test(test_a_folder_that_anybody_can_write),
 #if !defined(_WIN32)
-      cmocka_unit_test(test_whoever_could_replace_a_plugin_is_looked_for),
-      cmocka_unit_test(test_plugins_are_those_beside_the_library_as_it_was_loaded),
-      cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
-      cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
+    cmocka_unit_test(test_whoever_could_replace_a_plugin_is_looked_for),
+    cmocka_unit_test(test_plugins_are_those_beside_the_library_as_it_was_loaded),
+    cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
+    cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
 #endif
-      cmocka_unit_test(test_the_first_of_a_name_wins),
-      cmocka_unit_test(test_the_list_is_sorted),
-      cmocka_unit_test(test_relative_folders_start_at_the_working_directory),
-      cmocka_unit_test(test_plugin_add),
-      cmocka_unit_test(test_training_without_the_autodiff_plugin),
-      cmocka_unit_test(test_a_small_backend_carries_composite_ops),
-      cmocka_unit_test(test_structs_with_a_longer_tail),
+    cmocka_unit_test(test_the_first_of_a_name_wins),
+    cmocka_unit_test(test_the_list_is_sorted),
+    cmocka_unit_test(test_relative_folders_start_at_the_working_directory),
+    cmocka_unit_test(test_plugin_add),
+    cmocka_unit_test(test_training_without_the_autodiff_plugin),
+    cmocka_unit_test(test_a_small_backend_carries_composite_ops),
+    cmocka_unit_test(test_structs_with_a_longer_tail),
   };
   return cmocka_run_group_tests_name("plugin loader", tests, NULL, NULL);
 }

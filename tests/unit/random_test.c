@@ -1,5 +1,5 @@
-/* random_test.c - random numbers: Philox against Random123's vectors, ops against a scalar reimplementation bit by bit, how
- * seed and offset move, moments. */
+/* random_test.c - random numbers: Philox against Random123's vectors, ops against a scalar reimplementation bit by bit,
+ * how seed and offset move, moments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
   memcpy(c, counter, sizeof c);
   for (int round = 0; round < 10; round++) {
     const uint64_t a = (uint64_t)0xD2511F53u * c[0], b = (uint64_t)0xCD9E8D57u * c[2];
-    const uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k[1], (uint32_t)a};
+    const uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k[1],
+                              (uint32_t)a};
     memcpy(c, next, sizeof c);
     k[0] += 0x9E3779B9u;
     k[1] += 0xBB67AE85u;
@@ -75,9 +76,12 @@ static void test_burn_philox_is_philox(void **state) {
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>", "reference"};
 enum { STACK_COUNT = 4, MOST = 70001 };
 static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 63, 1000, MOST};
-static const BurnRandomState states[] = {{0, 0}, {42, 17}, {0xFEDCBA9876543210u, 0xFFFFFFFDu}, {UINT64_MAX, (uint64_t)1 << 40}};
+static const BurnRandomState states[] = {
+    {0, 0}, {42, 17}, {0xFEDCBA9876543210u, 0xFFFFFFFDu}, {UINT64_MAX, (uint64_t)1 << 40}};
 
-static uint32_t word(BurnRandomState state, int64_t i) { return burn_random_word(state.seed, state.offset, (uint64_t)i); }
+static uint32_t word(BurnRandomState state, int64_t i) {
+  return burn_random_word(state.seed, state.offset, (uint64_t)i);
+}
 
 /* The definition of random.h in its own words. */
 static double normal(BurnRandomState state, int64_t i, double mean, double std) {
@@ -170,8 +174,8 @@ static void one_uniform_half(BurnDevice *device, BurnRandomState state, int64_t 
       float expected = round_half(uniform_f32(state, i, low, high), halves[k].mantissa);
       if (expected >= high) expected = low;
       if (memcmp(&found_f32[i], &expected, sizeof expected) == 0) continue;
-      fail_msg("%s, seed %" PRIx64 ": element %" PRId64 " is %.9g, expected %.9g", burn_dtype_name(halves[k].dtype), state.seed,
-               i, (double)found_f32[i], (double)expected);
+      fail_msg("%s, seed %" PRIx64 ": element %" PRId64 " is %.9g, expected %.9g", burn_dtype_name(halves[k].dtype),
+               state.seed, i, (double)found_f32[i], (double)expected);
     }
   }
 }
@@ -190,17 +194,21 @@ static void one_uniform_int(BurnDevice *device, BurnRandomState state, int64_t c
   static const struct {
     BurnDType dtype;
     int64_t low, high;
-  } ranges[] = {{BURN_DTYPE_I32, -7, 100}, {BURN_DTYPE_I64, -5000000000, -705032704}, {BURN_DTYPE_U8, 3, 256},
-                {BURN_DTYPE_I8, -128, 128}, {BURN_DTYPE_I16, -30000, 20000}};
+  } ranges[] = {{BURN_DTYPE_I32, -7, 100},
+                {BURN_DTYPE_I64, -5000000000, -705032704},
+                {BURN_DTYPE_U8, 3, 256},
+                {BURN_DTYPE_I8, -128, 128},
+                {BURN_DTYPE_I16, -30000, 20000}};
   for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
     burn_device_set_random_state(device, state);
-    read_i64(burn_random_uniform(device, BURN_SHAPE(count), ranges[r].dtype, (double)ranges[r].low, (double)ranges[r].high),
-             count);
+    read_i64(
+        burn_random_uniform(device, BURN_SHAPE(count), ranges[r].dtype, (double)ranges[r].low, (double)ranges[r].high),
+        count);
     for (int64_t i = 0; i < count; i++) {
       const int64_t expected = uniform_int(state, i, ranges[r].low, ranges[r].high);
       if (found_i64[i] != expected) {
-        fail_msg("%s: element %" PRId64 " is %" PRId64 ", expected %" PRId64, burn_dtype_name(ranges[r].dtype), i, found_i64[i],
-                 expected);
+        fail_msg("%s: element %" PRId64 " is %" PRId64 ", expected %" PRId64, burn_dtype_name(ranges[r].dtype), i,
+                 found_i64[i], expected);
       }
     }
   }
@@ -208,8 +216,8 @@ static void one_uniform_int(BurnDevice *device, BurnRandomState state, int64_t c
 
 static void one_bernoulli(BurnDevice *device, BurnRandomState state, int64_t count) {
   static const double probabilities[] = {0, 0.3, 1};
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_F16,
-                                     BURN_DTYPE_BF16, BURN_DTYPE_I8, BURN_DTYPE_I16};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32,  BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_F16,
+                                     BURN_DTYPE_BF16, BURN_DTYPE_I8,   BURN_DTYPE_I16};
   for (size_t p = 0; p < 3; p++) {
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
       burn_device_set_random_state(device, state);
@@ -346,7 +354,8 @@ static void check_moments(double mean, double variance, double tolerance) {
     if (i > 0) products += centred * (found_f64[i - 1] - found_mean);
   }
   if (fabs(found_mean - mean) > tolerance) fail_msg("the mean is %g, expected %g", found_mean, mean);
-  if (fabs(squares / (double)MOST - variance) > tolerance * 2) fail_msg("the variance is %g, expected %g", squares / (double)MOST, variance);
+  if (fabs(squares / (double)MOST - variance) > tolerance * 2)
+    fail_msg("the variance is %g, expected %g", squares / (double)MOST, variance);
   if (fabs(products / squares) > 0.02) fail_msg("neighbours correlate with %g", products / squares);
 }
 

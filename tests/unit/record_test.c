@@ -1,4 +1,5 @@
-/* record_test.c - records: Burn's bytes exactly, round trips in every precision, refused and damaged files, atomic writing. */
+/* record_test.c - records: Burn's bytes exactly, round trips in every precision, refused and damaged files, atomic
+ * writing. */
 #include "reflection_testing.h"
 
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static Bytes file_read(const char *path) {
   return bytes;
 }
 
-/* A new file each time: some file systems flush one that is cut and written anew, and this is done thousands of times. */
+/* A new file each time: some file systems flush one that is cut and written anew, and this is done thousands of times.
+ */
 static void file_write(const char *path, const uint8_t *data, size_t count) {
   (void)unlink(path);
   FILE *file = fopen(path, "wb");
@@ -82,9 +84,11 @@ static void put_text(Bytes *bytes, const char *text) {
 }
 
 /* Everything before the item, as Burn writes it. */
-static void put_front(Bytes *bytes, const char *float_name, const char *int_name, const char *recorder, const char *settings) {
+static void put_front(Bytes *bytes, const char *float_name, const char *int_name, const char *recorder,
+                      const char *settings) {
   char format[160];
-  (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>", recorder, settings);
+  (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>", recorder,
+                 settings);
   const char *const texts[] = {"float", float_name, "int",    int_name,   "format",
                                format,  "version",  "0.20.1", "settings", settings};
   bytes->count = 0;
@@ -95,7 +99,9 @@ static void put_front(Bytes *bytes, const char *float_name, const char *int_name
   put_text(bytes, "item");
 }
 
-static void put_full_front(Bytes *bytes) { put_front(bytes, "f32", "i32", "NamedMpkFileRecorder", "FullPrecisionSettings"); }
+static void put_full_front(Bytes *bytes) {
+  put_front(bytes, "f32", "i32", "NamedMpkFileRecorder", "FullPrecisionSettings");
+}
 
 static void put_back(Bytes *bytes) {
   put_text(bytes, "_b");
@@ -207,7 +213,8 @@ static void test_exact_bytes(void **state) {
   put_tensor(&expected, 4, "\xff\xff\xff\xff", 1, (const uint8_t[]){1}, "I32");
   put_back(&expected);
   size_t added = found.count - expected.count; /* the checksum, before the item */
-  for (size_t i = 0; i < 13; i++) assert_non_null(strchr("0123456789abcdefghijklmnopqrstuv", found.data[mask_id + added + i]));
+  for (size_t i = 0; i < 13; i++)
+    assert_non_null(strchr("0123456789abcdefghijklmnopqrstuv", found.data[mask_id + added + i]));
   memcpy(expected.data + mask_id, found.data + mask_id + added, 13);
   Bytes of_burn = expected;
   expected = with_checksum(&expected);
@@ -236,7 +243,11 @@ static void test_metadata_of_other_settings(void **state) {
     BurnRecordConfig config;
     const char *float_name, *int_name, *recorder, *settings;
   } cases[] = {
-      {{BURN_RECORD_MPK, BURN_PRECISION_HALF}, "half::binary16::f16", "i16", "NamedMpkFileRecorder", "HalfPrecisionSettings"},
+      {{BURN_RECORD_MPK, BURN_PRECISION_HALF},
+       "half::binary16::f16",
+       "i16",
+       "NamedMpkFileRecorder",
+       "HalfPrecisionSettings"},
       {{BURN_RECORD_MPK, BURN_PRECISION_DOUBLE}, "f64", "i64", "NamedMpkFileRecorder", "DoublePrecisionSettings"}};
   for (size_t i = 0; i < 2; i++) {
     Path path = path_in(fixture, "settings.mpk");
@@ -302,7 +313,8 @@ static void test_frozen_module_stays_frozen(void **state) {
 static void test_value_tree_round_trip(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "tree.mpk");
-  const int64_t integers[] = {0, -1, 127, 128, -32, -33, -128, -129, 65535, 65536, -32769, INT32_MIN, INT64_MAX, INT64_MIN};
+  const int64_t integers[] = {0,    -1,    127,   128,    -32,       -33,       -128,
+                              -129, 65535, 65536, -32769, INT32_MIN, INT64_MAX, INT64_MIN};
   BurnValue *tree = burn_value_map(), *array = burn_value_array(), *back = NULL;
   for (size_t i = 0; i < 14; i++) assert_true(burn_value_append(array, burn_value_int(integers[i])));
   assert_true(burn_value_set(tree, "integers", array));
@@ -321,7 +333,8 @@ static void test_value_tree_round_trip(void **state) {
   assert_string_equal(burn_value_key_at(back, 1), "yes"); /* in order */
   assert_false(burn_value_as_bool(burn_value_get(back, "yes"), true));
   assert_true(burn_value_as_float(burn_value_get(back, "rate"), 0) == 0.1);
-  assert_string_equal(burn_value_as_text(burn_value_get(back, "name"), ""), "a longer text than thirty-one bytes, so str8");
+  assert_string_equal(burn_value_as_text(burn_value_get(back, "name"), ""),
+                      "a longer text than thirty-one bytes, so str8");
   assert_int_equal(burn_value_kind(burn_value_get(back, "nothing")), BURN_VALUE_NIL);
   float moment[4] = {0};
   assert_ok(burn_read_f32(burn_value_as_tensor(burn_value_get(back, "moment"), fixture->plain), moment, 4));
@@ -380,7 +393,8 @@ static void assert_load_fails(Net *net, BurnValue *record, const char *message) 
 static void test_structure_is_checked(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->training, 1), other = net_make(fixture->training, 2);
-  Dense wide = {burn_param(ramp(fixture->plain, 0, BURN_SHAPE(2, 4))), burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)))};
+  Dense wide = {burn_param(ramp(fixture->plain, 0, BURN_SHAPE(2, 4))),
+                burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)))};
   BurnModule module = burn_module(Net, &net);
   BurnValue *record = burn_value_module(module);
   assert_true(burn_value_set(record, "tail", burn_value_module(burn_module(Dense, &wide))));
@@ -416,7 +430,8 @@ static void test_structure_is_checked(void **state) {
 static void test_load_names_the_file(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "wide.mpk");
-  Dense wide = {burn_param(ramp(fixture->plain, 0, BURN_SHAPE(2, 4))), burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)))};
+  Dense wide = {burn_param(ramp(fixture->plain, 0, BURN_SHAPE(2, 4))),
+                burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)))};
   Dense dense = dense_make(fixture->plain, 0, true);
   char message[256];
   assert_ok(burn_record_save(burn_module(Dense, &wide), path.text, NULL));
@@ -474,7 +489,8 @@ static void test_hostile_items(void **state) {
   ASSERT_RAW_REFUSED(fixture, "\xc6\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
   ASSERT_RAW_REFUSED(fixture, "\xc1", "an extension or no MessagePack");
   ASSERT_RAW_REFUSED(fixture, "\xd4\x01\x02", "an extension or no MessagePack");
-  ASSERT_RAW_REFUSED(fixture, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "an integer that does not fit 64 bits with a sign");
+  ASSERT_RAW_REFUSED(fixture, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
+                     "an integer that does not fit 64 bits with a sign");
   ASSERT_RAW_REFUSED(fixture, "\x81\x01\xc0", "a key that is no text");
   ASSERT_RAW_REFUSED(fixture, "\x82\xa1k\xc0\xa1k\xc0", "a map with a key that stands twice");
   ASSERT_RAW_REFUSED(fixture, "\xa2x\0", "a text with a zero byte");
@@ -589,7 +605,8 @@ static void test_wrong_format(void **state) {
   file_write(packed.text, packed_bytes.data, packed_bytes.count);
   packed_bytes.data[packed_bytes.count] = 'x';
   file_write(packed.text, packed_bytes.data, packed_bytes.count + 1);
-  assert_non_null(strstr(burn_status_message(burn_value_read(packed.text, &gzip_full, &back)), "1 bytes after the end"));
+  assert_non_null(
+      strstr(burn_status_message(burn_value_read(packed.text, &gzip_full, &back)), "1 bytes after the end"));
   assert_null(back);
   burn_value_destroy(nil);
   assert_int_equal(unlink(path.text), 0);
@@ -616,7 +633,8 @@ static void truncate_everywhere(Fixture *fixture, const char *name, const BurnRe
   for (size_t length = 0; length < bytes.count; length++) {
     file_write(path.text, bytes.data, length);
     BurnStatus status = burn_record_load(burn_module(Net, &net), path.text, config);
-    if (burn_status_code(status) != BURN_STATUS_CORRUPT_DATA) fail_msg("%zu bytes: %s", length, burn_status_message(status));
+    if (burn_status_code(status) != BURN_STATUS_CORRUPT_DATA)
+      fail_msg("%zu bytes: %s", length, burn_status_message(status));
     if (!strstr(burn_status_message(status), "byte ")) fail_msg("no offset: %s", burn_status_message(status));
   }
   after = net_dump(&net);
@@ -630,8 +648,8 @@ static void test_truncated_anywhere(void **state) {
   truncate_everywhere(*state, "cut.mpk.gz", &gzip_full);
 }
 
-/* Loads after each of 2000 flips: a failure leaves the net as it was. Returns how many loads succeeded: those must have read the
- * very values that were saved (the checksum covers the item, gzip's CRC all but a few bytes of its header). */
+/* Loads after each of 2000 flips: a failure leaves the net as it was. Returns how many loads succeeded: those must have
+ * read the very values that were saved (the checksum covers the item, gzip's CRC all but a few bytes of its header). */
 static size_t flip_bits(Fixture *fixture, const char *name, const BurnRecordConfig *config) {
   Path path = path_in(fixture, name);
   NetDump saved;
@@ -691,7 +709,8 @@ static void test_twins_are_refused(void **state) {
   uint64_t own = net.tail.weight.id;
   char id[14], message[160];
   burn_param_id_text(net.dense.weight.id, id);
-  (void)snprintf(message, sizeof message, "dense.weight and tail.weight have the same id, %s; an id belongs to one tensor", id);
+  (void)snprintf(message, sizeof message,
+                 "dense.weight and tail.weight have the same id, %s; an id belongs to one tensor", id);
   net.tail.weight.id = net.dense.weight.id;
   BurnValue *record = burn_value_module(burn_module(Net, &net));
   BurnStatus status = burn_record_save(burn_module(Net, &net), path.text, NULL);
@@ -775,7 +794,8 @@ static void test_symbolic_links_are_followed(void **state) {
 static void test_failed_module_is_not_saved(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "failed.mpk");
-  Dense dense = {burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no weights"))), {NULL, 0, NULL}};
+  Dense dense = {burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no weights"))),
+                 {NULL, 0, NULL}};
   BurnStatus status = burn_record_save(burn_module(Dense, &dense), path.text, NULL);
   assert_string_equal(reason(status, path.text), "weight: no weights");
   Net net = net_make(fixture->plain, 1); /* one in the middle of a list */
@@ -798,31 +818,31 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exact_bytes),
-      cmocka_unit_test(test_ids),
-      cmocka_unit_test(test_metadata_of_other_settings),
-      cmocka_unit_test(test_module_round_trips),
-      cmocka_unit_test(test_frozen_module_stays_frozen),
-      cmocka_unit_test(test_value_tree_round_trip),
-      cmocka_unit_test(test_failed_parts_are_never_written),
-      cmocka_unit_test(test_values_that_do_not_fit_the_precision),
-      cmocka_unit_test(test_structure_is_checked),
-      cmocka_unit_test(test_load_names_the_file),
-      cmocka_unit_test(test_hostile_items),
-      cmocka_unit_test(test_hostile_tensors),
-      cmocka_unit_test(test_foreign_dtypes),
-      cmocka_unit_test(test_bool_map_dtype),
-      cmocka_unit_test(test_wrong_format),
-      cmocka_unit_test(test_truncated_anywhere),
-      cmocka_unit_test(test_wrong_checksum),
-      cmocka_unit_test(test_twins_are_refused),
-      cmocka_unit_test(test_flipped_bits),
+    cmocka_unit_test(test_exact_bytes),
+    cmocka_unit_test(test_ids),
+    cmocka_unit_test(test_metadata_of_other_settings),
+    cmocka_unit_test(test_module_round_trips),
+    cmocka_unit_test(test_frozen_module_stays_frozen),
+    cmocka_unit_test(test_value_tree_round_trip),
+    cmocka_unit_test(test_failed_parts_are_never_written),
+    cmocka_unit_test(test_values_that_do_not_fit_the_precision),
+    cmocka_unit_test(test_structure_is_checked),
+    cmocka_unit_test(test_load_names_the_file),
+    cmocka_unit_test(test_hostile_items),
+    cmocka_unit_test(test_hostile_tensors),
+    cmocka_unit_test(test_foreign_dtypes),
+    cmocka_unit_test(test_bool_map_dtype),
+    cmocka_unit_test(test_wrong_format),
+    cmocka_unit_test(test_truncated_anywhere),
+    cmocka_unit_test(test_wrong_checksum),
+    cmocka_unit_test(test_twins_are_refused),
+    cmocka_unit_test(test_flipped_bits),
 #if !defined(_WIN32)
-      cmocka_unit_test(test_failing_write_keeps_the_old_file),
-      cmocka_unit_test(test_read_only_folder),
-      cmocka_unit_test(test_symbolic_links_are_followed),
+    cmocka_unit_test(test_failing_write_keeps_the_old_file),
+    cmocka_unit_test(test_read_only_folder),
+    cmocka_unit_test(test_symbolic_links_are_followed),
 #endif
-      cmocka_unit_test(test_failed_module_is_not_saved),
+    cmocka_unit_test(test_failed_module_is_not_saved),
   };
   return cmocka_run_group_tests(tests, fixture_setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* reference_test.c - what the golden rows do not reach of the reference backend: which ops it runs itself, dtypes that ndarray
- * may lack, rounding once, and the same random bits as ndarray. */
+/* reference_test.c - what the golden rows do not reach of the reference backend: which ops it runs itself, dtypes that
+ * ndarray may lack, rounding once, and the same random bits as ndarray. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,13 +105,15 @@ static void test_halves_round_once_to_nearest_even(void **state) {
   (void)state;
   check_rounding(f16_rows, sizeof f16_rows / sizeof f16_rows[0], BURN_DTYPE_F16);
   check_rounding(bf16_rows, sizeof bf16_rows / sizeof bf16_rows[0], BURN_DTYPE_BF16);
-  const int64_t whole = (INT64_C(1) << 60) + (INT64_C(1) << 52) + 1; /* f64 would lose the 1, and then the tie goes down */
+  const int64_t whole =
+      (INT64_C(1) << 60) + (INT64_C(1) << 52) + 1; /* f64 would lose the 1, and then the tie goes down */
   uint16_t bits = 0;
   check_ok(burn_read(burn_cast(burn_tensor_i64(device, &whole, BURN_SHAPE(1)), BURN_DTYPE_BF16), &bits, sizeof bits));
   assert_int_equal(bits, 0x5d81);
 }
 
-/* Every one of the 65536 patterns: to f64 and back it stays, but for the bits of NaN. bf16 widens to f32 by definition. */
+/* Every one of the 65536 patterns: to f64 and back it stays, but for the bits of NaN. bf16 widens to f32 by definition.
+ */
 static void test_every_half_there_is(void **state) {
   (void)state;
   enum { COUNT = 65536 };
@@ -124,7 +126,8 @@ static void test_every_half_there_is(void **state) {
     check_ok(burn_read(burn_cast(x, BURN_DTYPE_F32), wide, sizeof wide));
     for (uint32_t i = 0; i < COUNT; i++) {
       const uint32_t upper = i << 16;
-      if (!isnan(wide[i]) && back[i] != patterns[i]) fail_msg("%s %04x came back as %04x", burn_dtype_name(dtype), i, back[i]);
+      if (!isnan(wide[i]) && back[i] != patterns[i])
+        fail_msg("%s %04x came back as %04x", burn_dtype_name(dtype), i, back[i]);
       if (dtype == BURN_DTYPE_BF16 && !isnan(wide[i])) assert_memory_equal(&wide[i], &upper, sizeof upper);
     }
   }

@@ -1,4 +1,5 @@
-/* scope_test.c - BurnScope and BURN_AUTO: what is dropped, what is kept, what leaves by itself. CTest runs it with guards on, too. */
+/* scope_test.c - BurnScope and BURN_AUTO: what is dropped, what is kept, what leaves by itself. CTest runs it with
+ * guards on, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,9 @@ static double sum_of(BurnTensor *x) {
   assert_true(burn_read_scalar(burn_sum(x), &value) == BURN_OK);
   return value;
 }
-static void assert_near(double value, double expected) { assert_true(value > expected - 0.001 && value < expected + 0.001); }
+static void assert_near(double value, double expected) {
+  assert_true(value > expected - 0.001 && value < expected + 0.001);
+}
 
 static int open_device(void **state) {
   (void)state;
@@ -141,7 +144,7 @@ static void test_keep_and_adopt(void **state) {
   assert_ptr_equal(burn_scope_adopt(inner, given), given);
   assert_int_equal(live(), 4);
   (void)burn_scope_end(inner, NULL);
-  assert_int_equal(live(), 3); /* given was adopted */
+  assert_int_equal(live(), 3);          /* given was adopted */
   (void)burn_scope_keep(inner, one_up); /* ended: one_up stays where it is */
   (void)burn_scope_end(outer, NULL);
   assert_int_equal(live(), 2);
@@ -160,8 +163,8 @@ static void test_wrong_ends(void **state) {
 
 /* -- what leaves by itself -------------------------------------------------------------------- */
 
-#define NET_FIELDS(X)          \
-  X(BurnLinear, fc, "4 -> 3")  \
+#define NET_FIELDS(X)         \
+  X(BurnLinear, fc, "4 -> 3") \
   X(BurnBatchNorm, norm, "state")
 BURN_MODULE(Net, NET_FIELDS);
 
@@ -309,7 +312,8 @@ static void test_threads(void **state) {
   (void)state;
   pthread_t threads[4];
   BurnScope *scope = burn_scope_begin();
-  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, burn_scope_keep(NULL, ones())), 0);
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, work, burn_scope_keep(NULL, ones())), 0);
   for (int i = 0; i < 300; i++) burn_drop(burn_relu(ones()));
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
   (void)burn_scope_end(scope, NULL);
@@ -338,23 +342,23 @@ static void test_autos(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
   const struct CMUnitTest tests[] = {
-      TEST(test_all_but_kept),
-      TEST(test_nothing_kept),
-      TEST(test_failed_tensors),
-      TEST(test_results_in_place),
-      TEST(test_dropped_before_the_end),
-      TEST(test_kept_goes_to_the_outer_scope),
-      TEST(test_open_inner_scopes_end_too),
-      TEST(test_keep_and_adopt),
-      TEST(test_wrong_ends),
-      TEST(test_modules_and_optimizers),
-      TEST(test_gradients_and_states),
-      TEST(test_records),
-      TEST(test_batches),
-      TEST(test_written_tensors),
-      TEST(test_threads),
+    TEST(test_all_but_kept),
+    TEST(test_nothing_kept),
+    TEST(test_failed_tensors),
+    TEST(test_results_in_place),
+    TEST(test_dropped_before_the_end),
+    TEST(test_kept_goes_to_the_outer_scope),
+    TEST(test_open_inner_scopes_end_too),
+    TEST(test_keep_and_adopt),
+    TEST(test_wrong_ends),
+    TEST(test_modules_and_optimizers),
+    TEST(test_gradients_and_states),
+    TEST(test_records),
+    TEST(test_batches),
+    TEST(test_written_tensors),
+    TEST(test_threads),
 #if defined(BURN_AUTO)
-      TEST(test_autos),
+    TEST(test_autos),
 #endif
   };
   return cmocka_run_group_tests_name("scope", tests, NULL, NULL);

@@ -28,7 +28,8 @@ static const struct {
     {"autodiff+trace:format=count,file=/dev/null+ndarray:isa=baseline", "autodiff<trace<ndarray>>"},
     {"trace:format=count,file=/dev/null+autodiff<ndarray>", "trace<autodiff<ndarray>>"},
     {"autodiff<validate<reference>>", "autodiff<validate<reference>>"},
-    {"validate:finite=false,promises=true,ownership=false,determinism=true,action=warn,save=/tmp<ndarray>", "validate<ndarray>"},
+    {"validate:finite=false,promises=true,ownership=false,determinism=true,action=warn,save=/tmp<ndarray>",
+     "validate<ndarray>"},
 };
 
 static void test_texts_that_open(void **state) {
@@ -48,10 +49,12 @@ static void test_texts_that_open(void **state) {
 /* Plugins, versions and options, in the order of the stack. */
 static void test_fingerprints(void **state) {
   (void)state;
-  BurnDevice *device = burn_device_open("autodiff+trace:format=count,file=/dev/null+ndarray:0:isa=baseline,gemm=builtin");
+  BurnDevice *device =
+      burn_device_open("autodiff+trace:format=count,file=/dev/null+ndarray:0:isa=baseline,gemm=builtin");
   assert_true(burn_device_status(device) == BURN_OK);
-  assert_string_equal(burn_device_fingerprint(device),
-                      "autodiff 0.1.0<trace 0.1.0 format=count,file=/dev/null<ndarray:0 0.1.0 isa=baseline,gemm=builtin>>");
+  assert_string_equal(
+      burn_device_fingerprint(device),
+      "autodiff 0.1.0<trace 0.1.0 format=count,file=/dev/null<ndarray:0 0.1.0 isa=baseline,gemm=builtin>>");
   assert_string_equal(burn_device_fingerprint(burn_device_inner(device)),
                       "trace 0.1.0 format=count,file=/dev/null<ndarray:0 0.1.0 isa=baseline,gemm=builtin>");
   burn_device_close(device);
@@ -76,11 +79,13 @@ static const struct {
     {"validate:action=cry<ndarray>", INVALID, "validate: action=cry is neither warn nor fail"},
     {"validate:finite=maybe<ndarray>", INVALID, "validate: finite=maybe is neither true nor false"},
     {"validate:save=<ndarray>", INVALID, "validate: save= needs a folder of 1 to 511 bytes"},
-    {"validate:x=1<ndarray>", INVALID, "'validate' has no option 'x'; it has: finite, promises, ownership, determinism, action, save"},
+    {"validate:x=1<ndarray>", INVALID,
+     "'validate' has no option 'x'; it has: finite, promises, ownership, determinism, action, save"},
     {"reference:speed=high", INVALID, "'reference' has no option 'speed'; it has: float, int"},
     {"reference:1", BURN_STATUS_NOT_FOUND, "open 'reference': reference: there is no device 1, only 0"},
     {"trace:format=xml<ndarray>", INVALID, "trace: format=xml is unknown; it is text, count or chrome"},
-    {"trace:format=chrome,file=/nonexistent/x.json<ndarray>", BURN_STATUS_IO, "trace: cannot write file '/nonexistent/x.json'"},
+    {"trace:format=chrome,file=/nonexistent/x.json<ndarray>", BURN_STATUS_IO,
+     "trace: cannot write file '/nonexistent/x.json'"},
     {"ndarray:gpu", INVALID, "'ndarray' has no option 'device'; it has: float, int, gemm, isa, "},
     {"ndarray:device=gpu:cpu", INVALID, "backend 'ndarray:device=gpu:cpu': option 'device' is given twice"},
     {"ndarray:=1", INVALID, "'=1' is neither a device, nor its number, nor key=value"},
@@ -113,7 +118,8 @@ static void test_texts_that_do_not_open(void **state) {
     if (!strstr(burn_status_message(status), bad_texts[i].message)) {
       fail_msg("'%s' says '%s', expected '%s'", bad_texts[i].text, burn_status_message(status), bad_texts[i].message);
     }
-    if (burn_status_code(status) != bad_texts[i].code) fail_msg("'%s': %s", bad_texts[i].text, burn_status_text(status));
+    if (burn_status_code(status) != bad_texts[i].code)
+      fail_msg("'%s': %s", bad_texts[i].text, burn_status_text(status));
     BurnTensor *x = burn_zeros(device, BURN_SHAPE(1), 0); /* what is made on it carries the failure */
     assert_string_equal(burn_status_message(burn_tensor_status(x)), burn_status_message(status));
     burn_drop(x);
@@ -322,9 +328,11 @@ static void test_broken_settings_are_errors(void **state) {
       {"{\"backend\": 7}", "settings 'burn.json': \"backend\" must be a text such as \"ndarray\""},
       {"{\"backend\": \"nosuch\"}", "there is no backend 'nosuch'"},
       {"{\"backend\": \"reference\"} junk", "settings 'burn.json': something after the JSON object (at byte 25)"},
-      {"{\"backend\": \"trace:file=victim+ndarray\"}", "burn.json: option 'file' of 'trace' is not taken from a file of the working directory"},
+      {"{\"backend\": \"trace:file=victim+ndarray\"}",
+       "burn.json: option 'file' of 'trace' is not taken from a file of the working directory"},
       {"{\"backend\": \"trace:format=chrome+ndarray\"}", "option 'format' of 'trace' is not taken from"},
-      {"{\"backend\": \"validate:save=folder+ndarray:float=f64\"}", "Write it in BURN_BACKEND, --backend or your own burn.json"},
+      {"{\"backend\": \"validate:save=folder+ndarray:float=f64\"}",
+       "Write it in BURN_BACKEND, --backend or your own burn.json"},
       {"{\"backend\": \"validate:nosuch=1+ndarray\"}", "option 'nosuch' of 'validate' is not taken from"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -380,10 +388,12 @@ static void with_an_open_file(void *context) {
   check_fails("burn.json' can be written by anybody (chmod o-w it)");
 }
 
-/* As a service that has another user's HOME. Where that user may not read this build, either, the plugin is loaded before. */
+/* As a service that has another user's HOME. Where that user may not read this build, either, the plugin is loaded
+ * before. */
 static void with_a_forbidden_home(void *context) {
   enter(context);
-  if (seteuid(65534) != 0 || faccessat(AT_FDCWD, BURN_BUILD_DIR "/lib/burn/plugins/burn_ndarray.so", R_OK, AT_EACCESS) != 0) {
+  if (seteuid(65534) != 0 ||
+      faccessat(AT_FDCWD, BURN_BUILD_DIR "/lib/burn/plugins/burn_ndarray.so", R_OK, AT_EACCESS) != 0) {
     CHECK(seteuid(0) == 0, "seteuid");
     check_opens("ndarray", BURN_DTYPE_F32, BURN_DTYPE_I64);
   }
@@ -469,7 +479,8 @@ static void train(BurnDevice *device, Trained *result) {
   const BurnShape shapes[] = {BURN_SHAPE(5, 7), BURN_SHAPE(7), BURN_SHAPE(7, 3), BURN_SHAPE(3)};
   BurnTensor *leaves[4];
   burn_device_seed(device, 7);
-  for (int i = 0; i < 4; i++) leaves[i] = burn_require_grad(burn_random_normal(device, shapes[i], BURN_DTYPE_F32, 0, 0.5));
+  for (int i = 0; i < 4; i++)
+    leaves[i] = burn_require_grad(burn_random_normal(device, shapes[i], BURN_DTYPE_F32, 0, 0.5));
   BurnTensor *x = burn_random_normal(device, BURN_SHAPE(16, 5), BURN_DTYPE_F32, 0, 1);
   BurnTensor *targets = burn_random_uniform(device, BURN_SHAPE(16), BURN_DTYPE_I64, 0, 3);
   for (int step = 0; step < STEPS; step++) {
@@ -511,7 +522,8 @@ static void test_decorators_change_no_number(void **state) {
     train(device, i == 0 ? &first : &other);
     assert_int_equal(burn_device_memory(device).live_tensors, 0);
     burn_device_close(device);
-    if (i > 0 && memcmp(&first, &other, sizeof first) != 0) fail_msg("%s gives other numbers than %s", stacks[i], stacks[0]);
+    if (i > 0 && memcmp(&first, &other, sizeof first) != 0)
+      fail_msg("%s gives other numbers than %s", stacks[i], stacks[0]);
   }
   assert_true(first.losses[STEPS - 1] < first.losses[0]); /* and they are those of a training */
 }
@@ -545,7 +557,8 @@ static void test_chrome_trace_is_json(void **state) {
     const cJSON *name = cJSON_GetObjectItem(event, "name"), *phase = cJSON_GetObjectItem(event, "ph");
     const cJSON *time = cJSON_GetObjectItem(event, "ts"), *duration = cJSON_GetObjectItem(event, "dur");
     assert_true(cJSON_IsString(name) && cJSON_IsString(phase) && strcmp(phase->valuestring, "X") == 0);
-    assert_true(cJSON_IsNumber(time) && time->valuedouble >= 0 && cJSON_IsNumber(duration) && duration->valuedouble >= 0);
+    assert_true(cJSON_IsNumber(time) && time->valuedouble >= 0 && cJSON_IsNumber(duration) &&
+                duration->valuedouble >= 0);
     const cJSON *shapes = cJSON_GetObjectItem(cJSON_GetObjectItem(event, "args"), "shapes");
     assert_true(cJSON_IsString(shapes));
     found = found || (strcmp(name->valuestring, "linear") == 0 && strstr(shapes->valuestring, "[16,5]"));
@@ -589,26 +602,26 @@ int main(void) {
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) unsetenv(variables[i]);
   setenv(SETTINGS_VARIABLE, NO_FOLDER, 1);
   const struct CMUnitTest tests[] = {
-      /* those that fork come first, before this process has threads */
-      cmocka_unit_test(test_precedence),
-      cmocka_unit_test(test_automatic_choice),
-      cmocka_unit_test(test_broken_settings_are_errors),
-      cmocka_unit_test(test_plugin_path_in_settings),
-      cmocka_unit_test(test_options_in_settings),
+    /* those that fork come first, before this process has threads */
+    cmocka_unit_test(test_precedence),
+    cmocka_unit_test(test_automatic_choice),
+    cmocka_unit_test(test_broken_settings_are_errors),
+    cmocka_unit_test(test_plugin_path_in_settings),
+    cmocka_unit_test(test_options_in_settings),
 #if !defined(_WIN32)
-      cmocka_unit_test(test_files_that_are_no_settings),
+    cmocka_unit_test(test_files_that_are_no_settings),
 #endif
-      cmocka_unit_test(test_texts_that_open),
-      cmocka_unit_test(test_fingerprints),
-      cmocka_unit_test(test_texts_that_do_not_open),
-      cmocka_unit_test(test_a_text_that_is_too_long),
-      cmocka_unit_test(test_default_dtypes),
-      cmocka_unit_test(test_open_training),
-      cmocka_unit_test(test_inner_device),
-      cmocka_unit_test(test_decorators_change_no_number),
-      cmocka_unit_test(test_chrome_trace_is_json),
-      cmocka_unit_test(test_counting_trace),
-      cmocka_unit_test(test_tensors_outlive_the_handle_of_their_device),
+    cmocka_unit_test(test_texts_that_open),
+    cmocka_unit_test(test_fingerprints),
+    cmocka_unit_test(test_texts_that_do_not_open),
+    cmocka_unit_test(test_a_text_that_is_too_long),
+    cmocka_unit_test(test_default_dtypes),
+    cmocka_unit_test(test_open_training),
+    cmocka_unit_test(test_inner_device),
+    cmocka_unit_test(test_decorators_change_no_number),
+    cmocka_unit_test(test_chrome_trace_is_json),
+    cmocka_unit_test(test_counting_trace),
+    cmocka_unit_test(test_tensors_outlive_the_handle_of_their_device),
   };
   return cmocka_run_group_tests_name("stacks", tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ static const BurnPlugin *BURN_CALL no_plugin(const BurnQuery *query) {
 }
 static const BurnPlugin *BURN_CALL old_plugin(const BurnQuery *query) {
   (void)query;
-  static const BurnPlugin descriptor = {.struct_size = sizeof descriptor, .abi_major = BURN_ABI_MAJOR + 1, .name = "old"};
+  static const BurnPlugin descriptor = {
+      .struct_size = sizeof descriptor, .abi_major = BURN_ABI_MAJOR + 1, .name = "old"};
   return &descriptor;
 }
 
@@ -49,7 +50,8 @@ static void broken_ones_are_refused(void **state) {
   assert_non_null(old);
   assert_non_null(strstr(old->reason, "it is built for plugin ABI"));
   BurnDevice *device = burn_device_open("old");
-  assert_non_null(strstr(burn_status_message(burn_device_status(device)), "plugin 'old' (linked in) was refused: it is built for"));
+  assert_non_null(
+      strstr(burn_status_message(burn_device_status(device)), "plugin 'old' (linked in) was refused: it is built for"));
   burn_device_close(device);
 }
 
@@ -64,7 +66,7 @@ static void it_runs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_linked_in_one_wins), cmocka_unit_test(broken_ones_are_refused),
-                                     cmocka_unit_test(it_runs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_linked_in_one_wins),
+                                     cmocka_unit_test(broken_ones_are_refused), cmocka_unit_test(it_runs)};
   return cmocka_run_group_tests_name("static_plugins", tests, NULL, NULL);
 }

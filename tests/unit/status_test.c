@@ -134,14 +134,15 @@ static void test_hook(void **state) {
   burn_device_close(device);
 }
 
-/* A failure travels through ops, clones, reads and prefixes, on a stack that keeps it until it is asked for, and from a device that
- * could not be opened: the hook hears of it once. */
+/* A failure travels through ops, clones, reads and prefixes, on a stack that keeps it until it is asked for, and from a
+ * device that could not be opened: the hook hears of it once. */
 static void hears_once(const char *stack) {
   Seen seen = {0};
   BurnDevice *device = burn_device_open(stack);
   double value = 0;
   burn_error_hook(note, &seen);
-  BurnTensor *places = burn_tensor_i64(device, (int64_t[]){7}, BURN_SHAPE(1)); /* the kernel finds that, not the shape rules */
+  BurnTensor *places =
+      burn_tensor_i64(device, (int64_t[]){7}, BURN_SHAPE(1)); /* the kernel finds that, not the shape rules */
   BurnTensor *failed = burn_select(burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32), 0, places);
   BurnTensor *twice = burn_relu(burn_add(failed, burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)));
   BurnTensor *copy = burn_clone(twice);
@@ -204,9 +205,14 @@ static void test_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ok),       cmocka_unit_test(test_make),          cmocka_unit_test(test_every_code_has_a_text),
-      cmocka_unit_test(test_annotate), cmocka_unit_test(test_long_messages), cmocka_unit_test(test_the_ring_keeps_the_newest),
-      cmocka_unit_test(test_hook),     cmocka_unit_test(test_hook_hears_once),
+      cmocka_unit_test(test_ok),
+      cmocka_unit_test(test_make),
+      cmocka_unit_test(test_every_code_has_a_text),
+      cmocka_unit_test(test_annotate),
+      cmocka_unit_test(test_long_messages),
+      cmocka_unit_test(test_the_ring_keeps_the_newest),
+      cmocka_unit_test(test_hook),
+      cmocka_unit_test(test_hook_hears_once),
       cmocka_unit_test(test_threads),
   };
   return cmocka_run_group_tests_name("status", tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* tensor_test.c - making, inspecting, reading, writing, printing and moving tensors; memory queries; handles on threads. */
+/* tensor_test.c - making, inspecting, reading, writing, printing and moving tensors; memory queries; handles on
+ * threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,8 +145,9 @@ static void check_printed(BurnTensor *x, const char *expected) {
   free(text);
 }
 
-#define PRINTED(data, shape, kind, dtype) \
-  "Tensor {\n  data:\n" data ",\n  shape:  " shape ",\n  device:  ndarray,\n  kind:  \"" kind "\",\n  dtype:  \"" dtype "\",\n}\n"
+#define PRINTED(data, shape, kind, dtype)                                                     \
+  "Tensor {\n  data:\n" data ",\n  shape:  " shape ",\n  device:  ndarray,\n  kind:  \"" kind \
+  "\",\n  dtype:  \"" dtype "\",\n}\n"
 
 static void test_print(void **state) {
   (void)state;
@@ -154,7 +156,8 @@ static void test_print(void **state) {
                 PRINTED("[[1.0, -2.5],\n [NaN, inf]]", "[2, 2]", "Float", "f32"));
   check_printed(burn_tensor_i64(device, (int64_t[]){INT64_MAX, -1}, BURN_SHAPE(2)),
                 PRINTED("[9223372036854775807, -1]", "[2]", "Int", "i64"));
-  check_printed(burn_tensor_bool(device, (bool[]){true, false}, BURN_SHAPE(2)), PRINTED("[true, false]", "[2]", "Bool", "bool"));
+  check_printed(burn_tensor_bool(device, (bool[]){true, false}, BURN_SHAPE(2)),
+                PRINTED("[true, false]", "[2]", "Bool", "bool"));
   check_printed(burn_reshape(burn_arange(device, 1, 9, 1), BURN_SHAPE(2, 2, 2)),
                 PRINTED("[[[1, 2],\n  [3, 4]],\n [[5, 6],\n  [7, 8]]]", "[2, 2, 2]", "Int", "i64"));
   check_printed(burn_zeros(device, BURN_SHAPE(2, 0), BURN_DTYPE_F32), PRINTED("[[],\n []]", "[2, 0]", "Float", "f32"));
@@ -178,15 +181,18 @@ static void test_print_shortened(void **state) {
 /* Rust's `{:?}`: the fewest digits that read back, exponents below 1e-4 and from 1e16 on. */
 static void test_printed_digits(void **state) {
   (void)state;
-  const float singles[] = {0.1f, 0.123456789f, -0.0f, 16777216, 1e-4f, 9.9e-5f, 1e16f, 9.999999e15f, FLT_MAX, 1e-45f, 1.0f / 3};
+  const float singles[] = {0.1f,  0.123456789f, -0.0f,   16777216, 1e-4f,   9.9e-5f,
+                           1e16f, 9.999999e15f, FLT_MAX, 1e-45f,   1.0f / 3};
   check_printed(burn_tensor_f32(device, singles, BURN_SHAPE(11)),
-                PRINTED("[0.1, 0.12345679, -0.0, 16777216.0, 0.0001, 9.9e-5, 1e16, 9999999000000000.0, 3.4028235e38, 1e-45, 0.33333334]",
+                PRINTED("[0.1, 0.12345679, -0.0, 16777216.0, 0.0001, 9.9e-5, 1e16, 9999999000000000.0, 3.4028235e38, "
+                        "1e-45, 0.33333334]",
                         "[11]", "Float", "f32"));
   const double doubles[] = {0.1, 1.0 / 3, 123456789012345680.0, 5e-324, DBL_MAX, 0x1p-44, 100, 1e-7};
-  check_printed(burn_tensor_f64(device, doubles, BURN_SHAPE(8)),
-                PRINTED("[0.1, 0.3333333333333333, 1.2345678901234568e17, 5e-324, 1.7976931348623157e308, 5.684341886080802e-14, "
-                        "100.0, 1e-7]",
-                        "[8]", "Float", "f64"));
+  check_printed(
+      burn_tensor_f64(device, doubles, BURN_SHAPE(8)),
+      PRINTED("[0.1, 0.3333333333333333, 1.2345678901234568e17, 5e-324, 1.7976931348623157e308, 5.684341886080802e-14, "
+              "100.0, 1e-7]",
+              "[8]", "Float", "f64"));
 }
 
 static void test_printed_in_another_locale(void **state) {
@@ -287,13 +293,15 @@ static void test_several_are_read_at_once(void **state) {
   int64_t i64[2] = {0};
   void *const data[] = {f32, i64};
   const size_t bytes[] = {sizeof f32, sizeof i64};
-  BurnTensor *const both[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)), burn_tensor_i64(device, whole, BURN_SHAPE(2))};
+  BurnTensor *const both[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)),
+                              burn_tensor_i64(device, whole, BURN_SHAPE(2))};
   must(burn_read_all(both, data, bytes, 2));
   assert_memory_equal(f32, values, sizeof values);
   assert_memory_equal(i64, whole, sizeof whole);
   must(burn_read_all(NULL, NULL, NULL, 0));
   f32[0] = 9;
-  BurnTensor *const wrong[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)), burn_tensor_i64(device, whole, BURN_SHAPE(1))};
+  BurnTensor *const wrong[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)),
+                               burn_tensor_i64(device, whole, BURN_SHAPE(1))};
   assert_string_equal(burn_status_message(burn_read_all(wrong, data, bytes, 2)),
                       "read_all: room for 16 bytes given, a i64 tensor of shape [1] has 8");
   assert_true(f32[0] == 9); /* nothing was copied */

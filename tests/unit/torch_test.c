@@ -1,6 +1,6 @@
-/* torch_test.c - burn_torch.so beside burn_ndarray.so in one process: devices and options, the same random numbers, tensors that cross over
- * with and without a copy, training on both at once, memory. That its ops are right is what `burn conform torch:cpu` shows. Skipped with a
- * word where there is no libtorch. */
+/* torch_test.c - burn_torch.so beside burn_ndarray.so in one process: devices and options, the same random numbers,
+ * tensors that cross over with and without a copy, training on both at once, memory. That its ops are right is what
+ * `burn conform torch:cpu` shows. Skipped with a word where there is no libtorch. */
 #include "forked.h"
 
 #include <burn/nn.h>
@@ -35,23 +35,26 @@ typedef struct Refusal {
 
 static void test_devices_and_options(void **state) {
   (void)state;
-  static const char *const good[] = {"torch", "torch:cpu", "Torch:CPU:0", "torch:device=cpu:threads=1", "torch:cpu:deterministic=true,random=aten"};
+  static const char *const good[] = {"torch", "torch:cpu", "Torch:CPU:0", "torch:device=cpu:threads=1",
+                                     "torch:cpu:deterministic=true,random=aten"};
   static const Refusal bad[] = {
-      {"torch:tpu", BURN_STATUS_NOT_FOUND, "there is no device 'tpu'; there are cpu, and cuda and mps where libtorch has them"},
+      {"torch:tpu", BURN_STATUS_NOT_FOUND,
+       "there is no device 'tpu'; there are cpu, and cuda and mps where libtorch has them"},
       {"torch:cpu:1", BURN_STATUS_NOT_FOUND, "there is no device cpu:1, only 0 to 0"},
       {"torch:mps", BURN_STATUS_FAILED_PRECONDITION, "this libtorch finds no mps device here"},
       {"torch:cpu:threads=0", BURN_STATUS_INVALID_ARGUMENT, "threads=0 is not a number from 1 to 1024"},
       {"torch:cpu:tf32=maybe", BURN_STATUS_INVALID_ARGUMENT, "tf32=maybe is neither true nor false"},
       {"torch:cpu:random=dice", BURN_STATUS_INVALID_ARGUMENT, "random=dice is neither host nor aten"},
-      {"torch:cpu:speed=high", BURN_STATUS_INVALID_ARGUMENT, "'torch' has no option 'speed'; it has: float, int, device, threads, tf32, deterministic"},
+      {"torch:cpu:speed=high", BURN_STATUS_INVALID_ARGUMENT,
+       "'torch' has no option 'speed'; it has: float, int, device, threads, tf32, deterministic"},
   };
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) burn_device_close(open_stack(good[i]));
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     BurnDevice *device = burn_device_open(bad[i].stack);
     const BurnStatus status = burn_device_status(device);
     if (burn_status_code(status) != bad[i].code || !strstr(burn_status_message(status), bad[i].text)) {
-      fail_msg("%s: code %u, '%s'; expected %u, '%s'", bad[i].stack, burn_status_code(status), burn_status_message(status), bad[i].code,
-               bad[i].text);
+      fail_msg("%s: code %u, '%s'; expected %u, '%s'", bad[i].stack, burn_status_code(status),
+               burn_status_message(status), bad[i].code, bad[i].text);
     }
     burn_device_close(device);
   }
@@ -166,7 +169,8 @@ static void *train(void *context) {
   training->status = burn_device_status(device);
   for (int step = 0; step < 300 && training->status == BURN_OK; step++) {
     BurnTensor *hidden = burn_tanh(burn_matmul(burn_clone(x), burn_clone(w1)));
-    BurnTensor *loss = burn_mean(burn_square(burn_sub(burn_sigmoid(burn_matmul(hidden, burn_clone(w2))), burn_clone(y))));
+    BurnTensor *loss =
+        burn_mean(burn_square(burn_sub(burn_sigmoid(burn_matmul(hidden, burn_clone(w2))), burn_clone(y))));
     training->status = burn_read_scalar(burn_clone(loss), step == 0 ? &training->first : &training->last);
     BurnGradients *gradients = NULL;
     const BurnStatus walked = burn_backward(loss, &gradients);
@@ -191,7 +195,8 @@ static void test_both_train_at_once_and_agree(void **state) {
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, train, &trainings[i]), 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < 4; i++) {
-    if (trainings[i].status != BURN_OK) fail_msg("%s: %s", trainings[i].stack, burn_status_message(trainings[i].status));
+    if (trainings[i].status != BURN_OK)
+      fail_msg("%s: %s", trainings[i].stack, burn_status_message(trainings[i].status));
     assert_true(trainings[i].last < trainings[i].first);
     assert_true(fabs(trainings[i].last - trainings[0].last) < 1e-3 * trainings[0].last);
   }

@@ -1,5 +1,5 @@
-/* validate_test.c - the validate layer above a layer that is wrong in one way (tests/plugins/faulty_layer.c): each fault is
- * found and named; what is right passes; saved calls can be read again. */
+/* validate_test.c - the validate layer above a layer that is wrong in one way (tests/plugins/faulty_layer.c): each
+ * fault is found and named; what is right passes; saved calls can be read again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,8 +37,9 @@ static const struct {
   bool share; /* somebody else holds the input */
   const char *message;
 } faults[] = {
-    {"", "nan", false, "validate: op 'exp' broke the promise 'finite': result 0 has 1 of 4 values that are not finite, the first "
-                       "is nan at element 0, although all inputs are finite; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2] = nan, "},
+    {"", "nan", false,
+     "validate: op 'exp' broke the promise 'finite': result 0 has 1 of 4 values that are not finite, the first "
+     "is nan at element 0, although all inputs are finite; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2] = nan, "},
     {"", "infinity", true, "'finite': result 0 has 1 of 4 values that are not finite, the first is inf at element 0"},
     {"", "shape", false, "'promises': result 0 is f32[3,2], not f32[2,2]; inputs: f32[2,2] = 1, 2, 3, 4 -> f32[2,2]"},
     {"", "dtype", false, "'promises': result 0 is f64, not f32"},
@@ -50,12 +51,15 @@ static const struct {
     {"", "before", false, "'promises': result 0 has strides that reach 2 elements before the start of its buffer"},
     {":ownership=false", "dtype", true, "'promises': result 0 is f64, not f32"},
     {"", "write", true, "'ownership': input 0, which somebody else holds, was changed: element 0 was 1 and became 2"},
-    {"", "donated", false, "'ownership': input 0, which somebody else holds, was changed: element 0 was 1 and became 2"},
-    {"", "storage", false, "'ownership': input 0, whose memory another view shares, was changed: element 0 was 1 and became 2"},
+    {"", "donated", false,
+     "'ownership': input 0, which somebody else holds, was changed: element 0 was 1 and became 2"},
+    {"", "storage", false,
+     "'ownership': input 0, whose memory another view shares, was changed: element 0 was 1 and became 2"},
     {"", "leak", false, "'ownership': 1 tensors stay alive after its results were released"},
     {":determinism=true", "random", false, "'determinism': run twice, result 0 differs: element 0 was 1 and became 2"},
-    {":determinism=true,ownership=false", "random", true, "'determinism': run twice, result 0 differs: element 0 was 0 and "
-                                                        "became 1"},
+    {":determinism=true,ownership=false", "random", true,
+     "'determinism': run twice, result 0 differs: element 0 was 0 and "
+     "became 1"},
 };
 
 static void test_every_fault_is_named(void **state) {
@@ -83,7 +87,8 @@ static void test_every_fault_is_named(void **state) {
 static void check_passes(const char *options, const char *fault) {
   BurnDevice *device = open_stack(options, "exp", fault, "ndarray");
   BurnTensor *x = burn_exp(square(device));
-  if (burn_tensor_status(x) != BURN_OK) fail_msg("%s, %s: %s", options, fault, burn_status_message(burn_tensor_status(x)));
+  if (burn_tensor_status(x) != BURN_OK)
+    fail_msg("%s, %s: %s", options, fault, burn_status_message(burn_tensor_status(x)));
   burn_drop(x);
   burn_device_close(device);
 }
@@ -104,25 +109,27 @@ static void test_infinities_that_are_wanted(void **state) {
   assert_string_equal(burn_status_message(burn_tensor_status(x)), "ok"); /* given as a number */
   x = burn_softmax(x, 1);
   assert_string_equal(burn_status_message(burn_tensor_status(x)), "ok");
-  x = burn_log(burn_sub(x, burn_full(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32, 2))); /* logarithms of negative numbers */
+  x = burn_log(
+      burn_sub(x, burn_full(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32, 2))); /* logarithms of negative numbers */
   assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "op 'log' broke the promise 'finite'"));
   burn_drop(x);
   burn_device_close(device);
 }
 
-/* Both orders with autodiff, on both backends: a gradient step passes, and the wrong op is named in the backward pass too. */
+/* Both orders with autodiff, on both backends: a gradient step passes, and the wrong op is named in the backward pass
+ * too. */
 static void test_stacks_with_autodiff(void **state) {
   (void)state;
-  static const char *const stacks[] = {"autodiff<validate:determinism=true<ndarray>>",
-                                       "validate:determinism=true<autodiff<ndarray>>",
-                                       "autodiff<validate:determinism=true<reference>>",
-                                       "validate:determinism=true<autodiff<reference>>",
-                                       "validate:determinism=true<autodiff<ndarray:primitives=true>>"};
+  static const char *const stacks[] = {
+      "autodiff<validate:determinism=true<ndarray>>", "validate:determinism=true<autodiff<ndarray>>",
+      "autodiff<validate:determinism=true<reference>>", "validate:determinism=true<autodiff<reference>>",
+      "validate:determinism=true<autodiff<ndarray:primitives=true>>"};
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = burn_device_open(stacks[i]);
     BurnTensor *x = burn_require_grad(square(device));
     BurnGradients *gradients = NULL;
-    const BurnStatus status = burn_backward(burn_sum(burn_mul(burn_exp(burn_clone(x)), burn_gelu(burn_clone(x)))), &gradients);
+    const BurnStatus status =
+        burn_backward(burn_sum(burn_mul(burn_exp(burn_clone(x)), burn_gelu(burn_clone(x)))), &gradients);
     if (status != BURN_OK) fail_msg("%s: %s", stacks[i], burn_status_message(status));
     BurnTensor *gradient = burn_grad(x, gradients);
     assert_string_equal(burn_status_message(burn_tensor_status(gradient)), "ok");
@@ -215,7 +222,8 @@ static void test_a_saved_call(void **state) {
   BurnDevice *device = open_stack(options, "softmax", "nan", "ndarray");
   BurnTensor *y = burn_softmax(square(device), 1);
   snprintf(path, sizeof path, "; saved in %s/0-softmax", folder);
-  if (!strstr(burn_status_message(burn_tensor_status(y)), path)) fail_msg("%s", burn_status_message(burn_tensor_status(y)));
+  if (!strstr(burn_status_message(burn_tensor_status(y)), path))
+    fail_msg("%s", burn_status_message(burn_tensor_status(y)));
   burn_drop(y);
   burn_device_close(device);
   snprintf(path, sizeof path, "%s/0-softmax/input0.npy", folder);
@@ -252,12 +260,9 @@ static int add_plugin(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_fault_is_named),
-      cmocka_unit_test(test_checks_can_be_switched_off),
-      cmocka_unit_test(test_infinities_that_are_wanted),
-      cmocka_unit_test(test_stacks_with_autodiff),
-      cmocka_unit_test(test_a_warning_comes_once_per_op),
-      cmocka_unit_test(test_a_saved_call),
+      cmocka_unit_test(test_every_fault_is_named),         cmocka_unit_test(test_checks_can_be_switched_off),
+      cmocka_unit_test(test_infinities_that_are_wanted),   cmocka_unit_test(test_stacks_with_autodiff),
+      cmocka_unit_test(test_a_warning_comes_once_per_op),  cmocka_unit_test(test_a_saved_call),
       cmocka_unit_test(test_a_folder_that_cannot_be_made),
   };
   return cmocka_run_group_tests_name("validate", tests, add_plugin, NULL);

@@ -1,6 +1,7 @@
-/* forked_windows.h - forked() of unit/forked.h without fork: the n-th call starts the program again with n in the environment;
- * there the calls before are passed over, the n-th runs its body and ends the process. Tests do the same each time, so body and
- * context are the same. What a child prints is dropped; a failed CHECK reaches the parent through a pipe. */
+/* forked_windows.h - forked() of unit/forked.h without fork: the n-th call starts the program again with n in the
+ * environment; there the calls before are passed over, the n-th runs its body and ends the process. Tests do the same
+ * each time, so body and context are the same. What a child prints is dropped; a failed CHECK reaches the parent
+ * through a pipe. */
 #ifndef BURN_FORKED_WINDOWS_H
 #define BURN_FORKED_WINDOWS_H
 
@@ -76,7 +77,8 @@ BURN_UNUSED static void let_anybody_write(const char *path) {
   EXPLICIT_ACCESSA everybody = {.grfAccessPermissions = GENERIC_ALL, .grfAccessMode = GRANT_ACCESS};
   char name[] = "EVERYONE";
   PACL list = NULL;
-  everybody.Trustee = (TRUSTEEA){.TrusteeForm = TRUSTEE_IS_NAME, .TrusteeType = TRUSTEE_IS_WELL_KNOWN_GROUP, .ptstrName = name};
+  everybody.Trustee =
+      (TRUSTEEA){.TrusteeForm = TRUSTEE_IS_NAME, .TrusteeType = TRUSTEE_IS_WELL_KNOWN_GROUP, .ptstrName = name};
   assert_int_equal(SetEntriesInAclA(1, &everybody, NULL, &list), ERROR_SUCCESS);
   const DWORD error = SetNamedSecurityInfoA(copy, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, list, NULL);
   assert_int_equal(error, ERROR_SUCCESS);

@@ -1,7 +1,7 @@
 /* posix.h - what the tests use of POSIX and mingw-w64 lacks. Included before every test on Windows (windows.cmake).
  *
- * forked() has no fork here: the program runs again and goes straight through to the same call (forked_windows.h). Folders made
- * by mkdtemp have the same names there, and exist already. */
+ * forked() has no fork here: the program runs again and goes straight through to the same call (forked_windows.h).
+ * Folders made by mkdtemp have the same names there, and exist already. */
 #ifndef BURN_TESTS_POSIX_H
 #define BURN_TESTS_POSIX_H
 
@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set in a child: the number of the call of forked() that it is for, and what its parent's names of folders are made of. */
+/* Set in a child: the number of the call of forked() that it is for, and what its parent's names of folders are made
+ * of. */
 #define FORKED_CALL "BURN_TEST_FORKED_CALL"
 #define FORKED_SEED "BURN_TEST_FORKED_SEED"
 

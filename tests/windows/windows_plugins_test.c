@@ -63,12 +63,14 @@ static void test_the_current_folder_is_not_searched(void **state) {
 
 static void test_absolute_paths(void **state) {
   (void)state;
-  static const char *const relative[] = {"burn_x.dll", "/burn_x.dll", "\\burn_x.dll", "C:burn_x.dll", "x/C:/burn_x.dll", ""};
+  static const char *const relative[] = {"burn_x.dll",   "/burn_x.dll",     "\\burn_x.dll",
+                                         "C:burn_x.dll", "x/C:/burn_x.dll", ""};
   static const char *const absolute[] = {"C:/no/burn_x.dll", "c:\\no\\burn_x.dll", "\\\\server\\share\\burn_x.dll"};
   for (size_t i = 0; i < sizeof relative / sizeof relative[0]; i++) {
     assert_int_equal(burn_status_code(burn_plugin_add(relative[i])), BURN_STATUS_INVALID_ARGUMENT);
   }
-  for (size_t i = 0; i < sizeof absolute / sizeof absolute[0]; i++) assert_int_equal(burn_plugin_add(absolute[i]), BURN_OK);
+  for (size_t i = 0; i < sizeof absolute / sizeof absolute[0]; i++)
+    assert_int_equal(burn_plugin_add(absolute[i]), BURN_OK);
 }
 
 /* Backslashes in the environment, a drive letter in an option. */

@@ -1,6 +1,6 @@
-/* activation.h - activation functions. All take x [F] and return a tensor of its dtype and, but for glu, its shape. NaN stays
- * NaN in all of them; infinities follow the formula. Definitions are Burn's (burn::tensor::activation); defaults are those of
- * the activation modules. */
+/* activation.h - activation functions. All take x [F] and return a tensor of its dtype and, but for glu, its shape. NaN
+ * stays NaN in all of them; infinities follow the formula. Definitions are Burn's (burn::tensor::activation); defaults
+ * are those of the activation modules. */
 #ifndef BURN_ACTIVATION_H
 #define BURN_ACTIVATION_H
 

@@ -1,5 +1,5 @@
-/* autodiff.h - gradients. They need a device whose stack has autodiff (burn_device_open_training); elsewhere these functions
- * fail with a message that says so.
+/* autodiff.h - gradients. They need a device whose stack has autodiff (burn_device_open_training); elsewhere these
+ * functions fail with a message that says so.
  *
  *   BurnTensor *x = burn_require_grad(burn_tensor_f32(device, (float[]){1, 2, 3}, BURN_SHAPE(3)));
  *   BurnGradients *gradients = NULL;
@@ -35,8 +35,9 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_inner(BurnTensor *x);
 /* A tensor of the inner device of `device`, lifted onto `device`, untracked. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device);
 
-/* Walks back from `root` (taken; any shape, seeded with ones) and stores the gradients in *gradients, which the caller drops.
- * The graph is consumed: a second pass through the same tensors is FAILED_PRECONDITION. *gradients stays untouched on failure. */
+/* Walks back from `root` (taken; any shape, seeded with ones) and stores the gradients in *gradients, which the caller
+ * drops. The graph is consumed: a second pass through the same tensors is FAILED_PRECONDITION. *gradients stays
+ * untouched on failure. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients);
 
 /* The gradient of leaf x, on the inner device; NULL when none reached it. x stays. */

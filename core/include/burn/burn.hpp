@@ -1,18 +1,19 @@
-/* burn.hpp - tensors for C++17: values that clean up after themselves, operators, exceptions. Header only; links libburn.
+/* burn.hpp - tensors for C++17: values that clean up after themselves, operators, exceptions. Header only; links
+ * libburn.
  *
  *   burn::Device device;                                     // BURN_BACKEND, burn.json, or the best there is
  *   burn::Tensor x(device, {1.0f, 2.0f, 3.0f, 4.0f}, {2, 2});
  *   burn::Tensor y = (x.matmul(x.transpose()) + 1).relu().sum();
  *   std::cout << y.item<double>() << "\n";
  *
- * A Tensor owns one handle. Copying is burn_clone (a counter); functions take what they are given: a named tensor is cloned,
- * a temporary or a moved one is used up and may be overwritten in place. Every failure is thrown as burn::Error where the op
- * was called. Every function of the C API that takes a tensor first and returns one is a method of the same name without burn_
- * (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is called as burn::call(burn_..., arguments...).
- * Numbers may be integers or floats; integers keep all their bits (burn_<name>_i64). Shapes, lists and options may be written in
- * braces: x.reshape({2, -1}), x.sum_dims({0, 2}), x.slice({BURN_RANGE(0, 2)}); a list and its count are one std::vector. Moved-from
- * and default-constructed tensors are empty: they may be assigned and destroyed, and stand for an absent optional argument, as
- * nullptr does. */
+ * A Tensor owns one handle. Copying is burn_clone (a counter); functions take what they are given: a named tensor is
+ * cloned, a temporary or a moved one is used up and may be overwritten in place. Every failure is thrown as burn::Error
+ * where the op was called. Every function of the C API that takes a tensor first and returns one is a method of the
+ * same name without burn_ (to_int, to_float, to_bool for burn_int, burn_float, burn_bool); any other C function is
+ * called as burn::call(burn_..., arguments...). Numbers may be integers or floats; integers keep all their bits
+ * (burn_<name>_i64). Shapes, lists and options may be written in braces: x.reshape({2, -1}), x.sum_dims({0, 2}),
+ * x.slice({BURN_RANGE(0, 2)}); a list and its count are one std::vector. Moved-from and default-constructed tensors are
+ * empty: they may be assigned and destroyed, and stand for an absent optional argument, as nullptr does. */
 #ifndef BURN_BURN_HPP
 #define BURN_BURN_HPP
 
@@ -71,7 +72,9 @@ class Device {
   Device() : Device(burn_device_open(nullptr), true) {}
   explicit Device(const std::string &stack) : Device(burn_device_open(stack.c_str()), true) {}
   /* For training: with autodiff on top. */
-  static Device training(const std::string &stack = "") { return Device(burn_device_open_training(stack.c_str()), true); }
+  static Device training(const std::string &stack = "") {
+    return Device(burn_device_open_training(stack.c_str()), true);
+  }
 
   Device(Device &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), owned_(other.owned_) {}
   Device &operator=(Device &&other) noexcept {
@@ -112,15 +115,20 @@ class Tensor;
 class Gradients;
 
 /* Calls a C function of Burn: tensors go in as Tensor (named ones are cloned, temporaries used up), results come out as
- * Tensor, failures as exceptions: burn::call(burn_conv2d, x, weight, bias, options). Second results (BurnTensor **) stay handles
- * of the C API, which the caller wraps or drops, after an exception too; where they may be unwanted, nullptr is given. */
+ * Tensor, failures as exceptions: burn::call(burn_conv2d, x, weight, bias, options). Second results (BurnTensor **)
+ * stay handles of the C API, which the caller wraps or drops, after an exception too; where they may be unwanted,
+ * nullptr is given. */
 template <class Result, class... Parameters, class... Arguments>
 auto call(Result (*function)(Parameters...), Arguments &&...arguments);
 
 namespace detail {
-template <class C> struct Element;
-#define BURN_CPP_ELEMENT(type, DTYPE) \
-  template <> struct Element<type> { static constexpr BurnDType dtype = BURN_DTYPE_##DTYPE; };
+template <class C>
+struct Element;
+#define BURN_CPP_ELEMENT(type, DTYPE)                      \
+  template <>                                              \
+  struct Element<type> {                                   \
+    static constexpr BurnDType dtype = BURN_DTYPE_##DTYPE; \
+  };
 BURN_CPP_ELEMENT(float, F32)
 BURN_CPP_ELEMENT(double, F64)
 BURN_CPP_ELEMENT(std::int8_t, I8)
@@ -167,14 +175,18 @@ class Tensor {
     throw error;
   }
   /* Row-major values, copied. T: float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, bool. */
-  template <class T> Tensor(const Device &device, const T *data, const Shape &shape)
+  template <class T>
+  Tensor(const Device &device, const T *data, const Shape &shape)
       : Tensor(burn_tensor_from(device, data, detail::Element<T>::dtype, shape)) {}
-  template <class T> Tensor(const Device &device, const std::vector<T> &data, const Shape &shape)
+  template <class T>
+  Tensor(const Device &device, const std::vector<T> &data, const Shape &shape)
       : Tensor(device, checked(data.data(), data.size(), shape), shape) {}
-  template <class T> Tensor(const Device &device, std::initializer_list<T> data, const Shape &shape)
+  template <class T>
+  Tensor(const Device &device, std::initializer_list<T> data, const Shape &shape)
       : Tensor(device, checked(data.begin(), data.size(), shape), shape) {}
   /* A vector of these values. */
-  template <class T> Tensor(const Device &device, std::initializer_list<T> data)
+  template <class T>
+  Tensor(const Device &device, std::initializer_list<T> data)
       : Tensor(device, data, Shape{static_cast<std::int64_t>(data.size())}) {}
 
   Tensor(const Tensor &other) : Tensor(burn_clone(other.handle_)) {}
@@ -185,30 +197,38 @@ class Tensor {
   }
   ~Tensor() { burn_drop(handle_); }
 
-  static Tensor zeros(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_zeros(d, s, t)); }
-  static Tensor ones(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_ones(d, s, t)); }
+  static Tensor zeros(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_zeros(d, s, t));
+  }
+  static Tensor ones(const Device &d, const Shape &s, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_ones(d, s, t));
+  }
   static Tensor full(const Device &d, const Shape &s, Number value, BurnDType t = BURN_DTYPE_DEFAULT) {
     return Tensor(value.is_whole() ? burn_full_i64(d, s, t, value.whole()) : burn_full(d, s, t, value.real()));
   }
   static Tensor arange(const Device &d, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
     return Tensor(burn_arange(d, start, end, step));
   }
-  static Tensor eye(const Device &d, std::int64_t size, BurnDType t = BURN_DTYPE_DEFAULT) { return Tensor(burn_eye(d, size, t)); }
-  static Tensor uniform(const Device &d, const Shape &s, Number low = 0, Number high = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+  static Tensor eye(const Device &d, std::int64_t size, BurnDType t = BURN_DTYPE_DEFAULT) {
+    return Tensor(burn_eye(d, size, t));
+  }
+  static Tensor uniform(const Device &d, const Shape &s, Number low = 0, Number high = 1,
+                        BurnDType t = BURN_DTYPE_DEFAULT) {
     const bool whole = low.is_whole() && high.is_whole();
     return Tensor(whole ? burn_random_uniform_i64(d, s, t, low.whole(), high.whole())
                         : burn_random_uniform(d, s, t, low.real(), high.real()));
   }
-  static Tensor normal(const Device &d, const Shape &s, double mean = 0, double std = 1, BurnDType t = BURN_DTYPE_DEFAULT) {
+  static Tensor normal(const Device &d, const Shape &s, double mean = 0, double std = 1,
+                       BurnDType t = BURN_DTYPE_DEFAULT) {
     return Tensor(burn_random_normal(d, s, t, mean, std));
   }
   static Tensor cat(const std::vector<Tensor> &tensors, int dim) { return joined(burn_cat, tensors, dim); }
   static Tensor stack(const std::vector<Tensor> &tensors, int dim) { return joined(burn_stack, tensors, dim); }
 
   bool is_empty() const noexcept { return handle_ == nullptr; }
-  BurnTensor *get() const noexcept { return handle_; }                                /* stays with this object */
-  BurnTensor *release() noexcept { return std::exchange(handle_, nullptr); }          /* now the caller's */
-  BurnTensor *clone_handle() const { return burn_clone(handle_); }                    /* a second handle for the caller */
+  BurnTensor *get() const noexcept { return handle_; }                       /* stays with this object */
+  BurnTensor *release() noexcept { return std::exchange(handle_, nullptr); } /* now the caller's */
+  BurnTensor *clone_handle() const { return burn_clone(handle_); }           /* a second handle for the caller */
   Shape shape() const { return burn_shape(handle_); }
   std::uint32_t rank() const { return burn_rank(handle_); }
   std::int64_t dim(int axis) const { return burn_dim(handle_, axis); }
@@ -216,18 +236,23 @@ class Tensor {
   BurnDType dtype() const { return burn_dtype(handle_); }
 
   /* All elements in row-major order, converted to T: float, double or std::int64_t. */
-  template <class T> std::vector<T> to_vector() const {
+  template <class T>
+  std::vector<T> to_vector() const {
     std::vector<T> values(static_cast<std::size_t>(size()));
     check(read(clone_handle(), values.data(), values.size()));
     return values;
   }
   /* The value of a tensor of one element. */
-  template <class T = double> T item() const {
+  template <class T = double>
+  T item() const {
     std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, std::int64_t, double> value = 0;
     check(read(clone_handle(), &value, 1));
     return static_cast<T>(value);
   }
-  template <class T> Tensor cast() const { return Tensor(burn_cast(clone_handle(), detail::Element<T>::dtype)); }
+  template <class T>
+  Tensor cast() const {
+    return Tensor(burn_cast(clone_handle(), detail::Element<T>::dtype));
+  }
   Tensor cast(BurnDType dtype) const { return Tensor(burn_cast(clone_handle(), dtype)); }
   Tensor to(const Device &device) const { return Tensor(burn_to_device(clone_handle(), device)); }
   Tensor permute(const std::vector<int> &axes) const {
@@ -240,14 +265,16 @@ class Tensor {
   }
   Tensor movedims(const std::vector<int> &sources, const std::vector<int> &destinations) const {
     same_count("movedims", destinations.size(), "destinations", sources.size(), "sources");
-    return Tensor(burn_movedims(clone_handle(), sources.data(), destinations.data(), static_cast<std::uint32_t>(sources.size())));
+    return Tensor(
+        burn_movedims(clone_handle(), sources.data(), destinations.data(), static_cast<std::uint32_t>(sources.size())));
   }
   Tensor roll(const std::vector<std::int64_t> &shifts, const std::vector<int> &dims) const {
     same_count("roll", shifts.size(), "shifts", dims.size(), "dims");
     return Tensor(burn_roll(clone_handle(), shifts.data(), dims.data(), static_cast<std::uint32_t>(dims.size())));
   }
   /* {before, after} for the last axes, in the order of axes. */
-  Tensor pad(const std::vector<std::array<std::int64_t, 2>> &margins, std::int64_t mode = BURN_PAD_CONSTANT, Number value = 0) const {
+  Tensor pad(const std::vector<std::array<std::int64_t, 2>> &margins, std::int64_t mode = BURN_PAD_CONSTANT,
+             Number value = 0) const {
     const std::int64_t *first = margins.empty() ? nullptr : margins[0].data();
     const std::uint32_t count = static_cast<std::uint32_t>(margins.size());
     return Tensor(value.is_whole() ? burn_pad_i64(clone_handle(), first, count, mode, value.whole())
@@ -273,14 +300,14 @@ class Tensor {
     return Tensor(burn_##name arguments);            \
   }
   /* Of those with a twin burn_<name>_i64: that one is called where all the numbers are integers. */
-#define BURN_CPP_NUMBER_METHOD(name, parameters, arguments, whole_arguments, is_whole)          \
-  Tensor name parameters const & {                                                              \
-    BurnTensor *self = clone_handle();                                                          \
-    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments);      \
-  }                                                                                             \
-  Tensor name parameters && {                                                                   \
-    BurnTensor *self = release();                                                               \
-    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments);      \
+#define BURN_CPP_NUMBER_METHOD(name, parameters, arguments, whole_arguments, is_whole)     \
+  Tensor name parameters const & {                                                         \
+    BurnTensor *self = clone_handle();                                                     \
+    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments); \
+  }                                                                                        \
+  Tensor name parameters && {                                                              \
+    BurnTensor *self = release();                                                          \
+    return Tensor((is_whole) ? burn_##name##_i64 whole_arguments : burn_##name arguments); \
   }
 #include <burn/burn_hpp_methods.def>
 #undef BURN_CPP_METHOD
@@ -290,7 +317,8 @@ class Tensor {
   Tensor to_bool() const { return Tensor(burn_bool(clone_handle())); }
 
  private:
-  template <class T> static const T *checked(const T *data, std::size_t count, const Shape &shape) {
+  template <class T>
+  static const T *checked(const T *data, std::size_t count, const Shape &shape) {
     std::size_t wanted = 1;
     bool fits = true; /* what does not fit into 63 bits is no number of values */
     std::string text;
@@ -303,9 +331,11 @@ class Tensor {
     throw Error(burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor: %zu values for shape [%s]", count, text.c_str()));
   }
   static void same_count(const char *op, std::size_t given, const char *what, std::size_t wanted, const char *of) {
-    if (given != wanted) throw Error(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu %s for %zu %s", op, given, what, wanted, of));
+    if (given != wanted)
+      throw Error(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu %s for %zu %s", op, given, what, wanted, of));
   }
-  static Tensor joined(BurnTensor *(*function)(BurnTensor *const *, size_t, int), const std::vector<Tensor> &tensors, int dim) {
+  static Tensor joined(BurnTensor *(*function)(BurnTensor *const *, size_t, int), const std::vector<Tensor> &tensors,
+                       int dim) {
     std::vector<BurnTensor *> handles;
     handles.reserve(tensors.size());
     for (const Tensor &x : tensors) handles.push_back(x.clone_handle());
@@ -321,10 +351,15 @@ class Tensor {
 namespace detail {
 
 /* How an argument reaches a parameter: tensors give a handle, everything else converts. */
-template <class Parameter> struct Pass {
-  template <class A> static Parameter from(A &&argument) { return static_cast<Parameter>(std::forward<A>(argument)); }
+template <class Parameter>
+struct Pass {
+  template <class A>
+  static Parameter from(A &&argument) {
+    return static_cast<Parameter>(std::forward<A>(argument));
+  }
 };
-template <> struct Pass<BurnTensor *> {
+template <>
+struct Pass<BurnTensor *> {
   static BurnTensor *from(const Tensor &x) { return x.clone_handle(); }
   static BurnTensor *from(Tensor &x) { return x.clone_handle(); }
   static BurnTensor *from(Tensor &&x) { return x.release(); }
@@ -333,7 +368,10 @@ template <> struct Pass<BurnTensor *> {
 
 inline void finish(BurnStatus status) { check(status); }
 inline Tensor finish(BurnTensor *x) { return Tensor(x); }
-template <class T> T finish(T value) { return value; }
+template <class T>
+T finish(T value) {
+  return value;
+}
 
 }  // namespace detail
 
@@ -368,16 +406,24 @@ inline Tensor Tensor::grad(const Gradients &gradients) const { return Tensor(bur
 
 /* -- operators: tensors broadcast, scalars go either side. Operands that are temporaries are used up -- */
 
-template <class T> using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, int>;
+template <class T>
+using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, int>;
 
-#define BURN_CPP_OPERATOR(sign, name, scalar_left, left)                                                              \
-  inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); }           \
-  template <class T, IfNumber<T> = 0> Tensor operator sign(Tensor a, T value) {                                       \
-    return std::move(a).name##_scalar(value);                                                                         \
-  }                                                                                                                   \
-  template <class T, IfNumber<T> = 0> Tensor operator sign(T value, Tensor a) { return left.scalar_left(value); }     \
-  inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }                 \
-  template <class T, IfNumber<T> = 0> Tensor &operator sign##=(Tensor &a, T value) { return a = std::move(a) sign value; }
+#define BURN_CPP_OPERATOR(sign, name, scalar_left, left)                                                    \
+  inline Tensor operator sign(Tensor a, Tensor b) { return Tensor(burn_##name(a.release(), b.release())); } \
+  template <class T, IfNumber<T> = 0>                                                                       \
+  Tensor operator sign(Tensor a, T value) {                                                                 \
+    return std::move(a).name##_scalar(value);                                                               \
+  }                                                                                                         \
+  template <class T, IfNumber<T> = 0>                                                                       \
+  Tensor operator sign(T value, Tensor a) {                                                                 \
+    return left.scalar_left(value);                                                                         \
+  }                                                                                                         \
+  inline Tensor &operator sign##=(Tensor &a, Tensor b) { return a = std::move(a) sign std::move(b); }       \
+  template <class T, IfNumber<T> = 0>                                                                       \
+  Tensor &operator sign##=(Tensor &a, T value) {                                                            \
+    return a = std::move(a) sign value;                                                                     \
+  }
 BURN_CPP_OPERATOR(+, add, add_scalar, std::move(a))
 BURN_CPP_OPERATOR(-, sub, add_scalar, std::move(a).neg())
 BURN_CPP_OPERATOR(*, mul, mul_scalar, std::move(a))
@@ -393,7 +439,8 @@ inline std::ostream &operator<<(std::ostream &out, const Tensor &x) {
   burn_print_to(file, x.clone_handle());
   std::rewind(file);
   char text[256];
-  for (std::size_t count; (count = std::fread(text, 1, sizeof text, file)) > 0;) out.write(text, static_cast<std::streamsize>(count));
+  for (std::size_t count; (count = std::fread(text, 1, sizeof text, file)) > 0;)
+    out.write(text, static_cast<std::streamsize>(count));
   std::fclose(file);
   return out;
 }

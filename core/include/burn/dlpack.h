@@ -1,8 +1,8 @@
 /* dlpack.h - tensors to and from other libraries (NumPy, PyTorch, JAX, CuPy, TVM ..) without a copy, by DLPack.
  *
- * Include <dlpack/dlpack.h> of your DLPack for the struct's members, or <burn/plugin/dlpack.h> for the same layout under our names. Tensors
- * are values: what is shared is read-only. An exported tensor carries DLPack's read-only flag; an imported one is never written into, and
- * its producer must leave it alone while it is in use here. */
+ * Include <dlpack/dlpack.h> of your DLPack for the struct's members, or <burn/plugin/dlpack.h> for the same layout
+ * under our names. Tensors are values: what is shared is read-only. An exported tensor carries DLPack's read-only flag;
+ * an imported one is never written into, and its producer must leave it alone while it is in use here. */
 #ifndef BURN_DLPACK_H
 #define BURN_DLPACK_H
 
@@ -15,16 +15,17 @@ extern "C" {
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
-/* Takes x; *out is its elements where they lie, of the shape, dtype and strides of x, on DLPack's device (CPU, or CUDA for
- * backends over it), version 1.0, flag READ_ONLY. Waits for work on the device. Call out's deleter when done, from any thread; the
- * device stays open until then. Strides that are negative (a reversed slice) are packed first, with flag IS_COPIED. Fails for a
- * failed tensor, and with UNIMPLEMENTED where the backend's memory has no address. */
+/* Takes x; *out is its elements where they lie, of the shape, dtype and strides of x, on DLPack's device (CPU, or CUDA
+ * for backends over it), version 1.0, flag READ_ONLY. Waits for work on the device. Call out's deleter when done, from
+ * any thread; the device stays open until then. Strides that are negative (a reversed slice) are packed first, with
+ * flag IS_COPIED. Fails for a failed tensor, and with UNIMPLEMENTED where the backend's memory has no address. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out);
 
-/* A tensor on `device` over the elements of `tensor`, which is taken: its deleter is called when the last use is gone, or at once when this
- * fails or copies. Shared where the device's backend can use the memory (ndarray and torch:cpu: CPU memory; torch:cuda: of that GPU);
- * otherwise, and where data is not aligned to its elements, CPU memory is copied; other memory is an error. Rank 0 becomes [1]. Fails for a
- * major version other than 1, more than BURN_MAX_RANK axes, and dtypes that we lack. */
+/* A tensor on `device` over the elements of `tensor`, which is taken: its deleter is called when the last use is gone,
+ * or at once when this fails or copies. Shared where the device's backend can use the memory (ndarray and torch:cpu:
+ * CPU memory; torch:cuda: of that GPU); otherwise, and where data is not aligned to its elements, CPU memory is copied;
+ * other memory is an error. Rank 0 becomes [1]. Fails for a major version other than 1, more than BURN_MAX_RANK axes,
+ * and dtypes that we lack. */
 BURN_API BURN_GIVES BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice *device);
 
 /* The same for the struct of before DLPack 1. */

@@ -1,7 +1,8 @@
 /* error.h - statuses and their messages.
  *
- * Values carry errors, verbs report them: functions that return a tensor always return one, failed or not; functions where
- * data leaves or state changes return a BurnStatus. A status is a plain value (see burn/plugin/status.h); nobody frees it. */
+ * Values carry errors, verbs report them: functions that return a tensor always return one, failed or not; functions
+ * where data leaves or state changes return a BurnStatus. A status is a plain value (see burn/plugin/status.h); nobody
+ * frees it. */
 #ifndef BURN_ERROR_H
 #define BURN_ERROR_H
 
@@ -13,7 +14,8 @@ BURN_EXTERN_C_BEGIN
 
 #if defined(__GNUC__)
 #if defined(_WIN32)
-#define BURN_API __declspec(dllexport) /* nothing where the function is only called: a DLL's functions need no mark for that */
+#define BURN_API \
+  __declspec(dllexport) /* nothing where the function is only called: a DLL's functions need no mark for that */
 #define BURN_PRINTF(text_index, first) __attribute__((format(gnu_printf, text_index, first)))
 #else
 #define BURN_API __attribute__((visibility("default")))
@@ -39,7 +41,8 @@ BURN_EXTERN_C_BEGIN
  * BURN_GIVES - the result belongs to the caller. Nothing in an ordinary build but the warning on an unused result. */
 #if defined(__clang_analyzer__)
 #define BURN_TAKES(...) __attribute__((ownership_takes(malloc, __VA_ARGS__)))
-#if !defined(BURN_ANALYZE_LEAKS) /* 0: only takes are checked; for files with BurnScope or BURN_AUTO, whose drops it cannot see */
+#if !defined(BURN_ANALYZE_LEAKS) /* 0: only takes are checked; for files with BurnScope or BURN_AUTO, whose drops it \
+                                    cannot see */
 #define BURN_ANALYZE_LEAKS 1
 #endif
 #if BURN_ANALYZE_LEAKS
@@ -52,10 +55,10 @@ BURN_EXTERN_C_BEGIN
 #define BURN_GIVES BURN_USE_RESULT
 #endif
 
-/* The message of a status: what failed, with the values; "ok" for BURN_OK. With BURN_BACKTRACE=1 in the environment up to 8 lines
- * follow that say where in the program it was made, "\n  at gpt_block (gpt.c:41)", innermost first, without frames of Burn and its
- * plugins; lines need what guards need (burn_set_guards), and only failures are slower. The text stays until 1024 further failures
- * have been made in the process; then it is the text of the code. */
+/* The message of a status: what failed, with the values; "ok" for BURN_OK. With BURN_BACKTRACE=1 in the environment up
+ * to 8 lines follow that say where in the program it was made, "\n  at gpt_block (gpt.c:41)", innermost first, without
+ * frames of Burn and its plugins; lines need what guards need (burn_set_guards), and only failures are slower. The text
+ * stays until 1024 further failures have been made in the process; then it is the text of the code. */
 BURN_API const char *burn_status_message(BurnStatus status);
 
 /* The text of a status's code: "invalid shape", "ok". Never expires. */
@@ -64,8 +67,8 @@ BURN_API const char *burn_status_text(BurnStatus status);
 /* Makes a failed status with a code (BURN_STATUS_*) and a printf-style message; for steps, transforms and callbacks of
  * your own. In C and C++ it is a macro that tells the hook below the caller's file and line. */
 BURN_API BurnStatus burn_status_make(uint32_t code, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
-BURN_API BurnStatus burn_status_make_at(uint32_t code, const char *file, int line, const char *format, ...) BURN_PRINTF(4, 5)
-    BURN_USE_RESULT;
+BURN_API BurnStatus burn_status_make_at(uint32_t code, const char *file, int line, const char *format, ...)
+    BURN_PRINTF(4, 5) BURN_USE_RESULT;
 
 #if defined(__clang_analyzer__) && !defined(BURN_VERSION)
 /* The analyzer cannot see that the function never gives BURN_OK. */
@@ -78,10 +81,11 @@ void burn_status_arguments(const char *format, ...);
 /* "prefix: " put before the message of a failed status; BURN_OK stays BURN_OK. */
 BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 
-/* Calls `hook` once for every failure, on the thread and at the moment it is made, with the source file and line that found it (of
- * this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). Neither a failure that travels in
- * tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops there; the lines of your program are
- * further up its stack, and in the message with BURN_BACKTRACE=1. NULL removes the hook. */
+/* Calls `hook` once for every failure, on the thread and at the moment it is made, with the source file and line that
+ * found it (of this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). Neither
+ * a failure that travels in tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops
+ * there; the lines of your program are further up its stack, and in the message with BURN_BACKTRACE=1. NULL removes the
+ * hook. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 

@@ -20,8 +20,8 @@ typedef struct BurnGuess {
 /* Begins a guess. `word` is borrowed; NULL is like no word. */
 BURN_API BurnGuess burn_guess(const char *word);
 
-/* Keeps the candidate (borrowed) if it is nearer than those before it: at most a third of the word's letters, and at least one, are
- * added, left out, replaced or swapped with their neighbour, or it begins with the word. */
+/* Keeps the candidate (borrowed) if it is nearer than those before it: at most a third of the word's letters, and at
+ * least one, are added, left out, replaced or swapped with their neighbour, or it begins with the word. */
 BURN_API void burn_guess_add(BurnGuess *guess, const char *candidate);
 
 /* " Did you mean 'ndarray'?", with the space, or "". Lives as long as the guess. */

@@ -1,14 +1,15 @@
-/* layer_ops.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention, recurrence,
- * norms, losses.
+/* layer_ops.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention,
+ * recurrence, norms, losses.
  *
- * Layouts are [n, c, w], [n, c, h, w] and [n, c, d, h, w]; pairs are {height, width}, triples {depth, height, width}. All are
- * defined for float tensors of one dtype and differentiable in all of them; int and bool arguments are named as such. Options
- * are structs: start from their BURN_..._OPTIONS and change what differs. A stride of 0 is an error. As everywhere
- * (tensor.h), tensors are taken and failures travel in the result.
+ * Layouts are [n, c, w], [n, c, h, w] and [n, c, d, h, w]; pairs are {height, width}, triples {depth, height, width}.
+ * All are defined for float tensors of one dtype and differentiable in all of them; int and bool arguments are named as
+ * such. Options are structs: start from their BURN_..._OPTIONS and change what differs. A stride of 0 is an error. As
+ * everywhere (tensor.h), tensors are taken and failures travel in the result.
  *
  * Sizes: a convolution gives floor((in + padding on both sides - dilation (k - 1) - 1) / stride) + 1 along an axis; a
- * transposed one (in - 1) stride + dilation (k - 1) + 1 + padding_out - 2 padding; pools are as convolutions, with ceil instead
- * of floor under ceil_mode and, as in Burn, without PyTorch's rule that the last window must start inside the input. */
+ * transposed one (in - 1) stride + dilation (k - 1) + 1 + padding_out - 2 padding; pools are as convolutions, with ceil
+ * instead of floor under ceil_mode and, as in Burn, without PyTorch's rule that the last window must start inside the
+ * input. */
 #ifndef BURN_LAYER_OPS_H
 #define BURN_LAYER_OPS_H
 
@@ -74,8 +75,8 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv_transpose2d(BurnTe
 /* x [n, in, d, h, w], weight [in, out/groups, kd, kh, kw], bias [out] or NULL -> [n, out, od, oh, ow] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv_transpose3d(BurnTensor *x, BurnTensor *weight,
                                                                           BurnTensor *bias, BurnConv3dOptions options);
-/* Gradient of burn_conv2d with regard to its weight of shape `weight`: x [n, in, h, w], grad [n, out, oh, ow]. The padding
- * must be symmetric. */
+/* Gradient of burn_conv2d with regard to its weight of shape `weight`: x [n, in, h, w], grad [n, out, oh, ow]. The
+ * padding must be symmetric. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_conv2d_weight_backward(BurnTensor *x, BurnTensor *grad,
                                                                              BurnShape weight,
                                                                              BurnConv2dOptions options);
@@ -89,9 +90,9 @@ typedef struct BurnDeformConv2dOptions {
 #define BURN_DEFORM_CONV2D_OPTIONS BURN__VALUE(BurnDeformConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, 1)
 
 /* A convolution whose taps read x between its pixels (bilinear, 0 outside), each moved by its offset: x [n, in, h, w],
- * offset [n, 2 * offset_groups * kh * kw, oh, ow] with y before x for every tap, weight [out, in/weight_groups, kh, kw],
- * mask [n, offset_groups * kh * kw, oh, ow] that scales what the taps read (NULL: 1), bias [out] or NULL ->
- * [n, out, oh, ow] */
+ * offset [n, 2 * offset_groups * kh * kw, oh, ow] with y before x for every tap, weight [out, in/weight_groups, kh,
+ * kw], mask [n, offset_groups * kh * kw, oh, ow] that scales what the taps read (NULL: 1), bias [out] or NULL -> [n,
+ * out, oh, ow] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_deform_conv2d(BurnTensor *x, BurnTensor *offset,
                                                                              BurnTensor *weight, BurnTensor *mask,
                                                                              BurnTensor *bias,
@@ -121,7 +122,8 @@ typedef struct BurnPool2dOptions {
   bool ceil_mode;
   bool count_include_pad; /* average pooling only */
 } BurnPool2dOptions;
-#define BURN_POOL2D_OPTIONS(kh, kw) BURN__VALUE(BurnPool2dOptions, {(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true)
+#define BURN_POOL2D_OPTIONS(kh, kw) \
+  BURN__VALUE(BurnPool2dOptions, {(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true)
 
 /* The same along one axis; start from BURN_POOL1D_OPTIONS(k). */
 typedef struct BurnPool1dOptions {
@@ -135,8 +137,8 @@ typedef struct BurnPool1dOptions {
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool1d(BurnTensor *x, BurnPool1dOptions options);
 /* [n, c, h, w] -> [n, c, oh, ow]; padding counts as -infinity; NaN wins */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d(BurnTensor *x, BurnPool2dOptions options);
-/* The same and, in *indices (the caller's), positions along the axis, or y * w + x within each plane, in the default int
- * dtype. */
+/* The same and, in *indices (the caller's), positions along the axis, or y * w + x within each plane, in the default
+ * int dtype. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool1d_with_indices(BurnTensor *x, BurnPool1dOptions options,
                                                                            BurnTensor **indices);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool2d_with_indices(BurnTensor *x, BurnPool2dOptions options,
@@ -151,7 +153,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_avg_pool2d(BurnTensor *x, Bur
 /* Gradient of avg_pool2d with regard to its input of shape `input`. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_avg_pool2d_backward(BurnTensor *grad, BurnShape input,
                                                                        BurnPool2dOptions options);
-/* [n, c, ..] -> [n, c, output_size]: window i along an axis covers floor(i * in / out) .. ceil((i + 1) * in / out) - 1 */
+/* [n, c, ..] -> [n, c, output_size]: window i along an axis covers floor(i * in / out) .. ceil((i + 1) * in / out) - 1
+ */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool1d(BurnTensor *x, int64_t output_size);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool2d(BurnTensor *x, const int64_t output_size[2]);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_adaptive_avg_pool3d(BurnTensor *x, const int64_t output_size[3]);
@@ -179,8 +182,8 @@ typedef struct BurnGridSampleOptions {
 #define BURN_GRID_SAMPLE_OPTIONS \
   BURN__VALUE(BurnGridSampleOptions, BURN_GRID_SAMPLE_BILINEAR, BURN_GRID_PADDING_ZEROS, false)
 
-/* x [n, c, h, w] read at grid [n, oh, ow, 2], which holds x then y in -1 .. 1 -> [n, c, oh, ow]. With zero padding a NaN or
- * infinite position reads 0. */
+/* x [n, c, h, w] read at grid [n, oh, ow, 2], which holds x then y in -1 .. 1 -> [n, c, oh, ow]. With zero padding a
+ * NaN or infinite position reads 0. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_grid_sample_2d(BurnTensor *x, BurnTensor *grid,
                                                                      BurnGridSampleOptions options);
 
@@ -195,9 +198,9 @@ typedef struct BurnAttentionOptions {
 #define BURN_ATTENTION_OPTIONS BURN__VALUE(BurnAttentionOptions, 0, 0, false)
 
 /* Scaled dot product attention: query [n, heads, sq, d], key [n, heads, sk, d], value [n, heads, sk, dv] ->
- * [n, heads, sq, dv]. In this order: query times key transposed, scale, softcap, -infinity where the bool mask is true or
- * the key is later (causal), plus bias, softmax over the keys, times value. mask and bias (either may be NULL) stretch to
- * [n, heads, sq, sk]. A query from which every key is hidden gives 0. */
+ * [n, heads, sq, dv]. In this order: query times key transposed, scale, softcap, -infinity where the bool mask is true
+ * or the key is later (causal), plus bias, softmax over the keys, times value. mask and bias (either may be NULL)
+ * stretch to [n, heads, sq, sk]. A query from which every key is hidden gives 0. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTensor *query, BurnTensor *key,
                                                                          BurnTensor *value, BurnTensor *mask,
                                                                          BurnTensor *bias,
@@ -206,28 +209,29 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
 /* -- recurrence ------------------------------------------------------------------------------- */
 
 /* The loop of a long short-term memory over all steps: gates [n, steps, 4 * h], hidden and cell [n, h] before the first
- * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's, NULL if
- * unwanted), the cell after every step, of the same shape. `gates` is what does not depend on the state, made for all steps
- * by one product: x [n, steps, inputs] times a weight [inputs, 4 * h], plus the biases (burn_linear). In each step
- *   i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh, sigmoid
- *   cell = f * cell + i * g;  hidden = o * tanh(cell)
- * The last state is burn_narrow(.., 1, steps - 1, 1) of both results. */
-BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4) BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden, BurnTensor *cell,
-                                                                 BurnTensor *weight, BurnTensor **cells);
+ * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's,
+ * NULL if unwanted), the cell after every step, of the same shape. `gates` is what does not depend on the state, made
+ * for all steps by one product: x [n, steps, inputs] times a weight [inputs, 4 * h], plus the biases (burn_linear). In
+ * each step i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh,
+ * sigmoid cell = f * cell + i * g;  hidden = o * tanh(cell) The last state is burn_narrow(.., 1, steps - 1, 1) of both
+ * results. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4) BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden,
+                                                                 BurnTensor *cell, BurnTensor *weight,
+                                                                 BurnTensor **cells);
 
 /* -- norms and dropout ------------------------------------------------------------------------ */
 
-/* Normalised over the last axis: (x - mean) / sqrt(variance + epsilon) * gamma [d] + beta [d] (NULL allowed); the variance
- * is divided by d. */
+/* Normalised over the last axis: (x - mean) / sqrt(variance + epsilon) * gamma [d] + beta [d] (NULL allowed); the
+ * variance is divided by d. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_layer_norm(BurnTensor *x, BurnTensor *gamma, BurnTensor *beta,
                                                                     double epsilon);
-/* x [n, c, ..] by channel: (x - mean) / sqrt(var + epsilon) * gamma + beta, all [c]. Statistics are arguments; the layer of
- * nn/ tracks them. */
+/* x [n, c, ..] by channel: (x - mean) / sqrt(var + epsilon) * gamma + beta, all [c]. Statistics are arguments; the
+ * layer of nn/ tracks them. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_batch_norm(BurnTensor *x, BurnTensor *gamma,
                                                                           BurnTensor *beta, BurnTensor *mean,
                                                                           BurnTensor *var, double epsilon);
-/* The same by the statistics of x itself, which are given out too: the mean of every channel and its variance, divided by
- * the number of elements. mean and var may be NULL. */
+/* The same by the statistics of x itself, which are given out too: the mean of every channel and its variance, divided
+ * by the number of elements. mean and var may be NULL. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_batch_norm_train(BurnTensor *x, BurnTensor *gamma,
                                                                           BurnTensor *beta, double epsilon,
                                                                           BurnTensor **mean, BurnTensor **var);

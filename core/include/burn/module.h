@@ -10,9 +10,9 @@
  *   Mlp valid = Mlp_valid(&mlp);       the same weights on the device below autodiff
  *   Mlp_release(&mlp);
  *
- * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...): one object,
- * no array (a compile error); a BurnModuleList holds several. Paths join
- * the names with dots: "fc1.weight", "blocks.3.norm.gamma". */
+ * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...): one
+ * object, no array (a compile error); a BurnModuleList holds several. Paths join the names with dots: "fc1.weight",
+ * "blocks.3.norm.gamma". */
 #ifndef BURN_MODULE_H
 #define BURN_MODULE_H
 
@@ -31,10 +31,10 @@ typedef struct BurnModule {
 #define burn_module(Type, pointer) BURN__VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
- * gradient and optimizer state; it is random when made and restored when a record is loaded. The path, "blocks.2.up.weight", is what
- * messages of layers begin with; NULL until something has walked over the module: burn_module_status, burn_record_load, an
- * optimizer's step, burn_learner_fit and all other services below. (So the first of them is no business of several threads at
- * once.) */
+ * gradient and optimizer state; it is random when made and restored when a record is loaded. The path,
+ * "blocks.2.up.weight", is what messages of layers begin with; NULL until something has walked over the module:
+ * burn_module_status, burn_record_load, an optimizer's step, burn_learner_fit and all other services below. (So the
+ * first of them is no business of several threads at once.) */
 typedef struct BurnParam {
   BurnTensor *value;
   uint64_t id;
@@ -42,15 +42,16 @@ typedef struct BurnParam {
 } BurnParam;
 BURN_API const BurnType *BurnParam_type(void);
 
-/* A parameter that owns `value` (NULL: absent) under a new id. A float tensor on an autodiff device becomes a tracked leaf. */
+/* A parameter that owns `value` (NULL: absent) under a new id. A float tensor on an autodiff device becomes a tracked
+ * leaf. */
 BURN_API BURN_TAKES(1) BurnParam burn_param(BurnTensor *value);
 /* A clone of the value, for use in a forward pass; NULL if absent. */
 BURN_API BURN_GIVES BurnTensor *burn_param_value(const BurnParam *param);
 /* Replaces the value (taken); tracked again if it was. The id stays. */
 BURN_API BURN_TAKES(2) void burn_param_set(BurnParam *param, BurnTensor *value);
 
-/* A tensor that is state, not learned: running statistics. Copies of the struct share it; forward passes of a const module may
- * replace it, from any thread. */
+/* A tensor that is state, not learned: running statistics. Copies of the struct share it; forward passes of a const
+ * module may replace it, from any thread. */
 typedef struct BurnBufferCell BurnBufferCell;
 typedef struct BurnBuffer {
   BurnBufferCell *cell;
@@ -83,15 +84,15 @@ typedef struct BurnModuleTensor {
 typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *tensor);
 BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context);
 
-/* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new one. Ids
- * stay. A parameter that asked for gradients asks again, whatever history its new value has; one that did not, does not. (A new
- * value of another kind than float, or on a device without autodiff, cannot ask.) A failed tensor stays in the module:
- * burn_module_status names it with its path. */
+/* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new
+ * one. Ids stay. A parameter that asked for gradients asks again, whatever history its new value has; one that did not,
+ * does not. (A new value of another kind than float, or on a device without autodiff, cannot ask.) A failed tensor
+ * stays in the module: burn_module_status names it with its path. */
 typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
 BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
 
-/* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. From then on failures in
- * its layers are told with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
+/* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. From then on
+ * failures in its layers are told with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
 
 /* Elements of all float parameters and buffers, as Burn counts. */
@@ -101,8 +102,8 @@ BURN_API int64_t burn_module_num_params(BurnModule module);
 BURN_API void burn_module_print(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
-/* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids, buffers of
- * its own. */
+/* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids,
+ * buffers of its own. */
 BURN_API void burn_module_clone(BurnModule module, void *out);
 /* The same on the device below autodiff, untracked: for validation and inference. */
 BURN_API void burn_module_valid(BurnModule module, void *out);
@@ -114,30 +115,30 @@ BURN_API void burn_module_no_grad(BurnModule module);
 BURN_API void burn_module_release(BurnModule module);
 
 /* Defines the struct, its descriptor function <Name>_type, and <Name>_clone, <Name>_valid and <Name>_release. */
-#define BURN_MODULE(Name, ROWS)                                                                                     \
-  typedef struct Name {                                                                                             \
-    ROWS(BURN__ROW_MEMBER)                                                                                          \
-  } Name;                                                                                                           \
-  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                                     \
-    typedef Name Self;                                                                                              \
-    static const BurnField fields[] = {ROWS(BURN__ROW_FIELD)};                                                      \
-    static const BurnType type = {BURN_TYPE_MODULE, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), \
-                                  fields, NULL, 0, NULL};                                                           \
-    return &type;                                                                                                   \
-  }                                                                                                                 \
-  BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                 \
-    Name copy;                                                                                                      \
-    burn_module_clone(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                    \
-    return copy;                                                                                                    \
-  }                                                                                                                 \
-  BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                 \
-    Name copy;                                                                                                      \
-    burn_module_valid(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                    \
-    return copy;                                                                                                    \
-  }                                                                                                                 \
-  BURN_UNUSED static inline void Name##_release(Name *module) {                                                     \
-    burn_module_release(BURN__VALUE(BurnModule, Name##_type(), module));                                            \
-  }                                                                                                                 \
+#define BURN_MODULE(Name, ROWS)                                                                                      \
+  typedef struct Name {                                                                                              \
+    ROWS(BURN__ROW_MEMBER)                                                                                           \
+  } Name;                                                                                                            \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                                      \
+    typedef Name Self;                                                                                               \
+    static const BurnField fields[] = {ROWS(BURN__ROW_FIELD)};                                                       \
+    static const BurnType type = {                                                                                   \
+        BURN_TYPE_MODULE, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), fields, NULL, 0, NULL}; \
+    return &type;                                                                                                    \
+  }                                                                                                                  \
+  BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                  \
+    Name copy;                                                                                                       \
+    burn_module_clone(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                     \
+    return copy;                                                                                                     \
+  }                                                                                                                  \
+  BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                  \
+    Name copy;                                                                                                       \
+    burn_module_valid(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                     \
+    return copy;                                                                                                     \
+  }                                                                                                                  \
+  BURN_UNUSED static inline void Name##_release(Name *module) {                                                      \
+    burn_module_release(BURN__VALUE(BurnModule, Name##_type(), module));                                             \
+  }                                                                                                                  \
   struct Name
 
 BURN_EXTERN_C_END

@@ -1,10 +1,10 @@
-/* ops.h - every tensor op; those that move, index, sort and run along an axis are in ops_move.h, which comes with it. All take
- * their tensors and return a new one; shapes stand in brackets.
+/* ops.h - every tensor op; those that move, index, sort and run along an axis are in ops_move.h, which comes with it.
+ * All take their tensors and return a new one; shapes stand in brackets.
  *
  * Common rules: operands live on one device and have one dtype (convert with burn_cast; there is no promotion).
  * "Broadcast" needs equal rank; axes of size 1 stretch. A negative dim counts from the last axis. Scalars are doubles,
- * converted to the tensor's dtype; burn_<name>_i64 takes an int64_t, all of whose bits count. Integer division by zero gives 0.
- * Kinds: F float, I int, B bool; "[FI]" says which an op accepts. Failures travel in the result (tensor.h). */
+ * converted to the tensor's dtype; burn_<name>_i64 takes an int64_t, all of whose bits count. Integer division by zero
+ * gives 0. Kinds: F float, I int, B bool; "[FI]" says which an op accepts. Failures travel in the result (tensor.h). */
 #ifndef BURN_OPS_H
 #define BURN_OPS_H
 
@@ -145,8 +145,8 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_atan2(BurnTensor *lhs, Bur
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_hypot(BurnTensor *lhs, BurnTensor *rhs);
 /* remainder with the sign of lhs, as in C; lhs where rhs is infinite and lhs is not; NaN where rhs is 0 [F] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_fmod(BurnTensor *lhs, BurnTensor *rhs);
-/* lhs ^ rhs with lhs [FI] and rhs of any int dtype. x ^ 0 is 1, also for NaN. Integers wrap; their negative powers are those
- * of PyTorch: 1 for lhs 1, 1 or -1 for lhs -1, else 0. Differentiable in lhs. */
+/* lhs ^ rhs with lhs [FI] and rhs of any int dtype. x ^ 0 is 1, also for NaN. Integers wrap; their negative powers are
+ * those of PyTorch: 1 for lhs 1, 1 or -1 for lhs -1, else 0. Differentiable in lhs. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_powi(BurnTensor *lhs, BurnTensor *rhs);
 /* bits set in both [I] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_and(BurnTensor *lhs, BurnTensor *rhs);
@@ -154,11 +154,11 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_and(BurnTensor *lh
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_or(BurnTensor *lhs, BurnTensor *rhs);
 /* bits set in one of the two [I] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_xor(BurnTensor *lhs, BurnTensor *rhs);
-/* lhs shifted left by rhs bits, those beyond the dtype are lost; 0 where rhs is negative or not below the number of bits,
- * as in PyTorch 2 [I] */
+/* lhs shifted left by rhs bits, those beyond the dtype are lost; 0 where rhs is negative or not below the number of
+ * bits, as in PyTorch 2 [I] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_left_shift(BurnTensor *lhs, BurnTensor *rhs);
-/* lhs shifted right by rhs bits, the sign stays (arithmetic); where rhs is negative or not below the number of bits, 0, or
- * -1 for negative lhs, as in PyTorch 2 [I] */
+/* lhs shifted right by rhs bits, the sign stays (arithmetic); where rhs is negative or not below the number of bits, 0,
+ * or -1 for negative lhs, as in PyTorch 2 [I] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_bitwise_right_shift(BurnTensor *lhs, BurnTensor *rhs);
 
 /* -- element by element, a tensor and a scalar ------------------------------------------------ */
@@ -181,8 +181,8 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_sub(double value, Burn
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_scalar_div(double value, BurnTensor *x);
 /* remainder with the sign of x; an infinite value returns x as it is, infinities too, as in Burn [F] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_fmod_scalar(BurnTensor *x, double value);
-/* x ^ exponent: burn_powf_scalar for floats (an exponent that their dtype cannot hold is rounded), burn_powi for integers
- * [FI] */
+/* x ^ exponent: burn_powf_scalar for floats (an exponent that their dtype cannot hold is rounded), burn_powi for
+ * integers [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_powi_scalar(BurnTensor *x, int64_t exponent);
 /* The bitwise ops with a scalar, of which a narrower dtype takes the low bits (-1 has all bits set) [I] */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_bitwise_and_scalar(BurnTensor *x, int64_t value);
@@ -225,9 +225,11 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lower_equal_scalar(BurnTensor
 #define BURN_CLOSE_ATOL 1e-8
 /* bool, broadcast: lhs == rhs or a finite |lhs - rhs| <= atol + rtol * |rhs|. NaN is never close, infinities only to
  * themselves. Integers are subtracted in f64. A negative tolerance is an error. [FI] */
-BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_is_close(BurnTensor *lhs, BurnTensor *rhs, double rtol, double atol);
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_is_close(BurnTensor *lhs, BurnTensor *rhs, double rtol,
+                                                               double atol);
 /* [1] bool: is_close everywhere; true when empty [FI] */
-BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs, BurnTensor *rhs, double rtol, double atol);
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_all_close(BurnTensor *lhs, BurnTensor *rhs, double rtol,
+                                                                double atol);
 
 /* -- reductions: whole tensor to [1] ---------------------------------------------------------- */
 
@@ -274,7 +276,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_min_dim_with_indices(BurnTens
 
 /* -- statistics [F] --------------------------------------------------------------------------- */
 
-/* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element and for none), or by n for var_bias. */
+/* Variance along dim, which stays with size 1: divided by n - 1 (so NaN for one element and for none), or by n for
+ * var_bias. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_bias(BurnTensor *x, int dim);
 /* The same and, in *mean (the caller's; a failed tensor after a failure), the mean along dim. */
@@ -285,13 +288,15 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_var_mean_bias(BurnTensor *x, 
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median(BurnTensor *x, int dim);
 /* The same and, in *indices (the caller's; a failed tensor after a failure), where it is, in the default int dtype. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
-/* Draws from weights x [.., categories], which need not add up to 1, by inversion of their running sum: `samples` indices
- * [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are negative, NaN or all
- * 0 give indices without meaning. Advances the device's random state. */
+/* Draws from weights x [.., categories], which need not add up to 1, by inversion of their running sum: `samples`
+ * indices
+ * [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are negative,
+ * NaN or all 0 give indices without meaning. Advances the device's random state. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_categorical(BurnTensor *x, int64_t samples);
-/* Covariance of data whose observations lie along dim: [variables, variables] for rank 2; sums of products of deviations,
- * divided by observations - correction, even if that is negative. With more axes, as in Burn: the deviations from the mean along
- * dim, with dim and axis 0 swapped, give d^T d for every matrix d of the last two axes: [4,2,4] along 0 gives [4,4,4]. */
+/* Covariance of data whose observations lie along dim: [variables, variables] for rank 2; sums of products of
+ * deviations, divided by observations - correction, even if that is negative. With more axes, as in Burn: the
+ * deviations from the mean along dim, with dim and axis 0 swapped, give d^T d for every matrix d of the last two axes:
+ * [4,2,4] along 0 gives [4,4,4]. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cov(BurnTensor *x, int dim, int64_t correction);
 /* Cross product of vectors along dim, which must have size 3 in both; other axes broadcast. [FI] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_cross(BurnTensor *lhs, BurnTensor *rhs, int dim);
@@ -327,7 +332,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_expand(BurnTensor *x, BurnSha
 /* The part of x in `count` ranges for the leading axes; further axes stay whole. An empty range gives an axis of size
  * 0 and keeps the dtype of x (Burn falls back to the device's default). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count);
-/* x with that part replaced by values, whose shape is that of the part. If the part is empty it is x, whatever the values. */
+/* x with that part replaced by values, whose shape is that of the part. If the part is empty it is x, whatever the
+ * values. */
 BURN_API BURN_GIVES BURN_TAKES(1, 4) BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges,
                                                                    uint32_t count, BurnTensor *values);
 /* `length` elements from `start` along dim; length 0 is an error. */
@@ -335,9 +341,10 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_narrow(BurnTensor *x, int dim
 /* One index along dim, and the axis is dropped. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index);
 /* Parts of x along dim, written to parts[0 .. *count-1]; the caller owns them. `capacity` is the room in parts; too
- * little is an error and *count then says what is needed. split: pieces of `size` (0 only for an empty axis), the last may be
- * smaller. chunk: as Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n < chunks;
- * fewer pieces if fewer suffice (as PyTorch; Burn aborts there, for example for 9 in 4). An empty axis gives no pieces. */
+ * little is an error and *count then says what is needed. split: pieces of `size` (0 only for an empty axis), the last
+ * may be smaller. chunk: as Burn, `chunks` pieces of ceil(n / chunks) with a smaller last one, or n pieces of 1 if n <
+ * chunks; fewer pieces if fewer suffice (as PyTorch; Burn aborts there, for example for 9 in 4). An empty axis gives no
+ * pieces. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
@@ -371,14 +378,14 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_tril(BurnTensor *x, int64_t d
 
 /* -- scalars as integers ---------------------------------------------------------------------------------------------
  *
- * Each is the function without _i64, for scalars that a double does not hold: from 2^53 on it lacks every other integer. i64
- * tensors take all the bits. Narrower ones take the low bits in sums and products, which wrap, and else the nearest integer
- * that they have; comparisons compare with the number as it is. Floats round it. */
+ * Each is the function without _i64, for scalars that a double does not hold: from 2^53 on it lacks every other
+ * integer. i64 tensors take all the bits. Narrower ones take the low bits in sums and products, which wrap, and else
+ * the nearest integer that they have; comparisons compare with the number as it is. Floats round it. */
 
 BURN_API BURN_GIVES BurnTensor *burn_full_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_full_like_i64(BurnTensor *x, int64_t value);
-BURN_API BURN_GIVES BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t low,
-                                                        int64_t high);
+BURN_API BURN_GIVES BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDType dtype,
+                                                        int64_t low, int64_t high);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_add_scalar_i64(BurnTensor *x, int64_t value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_sub_scalar_i64(BurnTensor *x, int64_t value);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_mul_scalar_i64(BurnTensor *x, int64_t value);

@@ -1,5 +1,5 @@
-/* plugins.h - what discovery found: places, plugins, why some are refused, and which stack would be opened. For tools that
- * explain (burn doctor); programs need only device.h. */
+/* plugins.h - what discovery found: places, plugins, why some are refused, and which stack would be opened. For tools
+ * that explain (burn doctor); programs need only device.h. */
 #ifndef BURN_PLUGINS_H
 #define BURN_PLUGINS_H
 
@@ -27,19 +27,19 @@ typedef struct BurnPluginInfo {
   const char *version;     /* its own version, "" when refused */
   const char *description; /* one line, "" when refused */
   bool usable;
-  const char *reason;      /* why it was refused, with the values; or what the probe said */
-  int score;               /* of a backend's probe; 0 when it cannot run here */
+  const char *reason; /* why it was refused, with the values; or what the probe said */
+  int score;          /* of a backend's probe; 0 when it cannot run here */
   unsigned device_count;
   const char *const *devices; /* [device_count] names */
-  const char *why_not;     /* a word of why_not.def: "hidden", "abi_too_old"; "" when usable */
-  const char *help;        /* what to do about it; "" when usable */
-  bool declares_options;   /* false: it may have some, but nobody can tell before it is opened */
+  const char *why_not;        /* a word of why_not.def: "hidden", "abi_too_old"; "" when usable */
+  const char *help;           /* what to do about it; "" when usable */
+  bool declares_options;      /* false: it may have some, but nobody can tell before it is opened */
   size_t option_count;
   const BurnPluginOption *options; /* [option_count] */
 } BurnPluginInfo;
 
-/* Everything that discovery found, sorted: usable first, then by name. Loads all plugins. Borrowed; valid until the process
- * ends. */
+/* Everything that discovery found, sorted: usable first, then by name. Loads all plugins. Borrowed; valid until the
+ * process ends. */
 BURN_API size_t burn_plugin_count(void);
 BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
 
@@ -52,7 +52,7 @@ BURN_API const char *const *burn_plugin_search_path(void);
 /* A folder that was to be searched. */
 typedef struct BurnPluginPlace {
   const char *path;
-  const char *source;  /* who named it: "BURN_PLUGIN_PATH", "/etc/burn/burn.json", "beside libburn", "built in" */
+  const char *source; /* who named it: "BURN_PLUGIN_PATH", "/etc/burn/burn.json", "beside libburn", "built in" */
   bool exists;
   const char *problem; /* why it was passed over or could not be read; "" if all is well */
   size_t file_count;   /* plugin files in it */
@@ -70,12 +70,15 @@ typedef struct BurnSettingsInfo {
   bool exists;
 } BurnSettingsInfo;
 
-/* Fills `out` with up to `capacity` files, the one with the first say first, and returns how many there are (at most 3). */
+/* Fills `out` with up to `capacity` files, the one with the first say first, and returns how many there are (at most
+ * 3). */
 BURN_API size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity);
 
 /* The stack text that burn_device_open(argument) would open, copied into `stack` (`bytes` long, an error if that is too
- * short), and in *source who chose it: "the argument", "BURN_BACKEND", the path of a burn.json, or "the highest score". */
-BURN_API BURN_USE_RESULT BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, const char **source);
+ * short), and in *source who chose it: "the argument", "BURN_BACKEND", the path of a burn.json, or "the highest score".
+ */
+BURN_API BURN_USE_RESULT BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes,
+                                                      const char **source);
 
 BURN_EXTERN_C_END
 

@@ -1,12 +1,13 @@
-/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, in full, half or
- * double precision, readable by Burn and by us.
+/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, in full, half
+ * or double precision, readable by Burn and by us.
  *
- * The metadata of a file that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes over. Reading
- * refuses an item that does not match it (CORRUPT_DATA); a record without one, as Burn writes it, is read as it is.
+ * The metadata of a file that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes
+ * over. Reading refuses an item that does not match it (CORRUPT_DATA); a record without one, as Burn writes it, is read
+ * as it is.
  *
- * Files are written to a temporary name, flushed to disk and renamed: a reader or a crash never meets half a file. Reading
- * treats every byte as hostile: sizes are checked before use, messages carry offsets, and a module is changed only when the
- * whole record fits it. */
+ * Files are written to a temporary name, flushed to disk and renamed: a reader or a crash never meets half a file.
+ * Reading treats every byte as hostile: sizes are checked before use, messages carry offsets, and a module is changed
+ * only when the whole record fits it. */
 #ifndef BURN_RECORD_H
 #define BURN_RECORD_H
 
@@ -14,7 +15,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1 };                            /* formats: .mpk, .mpk.gz */
+enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1 };                                 /* formats: .mpk, .mpk.gz */
 enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
 
 typedef struct BurnRecordConfig {
@@ -23,14 +24,16 @@ typedef struct BurnRecordConfig {
 } BurnRecordConfig;
 
 /* Saves a module. The extension of the format replaces that of `path`, as in Burn: "mlp" and "mlp.x" become "mlp.mpk".
- * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. A module in which two tensors have one id (a layer beside its clone)
- * is refused: give one of them a new id with burn_param. */
-BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config);
+ * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. A module in which two tensors have one id (a layer beside
+ * its clone) is refused: give one of them a new id with burn_param. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path,
+                                                     const BurnRecordConfig *config);
 
-/* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids are
- * restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name; the file's own
- * header says its precision. */
-BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config);
+/* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids
+ * are restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name;
+ * the file's own header says its precision. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path,
+                                                     const BurnRecordConfig *config);
 
 /* -- records of anything else: a tree of values ----------------------------------------------- */
 
@@ -46,8 +49,8 @@ enum {
   BURN_VALUE_TENSOR /* bytes on the host with shape and dtype */
 };
 
-/* A value owns its children. NULL stands for "out of memory or failed before": every function takes it and passes it on, and
- * writing it fails. */
+/* A value owns its children. NULL stands for "out of memory or failed before": every function takes it and passes it
+ * on, and writing it fails. */
 typedef struct BurnValue BurnValue;
 
 BURN_API BURN_USE_RESULT BurnValue *burn_value_nil(void);
@@ -63,7 +66,8 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnValue *burn_value_tensor(BurnTensor *
 BURN_API BURN_USE_RESULT BurnValue *burn_value_module(BurnModule module);
 BURN_API void burn_value_destroy(BurnValue *value);
 
-/* Adds a child, which is taken (also on failure). A map keeps the order of insertion. Returns false if anything was NULL. */
+/* Adds a child, which is taken (also on failure). A map keeps the order of insertion. Returns false if anything was
+ * NULL. */
 BURN_API bool burn_value_append(BurnValue *array, BurnValue *child);
 BURN_API bool burn_value_set(BurnValue *map, const char *key, BurnValue *child);
 
@@ -81,8 +85,10 @@ BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, Bur
 /* Puts a module's record into a module: all or nothing. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
 
-/* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the caller's. */
-BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config);
+/* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the
+ * caller's. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path,
+                                                     const BurnRecordConfig *config);
 BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out);
 
 /* -- text forms ------------------------------------------------------------------------------- */

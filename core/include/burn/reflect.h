@@ -1,8 +1,8 @@
 /* reflect.h - types described by tables: the common ground of config.h and module.h.
  *
- * Every type that may stand in a row of BURN_CONFIG or BURN_MODULE has a function <Type>_type() that returns its descriptor.
- * Leaves are defined here, in module.h (BurnParam, BurnBuffer, BurnModuleList) and by BURN_VARIANT; configs and modules get
- * theirs from their rows. From descriptors come JSON, validation, printing, visiting, records. */
+ * Every type that may stand in a row of BURN_CONFIG or BURN_MODULE has a function <Type>_type() that returns its
+ * descriptor. Leaves are defined here, in module.h (BurnParam, BurnBuffer, BurnModuleList) and by BURN_VARIANT; configs
+ * and modules get theirs from their rows. From descriptors come JSON, validation, printing, visiting, records. */
 #ifndef BURN_REFLECT_H
 #define BURN_REFLECT_H
 
@@ -38,8 +38,8 @@ typedef struct BurnField {
   bool required; /* of a config: must stand in the JSON */
 } BurnField;
 
-/* One case of a BURN_TYPE_VARIANT: JSON "Name" without fields, {"Name": {"field": ..}} with named ones, {"Name": [..]} with
- * unnamed ones, as Burn writes its enums. */
+/* One case of a BURN_TYPE_VARIANT: JSON "Name" without fields, {"Name": {"field": ..}} with named ones, {"Name": [..]}
+ * with unnamed ones, as Burn writes its enums. */
 typedef struct BurnVariant {
   const char *name;
   uint32_t field_count;
@@ -52,19 +52,22 @@ struct BurnType {
   size_t bytes;
   uint32_t field_count; /* CONFIG, MODULE */
   const BurnField *fields;
-  const void *defaults; /* CONFIG: an object with the optional fields at their defaults */
-  uint32_t count;       /* SIZES: entries; VARIANT: cases */
+  const void *defaults;        /* CONFIG: an object with the optional fields at their defaults */
+  uint32_t count;              /* SIZES: entries; VARIANT: cases */
   const BurnVariant *variants; /* VARIANT: the object starts with a uint32_t that is an index into these */
 };
 
 /* The name of a type as messages and prints have it: "Linear" of BurnLinear. */
 BURN_API const char *burn_type_short_name(const BurnType *type);
 
-/* A value that may stand in a row, in an initializer and behind a cast to its type: C takes braces there, C++ an object. */
+/* A value that may stand in a row, in an initializer and behind a cast to its type: C takes braces there, C++ an
+ * object. */
 #ifdef __cplusplus
-#define BURN__ROW_VALUE(Type, ...) Type{__VA_ARGS__}
+#define BURN__ROW_VALUE(Type, ...) \
+  Type { __VA_ARGS__ }
 #else
-#define BURN__ROW_VALUE(Type, ...) {__VA_ARGS__}
+#define BURN__ROW_VALUE(Type, ...) \
+  { __VA_ARGS__ }
 #endif
 
 /* Leaf types of rows. */
@@ -94,16 +97,17 @@ BURN_API const BurnType *BurnOptionF64_type(void);
 
 /* Details of the row macros.
  *
- * A row is one object: of `name[2]` offsetof would give what stands behind the array. As the name of a function it is refused by the
- * compiler, with the words that the name is made of. */
+ * A row is one object: of `name[2]` offsetof would give what stands behind the array. As the name of a function it is
+ * refused by the compiler, with the words that the name is made of. */
 #if defined(__cplusplus)
 #define BURN__STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
 #define BURN__STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
-#define BURN__ROW_MEMBER(Type, name, doc) \
-  Type name;                              \
-  BURN__STATIC_ASSERT(sizeof(void (*)(Type burn__one_object_per_row_BurnModuleList_holds_several_##name(void))) > 0, #name);
+#define BURN__ROW_MEMBER(Type, name, doc)                                                                            \
+  Type name;                                                                                                         \
+  BURN__STATIC_ASSERT(sizeof(void (*)(Type burn__one_object_per_row_BurnModuleList_holds_several_##name(void))) > 0, \
+                      #name);
 #define BURN__ROW_FIELD(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
 #define BURN__DROP_FIRST(...) BURN__DROP_FIRST_(__VA_ARGS__)
 #define BURN__DROP_FIRST_(first, ...) __VA_ARGS__

@@ -1,16 +1,17 @@
 /* tensor.h - make, copy, inspect, read and drop tensors.
  *
- * Every op takes its tensor arguments (they are gone afterwards, also when it fails) and returns a new handle that belongs to
- * the caller. burn_clone is cheap: keep a tensor by cloning it where data forks. NULL means "absent", never "failed". A failed
- * tensor carries the first message; ops given one drop the others and pass it on. A tensor that nobody else holds is reused
- * in place by ops that take it. A stack with fusion computes nothing that nobody reads: a failure that only the computation would
- * show then never shows. Handles may cross threads; one handle is used by one thread at a time.
+ * Every op takes its tensor arguments (they are gone afterwards, also when it fails) and returns a new handle that
+ * belongs to the caller. burn_clone is cheap: keep a tensor by cloning it where data forks. NULL means "absent", never
+ * "failed". A failed tensor carries the first message; ops given one drop the others and pass it on. A tensor that
+ * nobody else holds is reused in place by ops that take it. A stack with fusion computes nothing that nobody reads: a
+ * failure that only the computation would show then never shows. Handles may cross threads; one handle is used by one
+ * thread at a time.
  *
- * Functions with a second result put it where a pointer says; give NULL for one that is not wanted. Lists of dims, sizes and
- * tensors may be NULL only if their count is 0.
+ * Functions with a second result put it where a pointer says; give NULL for one that is not wanted. Lists of dims,
+ * sizes and tensors may be NULL only if their count is 0.
  *
- * In one expression the outermost call takes the variable, inner calls get clones: burn_add(x, burn_relu(burn_clone(x))).
- * The other way round the order of evaluation decides. */
+ * In one expression the outermost call takes the variable, inner calls get clones: burn_add(x,
+ * burn_relu(burn_clone(x))). The other way round the order of evaluation decides. */
 #ifndef BURN_TENSOR_H
 #define BURN_TENSOR_H
 
@@ -46,7 +47,8 @@ static inline BurnShape burn_shape_of(std::initializer_list<int64_t> dims) {
 /* -- from host memory: row-major values, copied ----------------------------------------------- */
 
 /* `data` holds as many elements of `dtype` as the shape says. */
-BURN_API BURN_GIVES BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape);
+BURN_API BURN_GIVES BurnTensor *burn_tensor_from(BurnDevice *device, const void *data, BurnDType dtype,
+                                                 BurnShape shape);
 BURN_API BURN_GIVES BurnTensor *burn_tensor_f32(BurnDevice *device, const float *data, BurnShape shape);
 BURN_API BURN_GIVES BurnTensor *burn_tensor_f64(BurnDevice *device, const double *data, BurnShape shape);
 BURN_API BURN_GIVES BurnTensor *burn_tensor_i32(BurnDevice *device, const int32_t *data, BurnShape shape);
@@ -79,22 +81,23 @@ static inline BurnTensor *burn__moved(BurnTensor **x, BurnTensor *moved) {
 #define burn_move(x) burn__moved((x), *(x))
 #endif
 
-/* A variable that drops its tensor wherever its block is left. The variable does not see that an op takes the tensor, so it is
- * always given by burn_move; given as it is, the tensor is ended twice (guards say so):
+/* A variable that drops its tensor wherever its block is left. The variable does not see that an op takes the tensor,
+ * so it is always given by burn_move; given as it is, the tensor is ended twice (guards say so):
  *
  *   BURN_AUTO BurnTensor *x = burn_relu(input);
  *   BURN_AUTO BurnTensor *y = burn_exp(burn_clone(x));
  *   if (burn_tensor_status(y) != BURN_OK) return burn_move(&y);        x is dropped
  *   return burn_add(burn_move(&x), burn_move(&y));
  *
- * For gcc and clang; other compilers have no such variables and know no BURN_AUTO. clang's analyzer does not see these drops: give
- * it -DBURN_ANALYZE_LEAKS=0. */
+ * For gcc and clang; other compilers have no such variables and know no BURN_AUTO. clang's analyzer does not see these
+ * drops: give it -DBURN_ANALYZE_LEAKS=0. */
 #if defined(__GNUC__)
 #define BURN_AUTO __attribute__((cleanup(burn__auto_drop)))
 static inline void burn__auto_drop(BurnTensor **x) { burn_drop(*x); }
 #endif
 
-/* -- scopes: drop all that was made since ------------------------------------------------------------------------------------
+/* -- scopes: drop all that was made since
+ * ------------------------------------------------------------------------------------
  *
  *   BurnTensor *block(const Block *m, BurnTensor *x) {                    takes x
  *     BurnScope *scope = burn_scope_begin();
@@ -105,27 +108,28 @@ static inline void burn__auto_drop(BurnTensor **x) { burn_drop(*x); }
  *     return burn_scope_end(scope, burn_add(x, burn_div(h, limit)));
  *   }
  *
- * - A handle that an op returns on this thread belongs to the innermost open scope of the thread, failed ones and the results of
- *   in-place ops too. A function that has nothing to do returns the handle it was given, which stays where it was: a tensor from
- *   outside that is taken inside is best adopted first.
- * - What the library stores leaves all scopes: the value of a BurnParam or BurnBuffer and so any module, which may be made in a
- *   scope; gradients by parameter, optimizer state, what a loader holds. burn_write leaves the new handle where the old one was.
- *   A clone of such a value, burn_batch_take included, is made like any other tensor.
- * - What the program stores elsewhere, in a struct, a BurnParam's member, a list or another thread, has to be kept first.
+ * - A handle that an op returns on this thread belongs to the innermost open scope of the thread, failed ones and the
+ * results of in-place ops too. A function that has nothing to do returns the handle it was given, which stays where it
+ * was: a tensor from outside that is taken inside is best adopted first.
+ * - What the library stores leaves all scopes: the value of a BurnParam or BurnBuffer and so any module, which may be
+ * made in a scope; gradients by parameter, optimizer state, what a loader holds. burn_write leaves the new handle where
+ * the old one was. A clone of such a value, burn_batch_take included, is made like any other tensor.
+ * - What the program stores elsewhere, in a struct, a BurnParam's member, a list or another thread, has to be kept
+ * first.
  * - Tensors of burn.hpp drop themselves: a scope around them would drop them twice. */
 typedef struct BurnScope BurnScope;
 
-/* Opens a scope on this thread, inside those that are open. NULL when out of memory, with a word on the log: then the functions
- * below do nothing but return their tensor, and nothing is dropped. */
+/* Opens a scope on this thread, inside those that are open. NULL when out of memory, with a word on the log: then the
+ * functions below do nothing but return their tensor, and nothing is dropped. */
 BURN_API BURN_USE_RESULT BurnScope *burn_scope_begin(void);
 
-/* Drops what belongs to the scope, and ends it with all scopes in it that are still open. `kept`, which may be NULL or failed, is
- * returned and belongs to the enclosing scope if it belonged to this one. A scope of another thread, or one that was ended, is
- * left alone with a word on the log. */
+/* Drops what belongs to the scope, and ends it with all scopes in it that are still open. `kept`, which may be NULL or
+ * failed, is returned and belongs to the enclosing scope if it belonged to this one. A scope of another thread, or one
+ * that was ended, is left alone with a word on the log. */
 BURN_API BurnTensor *burn_scope_end(BurnScope *scope, BurnTensor *kept);
 
-/* x moves from the scope, or one inside it, to the enclosing one, if there is one; with NULL for the scope out of all of them.
- * Returns x. */
+/* x moves from the scope, or one inside it, to the enclosing one, if there is one; with NULL for the scope out of all
+ * of them. Returns x. */
 BURN_API BurnTensor *burn_scope_keep(BurnScope *scope, BurnTensor *x);
 
 /* x, made before or elsewhere, belongs to the scope from now on. Returns x. */
@@ -136,11 +140,11 @@ BURN_API BurnTensor *burn_scope_adopt(BurnScope *scope, BurnTensor *x);
 BURN_API BURN_USE_RESULT BurnStatus burn_tensor_status(const BurnTensor *x); /* BURN_OK or why it failed */
 BURN_API BurnShape burn_shape(const BurnTensor *x);                          /* rank 0 if failed or NULL */
 BURN_API uint32_t burn_rank(const BurnTensor *x);                            /* 0 if failed or NULL */
-BURN_API int64_t burn_dim(const BurnTensor *x, int dim);                     /* size of an axis, negative from the end; -1 if
-                                                                                there is none */
-BURN_API int64_t burn_element_count(const BurnTensor *x);                    /* 0 if failed or NULL */
-BURN_API BurnDType burn_dtype(const BurnTensor *x);                          /* BURN_DTYPE_DEFAULT if failed or NULL */
-BURN_API BurnDevice *burn_tensor_device(const BurnTensor *x);                /* NULL if failed or NULL */
+BURN_API int64_t burn_dim(const BurnTensor *x, int dim);      /* size of an axis, negative from the end; -1 if
+                                                                 there is none */
+BURN_API int64_t burn_element_count(const BurnTensor *x);     /* 0 if failed or NULL */
+BURN_API BurnDType burn_dtype(const BurnTensor *x);           /* BURN_DTYPE_DEFAULT if failed or NULL */
+BURN_API BurnDevice *burn_tensor_device(const BurnTensor *x); /* NULL if failed or NULL */
 
 /* -- data leaves: these take the tensor ------------------------------------------------------- */
 
@@ -155,24 +159,26 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, i
 /* The value of a tensor of one element. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
-/* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. Nothing is copied if
- * one of them failed or has another size. (Burn's Transaction.) */
+/* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. Nothing is
+ * copied if one of them failed or has another size. (Burn's Transaction.) */
 BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes,
                                                   size_t count);
 
-/* Replaces the values of *x by host data of its dtype and shape; a tracked leaf stays one. A failure leaves *x as it was. */
+/* Replaces the values of *x by host data of its dtype and shape; a tracked leaf stays one. A failure leaves *x as it
+ * was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
 
-/* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Floats have the fewest
- * digits that read back as the same number, in every locale. Big tensors are shortened to 3 items at either end of an axis once
- * they have more than 1000 elements. */
+/* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Floats have the
+ * fewest digits that read back as the same number, in every locale. Big tensors are shortened to 3 items at either end
+ * of an axis once they have more than 1000 elements. */
 BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
-/* The same for a tensor that stays: for a look in between. (burn_print takes, as all functions do where data leaves.) */
+/* The same for a tensor that stays: for a look in between. (burn_print takes, as all functions do where data leaves.)
+ */
 BURN_API void burn_show(const BurnTensor *x);
 BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
 
-/* x on another device: itself if it is there already, a move between a device and its inner one, else a copy through the
- * host. From autodiff to its inner device the history is dropped. */
+/* x on another device: itself if it is there already, a move between a device and its inner one, else a copy through
+ * the host. From autodiff to its inner device the history is dropped. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_to_device(BurnTensor *x, BurnDevice *device);
 
 BURN_EXTERN_C_END

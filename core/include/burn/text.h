@@ -8,9 +8,9 @@ BURN_EXTERN_C_BEGIN
 
 enum { BURN_NUMBER_BYTES = 48 };
 
-/* A number with `digits` significant digits (1 to 17), as "%.{digits}g" of printf in the C locale: "0.25", "1e-07", whatever the
- * locale of the program. digits 0: the fewest of 15 to 17 that read back as the same double. "nan", "inf" and "-inf" for what is
- * no number. Returns `text`. */
+/* A number with `digits` significant digits (1 to 17), as "%.{digits}g" of printf in the C locale: "0.25", "1e-07",
+ * whatever the locale of the program. digits 0: the fewest of 15 to 17 that read back as the same double. "nan", "inf"
+ * and "-inf" for what is no number. Returns `text`. */
 BURN_API const char *burn_number_text(double value, int digits, char text[BURN_NUMBER_BYTES]);
 
 BURN_EXTERN_C_END

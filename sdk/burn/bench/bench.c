@@ -1,4 +1,5 @@
-/* bench.c - burn bench: ops and models on several stacks in turns, beside what the machine can do at best. See README.md.
+/* bench.c - burn bench: ops and models on several stacks in turns, beside what the machine can do at best. See
+ * README.md.
  *
  *   burn bench [options]               the table, or JSON
  *   burn bench growth --svg FILE       time against size, batch and depth, drawn
@@ -69,18 +70,22 @@ static BurnStatus find_script(const Options *options, char *out, size_t bytes) {
   if (options->script) {
     snprintf(out, bytes, "%s", options->script);
   } else {
-    if (!system_prefix(prefix, sizeof prefix)) return burn_status_make(BURN_STATUS_IO, "cannot find the folder of burn; --script FILE");
+    if (!system_prefix(prefix, sizeof prefix))
+      return burn_status_make(BURN_STATUS_IO, "cannot find the folder of burn; --script FILE");
     snprintf(out, bytes, "%s/share/burn/bench/peer_torch.py", prefix);
   }
   if (access(out, R_OK) == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_IO, "--peer torch needs '%s', which cannot be read; --script names another place", out);
+  return burn_status_make(BURN_STATUS_IO, "--peer torch needs '%s', which cannot be read; --script names another place",
+                          out);
 }
 
-static BurnStatus open_peer(Bench *bench, const Options *options, const char *script, const char *label, bool tuned_malloc) {
+static BurnStatus open_peer(Bench *bench, const Options *options, const char *script, const char *label,
+                            bool tuned_malloc) {
   const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
   if (!python || !python[0]) python = "python3";
   const BurnStatus status = peer_open(&bench->peers[bench->peer_count++], python, script, label, tuned_malloc);
-  return burn_status_annotate(status, "'%s' cannot run PyTorch; --python or BURN_BENCH_PYTHON names one that can", python);
+  return burn_status_annotate(status, "'%s' cannot run PyTorch; --python or BURN_BENCH_PYTHON names one that can",
+                              python);
 }
 
 static BurnStatus open_peers(Bench *bench, const Options *options) {
@@ -117,7 +122,8 @@ static bool fits(const Bench *bench, const Case *c) {
   const double needed = (c->read_bytes + c->write_bytes) * (double)(bench->stack_count + bench->peer_count);
   const double memory = (double)system_memory_bytes();
   if (memory == 0 || needed < 0.75 * memory) return true;
-  fprintf(stderr, "burn bench: '%s' is left out: it needs %.1f GB, and this machine has %.1f\n", c->name, 1e-9 * needed, 1e-9 * memory);
+  fprintf(stderr, "burn bench: '%s' is left out: it needs %.1f GB, and this machine has %.1f\n", c->name, 1e-9 * needed,
+          1e-9 * memory);
   return false;
 }
 
@@ -183,13 +189,17 @@ static const char suite_usage[] =
     "       burn bench growth --svg FILE [options]   time against size, batch and depth, drawn\n"
     "       burn bench curves [options]              are the loss curves of the models the same on two stacks?\n"
     "       burn bench tables RESULTS.CSV            what --csv wrote, as Markdown\n\n"
-    "Compares backends on this machine: ops, the overhead of calls, and training and inference of six models, on one stack or more\n"
-    "in turns. Without --stacks: the stack that a program gets by default, and every other backend that can be used here.\n\n"
+    "Compares backends on this machine: ops, the overhead of calls, and training and inference of six models, on one "
+    "stack or more\n"
+    "in turns. Without --stacks: the stack that a program gets by default, and every other backend that can be used "
+    "here.\n\n"
     "  burn bench --quick\n"
     "  burn bench --stacks 'ndarray,fusion<ndarray>,torch' --group model\n"
     "  burn bench --only 'matmul|conv' --json\n\n"
-    "Shown are the median time, half the distance of the quartiles (+-), the time of the first stack by that of the column (ratio:\n"
-    "below 1.00 the first is faster), and the time in which this CPU could do the work at best by that of the first stack (limit).";
+    "Shown are the median time, half the distance of the quartiles (+-), the time of the first stack by that of the "
+    "column (ratio:\n"
+    "below 1.00 the first is faster), and the time in which this CPU could do the work at best by that of the first "
+    "stack (limit).";
 static const char growth_usage[] =
     "usage: burn bench growth --svg FILE [options]\n\n"
     "Time against the size of tensors, the batch and the depth of a model, drawn.";
@@ -200,25 +210,36 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"only", ARGUMENT_TEXT, &options->only, "REGEX", "cases whose name matches"},
       {"group", ARGUMENT_TEXT, &options->group, "GROUP", "op, overhead or model; without it all"},
       {"list", ARGUMENT_FLAG, &options->list, NULL, "the names of the cases"},
-      {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..", "stacks, the first to compare with; autodiff is put on top where it is needed"},
+      {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..",
+       "stacks, the first to compare with; autodiff is put on top where it is needed"},
       {"peer", ARGUMENT_TEXT, &options->peer, "PEER", "torch, for PyTorch in a process of its own, or none"},
-      {"peer-malloc", ARGUMENT_TEXT, &options->peer_malloc, "HOW", "default, tuned (a malloc that keeps its pages) or both"},
+      {"peer-malloc", ARGUMENT_TEXT, &options->peer_malloc, "HOW",
+       "default, tuned (a malloc that keeps its pages) or both"},
       {"python", ARGUMENT_TEXT, &options->python, "PROGRAM", "runs the peer; else $BURN_BENCH_PYTHON or python3"},
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
       {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
       {"seconds", ARGUMENT_NUMBER, &options->seconds, "S", "of a sample"},
       {"quick", ARGUMENT_FLAG, &options->quick, NULL, "3 rounds of 0.02 s: all cases within some minutes"},
       {"about", ARGUMENT_TEXT, &options->about, "TEXT", "when and where, for what is written"},
-      {"json", ARGUMENT_FLAG, &options->json, NULL, "one JSON object per line: the machine, then one per case and stack"},
+      {"json", ARGUMENT_FLAG, &options->json, NULL,
+       "one JSON object per line: the machine, then one per case and stack"},
       {"csv", ARGUMENT_TEXT, &options->csv, "FILE", "put the results into its lines"},
   };
   const Argument growth_arguments[] = {
-      arguments[3], arguments[4], arguments[5], arguments[6], arguments[7], arguments[8], arguments[9], arguments[11],
+      arguments[3],
+      arguments[4],
+      arguments[5],
+      arguments[6],
+      arguments[7],
+      arguments[8],
+      arguments[9],
+      arguments[11],
       {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing"},
       {"largest", ARGUMENT_SIZE, &options->largest, "N", "elements of a tensor"},
   };
   if (growth) {
-    return arguments_parse(argc, argv, growth_usage, growth_arguments, sizeof growth_arguments / sizeof growth_arguments[0], NULL, 0);
+    return arguments_parse(argc, argv, growth_usage, growth_arguments,
+                           sizeof growth_arguments / sizeof growth_arguments[0], NULL, 0);
   }
   return arguments_parse(argc, argv, suite_usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
 }

@@ -1,5 +1,5 @@
-/* bench.h - what the files of `burn bench` share: cases, kinds of work, peers, limits, results. See README.md for the reading
- * order. */
+/* bench.h - what the files of `burn bench` share: cases, kinds of work, peers, limits, results. See README.md for the
+ * reading order. */
 #ifndef BURN_BENCH_H
 #define BURN_BENCH_H
 
@@ -11,7 +11,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MOST_ARGS = 10, MOST_ROUNDS = 101, MOST_STACKS = 8, MOST_PEERS = 2, MOST_TENSORS = 8, MODEL_BYTES = 4096, STACK_BYTES = 1024 };
+enum {
+  MOST_ARGS = 10,
+  MOST_ROUNDS = 101,
+  MOST_STACKS = 8,
+  MOST_PEERS = 2,
+  MOST_TENSORS = 8,
+  MODEL_BYTES = 4096,
+  STACK_BYTES = 1024
+};
 
 /* -- cases and kinds -------------------------------------------------------------------------- */
 
@@ -20,7 +28,10 @@ typedef struct Args {
   int count;
   int64_t at[MOST_ARGS];
 } Args;
-#define ARGS(...) {(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}}
+#define ARGS(...)                                                              \
+  {                                                                            \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ } \
+  }
 
 /* What a case works on while it is measured. */
 typedef struct Subject {
@@ -128,11 +139,12 @@ long peer_process(const Peer *peer);
 
 BurnStatus limits_open(void);
 void limits_close(void);
-/* The time in which that can be moved, in the proportion of reads and writes, or computed (an FMA being two), at best; 0 for
- * nothing. One sample of some milliseconds. */
+/* The time in which that can be moved, in the proportion of reads and writes, or computed (an FMA being two), at best;
+ * 0 for nothing. One sample of some milliseconds. */
 double limits_move_seconds(double read_bytes, double write_bytes);
 double limits_compute_seconds(double flops);
-/* The time below which a case cannot be done; models do not move what they move while they compute, so there both add up. */
+/* The time below which a case cannot be done; models do not move what they move while they compute, so there both add
+ * up. */
 double limits_case_seconds(const Case *c);
 
 /* -- measuring and telling -------------------------------------------------------------------- */
@@ -147,14 +159,16 @@ typedef struct Bench {
   double seconds; /* of a sample */
 } Bench;
 
-/* One side's figures. Without them (`known` is false) a stack of ours says why: it lacks an op or a dtype, or it failed. */
+/* One side's figures. Without them (`known` is false) a stack of ours says why: it lacks an op or a dtype, or it
+ * failed. */
 typedef struct Side {
   bool known, lacks;
   char problem[256];
   double samples[MOST_ROUNDS];
   Spread time; /* seconds of one op, step or repetition */
   double first_loss, last_loss;
-  int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where the backend does not tell, and for peers */
+  int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where the backend does not tell, and
+                         for peers */
 } Side;
 
 typedef struct Result {
@@ -164,8 +178,8 @@ typedef struct Result {
   Spread limit_time; /* seconds; 0 where there is no limit */
 } Result;
 
-/* Prepares a case on every side, then lets them take turns. A stack that cannot do it is left out of the case; a peer that fails is
- * a failure. */
+/* Prepares a case on every side, then lets them take turns. A stack that cannot do it is left out of the case; a peer
+ * that fails is a failure. */
 BurnStatus measure(const Bench *bench, const Case *c, Result *result);
 
 /* A text for a number of seconds: "12.3 us". */

@@ -69,7 +69,8 @@ static double number(const char *text, double scale) {
 static BurnStatus take_line(CsvFile *file, char *line) {
   char *columns[COLUMNS];
   if (line[0] == '#' || strncmp(line, "group,", 6) == 0) return BURN_OK;
-  if (cut(line, columns) != COLUMNS) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a line without %d columns", COLUMNS);
+  if (cut(line, columns) != COLUMNS)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a line without %d columns", COLUMNS);
   CsvRow row = {.index = case_index(columns[1]),
                 .ours = number(columns[3], 1e-3),
                 .torch = number(columns[4], 1e-3),
@@ -183,8 +184,8 @@ void csv_markdown(const CsvFile *file) {
     const Group now = bench_cases[file->rows[i].index].group;
     if (i == 0 || now != group) {
       printf("\n| %s |%s ours | PyTorch |%s ratio |%s of the limit |\n|---|%s---|---|%s---|%s---|\n", group_names[now],
-             with_stack ? " stack |" : "", with_tuned ? " tuned |" : "", with_tuned ? " to tuned |" : "", with_stack ? "---|" : "",
-             with_tuned ? "---|" : "", with_tuned ? "---|" : "");
+             with_stack ? " stack |" : "", with_tuned ? " tuned |" : "", with_tuned ? " to tuned |" : "",
+             with_stack ? "---|" : "", with_tuned ? "---|" : "", with_tuned ? "---|" : "");
     }
     group = now;
     markdown_row(&file->rows[i], with_stack, with_tuned);

@@ -1,5 +1,5 @@
-/* bench_csv.h - results.csv: a line per case and stack in the order of cases.def, numbers rounded to what is repeatable, so that
- * a change shows as a diff; and the same as tables of a guide page. */
+/* bench_csv.h - results.csv: a line per case and stack in the order of cases.def, numbers rounded to what is
+ * repeatable, so that a change shows as a diff; and the same as tables of a guide page. */
 #ifndef BURN_BENCH_CSV_H
 #define BURN_BENCH_CSV_H
 

@@ -1,5 +1,5 @@
-/* bench_curves.c - `burn bench curves`: every model of the suite trained on two stacks from the same seed. What a layer does to be
- * fast must not be seen in what is learned: the curves of the loss are compared step by step. */
+/* bench_curves.c - `burn bench curves`: every model of the suite trained on two stacks from the same seed. What a layer
+ * does to be fast must not be seen in what is learned: the curves of the loss are compared step by step. */
 #include "bench.h"
 
 #include "../../examples/common/arguments.h"
@@ -42,12 +42,15 @@ static double largest_difference(const Curve *a, const Curve *b, size_t steps) {
 static void tell(const Options *options, const Network *network, const Curve *a, const Curve *b, double difference) {
   const size_t last = options->steps - 1;
   if (options->json) {
-    printf("{\"curve\":\"%s\",\"steps\":%zu,\"first_loss\":%.9g,\"last_loss\":%.9g,\"other_last_loss\":%.9g,\"difference\":%.3g}\n",
-           network->name, options->steps, a->losses[0], a->losses[last], b->losses[last], difference);
+    printf(
+        "{\"curve\":\"%s\",\"steps\":%zu,\"first_loss\":%.9g,\"last_loss\":%.9g,\"other_last_loss\":%.9g,"
+        "\"difference\":%.3g}\n",
+        network->name, options->steps, a->losses[0], a->losses[last], b->losses[last], difference);
     return;
   }
-  printf("%-8s loss %.6f -> %.6f, other %.6f -> %.6f; largest difference %.1e%s\n", network->name, a->losses[0], a->losses[last],
-         b->losses[0], b->losses[last], difference, difference <= options->tolerance ? "" : "  TOO MUCH");
+  printf("%-8s loss %.6f -> %.6f, other %.6f -> %.6f; largest difference %.1e%s\n", network->name, a->losses[0],
+         a->losses[last], b->losses[0], b->losses[last], difference,
+         difference <= options->tolerance ? "" : "  TOO MUCH");
   fflush(stdout);
 }
 
@@ -79,9 +82,11 @@ int curves_main(int argc, char **argv) {
       {"small", ARGUMENT_FLAG, &options.small, NULL, "small models, for a quick look"},
       {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON object per model"},
   };
-  const int parsed = arguments_parse(argc, argv, "usage: burn bench curves [options]\n\n"
-                                     "Trains the models on two stacks from the same seed and compares the losses step by step.", arguments,
-                                     sizeof arguments / sizeof arguments[0], NULL, 0);
+  const int parsed =
+      arguments_parse(argc, argv,
+                      "usage: burn bench curves [options]\n\n"
+                      "Trains the models on two stacks from the same seed and compares the losses step by step.",
+                      arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   Bench bench = {0};
   if (stacks_split(options.stacks, &bench) != BURN_OK) bench.stack_count = 0;
@@ -92,7 +97,9 @@ int curves_main(int argc, char **argv) {
   int apart = 0, compared = 0;
   const BurnStatus status = compare(&options, &bench, &apart, &compared);
   if (status != BURN_OK) fprintf(stderr, "burn bench: %s\n", burn_status_message(status));
-  if (status == BURN_OK && compared == 0) fprintf(stderr, "burn bench: --only '%s' is no model; see --help\n", options.only);
-  if (apart > 0) fprintf(stderr, "burn bench: %d of %d curves differ by more than %g\n", apart, compared, options.tolerance);
+  if (status == BURN_OK && compared == 0)
+    fprintf(stderr, "burn bench: --only '%s' is no model; see --help\n", options.only);
+  if (apart > 0)
+    fprintf(stderr, "burn bench: %d of %d curves differ by more than %g\n", apart, compared, options.tolerance);
   return status != BURN_OK || apart > 0 ? 1 : compared == 0 ? 2 : 0;
 }

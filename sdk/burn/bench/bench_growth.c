@@ -1,5 +1,5 @@
-/* bench_growth.c - `burn bench growth`: how times grow with the size of tensors, the batch and the depth of a model, as an SVG. A
- * line that bends where no cache ends is a fault: a wrong choice of algorithm, too few threads, a copy. */
+/* bench_growth.c - `burn bench growth`: how times grow with the size of tensors, the batch and the depth of a model, as
+ * an SVG. A line that bends where no cache ends is a fault: a wrong choice of algorithm, too few threads, a copy. */
 #include "bench.h"
 #include "svg.h"
 
@@ -19,7 +19,8 @@ static Point elements(int64_t size) { return (Point){ARGS(size), (double)size, (
 /* Rows of 1024 where there are enough elements. */
 static Point rows(int64_t size) {
   Point point = {ARGS(1, size, 1), (double)size, (double)size * 1e-9};
-  if (size >= ROW) point = (Point){ARGS(size / ROW, ROW, 1), (double)(size / ROW * ROW), (double)(size / ROW * ROW) * 1e-9};
+  if (size >= ROW)
+    point = (Point){ARGS(size / ROW, ROW, 1), (double)(size / ROW * ROW), (double)(size / ROW * ROW) * 1e-9};
   return point;
 }
 static Point square(int64_t size) {
@@ -36,8 +37,9 @@ static const struct Growth {
   int64_t first, last;
   double factor; /* from one size to the next */
 } growths[] = {
-    {0, "add", elements, 1, 100000000, 4},   {0, "gelu", elements, 1, 100000000, 4}, {0, "sum", elements, 1, 100000000, 4},
-    {0, "softmax", rows, 1, 100000000, 4},   {1, "matmul", square, 1, 4096, 2},      {2, "mlp", batch, 1, 1024, 2},
+    {0, "add", elements, 1, 100000000, 4}, {0, "gelu", elements, 1, 100000000, 4},
+    {0, "sum", elements, 1, 100000000, 4}, {0, "softmax", rows, 1, 100000000, 4},
+    {1, "matmul", square, 1, 4096, 2},     {2, "mlp", batch, 1, 1024, 2},
     {3, "mlp", depth, 1, 64, 2},
 };
 static const Chart titles[CHARTS] = {

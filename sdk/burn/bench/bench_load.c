@@ -13,8 +13,8 @@ static double busy_seconds(void) {
   double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, interrupt = 0, soft = 0, stolen = 0;
   FILE *file = fopen("/proc/stat", "r");
   if (!file) return 0;
-  const int count = fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &waiting, &interrupt, &soft,
-                           &stolen);
+  const int count = fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &waiting,
+                           &interrupt, &soft, &stolen);
   fclose(file);
   return count == 8 ? (user + nice + system + interrupt + soft + stolen) / (double)sysconf(_SC_CLK_TCK) : 0;
 }
@@ -49,5 +49,6 @@ void load_end(const Load *begin, const Bench *bench) {
   const double wall = end.wall - begin->wall, others = (end.busy - begin->busy) - (end.ours - begin->ours);
   const double share = others / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
   if (wall < 1 || begin->busy == 0 || share < MOST_SHARE) return;
-  fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n", 100 * share);
+  fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n",
+          100 * share);
 }

@@ -54,7 +54,8 @@ static void json_number(const char *name, double value) {
 }
 
 static void json_side(const char *name, const Side *side) {
-  printf(",\"%s\":{\"seconds\":%.6g,\"low\":%.6g,\"high\":%.6g", name, side->time.median, side->time.low, side->time.high);
+  printf(",\"%s\":{\"seconds\":%.6g,\"low\":%.6g,\"high\":%.6g", name, side->time.median, side->time.low,
+         side->time.high);
   if (isfinite(side->last_loss)) printf(",\"first_loss\":%.6g,\"last_loss\":%.6g", side->first_loss, side->last_loss);
   putchar('}');
 }
@@ -114,9 +115,10 @@ static void json_case(const Bench *bench, const Case *c, const Result *result) {
 /* -- the table -------------------------------------------------------------------------------- */
 
 static const char *machine_text(const Machine *m, char *buffer, size_t capacity) {
-  snprintf(buffer, capacity,
-           "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s", burn_threads(),
-           m->copy, m->read, m->add, m->fill, m->cache_copy, m->fma);
+  snprintf(
+      buffer, capacity,
+      "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s",
+      burn_threads(), m->copy, m->read, m->add, m->fill, m->cache_copy, m->fma);
   return buffer;
 }
 
@@ -127,7 +129,8 @@ static void table_machine(const Report *report, const Bench *bench) {
     printf("%s: %s\n", peer_label(bench->peers[i]), peer_version(bench->peers[i]));
   }
   if (bench->stack_count + bench->peer_count > 1) {
-    printf("ratio: the time of %s by that of the column; below 1.00 %s is faster\n", bench->stacks[0], bench->stacks[0]);
+    printf("ratio: the time of %s by that of the column; below 1.00 %s is faster\n", bench->stacks[0],
+           bench->stacks[0]);
   }
 }
 

@@ -1,5 +1,6 @@
-/* bench_stacks.c - which stacks are measured: those that were named, or what a program gets by default beside every other backend
- * that can be used here. Each is opened once before anything is measured, so that a wrong name is told at once. */
+/* bench_stacks.c - which stacks are measured: those that were named, or what a program gets by default beside every
+ * other backend that can be used here. Each is opened once before anything is measured, so that a wrong name is told at
+ * once. */
 #include "bench.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static BurnStatus add(Bench *bench, char *stack) {
 }
 
 BurnStatus stacks_split(const char *text, Bench *bench) {
-  if (strlen(text) >= sizeof bench->stack_text) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks: a text too long");
+  if (strlen(text) >= sizeof bench->stack_text)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks: a text too long");
   strcpy(bench->stack_text, text);
   BurnStatus status = add(bench, bench->stack_text);
   for (char *at = strchr(bench->stack_text, ','); at && status == BURN_OK; at = strchr(at + 1, ',')) {
@@ -25,7 +27,8 @@ BurnStatus stacks_split(const char *text, Bench *bench) {
     status = add(bench, at + 1);
   }
   for (size_t i = 0; i < bench->stack_count && status == BURN_OK; i++) {
-    if (bench->stacks[i][0] == '\0') status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks '%s': a stack without a name", text);
+    if (bench->stacks[i][0] == '\0')
+      status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks '%s': a stack without a name", text);
   }
   return status;
 }
@@ -42,7 +45,8 @@ static bool ends_in(const char *stack, const char *backend) {
 
 /* Worth a column without being asked for. `reference` is slow on purpose. */
 static bool is_usual(const BurnPluginInfo *info, const char *standard) {
-  return info->usable && strcmp(info->kind, "backend") == 0 && strcmp(info->name, "reference") != 0 && !ends_in(standard, info->name);
+  return info->usable && strcmp(info->kind, "backend") == 0 && strcmp(info->name, "reference") != 0 &&
+         !ends_in(standard, info->name);
 }
 
 static BurnStatus open_once(const char *stack) {

@@ -3,7 +3,8 @@
 
 const char *const group_names[] = {"op", "overhead", "model"};
 
-#define CASE(group, name, kind, args, repeats, read, written, flops) {group, name, kind, ARGS args, repeats, read, written, flops},
+#define CASE(group, name, kind, args, repeats, read, written, flops) \
+  {group, name, kind, ARGS args, repeats, read, written, flops},
 const Case bench_cases[] = {
 #include "cases.def"
 };

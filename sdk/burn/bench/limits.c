@@ -1,9 +1,9 @@
-/* limits.c - what this machine can do at best, measured: bytes moved by loops that do nothing else, f32 operations by FMA on
- * registers; on all threads, with the widest vectors of the CPU. These are the yardstick of the column "limit".
+/* limits.c - what this machine can do at best, measured: bytes moved by loops that do nothing else, f32 operations by
+ * FMA on registers; on all threads, with the widest vectors of the CPU. These are the yardstick of the column "limit".
  *
  * How fast bytes move depends on where they lie and on the minute, so a case has the limit of its own bytes, in its own
- * proportion of reads and writes, in the same rounds as its sides. Two ways are tried and the better counts: stores that
- * pass the caches by or not, reads from one place or from four. */
+ * proportion of reads and writes, in the same rounds as its sides. Two ways are tried and the better counts: stores
+ * that pass the caches by or not, reads from one place or from four. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "bench.h"
 #include "limits_loops.h"
@@ -29,7 +29,7 @@ typedef struct Part {
   const LimitLoops *loops;
   char *memory; /* room for MOST_BYTES / threads */
   Mix mix;
-  bool other; /* way: stores that pass the caches by, reads from four places */
+  bool other;              /* way: stores that pass the caches by, reads from four places */
   float *buffers[BUFFERS]; /* the first is written */
   size_t bytes, count;     /* of a buffer; passes */
   float sink;
@@ -129,7 +129,8 @@ BurnStatus limits_open(void) {
   for (started = 1; started < part_count && fine; started += fine) {
     fine = pthread_create(&workers[started], NULL, worker, &parts[started]) == 0;
   }
-  return fine ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory or no threads to measure the machine's limits");
+  return fine ? BURN_OK
+              : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory or no threads to measure the machine's limits");
 }
 
 void limits_close(void) {
@@ -153,7 +154,8 @@ static void lay_out(Mix mix, size_t bytes) {
   for (unsigned i = 0; i < part_count; i++) {
     parts[i].mix = mix;
     parts[i].bytes = bytes;
-    for (int k = 0; k < mix_buffers[mix]; k++) parts[i].buffers[k] = (float *)(parts[i].memory + (size_t)k * (bytes + 320));
+    for (int k = 0; k < mix_buffers[mix]; k++)
+      parts[i].buffers[k] = (float *)(parts[i].memory + (size_t)k * (bytes + 320));
   }
 }
 

@@ -1,6 +1,6 @@
-/* op_kinds.c - kinds of work that are single ops, or a few. Inputs are made once and kept, so every repetition makes a new
- * result; it is done when the device has no work left. peer_torch.py has the same kinds under the same names, with the same
- * arguments in the same order: the comments say which. */
+/* op_kinds.c - kinds of work that are single ops, or a few. Inputs are made once and kept, so every repetition makes a
+ * new result; it is done when the device has no work left. peer_torch.py has the same kinds under the same names, with
+ * the same arguments in the same order: the comments say which. */
 #include "bench.h"
 
 #include <burn/optimizer_ops.h>
@@ -40,8 +40,8 @@ static BurnStatus done(const Subject *s, BurnTensor *result) {
   return status;
 }
 
-/* The gradients of all leaves, seeded with ones. The result is kept until all is done: a stack that defers work could leave out
- * a forward pass that nobody looks at, which the peer does not. */
+/* The gradients of all leaves, seeded with ones. The result is kept until all is done: a stack that defers work could
+ * leave out a forward pass that nobody looks at, which the peer does not. */
 static BurnStatus backward(const Subject *s, BurnTensor *result) {
   BurnGradients *gradients = NULL;
   BurnTensor *kept = burn_clone(result);
@@ -52,10 +52,10 @@ static BurnStatus backward(const Subject *s, BurnTensor *result) {
   return status;
 }
 
-#define PREPARE(name, tracked, ...)                \
-  static BurnStatus prepare_##name(Subject *s) {   \
-    __VA_ARGS__                                    \
-    return ready(s, tracked);                      \
+#define PREPARE(name, tracked, ...)              \
+  static BurnStatus prepare_##name(Subject *s) { \
+    __VA_ARGS__                                  \
+    return ready(s, tracked);                    \
   }
 #define RUN(name, call) \
   static BurnStatus run_##name(Subject *s) { return done(s, call); }
@@ -106,9 +106,9 @@ static BurnTensor *layer_norm(const Subject *s) {
   BurnTensor *x = AXIS == 0 ? burn_transpose(T(0)) : T(0);
   return burn_layer_norm(x, T(1), T(2), 1e-5);
 }
-#define NORM_INPUTS                                         \
-  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));          \
-  s->t[1] = normal(s, BURN_SHAPE(NORM_SIZE));               \
+#define NORM_INPUTS                                \
+  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); \
+  s->t[1] = normal(s, BURN_SHAPE(NORM_SIZE));      \
   s->t[2] = normal(s, BURN_SHAPE(NORM_SIZE));
 PREPARE(layer_norm, 0, NORM_INPUTS)
 PREPARE(layer_norm_leaves, 3, NORM_INPUTS)
@@ -139,9 +139,9 @@ PREPARE(matmul, 0, s->t[0] = factor(s, ARG(1), ARG(2), ARG(4) == 1); s->t[1] = f
 RUN(matmul, burn_matmul(ARG(4) == 1 ? burn_transpose(T(0)) : T(0), ARG(4) == 2 ? burn_transpose(T(1)) : T(1)))
 
 /* m, k, n */
-#define LINEAR_INPUTS                                \
-  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));   \
-  s->t[1] = normal(s, BURN_SHAPE(ARG(1), ARG(2)));   \
+#define LINEAR_INPUTS                              \
+  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); \
+  s->t[1] = normal(s, BURN_SHAPE(ARG(1), ARG(2))); \
   s->t[2] = normal(s, BURN_SHAPE(ARG(2)));
 PREPARE(linear, 0, LINEAR_INPUTS)
 PREPARE(linear_leaves, 3, LINEAR_INPUTS)
@@ -163,9 +163,9 @@ RUN_BACKWARD(attention_grad, attention(s))
 
 /* -- convolution: n, in, h, w, out, kernel, stride, padding, groups --------------------------- */
 
-#define CONV_INPUTS                                                             \
-  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));              \
-  s->t[1] = normal(s, BURN_SHAPE(ARG(4), ARG(1) / ARG(8), ARG(5), ARG(5)));     \
+#define CONV_INPUTS                                                         \
+  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));          \
+  s->t[1] = normal(s, BURN_SHAPE(ARG(4), ARG(1) / ARG(8), ARG(5), ARG(5))); \
   s->t[2] = normal(s, BURN_SHAPE(ARG(4)));
 static BurnTensor *conv2d(const Subject *s) {
   BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
@@ -199,8 +199,8 @@ RUN_BACKWARD(adaptive_avg_pool_grad, burn_adaptive_avg_pool2d(T(0), &s->args[4])
 /* -- by index --------------------------------------------------------------------------------- */
 
 /* vectors, d, batch, sequence */
-#define EMBEDDING_INPUTS                             \
-  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));   \
+#define EMBEDDING_INPUTS                           \
+  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); \
   s->t[1] = integers(s, BURN_SHAPE(ARG(2), ARG(3)), ARG(0));
 PREPARE(embedding, 0, EMBEDDING_INPUTS)
 PREPARE(embedding_leaf, 1, EMBEDDING_INPUTS)
@@ -211,8 +211,8 @@ RUN_BACKWARD(embedding_grad, burn_embedding(T(0), T(1)))
 #define INDEX_SHAPE (ARG(3) == 0 ? BURN_SHAPE(ARG(2), ARG(1)) : BURN_SHAPE(ARG(0), ARG(2)))
 PREPARE(gather, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = integers(s, INDEX_SHAPE, ARG(ARG(3)));)
 RUN(gather, burn_gather(T(0), (int)ARG(3), T(1)))
-PREPARE(scatter_add, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = integers(s, INDEX_SHAPE, ARG(ARG(3)));
-        s->t[2] = normal(s, INDEX_SHAPE);)
+PREPARE(scatter_add, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));
+        s->t[1] = integers(s, INDEX_SHAPE, ARG(ARG(3))); s->t[2] = normal(s, INDEX_SHAPE);)
 RUN(scatter_add, burn_scatter_add(T(0), (int)ARG(3), T(1), T(2)))
 /* m, n, k: k rows of [m, n]; and k rows added to it */
 PREPARE(select, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); s->t[1] = integers(s, BURN_SHAPE(ARG(2)), ARG(0));
@@ -265,8 +265,8 @@ static BurnStatus run_adam(Subject *s) {
 }
 
 /* n, classes */
-#define ENTROPY_INPUTS                               \
-  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));   \
+#define ENTROPY_INPUTS                             \
+  s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1))); \
   s->t[1] = integers(s, BURN_SHAPE(ARG(0)), ARG(1));
 PREPARE(cross_entropy, 0, ENTROPY_INPUTS)
 PREPARE(cross_entropy_leaf, 1, ENTROPY_INPUTS)
@@ -311,24 +311,72 @@ static BurnStatus run_tiny_linear(Subject *s) {
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-#define PLAIN(kind, inputs) {#kind, false, prepare_##inputs, run_##kind}
-#define TRACKED(kind, inputs) {#kind, true, prepare_##inputs, run_##kind}
+#define PLAIN(kind, inputs) \
+  { #kind, false, prepare_##inputs, run_##kind }
+#define TRACKED(kind, inputs) \
+  { #kind, true, prepare_##inputs, run_##kind }
 const Kind op_kinds[] = {
-    PLAIN(add, two), PLAIN(mul, two), PLAIN(exp, one), PLAIN(relu, one), PLAIN(tanh, one), PLAIN(gelu, one),
-    PLAIN(chain, three), PLAIN(where, where), PLAIN(cast_bf16, one), {"add_row", false, prepare_add_row, run_add},
-    PLAIN(sum, one), PLAIN(mean, one), PLAIN(max, one), PLAIN(sum_dim, matrix), PLAIN(mean_dim, matrix),
-    PLAIN(max_dim, matrix), PLAIN(argmax, matrix), PLAIN(cumsum, matrix), PLAIN(softmax, matrix),
-    TRACKED(softmax_grad, matrix_leaf), PLAIN(sort, one), PLAIN(topk, one), PLAIN(layer_norm, layer_norm),
-    TRACKED(layer_norm_grad, layer_norm_leaves), TRACKED(batch_norm_grad, batch_norm_leaves), PLAIN(matmul, matmul),
-    PLAIN(linear, linear), TRACKED(linear_grad, linear_leaves), PLAIN(attention, attention),
-    TRACKED(attention_grad, attention_leaves), PLAIN(conv2d, conv2d), TRACKED(conv2d_grad, conv2d_leaves),
-    PLAIN(max_pool, image), TRACKED(max_pool_grad, image_leaf), PLAIN(avg_pool, image), TRACKED(avg_pool_grad, image_leaf),
-    PLAIN(adaptive_avg_pool, image), TRACKED(adaptive_avg_pool_grad, image_leaf), PLAIN(embedding, embedding),
-    TRACKED(embedding_grad, embedding_leaf), PLAIN(gather, gather), PLAIN(scatter_add, scatter_add), PLAIN(select, select),
-    PLAIN(select_add, select), PLAIN(cat, cat), PLAIN(slice, matrix), PLAIN(transpose, matrix), PLAIN(channels_last, image),
-    PLAIN(heads, image), PLAIN(uniform, nothing), PLAIN(normal, nothing), PLAIN(bernoulli, nothing), PLAIN(dropout, one),
-    PLAIN(adam, adam), {"adam_fused", false, prepare_adam, run_adam}, PLAIN(cross_entropy, cross_entropy),
-    TRACKED(cross_entropy_grad, cross_entropy_leaf), PLAIN(tiny_add, two), PLAIN(tiny_add_in_place, two),
-    {"tiny_add_untracked", true, prepare_two, run_tiny_add}, TRACKED(tiny_add_grad, two_leaf), PLAIN(tiny_linear, linear),
+    PLAIN(add, two),
+    PLAIN(mul, two),
+    PLAIN(exp, one),
+    PLAIN(relu, one),
+    PLAIN(tanh, one),
+    PLAIN(gelu, one),
+    PLAIN(chain, three),
+    PLAIN(where, where),
+    PLAIN(cast_bf16, one),
+    {"add_row", false, prepare_add_row, run_add},
+    PLAIN(sum, one),
+    PLAIN(mean, one),
+    PLAIN(max, one),
+    PLAIN(sum_dim, matrix),
+    PLAIN(mean_dim, matrix),
+    PLAIN(max_dim, matrix),
+    PLAIN(argmax, matrix),
+    PLAIN(cumsum, matrix),
+    PLAIN(softmax, matrix),
+    TRACKED(softmax_grad, matrix_leaf),
+    PLAIN(sort, one),
+    PLAIN(topk, one),
+    PLAIN(layer_norm, layer_norm),
+    TRACKED(layer_norm_grad, layer_norm_leaves),
+    TRACKED(batch_norm_grad, batch_norm_leaves),
+    PLAIN(matmul, matmul),
+    PLAIN(linear, linear),
+    TRACKED(linear_grad, linear_leaves),
+    PLAIN(attention, attention),
+    TRACKED(attention_grad, attention_leaves),
+    PLAIN(conv2d, conv2d),
+    TRACKED(conv2d_grad, conv2d_leaves),
+    PLAIN(max_pool, image),
+    TRACKED(max_pool_grad, image_leaf),
+    PLAIN(avg_pool, image),
+    TRACKED(avg_pool_grad, image_leaf),
+    PLAIN(adaptive_avg_pool, image),
+    TRACKED(adaptive_avg_pool_grad, image_leaf),
+    PLAIN(embedding, embedding),
+    TRACKED(embedding_grad, embedding_leaf),
+    PLAIN(gather, gather),
+    PLAIN(scatter_add, scatter_add),
+    PLAIN(select, select),
+    PLAIN(select_add, select),
+    PLAIN(cat, cat),
+    PLAIN(slice, matrix),
+    PLAIN(transpose, matrix),
+    PLAIN(channels_last, image),
+    PLAIN(heads, image),
+    PLAIN(uniform, nothing),
+    PLAIN(normal, nothing),
+    PLAIN(bernoulli, nothing),
+    PLAIN(dropout, one),
+    PLAIN(adam, adam),
+    {"adam_fused", false, prepare_adam, run_adam},
+    PLAIN(cross_entropy, cross_entropy),
+    TRACKED(cross_entropy_grad, cross_entropy_leaf),
+    PLAIN(tiny_add, two),
+    PLAIN(tiny_add_in_place, two),
+    {"tiny_add_untracked", true, prepare_two, run_tiny_add},
+    TRACKED(tiny_add_grad, two_leaf),
+    PLAIN(tiny_linear, linear),
 };
 const size_t op_kind_count = sizeof op_kinds / sizeof op_kinds[0];

@@ -4,7 +4,8 @@
 #include <math.h>
 
 enum { WIDTH = 460, HEIGHT = 320, LEFT = 64, RIGHT = 16, TOP = 36, BOTTOM = 48 };
-static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
+static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
+                                      "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
 
 /* The decades of an axis. */
 typedef struct Range {
@@ -59,7 +60,8 @@ static void write_grid(FILE *file, Range x, Range y) {
   for (int p = y.low; p <= y.high; p++) {
     const double at = y_place(pow(10, p), y);
     fprintf(file, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>", LEFT, at, WIDTH - RIGHT, at);
-    fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 5, at + 4, power_text(p, text, sizeof text));
+    fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 5, at + 4,
+            power_text(p, text, sizeof text));
   }
 }
 
@@ -69,7 +71,8 @@ static void write_line(FILE *file, const ChartLine *line, const char *colour, Ra
   for (size_t i = 0; i < line->count; i++) fprintf(file, "%.1f,%.1f ", x_place(line->x[i], x), y_place(line->y[i], y));
   fprintf(file, "\"/>\n");
   for (size_t i = 0; i < line->count && !line->dashed; i++) {
-    fprintf(file, "<circle r=\"2\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\"/>", colour, x_place(line->x[i], x), y_place(line->y[i], y));
+    fprintf(file, "<circle r=\"2\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\"/>", colour, x_place(line->x[i], x),
+            y_place(line->y[i], y));
   }
   fprintf(file, "\n");
 }
@@ -81,20 +84,22 @@ static void write_legend(FILE *file, const Chart *chart) {
     const ChartLine *line = &chart->lines[i];
     colour += !line->dashed;
     const double y = TOP + 12 + 13.0 * (double)i;
-    fprintf(file, "<line stroke=\"%s\" stroke-width=\"1.6\"%s x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>", colours[colour],
-            line->dashed ? " stroke-dasharray=\"5 3\"" : "", WIDTH - RIGHT - 24, y - 4, WIDTH - RIGHT - 4, y - 4);
+    fprintf(file, "<line stroke=\"%s\" stroke-width=\"1.6\"%s x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>",
+            colours[colour], line->dashed ? " stroke-dasharray=\"5 3\"" : "", WIDTH - RIGHT - 24, y - 4,
+            WIDTH - RIGHT - 4, y - 4);
     fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", WIDTH - RIGHT - 28, y, line->name);
   }
 }
 
 static void write_chart(FILE *file, const Chart *chart) {
   const Range x = range_of(chart, false), y = range_of(chart, true);
-  fprintf(file, "<text class=\"title\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (LEFT + WIDTH - RIGHT) / 2, TOP - 14,
-          chart->title);
+  fprintf(file, "<text class=\"title\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+          (LEFT + WIDTH - RIGHT) / 2, TOP - 14, chart->title);
   write_grid(file, x, y);
-  fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, chart->x_label);
-  fprintf(file, "<text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">%s</text>\n", (TOP + HEIGHT - BOTTOM) / 2,
-          chart->y_label);
+  fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14,
+          chart->x_label);
+  fprintf(file, "<text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">%s</text>\n",
+          (TOP + HEIGHT - BOTTOM) / 2, chart->y_label);
   int colour = -1;
   for (size_t i = 0; i < chart->count; i++) {
     colour += !chart->lines[i].dashed;
@@ -105,9 +110,11 @@ static void write_chart(FILE *file, const Chart *chart) {
 
 void svg_write(FILE *file, const Chart *charts, size_t count, const char *about) {
   const int rows = (int)((count + 1) / 2), height = rows * HEIGHT + 28;
-  fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n", 2 * WIDTH, height,
-          2 * WIDTH, height);
-  fprintf(file, "<style>text{font:11px sans-serif;fill:#333}.title{font-weight:bold;font-size:13px}.grid{stroke:#ddd}</style>\n");
+  fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n",
+          2 * WIDTH, height, 2 * WIDTH, height);
+  fprintf(
+      file,
+      "<style>text{font:11px sans-serif;fill:#333}.title{font-weight:bold;font-size:13px}.grid{stroke:#ddd}</style>\n");
   fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n", 2 * WIDTH, height);
   for (size_t i = 0; i < count; i++) {
     fprintf(file, "<g transform=\"translate(%d %d)\">\n", (int)(i % 2) * WIDTH, (int)(i / 2) * HEIGHT);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How far a result may be from the yardstick: |found - expected| <= unit * (relative * |expected| + absolute), where unit is
- * that of the dtype. `terms`: absolute grows with the square root of the number of terms; `largest`: it is relative to the
- * largest element of the result. */
+/* How far a result may be from the yardstick: |found - expected| <= unit * (relative * |expected| + absolute), where
+ * unit is that of the dtype. `terms`: absolute grows with the square root of the number of terms; `largest`: it is
+ * relative to the largest element of the result. */
 typedef struct Tolerance {
   double relative, absolute;
   bool terms, largest;
@@ -83,8 +83,8 @@ void sample_tolerance(const Sample *sample, uint32_t output, const void *expecte
   if (tolerance->largest) *absolute *= largest_of(desc, expected);
 }
 
-static bool float_is_close(const Sample *sample, uint32_t output, const Results *found, const Results *expected, char *why,
-                           size_t why_bytes) {
+static bool float_is_close(const Sample *sample, uint32_t output, const Results *found, const Results *expected,
+                           char *why, size_t why_bytes) {
   const BurnTensorDesc *desc = &expected->descs[output];
   double relative, absolute;
   sample_tolerance(sample, output, expected->data[output], &relative, &absolute);
@@ -93,14 +93,15 @@ static bool float_is_close(const Sample *sample, uint32_t output, const Results 
     const double a = sample_load(desc->dtype, found->data[output], i, NULL),
                  b = sample_load(desc->dtype, expected->data[output], i, NULL);
     if (is_close(a, b, relative, absolute, sample_largest(desc->dtype))) continue;
-    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)", output, i,
-             a, b, burn_dtype_name(desc->dtype), absolute > 0 ? relative * fabs(b) + absolute : 0.0);
+    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)",
+             output, i, a, b, burn_dtype_name(desc->dtype), absolute > 0 ? relative * fabs(b) + absolute : 0.0);
     return false;
   }
   return true;
 }
 
-static bool integers_are_same(uint32_t output, const Results *found, const Results *expected, char *why, size_t why_bytes) {
+static bool integers_are_same(uint32_t output, const Results *found, const Results *expected, char *why,
+                              size_t why_bytes) {
   const BurnTensorDesc *desc = &expected->descs[output];
   const int64_t count = burn_desc_count(desc);
   for (int64_t i = 0; i < count; i++) {
@@ -108,13 +109,15 @@ static bool integers_are_same(uint32_t output, const Results *found, const Resul
     sample_load(desc->dtype, found->data[output], i, &a);
     sample_load(desc->dtype, expected->data[output], i, &b);
     if (a == b) continue;
-    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %" PRId64 ", the yardstick has %" PRId64, output, i, a, b);
+    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %" PRId64 ", the yardstick has %" PRId64, output, i, a,
+             b);
     return false;
   }
   return true;
 }
 
-bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why, size_t why_bytes) {
+bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why,
+                       size_t why_bytes) {
   for (uint32_t i = 0; i < expected->count; i++) {
     if (sample->tolerance == SAMPLE_SHAPE_ONLY) continue;
     const bool is_float = burn_dtype_kind(expected->descs[i].dtype) == BURN_KIND_FLOAT;

@@ -14,9 +14,11 @@ static const char usage[] =
     "usage: burn conform PLUGIN|STACK [options]\n"
     "       burn conform --fuzz N STACK_A STACK_B [--seed S] [--case FIRST] [--json]\n"
     "\n"
-    "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against what "
+    "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against "
+    "what "
     "the\n"
-    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray. A kernel\n"
+    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray. A "
+    "kernel\n"
     "pack is checked by its own ops on ndarray, against their decompositions.\n"
     "\n"
     "levels: core   every op forward in f32, i64 and bool, failing allocations, the handshake, threads: seconds\n"
@@ -24,10 +26,12 @@ static const char usage[] =
     "        full   everything: thousands of cases, minutes\n"
     "checks: handshake forward laws gradients faults threads shutdown\n"
     "\n"
-    "--fuzz runs N random graphs of ops on both stacks: views, inputs given away or kept, reads in the middle, gradients. What\n"
+    "--fuzz runs N random graphs of ops on both stacks: views, inputs given away or kept, reads in the middle, "
+    "gradients. What\n"
     "differs, crashes or hangs is shrunk and printed as a C program.\n"
     "\n"
-    "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the command line\n"
+    "Exit status: 0 if all cases pass, 1 if one fails, 2 for a wrong command line. Every failure comes with the "
+    "command line\n"
     "that runs it again.";
 
 /* -- what the checks share -------------------------------------------------------------------- */
@@ -74,7 +78,8 @@ uint32_t conform_dtypes(BurnDevice *device) {
   const uint32_t needed = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
   uint32_t dtypes = 0;
   for (BurnDType dtype = 1; backend && dtype < BURN_DTYPE_LIMIT; dtype++) {
-    if (burn_dtype_bytes(dtype) && (backend->dtype_usage(backend->self, dtype) & needed) == needed) dtypes |= 1u << dtype;
+    if (burn_dtype_bytes(dtype) && (backend->dtype_usage(backend->self, dtype) & needed) == needed)
+      dtypes |= 1u << dtype;
   }
   return dtypes;
 }
@@ -216,7 +221,8 @@ int command_conform(int argc, char **argv) {
     return COMMAND_FAILED;
   }
   if (run.index >= 0 && !met_samples(&run)) {
-    fprintf(stderr, "burn conform: none of the ops has a sample %lld on this level; --verbose counts them\n", (long long)run.index);
+    fprintf(stderr, "burn conform: none of the ops has a sample %lld on this level; --verbose counts them\n",
+            (long long)run.index);
     return COMMAND_USAGE;
   }
   return report_print(&run, json, seconds_now() - start) ? COMMAND_OK : COMMAND_FAILED;

@@ -1,7 +1,7 @@
 /* conform.h - what the checks of `burn conform` share: the plan of a run, the report, running a sample on a stack.
  *
- * The checks run in a child process (supervise.c), so that a crash or a hang of a plugin is a failure of the case that was
- * running, and the rest goes on in a new child. The report lies in memory that both share. */
+ * The checks run in a child process (supervise.c), so that a crash or a hang of a plugin is a failure of the case that
+ * was running, and the rest goes on in a new child. The report lies in memory that both share. */
 #ifndef BURN_SDK_CONFORM_H
 #define BURN_SDK_CONFORM_H
 
@@ -133,8 +133,8 @@ enum {
   RUN_TRACKED = 3     /* owned and, the float ones, asking for gradients */
 };
 
-/* Runs the op and reads the results. A text in `why` and false if anything fails: the op, a result of another shape or dtype
- * than inferred, an input that was changed, a tensor that is left over. */
+/* Runs the op and reads the results. A text in `why` and false if anything fails: the op, a result of another shape or
+ * dtype than inferred, an input that was changed, a tensor that is left over. */
 bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why,
                 size_t why_bytes);
 
@@ -152,7 +152,8 @@ void sample_tolerance(const Sample *sample, uint32_t output, const void *expecte
 /* One unit of a float dtype: what relative tolerances are multiples of. */
 double sample_unit(BurnDType dtype);
 /* Results are close enough by the sample's tolerance; else why says which element. */
-bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why, size_t why_bytes);
+bool results_are_close(const Sample *sample, const Results *found, const Results *expected, char *why,
+                       size_t why_bytes);
 /* Results have the same bits. */
 bool results_are_same(const Results *found, const Results *expected, char *why, size_t why_bytes);
 
@@ -171,15 +172,15 @@ void check_handshake(Conform *run, uint32_t step);
 
 /* -- stack texts (stack_parts.c) -------------------------------------------------------------- */
 
-/* Part i of a stack text, outermost first: its text with options, its name, the rest of the stack below ("" for the last).
- * False if there are fewer parts. */
+/* Part i of a stack text, outermost first: its text with options, its name, the rest of the stack below ("" for the
+ * last). False if there are fewer parts. */
 typedef struct StackPart {
   char text[256], name[64], below[512];
 } StackPart;
 bool stack_part(const char *stack, uint32_t i, StackPart *out);
 
-/* The stack to test for what the user wrote: a decorator alone is put on `base`, and so is a kernel pack, whose own ops are
- * then tested: true for one. */
+/* The stack to test for what the user wrote: a decorator alone is put on `base`, and so is a kernel pack, whose own ops
+ * are then tested: true for one. */
 bool stack_complete(const char *argument, const char *base, char *out, size_t bytes);
 
 /* -- a host that watches its plugins (watching_host.c) ---------------------------------------- */
@@ -194,7 +195,8 @@ bool watching_host_failed(void);
 /* Bytes and blocks that plugins hold. */
 int64_t watching_host_bytes(void);
 int64_t watching_host_blocks(void);
-/* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never had. */
+/* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never
+ * had. */
 const char *watching_host_complaint(void);
 
 /* -- running in a child (supervise.c) --------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* faults.c - every allocation of an op failing in turn.
  *
- * The stack is opened with a host whose n-th allocation gives NULL, for n = 1, 2, .. until the op gets through. Each time the
- * op must either report a failure or manage without, leave no tensor behind, and work again right after with the same bits. */
+ * The stack is opened with a host whose n-th allocation gives NULL, for n = 1, 2, .. until the op gets through. Each
+ * time the op must either report a failure or manage without, leave no tensor behind, and work again right after with
+ * the same bits. */
 #include "conform.h"
 
 #include <inttypes.h>
@@ -35,9 +36,11 @@ static BurnStatus walk_back(BurnTensor **outputs, uint32_t count) {
   return status;
 }
 
-/* Runs with the n-th allocation failing (0: none). The status of the op; results only if it succeeded and they are wanted. */
+/* Runs with the n-th allocation failing (0: none). The status of the op; results only if it succeeded and they are
+ * wanted. */
 static BurnStatus attempt(const Attempt *a, uint64_t n, Results *results, char *why, size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL},
+             *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const Sample *sample = a->sample;
   for (uint32_t i = 0; i < sample->input_count; i++) {
     inputs[i] = sample_tensor(a->device, sample, i, a->data[i]);
@@ -62,7 +65,8 @@ static BurnStatus attempt(const Attempt *a, uint64_t n, Results *results, char *
 }
 
 /* One n: true to go on with the next, false at the end (`*why` says whether because of a fault). */
-static bool check_allocation(const Attempt *a, uint64_t n, const Results *plain, bool *reached, char *why, size_t why_bytes) {
+static bool check_allocation(const Attempt *a, uint64_t n, const Results *plain, bool *reached, char *why,
+                             size_t why_bytes) {
   Results found = {0};
   const int64_t live = burn_device_memory(a->device).live_tensors;
   char detail[512] = "";

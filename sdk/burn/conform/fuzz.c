@@ -1,5 +1,5 @@
-/* fuzz.c - burn conform --fuzz N STACK_A STACK_B: children run graph after graph; the parent watches them, shrinks what they
- * find, in further children, and prints it. */
+/* fuzz.c - burn conform --fuzz N STACK_A STACK_B: children run graph after graph; the parent watches them, shrinks what
+ * they find, in further children, and prints it. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, strsignal */
 #include "fuzz.h"
 
@@ -104,8 +104,8 @@ static void show_progress(const Fuzz *fuzz, double start) {
   fflush(stderr);
 }
 
-/* Waits for a child; kills it after `seconds` in which the counter of graphs stood still. FUZZ_EQUAL if it ended by itself and
- * well, else FUZZ_CRASHES or FUZZ_HANGS with a reason. */
+/* Waits for a child; kills it after `seconds` in which the counter of graphs stood still. FUZZ_EQUAL if it ended by
+ * itself and well, else FUZZ_CRASHES or FUZZ_HANGS with a reason. */
 static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, FuzzOutcome *out) {
   const bool terminal = start > 0 && isatty(STDERR_FILENO) == 1;
   double since = seconds_now(), shown = 0;
@@ -122,8 +122,8 @@ static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, Fu
       kill(pid, SIGKILL);
       waitpid(pid, &status, 0);
       *out = (FuzzOutcome){.kind = FUZZ_HANGS, .side = fuzz->shared->stage == 1 ? 0 : 1};
-      snprintf(out->reason, sizeof out->reason, "hangs in %s: nothing happened for %.0f s", stages[fuzz->shared->stage % 3],
-               seconds);
+      snprintf(out->reason, sizeof out->reason, "hangs in %s: nothing happened for %.0f s",
+               stages[fuzz->shared->stage % 3], seconds);
       return FUZZ_HANGS;
     }
     if (terminal && now - shown > 0.3) show_progress(fuzz, start), shown = now;
@@ -133,11 +133,11 @@ static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, Fu
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return FUZZ_EQUAL;
   *out = (FuzzOutcome){.kind = FUZZ_CRASHES, .side = fuzz->shared->stage == 1 ? 0 : 1};
   if (WIFSIGNALED(status)) {
-    snprintf(out->reason, sizeof out->reason, "%s crashes: the process died of signal %d (%s)", stages[fuzz->shared->stage % 3],
-             WTERMSIG(status), strsignal(WTERMSIG(status)));
+    snprintf(out->reason, sizeof out->reason, "%s crashes: the process died of signal %d (%s)",
+             stages[fuzz->shared->stage % 3], WTERMSIG(status), strsignal(WTERMSIG(status)));
   } else {
-    snprintf(out->reason, sizeof out->reason, "%s ends the process with exit status %d", stages[fuzz->shared->stage % 3],
-             WEXITSTATUS(status));
+    snprintf(out->reason, sizeof out->reason, "%s ends the process with exit status %d",
+             stages[fuzz->shared->stage % 3], WEXITSTATUS(status));
   }
   return FUZZ_CRASHES;
 }
@@ -296,18 +296,19 @@ static void print_summary(const Fuzz *fuzz) {
   char unused[2048];
   const uint32_t used = ops_used(counts, unused, sizeof unused);
   printf("%s against %s, seed %" PRIu64 "\n", fuzz->options->stacks[1], fuzz->options->stacks[0], fuzz->options->seed);
-  printf("  %" PRIu64 " ops in the graphs, %u different ones; %" PRIu64 " views, %" PRIu64 " inputs given away, %" PRIu64
-         " reads in the middle, %" PRIu64 " graphs with backward\n",
+  printf("  %" PRIu64 " ops in the graphs, %u different ones; %" PRIu64 " views, %" PRIu64
+         " inputs given away, %" PRIu64 " reads in the middle, %" PRIu64 " graphs with backward\n",
          counts->nodes, used, counts->views, counts->given, counts->watched, counts->backward);
   printf("  values compared: %" PRIu64 " equal to the bit, %" PRIu64 " within what rounding moves, %" PRIu64
          " not comparable\n",
          counts->by_bits, counts->by_tolerance, counts->not_comparable);
   if (counts->refused) printf("  %" PRIu64 " graphs had an op that a stack does not implement\n", counts->refused);
   if (unused[0] && counts->graphs >= 1000) printf("  in no graph:%s\n", unused);
-  if (fuzz->graphs_found >= most(fuzz)) printf("  stopped after %u graphs that differ; see --most\n", fuzz->graphs_found);
+  if (fuzz->graphs_found >= most(fuzz))
+    printf("  stopped after %u graphs that differ; see --most\n", fuzz->graphs_found);
   printf("%s: %" PRIu64 " graphs, %u differ%s, %.1f s\n", fuzz->graphs_found ? "FAILED" : "passed", counts->graphs,
-         fuzz->graphs_found, fuzz->graphs_found > fuzz->found_count ? " (those with the same few ops are shown once)" : "",
-         fuzz->seconds);
+         fuzz->graphs_found,
+         fuzz->graphs_found > fuzz->found_count ? " (those with the same few ops are shown once)" : "", fuzz->seconds);
 }
 
 static bool print_json(const Fuzz *fuzz) {

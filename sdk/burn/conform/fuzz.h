@@ -1,13 +1,14 @@
 /* fuzz.h - burn conform --fuzz: random graphs of ops on two stacks.
  *
- * A graph is plain data: leaves with literal values, nodes (ops with attributes), and for every value when it is read, whether
- * its last handle is given to an op or a clone, and whether it asks for gradients. It lies in memory that parent and child
- * share, so a graph that crashes a stack is still there afterwards.
+ * A graph is plain data: leaves with literal values, nodes (ops with attributes), and for every value when it is read,
+ * whether its last handle is given to an op or a clone, and whether it asks for gradients. It lies in memory that
+ * parent and child share, so a graph that crashes a stack is still there afterwards.
  *
- * Three runs of a graph are compared. The yardstick is stack A op by op with every tensor kept and read. Then both stacks run
- * the graph as drawn: handles given away, reads only where drawn, leaves tracked. Equal bits are equal. Otherwise the yardstick
- * runs again with every inexact result moved by what its op may be wrong (compare.c): what that moves, and nothing else, may
- * differ, by as much. Whole numbers pass most ops exactly, so half of the graphs are compared bit by bit to their ends. */
+ * Three runs of a graph are compared. The yardstick is stack A op by op with every tensor kept and read. Then both
+ * stacks run the graph as drawn: handles given away, reads only where drawn, leaves tracked. Equal bits are equal.
+ * Otherwise the yardstick runs again with every inexact result moved by what its op may be wrong (compare.c): what that
+ * moves, and nothing else, may differ, by as much. Whole numbers pass most ops exactly, so half of the graphs are
+ * compared bit by bit to their ends. */
 #ifndef BURN_SDK_FUZZ_H
 #define BURN_SDK_FUZZ_H
 
@@ -127,7 +128,7 @@ typedef struct FuzzStacks {
   FuzzRun nominal, drawn, moved, walked;
   double *deviations; /* of the value under comparison */
   FuzzCounts *counts; /* NULL: nobody counts */
-  uint32_t *stage;    /* who runs now, for the parent: 0 stack A with everything kept, 1 stack A, 2 stack B; may be NULL */
+  uint32_t *stage; /* who runs now, for the parent: 0 stack A with everything kept, 1 stack A, 2 stack B; may be NULL */
 } FuzzStacks;
 
 bool fuzz_stacks_open(FuzzStacks *stacks, char *why, size_t why_bytes);
@@ -143,8 +144,8 @@ void fuzz_generate(FuzzStacks *stacks, uint64_t seed, FuzzGraph *graph);
 
 /* -- shrinking (fuzz_shrink.c), printing (fuzz_print.c) --------------------------------------- */
 
-/* What a graph does, found out somewhere safe. `values`: the graph with the results of node `n` filled in as leaves, by stack
- * A; false if that is not possible. */
+/* What a graph does, found out somewhere safe. `values`: the graph with the results of node `n` filled in as leaves, by
+ * stack A; false if that is not possible. */
 typedef struct FuzzProbe {
   void *context;
   void (*outcome)(void *context, const FuzzGraph *graph, FuzzOutcome *out);
@@ -154,7 +155,8 @@ typedef struct FuzzProbe {
 void fuzz_shrink(FuzzGraph *graph, FuzzOutcome *outcome, const FuzzProbe *probe);
 
 /* The graph as a C program that exits with 1 if the outcome happens again. malloc'd; NULL without memory. */
-char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const char *const stacks[2], const char *command);
+char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const char *const stacks[2],
+                   const char *command);
 
 /* -- the command (fuzz.c) --------------------------------------------------------------------- */
 

@@ -1,9 +1,10 @@
 /* fuzz_compare.c - runs a graph on both stacks and compares everything that was read with the yardstick.
  *
- * How far a value may differ is measured: the yardstick runs again with every inexact result moved up or down by its op's
- * tolerance, element by element at random, and what that moves may differ by twice as much. So depth and conditioning count by
- * themselves, an exact result stays exact, and where a small error decides (a comparison, an index, a pole) the moved runs
- * disagree among themselves and the value is not compared. A suspected difference is confirmed with many more such runs. */
+ * How far a value may differ is measured: the yardstick runs again with every inexact result moved up or down by its
+ * op's tolerance, element by element at random, and what that moves may differ by twice as much. So depth and
+ * conditioning count by themselves, an exact result stays exact, and where a small error decides (a comparison, an
+ * index, a pole) the moved runs disagree among themselves and the value is not compared. A suspected difference is
+ * confirmed with many more such runs. */
 #include "fuzz.h"
 
 #include <inttypes.h>
@@ -130,7 +131,9 @@ typedef struct Reading {
   uint8_t class;
 } Reading;
 
-static size_t bytes_of(const BurnTensorDesc *desc) { return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype); }
+static size_t bytes_of(const BurnTensorDesc *desc) {
+  return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+}
 
 /* Equal, any NaN for any other; for all but FUZZ_BITS any zero for any other. */
 static bool is_same_element(const Reading *reading, int64_t i) {
@@ -203,8 +206,8 @@ static void describe(const FuzzStacks *stacks, const FuzzGraph *graph, const Rea
   snprintf(out->reason, sizeof out->reason, "%.100s: %s %s", stacks->text[reading->side], what, numbers);
 }
 
-/* The first element that is further away than the deviations allow; false if there is none. `floor`: what rounding alone may
- * do to an inexact value of the largest size in sight. */
+/* The first element that is further away than the deviations allow; false if there is none. `floor`: what rounding
+ * alone may do to an inexact value of the largest size in sight. */
 static bool find_difference(const Reading *reading, const double *deviations, double floor, FuzzOutcome *out) {
   const int64_t count = burn_desc_count(&reading->desc);
   double most = 0;
@@ -213,7 +216,8 @@ static bool find_difference(const Reading *reading, const double *deviations, do
     if (is_same_element(reading, i)) continue;
     out->found = sample_load(reading->desc.dtype, reading->found, i, &out->found_whole);
     out->expected = sample_load(reading->desc.dtype, reading->expected, i, &out->expected_whole);
-    const double own = reading->class == FUZZ_INEXACT ? sample_unit(reading->desc.dtype) * fabs(out->expected) + floor : 0;
+    const double own =
+        reading->class == FUZZ_INEXACT ? sample_unit(reading->desc.dtype) * fabs(out->expected) + floor : 0;
     out->tolerance = 2 * deviations[i] + most / 4 + own;
     out->element = i;
     if (!(fabs(out->found - out->expected) <= out->tolerance)) return true;
@@ -234,7 +238,8 @@ static bool measure(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *r
   for (uint32_t i = 0; i < count; i++) {
     session.moves = sample_mix(graph->seed, 1000 + i);
     const uint32_t how = FUZZ_KEEP_ALL | FUZZ_READ_ALL | FUZZ_MOVE | (is_gradient ? FUZZ_TRACK | FUZZ_WALK : 0);
-    if (!fuzz_run(&session, is_gradient ? stacks->training[0] : stacks->plain[0], graph, how, &stacks->moved)) return false;
+    if (!fuzz_run(&session, is_gradient ? stacks->training[0] : stacks->plain[0], graph, how, &stacks->moved))
+      return false;
     const void *moved = is_gradient ? stacks->moved.gradients[reading->value] : stacks->moved.early[reading->value];
     if (!take_deviations(reading, moved, stacks->deviations)) return false;
   }
@@ -246,8 +251,8 @@ static bool measure(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *r
 }
 
 /* True if the reading differs, which `out` then tells. */
-static bool differs(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *reading, const uint8_t *classes, double floor,
-                    FuzzOutcome *out) {
+static bool differs(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *reading, const uint8_t *classes,
+                    double floor, FuzzOutcome *out) {
   FuzzCounts none = {0}, *counts = stacks->counts ? stacks->counts : &none;
   if (is_same(reading)) {
     counts->by_bits++;
@@ -285,8 +290,8 @@ static bool fails_alike(FuzzStacks *stacks, uint32_t side, bool drawn_good, cons
   }
   out->kind = FUZZ_FAILS;
   out->side = side;
-  snprintf(out->reason, sizeof out->reason, "%.100s: %.350s%s%.350s", stacks->text[side], drawn_good ? "runs" : drawn->why,
-           nominal_good ? "" : "; the yardstick: ", nominal_good ? "" : nominal->why);
+  snprintf(out->reason, sizeof out->reason, "%.100s: %.350s%s%.350s", stacks->text[side],
+           drawn_good ? "runs" : drawn->why, nominal_good ? "" : "; the yardstick: ", nominal_good ? "" : nominal->why);
   return false;
 }
 
@@ -321,8 +326,8 @@ static bool cancels(const FuzzGraph *graph) {
   return false;
 }
 
-/* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel inside an
- * op, of a weight times a value: times two of them in an op like attention, where saturated scores cancel. */
+/* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel
+ * inside an op, of a weight times a value: times two of them in an op like attention, where saturated scores cancel. */
 static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, BurnDType dtype) {
   double gradient = 0, leaf = 1;
   for (uint32_t v = 0; v < graph->value_count; v++) {
@@ -343,8 +348,8 @@ static bool compare_gradients(FuzzStacks *stacks, const FuzzGraph *graph, uint32
     if (!found && !expected) continue;
     if (!found || !expected) {
       *out = (FuzzOutcome){.kind = FUZZ_GRADIENT, .side = side, .value = v};
-      snprintf(out->reason, sizeof out->reason, "%.100s: leaf %u has %s gradient, the yardstick has %s", stacks->text[side], v,
-               found ? "a" : "no", expected ? "one" : "none");
+      snprintf(out->reason, sizeof out->reason, "%.100s: leaf %u has %s gradient, the yardstick has %s",
+               stacks->text[side], v, found ? "a" : "no", expected ? "one" : "none");
       return false;
     }
     const Reading reading = {.kind = FUZZ_GRADIENT,
@@ -354,19 +359,22 @@ static bool compare_gradients(FuzzStacks *stacks, const FuzzGraph *graph, uint32
                              .found = found,
                              .expected = expected,
                              .class = FUZZ_INEXACT};
-    if (differs(stacks, graph, &reading, classes, gradient_floor(graph, &stacks->walked, value->desc.dtype), out)) return false;
+    if (differs(stacks, graph, &reading, classes, gradient_floor(graph, &stacks->walked, value->desc.dtype), out))
+      return false;
   }
   return true;
 }
 
 /* The graph as drawn on one of the stacks. */
-static bool check_side(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t side, const uint8_t *classes, FuzzOutcome *out) {
+static bool check_side(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t side, const uint8_t *classes,
+                       FuzzOutcome *out) {
   const bool walks = graph->mode == FUZZ_BACKWARD && stacks->walked.why[0] == '\0';
   BurnDevice *device = walks ? stacks->training[side] : stacks->plain[side];
   const bool tracks = graph->mode != FUZZ_PLAIN && burn_device_is_autodiff(device);
   FuzzSession session = {0};
   if (stacks->stage) *stacks->stage = side + 1;
-  const bool good = fuzz_run(&session, device, graph, (tracks ? FUZZ_TRACK : 0u) | (walks ? FUZZ_WALK : 0u), &stacks->drawn);
+  const bool good =
+      fuzz_run(&session, device, graph, (tracks ? FUZZ_TRACK : 0u) | (walks ? FUZZ_WALK : 0u), &stacks->drawn);
   if (stacks->stage) *stacks->stage = 0;
   if (!fails_alike(stacks, side, good, &stacks->nominal, out)) return false;
   if (!compare_values(stacks, graph, side, classes, out)) return false;

@@ -1,5 +1,5 @@
-/* fuzz_graph.c - draws a random graph, op by op, while it runs on stack A with everything kept: so that every op gets inputs
- * from its domain, made by other ops where some fit. */
+/* fuzz_graph.c - draws a random graph, op by op, while it runs on stack A with everything kept: so that every op gets
+ * inputs from its domain, made by other ops where some fit. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -123,7 +123,9 @@ static bool same_desc(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
 }
 
-static size_t bytes_of(const BurnTensorDesc *desc) { return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype); }
+static size_t bytes_of(const BurnTensorDesc *desc) {
+  return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+}
 
 static bool has_room(const Drawer *d, uint32_t values, uint32_t nodes, size_t bytes) {
   return d->graph->value_count + values <= FUZZ_MOST_VALUES && d->graph->node_count + nodes <= FUZZ_MOST_NODES &&
@@ -296,7 +298,8 @@ static int32_t existing(Drawer *d, const SampleInput *input) {
   const uint32_t values = d->graph->value_count, start = values ? (uint32_t)draw(d, values) : 0;
   for (uint32_t k = 0; k < values; k++) {
     const uint32_t v = (start + k) % values;
-    if (same_desc(&d->graph->values[v].desc, &input->desc) && fits_domain(d, v, input->domain, input->limit)) return (int32_t)v;
+    if (same_desc(&d->graph->values[v].desc, &input->desc) && fits_domain(d, v, input->domain, input->limit))
+      return (int32_t)v;
   }
   return -1;
 }

@@ -138,7 +138,8 @@ static void print_leaf(FILE *out, const FuzzGraph *graph, uint32_t v) {
   print_list(out, leaf->desc.shape, leaf->desc.rank);
   fputs("));\n", out);
   if (!leaf->tracked) return;
-  fprintf(out, "  if (track) v[%u] = burn_require_grad(v[%u]);\n  if (track) leaf[%u] = burn_clone(v[%u]);\n", v, v, v, v);
+  fprintf(out, "  if (track) v[%u] = burn_require_grad(v[%u]);\n  if (track) leaf[%u] = burn_clone(v[%u]);\n", v, v, v,
+          v);
 }
 
 static void print_read(FILE *out, const FuzzOutcome *outcome, uint32_t v, uint32_t kind) {
@@ -174,7 +175,8 @@ static void print_node(FILE *out, const FuzzGraph *graph, const FuzzOutcome *out
   for (uint32_t i = 0; i < sample->input_count; i++) {
     if (node->inputs[i] < 0 || node->given[i]) continue;
     const uint32_t v = (uint32_t)node->inputs[i];
-    if (!graph->values[v].kept && fuzz_last_use(graph, v) == (int32_t)n) fprintf(out, "  if (!keep) drop(&v[%u]);\n", v);
+    if (!graph->values[v].kept && fuzz_last_use(graph, v) == (int32_t)n)
+      fprintf(out, "  if (!keep) drop(&v[%u]);\n", v);
   }
   for (uint32_t i = 0; i < sample->op->output_count; i++) {
     const uint32_t v = node->first_output + i;
@@ -223,7 +225,8 @@ static void print_run(FILE *out, const FuzzGraph *graph, const FuzzOutcome *outc
 static const char helpers[] =
     "/* An element as a double, and exactly if it is an integer. */\n"
     "typedef struct Number {\n  double value;\n  int64_t whole;\n} Number;\n\n"
-    "static void call(BurnDevice *device, const char *op, BurnTensor **inputs, size_t input_count, const BurnAttr *attrs,\n"
+    "static void call(BurnDevice *device, const char *op, BurnTensor **inputs, size_t input_count, const BurnAttr "
+    "*attrs,\n"
     "                 size_t attr_count, BurnTensor **outputs) {\n"
     "  const BurnOpInfo *info = NULL;\n"
     "  if (burn_op_find(op, &info) != BURN_OK) exit(2);\n"
@@ -269,8 +272,10 @@ static void print_verdict(FILE *out, const FuzzOutcome *outcome) {
   }
   const bool zero_sign = outcome->found == outcome->expected && outcome->found_whole == outcome->expected_whole;
   fputs(
-      "  printf(\"element %d: %s has %.17g, %s has %.17g\\n\", ELEMENT, found_stack, found.value, EXPECTED, expected.value);\n"
-      "  if (isnan(found.value) || isnan(expected.value)) return isnan(found.value) && isnan(expected.value) ? 0 : 1;\n",
+      "  printf(\"element %d: %s has %.17g, %s has %.17g\\n\", ELEMENT, found_stack, found.value, EXPECTED, "
+      "expected.value);\n"
+      "  if (isnan(found.value) || isnan(expected.value)) return isnan(found.value) && isnan(expected.value) ? 0 : "
+      "1;\n",
       out);
   if (zero_sign) fputs("  if (signbit(found.value) != signbit(expected.value)) return 1;\n", out);
   fputs(
@@ -304,7 +309,8 @@ static void print_main(FILE *out, const FuzzGraph *graph, const FuzzOutcome *out
   print_verdict(out, outcome);
 }
 
-char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const char *const stacks[2], const char *command) {
+char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const char *const stacks[2],
+                   const char *command) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
@@ -312,9 +318,11 @@ char *fuzz_program(const FuzzGraph *graph, const FuzzOutcome *outcome, const cha
   fprintf(out,
           "/* %s\n *\n * Found by: %s\n"
           " * Exits with 1 for as long as that is so; argv[1] names another stack to run. */\n"
-          "#include <burn/burn.h>\n#include <burn/op_call.h>\n\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n",
+          "#include <burn/burn.h>\n#include <burn/op_call.h>\n\n#include <math.h>\n#include <stdio.h>\n#include "
+          "<stdlib.h>\n\n",
           outcome->reason, command);
-  fprintf(out, "#define EXPECTED \"%s\" /* with everything kept */\n#define FOUND \"%s\"\n", stacks[0], stacks[outcome->side]);
+  fprintf(out, "#define EXPECTED \"%s\" /* with everything kept */\n#define FOUND \"%s\"\n", stacks[0],
+          stacks[outcome->side]);
   fprintf(out, "enum { VALUES = %u, ELEMENT = %" PRId64 " };\n\n", graph->value_count, outcome->element);
   print_data(out, graph);
   fprintf(out, "\n%s", helpers);

@@ -1,4 +1,5 @@
-/* fuzz_run.c - a random graph on one device: as drawn, or with everything kept, or with inexact results moved a little. */
+/* fuzz_run.c - a random graph on one device: as drawn, or with everything kept, or with inexact results moved a little.
+ */
 #include "fuzz.h"
 
 #include <inttypes.h>
@@ -51,7 +52,8 @@ static const void *read_tensor(FuzzSession *session, BurnTensor *x, const BurnTe
 /* -- inexact results moved by what the op may be wrong ---------------------------------------- */
 
 /* Takes x: x + other or x * other, where the other's values are in host memory. */
-static BurnTensor *combined(BurnDevice *device, uint32_t op, BurnTensor *x, const BurnTensorDesc *desc, const void *other) {
+static BurnTensor *combined(BurnDevice *device, uint32_t op, BurnTensor *x, const BurnTensorDesc *desc,
+                            const void *other) {
   BurnShape shape = {.rank = desc->rank, .dims = {0}};
   memcpy(shape.dims, desc->shape, desc->rank * sizeof *shape.dims);
   BurnTensor *const inputs[2] = {x, burn_tensor_from(device, other, desc->dtype, shape)};
@@ -108,7 +110,8 @@ static bool flip_zeros(FuzzSession *session, uint32_t node, uint32_t v) {
   const int64_t count = burn_desc_count(desc);
   char *factors = malloc((size_t)count * burn_dtype_bytes(desc->dtype) + 1);
   for (int64_t k = 0; factors && k < count; k++) {
-    const bool flips = sample_load(desc->dtype, data, k, NULL) == 0 && sample_mix(session->moves + v, (uint64_t)k) >> 63;
+    const bool flips =
+        sample_load(desc->dtype, data, k, NULL) == 0 && sample_mix(session->moves + v, (uint64_t)k) >> 63;
     sample_store(desc->dtype, factors, k, flips ? -1 : 1);
   }
   if (factors) session->handles[v] = combined(session->device, BURN_OP_mul, session->handles[v], desc, factors);
@@ -123,8 +126,8 @@ static bool has_free_zeros(const FuzzSession *session, uint32_t node, uint32_t v
          session->graph->nodes[node].sample.tolerance != SAMPLE_EXACT;
 }
 
-/* Rounding inside an op is as good as rounding of its inputs: where those are ill-conditioned (the variance of equal numbers),
- * no tolerance of the result would do. Halves are computed in f32, so theirs need no such room. Takes x. */
+/* Rounding inside an op is as good as rounding of its inputs: where those are ill-conditioned (the variance of equal
+ * numbers), no tolerance of the result would do. Halves are computed in f32, so theirs need no such room. Takes x. */
 static BurnTensor *moved_input(FuzzSession *session, BurnTensor *x, uint32_t v, uint32_t node) {
   const BurnTensorDesc *desc = &session->graph->values[v].desc;
   const double epsilon = epsilon_of(desc->dtype);
@@ -134,7 +137,8 @@ static BurnTensor *moved_input(FuzzSession *session, BurnTensor *x, uint32_t v, 
   const int64_t count = burn_desc_count(desc);
   char *delta = data ? malloc((size_t)count * burn_dtype_bytes(desc->dtype) + 1) : NULL;
   for (int64_t k = 0; delta && k < count; k++) {
-    const double value = sample_load(desc->dtype, data, k, NULL), size = isfinite(value) ? 4 * epsilon * fabs(value) : 0;
+    const double value = sample_load(desc->dtype, data, k, NULL),
+                 size = isfinite(value) ? 4 * epsilon * fabs(value) : 0;
     const bool up = sample_mix(session->moves + 100 * node + v, (uint64_t)k) >> 63;
     sample_store(desc->dtype, delta, k, up ? size : -size);
   }
@@ -232,7 +236,8 @@ bool fuzz_step(FuzzSession *session, uint32_t n) {
     if (good && has_free_zeros(session, n, v)) good = flip_zeros(session, n, v);
     const bool reads = session->graph->values[v].watched || (session->how & FUZZ_READ_ALL);
     if (!good || !reads) continue;
-    session->run->early[v] = read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
+    session->run->early[v] =
+        read_tensor(session, burn_clone(session->handles[v]), &session->graph->values[v].desc, (int32_t)n);
     good = session->run->early[v] != NULL;
   }
   return good;
@@ -247,8 +252,8 @@ static BurnTensor *call(uint32_t op, BurnTensor *a, BurnTensor *b, const BurnAtt
   return out;
 }
 
-/* Weight i of value v: they differ, so that gradients in the wrong place are seen, and have few bits, so that they are the same
- * in every dtype. In a moved run they move too, which shows what cancels on the way back. */
+/* Weight i of value v: they differ, so that gradients in the wrong place are seen, and have few bits, so that they are
+ * the same in every dtype. In a moved run they move too, which shows what cancels on the way back. */
 static double weight(const FuzzSession *session, uint32_t v, int64_t i) {
   const double w = 0.5 + 0.125 * (double)(i * 5 % 8), epsilon = epsilon_of(session->graph->values[v].desc.dtype);
   if (!(session->how & FUZZ_MOVE)) return w;

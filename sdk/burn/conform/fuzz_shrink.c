@@ -1,5 +1,5 @@
-/* fuzz_shrink.c - from a graph that shows a difference to a small one that still shows it: fewer nodes, fewer reads, gifts and
- * gradients, smaller axes, simpler values. Whatever is tried, the stacks decide. */
+/* fuzz_shrink.c - from a graph that shows a difference to a small one that still shows it: fewer nodes, fewer reads,
+ * gifts and gradients, smaller axes, simpler values. Whatever is tried, the stacks decide. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -205,10 +205,12 @@ static bool try_size(Shrinker *s, int64_t old, int64_t size, int64_t leaf, uint3
   for (uint32_t v = 0; v < s->trial->value_count; v++) {
     FuzzValue *value = &s->trial->values[v];
     for (uint32_t i = 0; value->node < 0 && i < value->desc.rank; i++) {
-      if (value->desc.shape[i] == old && (leaf < 0 || (leaf == (int64_t)v && i == axis))) cut_axis(s->trial, value, i, size);
+      if (value->desc.shape[i] == old && (leaf < 0 || (leaf == (int64_t)v && i == axis)))
+        cut_axis(s->trial, value, i, size);
     }
   }
-  for (uint32_t n = 0; attributes && n < s->trial->node_count; n++) cut_attributes(&s->trial->nodes[n].sample, old, size);
+  for (uint32_t n = 0; attributes && n < s->trial->node_count; n++)
+    cut_attributes(&s->trial->nodes[n].sample, old, size);
   return try_it(s);
 }
 

@@ -1,7 +1,8 @@
 /* gradients.c - gradients through the whole stack against central differences.
  *
- * A sample's float results are projected to one number with fixed weights; its derivative by every element of every float
- * input is what backward must give. Where the slope jumps within the step, anything between the slopes of both sides will do.
+ * A sample's float results are projected to one number with fixed weights; its derivative by every element of every
+ * float input is what backward must give. Where the slope jumps within the step, anything between the slopes of both
+ * sides will do.
  */
 #include "conform.h"
 
@@ -55,7 +56,8 @@ static BurnTensor *forward(BurnDevice *device, const Sample *sample, BurnTensor 
 }
 
 /* The projection for some values. */
-static bool evaluate(BurnDevice *device, const Sample *sample, void *const *data, double *out, char *why, size_t why_bytes) {
+static bool evaluate(BurnDevice *device, const Sample *sample, void *const *data, double *out, char *why,
+                     size_t why_bytes) {
   BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) inputs[i] = sample_tensor(device, sample, i, data[i]);
   BurnTensor *y = forward(device, sample, inputs);
@@ -94,14 +96,14 @@ static bool check_element(BurnDevice *device, const Sample *sample, void *const 
   const double slack = steps.tolerance * fmax(1, fmax(fabs(left), fabs(right)));
   const bool jumps = fabs(right - left) > 100 * slack;
   if (jumps && found >= fmin(left, right) - slack && found <= fmax(left, right) + slack) return true;
-  snprintf(why, why_bytes, "input %u, element %" PRId64 ": the gradient is %.12g, differences give %.12g", input, element,
-           found, central);
+  snprintf(why, why_bytes, "input %u, element %" PRId64 ": the gradient is %.12g, differences give %.12g", input,
+           element, found, central);
   return false;
 }
 
 /* Takes gradient (NULL: nothing arrived, which means zeros). */
-static bool check_input(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, BurnTensor *gradient,
-                        char *why, size_t why_bytes) {
+static bool check_input(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input,
+                        BurnTensor *gradient, char *why, size_t why_bytes) {
   const BurnTensorDesc *desc = &sample->inputs[input].desc;
   const int64_t count = burn_desc_count(desc);
   const BurnShape shape = burn_shape(gradient);
@@ -115,7 +117,8 @@ static bool check_input(BurnDevice *device, const Sample *sample, void *const *d
     good = good && status == BURN_OK;
   }
   burn_drop(gradient);
-  for (int64_t i = 0; good && i < count; i++) good = check_element(device, sample, data, input, i, values[i], why, why_bytes);
+  for (int64_t i = 0; good && i < count; i++)
+    good = check_element(device, sample, data, input, i, values[i], why, why_bytes);
   free(values);
   return good;
 }
@@ -132,7 +135,8 @@ static bool check_tracked(BurnDevice *device, const Sample *sample, void *const 
     leaves[i] = burn_clone(inputs[i]);
   }
   BurnTensor *y = forward(device, sample, inputs);
-  if (y && burn_tensor_status(y) == BURN_OK && !burn_is_tracked(y)) { /* depends on no leaf, it says: gradients of 0 then */
+  if (y && burn_tensor_status(y) == BURN_OK &&
+      !burn_is_tracked(y)) { /* depends on no leaf, it says: gradients of 0 then */
     burn_drop(y);
     y = NULL;
   }

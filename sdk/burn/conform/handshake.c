@@ -1,5 +1,6 @@
-/* handshake.c - a plugin on its own: its descriptor, its interfaces, opening and closing, with structs that are shorter and
- * longer than it knows. Structs lie right before memory that cannot be touched, or are followed by bytes that must stay. */
+/* handshake.c - a plugin on its own: its descriptor, its interfaces, opening and closing, with structs that are shorter
+ * and longer than it knows. Structs lie right before memory that cannot be touched, or are followed by bytes that must
+ * stay. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "conform.h"
 
@@ -52,8 +53,8 @@ static void load(Subject *subject) {
     if (strcmp(burn_plugin_info(i)->name, subject->part.name) == 0) info = burn_plugin_info(i);
   }
   if (!info || (!info->usable && !info->kind[0])) {
-    snprintf(subject->why, sizeof subject->why, "there is no usable plugin '%s'%s%s", subject->part.name, info ? ": " : "",
-             info ? info->reason : "");
+    snprintf(subject->why, sizeof subject->why, "there is no usable plugin '%s'%s%s", subject->part.name,
+             info ? ": " : "", info ? info->reason : "");
     return;
   }
   if (strcmp(info->path, "linked in") == 0) {
@@ -113,7 +114,8 @@ static BurnStatus open_raw(const Subject *subject, const BurnHost *host, BurnBac
 
 /* -- memory with an end ----------------------------------------------------------------------- */
 
-/* `bytes` (a multiple of 8) of memory right before a page that cannot be touched; end with guarded_end. NULL without memory. */
+/* `bytes` (a multiple of 8) of memory right before a page that cannot be touched; end with guarded_end. NULL without
+ * memory. */
 static void *guarded(size_t bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -164,7 +166,8 @@ static const char *step_query(const Subject *subject) {
   if (of_long != same) return FAULT("the entry function returns another descriptor for a longer BurnQuery");
   /* An older host would ask with less: up to oldest_minor. The plugin may refuse by NULL. */
   const BurnPlugin *of_short = ask(subject, 16, 16);
-  if (of_short && of_short != same) return FAULT("the entry function returns another descriptor for a shorter BurnQuery");
+  if (of_short && of_short != same)
+    return FAULT("the entry function returns another descriptor for a shorter BurnQuery");
   return NULL;
 }
 
@@ -184,12 +187,14 @@ static const char *step_descriptor(const Subject *subject) {
 }
 
 static const char *step_interfaces(const Subject *subject) {
-  static const char *const unknown[] = {"", "burn", "burn.backen", "burn.backendx", "BURN.BACKEND", "burn.no_such_interface"};
+  static const char *const unknown[] = {
+      "", "burn", "burn.backen", "burn.backendx", "BURN.BACKEND", "burn.no_such_interface"};
   const char *known = subject->backend ? "burn.backend" : subject->layer ? "burn.layer" : "burn.kernels";
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
     if (subject->plugin->get_interface(unknown[i], 1)) return FAULT("get_interface(\"%s\", 1) is not NULL", unknown[i]);
   }
-  if (subject->plugin->get_interface(known, UINT32_MAX)) return FAULT("get_interface(\"%s\", 4294967295) is not NULL", known);
+  if (subject->plugin->get_interface(known, UINT32_MAX))
+    return FAULT("get_interface(\"%s\", 4294967295) is not NULL", known);
   const void *table = subject->plugin->get_interface(known, 1);
   if (!table || table != subject->plugin->get_interface(known, 1))
     return FAULT("get_interface(\"%s\", 1) changes from call to call", known);
@@ -225,8 +230,8 @@ static const char *step_probe(const Subject *subject) {
   if (!wrong) wrong = probe(subject, sizeof second, 4, &second);
   if (wrong) return wrong;
   if (first.score != second.score || first.device_count != second.device_count) {
-    return FAULT("probe is not repeatable: score %d and %d, devices %u and %u", first.score, second.score, first.device_count,
-                 second.device_count);
+    return FAULT("probe is not repeatable: score %d and %d, devices %u and %u", first.score, second.score,
+                 first.device_count, second.device_count);
   }
   wrong = probe(subject, sizeof other + TAIL, 0, &other);
   return wrong ? wrong : fault_of_memory();
@@ -249,7 +254,8 @@ static const char *open_with(const Subject *subject, size_t host_bytes, size_t o
   out->struct_size = (uint32_t)out_bytes;
   const BurnStatus status = open_raw(subject, (const BurnHost *)(const void *)host_memory, out);
   const char *wrong = NULL;
-  if (!is_noise(out_memory + known, out_bytes + 512 - known)) wrong = FAULT("open writes beyond the BurnBackend (%s)", what);
+  if (!is_noise(out_memory + known, out_bytes + 512 - known))
+    wrong = FAULT("open writes beyond the BurnBackend (%s)", what);
   if (must && status != BURN_OK) wrong = FAULT("open fails (%s): %s", what, describe(status));
   if (status == BURN_OK && !wrong && out->close) out->close(out->self);
   guarded_end(host_memory);
@@ -265,7 +271,8 @@ static const char *step_long_structs(const Subject *subject) {
 }
 
 static const char *step_short_backend(const Subject *subject) {
-  const char *wrong = open_with(subject, sizeof(BurnHost), offsetof(BurnBackend, query), false, "a shorter BurnBackend");
+  const char *wrong =
+      open_with(subject, sizeof(BurnHost), offsetof(BurnBackend, query), false, "a shorter BurnBackend");
   return wrong ? wrong : open_with(subject, sizeof(BurnHost), 16, false, "a BurnBackend of 16 bytes");
 }
 
@@ -324,7 +331,8 @@ static const char *step_many_openings(const Subject *subject) {
     instance.close(instance.self);
   }
   const int64_t left = watching_host_blocks() - before;
-  if (left != 0) return FAULT("after opening and closing %d times %" PRId64 " blocks of memory are left over", OPENINGS, left);
+  if (left != 0)
+    return FAULT("after opening and closing %d times %" PRId64 " blocks of memory are left over", OPENINGS, left);
   return fault_of_memory();
 }
 
@@ -338,7 +346,8 @@ static const char *step_failing_open(const Subject *subject) {
     watching_host_stop();
     if (status == BURN_OK) instance.close(instance.self);
     const int64_t left = watching_host_blocks() - before;
-    if (left != 0) return FAULT("open with allocation %" PRIu64 " failing leaves %" PRId64 " blocks of memory", n, left);
+    if (left != 0)
+      return FAULT("open with allocation %" PRIu64 " failing leaves %" PRId64 " blocks of memory", n, left);
     if (!watching_host_failed()) break;
   }
   return fault_of_memory();
@@ -355,12 +364,15 @@ static bool is_declared(const BurnOptionsInterface *declared, const char *key) {
 }
 
 static const char *fault_of_declaration(const BurnOptionsInterface *declared) {
-  if (declared->struct_size < sizeof *declared) return FAULT("its interface burn.options has %u bytes", declared->struct_size);
+  if (declared->struct_size < sizeof *declared)
+    return FAULT("its interface burn.options has %u bytes", declared->struct_size);
   if (declared->option_count == 0) return NULL;
-  if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo)) return FAULT("its interface burn.options has no table");
+  if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo))
+    return FAULT("its interface burn.options has no table");
   for (uint32_t i = 0; i < declared->option_count; i++) {
     const BurnOptionInfo *info = burn_option_info(declared, i);
-    if (!is_line(info->key) || !info->values || !info->fallback || !is_line(info->doc)) return FAULT("option %u lacks a text", i);
+    if (!is_line(info->key) || !info->values || !info->fallback || !is_line(info->doc))
+      return FAULT("option %u lacks a text", i);
   }
   return NULL;
 }
@@ -378,7 +390,8 @@ static const char *step_options(const Subject *subject) {
   if (wrong) return wrong;
   instance.close(instance.self);
   for (uint32_t i = 0; i < asked_count; i++) {
-    if (!is_declared(declared, asked[i])) return FAULT("open asks for the option '%.63s', which is not declared", asked[i]);
+    if (!is_declared(declared, asked[i]))
+      return FAULT("open asks for the option '%.63s', which is not declared", asked[i]);
   }
   return NULL;
 }
@@ -401,15 +414,20 @@ static const char *mix_owners(BurnDevice *first, BurnDevice *second) {
   const float values[] = {1, 2, 3};
   BurnTensor *a = burn_tensor_f32(first, values, BURN_SHAPE(3)), *b = burn_tensor_f32(second, values, BURN_SHAPE(3));
   BurnPrimitive *inputs[] = {burn_tensor_primitive(a), burn_tensor_primitive(b)}, *output = NULL;
-  const BurnOpCall call = {
-      .struct_size = sizeof call, .op = BURN_OP_add, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &output};
+  const BurnOpCall call = {.struct_size = sizeof call,
+                           .op = BURN_OP_add,
+                           .input_count = 2,
+                           .output_count = 1,
+                           .inputs = inputs,
+                           .outputs = &output};
   const BurnStatus status =
       inputs[0] && inputs[1] ? burn_host()->invoke(burn_device_backend(first), &call) : BURN_STATUS_BAD_OWNER;
   const bool same_owner = inputs[0] && inputs[1] && inputs[0]->owner == inputs[1]->owner;
   burn_drop(a);
   burn_drop(b);
   if (same_owner) return FAULT("tensors of two instances carry the same owner number");
-  return burn_status_code(status) == BURN_STATUS_BAD_OWNER ? NULL : FAULT("a tensor of another instance is not refused");
+  return burn_status_code(status) == BURN_STATUS_BAD_OWNER ? NULL
+                                                           : FAULT("a tensor of another instance is not refused");
 }
 
 static const char *two_instances(const Conform *run) {

@@ -1,5 +1,5 @@
-/* laws.c - what must hold for every op whatever it computes: the same call twice gives the same bits, views see no writes that
- * were not theirs, tracking and layers that only look change nothing. */
+/* laws.c - what must hold for every op whatever it computes: the same call twice gives the same bits, views see no
+ * writes that were not theirs, tracking and layers that only look change nothing. */
 #include "conform.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 enum { LAW_SAMPLES = 40, LAW_SAMPLES_FULL = 150 };
 
 /* Runs the sample in another way; its results must have the bits of `plain`. False and a report if not. */
-static bool is_same(Conform *run, BurnDevice *device, const Sample *sample, void *const *data, int how, const Results *plain,
-                    const char *law) {
+static bool is_same(Conform *run, BurnDevice *device, const Sample *sample, void *const *data, int how,
+                    const Results *plain, const char *law) {
   Results other = {0};
   char why[640] = "";
   bool same = sample_run(device, sample, data, how, &other, why, sizeof why);
@@ -44,7 +44,9 @@ static bool has_values(BurnTensor *x, const void *data, size_t bytes) {
   return same;
 }
 
-static size_t bytes_of(const BurnTensorDesc *desc) { return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype); }
+static size_t bytes_of(const BurnTensorDesc *desc) {
+  return (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
+}
 
 /* x and a view of it: whoever is overwritten, the other one keeps its values. */
 static bool views_are_safe(Conform *run, const Sample *sample, void *const *data, const Results *plain) {
@@ -71,10 +73,12 @@ static bool laws_hold(Conform *run, const Sample *sample, void *const *data, con
     if (!is_same(run, conform_device(run), sample, data, RUN_VIEWED, plain, "inputs of which somebody holds a view"))
       return false;
   }
-  const bool is_view = (sample->op->traits & BURN_TRAIT_VIEW) && sample->op->input_count == 1 && sample->op->output_count == 1;
+  const bool is_view =
+      (sample->op->traits & BURN_TRAIT_VIEW) && sample->op->input_count == 1 && sample->op->output_count == 1;
   if (is_view && !views_are_safe(run, sample, data, plain)) return false;
   if (conform_traced(run)) {
-    if (!is_same(run, conform_traced(run), sample, data, RUN_SHARED, plain, "with trace on top of the stack")) return false;
+    if (!is_same(run, conform_traced(run), sample, data, RUN_SHARED, plain, "with trace on top of the stack"))
+      return false;
   }
   if (conform_training(run)) {
     if (!is_same(run, conform_training(run), sample, data, RUN_TRACKED, plain, "with tracked inputs under autodiff"))

@@ -146,7 +146,8 @@ static void print_ops(const Report *report) {
 static void command_line(const Conform *run, const Failure *failure, char *text, size_t bytes) {
   const BurnOpInfo *info = failure->op ? burn_op_info(failure->op) : NULL;
   char op[96] = "", against[160] = "";
-  if (info && failure->check != CHECK_THREADS) snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
+  if (info && failure->check != CHECK_THREADS)
+    snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
   snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against,
            sample_level_name(run->level), run->seed, check_names[failure->check], op);
@@ -172,7 +173,8 @@ static void print_failures(const Conform *run) {
 static void print_text(const Conform *run, double seconds) {
   const Report *report = run->report;
   if (run->pack) printf("kernel pack %s on ", run->pack);
-  printf("%s against %s, level %s, seed %" PRIu64 "\n", run->stack, run->against, sample_level_name(run->level), run->seed);
+  printf("%s against %s, level %s, seed %" PRIu64 "\n", run->stack, run->against, sample_level_name(run->level),
+         run->seed);
   print_heads("check");
   for (uint32_t check = 0; check < CHECK_COUNT; check++) {
     const Counts counts = report_total(report, check);

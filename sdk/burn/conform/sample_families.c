@@ -1,4 +1,5 @@
-/* sample_families.c - from the shape of a first input to whole calls: one function per way in which inputs hang together. */
+/* sample_families.c - from the shape of a first input to whole calls: one function per way in which inputs hang
+ * together. */
 #include "samples.h"
 
 #include <ctype.h>
@@ -57,7 +58,8 @@ static int make_cast(SampleMaker *maker) {
 
 static int make_same(SampleMaker *maker) {
   if (maker->variant > 0) return SAMPLE_END;
-  while (maker->sample->input_count < maker->sample->op->input_count) sample_add(maker->sample, *first(maker), SAMPLE_ANY);
+  while (maker->sample->input_count < maker->sample->op->input_count)
+    sample_add(maker->sample, *first(maker), SAMPLE_ANY);
   return SAMPLE_MADE;
 }
 
@@ -149,7 +151,8 @@ static int make_gather(SampleMaker *maker) {
   if (dim >= picked.rank) return SAMPLE_END;
   picked.shape[dim] = counts[maker->variant % 3];
   if (first(maker)->shape[dim] == 0 && burn_desc_count(&picked) > 0) return SAMPLE_SKIP;
-  SampleInput *indices = sample_add(maker->sample, sample_desc(BURN_DTYPE_I64, picked.rank, picked.shape), SAMPLE_INDEX);
+  SampleInput *indices =
+      sample_add(maker->sample, sample_desc(BURN_DTYPE_I64, picked.rank, picked.shape), SAMPLE_INDEX);
   indices->limit = first(maker)->shape[dim];
   sample_set_i64(maker->sample, "dim", dim);
   return add_values(maker, picked);
@@ -271,7 +274,8 @@ static bool fill_ranges(const BurnTensorDesc *x, uint32_t variant, Ranges *range
   for (uint32_t i = 0; i < x->rank; i++) {
     /* Variants above 6 mix: another one per axis. */
     const uint32_t kind = variant <= 6 ? variant : (variant + i) % 5;
-    if (variant > 8 || !range_of(kind, x->shape[i], &ranges->starts[i], &ranges->counts[i], &ranges->steps[i])) return false;
+    if (variant > 8 || !range_of(kind, x->shape[i], &ranges->starts[i], &ranges->counts[i], &ranges->steps[i]))
+      return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
-/* sample_run.c - a sample on a stack: inputs in their layouts, the call, results in host memory, and the laws that hold for
- * every call whatever the op: promised shapes, inputs of others unchanged, nothing left over. */
+/* sample_run.c - a sample on a stack: inputs in their layouts, the call, results in host memory, and the laws that hold
+ * for every call whatever the op: promised shapes, inputs of others unchanged, nothing left over. */
 #include "conform.h"
 
 #include <inttypes.h>
@@ -144,7 +144,8 @@ void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, 
 static void decompose(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs) {
   BurnPrimitive *primitives[SAMPLE_MOST_INPUTS] = {NULL}, *results[BURN_MAX_OUTPUTS] = {NULL};
   BurnAttr attrs[SAMPLE_MOST_ATTRS];
-  for (uint32_t i = 0; i < sample->input_count; i++) primitives[i] = inputs[i] ? burn_tensor_primitive(inputs[i]) : NULL;
+  for (uint32_t i = 0; i < sample->input_count; i++)
+    primitives[i] = inputs[i] ? burn_tensor_primitive(inputs[i]) : NULL;
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
     attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
   }
@@ -170,14 +171,16 @@ static bool is_as_promised(const Sample *sample, const BurnTensor *x, uint32_t i
   bool equal = burn_dtype(x) == desc->dtype && shape.rank == desc->rank;
   for (uint32_t axis = 0; equal && axis < shape.rank; axis++) equal = shape.dims[axis] == desc->shape[axis];
   if (equal) return true;
-  snprintf(why, why_bytes, "result %u is %s of rank %u with %" PRId64 " elements, promised is %s of rank %u with %" PRId64, i,
+  snprintf(why, why_bytes,
+           "result %u is %s of rank %u with %" PRId64 " elements, promised is %s of rank %u with %" PRId64, i,
            burn_dtype_name(burn_dtype(x)), shape.rank, burn_element_count(x), burn_dtype_name(desc->dtype), desc->rank,
            burn_desc_count(desc));
   return false;
 }
 
 /* Takes x. */
-static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results *results, char *why, size_t why_bytes) {
+static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results *results, char *why,
+                        size_t why_bytes) {
   BurnStatus status = burn_tensor_status(x);
   if (status != BURN_OK) snprintf(why, why_bytes, "failed: %s", burn_status_message(status));
   if (status != BURN_OK || !is_as_promised(sample, x, i, why, why_bytes)) {
@@ -215,7 +218,8 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
 /* -- what others hold ------------------------------------------------------------------------- */
 
 /* Takes x, which somebody else held: it must still have the values that it was made with. */
-static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const void *data, char *why, size_t why_bytes) {
+static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const void *data, char *why,
+                         size_t why_bytes) {
   if (!x) return true;
   const BurnTensorDesc *desc = &sample->inputs[i].desc;
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
@@ -256,7 +260,8 @@ static void make_inputs(BurnDevice *device, const Sample *sample, void *const *d
 
 bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why,
                 size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL},
+             *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const int64_t live = burn_device_memory(device).live_tensors;
   make_inputs(device, sample, data, how, inputs, kept);
   if (how == RUN_DECOMPOSED) {

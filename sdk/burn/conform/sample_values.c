@@ -201,7 +201,8 @@ static int64_t draw_integer(const Drawing *d, int64_t i) {
   const uint64_t bits = sample_mix(d->seed, (uint64_t)i);
   const bool is_signed = input->desc.dtype != BURN_DTYPE_U8;
   if (input->domain == SAMPLE_INDEX) return input->limit > 0 ? (int64_t)(bits % (uint64_t)input->limit) : 0;
-  if (input->domain == SAMPLE_DISTINCT) return is_signed ? (i * 7 + 3) % (d->count ? d->count : 1) - d->count / 2 : i % 256;
+  if (input->domain == SAMPLE_DISTINCT)
+    return is_signed ? (i * 7 + 3) % (d->count ? d->count : 1) - d->count / 2 : i % 256;
   const Range *range = &ranges[input->domain];
   const int64_t least = is_signed || range->least > 0 ? range->least : 0;
   const int64_t value = least + (int64_t)(bits % (uint64_t)(range->most - least + 1));
@@ -298,7 +299,8 @@ void *sample_values(const Sample *sample, uint32_t position) {
   if (!data) return NULL;
   for (int64_t i = 0; i < drawing.count; i++) store_element(&drawing, data, i);
   if (input->domain == SAMPLE_ASCENDING) make_ascending(input, data, drawing.count);
-  if (input->domain == SAMPLE_DOMINANT || input->domain == SAMPLE_DEFINITE) make_heavy_diagonal(input, data, drawing.count);
+  if (input->domain == SAMPLE_DOMINANT || input->domain == SAMPLE_DEFINITE)
+    make_heavy_diagonal(input, data, drawing.count);
   if (input->layout == SAMPLE_EXPANDED && drawing.count > 0) make_constant_along(input, data, drawing.count);
   return data;
 }

@@ -67,7 +67,8 @@ static uint32_t domain_of(const Row *row, uint32_t position) {
 
 static int attr_index(const Sample *sample, const char *name, size_t length) {
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
-    if (strlen(sample->op->attr_names[i]) == length && strncmp(sample->op->attr_names[i], name, length) == 0) return (int)i;
+    if (strlen(sample->op->attr_names[i]) == length && strncmp(sample->op->attr_names[i], name, length) == 0)
+      return (int)i;
   }
   return -1;
 }
@@ -81,7 +82,8 @@ bool sample_set_i64(Sample *sample, const char *name, int64_t value) {
   const int i = attr_index(sample, name, strlen(name));
   if (i < 0) return false;
   BurnAttr attr = burn_attr_i64(value);
-  if (sample->op->attr_tags[i] != BURN_ATTR_NUMBER) attr.tag = sample->op->attr_tags[i]; /* bool and dtype: the value is in i64 too */
+  if (sample->op->attr_tags[i] != BURN_ATTR_NUMBER)
+    attr.tag = sample->op->attr_tags[i]; /* bool and dtype: the value is in i64 too */
   set_attr(sample, (uint32_t)i, attr);
   return true;
 }
@@ -162,7 +164,8 @@ bool sample_set_text(Sample *sample, const char *text) {
   }
 }
 
-/* Variant `index` of a row's text without its prefixes; NULL if there is none, `*fits` false if a prefix excludes it. */
+/* Variant `index` of a row's text without its prefixes; NULL if there is none, `*fits` false if a prefix excludes it.
+ */
 static const char *text_variant(const char *text, uint32_t index, BurnDType dtype, const SamplePlan *plan, bool *fits) {
   static const struct {
     const char *prefix;
@@ -235,8 +238,9 @@ enum {
 };
 
 /* Dtypes by level; the first ones get all layouts. */
-static const BurnDType dtype_order[] = {BURN_DTYPE_F32,  BURN_DTYPE_I64, BURN_DTYPE_BOOL, BURN_DTYPE_F64, BURN_DTYPE_F16,
-                                        BURN_DTYPE_BF16, BURN_DTYPE_I32, BURN_DTYPE_U8,   BURN_DTYPE_I8,  BURN_DTYPE_I16};
+static const BurnDType dtype_order[] = {BURN_DTYPE_F32, BURN_DTYPE_I64,  BURN_DTYPE_BOOL, BURN_DTYPE_F64,
+                                        BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_I32,  BURN_DTYPE_U8,
+                                        BURN_DTYPE_I8,  BURN_DTYPE_I16};
 enum { DTYPE_COUNT = sizeof dtype_order / sizeof dtype_order[0], MAIN_DTYPES = 3 };
 
 static uint32_t dtypes_of_level(const SamplePlan *plan) {
@@ -256,7 +260,8 @@ static bool dtype_is_wanted(const SampleIterator *it, BurnDType dtype) {
 static bool mode_of(const SampleIterator *it, const Row *row, int64_t count, uint32_t *layout, uint32_t *specials) {
   const bool main_dtype = it->dtype < MAIN_DTYPES, forward = it->plan.purpose == SAMPLE_FORWARD;
   const uint32_t rotating = 1 + (it->shape + it->variant + it->text + it->dtype) % (SAMPLE_LAYOUT_COUNT - 1);
-  const uint32_t layouts = it->plan.level == SAMPLE_FULL && main_dtype && forward && count < LARGE ? SAMPLE_LAYOUT_COUNT : 2;
+  const uint32_t layouts =
+      it->plan.level == SAMPLE_FULL && main_dtype && forward && count < LARGE ? SAMPLE_LAYOUT_COUNT : 2;
   *specials = SAMPLE_NO_SPECIALS;
   *layout = SAMPLE_CONTIGUOUS;
   if (it->mode < layouts) {
@@ -307,15 +312,18 @@ BurnStatus sample_infer(Sample *sample) {
   BurnPrimitive headers[SAMPLE_MOST_INPUTS] = {{0}}, *inputs[SAMPLE_MOST_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const SampleInput *input = &sample->inputs[i];
-    headers[i] = (BurnPrimitive){
-        .struct_size = sizeof(BurnPrimitive), .dtype = input->desc.dtype, .rank = input->desc.rank, .shape = input->desc.shape};
+    headers[i] = (BurnPrimitive){.struct_size = sizeof(BurnPrimitive),
+                                 .dtype = input->desc.dtype,
+                                 .rank = input->desc.rank,
+                                 .shape = input->desc.shape};
     if (!input->absent) inputs[i] = &headers[i];
   }
   BurnAttr attrs[SAMPLE_MOST_ATTRS];
   int64_t repeated[SAMPLE_MOST_ATTRS][BURN_MAX_RANK];
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
     attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
-    if (attrs[i].tag != BURN_ATTR_I64S || attrs[i].count > 0 || (i < sample->attr_count && sample->attrs[i].tag)) continue;
+    if (attrs[i].tag != BURN_ATTR_I64S || attrs[i].count > 0 || (i < sample->attr_count && sample->attrs[i].tag))
+      continue;
     for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) repeated[i][axis] = attrs[i].value.i64;
     attrs[i] = burn_attr_i64s(repeated[i], BURN_MAX_RANK);
   }
@@ -346,7 +354,8 @@ static bool sizes_are_wanted(const Sample *sample, const SamplePlan *plan) {
     same_float = same_float || sample->outputs[i].dtype == sample->inputs[0].desc.dtype;
   }
   for (uint32_t i = 0; plan->purpose == SAMPLE_GRADIENT && i < sample->attr_count; i++) {
-    if (sample->attrs[i].tag == BURN_ATTR_F64 && !isfinite(sample->attrs[i].value.f64)) return false; /* no differences there */
+    if (sample->attrs[i].tag == BURN_ATTR_F64 && !isfinite(sample->attrs[i].value.f64))
+      return false; /* no differences there */
   }
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const int64_t count = sample->inputs[i].absent ? 0 : burn_desc_count(&sample->inputs[i].desc);
@@ -477,8 +486,8 @@ static BurnDType random_dtype(const SampleIterator *it, uint64_t random) {
 }
 
 /* One try: variants and texts are drawn from fewer and fewer, as most families have few. */
-static bool try_random(const BurnOpInfo *op, const Row *row, const BurnTensorDesc *first, uint64_t random, uint64_t attempt,
-                       uint32_t dtypes, Sample *out) {
+static bool try_random(const BurnOpInfo *op, const Row *row, const BurnTensorDesc *first, uint64_t random,
+                       uint64_t attempt, uint32_t dtypes, Sample *out) {
   static const uint64_t widths[] = {12, 6, 3, 2, 1};
   SampleIterator it = {.op = op, .plan = {SAMPLE_TRAIN, SAMPLE_FORWARD, random, dtypes}};
   it.variant = (uint32_t)((random >> 8) % widths[attempt % 5]);
@@ -490,7 +499,8 @@ static bool try_random(const BurnOpInfo *op, const Row *row, const BurnTensorDes
     return false;
   bool fits = false;
   char why[64];
-  const char *text = text_variant(row->text, (uint32_t)((random >> 32) % widths[attempt / 5 % 5]), desc.dtype, &it.plan, &fits);
+  const char *text =
+      text_variant(row->text, (uint32_t)((random >> 32) % widths[attempt / 5 % 5]), desc.dtype, &it.plan, &fits);
   if (!text || !fits || make(&it, row, &desc, text, out, why, sizeof why) != SAMPLE_MADE) return false;
   out->seed = random;
   if (!first) return true;

@@ -1,8 +1,9 @@
 /* samples.h - sample calls of every op, valid by construction: what conformance checks and the fuzzer run.
  *
- * A sample is an op with attributes and descriptions of its inputs: shape, dtype, how the values are drawn, how they lie in
- * memory. samples.def has a row per op; families (sample_families.c) turn a shape into calls. A new op needs a row there, or
- * conformance fails with "no samples". Everything follows from op, level, seed and number, so a sample can be made again. */
+ * A sample is an op with attributes and descriptions of its inputs: shape, dtype, how the values are drawn, how they
+ * lie in memory. samples.def has a row per op; families (sample_families.c) turn a shape into calls. A new op needs a
+ * row there, or conformance fails with "no samples". Everything follows from op, level, seed and number, so a sample
+ * can be made again. */
 #ifndef BURN_SDK_CONFORM_SAMPLES_H
 #define BURN_SDK_CONFORM_SAMPLES_H
 
@@ -61,7 +62,15 @@ enum {
 };
 
 /* How close results must be; compare.c has the numbers. */
-enum { SAMPLE_EXACT = 0, SAMPLE_MATH, SAMPLE_SUM, SAMPLE_SCALED, SAMPLE_LOOSE, SAMPLE_SHAPE_ONLY, SAMPLE_TOLERANCE_COUNT };
+enum {
+  SAMPLE_EXACT = 0,
+  SAMPLE_MATH,
+  SAMPLE_SUM,
+  SAMPLE_SCALED,
+  SAMPLE_LOOSE,
+  SAMPLE_SHAPE_ONLY,
+  SAMPLE_TOLERANCE_COUNT
+};
 
 typedef struct SampleInput {
   bool absent; /* an optional input that is left out */
@@ -108,13 +117,13 @@ bool sample_is_known(const BurnOpInfo *op);
 
 void samples_begin(SampleIterator *iterator, const BurnOpInfo *op, const SamplePlan *plan);
 
-/* The next sample; SAMPLE_INVALID with a message in `why` if the row made a call that the op's shape rule refuses, which is a
- * mistake of the row or of the rule. */
+/* The next sample; SAMPLE_INVALID with a message in `why` if the row made a call that the op's shape rule refuses,
+ * which is a mistake of the row or of the rule. */
 int samples_next(SampleIterator *iterator, Sample *out, char *why, size_t why_bytes);
 
-/* One random call of an op. `first` is the description of an existing tensor that shall be the first input, or NULL to draw
- * one. The other inputs are described only: a fuzzer may use existing tensors whose description fits and whose domain is
- * SAMPLE_ANY. False if the op has no call with such a first input. */
+/* One random call of an op. `first` is the description of an existing tensor that shall be the first input, or NULL to
+ * draw one. The other inputs are described only: a fuzzer may use existing tensors whose description fits and whose
+ * domain is SAMPLE_ANY. False if the op has no call with such a first input. */
 bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out);
 
 /* Descriptions of the results by the op's shape rule. */
@@ -157,8 +166,9 @@ typedef struct SampleMaker {
 
 enum { SAMPLE_SKIP = 3 };
 
-/* Completes a call whose first input (or, for creation, inputs[0] as the shape to make) is described: further inputs and the
- * attributes that the family owns. SAMPLE_MADE, SAMPLE_SKIP (this variant does not fit this shape) or SAMPLE_END (no more). */
+/* Completes a call whose first input (or, for creation, inputs[0] as the shape to make) is described: further inputs
+ * and the attributes that the family owns. SAMPLE_MADE, SAMPLE_SKIP (this variant does not fit this shape) or
+ * SAMPLE_END (no more). */
 typedef int (*SampleFamilyFunction)(SampleMaker *maker);
 
 typedef struct SampleFamily {

@@ -193,8 +193,8 @@ static void record_end(Conform *run, bool killed, int status) {
   if (killed) {
     report_fail(run->report, "hangs: nothing happened for %d s%s", HANG_SECONDS, rest);
   } else if (WIFSIGNALED(status)) {
-    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
-                rest);
+    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status),
+                strsignal(WTERMSIG(status)), rest);
   } else {
     report_fail(run->report, "ends the process with exit status %d%s", WEXITSTATUS(status), rest);
   }

@@ -1,5 +1,5 @@
-/* threads.c - several threads at once on one device: each result must have the bits of the serial run. And what must be gone
- * at the end of everything. */
+/* threads.c - several threads at once on one device: each result must have the bits of the serial run. And what must be
+ * gone at the end of everything. */
 #include "conform.h"
 
 #include <inttypes.h>
@@ -37,7 +37,8 @@ static Job *job_new(BurnDevice *device, const Sample *sample) {
   char why[256];
   if (!job) return NULL;
   sample_copy(&job->sample, sample);
-  if (sample_inputs(sample, job->data) && sample_run(device, &job->sample, job->data, RUN_SHARED, &job->plain, why, sizeof why))
+  if (sample_inputs(sample, job->data) &&
+      sample_run(device, &job->sample, job->data, RUN_SHARED, &job->plain, why, sizeof why))
     return job;
   job_end(job);
   return NULL;
@@ -50,7 +51,8 @@ static void add_jobs(Conform *run, Jobs *jobs, const BurnOpInfo *op) {
   char why[256];
   uint32_t taken = 0;
   samples_begin(&iterator, op, &plan);
-  while (taken < JOBS_PER_OP && jobs->count < MOST_JOBS && samples_next(&iterator, &sample, why, sizeof why) == SAMPLE_MADE) {
+  while (taken < JOBS_PER_OP && jobs->count < MOST_JOBS &&
+         samples_next(&iterator, &sample, why, sizeof why) == SAMPLE_MADE) {
     if (sample.index % 5 != 0) continue; /* not only the tiniest */
     Job *job = job_new(jobs->device, &sample);
     if (job) jobs->jobs[jobs->count++] = job;
@@ -70,10 +72,11 @@ static void run_job(BurnDevice *device, Job *job) {
   BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
   Results found = {0};
   char why[512] = "";
-  for (uint32_t i = 0; i < job->sample.input_count; i++) inputs[i] = sample_tensor(device, &job->sample, i, job->data[i]);
+  for (uint32_t i = 0; i < job->sample.input_count; i++)
+    inputs[i] = sample_tensor(device, &job->sample, i, job->data[i]);
   sample_call(device, &job->sample, inputs, outputs);
-  const bool same =
-      sample_read(&job->sample, outputs, &found, why, sizeof why) && results_are_same(&found, &job->plain, why, sizeof why);
+  const bool same = sample_read(&job->sample, outputs, &found, why, sizeof why) &&
+                    results_are_same(&found, &job->plain, why, sizeof why);
   results_end(&found);
   if (!same && !atomic_exchange(&job->differs, true)) snprintf(job->why, sizeof job->why, "%s", why);
 }

@@ -57,7 +57,8 @@ static void BURN_CALL watched_free(void *memory, uint64_t bytes) {
              bytes, block.magic == freed_magic ? block.bytes : block.magic);
     return;
   }
-  if (block.bytes != bytes) complain("host->free was told %" PRIu64 " bytes for memory of %" PRIu64, bytes, block.bytes);
+  if (block.bytes != bytes)
+    complain("host->free was told %" PRIu64 " bytes for memory of %" PRIu64, bytes, block.bytes);
   atomic_fetch_sub(&held_bytes, (int64_t)block.bytes);
   atomic_fetch_sub(&held_blocks, 1);
   const Block freed = {freed_magic, block.bytes};

@@ -1,8 +1,9 @@
-/* my_decorator.c - a decorator: a layer that counts the calls which pass through it, and runs one op in a way of its own.
+/* my_decorator.c - a decorator: a layer that counts the calls which pass through it, and runs one op in a way of its
+ * own.
  *
- * A stack text puts it on top of any backend or other layer: my_decorator<ndarray>, autodiff<my_decorator<ndarray>>. It hands
- * out no tensors of its own, so everything but the functions below comes from pass_through.h, and ops that it has never heard
- * of pass through as they are. Change `my_submit` to make it yours. */
+ * A stack text puts it on top of any backend or other layer: my_decorator<ndarray>, autodiff<my_decorator<ndarray>>. It
+ * hands out no tensors of its own, so everything but the functions below comes from pass_through.h, and ops that it has
+ * never heard of pass through as they are. Change `my_submit` to make it yours. */
 #include "my_decorator.h"
 
 #include <burn/plugin/build.h>
@@ -25,8 +26,8 @@ typedef struct MyDecorator {
 
 /* -- what it does ----------------------------------------------------------------------------- */
 
-/* x - y written as x + (-y), which gives the same bits. build.h runs ops on the layer below; a failure of any of them sticks
- * and is what burn_builder_finish returns. */
+/* x - y written as x + (-y), which gives the same bits. build.h runs ops on the layer below; a failure of any of them
+ * sticks and is what burn_builder_finish returns. */
 static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(my->layer.host, my->layer.next);
   BurnPrimitive *negative = burn_build_op1(&b, BURN_OP_neg, call->inputs[1]);
@@ -65,8 +66,8 @@ static void BURN_CALL my_close(void *self) {
   my->layer.host->free(my, sizeof *my);
 }
 
-/* The options, declared and asked for by one list: my_decorator:replace=false. A row without BURN_OPTION_HARMLESS would be refused in the
- * burn.json of a folder that anybody may have made. */
+/* The options, declared and asked for by one list: my_decorator:replace=false. A row without BURN_OPTION_HARMLESS would
+ * be refused in the burn.json of a folder that anybody may have made. */
 #define MY_OPTIONS(X) X(REPLACE, "replace", "true|false", "true", BURN_OPTION_HARMLESS, "computes x - y as x + (-y)")
 
 enum { MY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -84,8 +85,8 @@ static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
 }
 
 /* Called for every stack that names the layer. `next` is what lies below, and stays until after close. */
-static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                                    BurnBackend *out) {
+static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                    uint32_t owner, BurnBackend *out) {
   (void)owner; /* for layers with tensors of their own */
   const BurnStatus checked = burn_plugin_check_open(host, out, "my_decorator"); /* a host older than these headers? */
   if (checked != BURN_OK) return checked;
@@ -115,7 +116,8 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
 static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
 
 static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version) return &options_interface;
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
+    return &options_interface;
   return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
 }
 

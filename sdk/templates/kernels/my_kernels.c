@@ -19,14 +19,14 @@ static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpC
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]), y = burn_primitive_desc(call->inputs[1]);
   char message[160];
   if (x.dtype != y.dtype) {
-    snprintf(message, sizeof message, "my_kernels.scaled_add: x is %s and y is %s; cast one of them", burn_dtype_name(x.dtype),
-             burn_dtype_name(y.dtype));
+    snprintf(message, sizeof message, "my_kernels.scaled_add: x is %s and y is %s; cast one of them",
+             burn_dtype_name(x.dtype), burn_dtype_name(y.dtype));
     return host->fail(BURN_STATUS_INVALID_DTYPE, __FILE__, __LINE__, message);
   }
   for (uint32_t i = 0; i < x.rank || i < y.rank; i++) {
     if (x.rank == y.rank && x.shape[i] == y.shape[i]) continue;
-    snprintf(message, sizeof message, "my_kernels.scaled_add: the shapes of x (rank %u) and y (rank %u) differ at axis %u",
-             x.rank, y.rank, i);
+    snprintf(message, sizeof message,
+             "my_kernels.scaled_add: the shapes of x (rank %u) and y (rank %u) differ at axis %u", x.rank, y.rank, i);
     return host->fail(BURN_STATUS_INVALID_SHAPE, __FILE__, __LINE__, message);
   }
   *out = x;
@@ -36,15 +36,16 @@ static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpC
 /* -- with Burn's own ops ---------------------------------------------------------------------- */
 
 /* attrs stand in the order of factor_names below, with defaults filled in. */
-static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
+static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                 const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[1], call->attrs[0].value.f64);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], scaled);
   return burn_builder_finish(&b, call, &result);
 }
 
-/* The gradient of x is that of the result, the gradient of y is factor times that. Without this rule autodiff would use the
- * decomposition. A rule that reads values names them in saved_inputs and saved_outputs of the definition. */
+/* The gradient of x is that of the result, the gradient of y is factor times that. Without this rule autodiff would use
+ * the decomposition. A rule that reads values names them in saved_inputs and saved_outputs of the definition. */
 static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
                                                 const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
@@ -66,7 +67,8 @@ static int32_t BURN_CALL accept_f32(const BurnOpCall *call, char *why, uint64_t 
   return 0;
 }
 
-/* Where element i, counted in row-major order, lies in a view. Views may be transposed, stretched (stride 0) or reversed. */
+/* Where element i, counted in row-major order, lies in a view. Views may be transposed, stretched (stride 0) or
+ * reversed. */
 static int64_t place(const BurnTensorView *x, int64_t i) {
   int64_t at = 0;
   for (uint32_t axis = x->rank; axis-- > 0;) {

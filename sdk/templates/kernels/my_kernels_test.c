@@ -1,5 +1,5 @@
-/* my_kernels_test.c - the op against the same formula in Burn's own ops: by its kernel (f32), by its decomposition (f64), on a
- * transposed view, under autodiff; and what it says to wrong input. */
+/* my_kernels_test.c - the op against the same formula in Burn's own ops: by its kernel (f32), by its decomposition
+ * (f64), on a transposed view, under autodiff; and what it says to wrong input. */
 #include <burn/burn.h>
 
 #include <math.h>
@@ -29,7 +29,9 @@ static BurnTensor *scaled_add(BurnTensor *x, BurnTensor *y, double factor) {
   const BurnAttr attrs[] = {burn_attr_f64(factor)};
   return burn_op("my_kernels.scaled_add", inputs, 2, attrs, 1);
 }
-static BurnTensor *plain(BurnTensor *x, BurnTensor *y, double factor) { return burn_add(x, burn_mul_scalar(y, factor)); }
+static BurnTensor *plain(BurnTensor *x, BurnTensor *y, double factor) {
+  return burn_add(x, burn_mul_scalar(y, factor));
+}
 
 /* Takes both; they must have equal values. */
 static void expect_equal(const char *what, BurnTensor *ours, BurnTensor *theirs) {
@@ -78,7 +80,8 @@ static void test_gradients(void) {
 }
 
 static void test_wrong_shape(BurnDevice *device) {
-  BurnTensor *out = scaled_add(numbers(device, 0, BURN_DTYPE_F32), burn_transpose(numbers(device, 0, BURN_DTYPE_F32)), FACTOR);
+  BurnTensor *out =
+      scaled_add(numbers(device, 0, BURN_DTYPE_F32), burn_transpose(numbers(device, 0, BURN_DTYPE_F32)), FACTOR);
   const char *message = burn_status_message(burn_tensor_status(out));
   if (!strstr(message, "differ at axis 0")) fail("a wrong shape", message);
   burn_drop(out);

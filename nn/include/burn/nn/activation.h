@@ -1,5 +1,5 @@
-/* activation.h - activations as modules, for models that list them. Where no module is wanted, the ops of the same names
- * (burn_relu and so on) do. All take any shape and keep it. */
+/* activation.h - activations as modules, for models that list them. Where no module is wanted, the ops of the same
+ * names (burn_relu and so on) do. All take any shape and keep it. */
 #ifndef BURN_NN_ACTIVATION_H
 #define BURN_NN_ACTIVATION_H
 

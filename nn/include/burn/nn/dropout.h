@@ -1,5 +1,5 @@
-/* dropout.h - zeroes each element with probability prob and scales the others by 1 / (1 - prob), exactly when the input is on
- * an autodiff device: there is no training flag. prob 1 gives NaN, as in Burn. */
+/* dropout.h - zeroes each element with probability prob and scales the others by 1 / (1 - prob), exactly when the input
+ * is on an autodiff device: there is no training flag. prob 1 gives NaN, as in Burn. */
 #ifndef BURN_NN_DROPOUT_H
 #define BURN_NN_DROPOUT_H
 

@@ -8,9 +8,9 @@
 
 BURN_EXTERN_C_BEGIN
 
-#define BURN_EMBEDDING_CONFIG(REQ, OPT)                  \
-  REQ(BurnSize, n_embedding, "number of vectors")        \
-  REQ(BurnSize, d_model, "size of a vector")             \
+#define BURN_EMBEDDING_CONFIG(REQ, OPT)           \
+  REQ(BurnSize, n_embedding, "number of vectors") \
+  REQ(BurnSize, d_model, "size of a vector")      \
   OPT(BurnInitializer, initializer, BURN_NORMAL(0, 1), "first values of weight")
 BURN_CONFIG(BurnEmbeddingConfig, BURN_EMBEDDING_CONFIG);
 

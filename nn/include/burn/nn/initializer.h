@@ -29,12 +29,12 @@ enum {
 };
 
 typedef struct BurnInitializer {
-  uint32_t kind;             /* BURN_INITIALIZER_* */
-  BurnF64 value;             /* Constant */
-  BurnF64 min, max;          /* Uniform */
-  BurnF64 mean, std;         /* Normal */
-  BurnF64 gain;              /* Kaiming, Xavier */
-  BurnBool fan_out_only;     /* Kaiming */
+  uint32_t kind;         /* BURN_INITIALIZER_* */
+  BurnF64 value;         /* Constant */
+  BurnF64 min, max;      /* Uniform */
+  BurnF64 mean, std;     /* Normal */
+  BurnF64 gain;          /* Kaiming, Xavier */
+  BurnBool fan_out_only; /* Kaiming */
 } BurnInitializer;
 BURN_API const BurnType *BurnInitializer_type(void);
 
@@ -52,10 +52,10 @@ BURN_API const BurnType *BurnInitializer_type(void);
 #define BURN_XAVIER_NORMAL BURN__INITIALIZER(XAVIER_NORMAL, 0, 0, 0, 0, 0, 1)
 #define BURN_KAIMING_GAIN 0.5773502691896258 /* 1/sqrt(3), every bit as Burn writes it */
 
-/* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan of 0
- * means that the parameter has none: failed if the initializer needs it. */
-BURN_API BURN_GIVES BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in,
-                                                        int64_t fan_out, BurnDevice *device);
+/* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan
+ * of 0 means that the parameter has none: failed if the initializer needs it. */
+BURN_API BURN_GIVES BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape,
+                                                        int64_t fan_in, int64_t fan_out, BurnDevice *device);
 
 BURN_EXTERN_C_END
 

@@ -8,15 +8,15 @@
 
 BURN_EXTERN_C_BEGIN
 
-#define BURN_LINEAR_CONFIG(REQ, OPT)                          \
-  REQ(BurnSize, d_input, "size of the input features")        \
-  REQ(BurnSize, d_output, "size of the output features")      \
-  OPT(BurnBool, bias, true, "add a learned bias")             \
+#define BURN_LINEAR_CONFIG(REQ, OPT)                     \
+  REQ(BurnSize, d_input, "size of the input features")   \
+  REQ(BurnSize, d_output, "size of the output features") \
+  OPT(BurnBool, bias, true, "add a learned bias")        \
   OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of weight and bias")
 BURN_CONFIG(BurnLinearConfig, BURN_LINEAR_CONFIG);
 
-#define BURN_LINEAR_FIELDS(X)                     \
-  X(BurnParam, weight, "[d_input, d_output]")     \
+#define BURN_LINEAR_FIELDS(X)                 \
+  X(BurnParam, weight, "[d_input, d_output]") \
   X(BurnParam, bias, "[d_output], absent when bias = false")
 BURN_MODULE(BurnLinear, BURN_LINEAR_FIELDS);
 

@@ -1,8 +1,8 @@
 /* padding.h - how convolution and pooling layers pad: as values for config rows and JSON ("Same", "Valid",
  * {"Explicit": [top, left, bottom, right]}).
  *
- * Same gives ceil(input / stride) outputs; of an odd number of padded positions the odd one is at the end, so an even kernel
- * works too. Uneven padding is carried out as a tensor of its own in front of the op. */
+ * Same gives ceil(input / stride) outputs; of an odd number of padded positions the odd one is at the end, so an even
+ * kernel works too. Uneven padding is carried out as a tensor of its own in front of the op. */
 #ifndef BURN_NN_PADDING_H
 #define BURN_NN_PADDING_H
 
@@ -27,7 +27,8 @@ BURN_API const BurnType *BurnPadding2d_type(void);
 /* Values for rows and assignments: config.padding = (BurnPadding2d)BURN_PADDING_SAME; */
 #define BURN_PADDING_SAME BURN__PADDING_KIND(SAME)
 #define BURN_PADDING_VALID BURN__PADDING_KIND(VALID)
-#define BURN_PADDING_1D(at_left, at_right) BURN__ROW_VALUE(BurnPadding1d, BURN_PADDING_KIND_EXPLICIT, (at_left), (at_right))
+#define BURN_PADDING_1D(at_left, at_right) \
+  BURN__ROW_VALUE(BurnPadding1d, BURN_PADDING_KIND_EXPLICIT, (at_left), (at_right))
 #define BURN_PADDING_2D(at_top, at_left, at_bottom, at_right) \
   BURN__ROW_VALUE(BurnPadding2d, BURN_PADDING_KIND_EXPLICIT, (at_top), (at_left), (at_bottom), (at_right))
 
@@ -38,9 +39,11 @@ struct BurnPaddingKind {
   operator BurnPadding1d() const { return {kind, 0, 0}; }
   operator BurnPadding2d() const { return {kind, 0, 0, 0, 0}; }
 };
-#define BURN__PADDING_KIND(KIND) BurnPaddingKind{BURN_PADDING_KIND_##KIND}
+#define BURN__PADDING_KIND(KIND) \
+  BurnPaddingKind { BURN_PADDING_KIND_##KIND }
 #else
-#define BURN__PADDING_KIND(KIND) {.kind = BURN_PADDING_KIND_##KIND}
+#define BURN__PADDING_KIND(KIND) \
+  { .kind = BURN_PADDING_KIND_##KIND }
 #endif
 
 /* A pair as an expression, {height, width} or {in, out}, and pairs as defaults of rows. */

@@ -1,6 +1,6 @@
-/* pool.h - pooling over [batch, channels, length] and [batch, channels, height, width]. A stride of 0, the default, is the
- * kernel size. Max pooling pads with -infinity. Average pooling with uneven padding counts the padded zeros whatever
- * count_include_pad says, as in Burn. The device of init is not needed, it stands here as for every layer. */
+/* pool.h - pooling over [batch, channels, length] and [batch, channels, height, width]. A stride of 0, the default, is
+ * the kernel size. Max pooling pads with -infinity. Average pooling with uneven padding counts the padded zeros
+ * whatever count_include_pad says, as in Burn. The device of init is not needed, it stands here as for every layer. */
 #ifndef BURN_NN_POOL_H
 #define BURN_NN_POOL_H
 
@@ -10,19 +10,19 @@
 
 BURN_EXTERN_C_BEGIN
 
-#define BURN_MAX_POOL1D_CONFIG(REQ, OPT)                                        \
-  REQ(BurnSize, kernel_size, "positions in a window")                           \
-  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")                \
-  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")    \
-  OPT(BurnSize, dilation, 1, "distance between positions")                      \
+#define BURN_MAX_POOL1D_CONFIG(REQ, OPT)                                     \
+  REQ(BurnSize, kernel_size, "positions in a window")                        \
+  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")             \
+  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit") \
+  OPT(BurnSize, dilation, 1, "distance between positions")                   \
   OPT(BurnBool, ceil_mode, false, "round the output size up")
 BURN_CONFIG(BurnMaxPool1dConfig, BURN_MAX_POOL1D_CONFIG);
 
-#define BURN_MAX_POOL1D_FIELDS(X)                         \
-  X(BurnSize, stride, "step of the window")               \
-  X(BurnSize, kernel_size, "positions in a window")       \
-  X(BurnPadding1d, padding, "Same, Valid or Explicit")    \
-  X(BurnSize, dilation, "distance between positions")     \
+#define BURN_MAX_POOL1D_FIELDS(X)                      \
+  X(BurnSize, stride, "step of the window")            \
+  X(BurnSize, kernel_size, "positions in a window")    \
+  X(BurnPadding1d, padding, "Same, Valid or Explicit") \
+  X(BurnSize, dilation, "distance between positions")  \
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnMaxPool1d, BURN_MAX_POOL1D_FIELDS);
 
@@ -30,19 +30,19 @@ BURN_API BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, B
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x);
 
-#define BURN_MAX_POOL2D_CONFIG(REQ, OPT)                                        \
-  REQ(BurnSize2, kernel_size, "positions in a window")                          \
+#define BURN_MAX_POOL2D_CONFIG(REQ, OPT)                                             \
+  REQ(BurnSize2, kernel_size, "positions in a window")                               \
   OPT(BurnSize2, strides, BURN_PAIR_OF_ZEROS, "steps of the window; 0: kernel_size") \
-  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")    \
-  OPT(BurnSize2, dilation, BURN_PAIR_OF_ONES, "distance between positions")     \
+  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")         \
+  OPT(BurnSize2, dilation, BURN_PAIR_OF_ONES, "distance between positions")          \
   OPT(BurnBool, ceil_mode, false, "round the output size up")
 BURN_CONFIG(BurnMaxPool2dConfig, BURN_MAX_POOL2D_CONFIG);
 
-#define BURN_MAX_POOL2D_FIELDS(X)                         \
-  X(BurnSize2, stride, "steps of the window")             \
-  X(BurnSize2, kernel_size, "positions in a window")      \
-  X(BurnPadding2d, padding, "Same, Valid or Explicit")    \
-  X(BurnSize2, dilation, "distance between positions")    \
+#define BURN_MAX_POOL2D_FIELDS(X)                      \
+  X(BurnSize2, stride, "steps of the window")          \
+  X(BurnSize2, kernel_size, "positions in a window")   \
+  X(BurnPadding2d, padding, "Same, Valid or Explicit") \
+  X(BurnSize2, dilation, "distance between positions") \
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnMaxPool2d, BURN_MAX_POOL2D_FIELDS);
 
@@ -50,19 +50,19 @@ BURN_API BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, B
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x);
 
-#define BURN_AVG_POOL1D_CONFIG(REQ, OPT)                                        \
-  REQ(BurnSize, kernel_size, "positions in a window")                           \
-  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")                \
-  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")    \
-  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")      \
+#define BURN_AVG_POOL1D_CONFIG(REQ, OPT)                                     \
+  REQ(BurnSize, kernel_size, "positions in a window")                        \
+  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")             \
+  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit") \
+  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")   \
   OPT(BurnBool, ceil_mode, false, "round the output size up")
 BURN_CONFIG(BurnAvgPool1dConfig, BURN_AVG_POOL1D_CONFIG);
 
-#define BURN_AVG_POOL1D_FIELDS(X)                                   \
-  X(BurnSize, stride, "step of the window")                         \
-  X(BurnSize, kernel_size, "positions in a window")                 \
-  X(BurnPadding1d, padding, "Same, Valid or Explicit")              \
-  X(BurnBool, count_include_pad, "padded zeros count in the mean")  \
+#define BURN_AVG_POOL1D_FIELDS(X)                                  \
+  X(BurnSize, stride, "step of the window")                        \
+  X(BurnSize, kernel_size, "positions in a window")                \
+  X(BurnPadding1d, padding, "Same, Valid or Explicit")             \
+  X(BurnBool, count_include_pad, "padded zeros count in the mean") \
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnAvgPool1d, BURN_AVG_POOL1D_FIELDS);
 
@@ -70,19 +70,19 @@ BURN_API BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, B
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x);
 
-#define BURN_AVG_POOL2D_CONFIG(REQ, OPT)                                        \
-  REQ(BurnSize2, kernel_size, "positions in a window")                          \
+#define BURN_AVG_POOL2D_CONFIG(REQ, OPT)                                             \
+  REQ(BurnSize2, kernel_size, "positions in a window")                               \
   OPT(BurnSize2, strides, BURN_PAIR_OF_ZEROS, "steps of the window; 0: kernel_size") \
-  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")    \
-  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")      \
+  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")         \
+  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")           \
   OPT(BurnBool, ceil_mode, false, "round the output size up")
 BURN_CONFIG(BurnAvgPool2dConfig, BURN_AVG_POOL2D_CONFIG);
 
-#define BURN_AVG_POOL2D_FIELDS(X)                                   \
-  X(BurnSize2, stride, "steps of the window")                       \
-  X(BurnSize2, kernel_size, "positions in a window")                \
-  X(BurnPadding2d, padding, "Same, Valid or Explicit")              \
-  X(BurnBool, count_include_pad, "padded zeros count in the mean")  \
+#define BURN_AVG_POOL2D_FIELDS(X)                                  \
+  X(BurnSize2, stride, "steps of the window")                      \
+  X(BurnSize2, kernel_size, "positions in a window")               \
+  X(BurnPadding2d, padding, "Same, Valid or Explicit")             \
+  X(BurnBool, count_include_pad, "padded zeros count in the mean") \
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnAvgPool2d, BURN_AVG_POOL2D_FIELDS);
 
@@ -95,7 +95,8 @@ BURN_CONFIG(BurnAdaptiveAvgPool1dConfig, BURN_ADAPTIVE_AVG_POOL1D_CONFIG);
 #define BURN_ADAPTIVE_AVG_POOL1D_FIELDS(X) X(BurnSize, output_size, "length of the output")
 BURN_MODULE(BurnAdaptiveAvgPool1d, BURN_ADAPTIVE_AVG_POOL1D_FIELDS);
 
-BURN_API BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dConfig *config, BurnDevice *device);
+BURN_API BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dConfig *config,
+                                                             BurnDevice *device);
 /* [batch, channels, length] -> [batch, channels, output_size] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool1d_forward(const BurnAdaptiveAvgPool1d *m,
                                                                                BurnTensor *x);
@@ -105,7 +106,8 @@ BURN_CONFIG(BurnAdaptiveAvgPool2dConfig, BURN_ADAPTIVE_AVG_POOL2D_CONFIG);
 #define BURN_ADAPTIVE_AVG_POOL2D_FIELDS(X) X(BurnSize2, output_size, "height and width of the output")
 BURN_MODULE(BurnAdaptiveAvgPool2d, BURN_ADAPTIVE_AVG_POOL2D_FIELDS);
 
-BURN_API BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dConfig *config, BurnDevice *device);
+BURN_API BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dConfig *config,
+                                                             BurnDevice *device);
 /* [batch, channels, height, width] -> [batch, channels, output_size] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m,
                                                                                BurnTensor *x);

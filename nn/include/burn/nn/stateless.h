@@ -6,14 +6,14 @@
 #include <burn/module.h>
 
 /* Defines the struct, and <Name>_type with no fields. There is nothing to release. */
-#define BURN_MODULE_STATELESS(Name)                                                                          \
-  typedef struct Name {                                                                                      \
-    char unused;                                                                                             \
-  } Name;                                                                                                    \
-  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                              \
-    static const BurnType type = {BURN_TYPE_MODULE, #Name, sizeof(Name), 0, NULL, NULL, 0, NULL};            \
-    return &type;                                                                                            \
-  }                                                                                                          \
+#define BURN_MODULE_STATELESS(Name)                                                               \
+  typedef struct Name {                                                                           \
+    char unused;                                                                                  \
+  } Name;                                                                                         \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                   \
+    static const BurnType type = {BURN_TYPE_MODULE, #Name, sizeof(Name), 0, NULL, NULL, 0, NULL}; \
+    return &type;                                                                                 \
+  }                                                                                               \
   struct Name
 
 #endif

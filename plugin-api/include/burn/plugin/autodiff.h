@@ -1,5 +1,5 @@
-/* autodiff.h - interface "burn.autodiff", version 1: what a layer that computes gradients offers beside its backend table.
- * The host finds it in a stack with get_interface; core/include/burn/autodiff.h is built on it. */
+/* autodiff.h - interface "burn.autodiff", version 1: what a layer that computes gradients offers beside its backend
+ * table. The host finds it in a stack with get_interface; core/include/burn/autodiff.h is built on it. */
 #ifndef BURN_PLUGIN_AUTODIFF_H
 #define BURN_PLUGIN_AUTODIFF_H
 
@@ -8,8 +8,8 @@
 /* Gradients of one backward pass, by leaf; opaque. */
 typedef struct BurnGradientSet BurnGradientSet;
 
-/* Primitives named "inner" belong to the backend below the layer, all others to the layer itself. Arguments are borrowed;
- * results carry one reference for the caller. */
+/* Primitives named "inner" belong to the backend below the layer, all others to the layer itself. Arguments are
+ * borrowed; results carry one reference for the caller. */
 typedef struct BurnAutodiffInterface {
   uint32_t struct_size;
   uint32_t version;
@@ -19,11 +19,12 @@ typedef struct BurnAutodiffInterface {
   int32_t(BURN_CALL *is_require_grad)(void *self, BurnPrimitive *x);
   /* The same values without history. */
   BurnStatus(BURN_CALL *detach)(void *self, BurnPrimitive *x, BurnPrimitive **out);
-  /* Walks back from root, of any shape, with a seed of ones. The graph is consumed: a second walk through the same nodes
-   * is FAILED_PRECONDITION. */
+  /* Walks back from root, of any shape, with a seed of ones. The graph is consumed: a second walk through the same
+   * nodes is FAILED_PRECONDITION. */
   BurnStatus(BURN_CALL *backward)(void *self, BurnPrimitive *root, BurnGradientSet **out);
   /* The gradient of leaf x as an inner primitive; NULL when none reached it. `remove` != 0 takes it out of the set. */
-  BurnStatus(BURN_CALL *gradient)(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove, BurnPrimitive **out);
+  BurnStatus(BURN_CALL *gradient)(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
+                                  BurnPrimitive **out);
   /* Ends a set; takes NULL. */
   void(BURN_CALL *gradients_release)(void *self, BurnGradientSet *set);
 } BurnAutodiffInterface;

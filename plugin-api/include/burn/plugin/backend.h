@@ -2,7 +2,8 @@
  *
  * The plugin fills the table when it is opened. The host copies it into a table of its own, puts defaults where the
  * plugin left NULL (marked "optional"), and hands only that copy to others, so nobody tests for NULL or size in a call.
- * All functions may be called from any thread at the same time. Nothing here may abort, print, or change process state. */
+ * All functions may be called from any thread at the same time. Nothing here may abort, print, or change process state.
+ */
 #ifndef BURN_PLUGIN_BACKEND_H
 #define BURN_PLUGIN_BACKEND_H
 
@@ -10,9 +11,9 @@
 
 /* Answers of op_support. */
 enum {
-  BURN_SUPPORT_NO = 0,    /* never: the host decomposes the op */
-  BURN_SUPPORT_YES = 1,   /* always */
-  BURN_SUPPORT_ASK = 2    /* it depends: ask supports() with the call */
+  BURN_SUPPORT_NO = 0,  /* never: the host decomposes the op */
+  BURN_SUPPORT_YES = 1, /* always */
+  BURN_SUPPORT_ASK = 2  /* it depends: ask supports() with the call */
 };
 
 /* Bits of dtype_usage. */
@@ -37,10 +38,10 @@ typedef struct BurnInterface {
 
 struct BurnBackend {
   uint32_t struct_size;
-  uint32_t owner;      /* set by the host: number that primitives accepted here carry (for a layer that does not wrap
-                          tensors, the number of the layer below) */
-  void *self;          /* first argument of every function */
-  const char *name;    /* "ndarray", "cuda:0"; lives as long as the instance */
+  uint32_t owner;   /* set by the host: number that primitives accepted here carry (for a layer that does not wrap
+                       tensors, the number of the layer below) */
+  void *self;       /* first argument of every function */
+  const char *name; /* "ndarray", "cuda:0"; lives as long as the instance */
 
   /* Ends the instance. No primitive of it is alive and no call is running. */
   void(BURN_CALL *close)(void *self);
@@ -58,14 +59,16 @@ struct BurnBackend {
    * contents undefined. */
   BurnStatus(BURN_CALL *create)(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
 
-  /* Copies the elements to host memory in row-major order; `bytes` is exactly count * element size. Waits for the device. */
+  /* Copies the elements to host memory in row-major order; `bytes` is exactly count * element size. Waits for the
+   * device. */
   BurnStatus(BURN_CALL *read)(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
 
   /* One reference more or less; release takes NULL. */
   void(BURN_CALL *retain)(void *self, BurnPrimitive *x);
   void(BURN_CALL *release)(void *self, BurnPrimitive *x);
 
-  /* Optional (default: nothing to wait for). Waits until all work submitted so far is done; reports its first failure. */
+  /* Optional (default: nothing to wait for). Waits until all work submitted so far is done; reports its first failure.
+   */
   BurnStatus(BURN_CALL *sync)(void *self);
 
   /* BURN_USAGE_* bits for a dtype. */
@@ -77,12 +80,12 @@ struct BurnBackend {
   /* Optional (default: nothing). Gives cached memory back to the system. */
   BurnStatus(BURN_CALL *trim)(void *self);
 
-  /* Optional (default: none). A further interface of this instance by name, such as "burn.autodiff". Returns 1 and fills
-   * out, or 0. Layers do not forward: the host walks the stack. */
+  /* Optional (default: none). A further interface of this instance by name, such as "burn.autodiff". Returns 1 and
+   * fills out, or 0. Layers do not forward: the host walks the stack. */
   int32_t(BURN_CALL *get_interface)(void *self, const char *name, uint32_t min_version, BurnInterface *out);
 
-  /* Layers that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference around
-   * a primitive of the layer below (which it retains). */
+  /* Layers that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference
+   * around a primitive of the layer below (which it retains). */
   BurnPrimitive *(BURN_CALL *unwrap)(void *self, BurnPrimitive *x);
   BurnStatus(BURN_CALL *adopt)(void *self, BurnPrimitive *inner, BurnPrimitive **out);
 };

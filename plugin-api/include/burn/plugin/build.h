@@ -1,8 +1,8 @@
 /* build.h - write an op with other ops: for decompositions and gradient rules.
  *
- * A builder runs calls on one backend through host->invoke. Results are borrowed from the builder, which releases them all
- * at the end; burn_build_give hands one out with a reference of its own. The first failure sticks: later steps see NULL
- * inputs and do nothing, so a formula is written straight down and checked once, by burn_builder_end.
+ * A builder runs calls on one backend through host->invoke. Results are borrowed from the builder, which releases them
+ * all at the end; burn_build_give hands one out with a reference of its own. The first failure sticks: later steps see
+ * NULL inputs and do nothing, so a formula is written straight down and checked once, by burn_builder_end.
  *
  *   BurnBuilder b = burn_builder_begin(host, backend);
  *   BurnPrimitive *y = burn_build_mul(&b, x, burn_build_op1(&b, BURN_OP_sigmoid, x));
@@ -19,9 +19,9 @@
 typedef struct BurnBuilder {
   const BurnHost *host;
   const BurnBackend *backend;
-  BurnStatus status;              /* the first failure */
-  uint32_t count, capacity;       /* of owned */
-  BurnPrimitive **owned;          /* points at first until it is full */
+  BurnStatus status;        /* the first failure */
+  uint32_t count, capacity; /* of owned */
+  BurnPrimitive **owned;    /* points at first until it is full */
   BurnPrimitive *first[24];
 } BurnBuilder;
 
@@ -47,12 +47,13 @@ static inline BurnStatus burn_builder_end(BurnBuilder *b) {
   return b->status;
 }
 
-/* Ends a decomposition: gives `results` [call->output_count] out as the outputs of the call, all or none, and releases the
- * rest. A result that is NULL without an earlier failure is a failure. */
+/* Ends a decomposition: gives `results` [call->output_count] out as the outputs of the call, all or none, and releases
+ * the rest. A result that is NULL without an earlier failure is a failure. */
 static inline BurnStatus burn_builder_finish(BurnBuilder *b, const BurnOpCall *call, BurnPrimitive *const *results) {
   uint32_t i;
   for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
-    if (!results[i]) b->status = (b->host->fail)(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "a decomposition gave no result");
+    if (!results[i])
+      b->status = (b->host->fail)(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "a decomposition gave no result");
   }
   for (i = 0; i < call->output_count && b->status == BURN_OK; i++) {
     b->backend->retain(b->backend->self, results[i]);
@@ -93,8 +94,8 @@ static inline BurnPrimitive *burn_build_give(BurnBuilder *b, BurnPrimitive *x) {
   return x;
 }
 
-/* One op with several results, which are written to out (NULL after a failure). An absent optional input is NULL; required
- * inputs that are NULL come from an earlier failure. */
+/* One op with several results, which are written to out (NULL after a failure). An absent optional input is NULL;
+ * required inputs that are NULL come from an earlier failure. */
 static inline void burn_build_call(BurnBuilder *b, uint32_t op, uint32_t input_count, BurnPrimitive *const *inputs,
                                    uint32_t attr_count, const BurnAttr *attrs, uint32_t output_count,
                                    BurnPrimitive **out) {
@@ -147,8 +148,8 @@ static inline BurnPrimitive *burn_build_op3(BurnBuilder *b, uint32_t op, BurnPri
   inputs[2] = z;
   return burn_build(b, op, 3, inputs, 0, NULL);
 }
-/* An op with one number: add_scalar, powf_scalar, clamp_min, greater_scalar ... What reaches beyond 2^53 is given to burn_build
- * as burn_attr_i64. */
+/* An op with one number: add_scalar, powf_scalar, clamp_min, greater_scalar ... What reaches beyond 2^53 is given to
+ * burn_build as burn_attr_i64. */
 static inline BurnPrimitive *burn_build_scalar(BurnBuilder *b, uint32_t op, BurnPrimitive *x, double value) {
   const BurnAttr attr = burn_attr_f64(value);
   return burn_build(b, op, 1, &x, 1, &attr);

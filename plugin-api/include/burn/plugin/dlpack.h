@@ -1,7 +1,8 @@
-/* dlpack.h - tensors that cross to other libraries without a copy: DLPack's structs, and the interface "burn.dlpack" of a backend.
+/* dlpack.h - tensors that cross to other libraries without a copy: DLPack's structs, and the interface "burn.dlpack" of
+ * a backend.
  *
- * The layout is that of DLPack 1.x (https://dmlc.github.io/dlpack/latest/c_api.html), under names of ours, so that this header
- * and <dlpack/dlpack.h> may be included together; a pointer is cast from one to the other. Public functions take
+ * The layout is that of DLPack 1.x (https://dmlc.github.io/dlpack/latest/c_api.html), under names of ours, so that this
+ * header and <dlpack/dlpack.h> may be included together; a pointer is cast from one to the other. Public functions take
  * `struct DLManagedTensorVersioned`, the tag of DLPack's own header. */
 #ifndef BURN_PLUGIN_DLPACK_H
 #define BURN_PLUGIN_DLPACK_H
@@ -21,18 +22,19 @@ enum { BURN_DLPACK_READ_ONLY = 1, BURN_DLPACK_IS_COPIED = 2 };
 
 /* DLTensor. */
 typedef struct BurnDlpackTensor {
-  void *data;               /* NULL when there are no elements */
+  void *data; /* NULL when there are no elements */
   int32_t device_type;
   int32_t device_id;
   int32_t ndim;
-  uint8_t code, bits;       /* of DLDataType */
+  uint8_t code, bits; /* of DLDataType */
   uint16_t lanes;
-  int64_t *shape;           /* [ndim] */
-  int64_t *strides;         /* [ndim], in elements; NULL: row-major */
-  uint64_t byte_offset;     /* of the first element from data */
+  int64_t *shape;       /* [ndim] */
+  int64_t *strides;     /* [ndim], in elements; NULL: row-major */
+  uint64_t byte_offset; /* of the first element from data */
 } BurnDlpackTensor;
 
-/* DLManagedTensorVersioned. Whoever gets one calls `deleter` once, from any thread, when the data is no longer needed. */
+/* DLManagedTensorVersioned. Whoever gets one calls `deleter` once, from any thread, when the data is no longer needed.
+ */
 typedef struct BurnDlpackManaged {
   uint32_t major, minor;
   void *manager_ctx;
@@ -56,17 +58,28 @@ static inline BurnDlpackManaged *burn_dlpack_managed(struct DLManagedTensorVersi
 static inline BurnDType burn_dlpack_dtype(const BurnDlpackTensor *tensor) {
   if (tensor->lanes != 1) return BURN_DTYPE_DEFAULT;
   switch (tensor->code << 8 | tensor->bits) {
-    case BURN_DLPACK_BOOL << 8 | 8: return BURN_DTYPE_BOOL;
-    case BURN_DLPACK_UINT << 8 | 8: return BURN_DTYPE_U8;
-    case BURN_DLPACK_INT << 8 | 8: return BURN_DTYPE_I8;
-    case BURN_DLPACK_INT << 8 | 16: return BURN_DTYPE_I16;
-    case BURN_DLPACK_INT << 8 | 32: return BURN_DTYPE_I32;
-    case BURN_DLPACK_INT << 8 | 64: return BURN_DTYPE_I64;
-    case BURN_DLPACK_FLOAT << 8 | 16: return BURN_DTYPE_F16;
-    case BURN_DLPACK_BFLOAT << 8 | 16: return BURN_DTYPE_BF16;
-    case BURN_DLPACK_FLOAT << 8 | 32: return BURN_DTYPE_F32;
-    case BURN_DLPACK_FLOAT << 8 | 64: return BURN_DTYPE_F64;
-    default: return BURN_DTYPE_DEFAULT;
+    case BURN_DLPACK_BOOL << 8 | 8:
+      return BURN_DTYPE_BOOL;
+    case BURN_DLPACK_UINT << 8 | 8:
+      return BURN_DTYPE_U8;
+    case BURN_DLPACK_INT << 8 | 8:
+      return BURN_DTYPE_I8;
+    case BURN_DLPACK_INT << 8 | 16:
+      return BURN_DTYPE_I16;
+    case BURN_DLPACK_INT << 8 | 32:
+      return BURN_DTYPE_I32;
+    case BURN_DLPACK_INT << 8 | 64:
+      return BURN_DTYPE_I64;
+    case BURN_DLPACK_FLOAT << 8 | 16:
+      return BURN_DTYPE_F16;
+    case BURN_DLPACK_BFLOAT << 8 | 16:
+      return BURN_DTYPE_BF16;
+    case BURN_DLPACK_FLOAT << 8 | 32:
+      return BURN_DTYPE_F32;
+    case BURN_DLPACK_FLOAT << 8 | 64:
+      return BURN_DTYPE_F64;
+    default:
+      return BURN_DTYPE_DEFAULT;
   }
 }
 
@@ -87,11 +100,12 @@ static inline void burn_dlpack_set_dtype(BurnDlpackTensor *tensor, BurnDType dty
 typedef struct BurnDlpackInterface {
   uint32_t struct_size;
   uint32_t version;
-  /* A new primitive over the memory of `tensor`, which stays as it is: it is never written into. On success the backend calls the deleter
-   * when the last use is gone; on failure the tensor is the caller's still. UNIMPLEMENTED: memory of that device cannot be used. */
+  /* A new primitive over the memory of `tensor`, which stays as it is: it is never written into. On success the backend
+   * calls the deleter when the last use is gone; on failure the tensor is the caller's still. UNIMPLEMENTED: memory of
+   * that device cannot be used. */
   BurnStatus(BURN_CALL *import)(void *self, struct DLManagedTensorVersioned *tensor, BurnPrimitive **out);
-  /* Optional, for primitives without BURN_PRIMITIVE_HOST_MEMORY (others the host exports itself): fills device_type, device_id, data and
-   * byte_offset. Work on x that was submitted is done when this returns. */
+  /* Optional, for primitives without BURN_PRIMITIVE_HOST_MEMORY (others the host exports itself): fills device_type,
+   * device_id, data and byte_offset. Work on x that was submitted is done when this returns. */
   BurnStatus(BURN_CALL *locate)(void *self, BurnPrimitive *x, BurnDlpackTensor *out);
 } BurnDlpackInterface;
 

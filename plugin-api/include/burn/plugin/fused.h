@@ -1,12 +1,12 @@
 /* fused.h - the interface "burn.fused": a backend that runs a group of ops as one kernel.
  *
- * A layer that queues calls (burn_fusion.so) cuts the queue into groups, describes each as a body, and has it compiled once and run
- * often. A body means exactly what its steps mean, done one after the other as ordinary calls; a backend that cannot run a body
- * better than that refuses it with a reason, and the layer makes the ordinary calls. Nothing else changes for the backend: it
- * never needs to know what a queue is.
+ * A layer that queues calls (burn_fusion.so) cuts the queue into groups, describes each as a body, and has it compiled
+ * once and run often. A body means exactly what its steps mean, done one after the other as ordinary calls; a backend
+ * that cannot run a body better than that refuses it with a reason, and the layer makes the ordinary calls. Nothing
+ * else changes for the backend: it never needs to know what a queue is.
  *
- * Numbers: element-wise steps give the very bits that the backend's own kernels give for the single ops. Reductions may add in another
- * order, but always in the same one, whatever the number of threads. */
+ * Numbers: element-wise steps give the very bits that the backend's own kernels give for the single ops. Reductions may
+ * add in another order, but always in the same one, whatever the number of threads. */
 #ifndef BURN_PLUGIN_FUSED_H
 #define BURN_PLUGIN_FUSED_H
 
@@ -17,10 +17,11 @@
 
 /* The part an op may play in a body: answers of BurnFusedInterface.role. */
 enum {
-  BURN_FUSED_NO = 0,          /* none: it is always a call of its own */
-  BURN_FUSED_ELEMENTWISE = 1, /* element i of the result is a function of the elements i of its inputs, which broadcast */
-  BURN_FUSED_REDUCE = 2,      /* one axis becomes 1 */
-  BURN_FUSED_EXPAND = 3       /* axes of 1 stretch: its input may be read through an index */
+  BURN_FUSED_NO = 0, /* none: it is always a call of its own */
+  BURN_FUSED_ELEMENTWISE =
+      1,                 /* element i of the result is a function of the elements i of its inputs, which broadcast */
+  BURN_FUSED_REDUCE = 2, /* one axis becomes 1 */
+  BURN_FUSED_EXPAND = 3  /* axes of 1 stretch: its input may be read through an index */
 };
 
 /* An op of a body. It has one result. */
@@ -33,8 +34,9 @@ typedef struct BurnFusedStep {
   const BurnAttr *attrs;  /* [attr_count], complete */
 } BurnFusedStep;
 
-/* A group of ops. Values 0 .. input_count-1 are the inputs; step i makes value input_count + i. Only the values in `outputs` leave
- * the body. At most 64 inputs. Shapes are exact; strides are not part of a body: inputs come with any. */
+/* A group of ops. Values 0 .. input_count-1 are the inputs; step i makes value input_count + i. Only the values in
+ * `outputs` leave the body. At most 64 inputs. Shapes are exact; strides are not part of a body: inputs come with any.
+ */
 typedef struct BurnFusedBody {
   uint32_t struct_size;
   uint32_t input_count;
@@ -45,14 +47,16 @@ typedef struct BurnFusedBody {
   const uint32_t *outputs;      /* [output_count] value numbers of steps */
 } BurnFusedBody;
 
-/* A compiled body; belongs to the backend that made it and is never changed by a run, so many threads may run it at once. */
+/* A compiled body; belongs to the backend that made it and is never changed by a run, so many threads may run it at
+ * once. */
 typedef struct BurnFusedKernel BurnFusedKernel;
 
-/* One run. Inputs are borrowed, have the shapes and dtypes of the body and belong to this backend; each output is one new reference
- * for the caller. Bit i of `donate` says that the caller drops its reference to input i after the call. `attrs[i]` are the
- * attributes of step i: those with the tag F64, numbers (BURN_ATTR_NUMBER; they keep the tag they were compiled with), and those with
- * the tag I64 of ops with the trait RANDOM, may differ from the body's; everything else is as it was compiled. A run that fails
- * has stored nothing and changed no input: the steps may then be called one by one. */
+/* One run. Inputs are borrowed, have the shapes and dtypes of the body and belong to this backend; each output is one
+ * new reference for the caller. Bit i of `donate` says that the caller drops its reference to input i after the call.
+ * `attrs[i]` are the attributes of step i: those with the tag F64, numbers (BURN_ATTR_NUMBER; they keep the tag they
+ * were compiled with), and those with the tag I64 of ops with the trait RANDOM, may differ from the body's; everything
+ * else is as it was compiled. A run that fails has stored nothing and changed no input: the steps may then be called
+ * one by one. */
 typedef struct BurnFusedCall {
   uint32_t struct_size;
   uint32_t reserved;
@@ -72,12 +76,15 @@ typedef struct BurnFusedInterface {
   uint32_t max_outputs;
   uint32_t reserved;
 
-  /* BURN_FUSED_*: what part may this step play, with values of these shapes and dtypes? `inputs[i].rank` is 0 for an absent input. */
-  uint32_t(BURN_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output);
+  /* BURN_FUSED_*: what part may this step play, with values of these shapes and dtypes? `inputs[i].rank` is 0 for an
+   * absent input. */
+  uint32_t(BURN_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
+                            const BurnTensorDesc *output);
 
-  /* Compiles a body, which is not needed any more afterwards. *out stays NULL, and `why` (terminated) says the reason, if the steps
-   * should rather be called one by one; that is no failure. */
-  BurnStatus(BURN_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why, uint64_t why_bytes);
+  /* Compiles a body, which is not needed any more afterwards. *out stays NULL, and `why` (terminated) says the reason,
+   * if the steps should rather be called one by one; that is no failure. */
+  BurnStatus(BURN_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                 uint64_t why_bytes);
 
   BurnStatus(BURN_CALL *run)(void *self, const BurnFusedCall *call);
 

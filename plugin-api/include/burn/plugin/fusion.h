@@ -6,9 +6,10 @@
 
 #define BURN_FUSION_INTERFACE "burn.fusion"
 
-/* Counts since the layer was opened. Every recorded op is in exactly one of fused_ops, calls and unwanted_ops once it was flushed. */
+/* Counts since the layer was opened. Every recorded op is in exactly one of fused_ops, calls and unwanted_ops once it
+ * was flushed. */
 typedef struct BurnFusionStatistics {
-  uint64_t ops;          /* recorded and flushed */
+  uint64_t ops; /* recorded and flushed */
   uint64_t flushes;
   uint64_t plans;        /* made; the other flushes found theirs */
   uint64_t kernels;      /* runs of compiled bodies ... */

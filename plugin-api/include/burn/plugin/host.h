@@ -7,7 +7,7 @@
 
 typedef struct BurnBackend BurnBackend;
 typedef struct BurnOpDefinition BurnOpDefinition; /* kernels.h */
-typedef struct BurnOptions BurnOptions; /* the options of one part of a stack text; opaque */
+typedef struct BurnOptions BurnOptions;           /* the options of one part of a stack text; opaque */
 
 /* Levels of host->log. BURN_LOG=off|error|warn|info|debug chooses what is printed, to stderr; default warn. */
 enum { BURN_LOG_ERROR = 1, BURN_LOG_WARN = 2, BURN_LOG_INFO = 3, BURN_LOG_DEBUG = 4 };
@@ -21,9 +21,9 @@ typedef struct BurnHost {
   uint32_t abi_minor;
   uint32_t reserved;
 
-  /* Makes a failed status with the given code (BURN_STATUS_*) and message, which is copied. `file` and `line` say where; `file`
-   * NULL: it was made before, and kept by the plugin. Every failure of the framework is made here: a breakpoint on burn__status_make
-   * sees them all. */
+  /* Makes a failed status with the given code (BURN_STATUS_*) and message, which is copied. `file` and `line` say
+   * where; `file` NULL: it was made before, and kept by the plugin. Every failure of the framework is made here: a
+   * breakpoint on burn__status_make sees them all. */
   BurnStatus(BURN_CALL *fail)(uint32_t code, const char *file, int32_t line, const char *message);
 
   /* Puts "prefix: " before the message of a failed status; BURN_OK stays BURN_OK. */
@@ -37,38 +37,40 @@ typedef struct BurnHost {
   /* 1 if messages of this level are printed, so that costly texts need not be built. */
   int32_t(BURN_CALL *log_enabled)(uint32_t level);
 
-  /* Memory aligned to 64 bytes, not cleared; NULL when there is none. Give the same size back to free. free takes NULL. */
+  /* Memory aligned to 64 bytes, not cleared; NULL when there is none. Give the same size back to free. free takes NULL.
+   */
   void *(BURN_CALL *allocate)(uint64_t bytes);
   void(BURN_CALL *free)(void *memory, uint64_t bytes);
 
   /* The value of an option of this instance ("threads" of "ndarray:threads=1"), or NULL. The host refuses options that
-   * nobody asked for, so every open function asks for all the options it knows, each time (burn_options_ask of options.h). */
+   * nobody asked for, so every open function asks for all the options it knows, each time (burn_options_ask of
+   * options.h). */
   const char *(BURN_CALL *option)(const BurnOptions *options, const char *key);
 
-  /* Runs body over 0 .. count-1 in chunks of at least `grain` items on the host's threads and the caller; returns when all
-   * are done. Chunks never overlap; their borders depend on count and the number of threads, so a body whose result
+  /* Runs body over 0 .. count-1 in chunks of at least `grain` items on the host's threads and the caller; returns when
+   * all are done. Chunks never overlap; their borders depend on count and the number of threads, so a body whose result
    * depends on the borders is wrong. Calls from within a body run serially. */
   void(BURN_CALL *parallel_for)(int64_t count, int64_t grain, BurnLoopBody body, void *context);
   uint32_t(BURN_CALL *thread_count)(void); /* threads that parallel_for uses, the caller included; at least 1 */
 
-  uint64_t(BURN_CALL *now_ns)(void); /* monotonic clock */
+  uint64_t(BURN_CALL *now_ns)(void);  /* monotonic clock */
   uint64_t(BURN_CALL *next_id)(void); /* unique in the process, from 1 */
 
-  /* The description of an op by number or name; NULL if there is none. Read-only, lives as long as the process. op_find knows
-   * ops of packs that have been loaded, and loads none. */
+  /* The description of an op by number or name; NULL if there is none. Read-only, lives as long as the process. op_find
+   * knows ops of packs that have been loaded, and loads none. */
   const BurnOpInfo *(BURN_CALL *op_info)(uint32_t op);
   const BurnOpInfo *(BURN_CALL *op_find)(const char *name);
 
-  /* Runs a call on a backend: fills what is missing in it (attributes, output_descs), then lets the backend's own kernel or
-   * the op's decomposition do it. Decorators call this, not next->submit, so that the layer below need not have every op.
-   * Returns the first failure; then no output is set. */
+  /* Runs a call on a backend: fills what is missing in it (attributes, output_descs), then lets the backend's own
+   * kernel or the op's decomposition do it. Decorators call this, not next->submit, so that the layer below need not
+   * have every op. Returns the first failure; then no output is set. */
   BurnStatus(BURN_CALL *invoke)(const BurnBackend *backend, const BurnOpCall *call);
 
   /* Fills out[0 .. output_count-1] with the shapes and dtypes that the call will have, or says why it is wrong. */
   BurnStatus(BURN_CALL *infer)(const BurnOpCall *call, BurnTensorDesc *out);
 
-  /* Runs the decomposition of a call op by op on `backend`, whatever the backend supports itself. UNIMPLEMENTED if the op
-   * has none. */
+  /* Runs the decomposition of a call op by op on `backend`, whatever the backend supports itself. UNIMPLEMENTED if the
+   * op has none. */
   BurnStatus(BURN_CALL *decompose)(const BurnBackend *backend, const BurnOpCall *call);
 
   /* Further services by name, for later growth; NULL when unknown. */

@@ -1,9 +1,9 @@
 /* kernels.h - kernel packs: ops of one's own, usable on every backend.
  *
- * A plugin of kind BURN_PLUGIN_KERNELS offers "burn.kernels": op definitions, and kernels that run them on memory which the
- * process can read. An op of the pack `acme` is called "acme.gelu"; naming it (burn_op, burn_op_find) loads burn_acme.so. On a
- * backend without such memory, or where no kernel accepts the call, the op's decomposition runs, so it works everywhere,
- * under every decorator. Its gradient is `backward`, else that of the decomposition. */
+ * A plugin of kind BURN_PLUGIN_KERNELS offers "burn.kernels": op definitions, and kernels that run them on memory which
+ * the process can read. An op of the pack `acme` is called "acme.gelu"; naming it (burn_op, burn_op_find) loads
+ * burn_acme.so. On a backend without such memory, or where no kernel accepts the call, the op's decomposition runs, so
+ * it works everywhere, under every decorator. Its gradient is `backward`, else that of the decomposition. */
 #ifndef BURN_PLUGIN_KERNELS_H
 #define BURN_PLUGIN_KERNELS_H
 
@@ -23,8 +23,8 @@ typedef struct BurnBackwardCall {
   const BurnTensorDesc *output_descs; /* [output_count] */
   const BurnAttr *attrs;              /* [attr_count], as in the forward call */
   uint64_t needed;                    /* bit i: the gradient of input i is asked for */
-  BurnPrimitive **input_grads;        /* [input_count], all NULL: one new reference each, with the input's shape and dtype;
-                                         one that stays NULL lets no gradient through */
+  BurnPrimitive **input_grads; /* [input_count], all NULL: one new reference each, with the input's shape and dtype;
+                                  one that stays NULL lets no gradient through */
 } BurnBackwardCall;
 
 /* An op of a pack. Lives in read-only data as long as the process. */
@@ -32,16 +32,16 @@ struct BurnOpDefinition {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* Name "pack.op", kinds, inputs, attributes, outputs, traits, doc; the host sets `op`, `is_composite` and `gradient` in a copy of its
-   * own: RULE with backward, else VIA with a decomposition, else CONSTANT. */
+  /* Name "pack.op", kinds, inputs, attributes, outputs, traits, doc; the host sets `op`, `is_composite` and `gradient`
+   * in a copy of its own: RULE with backward, else VIA with a decomposition, else CONSTANT. */
   const BurnOpInfo *info;
 
-  /* Shape and dtype of every output, or a failure that says what is wrong, with the shapes. Counts, presence of inputs, kind
-   * of the first input and tags of attributes have been checked. */
+  /* Shape and dtype of every output, or a failure that says what is wrong, with the shapes. Counts, presence of inputs,
+   * kind of the first input and tags of attributes have been checked. */
   BurnStatus(BURN_CALL *infer)(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out);
 
-  /* The op written with other ops, on any backend (build.h); ends with burn_builder_finish. NULL only if there is a kernel
-   * for every backend that shall run it. */
+  /* The op written with other ops, on any backend (build.h); ends with burn_builder_finish. NULL only if there is a
+   * kernel for every backend that shall run it. */
   BurnStatus(BURN_CALL *decompose)(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call);
 
   /* The gradient, written with other ops; NULL: that of the decomposition. On failure input_grads are all NULL. */
@@ -51,7 +51,8 @@ struct BurnOpDefinition {
   uint32_t saved_outputs; /* bit i: backward reads output i */
 };
 
-/* A tensor in memory that this process can read. Element [i, j] is at data + (i * strides[0] + j * strides[1]) elements. */
+/* A tensor in memory that this process can read. Element [i, j] is at data + (i * strides[0] + j * strides[1])
+ * elements. */
 typedef struct BurnTensorView {
   void *data;             /* first element; NULL for an absent optional input */
   const int64_t *shape;   /* [rank] */

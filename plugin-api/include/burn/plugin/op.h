@@ -15,9 +15,9 @@ enum {
   BURN_OP_LIMIT = 640
 };
 
-/* Attribute `update` of select_assign, scatter and scatter_nd: what becomes of the element x where a value v is put. Several
- * values for one element are applied one after the other, in row-major order, so with ASSIGN the last one stays. Bool has
- * ASSIGN, ADD (or) and MUL (and). */
+/* Attribute `update` of select_assign, scatter and scatter_nd: what becomes of the element x where a value v is put.
+ * Several values for one element are applied one after the other, in row-major order, so with ASSIGN the last one
+ * stays. Bool has ASSIGN, ADD (or) and MUL (and). */
 enum {
   BURN_UPDATE_ASSIGN = 0, /* v */
   BURN_UPDATE_ADD = 1,    /* x + v */
@@ -67,12 +67,12 @@ enum {
 /* One op applied to tensors. Plain data, borrowed for the duration of the call: it is executed, asked about, printed,
  * recorded and replayed. The host fills missing attributes and `output_descs` before any plugin sees the call.
  *
- * Ownership: inputs are borrowed. Every entry of `outputs` is NULL on entry; on success the callee stores a new primitive
- * with one reference that belongs to the caller; on failure it stores nothing. */
+ * Ownership: inputs are borrowed. Every entry of `outputs` is NULL on entry; on success the callee stores a new
+ * primitive with one reference that belongs to the caller; on failure it stores nothing. */
 typedef struct BurnOpCall {
   uint32_t struct_size;
-  uint32_t flags;                     /* BURN_CALL_* */
-  uint32_t op;                        /* BURN_OP_* */
+  uint32_t flags; /* BURN_CALL_* */
+  uint32_t op;    /* BURN_OP_* */
   uint32_t attr_count;
   uint32_t input_count;
   uint32_t output_count;
@@ -80,10 +80,10 @@ typedef struct BurnOpCall {
   BurnPrimitive **outputs;            /* [output_count] */
   const BurnAttr *attrs;              /* [attr_count], in the order of ops.def */
   const BurnTensorDesc *output_descs; /* [output_count]: the shape and dtype each output must have */
-  uint64_t donate;                    /* bit i: the caller drops its reference to input i right after this call. Who holds
-                                         the only reference to a primitive and its storage may then write into it. */
-  uint64_t correlation;               /* number of the call in logs and traces; 0 when unnumbered */
-  const void *next;                   /* extensions; NULL */
+  uint64_t donate;      /* bit i: the caller drops its reference to input i right after this call. Who holds
+                           the only reference to a primitive and its storage may then write into it. */
+  uint64_t correlation; /* number of the call in logs and traces; 0 when unnumbered */
+  const void *next;     /* extensions; NULL */
 } BurnOpCall;
 
 /* The attributes of a call as the struct of its op: BURN_ATTRS(conv2d, call)->stride.value.i64s[0]. */
@@ -94,20 +94,20 @@ typedef struct BurnOpInfo {
   uint32_t struct_size;
   uint32_t op;
   const char *name;
-  uint32_t input_count;             /* for list ops 1: the least number */
-  uint32_t input_required;          /* the first so many must be present */
-  uint32_t takes_list;              /* 1: any number of inputs from 1 up */
+  uint32_t input_count;    /* for list ops 1: the least number */
+  uint32_t input_required; /* the first so many must be present */
+  uint32_t takes_list;     /* 1: any number of inputs from 1 up */
   uint32_t output_count;
   uint32_t attr_count;
-  uint32_t kinds;                   /* BURN_KIND_* accepted */
-  uint32_t traits;                  /* BURN_TRAIT_* */
-  uint32_t is_composite;            /* 1: has a decomposition */
-  uint32_t gradient;                /* BURN_GRADIENT_* */
+  uint32_t kinds;        /* BURN_KIND_* accepted */
+  uint32_t traits;       /* BURN_TRAIT_* */
+  uint32_t is_composite; /* 1: has a decomposition */
+  uint32_t gradient;     /* BURN_GRADIENT_* */
   uint32_t reserved;
-  const char *const *input_names;   /* [input_count] */
-  const char *const *attr_names;    /* [attr_count] */
-  const BurnAttr *attr_defaults;    /* [attr_count]; tag NONE means required */
-  const uint32_t *attr_tags;        /* [attr_count] BURN_ATTR_*; NUMBER: a call gives it the tag I64 or F64 */
+  const char *const *input_names; /* [input_count] */
+  const char *const *attr_names;  /* [attr_count] */
+  const BurnAttr *attr_defaults;  /* [attr_count]; tag NONE means required */
+  const uint32_t *attr_tags;      /* [attr_count] BURN_ATTR_*; NUMBER: a call gives it the tag I64 or F64 */
   const char *doc;
 } BurnOpInfo;
 

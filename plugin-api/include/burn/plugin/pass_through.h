@@ -1,7 +1,9 @@
-/* pass_through.h - the generic part of a decorator that does not wrap tensors: every function forwards to the next backend.
+/* pass_through.h - the generic part of a decorator that does not wrap tensors: every function forwards to the next
+ * backend.
  *
- * A layer's state starts with a BurnLayer; burn_layer_forward fills the whole table, then the layer replaces the functions
- * it cares about (usually submit alone). Ops it has never heard of pass through by construction. trace is the example. */
+ * A layer's state starts with a BurnLayer; burn_layer_forward fills the whole table, then the layer replaces the
+ * functions it cares about (usually submit alone). Ops it has never heard of pass through by construction. trace is the
+ * example. */
 #ifndef BURN_PLUGIN_PASS_THROUGH_H
 #define BURN_PLUGIN_PASS_THROUGH_H
 
@@ -56,8 +58,8 @@ static inline BurnStatus BURN_CALL burn_layer_trim(void *self) {
   return next->trim(next->self);
 }
 
-/* Fills every slot of `out` that a layer without wrapped tensors needs, except close and name. `layer` is the layer's state
- * and becomes `self`. */
+/* Fills every slot of `out` that a layer without wrapped tensors needs, except close and name. `layer` is the layer's
+ * state and becomes `self`. */
 static inline void burn_layer_forward(BurnBackend *out, BurnLayer *layer) {
   out->self = layer;
   out->op_support = burn_layer_op_support;

@@ -1,7 +1,8 @@
 /* plugin.h - the descriptor of a plugin and the one symbol it exports. Include this to write a plugin.
  *
  * A plugin is a shared library (or an object linked into the program) with one function, burn_plugin_query_v0, that
- * returns a read-only BurnPlugin. It says what the plugin is and which interfaces it offers; nothing runs before open. */
+ * returns a read-only BurnPlugin. It says what the plugin is and which interfaces it offers; nothing runs before open.
+ */
 #ifndef BURN_PLUGIN_PLUGIN_H
 #define BURN_PLUGIN_PLUGIN_H
 
@@ -26,25 +27,27 @@ typedef struct BurnQuery {
 /* A device that a backend found: filled by probe. */
 typedef struct BurnDeviceInfo {
   uint32_t struct_size;
-  uint32_t index;        /* the number after the colon in "cuda:0" */
-  int64_t memory_bytes;  /* total; 0 if unknown */
-  char name[128];        /* "AMD EPYC (2 cores, avx2)" */
+  uint32_t index;       /* the number after the colon in "cuda:0" */
+  int64_t memory_bytes; /* total; 0 if unknown */
+  char name[128];       /* "AMD EPYC (2 cores, avx2)" */
 } BurnDeviceInfo;
 
 /* Answer of probe. */
 typedef struct BurnProbe {
   uint32_t struct_size;
-  int32_t score;             /* 0: cannot be used here. CPU backends 100, GPU backends 1000 and more */
-  uint32_t device_count;     /* devices written */
-  uint32_t device_capacity;  /* room in devices */
+  int32_t score;            /* 0: cannot be used here. CPU backends 100, GPU backends 1000 and more */
+  uint32_t device_count;    /* devices written */
+  uint32_t device_capacity; /* room in devices */
   BurnDeviceInfo *devices;
-  char reason[256];          /* why the score is 0, or what was found */
+  char reason[256]; /* why the score is 0, or what was found */
 } BurnProbe;
 
-/* The first thing in open: BURN_OK if the host's table and the table to fill are at least as long as this plugin's headers
- * say, so that nothing beyond their ends is read or written; else a failure for open to return. `name` is the plugin's. */
+/* The first thing in open: BURN_OK if the host's table and the table to fill are at least as long as this plugin's
+ * headers say, so that nothing beyond their ends is read or written; else a failure for open to return. `name` is the
+ * plugin's. */
 static inline BurnStatus burn_plugin_check_open(const BurnHost *host, const BurnBackend *out, const char *name) {
-  if (host->struct_size < sizeof(BurnHost)) return BURN_STATUS_INCOMPATIBLE; /* too old even to be asked for a message */
+  if (host->struct_size < sizeof(BurnHost))
+    return BURN_STATUS_INCOMPATIBLE; /* too old even to be asked for a message */
   if (out->struct_size >= sizeof(BurnBackend)) return BURN_OK;
   return host->annotate((host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, /* fail is a macro of cmocka */
                                      "the host's table of functions is too short: update Burn"),
@@ -57,8 +60,8 @@ typedef struct BurnBackendInterface {
   uint32_t version;
   /* Looks for usable hardware. Quick, repeatable, without side effects; a missing driver is score 0 with a reason. */
   void(BURN_CALL *probe)(const BurnHost *host, BurnProbe *out);
-  /* Opens device `index`. `owner` is stamped on every primitive. Fills out; struct_size is set by the caller to the size
-   * it knows, the callee fills no more than that. */
+  /* Opens device `index`. `owner` is stamped on every primitive. Fills out; struct_size is set by the caller to the
+   * size it knows, the callee fills no more than that. */
   BurnStatus(BURN_CALL *open)(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
                               BurnBackend *out);
 } BurnBackendInterface;
@@ -67,7 +70,7 @@ typedef struct BurnBackendInterface {
 typedef struct BurnLayerInterface {
   uint32_t struct_size;
   uint32_t version;
-  uint32_t wraps_tensors;  /* 1: hands out primitives of its own (then unwrap and adopt are set) */
+  uint32_t wraps_tensors; /* 1: hands out primitives of its own (then unwrap and adopt are set) */
   uint32_t reserved;
   /* Opens the layer on top of `next`, which stays valid until after close. */
   BurnStatus(BURN_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
@@ -77,17 +80,17 @@ typedef struct BurnLayerInterface {
 /* The descriptor. Strings and tables live in read-only data. */
 typedef struct BurnPlugin {
   uint32_t struct_size;
-  uint32_t abi_major;       /* BURN_ABI_MAJOR of the headers it was built with */
-  uint32_t abi_minor;       /* BURN_ABI_MINOR of the headers it was built with */
-  uint32_t min_host_minor;  /* the oldest host it can work with; 0 when any */
-  uint32_t kind;            /* BURN_PLUGIN_* */
+  uint32_t abi_major;      /* BURN_ABI_MAJOR of the headers it was built with */
+  uint32_t abi_minor;      /* BURN_ABI_MINOR of the headers it was built with */
+  uint32_t min_host_minor; /* the oldest host it can work with; 0 when any */
+  uint32_t kind;           /* BURN_PLUGIN_* */
   uint32_t reserved;
-  const char *name;         /* what stack texts call it: a-z, 0-9, _ ; starts with a letter */
-  const char *version;      /* its own, "1.2.3" */
-  const char *license;      /* SPDX, "MIT OR Apache-2.0" */
-  const char *description;  /* one line */
-  /* The table of an interface by name ("burn.backend", "burn.layer", "burn.kernels") if the plugin has it in at least this version, else
-   * NULL. */
+  const char *name;        /* what stack texts call it: a-z, 0-9, _ ; starts with a letter */
+  const char *version;     /* its own, "1.2.3" */
+  const char *license;     /* SPDX, "MIT OR Apache-2.0" */
+  const char *description; /* one line */
+  /* The table of an interface by name ("burn.backend", "burn.layer", "burn.kernels") if the plugin has it in at least
+   * this version, else NULL. */
   const void *(BURN_CALL *get_interface)(const char *name, uint32_t min_version);
 } BurnPlugin;
 
@@ -96,21 +99,21 @@ typedef const BurnPlugin *(BURN_CALL *BurnPluginQuery)(const BurnQuery *query);
 
 #define BURN_PLUGIN_SYMBOL "burn_plugin_query_v0"
 
-/* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that the
- * function shall have instead, so that several plugins fit into one program. */
+/* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that
+ * the function shall have instead, so that several plugins fit into one program. */
 #if defined(BURN_PLUGIN_STATIC)
-#define BURN_PLUGIN_ENTRY(descriptor)                                             \
-  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *); \
+#define BURN_PLUGIN_ENTRY(descriptor)                                                    \
+  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *);       \
   BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *query) { \
-    (void)query;                                                                  \
-    return &(descriptor);                                                         \
+    (void)query;                                                                         \
+    return &(descriptor);                                                                \
   }
 #else
-#define BURN_PLUGIN_ENTRY(descriptor)                                                               \
-  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *);     \
+#define BURN_PLUGIN_ENTRY(descriptor)                                                                  \
+  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *);       \
   BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query) { \
-    (void)query;                                                                                    \
-    return &(descriptor);                                                                           \
+    (void)query;                                                                                       \
+    return &(descriptor);                                                                              \
   }
 #endif
 

@@ -16,22 +16,18 @@ enum {
 };
 
 /* Kinds, as in Burn: they decide which ops accept a dtype. Bits, so that an op can name several. */
-enum {
-  BURN_KIND_FLOAT = 1,
-  BURN_KIND_INT = 2,
-  BURN_KIND_BOOL = 4,
-  BURN_KIND_NUMERIC = 3,
-  BURN_KIND_ANY = 7
-};
+enum { BURN_KIND_FLOAT = 1, BURN_KIND_INT = 2, BURN_KIND_BOOL = 4, BURN_KIND_NUMERIC = 3, BURN_KIND_ANY = 7 };
 
 /* Bytes of one element; 0 for an unknown dtype. */
 static inline uint32_t burn_dtype_bytes(BurnDType dtype) {
   switch (dtype) {
 #define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
-  case number: return bytes;
+  case number:                                              \
+    return bytes;
 #include <burn/plugin/dtypes.def>
 #undef BURN_DTYPE
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -39,10 +35,12 @@ static inline uint32_t burn_dtype_bytes(BurnDType dtype) {
 static inline uint32_t burn_dtype_kind(BurnDType dtype) {
   switch (dtype) {
 #define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
-  case number: return BURN_KIND_##KIND;
+  case number:                                              \
+    return BURN_KIND_##KIND;
 #include <burn/plugin/dtypes.def>
 #undef BURN_DTYPE
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -50,10 +48,12 @@ static inline uint32_t burn_dtype_kind(BurnDType dtype) {
 static inline const char *burn_dtype_name(BurnDType dtype) {
   switch (dtype) {
 #define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
-  case number: return #name;
+  case number:                                              \
+    return #name;
 #include <burn/plugin/dtypes.def>
 #undef BURN_DTYPE
-    default: return "?";
+    default:
+      return "?";
   }
 }
 
@@ -83,11 +83,11 @@ enum {
  * instance when it was opened; a primitive given to any other instance is refused with BAD_OWNER.
  * Shape, dtype and strides never change during the life of a primitive. */
 typedef struct BurnPrimitive {
-  uint32_t struct_size;   /* size of the header the maker was built with */
-  uint32_t flags;         /* BURN_PRIMITIVE_* */
-  uint32_t owner;         /* number of the backend instance that made it */
+  uint32_t struct_size; /* size of the header the maker was built with */
+  uint32_t flags;       /* BURN_PRIMITIVE_* */
+  uint32_t owner;       /* number of the backend instance that made it */
   BurnDType dtype;
-  uint32_t rank;          /* 1 .. BURN_MAX_RANK */
+  uint32_t rank; /* 1 .. BURN_MAX_RANK */
   uint32_t reserved;
   const int64_t *shape;   /* [rank] */
   const int64_t *strides; /* [rank], in elements, may be 0 or negative; NULL when the memory has no strides */
@@ -157,9 +157,9 @@ static inline BurnAttr burn_attr_dtype(BurnDType value) {
   return attr;
 }
 
-/* A NUMBER is one of the tensor's kind: i64 has numbers that f64 has not, and floats have fractions. So a call gives it the tag
- * I64 or F64, and either may meet either kind: who computes in floats reads it by the first function, who computes in
- * integers by the second. */
+/* A NUMBER is one of the tensor's kind: i64 has numbers that f64 has not, and floats have fractions. So a call gives it
+ * the tag I64 or F64, and either may meet either kind: who computes in floats reads it by the first function, who
+ * computes in integers by the second. */
 
 /* An I64 is rounded to the nearest f64. */
 static inline double burn_attr_to_f64(const BurnAttr *number) {

@@ -1,22 +1,22 @@
-/* gpt.c - a small GPT: learned positions, blocks with the norm first, causal attention, GELU, four times d between, a head of
- * its own without bias. args: batch, d, layers, heads, T, vocabulary. */
+/* gpt.c - a small GPT: learned positions, blocks with the norm first, causal attention, GELU, four times d between, a
+ * head of its own without bias. args: batch, d, layers, heads, T, vocabulary. */
 #include "networks.h"
 
-#define BLOCK_FIELDS(X)                          \
-  X(BurnLayerNorm, norm1, "before attention")    \
-  X(BurnLinear, qkv, "d -> 3 d")                 \
-  X(BurnLinear, proj, "d -> d")                  \
-  X(BurnLayerNorm, norm2, "before the MLP")      \
-  X(BurnLinear, up, "d -> 4 d")                  \
-  X(BurnLinear, down, "4 d -> d")                \
+#define BLOCK_FIELDS(X)                       \
+  X(BurnLayerNorm, norm1, "before attention") \
+  X(BurnLinear, qkv, "d -> 3 d")              \
+  X(BurnLinear, proj, "d -> d")               \
+  X(BurnLayerNorm, norm2, "before the MLP")   \
+  X(BurnLinear, up, "d -> 4 d")               \
+  X(BurnLinear, down, "4 d -> d")             \
   X(BurnSize, heads, "of attention")
 BURN_MODULE(Block, BLOCK_FIELDS);
 
-#define GPT_FIELDS(X)                                \
-  X(BurnEmbedding, tokens, "vocabulary -> d")        \
-  X(BurnParam, positions, "[1, T, d]")               \
-  X(BurnModuleList, blocks, "")                      \
-  X(BurnLayerNorm, norm, "after the last block")     \
+#define GPT_FIELDS(X)                            \
+  X(BurnEmbedding, tokens, "vocabulary -> d")    \
+  X(BurnParam, positions, "[1, T, d]")           \
+  X(BurnModuleList, blocks, "")                  \
+  X(BurnLayerNorm, norm, "after the last block") \
   X(BurnLinear, head, "d -> vocabulary")
 BURN_MODULE(Gpt, GPT_FIELDS);
 
@@ -24,8 +24,12 @@ static Block block_init(size_t d, size_t heads, BurnDevice *device) {
   const BurnLayerNormConfig norm = BurnLayerNormConfig_defaults(d);
   const BurnLinearConfig qkv = BurnLinearConfig_defaults(d, 3 * d), proj = BurnLinearConfig_defaults(d, d);
   const BurnLinearConfig up = BurnLinearConfig_defaults(d, 4 * d), down = BurnLinearConfig_defaults(4 * d, d);
-  return (Block){burn_layer_norm_init(&norm, device), burn_linear_init(&qkv, device),  burn_linear_init(&proj, device),
-                 burn_layer_norm_init(&norm, device), burn_linear_init(&up, device),   burn_linear_init(&down, device),
+  return (Block){burn_layer_norm_init(&norm, device),
+                 burn_linear_init(&qkv, device),
+                 burn_linear_init(&proj, device),
+                 burn_layer_norm_init(&norm, device),
+                 burn_linear_init(&up, device),
+                 burn_linear_init(&down, device),
                  heads};
 }
 

@@ -1,9 +1,9 @@
 /* lstm.c - one LSTM layer over a sequence, its last state classified. args: batch, hidden (and input) size, T. */
 #include "networks.h"
 
-#define LSTM_FIELDS(X)                                        \
-  X(BurnLinear, input, "hidden -> 4 hidden, for all steps")   \
-  X(BurnLinear, state, "hidden -> 4 hidden, step by step")    \
+#define LSTM_FIELDS(X)                                      \
+  X(BurnLinear, input, "hidden -> 4 hidden, for all steps") \
+  X(BurnLinear, state, "hidden -> 4 hidden, step by step")  \
   X(BurnLinear, head, "hidden -> 10")
 BURN_MODULE(Lstm, LSTM_FIELDS);
 

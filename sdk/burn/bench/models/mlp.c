@@ -1,8 +1,8 @@
 /* mlp.c - 784 inputs, `depth` hidden layers of `width` with ReLU, 10 classes. args: batch, width, depth. */
 #include "networks.h"
 
-#define MLP_FIELDS(X)                        \
-  X(BurnModuleList, hidden, "with ReLU")     \
+#define MLP_FIELDS(X)                    \
+  X(BurnModuleList, hidden, "with ReLU") \
   X(BurnLinear, last, "width -> 10")
 BURN_MODULE(Mlp, MLP_FIELDS);
 
@@ -24,7 +24,8 @@ static BurnTensor *inputs(const int64_t *args, BurnDevice *device) {
 
 static BurnTensor *forward(const void *model, BurnTensor *x) {
   const Mlp *m = model;
-  for (size_t i = 0; i < m->hidden.count; i++) x = burn_relu(burn_linear_forward(burn_module_list_at(&m->hidden, i), x));
+  for (size_t i = 0; i < m->hidden.count; i++)
+    x = burn_relu(burn_linear_forward(burn_module_list_at(&m->hidden, i), x));
   return burn_linear_forward(&m->last, x);
 }
 

@@ -1,6 +1,6 @@
-/* network.c - training and inference steps of any model of this folder, and the table of them. A step is forward, cross entropy,
- * backward, Adam, loss read, on one batch that stays: what it costs to fetch data is epoch_bench's to tell. The loss falls
- * because the batch is learned by heart. */
+/* network.c - training and inference steps of any model of this folder, and the table of them. A step is forward, cross
+ * entropy, backward, Adam, loss read, on one batch that stays: what it costs to fetch data is epoch_bench's to tell.
+ * The loss falls because the batch is learned by heart. */
 #include "networks.h"
 
 #include <math.h>
@@ -22,7 +22,8 @@ BurnStatus network_prepare(Subject *s, const Network *model) {
   adam.epsilon = 1e-8; /* the peer's default */
   s->network = model;
   if (model->type()->bytes > sizeof s->model) {
-    return burn_status_make(BURN_STATUS_INTERNAL, "%s: %zu bytes; raise MODEL_BYTES", model->name, model->type()->bytes);
+    return burn_status_make(BURN_STATUS_INTERNAL, "%s: %zu bytes; raise MODEL_BYTES", model->name,
+                            model->type()->bytes);
   }
   burn_device_seed(s->device, 1);
   model->init(&s->model, s->args, s->device);
@@ -42,7 +43,8 @@ BurnStatus network_step(Subject *s) {
     return status;
   }
   status = burn_read_scalar(told, &s->loss);
-  if (status == BURN_OK && !isfinite(s->loss)) status = burn_status_make(BURN_STATUS_INTERNAL, "the loss is %g", s->loss);
+  if (status == BURN_OK && !isfinite(s->loss))
+    status = burn_status_make(BURN_STATUS_INTERNAL, "the loss is %g", s->loss);
   return status;
 }
 
@@ -85,8 +87,8 @@ const NetworkSizes bench_networks[] = {
     {NULL, {0}, {0}},
 };
 
-#define KINDS(model)                                                                                           \
-  static BurnStatus prepare_##model(Subject *s) { return network_prepare(s, &model##_network); }                   \
+#define KINDS(model)                                                                             \
+  static BurnStatus prepare_##model(Subject *s) { return network_prepare(s, &model##_network); } \
   static BurnStatus prepare_##model##_infer(Subject *s) { return prepare_inference(s, &model##_network); }
 KINDS(guide)
 KINDS(lenet)
@@ -95,9 +97,7 @@ KINDS(gpt)
 KINDS(lstm)
 KINDS(resnet)
 
-#define ROWS(model)                                  \
-  {#model, true, prepare_##model, network_step}, {     \
-    #model "_infer", true, prepare_##model##_infer, network_infer \
-  }
+#define ROWS(model) \
+  {#model, true, prepare_##model, network_step}, { #model "_infer", true, prepare_##model##_infer, network_infer }
 const Kind network_kinds[] = {ROWS(guide), ROWS(lenet), ROWS(mlp), ROWS(gpt), ROWS(lstm), ROWS(resnet)};
 const size_t network_kind_count = sizeof network_kinds / sizeof network_kinds[0];

@@ -1,4 +1,5 @@
-/* networks.h - what the models of this folder share. Each is the same network as the class of its name in peer_torch.py. */
+/* networks.h - what the models of this folder share. Each is the same network as the class of its name in
+ * peer_torch.py. */
 #ifndef BURN_BENCH_NETWORKS_H
 #define BURN_BENCH_NETWORKS_H
 

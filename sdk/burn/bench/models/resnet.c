@@ -1,20 +1,20 @@
-/* resnet.c - ResNet-18 for images of [3, 32, 32]: a 3x3 stem without pooling, four stages of two blocks with 1, 2, 4 and 8
- * times `width` channels. args: batch, width. */
+/* resnet.c - ResNet-18 for images of [3, 32, 32]: a 3x3 stem without pooling, four stages of two blocks with 1, 2, 4
+ * and 8 times `width` channels. args: batch, width. */
 #include "networks.h"
 
-#define RES_BLOCK_FIELDS(X)                                        \
-  X(BurnConv2d, conv1, "3x3, with the stride")                     \
-  X(BurnBatchNorm, norm1, "")                                      \
-  X(BurnConv2d, conv2, "3x3")                                      \
-  X(BurnBatchNorm, norm2, "")                                      \
+#define RES_BLOCK_FIELDS(X)                                                          \
+  X(BurnConv2d, conv1, "3x3, with the stride")                                       \
+  X(BurnBatchNorm, norm1, "")                                                        \
+  X(BurnConv2d, conv2, "3x3")                                                        \
+  X(BurnBatchNorm, norm2, "")                                                        \
   X(BurnModuleList, shortcut, "1x1 convolution where the shape changes, else empty") \
   X(BurnModuleList, norm, "after the shortcut")
 BURN_MODULE(ResBlock, RES_BLOCK_FIELDS);
 
-#define RESNET_FIELDS(X)                        \
-  X(BurnConv2d, stem, "3 -> width")             \
-  X(BurnBatchNorm, norm, "")                    \
-  X(BurnModuleList, blocks, "two per stage")    \
+#define RESNET_FIELDS(X)                     \
+  X(BurnConv2d, stem, "3 -> width")          \
+  X(BurnBatchNorm, norm, "")                 \
+  X(BurnModuleList, blocks, "two per stage") \
   X(BurnLinear, head, "8 width -> 10")
 BURN_MODULE(Resnet, RESNET_FIELDS);
 
@@ -36,8 +36,12 @@ static BurnBatchNorm norm(size_t channels, BurnDevice *device) {
 
 static ResBlock block_init(size_t in, size_t out, size_t stride, BurnDevice *device) {
   const size_t changes = in != out || stride != 1;
-  ResBlock block = {conv(in, out, 3, stride, device), norm(out, device), conv(out, out, 3, 1, device), norm(out, device),
-                    burn_module_list(BurnConv2d_type(), changes), burn_module_list(BurnBatchNorm_type(), changes)};
+  ResBlock block = {conv(in, out, 3, stride, device),
+                    norm(out, device),
+                    conv(out, out, 3, 1, device),
+                    norm(out, device),
+                    burn_module_list(BurnConv2d_type(), changes),
+                    burn_module_list(BurnBatchNorm_type(), changes)};
   if (block.shortcut.count) *(BurnConv2d *)burn_module_list_at(&block.shortcut, 0) = conv(in, out, 1, stride, device);
   if (block.norm.count) *(BurnBatchNorm *)burn_module_list_at(&block.norm, 0) = norm(out, device);
   return block;

@@ -1,12 +1,13 @@
-/* dataset.h - items by index. An item is a row of typed columns ("image" f32 [1, 28, 28], "label" i64): so a loader can build
- * batches of any dataset, and a step takes them by name.
+/* dataset.h - items by index. An item is a row of typed columns ("image" f32 [1, 28, 28], "label" i64): so a loader can
+ * build batches of any dataset, and a step takes them by name.
  *
- * Datasets are immutable and counted; get may be called from several threads at once. Transforms are lazy and keep (a reference
- * to) what they are given: the caller's own reference is taken.
+ * Datasets are immutable and counted; get may be called from several threads at once. Transforms are lazy and keep (a
+ * reference to) what they are given: the caller's own reference is taken.
  *
- * Functions that make a dataset or a loader return NULL where they fail, and store the reason in *status (NULL allowed). Only
- * failures are stored, and only over BURN_OK: start with BURN_OK and look once, at the end. If *status is a failure already, they
- * do nothing but release what they take, and return NULL. So calls nest, and of a whole program's chains the first failure stays. */
+ * Functions that make a dataset or a loader return NULL where they fail, and store the reason in *status (NULL
+ * allowed). Only failures are stored, and only over BURN_OK: start with BURN_OK and look once, at the end. If *status
+ * is a failure already, they do nothing but release what they take, and return NULL. So calls nest, and of a whole
+ * program's chains the first failure stays. */
 #ifndef BURN_TRAIN_DATASET_H
 #define BURN_TRAIN_DATASET_H
 
@@ -25,7 +26,8 @@ typedef struct BurnColumn {
 
 typedef struct BurnDataset BurnDataset;
 
-/* A dataset of your own. `get` writes item `index` (0 .. count-1) to columns[i], which has room for one item of column i. */
+/* A dataset of your own. `get` writes item `index` (0 .. count-1) to columns[i], which has room for one item of column
+ * i. */
 typedef struct BurnDatasetInterface {
   size_t column_count;
   const BurnColumn *columns; /* copied; names too */
@@ -52,13 +54,14 @@ BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get(const BurnDataset *dataset,
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
                                                           const void *const *data, size_t count, BurnStatus *status);
 
-/* MNIST from a folder with the four IDX files, plain or with .gz: columns "image" u8 [28, 28] and "label" u8. Header, sizes and
- * label range are checked; messages name file and offset. */
+/* MNIST from a folder with the four IDX files, plain or with .gz: columns "image" u8 [28, 28] and "label" u8. Header,
+ * sizes and label range are checked; messages name file and offset. */
 enum { BURN_MNIST_TRAIN = 0, BURN_MNIST_TEST = 1 };
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *status);
 
-/* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and noise. Same
- * columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no download. */
+/* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and
+ * noise. Same columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no
+ * download. */
 typedef struct BurnDigitsConfig {
   size_t count;
   uint64_t seed;
@@ -74,14 +77,16 @@ typedef struct BurnMapInterface {
   BurnStatus (*map)(void *context, const void *const *in, void *const *out);
   void *context; /* must outlive the dataset */
 } BurnMapInterface;
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, BurnStatus *status);
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map,
+                                                       BurnStatus *status);
 
-/* Images u8 [28, 28] and labels u8 as the Burn guide feeds them: "image" f32 [1, 28, 28], (x / 255 - 0.1307) / 0.3081, and
- * "label" i64. */
+/* Images u8 [28, 28] and labels u8 as the Burn guide feeds them: "image" f32 [1, 28, 28], (x / 255 - 0.1307) / 0.3081,
+ * and "label" i64. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status);
 
 /* Items start .. end-1; end is clamped to the count. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, BurnStatus *status);
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end,
+                                                         BurnStatus *status);
 
 /* All items in a fixed order drawn once from the seed. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status);

@@ -1,5 +1,5 @@
-/* interrupter.h - end a run from outside: Ctrl-C, another thread, a callback. The learner finishes the step that is running and
- * writes a checkpoint, so that the run can go on later bit for bit.
+/* interrupter.h - end a run from outside: Ctrl-C, another thread, a callback. The learner finishes the step that is
+ * running and writes a checkpoint, so that the run can go on later bit for bit.
  *
  *   static BurnInterrupter interrupter;
  *   status = burn_interrupter_on_signals(&interrupter);
@@ -26,9 +26,9 @@ BURN_API bool burn_interrupter_stopped(const BurnInterrupter *interrupter);
 /* The signal that asked: SIGINT or SIGTERM; 0 if it was burn_interrupter_stop, or nobody. */
 BURN_API int burn_interrupter_signal(const BurnInterrupter *interrupter);
 
-/* From now on the first SIGINT (Ctrl-C) or SIGTERM asks the interrupter for the end; the second one ends the process as if nobody
- * caught it. A signal that the process ignores stays ignored. One interrupter per process has this: a later call replaces it, and
- * NULL puts back what was there before. It must live as long as it is installed. */
+/* From now on the first SIGINT (Ctrl-C) or SIGTERM asks the interrupter for the end; the second one ends the process as
+ * if nobody caught it. A signal that the process ignores stays ignored. One interrupter per process has this: a later
+ * call replaces it, and NULL puts back what was there before. It must live as long as it is installed. */
 BURN_API BURN_USE_RESULT BurnStatus burn_interrupter_on_signals(BurnInterrupter *interrupter);
 
 BURN_EXTERN_C_END

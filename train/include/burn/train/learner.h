@@ -1,14 +1,15 @@
 /* learner.h - the loop: epochs of training and validation with metrics, progress, checkpoints and resume.
  *
  * The artifact folder holds, as Burn's does: config.json, checkpoint/model-{epoch}.mpk, checkpoint/optim-{epoch}.mpk,
- * train/epoch-{n}/Loss.log and so on, and beside them checkpoint/learner-{epoch}.mpk with what else a run needs to go on bit for bit
- * (epoch, random state of the device, history) and what it was started with: config, data, learning rate, stack. That file is written
- * last, and a checkpoint without it does not count. One that was written in the middle of an epoch has the number of batches as well:
- * model-{epoch}-{batches}.mpk. One run at a time has the folder: a second one is refused with the process number of the first.
+ * train/epoch-{n}/Loss.log and so on, and beside them checkpoint/learner-{epoch}.mpk with what else a run needs to go
+ * on bit for bit (epoch, random state of the device, history) and what it was started with: config, data, learning
+ * rate, stack. That file is written last, and a checkpoint without it does not count. One that was written in the
+ * middle of an epoch has the number of batches as well: model-{epoch}-{batches}.mpk. One run at a time has the folder:
+ * a second one is refused with the process number of the first.
  *
- * A run that does not resume removes from the folder what an earlier run has left, and nothing else: checkpoints, logs and
- * temporary files by their exact names. One that resumes takes the newest checkpoint that is whole; what is damaged or incomplete is
- * passed over with a warning in the log. */
+ * A run that does not resume removes from the folder what an earlier run has left, and nothing else: checkpoints, logs
+ * and temporary files by their exact names. One that resumes takes the newest checkpoint that is whole; what is damaged
+ * or incomplete is passed over with a warning in the log. */
 #ifndef BURN_TRAIN_LEARNER_H
 #define BURN_TRAIN_LEARNER_H
 
@@ -18,16 +19,16 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* What a step gives back. loss is required, [1]. For classification output [n, classes] and int targets [n] give the accuracy;
- * both may be NULL. All belong to the learner. */
+/* What a step gives back. loss is required, [1]. For classification output [n, classes] and int targets [n] give the
+ * accuracy; both may be NULL. All belong to the learner. */
 typedef struct BurnStepOutput {
   BurnTensor *loss;
   BurnTensor *output;
   BurnTensor *targets;
 } BurnStepOutput;
 
-/* The user's part. `module` points at the user's struct: the training model, or for validation its twin on the inner device.
- * Failures travel in the tensors. */
+/* The user's part. `module` points at the user's struct: the training model, or for validation its twin on the inner
+ * device. Failures travel in the tensors. */
 typedef struct BurnTask {
   BurnStepOutput (*step)(void *context, const void *module, BurnBatch *batch);
   void *context;
@@ -50,23 +51,25 @@ typedef enum BurnOnNan {
 } BurnOnNan;
 
 typedef struct BurnLearnerConfig {
-  const char *artifact_dir;         /* made if missing; NULL: nothing is written */
-  size_t epochs;                    /* at least 1 */
+  const char *artifact_dir; /* made if missing; NULL: nothing is written */
+  size_t epochs;            /* at least 1 */
   double learning_rate;
-  size_t gradient_accumulation;     /* batches per optimizer step, summed; 0 and 1 mean every batch. A partial group at the end of
-                                       an epoch is dropped, as in Burn */
-  size_t keep_checkpoints;          /* newest checkpoints of finite epochs to keep; 0 means 2 */
-  bool resume;                      /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
-                                       of them can be read, or where the run is another one (below) */
-  /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with another config,
-   * learning rate, gradient_accumulation or data (order, seed, items) is refused with both values; epochs may grow. NULL type:
-   * no config; the rest is compared all the same. Another stack of plugins is only told in the log. */
+  size_t gradient_accumulation; /* batches per optimizer step, summed; 0 and 1 mean every batch. A partial group at the
+                                   end of an epoch is dropped, as in Burn */
+  size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2 */
+  bool resume; /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
+                  of them can be read, or where the run is another one (below) */
+  /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with
+   * another config, learning rate, gradient_accumulation or data (order, seed, items) is refused with both values;
+   * epochs may grow. NULL type: no config; the rest is compared all the same. Another stack of plugins is only told in
+   * the log. */
   BurnConfig config;
-  const char *free_fields;          /* of the config, which a resumed run may have otherwise: "num_epochs num_workers"; or NULL */
-  bool accept_changes;              /* what differs is a warning in the log, not a refusal */
+  const char
+      *free_fields;    /* of the config, which a resumed run may have otherwise: "num_epochs num_workers"; or NULL */
+  bool accept_changes; /* what differs is a warning in the log, not a refusal */
   BurnOnNan on_nan;
-  BurnInterrupter *interrupter;     /* ends the run after the step that is running; NULL: nobody */
-  bool quiet;                       /* no progress, no line per epoch on stderr */
+  BurnInterrupter *interrupter; /* ends the run after the step that is running; NULL: nobody */
+  bool quiet;                   /* no progress, no line per epoch on stderr */
   /* Called after each epoch, NULL: not. A failed status ends the run and is returned. */
   BurnStatus (*on_epoch)(void *context, const BurnEpochResult *result);
   void *context;
@@ -74,24 +77,25 @@ typedef struct BurnLearnerConfig {
 
 /* The outcome of burn_learner_fit. */
 typedef struct BurnLearnerResult {
-  size_t epochs_done;         /* in total, earlier runs included */
-  size_t epochs_resumed;      /* of these, restored from a checkpoint */
-  uint64_t steps;             /* optimizer steps of this run */
-  BurnEpochResult last;       /* of the last epoch */
-  double mean_epoch_seconds;  /* training part, over the epochs of this run; 0 if none */
-  bool interrupted;           /* the interrupter ended the run: */
-  size_t epoch, batch;        /* in this epoch, after so many of its batches; a run that resumes begins there */
+  size_t epochs_done;        /* in total, earlier runs included */
+  size_t epochs_resumed;     /* of these, restored from a checkpoint */
+  uint64_t steps;            /* optimizer steps of this run */
+  BurnEpochResult last;      /* of the last epoch */
+  double mean_epoch_seconds; /* training part, over the epochs of this run; 0 if none */
+  bool interrupted;          /* the interrupter ended the run: */
+  size_t epoch, batch;       /* in this epoch, after so many of its batches; a run that resumes begins there */
 } BurnLearnerResult;
 
-/* Trains `module` on `device` (with autodiff). Validation data may be NULL. *result (NULL allowed) is filled also when the run
- * fails midway. The loaders, optimizer and module stay the caller's.
+/* Trains `module` on `device` (with autodiff). Validation data may be NULL. *result (NULL allowed) is filled also when
+ * the run fails midway. The loaders, optimizer and module stay the caller's.
  *
- * An interrupted run is CANCELLED, has a checkpoint of the batch where it ended (given an artifact_dir) and says so in *result. With
- * gradient_accumulation it ends with the next optimizer step. A killed run resumes too, after the last epoch that was complete.
- * A log that cannot be written is told at once (log, with the reason) and fails the run after the checkpoint of its epoch. */
-BURN_API BURN_USE_RESULT BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *task, BurnDevice *device,
-                                                     BurnModule module, BurnOptimizer *optimizer, BurnLoader *train,
-                                                     BurnLoader *valid, BurnLearnerResult *result);
+ * An interrupted run is CANCELLED, has a checkpoint of the batch where it ended (given an artifact_dir) and says so in
+ * *result. With gradient_accumulation it ends with the next optimizer step. A killed run resumes too, after the last
+ * epoch that was complete. A log that cannot be written is told at once (log, with the reason) and fails the run after
+ * the checkpoint of its epoch. */
+BURN_API BURN_USE_RESULT BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *task,
+                                                     BurnDevice *device, BurnModule module, BurnOptimizer *optimizer,
+                                                     BurnLoader *train, BurnLoader *valid, BurnLearnerResult *result);
 
 /* Loss and accuracy of a module (on any device, usually the inner one) over a loader. */
 BURN_API BURN_USE_RESULT BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module,

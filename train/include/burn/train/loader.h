@@ -1,7 +1,7 @@
 /* loader.h - batches of a dataset as tensors on a device, made by worker threads ahead of time.
  *
- * The order depends on seed and epoch only, never on the number of workers, and an epoch can be entered at any batch: so a
- * resumed run sees the very batches that an uninterrupted one would have seen.
+ * The order depends on seed and epoch only, never on the number of workers, and an epoch can be entered at any batch:
+ * so a resumed run sees the very batches that an uninterrupted one would have seen.
  *
  *   BurnBatches *batches = burn_loader_start(loader, device, epoch, 0);
  *   for (BurnBatch batch; burn_batches_next(batches, &batch);) {
@@ -17,11 +17,11 @@
 BURN_EXTERN_C_BEGIN
 
 typedef struct BurnLoaderConfig {
-  size_t batch_size;  /* at least 1; the last batch of an epoch may be smaller */
-  bool shuffle;       /* a new order every epoch */
-  uint64_t seed;      /* of the order */
-  size_t workers;     /* threads that read items; 0: the caller's thread, at the time of next */
-  size_t prefetch;    /* batches kept ready, with workers; 0 means 4 */
+  size_t batch_size; /* at least 1; the last batch of an epoch may be smaller */
+  bool shuffle;      /* a new order every epoch */
+  uint64_t seed;     /* of the order */
+  size_t workers;    /* threads that read items; 0: the caller's thread, at the time of next */
+  size_t prefetch;   /* batches kept ready, with workers; 0 means 4 */
 } BurnLoaderConfig;
 
 typedef struct BurnLoader BurnLoader;
@@ -42,12 +42,14 @@ typedef struct BurnBatch {
   BurnTensor *tensors[BURN_MAX_COLUMNS];
 } BurnBatch;
 
-/* The tensor of a column, [batch, ...]; it is the caller's. A failed tensor if there is no such column or it was taken. */
+/* The tensor of a column, [batch, ...]; it is the caller's. A failed tensor if there is no such column or it was taken.
+ */
 BURN_API BURN_GIVES BurnTensor *burn_batch_take(BurnBatch *batch, const char *column);
 
 typedef struct BurnBatches BurnBatches;
 
-/* Begins epoch `epoch` (from 1) at batch `first_batch`. Never NULL: a failure to start is reported by burn_batches_stop. */
+/* Begins epoch `epoch` (from 1) at batch `first_batch`. Never NULL: a failure to start is reported by
+ * burn_batches_stop. */
 BURN_API BURN_USE_RESULT BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch,
                                                         size_t first_batch);
 /* The next batch; false at the end of the epoch or after a failure. */

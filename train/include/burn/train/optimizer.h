@@ -1,6 +1,6 @@
-/* optimizer.h - optimizers as mappers over modules, with state by parameter id. Formulas and defaults are Burn's, which are
- * not always PyTorch's (epsilon 1e-5, dampening 0.1, AdamW decay 1e-4). Parameters of f16 and bf16 are updated in f32 and rounded
- * once; their state (moments, velocity) is kept in f32.
+/* optimizer.h - optimizers as mappers over modules, with state by parameter id. Formulas and defaults are Burn's, which
+ * are not always PyTorch's (epsilon 1e-5, dampening 0.1, AdamW decay 1e-4). Parameters of f16 and bf16 are updated in
+ * f32 and rounded once; their state (moments, velocity) is kept in f32.
  *
  *   status = burn_train_step(optimizer, burn_module(Mlp, &mlp), loss, 1e-3);         backward, update
  *
@@ -22,9 +22,9 @@ BURN_EXTERN_C_BEGIN
 /* Gradients on the inner device by parameter id. */
 typedef struct BurnGradientsParams BurnGradientsParams;
 
-/* Moves the gradient of every parameter of the module out of `gradients` (taken). Parameters that no gradient reached have no
- * entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum: `gradients` was NULL,
- * or no parameter of the module got one. */
+/* Moves the gradient of every parameter of the module out of `gradients` (taken). Parameters that no gradient reached
+ * have no entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum:
+ * `gradients` was NULL, or no parameter of the module got one. */
 BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module);
 BURN_API size_t burn_gradients_params_count(const BurnGradientsParams *gradients);
 /* A clone of the gradient of a parameter; NULL if it has none. */
@@ -36,29 +36,29 @@ BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParam
 
 /* -- configs: usable in BURN_CONFIG rows, saved as JSON --------------------------------------- */
 
-/* g = gradient + weight_decay * param; the first velocity is g, later v = (1 - dampening) g + momentum v; param -= lr v, with
- * nesterov lr (g + momentum v). Without momentum param -= lr g. */
-#define BURN_SGD_CONFIG(REQ, OPT)                                                            \
-  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")          \
+/* g = gradient + weight_decay * param; the first velocity is g, later v = (1 - dampening) g + momentum v; param -= lr
+ * v, with nesterov lr (g + momentum v). Without momentum param -= lr g. */
+#define BURN_SGD_CONFIG(REQ, OPT)                                                                  \
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")                \
   OPT(BurnOptionF64, momentum, BURN_ABSENT, "share of the velocity that stays; absent: plain SGD") \
-  OPT(BurnF64, dampening, 0.1, "share of the gradient kept out of the velocity")             \
+  OPT(BurnF64, dampening, 0.1, "share of the gradient kept out of the velocity")                   \
   OPT(BurnBool, nesterov, false, "look ahead along the velocity")
 BURN_CONFIG_OPTIONAL(BurnSgdConfig, BURN_SGD_CONFIG);
 
-/* m = beta_1 m + (1 - beta_1) g; v = beta_2 v + (1 - beta_2) g^2; with step t from 1 and c = sqrt(1 - beta_2^t): param -= lr
- * c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). */
-#define BURN_ADAM_CONFIG(REQ, OPT)                                                   \
-  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")                             \
-  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")                          \
-  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                           \
+/* m = beta_1 m + (1 - beta_1) g; v = beta_2 v + (1 - beta_2) g^2; with step t from 1 and c = sqrt(1 - beta_2^t): param
+ * -= lr c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). */
+#define BURN_ADAM_CONFIG(REQ, OPT)                          \
+  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")    \
+  OPT(BurnF64, beta_2, 0.999, "decay of the second moment") \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")  \
   OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")
 BURN_CONFIG_OPTIONAL(BurnAdamConfig, BURN_ADAM_CONFIG);
 
 /* As Adam without the penalty, and param is first multiplied by 1 - lr * weight_decay. */
-#define BURN_ADAMW_CONFIG(REQ, OPT)                          \
-  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")     \
-  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")  \
-  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")   \
+#define BURN_ADAMW_CONFIG(REQ, OPT)                         \
+  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")    \
+  OPT(BurnF64, beta_2, 0.999, "decay of the second moment") \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")  \
   OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves")
 BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
 
@@ -72,21 +72,22 @@ BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *c
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
 BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* takes NULL */
 
-/* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that asked for one
- * are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has a gradient fails: the loss
- * was computed from another one. Parameters stay leaves that ask for gradients. On failure some parameters may be updated and
- * others not; the status names the parameter. */
+/* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that
+ * asked for one are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has
+ * a gradient fails: the loss was computed from another one. Parameters stay leaves that ask for gradients. On failure
+ * some parameters may be updated and others not; the status names the parameter. */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module,
                                                         BurnGradientsParams *gradients, double learning_rate);
 
 /* Backward from loss (taken), update, by the same rules. */
-BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
-                                                                  double learning_rate);
+BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
+    burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate);
 
-/* The state as a record value in Burn's layout (map of parameter id to state), and back onto a device; `device` is where the
- * parameters live. Loading replaces the whole state, or nothing on failure. */
+/* The state as a record value in Burn's layout (map of parameter id to state), and back onto a device; `device` is
+ * where the parameters live. Loading replaces the whole state, or nothing on failure. */
 BURN_API BURN_USE_RESULT BurnValue *burn_optimizer_value(const BurnOptimizer *optimizer);
-BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value, BurnDevice *device);
+BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value,
+                                                        BurnDevice *device);
 
 BURN_EXTERN_C_END
 
