@@ -143,13 +143,13 @@ BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 
 /* -- plugins and stacks (plugin_*.c, stack*.c) ------------------------------------------------ */
 
-/* Why a plugin cannot be used (why_not.def). */
-typedef enum BurnWhyNot {
-  BURN_WHY_NOT_NONE,
-#define BURN_WHY_NOT(NAME, word, help) BURN_WHY_NOT_##NAME,
-#include <burn/why_not.def>
-#undef BURN_WHY_NOT
-} BurnWhyNot;
+/* Why a plugin cannot be used (refusals.def). */
+typedef enum BurnRefusal {
+  BURN_REFUSED_NONE,
+#define BURN_REFUSAL(NAME, word, help) BURN_REFUSED_##NAME,
+#include <burn/refusals.def>
+#undef BURN_REFUSAL
+} BurnRefusal;
 
 /* One discovered file or linked-in plugin. Lives until the process ends. */
 typedef struct BurnPluginEntry {
@@ -158,7 +158,7 @@ typedef struct BurnPluginEntry {
   const BurnPlugin *plugin; /* NULL until loaded, or when refused */
   bool tried;               /* loading was tried */
   const char *reason;       /* why it was refused, NULL if it was not; set whenever a plugin that was tried is NULL */
-  BurnWhyNot why_not;
+  BurnRefusal refusal;
 } BurnPluginEntry;
 
 /* The loaded plugin of a name, or NULL with a status that says what exists and where was looked. */
@@ -167,11 +167,11 @@ BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin *
 BurnStatus burn__plugin_best_backend(const char **name);
 /* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are
  * plugin_registry.c's. */
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not);
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal);
 /* A regular file that only this user and root can change, replace or rename (trust_*.c). */
-BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not);
+BurnStatus burn__file_check(const char *path, BurnRefusal *refusal);
 /* What this user can do with a path: nothing as there is none, nothing as the system forbids it, or try to read it. */
-typedef enum BurnPresence { BURN__ABSENT, BURN__FORBIDDEN, BURN__PRESENT } BurnPresence;
+typedef enum BurnPresence { BURN_INTERNAL_ABSENT, BURN__FORBIDDEN, BURN_INTERNAL_PRESENT } BurnPresence;
 BurnPresence burn__file_presence(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
@@ -201,7 +201,7 @@ const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin);
 /* The same for people: a malloc'd list, NULL if it is empty. */
 typedef struct BurnPluginOption BurnPluginOption;
 BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *count, bool *declares);
-enum { BURN__OPTION_FLOAT, BURN__OPTION_INT }; /* of burn_host_options */
+enum { BURN_INTERNAL_OPTION_FLOAT, BURN_INTERNAL_OPTION_INT }; /* of burn_host_options */
 
 /* One part of a parsed stack text. */
 typedef struct BurnStackPart {

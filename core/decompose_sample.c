@@ -8,7 +8,7 @@
 #include <math.h>
 
 static const double PI = 3.14159265358979323846;
-enum { MOST_TAPS = 6 };
+enum { MAX_TAPS = 6 };
 
 /* -- interpolate ------------------------------------------------------------------------------ */
 
@@ -63,7 +63,7 @@ static void fill_taps(const AxisTaps *axis, int64_t *indices, void *weights) {
   const int64_t first = 1 - axis->taps / 2;
   for (int64_t i = 0; i < axis->size; i++) {
     const double source = source_of(axis->mode, i, axis->in, axis->size, axis->align_corners), base = floor(source);
-    double of_taps[MOST_TAPS];
+    double of_taps[MAX_TAPS];
     weigh(axis, source, base, first, of_taps);
     for (int64_t k = 0; k < axis->taps; k++) {
       indices[k * axis->size + i] = clamped((int64_t)base + first + k, axis->in);
@@ -122,7 +122,7 @@ static BurnPrimitive *resized(BurnBuilder *b, BurnPrimitive *x, const AxisTaps *
 
 DECOMPOSE(interpolate) {
   const BurnAttrs_interpolate *attrs = BURN_ATTRS(interpolate, call);
-  static const int64_t taps[] = {1, 1, 2, 4, MOST_TAPS};
+  static const int64_t taps[] = {1, 1, 2, 4, MAX_TAPS};
   BurnPrimitive *x = call->inputs[0];
   const int64_t *o = call->output_descs[0].shape, mode = attrs->mode.value.i64;
   const BurnDType dtype = x->dtype, wide = taps[mode] == 1 ? dtype : at_least_f32(dtype);

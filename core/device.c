@@ -128,8 +128,9 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
   const BurnOptions *options = &stack->parts[stack->count - 1].options;
   size_t count;
   const BurnPluginOption *own = burn_host_options(&count);
-  status = dtype_option(options, own[BURN__OPTION_FLOAT].key, BURN_KIND_FLOAT, &device->float_dtype);
-  if (status == BURN_OK) status = dtype_option(options, own[BURN__OPTION_INT].key, BURN_KIND_INT, &device->int_dtype);
+  status = dtype_option(options, own[BURN_INTERNAL_OPTION_FLOAT].key, BURN_KIND_FLOAT, &device->float_dtype);
+  if (status == BURN_OK)
+    status = dtype_option(options, own[BURN_INTERNAL_OPTION_INT].key, BURN_KIND_INT, &device->int_dtype);
   if (status == BURN_OK) status = burn__instance_open(stack, host, &device->top);
   if (status != BURN_OK) return status;
   device->name = stack_text(device->top, false);

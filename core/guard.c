@@ -61,7 +61,7 @@ bool burn_guards(void) { return burn__is_guarded(); }
 
 /* -- places ----------------------------------------------------------------------------------- */
 
-enum { PLACE_BYTES = 400, MOST_FRAMES = 8 };
+enum { PLACE_BYTES = 400, MAX_FRAMES = 8 };
 
 static const void *program_place(void) {
   const void *frame = NULL;
@@ -228,11 +228,11 @@ static void print_group(const Group *group) {
 
 /* With the device's lock: the handles must not end meanwhile. */
 static void print_live(const BurnDevice *device, Group *groups, size_t count) {
-  enum { MOST_LINES = 20 };
+  enum { MAX_LINES = 20 };
   size_t i = 0, rest = count;
   for (const BurnGuard *guard = device->live; guard; guard = guard->next) groups[i++] = (Group){guard, 1};
   const size_t group_count = join(groups, count);
-  for (i = 0; i < group_count && i < MOST_LINES; i++) {
+  for (i = 0; i < group_count && i < MAX_LINES; i++) {
     print_group(&groups[i]);
     rest -= groups[i].count;
   }
@@ -291,12 +291,12 @@ void burn__backtrace_append(char *text, size_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, look_for_backtraces);
   if (!backtraces) return;
-  const void *frames[MOST_FRAMES];
+  const void *frames[MAX_FRAMES];
   BurnPlace place, first = {.missing = NULL};
   bool has_line = false;
   char line[PLACE_BYTES + 16];
   size_t used = strlen(text);
-  const size_t count = burn__program_frames(frames, MOST_FRAMES);
+  const size_t count = burn__program_frames(frames, MAX_FRAMES);
   for (size_t i = 0; i < count; i++) {
     burn__place_find(frames[i], &place);
     if (strcmp(place.function, "_start") == 0) break;

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 63 };
+enum { MAX_LETTERS = 63 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Both are of at most MOST_LETTERS. rows: of the table of distances, that of this letter of a, and of the two before
+/* Both are of at most MAX_LETTERS. rows: of the table of distances, that of this letter of a, and of the two before
  * it. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
-  size_t rows[3][MOST_LETTERS + 1];
+  size_t rows[3][MAX_LETTERS + 1];
   for (size_t j = 0; j <= b_length; j++) rows[0][j] = j;
   for (size_t i = 1; i <= a_length; i++) {
     size_t *row = rows[i % 3];
@@ -30,13 +30,13 @@ BurnGuess burn_guess(const char *word) {
   BurnGuess guess = {word ? word : "", NULL, 0, ""};
   const size_t length = strlen(guess.word);
   /* A word of one or two letters is near to nearly everything. */
-  guess.distance = length < 3 || length > MOST_LETTERS ? 0 : length / 3 + 1;
+  guess.distance = length < 3 || length > MAX_LETTERS ? 0 : length / 3 + 1;
   return guess;
 }
 
 void burn_guess_add(BurnGuess *guess, const char *candidate) {
   const size_t length = strlen(guess->word), other = strlen(candidate);
-  if (guess->distance == 0 || other > MOST_LETTERS) return;
+  if (guess->distance == 0 || other > MAX_LETTERS) return;
   const bool begins = strncmp(guess->word, candidate, length) == 0;
   const size_t distance = edit_distance(guess->word, length, candidate, other);
   const size_t counted = begins ? least(distance, length / 3) : distance;

@@ -17,9 +17,9 @@ static uint32_t log_level(void) {
   return BURN_LOG_WARN;
 }
 
-static int32_t BURN_CALL host_log_enabled(uint32_t level) { return level <= log_level(); }
+static int32_t BURN_API_CALL host_log_enabled(uint32_t level) { return level <= log_level(); }
 
-static void BURN_CALL host_log(uint32_t level, const char *component, const char *text) {
+static void BURN_API_CALL host_log(uint32_t level, const char *component, const char *text) {
   static const char *const names[] = {"", "error", "warning", "info", "debug"};
   if (!host_log_enabled(level)) return;
   fprintf(stderr, "burn: %s: %s: %s\n", level <= BURN_LOG_DEBUG ? names[level] : "debug", component, text);
@@ -35,26 +35,26 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) {
   host_log(level, component, text);
 }
 
-static BurnStatus BURN_CALL host_fail(uint32_t code, const char *file, int32_t line, const char *message) {
+static BurnStatus BURN_API_CALL host_fail(uint32_t code, const char *file, int32_t line, const char *message) {
   return file ? burn__status_make(code, file, line, "%s", message) : burn__status_again(code, message);
 }
 
-static BurnStatus BURN_CALL host_annotate(BurnStatus status, const char *prefix) {
+static BurnStatus BURN_API_CALL host_annotate(BurnStatus status, const char *prefix) {
   return burn_status_annotate(status, "%s", prefix);
 }
 
-static uint64_t BURN_CALL host_status_message(BurnStatus status, char *buffer, uint64_t buffer_bytes) {
+static uint64_t BURN_API_CALL host_status_message(BurnStatus status, char *buffer, uint64_t buffer_bytes) {
   const char *text = burn_status_message(status);
   if (buffer_bytes > 0) snprintf(buffer, (size_t)buffer_bytes, "%s", text);
   return strlen(text);
 }
 
-static void *BURN_CALL host_allocate(uint64_t bytes) {
+static void *BURN_API_CALL host_allocate(uint64_t bytes) {
   if (bytes <= BURN__SMALL_BYTES) return burn__small_allocate((size_t)bytes);
   return bytes <= (uint64_t)INT64_MAX ? burn__aligned_allocate((size_t)bytes) : NULL;
 }
 
-static void BURN_CALL host_free(void *memory, uint64_t bytes) {
+static void BURN_API_CALL host_free(void *memory, uint64_t bytes) {
   if (!memory) return;
   if (bytes <= BURN__SMALL_BYTES) {
     burn__small_free(memory, (size_t)bytes);
@@ -63,20 +63,20 @@ static void BURN_CALL host_free(void *memory, uint64_t bytes) {
   }
 }
 
-static uint32_t BURN_CALL host_thread_count(void) { return burn_threads(); }
+static uint32_t BURN_API_CALL host_thread_count(void) { return burn_threads(); }
 
-static void BURN_CALL host_parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+static void BURN_API_CALL host_parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
   burn__parallel_for(count, grain, body, context);
 }
 
-static uint64_t BURN_CALL host_now_ns(void) {
+static uint64_t BURN_API_CALL host_now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* A thread takes numbers in blocks, so that it seldom meets the others. */
-static uint64_t BURN_CALL host_next_id(void) {
+static uint64_t BURN_API_CALL host_next_id(void) {
   enum { BLOCK = 256 };
   static atomic_ullong blocks;
   static BURN__THREAD_LOCAL uint64_t next, end;
@@ -87,20 +87,22 @@ static uint64_t BURN_CALL host_next_id(void) {
   return next++;
 }
 
-static const char *BURN_CALL host_option(const BurnOptions *options, const char *key) {
+static const char *BURN_API_CALL host_option(const BurnOptions *options, const char *key) {
   return burn__option(options, key);
 }
-static const BurnOpInfo *BURN_CALL host_op_info(uint32_t op) { return burn__op_info(op); }
-static const BurnOpInfo *BURN_CALL host_op_find(const char *name) { return burn__op_find(name); }
-static BurnStatus BURN_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) {
+static const BurnOpInfo *BURN_API_CALL host_op_info(uint32_t op) { return burn__op_info(op); }
+static const BurnOpInfo *BURN_API_CALL host_op_find(const char *name) { return burn__op_find(name); }
+static BurnStatus BURN_API_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) {
   return burn__invoke(backend, call);
 }
-static BurnStatus BURN_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *out) { return burn__infer(call, out); }
-static BurnStatus BURN_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *out) {
+  return burn__infer(call, out);
+}
+static BurnStatus BURN_API_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
   return burn__decompose(backend, call);
 }
-static const BurnOpDefinition *BURN_CALL host_op_definition(uint32_t op) { return burn__op_definition(op); }
-static const void *BURN_CALL host_get_interface(const char *name, uint32_t min_version) {
+static const BurnOpDefinition *BURN_API_CALL host_op_definition(uint32_t op) { return burn__op_definition(op); }
+static const void *BURN_API_CALL host_get_interface(const char *name, uint32_t min_version) {
   (void)name;
   (void)min_version;
   return NULL; /* there are none yet */

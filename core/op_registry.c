@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PACK_OPS = 1024 };
+enum { MAX_PACK_OPS = 1024 };
 
 typedef struct PackOp {
   BurnOpInfo info; /* the pack's, completed */
@@ -19,7 +19,7 @@ typedef struct PackOp {
 } PackOp;
 
 pthread_mutex_t burn__pack_mutex = PTHREAD_MUTEX_INITIALIZER;
-static PackOp *_Atomic pack_ops[MOST_PACK_OPS];
+static PackOp *_Atomic pack_ops[MAX_PACK_OPS];
 static atomic_uint pack_op_count;
 
 static PackOp *pack_op(uint32_t op) {
@@ -141,9 +141,9 @@ static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
 /* Names that occur once, and room for all: nothing of a pack is registered that is refused. */
 static BurnStatus check_room(const BurnKernelsInterface *pack) {
   const uint32_t count = atomic_load(&pack_op_count);
-  if (pack->op_count > MOST_PACK_OPS - count) {
+  if (pack->op_count > MAX_PACK_OPS - count) {
     return BURN_FAIL(INCOMPATIBLE, "it defines %u ops; %u of %d places are taken", pack->op_count, count,
-                     (int)MOST_PACK_OPS);
+                     (int)MAX_PACK_OPS);
   }
   for (uint32_t i = 0; i < pack->op_count; i++) {
     const char *name = pack->ops[i]->info->name;

@@ -2,7 +2,7 @@
  * need resolving first, are in ops_elementwise.c, ops_shape.c and ops_layers.c. */
 #include "core_internal.h"
 
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 #include <burn/plugin/random.h>
 
 /* -- creation --------------------------------------------------------------------------------- */

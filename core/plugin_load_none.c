@@ -2,9 +2,9 @@
  * loaded. */
 #include "core_internal.h"
 
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal) {
   (void)out;
-  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  *refusal = BURN_REFUSED_NOT_LOADABLE;
   return BURN_FAIL(UNIMPLEMENTED, "'%s': this is a static build, which loads no plugins; link the plugin in", path);
 }
 

@@ -34,18 +34,18 @@ static BurnStatus load_library(const char *real, int file, void **library) {
 
 /* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses
  * and primitives may outlive their device. */
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal) {
   char *real = NULL;
   int file = -1;
   void *library = NULL;
-  BurnStatus status = burn__file_open_checked(path, &real, &file, why_not);
+  BurnStatus status = burn__file_open_checked(path, &real, &file, refusal);
   if (status != BURN_OK) return status;
-  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  *refusal = BURN_REFUSED_NOT_LOADABLE;
   status = load_library(real, file, &library);
   (void)close(file);
   free(real);
   if (status != BURN_OK) return status;
-  *why_not = BURN_WHY_NOT_NO_ENTRY;
+  *refusal = BURN_REFUSED_NO_ENTRY;
   void *symbol = dlsym(library, BURN_PLUGIN_SYMBOL);
   if (!symbol) {
     dlclose(library);

@@ -122,10 +122,10 @@ static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
   return BURN_OK;
 }
 
-BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWhyNot *why_not) {
-  const BurnStatus checked = burn__file_check(path, why_not);
+BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal) {
+  const BurnStatus checked = burn__file_check(path, refusal);
   if (checked != BURN_OK) return checked;
-  *why_not = BURN_WHY_NOT_NOT_LOADABLE;
+  *refusal = BURN_REFUSED_NOT_LOADABLE;
   WCHAR *full = burn__full_path(path);
   if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
   DWORD error;
@@ -133,7 +133,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnWh
   BurnStatus status = library ? BURN_OK : load_failure(error, full);
   free(full);
   if (status != BURN_OK) return status;
-  *why_not = BURN_WHY_NOT_NO_ENTRY;
+  *refusal = BURN_REFUSED_NO_ENTRY;
   return find_entry(library, out);
 }
 

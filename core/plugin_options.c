@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MOST = 256 }; /* a table with more is none */
+enum { OPTIONS_MAX = 256 }; /* a table with more is none */
 
 static const BurnPluginOption host_options[] = {
-    [BURN__OPTION_FLOAT] = {"float", "f16|bf16|f32|f64", "f32", "dtype of floats where a program does not say", true},
-    [BURN__OPTION_INT] = {"int", "u8|i8|i16|i32|i64", "i64", "dtype of integers where a program does not say", true},
+    [BURN_INTERNAL_OPTION_FLOAT] = {"float", "f16|bf16|f32|f64", "f32", "dtype of floats where a program does not say",
+                                    true},
+    [BURN_INTERNAL_OPTION_INT] = {"int", "u8|i8|i16|i32|i64", "i64", "dtype of integers where a program does not say",
+                                  true},
 };
 
 const BurnPluginOption *burn_host_options(size_t *count) {
@@ -22,7 +24,7 @@ const BurnPluginOption *burn_host_options(size_t *count) {
 
 const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin) {
   const BurnOptionsInterface *declared = plugin->get_interface(BURN_OPTIONS_INTERFACE_NAME, 1);
-  if (!declared || declared->struct_size < sizeof *declared || declared->option_count > OPTIONS_MOST) return NULL;
+  if (!declared || declared->struct_size < sizeof *declared || declared->option_count > OPTIONS_MAX) return NULL;
   if (declared->option_count == 0) return declared;
   if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo)) return NULL;
   for (uint32_t i = 0; i < declared->option_count; i++) {
@@ -65,7 +67,7 @@ BurnStatus burn__stack_check_harmless(const BurnStackText *stack) {
     BurnStatus status =
         part->options.count == 0
             ? BURN_OK
-            : burn__plugin_find(part->name, is_backend ? BURN_PLUGIN_BACKEND : BURN_PLUGIN_LAYER, &plugin);
+            : burn__plugin_find(part->name, is_backend ? BURN_PLUGIN_BACKEND : BURN_PLUGIN_DECORATOR, &plugin);
     if (status != BURN_OK) return status;
     for (size_t j = 0; j < part->options.count; j++) {
       const char *key = part->options.options[j].key;

@@ -86,7 +86,7 @@ static void add_file(const char *path) {
   }
   if (!earlier) return;
   entry->tried = true;
-  entry->why_not = BURN_WHY_NOT_HIDDEN;
+  entry->refusal = BURN_REFUSED_HIDDEN;
   entry->reason = reason ? reason : "hidden by another one, which comes first";
 }
 
@@ -167,7 +167,7 @@ typedef struct PluginKind {
 } PluginKind;
 static const PluginKind kinds[] = {
     {BURN_PLUGIN_BACKEND, "backend", "burn.backend", sizeof(BurnBackendInterface)},
-    {BURN_PLUGIN_LAYER, "decorator", "burn.layer", sizeof(BurnLayerInterface)},
+    {BURN_PLUGIN_DECORATOR, "decorator", "burn.decorator", sizeof(BurnDecoratorInterface)},
     {BURN_PLUGIN_KERNELS, "kernel pack", "burn.kernels", sizeof(BurnKernelsInterface)},
 };
 
@@ -178,10 +178,10 @@ static const PluginKind *kind_of(uint32_t kind) {
   return NULL;
 }
 
-#define REFUSE(WHY, ...) (*why_not = BURN_WHY_NOT_##WHY, BURN_FAIL(INCOMPATIBLE, __VA_ARGS__))
+#define REFUSE(WHY, ...) (*refusal = BURN_REFUSED_##WHY, BURN_FAIL(INCOMPATIBLE, __VA_ARGS__))
 
 /* Why a descriptor cannot be used; the one place that decides. */
-static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name, BurnWhyNot *why_not) {
+static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name, BurnRefusal *refusal) {
   if (!plugin) return REFUSE(NO_DESCRIPTOR, "its entry function returned no descriptor");
   if (plugin->struct_size < sizeof(BurnPlugin)) {
     return REFUSE(BAD_DESCRIPTOR,
@@ -190,7 +190,7 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
   }
   if (plugin->abi_major != BURN_ABI_MAJOR) {
     const bool newer = plugin->abi_major > BURN_ABI_MAJOR;
-    *why_not = newer ? BURN_WHY_NOT_ABI_TOO_NEW : BURN_WHY_NOT_ABI_TOO_OLD;
+    *refusal = newer ? BURN_REFUSED_ABI_TOO_NEW : BURN_REFUSED_ABI_TOO_OLD;
     return BURN_FAIL(INCOMPATIBLE,
                      "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
                      plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
@@ -225,10 +225,10 @@ static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_na
 }
 
 /* The plugin of an entry becomes usable, or the entry says why not; `status` is what came before. */
-static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnWhyNot why_not) {
-  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name, &why_not);
+static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnRefusal refusal) {
+  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name, &refusal);
   if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) {
-    why_not = BURN_WHY_NOT_BAD_OPS;
+    refusal = BURN_REFUSED_BAD_OPS;
     status = burn__pack_register(plugin);
   }
   const char *where = entry->path ? entry->path : "the program, where it is linked in";
@@ -238,18 +238,18 @@ static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus 
     burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, where);
     return;
   }
-  entry->why_not = why_not;
+  entry->refusal = refusal;
   entry->reason = kept_reason(burn_status_message(status));
   burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", where, entry->reason);
 }
 
 static void load(BurnPluginEntry *entry) {
   if (entry->tried) return;
-  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  const BurnHostInfo query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   BurnPluginQuery function = NULL;
-  BurnWhyNot why_not = BURN_WHY_NOT_NONE;
-  const BurnStatus status = burn__plugin_open_file(entry->path, &function, &why_not);
-  settle(entry, function ? function(&query) : NULL, status, why_not);
+  BurnRefusal refusal = BURN_REFUSED_NONE;
+  const BurnStatus status = burn__plugin_open_file(entry->path, &function, &refusal);
+  settle(entry, function ? function(&query) : NULL, status, refusal);
 }
 
 /* -- discovery -------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void load(BurnPluginEntry *entry) {
 static void add_static(void) {
   const BurnPluginQuery *linked = burn__linked_plugins();
   if (!linked) return;
-  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  const BurnHostInfo query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   for (const BurnPluginQuery *function = linked; *function; function++) {
     const BurnPlugin *plugin = (*function)(&query);
     char *name = burn__text_copy(plugin && plugin->struct_size >= sizeof *plugin && plugin->name ? plugin->name : "?");
@@ -266,7 +266,7 @@ static void add_static(void) {
       free(name);
       continue;
     }
-    settle(entry, plugin, BURN_OK, BURN_WHY_NOT_NONE);
+    settle(entry, plugin, BURN_OK, BURN_REFUSED_NONE);
   }
 }
 
@@ -318,11 +318,11 @@ static BurnStatus not_found(const char *name, uint32_t kind) {
 /* The plugin exists but is none of `kind`. */
 static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
   const char *name = plugin->name;
-  if (kind == BURN_PLUGIN_BACKEND && plugin->kind == BURN_PLUGIN_LAYER) {
+  if (kind == BURN_PLUGIN_BACKEND && plugin->kind == BURN_PLUGIN_DECORATOR) {
     return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a decorator; a stack ends with a backend, as in %s<ndarray>", name,
                      name);
   }
-  if (kind == BURN_PLUGIN_LAYER && plugin->kind == BURN_PLUGIN_BACKEND) {
+  if (kind == BURN_PLUGIN_DECORATOR && plugin->kind == BURN_PLUGIN_BACKEND) {
     return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a backend; it can only stand at the end of a stack (%s)", name, name);
   }
   return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, kind_of(plugin->kind)->name, kind_of(kind)->name);
@@ -363,8 +363,8 @@ static BurnProbe probe(const BurnPlugin *plugin, BurnDeviceInfo *devices, uint32
 }
 
 BurnStatus burn__plugin_best_backend(const char **name) {
-  enum { MOST = 16 };
-  BurnDeviceInfo devices[MOST];
+  enum { MAX = 16 };
+  BurnDeviceInfo devices[MAX];
   int32_t best = 0;
   *name = NULL;
   pthread_mutex_lock(&burn__registry_mutex);
@@ -373,7 +373,7 @@ BurnStatus burn__plugin_best_backend(const char **name) {
     BurnPluginEntry *entry = &registry.entries[i];
     load(entry);
     if (!entry->plugin || entry->plugin->kind != BURN_PLUGIN_BACKEND) continue;
-    const int32_t score = probe(entry->plugin, devices, MOST).score;
+    const int32_t score = probe(entry->plugin, devices, MAX).score;
     const bool tie = *name && score == best && strcmp(entry->plugin->name, *name) < 0; /* ties by name */
     if (score > best || tie) {
       best = score;
@@ -412,25 +412,25 @@ BurnStatus burn_plugin_add(const char *path) {
 
 static const struct {
   const char *word, *help;
-} why_nots[] = {
+} refusals[] = {
     {"", ""},
-#define BURN_WHY_NOT(NAME, word, help) {word, help},
-#include <burn/why_not.def>
-#undef BURN_WHY_NOT
+#define BURN_REFUSAL(NAME, word, help) {word, help},
+#include <burn/refusals.def>
+#undef BURN_REFUSAL
 };
 
-static void say_why_not(BurnPluginInfo *info, BurnWhyNot why_not) {
-  info->why_not = why_nots[why_not].word;
-  info->help = why_nots[why_not].help;
+static void say_refusal(BurnPluginInfo *info, BurnRefusal refusal) {
+  info->refusal = refusals[refusal].word;
+  info->help = refusals[refusal].help;
 }
 
 static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
-  enum { MOST = 16 };
+  enum { MAX = 16 };
   *info =
       (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
   info->name = entry->plugin ? entry->plugin->name : entry->file_name;
   info->reason = entry->reason ? entry->reason : "";
-  say_why_not(info, entry->why_not);
+  say_refusal(info, entry->refusal);
   if (!entry->plugin) return;
   const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
   info->usable = true;
@@ -439,11 +439,11 @@ static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   info->description = entry->plugin->description ? entry->plugin->description : "";
   info->options = burn__plugin_options_list(entry->plugin, &info->option_count, &info->declares_options);
   if (!is_backend) return;
-  BurnDeviceInfo devices[MOST];
-  const BurnProbe result = probe(entry->plugin, devices, MOST);
+  BurnDeviceInfo devices[MAX];
+  const BurnProbe result = probe(entry->plugin, devices, MAX);
   info->score = result.score;
   info->usable = result.score > 0;
-  if (!info->usable) say_why_not(info, BURN_WHY_NOT_NO_DEVICE);
+  if (!info->usable) say_refusal(info, BURN_REFUSED_NO_DEVICE);
   const char *reason = burn__text_copy(result.reason);
   info->reason = reason ? reason : "";
   const char **names = calloc(result.device_count ? result.device_count : 1, sizeof *names);

@@ -19,24 +19,24 @@ typedef struct Printer {
 
 /* -- numbers as Rust writes them: the fewest digits that read back as the same number, whatever the locale -- */
 
-enum { MOST_DIGITS = 17 };
+enum { MAX_DIGITS = 17 };
 
 /* d1 d2 .. dn of d1.d2..dn * 10^exponent */
 typedef struct Decimal {
-  char digits[MOST_DIGITS + 1];
+  char digits[MAX_DIGITS + 1];
   int count, exponent;
 } Decimal;
 
 /* Without a point, which strtod would want as the locale has it. */
 static bool reads_back(const Decimal *decimal, double value, bool is_f32) {
-  char text[MOST_DIGITS + 16];
+  char text[MAX_DIGITS + 16];
   (void)snprintf(text, sizeof text, "%se%d", decimal->digits, decimal->exponent - (decimal->count - 1));
   return is_f32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
 }
 
 /* value, which is finite and not negative, rounded to `count` digits. */
 static void round_to(double value, int count, Decimal *out) {
-  char text[MOST_DIGITS + 16];
+  char text[MAX_DIGITS + 16];
   (void)snprintf(text, sizeof text, "%.*e", count - 1, value);
   const char *exponent = strchr(text, 'e');
   out->count = 0;
@@ -59,12 +59,12 @@ static void step_up(Decimal *decimal) {
  * the next ones right. */
 static Decimal shortest(double value, bool is_f32) {
   Decimal decimal = {{0}, 0, 0};
-  for (int count = 1; count <= MOST_DIGITS; count++) {
+  for (int count = 1; count <= MAX_DIGITS; count++) {
     round_to(value, count, &decimal);
     if (reads_back(&decimal, value, is_f32)) break;
     Decimal above = decimal;
     step_up(&above);
-    if (count < MOST_DIGITS && reads_back(&above, value, is_f32)) return above;
+    if (count < MAX_DIGITS && reads_back(&above, value, is_f32)) return above;
   }
   return decimal;
 }

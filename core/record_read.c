@@ -33,7 +33,8 @@ static BurnStatus corrupt(size_t offset, const char *what) {
 
 /* -- heads of objects ------------------------------------------------------------------------- */
 
-/* The head of an object: its kind (BURN_VALUE_*, BURN__VALUE_BYTES) and a number, or the length of what follows. */
+/* The head of an object: its kind (BURN_VALUE_*, BURN_INTERNAL_VALUE_BYTES) and a number, or the length of what
+ * follows. */
 typedef struct Head {
   uint32_t kind;
   uint64_t length; /* TEXT, BYTES, ARRAY, MAP; BOOL: 0 or 1 */
@@ -50,8 +51,8 @@ typedef struct HeadRow {
 static const HeadRow head_rows[32] = {
     [0x00] = {BURN_VALUE_NIL, 0, 0},    [0x01] = {0xff, 0, 0},
     [0x02] = {BURN_VALUE_BOOL, 0, 0},   [0x03] = {BURN_VALUE_BOOL, 0, 0},
-    [0x04] = {BURN__VALUE_BYTES, 1, 0}, [0x05] = {BURN__VALUE_BYTES, 2, 0},
-    [0x06] = {BURN__VALUE_BYTES, 4, 0}, [0x07] = {0xff, 0, 0},
+    [0x04] = {BURN_INTERNAL_VALUE_BYTES, 1, 0}, [0x05] = {BURN_INTERNAL_VALUE_BYTES, 2, 0},
+    [0x06] = {BURN_INTERNAL_VALUE_BYTES, 4, 0}, [0x07] = {0xff, 0, 0},
     [0x08] = {0xff, 0, 0},              [0x09] = {0xff, 0, 0},
     [0x0a] = {BURN_VALUE_FLOAT, 4, 'f'}, [0x0b] = {BURN_VALUE_FLOAT, 8, 'f'},
     [0x0c] = {BURN_VALUE_INT, 1, 'u'},  [0x0d] = {BURN_VALUE_INT, 2, 'u'},
@@ -220,7 +221,7 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   BurnShape shape;
   BurnShapeLabel shape_label;
   size_t elements = 0, wanted = 0;
-  if (!bytes || bytes->kind != BURN__VALUE_BYTES || map->as.list.count != 3) {
+  if (!bytes || bytes->kind != BURN_INTERNAL_VALUE_BYTES || map->as.list.count != 3) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "bytes outside of a tensor");
   }
   if (!dtype) {
@@ -289,7 +290,7 @@ static BurnStatus read_entries(Reader *reader, uint64_t length, unsigned depth, 
       free(key);
       return status;
     }
-    if (child->kind == BURN__VALUE_BYTES) *has_bytes = true;
+    if (child->kind == BURN_INTERNAL_VALUE_BYTES) *has_bytes = true;
     if (depth == 0 && key && strcmp(key, "item") == 0) {
       reader->item_begin = begin;
       reader->item_end = reader->offset;
@@ -335,7 +336,7 @@ static BurnStatus fill_value(Reader *reader, const Head *head, size_t start, uns
     case BURN_VALUE_MAP:
       status = fill_list(reader, head, start, depth, out);
       break;
-    case BURN__VALUE_BYTES:
+    case BURN_INTERNAL_VALUE_BYTES:
       status = check_length(reader, start, head->length, 1);
       if (status != BURN_OK) break;
       value->as.bytes.data = reader->bytes + reader->offset;

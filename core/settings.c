@@ -46,17 +46,17 @@ static BurnStatus parse_settings(const char *path, const char *text, size_t coun
 static BurnStatus read_settings(int file, const char *path, cJSON **out) {
   uint8_t *text = NULL;
   size_t count = 0;
-  BurnWhyNot why_not;
+  BurnRefusal refusal;
   *out = NULL;
   const BurnPresence presence = burn__file_presence(path);
-  if (presence == BURN__ABSENT) return BURN_OK;
+  if (presence == BURN_INTERNAL_ABSENT) return BURN_OK;
   if (presence == BURN__FORBIDDEN && file == USER) {
     burn__log(BURN_LOG_DEBUG, "settings", "'%s' may not be read; taken as not there", path);
     return BURN_OK;
   }
   BurnStatus status = burn_file_read(path, SETTINGS_BYTES_MAX, &text, &count);
   if (status != BURN_OK) return burn_status_annotate(status, "settings '%s'", path);
-  if (file != PROJECT) status = burn_status_annotate(burn__file_check(path, &why_not), "settings '%s'", path);
+  if (file != PROJECT) status = burn_status_annotate(burn__file_check(path, &refusal), "settings '%s'", path);
   if (status == BURN_OK) status = parse_settings(path, (const char *)text, count, out);
   free(text);
   return status;
@@ -109,7 +109,7 @@ size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity) {
       BurnSettingsInfo *info = &out[count];
       *info = (BurnSettingsInfo){.exists = false};
       const BurnStatus status = backend_in(file, path, &backend);
-      info->exists = burn__file_presence(path) != BURN__ABSENT;
+      info->exists = burn__file_presence(path) != BURN_INTERNAL_ABSENT;
       (void)snprintf(info->path, sizeof info->path, "%s", path);
       (void)snprintf(info->backend, sizeof info->backend, "%s", backend ? backend : "");
       (void)snprintf(info->problem, sizeof info->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));

@@ -10,22 +10,23 @@
 
 /* -- what a table gets where the plugin left NULL --------------------------------------------- */
 
-static int32_t BURN_CALL default_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+static int32_t BURN_API_CALL default_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   (void)self;
   (void)call;
   if (why_bytes > 0) why[0] = '\0';
   return 1;
 }
-static BurnStatus BURN_CALL default_sync(void *self) {
+static BurnStatus BURN_API_CALL default_sync(void *self) {
   (void)self;
   return BURN_OK;
 }
-static BurnStatus BURN_CALL default_query(void *self, uint32_t key, int64_t *out) {
+static BurnStatus BURN_API_CALL default_query(void *self, uint32_t key, int64_t *out) {
   (void)self;
   (void)out;
   return BURN_FAIL(NOT_FOUND, "the backend does not answer query %u", key);
 }
-static int32_t BURN_CALL default_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+static int32_t BURN_API_CALL default_get_interface(void *self, const char *name, uint32_t min_version,
+                                                   BurnInterface *out) {
   (void)self;
   (void)name;
   (void)min_version;
@@ -86,7 +87,7 @@ static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part,
   BurnBackend *table = &instance->backend;
   table->struct_size = sizeof *table;
   if (instance->next) {
-    const BurnLayerInterface *layer = instance->plugin->get_interface("burn.layer", 1);
+    const BurnDecoratorInterface *layer = instance->plugin->get_interface("burn.decorator", 1);
     instance->wraps_tensors = layer->wraps_tensors != 0;
     return layer->open(host, &instance->next->backend, &part->options, owner, table);
   }
@@ -97,7 +98,7 @@ static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part,
 /* Opens one part on top of `next`, whose reference it takes on success. */
 static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, BurnInstance *next, BurnInstance **out) {
   const BurnPlugin *plugin = NULL;
-  BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_LAYER : BURN_PLUGIN_BACKEND, &plugin);
+  BurnStatus status = burn__plugin_find(part->name, next ? BURN_PLUGIN_DECORATOR : BURN_PLUGIN_BACKEND, &plugin);
   if (status != BURN_OK) return status;
   if (next && part->has_index) {
     return BURN_FAIL(INVALID_ARGUMENT, "'%s:%u': a decorator has no device number; write it after the backend",

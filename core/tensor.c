@@ -285,7 +285,7 @@ BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device
 
 /* -- ops -------------------------------------------------------------------------------------- */
 
-enum { FEW_INPUTS = 8 };
+enum { INLINE_INPUTS = 8 };
 
 static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs, uint32_t count) {
   BurnStatus status = BURN_OK;
@@ -321,8 +321,8 @@ static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t 
 /* Runs the call on primitives; outputs are set only on success. */
 static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                       const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
-  BurnPrimitive *few[FEW_INPUTS];
-  BurnPrimitive **primitives = input_count <= FEW_INPUTS ? few : malloc(input_count * sizeof *primitives);
+  BurnPrimitive *few[INLINE_INPUTS];
+  BurnPrimitive **primitives = input_count <= INLINE_INPUTS ? few : malloc(input_count * sizeof *primitives);
   if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
   for (uint32_t i = 0; i < input_count; i++) primitives[i] = inputs[i] ? inputs[i]->primitive : NULL;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];

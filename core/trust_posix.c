@@ -59,13 +59,13 @@ static BurnStatus check_writers(const struct stat *info, const char *path, bool 
 }
 
 /* Looks at what a descriptor has open. */
-static BurnStatus check_open(int file, const char *path, bool may_be_sticky, BurnWhyNot *why_not) {
+static BurnStatus check_open(int file, const char *path, bool may_be_sticky, BurnRefusal *refusal) {
   struct stat info;
   char reason[128];
-  *why_not = BURN_WHY_NOT_UNREADABLE;
+  *refusal = BURN_REFUSED_UNREADABLE;
   if (file < 0 || fstat(file, &info) != 0)
     return BURN_FAIL(IO, "'%s': %s", path, burn__errno_text(errno, reason, sizeof reason));
-  *why_not = BURN_WHY_NOT_UNSAFE;
+  *refusal = BURN_REFUSED_UNSAFE;
   return check_writers(&info, path, may_be_sticky);
 }
 
@@ -78,16 +78,16 @@ static unsigned parts_left(const char *path) {
 
 /* Walks along a path without symbolic links to its end, which is opened by `flags`. The last `strict` parts must not be
  * sticky folders that others write. *file is -1 on failure. */
-static BurnStatus walk(char *real, int flags, unsigned strict, int *file, BurnWhyNot *why_not) {
+static BurnStatus walk(char *real, int flags, unsigned strict, int *file, BurnRefusal *refusal) {
   int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  BurnStatus status = check_open(at, "/", parts_left(real) >= strict, why_not);
+  BurnStatus status = check_open(at, "/", parts_left(real) >= strict, refusal);
   for (char *name = real; status == BURN_OK && *name == '/' && name[1];) {
     char *end = name + 1 + strcspn(name + 1, "/");
     const unsigned left = parts_left(end);
     const char kept = *end;
     *end = '\0';
     const int next = openat(at, name + 1, (left ? O_PATH | O_DIRECTORY : flags) | O_NOFOLLOW | O_CLOEXEC);
-    status = check_open(next, real, left >= strict, why_not);
+    status = check_open(next, real, left >= strict, refusal);
     *end = kept;
     if (at >= 0) (void)close(at);
     at = next;
@@ -99,15 +99,15 @@ static BurnStatus walk(char *real, int flags, unsigned strict, int *file, BurnWh
 }
 
 /* The folder where the file is named; another one than where it lies, if the name is a symbolic link. */
-static BurnStatus check_named_folder(const char *path, BurnWhyNot *why_not) {
+static BurnStatus check_named_folder(const char *path, BurnRefusal *refusal) {
   const char *slash = strrchr(path, '/');
   char *folder = slash == path ? burn__text_copy("/")
                                : burn__text_format("%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
   char *real = folder ? realpath(folder, NULL) : NULL;
   int file = -1;
   char reason[128];
-  *why_not = BURN_WHY_NOT_UNREADABLE;
-  BurnStatus status = real ? walk(real, O_PATH | O_DIRECTORY, 1, &file, why_not)
+  *refusal = BURN_REFUSED_UNREADABLE;
+  BurnStatus status = real ? walk(real, O_PATH | O_DIRECTORY, 1, &file, refusal)
                            : BURN_FAIL(IO, "'%s': %s", path, burn__errno_text(errno, reason, sizeof reason));
   if (file >= 0) (void)close(file);
   free(real);
@@ -115,17 +115,17 @@ static BurnStatus check_named_folder(const char *path, BurnWhyNot *why_not) {
   return status;
 }
 
-BurnStatus burn__file_open_checked(const char *path, char **real, int *file, BurnWhyNot *why_not) {
-  BurnStatus status = check_named_folder(path, why_not);
+BurnStatus burn__file_open_checked(const char *path, char **real, int *file, BurnRefusal *refusal) {
+  BurnStatus status = check_named_folder(path, refusal);
   if (status != BURN_OK) return status;
   char *resolved = realpath(path, NULL), reason[128];
   struct stat info;
   int opened = -1;
-  *why_not = BURN_WHY_NOT_UNREADABLE;
-  status = resolved ? walk(resolved, O_RDONLY | O_NONBLOCK, 2, &opened, why_not)
+  *refusal = BURN_REFUSED_UNREADABLE;
+  status = resolved ? walk(resolved, O_RDONLY | O_NONBLOCK, 2, &opened, refusal)
                     : BURN_FAIL(IO, "'%s': %s", path, burn__errno_text(errno, reason, sizeof reason));
   if (status == BURN_OK && (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))) {
-    *why_not = BURN_WHY_NOT_UNREADABLE;
+    *refusal = BURN_REFUSED_UNREADABLE;
     status = BURN_FAIL(IO, "'%s' is not a regular file", path);
   }
   if (status == BURN_OK) {
@@ -138,10 +138,10 @@ BurnStatus burn__file_open_checked(const char *path, char **real, int *file, Bur
   return status;
 }
 
-BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not) {
+BurnStatus burn__file_check(const char *path, BurnRefusal *refusal) {
   char *real = NULL;
   int file = -1;
-  const BurnStatus status = burn__file_open_checked(path, &real, &file, why_not);
+  const BurnStatus status = burn__file_open_checked(path, &real, &file, refusal);
   if (status != BURN_OK) return status;
   (void)close(file);
   free(real);
@@ -149,7 +149,8 @@ BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not) {
 }
 
 BurnPresence burn__file_presence(const char *path) {
-  if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0) return BURN__PRESENT;
+  if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0) return BURN_INTERNAL_PRESENT;
   if (errno == EACCES) return BURN__FORBIDDEN;
-  return errno == ENOENT || errno == ENOTDIR ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
+  return errno == ENOENT || errno == ENOTDIR ? BURN_INTERNAL_ABSENT
+                                             : BURN_INTERNAL_PRESENT; /* reading it says what is wrong */
 }

@@ -6,6 +6,6 @@
 
 /* burn__file_check, and the regular file itself: *file is the caller's to close, *real (malloc'd) its path without
  * symbolic links. Both are untouched on failure. */
-BurnStatus burn__file_open_checked(const char *path, char **real, int *file, BurnWhyNot *why_not);
+BurnStatus burn__file_open_checked(const char *path, char **real, int *file, BurnRefusal *refusal);
 
 #endif

@@ -19,9 +19,9 @@
 bool burn__process_is_privileged(void) { return false; }
 
 BurnPresence burn__file_presence(const char *path) {
-  if (_access(path, 4) == 0) return BURN__PRESENT;
+  if (_access(path, 4) == 0) return BURN_INTERNAL_PRESENT;
   if (errno == EACCES) return BURN__FORBIDDEN;
-  return errno == ENOENT ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
+  return errno == ENOENT ? BURN_INTERNAL_ABSENT : BURN_INTERNAL_PRESENT; /* reading it says what is wrong */
 }
 
 /* -- texts ------------------------------------------------------------------------------------ */
@@ -81,32 +81,32 @@ static bool everybody_may_write(PACL list) {
   return false;
 }
 
-static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what, BurnWhyNot *why_not) {
+static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what, BurnRefusal *refusal) {
   PACL list = NULL;
   PSECURITY_DESCRIPTOR descriptor = NULL;
   ErrorText text;
-  *why_not = BURN_WHY_NOT_UNREADABLE;
+  *refusal = BURN_REFUSED_UNREADABLE;
   const DWORD error =
       GetNamedSecurityInfoW(path, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL, &list, NULL, &descriptor);
   if (error != ERROR_SUCCESS) return BURN_FAIL(IO, "%s '%s': %s", what, shown, burn__error_text(error, &text));
   const bool unsafe = everybody_may_write(list);
   (void)LocalFree(descriptor);
-  *why_not = BURN_WHY_NOT_UNSAFE;
+  *refusal = BURN_REFUSED_UNSAFE;
   if (!unsafe) return BURN_OK;
   return BURN_FAIL(FAILED_PRECONDITION, "%s '%s' can be written by anybody (take that right from Everyone)", what,
                    shown);
 }
 
-BurnStatus burn__file_check(const char *path, BurnWhyNot *why_not) {
-  *why_not = BURN_WHY_NOT_UNREADABLE;
+BurnStatus burn__file_check(const char *path, BurnRefusal *refusal) {
+  *refusal = BURN_REFUSED_UNREADABLE;
   WCHAR *full = burn__full_path(path);
   if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
-  BurnStatus status = check_rights(full, path, "file", why_not);
+  BurnStatus status = check_rights(full, path, "file", refusal);
   WCHAR *slash = wcsrchr(full, L'\\');
   if (status == BURN_OK && slash) {
     slash[1] = L'\0'; /* C:\ is a folder, C: is not */
     char *folder = burn__text_format("%.*s", (int)(burn__path_file_name(path) - path), path);
-    status = check_rights(full, folder ? folder : path, "folder", why_not);
+    status = check_rights(full, folder ? folder : path, "folder", refusal);
     free(folder);
   }
   free(full);

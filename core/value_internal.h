@@ -14,7 +14,7 @@ typedef struct BurnHostTensor {
 } BurnHostTensor;
 
 /* A kind that only lives while a file is read: a `bin` object, borrowed from the file. */
-enum { BURN__VALUE_BYTES = 100 };
+enum { BURN_INTERNAL_VALUE_BYTES = 100 };
 
 struct BurnValue {
   uint32_t kind;

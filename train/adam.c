@@ -1,7 +1,7 @@
 /* adam.c - Adam and AdamW. Both are the op adam_step, which updates a parameter and its two moments in one pass; what
  * differs is where the weight decay goes: into the gradient (Adam) or onto the parameter (AdamW). The corrections of
  * the moments for their start at zero are folded into step size and epsilon, so the op needs no step number. */
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 
 #include <math.h>
 

@@ -17,10 +17,10 @@ enum {
   SIDE = 28,
   PIXELS = SIDE * SIDE,
   CLASSES = 10,
-  MOST_POINTS = 22,  /* of a variant */
-  MOST_VARIANTS = 8, /* of a digit */
-  CURVE_PIECES = 4,  /* segments between two points of a curve */
-  MOST_SEGMENTS = MOST_POINTS * CURVE_PIECES,
+  MAX_POINTS = 22,  /* of a variant */
+  MAX_VARIANTS = 8, /* of a digit */
+  CURVE_PIECES = 4, /* segments between two points of a curve */
+  MAX_SEGMENTS = MAX_POINTS * CURVE_PIECES,
   /* of the 64 blocks of an item: choices (16 words) and two words for each point, then a byte for each pixel */
   CHOICE_BLOCKS = 15,
   NOISE_BLOCKS = PIXELS / 16,
@@ -61,7 +61,7 @@ typedef struct Variant {
 typedef struct DigitsContext {
   uint64_t seed;
   size_t variant_count[CLASSES];
-  Variant variants[CLASSES][MOST_VARIANTS];
+  Variant variants[CLASSES][MAX_VARIANTS];
 } DigitsContext;
 
 /* Finds the variants of every digit in the table; false if the table breaks its own limits. */
@@ -70,10 +70,10 @@ static bool variants_index(DigitsContext *digits) {
   for (size_t i = 0; i < STROKE_ROWS; i++) {
     const StrokeRow *row = &stroke_rows[i];
     if (row->kind == ROW_DIGIT) {
-      if (row->x >= CLASSES || digits->variant_count[row->x] == MOST_VARIANTS) return false;
+      if (row->x >= CLASSES || digits->variant_count[row->x] == MAX_VARIANTS) return false;
       current = &digits->variants[row->x][digits->variant_count[row->x]++];
       current->rows = row + 1;
-    } else if (current == NULL || current->count == MOST_POINTS || (current->count == 0 && row->kind != ROW_PEN)) {
+    } else if (current == NULL || current->count == MAX_POINTS || (current->count == 0 && row->kind != ROW_PEN)) {
       return false;
     } else {
       current->count++;
@@ -122,7 +122,7 @@ typedef struct Segment {
 } Segment;
 
 typedef struct Drawing {
-  Segment segments[MOST_SEGMENTS];
+  Segment segments[MAX_SEGMENTS];
   size_t count;
 } Drawing;
 
@@ -262,7 +262,7 @@ static BurnStatus digits_get(void *context, size_t index, void *const *columns) 
   const uint64_t block = (uint64_t)index * ITEM_BLOCKS;
   const unsigned label = label_of(digits->seed, index);
   Choices choices = {{0}, 0};
-  Point points[MOST_POINTS];
+  Point points[MAX_POINTS];
   Drawing drawing;
   float ink[PIXELS] = {0.0f};
   for (uint64_t i = 0; i < CHOICE_BLOCKS; i++) burn_philox(digits->seed, block + i, choices.words + i * 4);

@@ -21,7 +21,7 @@ enum {
   CLASSES = 10,
   IMAGES_MAGIC = 0x00000803,
   LABELS_MAGIC = 0x00000801,
-  MOST_ITEMS = 1 << 24, /* beyond this a header is taken for damaged */
+  MAX_ITEMS = 1 << 24, /* beyond this a header is taken for damaged */
   FIRST_BLOCK = 1 << 16
 };
 
@@ -181,9 +181,9 @@ static BurnStatus header_read(Reader *reader, uint32_t magic, Items *items) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: magic 0x%08x at offset 0, 0x%08x expected",
                             reader->path, (unsigned)big_endian(header), (unsigned)magic);
   const uint32_t count = big_endian(header + 4);
-  if (count > MOST_ITEMS)
+  if (count > MAX_ITEMS)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: %u items at offset 4, at most %d expected",
-                            reader->path, (unsigned)count, MOST_ITEMS);
+                            reader->path, (unsigned)count, MAX_ITEMS);
   items->count = count;
   items->item_bytes = 1;
   if (magic != IMAGES_MAGIC) return BURN_OK;

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { DEFAULT_PREFETCH = 4, MOST_WORKERS = 1024, MOST_PREFETCH = 65536 };
+enum { DEFAULT_PREFETCH = 4, MAX_WORKERS = 1024, MAX_PREFETCH = 65536 };
 
 struct BurnLoader {
   BurnDataset *dataset;
@@ -75,10 +75,10 @@ static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfi
                             "loader: config is NULL: a BurnLoaderConfig with a batch_size expected");
   if (config->batch_size < 1)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: batch size 0, at least 1 expected");
-  if (config->workers > MOST_WORKERS || config->prefetch > MOST_PREFETCH)
+  if (config->workers > MAX_WORKERS || config->prefetch > MAX_PREFETCH)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                             "loader: %zu workers and prefetch %zu, at most %d and %d expected", config->workers,
-                            config->prefetch, MOST_WORKERS, MOST_PREFETCH);
+                            config->prefetch, MAX_WORKERS, MAX_PREFETCH);
   const size_t count = burn_dataset_count(dataset);
   const size_t most = config->batch_size < count ? config->batch_size : count;
   for (size_t i = 0; i < burn_dataset_column_count(dataset); i++) {

@@ -9,7 +9,7 @@
 
 #include "learner_internal.h"
 
-enum { NAME_BYTES = 256, MOST_TOLD = 4 };
+enum { NAME_BYTES = 256, MAX_TOLD = 4 };
 
 void burn__train_warn(const char *format, ...) {
   char text[1024];
@@ -158,7 +158,7 @@ typedef struct Differences {
 } Differences;
 
 static void differ(Differences *all, const char *name, const char *now, const char *before) {
-  if (is_free(name, all->config->free_fields) || all->count++ >= MOST_TOLD) return;
+  if (is_free(name, all->config->free_fields) || all->count++ >= MAX_TOLD) return;
   const int length = snprintf(all->text + all->used, sizeof all->text - all->used,
                               "%s%.100s is %.60s, the checkpoint has %.60s", all->used ? "; " : "", name, now, before);
   all->used =
@@ -192,7 +192,7 @@ BurnStatus burn__settings_check(const BurnSettings *settings, const BurnValue *s
     if (!find(settings, name)) missing(&all, name, "not there", burn_value_as_text(burn_value_at(stored, i), "?"));
   }
   if (all.count == 0) return BURN_OK;
-  const char *more = all.count > MOST_TOLD ? "; and more" : "";
+  const char *more = all.count > MAX_TOLD ? "; and more" : "";
   if (config->accept_changes) {
     burn__train_warn("resuming another run: %s%s", all.text, more);
     return BURN_OK;

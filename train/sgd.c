@@ -1,7 +1,7 @@
 /* sgd.c - stochastic gradient descent with momentum, as Burn computes it: the first velocity is the gradient itself,
  * and dampening (0.1 unless told otherwise) acts from the second step on. The step is the op sgd_step; without momentum
  * its velocity is the gradient, which nobody keeps. */
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 
 #include "optimizer_internal.h"
 

@@ -22,14 +22,14 @@ typedef struct WalkOrder {
 } WalkOrder;
 
 typedef struct Walk {
-  AutodiffLayer *layer;
+  AutodiffLayer *decorator;
   WalkEntry *entries; /* [capacity]; the start of one block that holds the other arrays too */
   WalkOrder *order;   /* [capacity] */
   uint64_t *slots;    /* [2 * capacity]; hash table from node to entry + 1; 0: free */
   uint64_t count, capacity;
 } Walk;
 
-enum { FIRST_CAPACITY = 64, MOST_SPARE = 4096 };
+enum { FIRST_CAPACITY = 64, MAX_SPARE = 4096 };
 
 /* What a walk leaves for the next one: its block, with the capacity at the start. */
 typedef struct Spare {
@@ -37,7 +37,7 @@ typedef struct Spare {
 } Spare;
 
 static BurnStatus out_of_memory(const Walk *walk) {
-  return AUTODIFF_FAIL(walk->layer, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
+  return AUTODIFF_FAIL(walk->decorator, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
                        (unsigned long long)walk->count);
 }
 
@@ -66,34 +66,34 @@ static void use_block(Walk *walk, void *block, uint64_t capacity) {
   memset(walk->slots, 0, (size_t)(2 * capacity * sizeof *walk->slots));
 }
 
-static void free_block(AutodiffLayer *layer, void *block, uint64_t capacity) {
-  if (block) layer->host->free(block, block_bytes(capacity));
+static void free_block(AutodiffLayer *decorator, void *block, uint64_t capacity) {
+  if (block) decorator->host->free(block, block_bytes(capacity));
 }
 
 /* Doubles the room for entries. */
 static BurnStatus grow(Walk *walk) {
   WalkEntry *old = walk->entries;
   const uint64_t old_capacity = walk->capacity, capacity = old_capacity ? 2 * old_capacity : FIRST_CAPACITY;
-  void *block = walk->layer->host->allocate(block_bytes(capacity));
+  void *block = walk->decorator->host->allocate(block_bytes(capacity));
   if (!block) return out_of_memory(walk);
   use_block(walk, block, capacity);
   if (walk->count) memcpy(walk->entries, old, (size_t)(walk->count * sizeof *old));
   for (uint64_t i = 0; i < walk->count; i++) *find_slot(walk, walk->entries[i].node) = i + 1;
-  free_block(walk->layer, old, old_capacity);
+  free_block(walk->decorator, old, old_capacity);
   return BURN_OK;
 }
 
 /* Begins with what an earlier walk has left, if anything. */
-static Walk walk_begin(AutodiffLayer *layer) {
-  Walk walk = {.layer = layer};
-  Spare *spare = atomic_exchange_explicit(&layer->spare, NULL, memory_order_acquire);
+static Walk walk_begin(AutodiffLayer *decorator) {
+  Walk walk = {.decorator = decorator};
+  Spare *spare = atomic_exchange_explicit(&decorator->spare, NULL, memory_order_acquire);
   if (spare) use_block(&walk, spare, spare->capacity);
   return walk;
 }
 
-void burn__autodiff_spare_free(AutodiffLayer *layer) {
-  Spare *spare = atomic_exchange_explicit(&layer->spare, NULL, memory_order_acquire);
-  if (spare) free_block(layer, spare, spare->capacity);
+void burn__autodiff_spare_free(AutodiffLayer *decorator) {
+  Spare *spare = atomic_exchange_explicit(&decorator->spare, NULL, memory_order_acquire);
+  if (spare) free_block(decorator, spare, spare->capacity);
 }
 
 static BurnStatus meet(Walk *walk, AutodiffNode *node) {
@@ -157,9 +157,9 @@ static BurnStatus claim(Walk *walk) {
                                                               memory_order_acq_rel, memory_order_relaxed))
       continue;
     unclaim(walk, i);
-    return AUTODIFF_FAIL(walk->layer, FAILED_PRECONDITION,
+    return AUTODIFF_FAIL(walk->decorator, FAILED_PRECONDITION,
                          "backward: another backward has consumed this graph (met at %s); run the forward pass again",
-                         burn__autodiff_op_name(walk->layer, node->op));
+                         burn__autodiff_op_name(walk->decorator, node->op));
   }
   return BURN_OK;
 }
@@ -168,7 +168,7 @@ static BurnStatus claim(Walk *walk) {
 
 /* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
 static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
-  const BurnBackend *next = walk->layer->next;
+  const BurnBackend *next = walk->decorator->next;
   if (!*sum) {
     *sum = gradient;
     return BURN_OK;
@@ -181,7 +181,7 @@ static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitiv
                           .inputs = inputs,
                           .outputs = &result,
                           .donate = 3};
-  const BurnStatus status = walk->layer->host->invoke(next, &add);
+  const BurnStatus status = walk->decorator->host->invoke(next, &add);
   if (status == BURN_OK) {
     next->release(next->self, *sum);
     *sum = result;
@@ -198,7 +198,7 @@ static BurnStatus check_gradient(const Walk *walk, const AutodiffNode *node, uin
   for (uint32_t axis = 0; same && axis < want->rank; axis++) same = have->shape[axis] == want->shape[axis];
   if (same) return BURN_OK;
   return AUTODIFF_FAIL(
-      walk->layer, INTERNAL,
+      walk->decorator, INTERNAL,
       "the rule gave input %u a gradient of %s, rank %u, first axis %lld, for %s, rank %u, first axis %lld", input,
       burn_dtype_name(have->dtype), have->rank, (long long)have->shape[0], burn_dtype_name(want->dtype), want->rank,
       (long long)want->shape[0]);
@@ -212,7 +212,7 @@ static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus statu
     if (status == BURN_OK) status = check_gradient(walk, node, input);
     node->input_gradients[input] = NULL;
     if (status != BURN_OK) {
-      walk->layer->next->release(walk->layer->next->self, gradient);
+      walk->decorator->next->release(walk->decorator->next->self, gradient);
       continue;
     }
     const AutodiffEdge *edge = &node->edges[input];
@@ -229,7 +229,7 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
   for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
   if (!arrived) return BURN_OK;
   GradientContext context;
-  context.builder = burn_builder_begin(walk->layer->host, walk->layer->next);
+  context.builder = burn_builder_begin(walk->decorator->host, walk->decorator->next);
   context.grad = entry->gradients[0];
   context.grads = entry->gradients;
   context.inputs = node->saved_inputs;
@@ -244,20 +244,20 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
   const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
   if (status == BURN_OK) return BURN_OK;
   char where[96] = "backward of ";
-  strncat(where, burn__autodiff_op_name(walk->layer, node->op), sizeof where - strlen(where) - 1);
-  return walk->layer->host->annotate(status, where);
+  strncat(where, burn__autodiff_op_name(walk->decorator, node->op), sizeof where - strlen(where) - 1);
+  return walk->decorator->host->annotate(status, where);
 }
 
 static void drop_gradients(const Walk *walk, WalkEntry *entry) {
   for (uint32_t i = 0; i < entry->node->output_count; i++) {
-    if (entry->gradients[i]) walk->layer->next->release(walk->layer->next->self, entry->gradients[i]);
+    if (entry->gradients[i]) walk->decorator->next->release(walk->decorator->next->self, entry->gradients[i]);
     entry->gradients[i] = NULL;
   }
 }
 
 static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
   const BurnTensorDesc desc = burn_primitive_desc(root);
-  BurnBuilder builder = burn_builder_begin(walk->layer->host, walk->layer->next);
+  BurnBuilder builder = burn_builder_begin(walk->decorator->host, walk->decorator->next);
   BurnPrimitive *ones = burn_build_full(&builder, desc.shape, desc.rank, desc.dtype, 1.0);
   const AutodiffTensor *tensor = (const AutodiffTensor *)(const void *)root;
   walk->entries[*find_slot(walk, tensor->node) - 1].gradients[tensor->output] = burn_build_give(&builder, ones);
@@ -267,7 +267,7 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
     if (!entry->node->row) continue;
     status = step(walk, entry);
     drop_gradients(walk, entry);
-    burn__autodiff_node_forget(walk->layer, entry->node);
+    burn__autodiff_node_forget(walk->decorator, entry->node);
   }
   return status;
 }
@@ -278,7 +278,7 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
 static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
   uint64_t leaf_count = 0;
   for (uint64_t i = 0; i < walk->count; i++) leaf_count += walk->entries[i].gradients[0] != NULL;
-  BurnGradientSet *set = burn__autodiff_gradients_create(walk->layer, leaf_count);
+  BurnGradientSet *set = burn__autodiff_gradients_create(walk->decorator, leaf_count);
   if (!set) return out_of_memory(walk);
   for (uint64_t i = 0; i < walk->count; i++) {
     WalkEntry *entry = &walk->entries[i];
@@ -292,26 +292,26 @@ static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
 
 /* Leaves the block to the next walk, unless it is large or another walk has left one. */
 static void walk_end(Walk *walk) {
-  AutodiffLayer *layer = walk->layer;
+  AutodiffLayer *decorator = walk->decorator;
   for (uint64_t i = 0; i < walk->count; i++) drop_gradients(walk, &walk->entries[i]);
-  if (walk->capacity == 0 || walk->capacity > MOST_SPARE) {
-    free_block(layer, walk->entries, walk->capacity);
+  if (walk->capacity == 0 || walk->capacity > MAX_SPARE) {
+    free_block(decorator, walk->entries, walk->capacity);
     return;
   }
   Spare *spare = (Spare *)(void *)walk->entries, *other;
   spare->capacity = walk->capacity;
-  other = atomic_exchange_explicit(&layer->spare, spare, memory_order_acq_rel);
-  if (other) free_block(layer, other, other->capacity);
+  other = atomic_exchange_explicit(&decorator->spare, spare, memory_order_acq_rel);
+  if (other) free_block(decorator, other, other->capacity);
 }
 
-BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
-  AutodiffLayer *layer = self;
-  BurnStatus status = burn__autodiff_check_owner(layer, root, "backward");
+BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
+  AutodiffLayer *decorator = self;
+  BurnStatus status = burn__autodiff_check_owner(decorator, root, "backward");
   if (status != BURN_OK) return status;
   if (!autodiff_tensor(root)->node)
-    return AUTODIFF_FAIL(layer, FAILED_PRECONDITION,
+    return AUTODIFF_FAIL(decorator, FAILED_PRECONDITION,
                          "backward: the tensor is not tracked; call burn_require_grad on a leaf it is computed from");
-  Walk walk = walk_begin(layer);
+  Walk walk = walk_begin(decorator);
   status = collect(&walk, autodiff_tensor(root)->node);
   if (status == BURN_OK) order(&walk);
   if (status == BURN_OK) status = claim(&walk);

@@ -1,4 +1,5 @@
-/* autodiff_gradients.c - what a backward pass leaves behind: the gradients by leaf, as primitives of the layer below.
+/* autodiff_gradients.c - what a backward pass leaves behind: the gradients by leaf, as primitives of the decorator
+ * below.
  *
  * A hash table with open addressing that is filled once and never grows: the walk knows how many leaves it met. Taking
  * a gradient out leaves its key in place. A spin lock guards the few instructions between finding a gradient and
@@ -11,7 +12,7 @@ typedef struct GradientSlot {
 } GradientSlot;
 
 struct BurnGradientSet {
-  AutodiffLayer *layer;
+  AutodiffLayer *decorator;
   atomic_flag lock;
   uint64_t slot_count; /* a power of two */
   GradientSlot slots[];
@@ -19,13 +20,13 @@ struct BurnGradientSet {
 
 static uint64_t set_bytes(uint64_t slot_count) { return sizeof(BurnGradientSet) + slot_count * sizeof(GradientSlot); }
 
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t leaf_count) {
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, uint64_t leaf_count) {
   uint64_t slot_count = 4;
   while (slot_count < 2 * leaf_count) slot_count *= 2;
-  BurnGradientSet *set = (BurnGradientSet *)layer->host->allocate(set_bytes(slot_count));
+  BurnGradientSet *set = (BurnGradientSet *)decorator->host->allocate(set_bytes(slot_count));
   if (!set) return NULL;
   memset(set, 0, (size_t)set_bytes(slot_count));
-  set->layer = layer;
+  set->decorator = decorator;
   set->slot_count = slot_count;
   atomic_flag_clear_explicit(&set->lock, memory_order_relaxed);
   return set;
@@ -47,28 +48,29 @@ void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimi
   slot->gradient = gradient;
 }
 
-BurnStatus BURN_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
-                                             BurnPrimitive **out) {
-  const AutodiffLayer *layer = self;
-  const BurnStatus status = burn__autodiff_check_owner(layer, x, "gradient");
+BurnStatus BURN_API_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
+                                                 BurnPrimitive **out) {
+  const AutodiffLayer *decorator = self;
+  const BurnStatus status = burn__autodiff_check_owner(decorator, x, "gradient");
   if (status != BURN_OK) return status;
-  if (set->layer != layer) return AUTODIFF_FAIL(layer, BAD_OWNER, "gradient: the gradients belong to another device");
+  if (set->decorator != decorator)
+    return AUTODIFF_FAIL(decorator, BAD_OWNER, "gradient: the gradients belong to another device");
   *out = NULL;
   if (!burn__autodiff_is_require_grad(self, x)) return BURN_OK;
   GradientSlot *slot = find_slot(set, autodiff_tensor(x)->node->sequence);
   while (atomic_flag_test_and_set_explicit(&set->lock, memory_order_acquire)) continue;
   BurnPrimitive *gradient = slot->gradient;
   if (gradient && remove) slot->gradient = NULL;
-  if (gradient && !remove) layer->next->retain(layer->next->self, gradient);
+  if (gradient && !remove) decorator->next->retain(decorator->next->self, gradient);
   atomic_flag_clear_explicit(&set->lock, memory_order_release);
   *out = gradient;
   return BURN_OK;
 }
 
-void BURN_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set) {
-  const AutodiffLayer *layer = self;
+void BURN_API_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set) {
+  const AutodiffLayer *decorator = self;
   if (!set) return;
   for (uint64_t i = 0; i < set->slot_count; i++)
-    if (set->slots[i].gradient) layer->next->release(layer->next->self, set->slots[i].gradient);
-  layer->host->free(set, set_bytes(set->slot_count));
+    if (set->slots[i].gradient) decorator->next->release(decorator->next->self, set->slots[i].gradient);
+  decorator->host->free(set, set_bytes(set->slot_count));
 }

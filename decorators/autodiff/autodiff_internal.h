@@ -1,8 +1,8 @@
-/* autodiff_internal.h - the three objects of the autodiff layer and the functions its files share.
+/* autodiff_internal.h - the three objects of the autodiff decorator and the functions its files share.
  *
- * A tensor wraps one primitive of the layer below and, if it is tracked, points at the node that made it. A node is one
- * op of the forward pass: what its gradient rule will read, and edges to the nodes that made its inputs. There is no
- * list of nodes: tensors hold nodes and nodes hold their parents, so what nobody can reach any more frees itself.
+ * A tensor wraps one primitive of the decorator below and, if it is tracked, points at the node that made it. A node is
+ * one op of the forward pass: what its gradient rule will read, and edges to the nodes that made its inputs. There is
+ * no list of nodes: tensors hold nodes and nodes hold their parents, so what nobody can reach any more frees itself.
  *
  * Threads: edges, attributes and descriptions of a node never change. Saved primitives and input_gradients belong to
  * the walk that claimed the node (state). Reference counts order the last access before the release. */
@@ -49,7 +49,7 @@ struct AutodiffNode {
   uint32_t attr_count;
   uint32_t saved_bits;             /* GRADIENT_INPUT and GRADIENT_OUTPUT of what is saved; 0 once it was forgotten */
   AutodiffEdge *edges;             /* [input_count] */
-  BurnPrimitive **saved_inputs;    /* [input_count], of the layer below; NULL where the rule does not look */
+  BurnPrimitive **saved_inputs;    /* [input_count], of the decorator below; NULL where the rule does not look */
   BurnPrimitive **saved_outputs;   /* [output_count], likewise */
   BurnPrimitive **input_gradients; /* [input_count]: what the rule hands out; NULL outside a walk */
   BurnTensorDesc *input_descs;     /* [input_count]; zero for an absent optional input */
@@ -57,7 +57,7 @@ struct AutodiffNode {
   BurnAttr *attrs;                 /* [attr_count]; lists point into the allocation */
 };
 
-/* What the layer hands out. */
+/* What the decorator hands out. */
 typedef struct AutodiffTensor {
   BurnPrimitive header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor */
   _Atomic uint32_t references;
@@ -81,81 +81,83 @@ static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (Autodi
 __attribute__((format(printf, 5, 6), cold))
 #endif
 BurnStatus
-burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
-#define AUTODIFF_FAIL(layer, CODE, ...) burn__autodiff_fail(layer, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+burn__autodiff_fail(const AutodiffLayer *decorator, uint32_t code, const char *file, int line, const char *format, ...);
+#define AUTODIFF_FAIL(decorator, CODE, ...) \
+  burn__autodiff_fail(decorator, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
 
-/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this layer. */
-BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrimitive *x, const char *what);
+/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
+BurnStatus burn__autodiff_check_owner(const AutodiffLayer *decorator, const BurnPrimitive *x, const char *what);
 
 /* The name of an op for messages. */
-const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op);
+const char *burn__autodiff_op_name(const AutodiffLayer *decorator, uint32_t op);
 
 /* -- autodiff_tensor.c ------------------------------------------------------------------------ */
 
 /* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also
  * when it fails: then they are released. A `node` of NULL makes an untracked tensor. */
-BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
+BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out);
 
-BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
-                                           BurnPrimitive **out);
-BurnStatus BURN_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
-void BURN_CALL burn__autodiff_retain(void *self, BurnPrimitive *x);
-void BURN_CALL burn__autodiff_release(void *self, BurnPrimitive *x);
-BurnPrimitive *BURN_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x);
-BurnStatus BURN_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
-BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out);
-int32_t BURN_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x);
-BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                               BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_API_CALL burn__autodiff_retain(void *self, BurnPrimitive *x);
+void BURN_API_CALL burn__autodiff_release(void *self, BurnPrimitive *x);
+BurnPrimitive *BURN_API_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x);
+BurnStatus BURN_API_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out);
+int32_t BURN_API_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x);
+BurnStatus BURN_API_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out);
 
 /* -- autodiff_node.c -------------------------------------------------------------------------- */
 
 /* A leaf with one reference; NULL when there is no memory. */
-AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer);
+AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator);
 
 /* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this
- * layer as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in `saved_bits`. */
-AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+ * decorator as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in
+ * `saved_bits`. */
+AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                                          BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
-uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row);
+uint32_t burn__autodiff_saved_bits(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
 
 /* Drops what the rule of the node would have read. For its walk, or its end. */
-void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node);
+void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node);
 
 void burn__autodiff_node_retain(AutodiffNode *node);
 /* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
-void burn__autodiff_node_release(const AutodiffLayer *layer, AutodiffNode *node);
+void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *node);
 
 /* -- gradient_pack.c -------------------------------------------------------------------------- */
 
 /* The row of an op, of ops.def or of a kernel pack, or NULL. */
-const GradientRow *burn__autodiff_row(const AutodiffLayer *layer, uint32_t op);
+const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op);
 /* What the backward rule of a pack's op reads: bits as in GradientRow.needs. */
-uint32_t burn__gradient_pack_needs(const AutodiffLayer *layer, uint32_t op);
+uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op);
 
 /* -- autodiff_submit.c ------------------------------------------------------------------------ */
 
-uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op);
-int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
-BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call);
+uint32_t BURN_API_CALL burn__autodiff_op_support(void *self, uint32_t op);
+int32_t BURN_API_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *call);
 
 /* -- autodiff_backward.c ---------------------------------------------------------------------- */
 
 /* Frees what the last walk left for the next one. */
-void burn__autodiff_spare_free(AutodiffLayer *layer);
-BurnStatus BURN_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
+void burn__autodiff_spare_free(AutodiffLayer *decorator);
+BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
 
 /* -- autodiff_gradients.c --------------------------------------------------------------------- */
 
 /* A set with room for `leaf_count` gradients; NULL when there is no memory. */
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *layer, uint64_t leaf_count);
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, uint64_t leaf_count);
 /* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room.
  */
 void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimitive *gradient);
-BurnStatus BURN_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
-                                             BurnPrimitive **out);
-void BURN_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set);
+BurnStatus BURN_API_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
+                                                 BurnPrimitive **out);
+void BURN_API_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set);
 
 #endif

@@ -40,9 +40,9 @@ static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
   copy_attrs(node->attrs, call);
 }
 
-static AutodiffNode *node_allocate(AutodiffLayer *layer, const BurnOpCall *call) {
+static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *call) {
   const uint64_t bytes = node_bytes(call);
-  AutodiffNode *node = (AutodiffNode *)layer->host->allocate(bytes);
+  AutodiffNode *node = (AutodiffNode *)decorator->host->allocate(bytes);
   if (!node) return NULL;
   lay_out(node, call);
   atomic_init(&node->references, 1u);
@@ -55,13 +55,13 @@ static AutodiffNode *node_allocate(AutodiffLayer *layer, const BurnOpCall *call)
   node->attr_count = call->attr_count;
   node->saved_bits = 0;
   /* Parents took their number before anybody could see them, so this one is greater. */
-  node->sequence = atomic_fetch_add_explicit(&layer->sequence, 1u, memory_order_relaxed) + 1u;
+  node->sequence = atomic_fetch_add_explicit(&decorator->sequence, 1u, memory_order_relaxed) + 1u;
   return node;
 }
 
-AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *layer) {
+AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator) {
   const BurnOpCall none = {.struct_size = (uint32_t)sizeof none, .output_count = 1};
-  AutodiffNode *leaf = node_allocate(layer, &none);
+  AutodiffNode *leaf = node_allocate(decorator, &none);
   if (!leaf) return NULL;
   leaf->saved_outputs[0] = NULL;
   leaf->output_descs[0] = (BurnTensorDesc){0};
@@ -76,16 +76,16 @@ static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_
   return row->needs[input < GRADIENT_NEED_COLUMNS ? input : GRADIENT_NEED_COLUMNS - 1];
 }
 
-uint32_t burn__autodiff_saved_bits(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow *row) {
-  if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(layer, call->op);
+uint32_t burn__autodiff_saved_bits(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row) {
+  if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(decorator, call->op);
   uint32_t bits = 0;
   for (uint32_t i = 0; i < call->input_count; i++)
     if (call->inputs[i] && autodiff_tensor(call->inputs[i])->node) bits |= needs_of(call, row, i);
   return bits;
 }
 
-static BurnPrimitive *retained(const AutodiffLayer *layer, BurnPrimitive *x) {
-  if (x) layer->next->retain(layer->next->self, x);
+static BurnPrimitive *retained(const AutodiffLayer *decorator, BurnPrimitive *x) {
+  if (x) decorator->next->retain(decorator->next->self, x);
   return x;
 }
 
@@ -94,7 +94,7 @@ static void describe(BurnTensorDesc *desc, const BurnPrimitive *x) {
   for (uint32_t i = 0; i < x->rank; i++) desc->shape[i] = x->shape[i];
 }
 
-static void note_input(const AutodiffLayer *layer, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
+static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
                        BurnPrimitive *x) {
   node->saved_inputs[i] = node->input_gradients[i] = NULL;
   node->edges[i] = (AutodiffEdge){NULL, 0};
@@ -104,37 +104,37 @@ static void note_input(const AutodiffLayer *layer, AutodiffNode *node, uint32_t 
   }
   const AutodiffTensor *tensor = autodiff_tensor(outer);
   describe(&node->input_descs[i], x);
-  if (i < 16u && (node->saved_bits & GRADIENT_INPUT(i))) node->saved_inputs[i] = retained(layer, x);
+  if (i < 16u && (node->saved_bits & GRADIENT_INPUT(i))) node->saved_inputs[i] = retained(decorator, x);
   if (!tensor->node) return;
   node->edges[i] = (AutodiffEdge){tensor->node, tensor->output};
   burn__autodiff_node_retain(tensor->node);
 }
 
-AutodiffNode *burn__autodiff_node_create(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                                          BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits) {
-  AutodiffNode *node = node_allocate(layer, call);
+  AutodiffNode *node = node_allocate(decorator, call);
   if (!node) return NULL;
   node->row = row;
   node->saved_bits = saved_bits;
-  for (uint32_t i = 0; i < call->input_count; i++) note_input(layer, node, i, call->inputs[i], inputs[i]);
+  for (uint32_t i = 0; i < call->input_count; i++) note_input(decorator, node, i, call->inputs[i], inputs[i]);
   for (uint32_t i = 0; i < call->output_count; i++) {
     describe(&node->output_descs[i], outputs[i]);
-    node->saved_outputs[i] = saved_bits & GRADIENT_OUTPUT(i) ? retained(layer, outputs[i]) : NULL;
+    node->saved_outputs[i] = saved_bits & GRADIENT_OUTPUT(i) ? retained(decorator, outputs[i]) : NULL;
   }
   return node;
 }
 
-static void forget(const AutodiffLayer *layer, BurnPrimitive **list, uint32_t count) {
+static void forget(const AutodiffLayer *decorator, BurnPrimitive **list, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (list[i]) layer->next->release(layer->next->self, list[i]);
+    if (list[i]) decorator->next->release(decorator->next->self, list[i]);
     list[i] = NULL;
   }
 }
 
-void burn__autodiff_node_forget(const AutodiffLayer *layer, AutodiffNode *node) {
+void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node) {
   if (node->saved_bits == 0) return;
-  forget(layer, node->saved_inputs, node->input_count);
-  forget(layer, node->saved_outputs, node->output_count);
+  forget(decorator, node->saved_inputs, node->input_count);
+  forget(decorator, node->saved_outputs, node->output_count);
   node->saved_bits = 0;
 }
 
@@ -149,14 +149,14 @@ static void let_go(AutodiffNode *node, AutodiffNode **list) {
   *list = node;
 }
 
-void burn__autodiff_node_release(const AutodiffLayer *layer, AutodiffNode *node) {
+void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *node) {
   AutodiffNode *list = NULL;
   let_go(node, &list);
   while (list) {
     AutodiffNode *dead = list;
     list = dead->next_released;
     for (uint32_t i = 0; i < dead->input_count; i++) let_go(dead->edges[i].node, &list);
-    burn__autodiff_node_forget(layer, dead);
-    layer->host->free(dead, dead->bytes);
+    burn__autodiff_node_forget(decorator, dead);
+    decorator->host->free(dead, dead->bytes);
   }
 }

@@ -1,6 +1,7 @@
 /* autodiff_plugin.c - the plugin: descriptor, open and close, and the tables of the instance.
  *
- * The layer wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first. */
+ * The decorator wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first.
+ */
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -9,52 +10,53 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-BurnStatus burn__autodiff_fail(const AutodiffLayer *layer, uint32_t code, const char *file, int line,
+BurnStatus burn__autodiff_fail(const AutodiffLayer *decorator, uint32_t code, const char *file, int line,
                                const char *format, ...) {
   char message[512];
   va_list arguments;
   va_start(arguments, format);
   (void)vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  return layer->host->fail(code, file, (int32_t)line, message);
+  return decorator->host->fail(code, file, (int32_t)line, message);
 }
 
-BurnStatus burn__autodiff_check_owner(const AutodiffLayer *layer, const BurnPrimitive *x, const char *what) {
-  if (x->owner == layer->owner) return BURN_OK;
-  return AUTODIFF_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this autodiff layer is instance %u",
-                       what, x->owner, layer->owner);
+BurnStatus burn__autodiff_check_owner(const AutodiffLayer *decorator, const BurnPrimitive *x, const char *what) {
+  if (x->owner == decorator->owner) return BURN_OK;
+  return AUTODIFF_FAIL(decorator, BAD_OWNER,
+                       "%s: the tensor belongs to instance %u, this autodiff decorator is instance %u", what, x->owner,
+                       decorator->owner);
 }
 
-const char *burn__autodiff_op_name(const AutodiffLayer *layer, uint32_t op) {
-  const BurnOpInfo *info = layer->host->op_info(op);
+const char *burn__autodiff_op_name(const AutodiffLayer *decorator, uint32_t op) {
+  const BurnOpInfo *info = decorator->host->op_info(op);
   return info ? info->name : "an unknown op";
 }
 
-static BurnStatus BURN_CALL layer_sync(void *self) {
+static BurnStatus BURN_API_CALL layer_sync(void *self) {
   const BurnBackend *next = ((const AutodiffLayer *)self)->next;
   return next->sync(next->self);
 }
 
-static uint32_t BURN_CALL layer_dtype_usage(void *self, BurnDType dtype) {
+static uint32_t BURN_API_CALL layer_dtype_usage(void *self, BurnDType dtype) {
   const BurnBackend *next = ((const AutodiffLayer *)self)->next;
   return next->dtype_usage(next->self, dtype);
 }
 
-static BurnStatus BURN_CALL layer_query(void *self, uint32_t key, int64_t *out) {
+static BurnStatus BURN_API_CALL layer_query(void *self, uint32_t key, int64_t *out) {
   const BurnBackend *next = ((const AutodiffLayer *)self)->next;
   return next->query(next->self, key, out);
 }
 
-static BurnStatus BURN_CALL layer_trim(void *self) {
+static BurnStatus BURN_API_CALL layer_trim(void *self) {
   burn__autodiff_spare_free(self);
   const BurnBackend *next = ((const AutodiffLayer *)self)->next;
   return next->trim(next->self);
 }
 
-static void BURN_CALL layer_close(void *self) {
-  AutodiffLayer *layer = self;
-  burn__autodiff_spare_free(layer);
-  layer->host->free(layer, sizeof *layer);
+static void BURN_API_CALL layer_close(void *self) {
+  AutodiffLayer *decorator = self;
+  burn__autodiff_spare_free(decorator);
+  decorator->host->free(decorator, sizeof *decorator);
 }
 
 static const BurnAutodiffInterface autodiff_interface = {
@@ -68,27 +70,29 @@ static const BurnAutodiffInterface autodiff_interface = {
     .gradients_release = burn__autodiff_gradients_release,
 };
 
-static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
+                                                 BurnInterface *out) {
   if (strcmp(name, "burn.autodiff") != 0 || min_version > autodiff_interface.version) return 0;
   out->table = &autodiff_interface;
   out->self = self;
   return 1;
 }
 
-static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                       uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                           uint32_t owner, BurnBackend *out) {
   (void)options; /* there are none; the host refuses what nobody asks for */
   const BurnStatus checked = burn_plugin_check_open(host, out, "autodiff");
   if (checked != BURN_OK) return checked;
-  AutodiffLayer *layer = (AutodiffLayer *)host->allocate(sizeof *layer);
-  if (!layer)
-    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, (int32_t)__LINE__, "autodiff: no memory to open the layer");
-  layer->host = host;
-  layer->next = next;
-  layer->owner = owner;
-  atomic_init(&layer->sequence, UINT64_C(0));
-  atomic_init(&layer->spare, NULL);
-  out->self = layer;
+  AutodiffLayer *decorator = (AutodiffLayer *)host->allocate(sizeof *decorator);
+  if (!decorator)
+    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, (int32_t)__LINE__,
+                      "autodiff: no memory to open the decorator");
+  decorator->host = host;
+  decorator->next = next;
+  decorator->owner = owner;
+  atomic_init(&decorator->sequence, UINT64_C(0));
+  atomic_init(&decorator->spare, NULL);
+  out->self = decorator;
   out->name = "autodiff";
   out->close = layer_close;
   out->op_support = burn__autodiff_op_support;
@@ -108,15 +112,15 @@ static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer_interface = {
-    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+static const BurnDecoratorInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
-static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL plugin_get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
-  if (strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version) return &layer_interface;
+  if (strcmp(name, "burn.decorator") == 0 && min_version <= layer_interface.version) return &layer_interface;
   return NULL;
 }
 
@@ -124,7 +128,7 @@ static const BurnPlugin plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_LAYER,
+    .kind = BURN_PLUGIN_DECORATOR,
     .name = "autodiff",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",

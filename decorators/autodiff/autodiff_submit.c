@@ -1,8 +1,8 @@
-/* autodiff_submit.c - the forward pass: run the call on the layer below and remember what its gradient will need.
+/* autodiff_submit.c - the forward pass: run the call on the decorator below and remember what its gradient will need.
  *
  * Three kinds of ops: those with a rule, those without a gradient, and those whose gradient is that of their
  * decomposition. For the last kind supports() declines as soon as an input is tracked; the host then decomposes on top
- * of this layer, and the parts arrive here one by one. Untracked calls always go down whole. */
+ * of this decorator, and the parts arrive here one by one. Untracked calls always go down whole. */
 #include "autodiff_internal.h"
 
 #include <stdio.h>
@@ -24,28 +24,28 @@ static int any_float(BurnPrimitive *const *outputs, uint32_t count) {
 }
 
 /* 1 if no gradient flows through the op. An op the host does not know either is taken as one that has a gradient. */
-static int is_constant(const AutodiffLayer *layer, uint32_t op) {
-  const BurnOpInfo *info = layer->host->op_info(op);
+static int is_constant(const AutodiffLayer *decorator, uint32_t op) {
+  const BurnOpInfo *info = decorator->host->op_info(op);
   return info && info->gradient == BURN_GRADIENT_CONSTANT;
 }
 
-uint32_t BURN_CALL burn__autodiff_op_support(void *self, uint32_t op) {
-  const AutodiffLayer *layer = self;
-  if (burn__autodiff_row(layer, op) || is_constant(layer, op)) return BURN_SUPPORT_YES;
+uint32_t BURN_API_CALL burn__autodiff_op_support(void *self, uint32_t op) {
+  const AutodiffLayer *decorator = self;
+  if (burn__autodiff_row(decorator, op) || is_constant(decorator, op)) return BURN_SUPPORT_YES;
   return BURN_SUPPORT_ASK;
 }
 
-int32_t BURN_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
-  const AutodiffLayer *layer = self;
-  if (!any_tracked(call) || burn__autodiff_row(layer, call->op) || is_constant(layer, call->op)) return 1;
+int32_t BURN_API_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  const AutodiffLayer *decorator = self;
+  if (!any_tracked(call) || burn__autodiff_row(decorator, call->op) || is_constant(decorator, call->op)) return 1;
   if (why && why_bytes > 0)
     (void)snprintf(why, (size_t)why_bytes, "%s of a tracked tensor: only its decomposition has a gradient",
-                   burn__autodiff_op_name(layer, call->op));
+                   burn__autodiff_op_name(decorator, call->op));
   return 0;
 }
 
 /* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no rule will read the
- * input. The layer below looks at its own counts. */
+ * input. The decorator below looks at its own counts. */
 static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
   uint64_t donate = 0;
   for (uint32_t i = 0; i < call->input_count && i < 64u; i++) {
@@ -58,95 +58,95 @@ static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
 }
 
 /* Wraps the results of a call; floats hang on `node` unless that is NULL. Takes over the references in `inner`. */
-static BurnStatus wrap_outputs(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inner,
+static BurnStatus wrap_outputs(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive **inner,
                                AutodiffNode *node) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status != BURN_OK) {
-      layer->next->release(layer->next->self, inner[i]);
+      decorator->next->release(decorator->next->self, inner[i]);
       continue;
     }
     const int tracked = node && burn_dtype_kind(inner[i]->dtype) == BURN_KIND_FLOAT;
     if (tracked) burn__autodiff_node_retain(node);
-    status = burn__autodiff_wrap(layer, inner[i], tracked ? node : NULL, i, &call->outputs[i]);
+    status = burn__autodiff_wrap(decorator, inner[i], tracked ? node : NULL, i, &call->outputs[i]);
   }
   if (status == BURN_OK) return BURN_OK;
   for (uint32_t i = 0; i < call->output_count; i++) {
-    burn__autodiff_release(layer, call->outputs[i]);
+    burn__autodiff_release(decorator, call->outputs[i]);
     call->outputs[i] = NULL;
   }
   return status;
 }
 
-/* Wraps what the layer below made of a call and, if `row` is not NULL, records a node. Takes over the references in
+/* Wraps what the decorator below made of a call and, if `row` is not NULL, records a node. Takes over the references in
  * `outputs`. */
-static BurnStatus finish(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+static BurnStatus finish(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                          BurnPrimitive **outputs, const GradientRow *row, uint32_t saved_bits) {
   AutodiffNode *node = NULL;
   if (row && any_float(outputs, call->output_count)) {
-    node = burn__autodiff_node_create(layer, call, inputs, outputs, row, saved_bits);
+    node = burn__autodiff_node_create(decorator, call, inputs, outputs, row, saved_bits);
     if (!node) {
-      for (uint32_t i = 0; i < call->output_count; i++) layer->next->release(layer->next->self, outputs[i]);
-      return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for a graph node",
-                           burn__autodiff_op_name(layer, call->op));
+      for (uint32_t i = 0; i < call->output_count; i++) decorator->next->release(decorator->next->self, outputs[i]);
+      return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for a graph node",
+                           burn__autodiff_op_name(decorator, call->op));
     }
   }
-  if (call->output_count == 1) return burn__autodiff_wrap(layer, outputs[0], node, 0, &call->outputs[0]);
-  const BurnStatus wrapped = wrap_outputs(layer, call, outputs, node);
-  burn__autodiff_node_release(layer, node);
+  if (call->output_count == 1) return burn__autodiff_wrap(decorator, outputs[0], node, 0, &call->outputs[0]);
+  const BurnStatus wrapped = wrap_outputs(decorator, call, outputs, node);
+  burn__autodiff_node_release(decorator, node);
   return wrapped;
 }
 
 /* Runs the call below with the unwrapped `inputs`. */
-static BurnStatus run(AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs,
+static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                       const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(layer, call, row) : 0;
+  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(decorator, call, row) : 0;
   BurnOpCall below = *call;
   below.struct_size = (uint32_t)sizeof below;
   below.inputs = inputs;
   below.outputs = outputs;
   below.donate = call->donate ? donations(call, saved_bits) : 0;
-  const BurnStatus status = layer->host->invoke(layer->next, &below);
-  return status == BURN_OK ? finish(layer, call, inputs, outputs, row, saved_bits) : status;
+  const BurnStatus status = decorator->host->invoke(decorator->next, &below);
+  return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, saved_bits) : status;
 }
 
 /* The primitives below the inputs of a call; NULL for absent ones. */
-static BurnStatus unwrap_inputs(const AutodiffLayer *layer, const BurnOpCall *call, BurnPrimitive **inputs) {
+static BurnStatus unwrap_inputs(const AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive **inputs) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
-    if (x && x->owner != layer->owner)
-      return burn__autodiff_check_owner(layer, x, burn__autodiff_op_name(layer, call->op));
+    if (x && x->owner != decorator->owner)
+      return burn__autodiff_check_owner(decorator, x, burn__autodiff_op_name(decorator, call->op));
     inputs[i] = x ? autodiff_tensor(x)->inner : NULL;
   }
   return BURN_OK;
 }
 
 /* Finds the rule to be recorded: none if nothing is tracked or no gradient flows. */
-static BurnStatus choose_rule(const AutodiffLayer *layer, const BurnOpCall *call, const GradientRow **row) {
+static BurnStatus choose_rule(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow **row) {
   if (!any_tracked(call)) return BURN_OK;
-  *row = burn__autodiff_row(layer, call->op);
-  if (*row || is_constant(layer, call->op)) return BURN_OK;
-  return AUTODIFF_FAIL(layer, UNIMPLEMENTED,
+  *row = burn__autodiff_row(decorator, call->op);
+  if (*row || is_constant(decorator, call->op)) return BURN_OK;
+  return AUTODIFF_FAIL(decorator, UNIMPLEMENTED,
                        "%s: there is no gradient rule; a tracked input needs the op's decomposition",
-                       burn__autodiff_op_name(layer, call->op));
+                       burn__autodiff_op_name(decorator, call->op));
 }
 
-BurnStatus BURN_CALL burn__autodiff_submit(void *self, const BurnOpCall *call) {
-  AutodiffLayer *layer = self;
+BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *call) {
+  AutodiffLayer *decorator = self;
   if (call->output_count > BURN_MAX_OUTPUTS)
-    return AUTODIFF_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
-                         burn__autodiff_op_name(layer, call->op), call->output_count, BURN_MAX_OUTPUTS);
+    return AUTODIFF_FAIL(decorator, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
+                         burn__autodiff_op_name(decorator, call->op), call->output_count, BURN_MAX_OUTPUTS);
   BurnPrimitive *on_stack[INPUTS_ON_STACK], **inputs = on_stack;
   const uint64_t bytes = call->input_count * sizeof *inputs;
-  if (call->input_count > INPUTS_ON_STACK) inputs = (BurnPrimitive **)layer->host->allocate(bytes);
+  if (call->input_count > INPUTS_ON_STACK) inputs = (BurnPrimitive **)decorator->host->allocate(bytes);
   if (!inputs)
-    return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__autodiff_op_name(layer, call->op),
-                         call->input_count);
+    return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for %u inputs",
+                         burn__autodiff_op_name(decorator, call->op), call->input_count);
   const GradientRow *row = NULL;
-  BurnStatus status = unwrap_inputs(layer, call, inputs);
-  if (status == BURN_OK) status = choose_rule(layer, call, &row);
-  if (status == BURN_OK) status = run(layer, call, inputs, row);
-  if (inputs != on_stack) layer->host->free(inputs, bytes);
+  BurnStatus status = unwrap_inputs(decorator, call, inputs);
+  if (status == BURN_OK) status = choose_rule(decorator, call, &row);
+  if (status == BURN_OK) status = run(decorator, call, inputs, row);
+  if (inputs != on_stack) decorator->host->free(inputs, bytes);
   return status;
 }

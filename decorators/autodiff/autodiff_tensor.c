@@ -1,22 +1,23 @@
-/* autodiff_tensor.c - tensors of the layer: a counted wrapper around one primitive below, with or without a history.
+/* autodiff_tensor.c - tensors of the decorator: a counted wrapper around one primitive below, with or without a
+ * history.
  *
- * The header is a copy of the inner one with the layer's own owner number; shape and strides point at the inner arrays,
- * which stay as long as the wrapper holds its reference. */
+ * The header is a copy of the inner one with the decorator's own owner number; shape and strides point at the inner
+ * arrays, which stay as long as the wrapper holds its reference. */
 #include "autodiff_internal.h"
 
-BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
+BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out) {
-  AutodiffTensor *tensor = (AutodiffTensor *)layer->host->allocate(sizeof *tensor);
+  AutodiffTensor *tensor = (AutodiffTensor *)decorator->host->allocate(sizeof *tensor);
   if (!tensor) {
-    layer->next->release(layer->next->self, inner);
-    burn__autodiff_node_release(layer, node);
-    return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "autodiff: no memory for a tensor of %u bytes",
+    decorator->next->release(decorator->next->self, inner);
+    burn__autodiff_node_release(decorator, node);
+    return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "autodiff: no memory for a tensor of %u bytes",
                          (unsigned)sizeof *tensor);
   }
   tensor->header = (BurnPrimitive){
       .struct_size = (uint32_t)sizeof tensor->header,
       .flags = (inner->flags & ~(uint32_t)BURN_PRIMITIVE_TRACKED) | (node ? (uint32_t)BURN_PRIMITIVE_TRACKED : 0u),
-      .owner = layer->owner,
+      .owner = decorator->owner,
       .dtype = inner->dtype,
       .rank = inner->rank,
       .shape = inner->shape,
@@ -31,52 +32,52 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *layer, BurnPrimitive *inner, Autod
   return BURN_OK;
 }
 
-BurnStatus BURN_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
-                                           BurnPrimitive **out) {
-  AutodiffLayer *layer = self;
+BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                               BurnPrimitive **out) {
+  AutodiffLayer *decorator = self;
   BurnPrimitive *inner = NULL;
-  const BurnStatus status = layer->next->create(layer->next->self, desc, data, &inner);
+  const BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
   if (status != BURN_OK) return status;
-  return burn__autodiff_wrap(layer, inner, NULL, 0, out);
+  return burn__autodiff_wrap(decorator, inner, NULL, 0, out);
 }
 
-BurnStatus BURN_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
-  const AutodiffLayer *layer = self;
-  const BurnStatus status = burn__autodiff_check_owner(layer, x, "read");
+BurnStatus BURN_API_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  const AutodiffLayer *decorator = self;
+  const BurnStatus status = burn__autodiff_check_owner(decorator, x, "read");
   if (status != BURN_OK) return status;
-  return layer->next->read(layer->next->self, autodiff_tensor(x)->inner, data, bytes);
+  return decorator->next->read(decorator->next->self, autodiff_tensor(x)->inner, data, bytes);
 }
 
-void BURN_CALL burn__autodiff_retain(void *self, BurnPrimitive *x) {
+void BURN_API_CALL burn__autodiff_retain(void *self, BurnPrimitive *x) {
   (void)self;
   atomic_fetch_add_explicit(&autodiff_tensor(x)->references, 1u, memory_order_relaxed);
 }
 
-void BURN_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
-  const AutodiffLayer *layer = self;
+void BURN_API_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
+  const AutodiffLayer *decorator = self;
   if (!x) return;
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (!autodiff_drop_reference(&tensor->references)) return;
-  if (tensor->node) burn__autodiff_node_release(layer, tensor->node);
-  layer->next->release(layer->next->self, tensor->inner);
-  layer->host->free(tensor, sizeof *tensor);
+  if (tensor->node) burn__autodiff_node_release(decorator, tensor->node);
+  decorator->next->release(decorator->next->self, tensor->inner);
+  decorator->host->free(tensor, sizeof *tensor);
 }
 
-BurnPrimitive *BURN_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x) {
+BurnPrimitive *BURN_API_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x) {
   (void)self;
   return autodiff_tensor(x)->inner;
 }
 
-BurnStatus BURN_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
-  AutodiffLayer *layer = self;
-  layer->next->retain(layer->next->self, inner);
-  return burn__autodiff_wrap(layer, inner, NULL, 0, out);
+BurnStatus BURN_API_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
+  AutodiffLayer *decorator = self;
+  decorator->next->retain(decorator->next->self, inner);
+  return burn__autodiff_wrap(decorator, inner, NULL, 0, out);
 }
 
 /* A leaf stays what it is; anything else with a history is refused, because the history would silently be cut. */
-BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out) {
-  AutodiffLayer *layer = self;
-  BurnStatus status = burn__autodiff_check_owner(layer, x, "require_grad");
+BurnStatus BURN_API_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out) {
+  AutodiffLayer *decorator = self;
+  BurnStatus status = burn__autodiff_check_owner(decorator, x, "require_grad");
   if (status != BURN_OK) return status;
   if (burn__autodiff_is_require_grad(self, x)) {
     burn__autodiff_retain(self, x);
@@ -85,27 +86,27 @@ BurnStatus BURN_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, B
   }
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (tensor->node)
-    return AUTODIFF_FAIL(layer, FAILED_PRECONDITION,
+    return AUTODIFF_FAIL(decorator, FAILED_PRECONDITION,
                          "require_grad: the tensor is not a leaf but a result of %s; detach it",
-                         burn__autodiff_op_name(layer, tensor->node->op));
+                         burn__autodiff_op_name(decorator, tensor->node->op));
   if (burn_dtype_kind(x->dtype) != BURN_KIND_FLOAT)
-    return AUTODIFF_FAIL(layer, INVALID_DTYPE, "require_grad: only float tensors have gradients, this one is %s",
+    return AUTODIFF_FAIL(decorator, INVALID_DTYPE, "require_grad: only float tensors have gradients, this one is %s",
                          burn_dtype_name(x->dtype));
-  AutodiffNode *leaf = burn__autodiff_leaf_create(layer);
-  if (!leaf) return AUTODIFF_FAIL(layer, OUT_OF_MEMORY, "require_grad: no memory for a graph node");
-  layer->next->retain(layer->next->self, tensor->inner);
-  return burn__autodiff_wrap(layer, tensor->inner, leaf, 0, out);
+  AutodiffNode *leaf = burn__autodiff_leaf_create(decorator);
+  if (!leaf) return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "require_grad: no memory for a graph node");
+  decorator->next->retain(decorator->next->self, tensor->inner);
+  return burn__autodiff_wrap(decorator, tensor->inner, leaf, 0, out);
 }
 
-int32_t BURN_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x) {
+int32_t BURN_API_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *x) {
   (void)self;
   const AutodiffNode *node = autodiff_tensor(x)->node;
   return node != NULL && node->row == NULL;
 }
 
-BurnStatus BURN_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out) {
-  AutodiffLayer *layer = self;
-  const BurnStatus status = burn__autodiff_check_owner(layer, x, "detach");
+BurnStatus BURN_API_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out) {
+  AutodiffLayer *decorator = self;
+  const BurnStatus status = burn__autodiff_check_owner(decorator, x, "detach");
   if (status != BURN_OK) return status;
   return burn__autodiff_adopt(self, autodiff_tensor(x)->inner, out);
 }

@@ -1,9 +1,9 @@
 /* gradient.h - what a gradient rule sees, the helpers it has, and the table of rules.
  *
  * A rule gets the gradient of the op's output and hands out those of the inputs that need one, computed with build.h on
- * the layer below. It never sees tensors of the autodiff layer and counts no references: results belong to the builder,
- * and gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is written straight
- * down; the walk looks at the builder's status once the rule is done. */
+ * the decorator below. It never sees tensors of the autodiff decorator and counts no references: results belong to the
+ * builder, and gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is written
+ * straight down; the walk looks at the builder's status once the rule is done. */
 #ifndef BURN_AUTODIFF_GRADIENT_H
 #define BURN_AUTODIFF_GRADIENT_H
 

@@ -8,12 +8,12 @@
 
 #include "autodiff_internal.h"
 
-enum { MOST_TENSORS = BURN_MAX_FIXED_INPUTS };
+enum { MAX_TENSORS = BURN_MAX_FIXED_INPUTS };
 
 /* Half-precision tensors of a node in f32, the others as they are. */
 typedef struct Widened {
-  BurnPrimitive *grads[BURN_MAX_OUTPUTS], *outputs[BURN_MAX_OUTPUTS], *inputs[MOST_TENSORS];
-  BurnTensorDesc output_descs[BURN_MAX_OUTPUTS], input_descs[MOST_TENSORS];
+  BurnPrimitive *grads[BURN_MAX_OUTPUTS], *outputs[BURN_MAX_OUTPUTS], *inputs[MAX_TENSORS];
+  BurnTensorDesc output_descs[BURN_MAX_OUTPUTS], input_descs[MAX_TENSORS];
 } Widened;
 
 static int is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
@@ -38,7 +38,7 @@ static int wants_f32(const GradientContext *c, const GradientRow *row) {
   const BurnOpInfo *info = c->builder.host->op_info(node->op);
   uint32_t needs = 0;
   if (!info || !(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE))) return 0;
-  if (c->input_count > MOST_TENSORS || node->output_count > BURN_MAX_OUTPUTS) return 0;
+  if (c->input_count > MAX_TENSORS || node->output_count > BURN_MAX_OUTPUTS) return 0;
   for (uint32_t i = 0; i < GRADIENT_NEED_COLUMNS; i++) needs |= row->needs[i];
   return needs != 0;
 }

@@ -1,4 +1,5 @@
-/* gradient_pack.c - gradients of ops that come from kernel packs: the pack's own backward rule, run on the layer below.
+/* gradient_pack.c - gradients of ops that come from kernel packs: the pack's own backward rule, run on the decorator
+ * below.
  *
  * One row stands for all of them; what it saves and runs is looked up in the op's definition. Ops of packs without a
  * rule are differentiated through their decomposition like others. */
@@ -14,14 +15,14 @@ static const BurnOpDefinition *definition_of(const BurnHost *host, uint32_t op) 
   return op >= BURN_OP_LIMIT && host->op_definition ? host->op_definition(op) : NULL;
 }
 
-const GradientRow *burn__autodiff_row(const AutodiffLayer *layer, uint32_t op) {
+const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op) {
   if (op < BURN_OP_LIMIT) return burn__gradient_row(op);
-  const BurnOpDefinition *definition = definition_of(layer->host, op);
+  const BurnOpDefinition *definition = definition_of(decorator->host, op);
   return definition && definition->backward ? &burn__gradient_pack_row : NULL;
 }
 
-uint32_t burn__gradient_pack_needs(const AutodiffLayer *layer, uint32_t op) {
-  const BurnOpDefinition *definition = definition_of(layer->host, op);
+uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op) {
+  const BurnOpDefinition *definition = definition_of(decorator->host, op);
   return definition ? (definition->saved_inputs & 0xffffu) | (definition->saved_outputs << 16) : 0;
 }
 

@@ -3,7 +3,7 @@
  * In the formulas g is the gradient of the output, x and y the input and output. */
 #include "gradient.h"
 
-/* Every element counts once: g stretched back, as a view where the layer below has views. */
+/* Every element counts once: g stretched back, as a view where the decorator below has views. */
 void burn__gradient_sum_dim(GradientContext *c) {
   const BurnTensorDesc *x = &c->input_descs[0];
   burn__gradient_set(c, 0, burn_build_expand(&c->builder, c->grad, x->shape, x->rank));

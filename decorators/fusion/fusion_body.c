@@ -5,8 +5,8 @@ static const BurnTensorDesc *desc_of(const FusionQueue *queue, uint32_t slot) {
   return &fusion_values(queue)[slot].tensor->desc;
 }
 
-uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op) {
-  if (!layer->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT)
+uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
+  if (!decorator->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT)
     return BURN_FUSED_NO;
   const uint32_t *slots = fusion_inputs(queue, op);
   BurnTensorDesc inputs[BURN_MAX_FIXED_INPUTS];
@@ -20,7 +20,7 @@ uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const F
                               .attr_count = op->attr_count,
                               .inputs = numbers,
                               .attrs = op->attrs};
-  return layer->fused->role(layer->fused_self, &step, inputs, desc_of(queue, op->first_output));
+  return decorator->fused->role(decorator->fused_self, &step, inputs, desc_of(queue, op->first_output));
 }
 
 /* The number of a slot in the body. */
@@ -41,13 +41,13 @@ typedef struct BodyRoom {
   uint64_t bytes;
 } BodyRoom;
 
-static bool take_room(const FusionLayer *layer, const FusionBody *body, BodyRoom *room) {
+static bool take_room(const FusionLayer *decorator, const FusionBody *body, BodyRoom *room) {
   uint32_t inputs = 0;
   for (uint32_t i = 0; i < body->op_count; i++) inputs += fusion_ops(body->queue)[body->ops[i]].input_count;
   const uint32_t values = body->input_count + body->op_count;
   room->bytes = values * sizeof *room->values + body->op_count * sizeof *room->steps +
                 (inputs + body->output_count) * sizeof *room->numbers;
-  room->values = (BurnTensorDesc *)layer->host->allocate(room->bytes);
+  room->values = (BurnTensorDesc *)decorator->host->allocate(room->bytes);
   if (!room->values) return false;
   room->steps = (BurnFusedStep *)(void *)(room->values + values);
   room->numbers = (uint32_t *)(void *)(room->steps + body->op_count);
@@ -78,14 +78,15 @@ static void describe(const FusionBody *body, const BodyRoom *room, BurnFusedBody
   for (uint32_t i = 0; i < body->output_count; i++) numbers[i] = value_number(body, body->outputs[i]);
 }
 
-BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why,
+BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes) {
   BodyRoom room;
   BurnFusedBody described;
   *out = NULL;
-  if (!take_room(layer, body, &room)) return FUSION_FAIL(layer, OUT_OF_MEMORY, "fusion: no memory to describe a body");
+  if (!take_room(decorator, body, &room))
+    return FUSION_FAIL(decorator, OUT_OF_MEMORY, "fusion: no memory to describe a body");
   describe(body, &room, &described);
-  const BurnStatus status = layer->fused->compile(layer->fused_self, &described, out, why, why_bytes);
-  layer->host->free(room.values, room.bytes);
+  const BurnStatus status = decorator->fused->compile(decorator->fused_self, &described, out, why, why_bytes);
+  decorator->host->free(room.values, room.bytes);
   return status;
 }

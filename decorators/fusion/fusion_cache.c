@@ -9,7 +9,7 @@ void burn__fusion_cache_open(FusionCache *cache, uint32_t limit) {
   cache->limit = limit;
 }
 
-static void drop_oldest(const FusionLayer *layer, FusionCache *cache) {
+static void drop_oldest(const FusionLayer *decorator, FusionCache *cache) {
   FusionPlan **oldest = NULL;
   for (uint32_t i = 0; i < FUSION_BUCKETS; i++)
     for (FusionPlan **link = &cache->buckets[i]; *link; link = &(*link)->next)
@@ -18,17 +18,17 @@ static void drop_oldest(const FusionLayer *layer, FusionCache *cache) {
   FusionPlan *plan = *oldest;
   *oldest = plan->next;
   cache->count--;
-  burn__fusion_plan_release(layer, plan);
+  burn__fusion_plan_release(decorator, plan);
 }
 
-void burn__fusion_cache_clear(const FusionLayer *layer, FusionCache *cache) {
+void burn__fusion_cache_clear(const FusionLayer *decorator, FusionCache *cache) {
   pthread_mutex_lock(&cache->mutex);
-  while (cache->count > 0) drop_oldest(layer, cache);
+  while (cache->count > 0) drop_oldest(decorator, cache);
   pthread_mutex_unlock(&cache->mutex);
 }
 
-void burn__fusion_cache_close(const FusionLayer *layer, FusionCache *cache) {
-  burn__fusion_cache_clear(layer, cache);
+void burn__fusion_cache_close(const FusionLayer *decorator, FusionCache *cache) {
+  burn__fusion_cache_clear(decorator, cache);
   pthread_mutex_destroy(&cache->mutex);
 }
 
@@ -55,8 +55,8 @@ static FusionPlan *find(FusionCache *cache, const FusionQueue *queue, uint64_t h
 }
 
 /* Takes no reference over. Two threads may have made the same plan: one copy too many does no harm. */
-static void put(const FusionLayer *layer, FusionCache *cache, FusionPlan *plan) {
-  if (cache->count >= cache->limit) drop_oldest(layer, cache);
+static void put(const FusionLayer *decorator, FusionCache *cache, FusionPlan *plan) {
+  if (cache->count >= cache->limit) drop_oldest(decorator, cache);
   plan->used = ++cache->clock;
   plan->next = cache->buckets[plan->hash % FUSION_BUCKETS];
   cache->buckets[plan->hash % FUSION_BUCKETS] = plan;
@@ -64,8 +64,8 @@ static void put(const FusionLayer *layer, FusionCache *cache, FusionPlan *plan) 
   atomic_fetch_add_explicit(&plan->references, 1u, memory_order_relaxed);
 }
 
-FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue) {
-  FusionCache *cache = &layer->cache;
+FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue) {
+  FusionCache *cache = &decorator->cache;
   const uint64_t hash = hash_words((const uint32_t *)queue->key.items, queue->key.count);
   pthread_mutex_lock(&cache->mutex);
   FusionPlan *plan = find(cache, queue, hash);
@@ -73,10 +73,10 @@ FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue) {
   if (plan) return plan;
   plan = burn__fusion_plan_build(queue, hash);
   if (!plan) return NULL;
-  atomic_fetch_add_explicit(&layer->statistics.plans, 1u, memory_order_relaxed);
-  if (layer->log) burn__fusion_log_plan(layer, queue, plan);
+  atomic_fetch_add_explicit(&decorator->statistics.plans, 1u, memory_order_relaxed);
+  if (decorator->log) burn__fusion_log_plan(decorator, queue, plan);
   pthread_mutex_lock(&cache->mutex);
-  put(layer, cache, plan);
+  put(decorator, cache, plan);
   pthread_mutex_unlock(&cache->mutex);
   return plan;
 }

@@ -1,8 +1,8 @@
-/* fusion_internal.h - the objects of the fusion layer and the functions its files share.
+/* fusion_internal.h - the objects of the fusion decorator and the functions its files share.
  *
  * A call is not run but recorded in the queue of the calling thread; its results are tensors without contents. When
  * somebody needs contents, the queue is flushed: the recorded stream is looked up among the plans made before, or a
- * plan is made, and the plan's launches run on the layer below. A launch is one call, or one kernel for several
+ * plan is made, and the plan's launches run on the decorator below. A launch is one call, or one kernel for several
  * (burn/plugin/fused.h).
  *
  * In a queue, tensors are slots: numbers in order of appearance. So the second step of a training loop records the same
@@ -15,7 +15,7 @@
 #define BURN_FUSION_INTERNAL_H
 
 #include <burn/plugin/fused.h>
-#include <burn/plugin/fusion.h>
+#include <burn/plugin/fusion_statistics.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,11 +29,11 @@ typedef struct FusionQueue FusionQueue;
 typedef struct FusionFailure {
   _Atomic uint32_t references;
   uint32_t code;  /* BURN_STATUS_* */
-  uint64_t bytes; /* of the allocation; 0 for the one that is part of the layer */
+  uint64_t bytes; /* of the allocation; 0 for the one that is part of the decorator */
   char message[512];
 } FusionFailure;
 
-/* What the layer hands out. */
+/* What the decorator hands out. */
 typedef struct FusionTensor {
   BurnPrimitive header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor */
   _Atomic uint32_t references;
@@ -85,8 +85,8 @@ typedef struct FusionArena {
 
 struct FusionQueue {
   pthread_mutex_t mutex;
-  FusionLayer *layer;
-  uint64_t serial;   /* of this recording; unique in the layer */
+  FusionLayer *decorator;
+  uint64_t serial;   /* of this recording; unique in the decorator */
   FusionList ops;    /* FusionOp */
   FusionList slots;  /* uint32_t: inputs of all ops */
   FusionList values; /* FusionValue */
@@ -128,13 +128,13 @@ typedef struct FusionCache {
 
 /* BurnFusionStatistics in the making. */
 typedef struct FusionStatistics {
-  _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, unwanted_ops;
+  _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, dead_ops;
 } FusionStatistics;
 
 struct FusionLayer {
   const BurnHost *host;
   const BurnBackend *next;
-  const BurnFusedInterface *fused; /* NULL: the layer below runs no bodies; calls are queued all the same */
+  const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
   void *fused_self;
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */
@@ -156,59 +156,61 @@ struct FusionLayer {
 __attribute__((format(printf, 5, 6)))
 #endif
 BurnStatus
-burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format, ...);
-#define FUSION_FAIL(layer, CODE, ...) burn__fusion_fail(layer, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+burn__fusion_fail(const FusionLayer *decorator, uint32_t code, const char *file, int line, const char *format, ...);
+#define FUSION_FAIL(decorator, CODE, ...) \
+  burn__fusion_fail(decorator, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
 
 /* Flushes nothing. */
-BurnFusionStatistics burn__fusion_statistics(const FusionLayer *layer);
+BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator);
 
-const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op);
+const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op);
 
 /* -- fusion_memory.c -------------------------------------------------------------------------- */
 
 /* Makes room for `more` items beyond count; false without memory. */
-bool burn__fusion_list_reserve(const FusionLayer *layer, FusionList *list, uint32_t more, size_t item_bytes);
-void burn__fusion_list_free(const FusionLayer *layer, FusionList *list, size_t item_bytes);
+bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes);
+void burn__fusion_list_free(const FusionLayer *decorator, FusionList *list, size_t item_bytes);
 
 /* Memory until the next reset, aligned for any attribute; NULL without memory. */
-void *burn__fusion_arena_take(const FusionLayer *layer, FusionArena *arena, uint64_t bytes);
+void *burn__fusion_arena_take(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes);
 void burn__fusion_arena_reset(FusionArena *arena);
-void burn__fusion_arena_free(const FusionLayer *layer, FusionArena *arena);
+void burn__fusion_arena_free(const FusionLayer *decorator, FusionArena *arena);
 
 /* -- fusion_tensor.c -------------------------------------------------------------------------- */
 
 /* A tensor with one reference and neither contents nor queue; NULL without memory. */
-FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *desc);
+FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDesc *desc);
 /* A failed status of a copy of which is kept, with the op's name in front unless it is there; never NULL. */
-FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, uint32_t op);
+FusionFailure *burn__fusion_failure_new(FusionLayer *decorator, BurnStatus status, uint32_t op);
 FusionFailure *burn__fusion_failure_retain(FusionFailure *failure);
-void burn__fusion_failure_release(const FusionLayer *layer, FusionFailure *failure); /* takes NULL */
+void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure); /* takes NULL */
 /* BURN_OK for NULL, else a fresh status with its message. */
-BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFailure *failure);
-/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this layer. */
-BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what);
+BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure);
+/* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
+BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrimitive *x, const char *what);
 /* Has the tensor computed if it is not yet; its failure if it has one. */
-BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x);
+BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x);
 
-BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
-BurnStatus BURN_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
-void BURN_CALL burn__fusion_retain(void *self, BurnPrimitive *x);
-void BURN_CALL burn__fusion_release(void *self, BurnPrimitive *x);
-BurnPrimitive *BURN_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x);
-BurnStatus BURN_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                             BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_API_CALL burn__fusion_retain(void *self, BurnPrimitive *x);
+void BURN_API_CALL burn__fusion_release(void *self, BurnPrimitive *x);
+BurnPrimitive *BURN_API_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x);
+BurnStatus BURN_API_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out);
 
 /* -- fusion_queue.c --------------------------------------------------------------------------- */
 
-void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue);
+void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue);
 void burn__fusion_queue_close(FusionQueue *queue);
 /* Runs all that is recorded. */
 void burn__fusion_flush(FusionQueue *queue);
-void burn__fusion_flush_all(FusionLayer *layer);
+void burn__fusion_flush_all(FusionLayer *decorator);
 /* The same with the mutex held by the caller. fusion_run.c */
 void burn__fusion_flush_locked(FusionQueue *queue);
 /* Forgets everything recorded, after its values have been settled. */
 void burn__fusion_queue_reset(FusionQueue *queue);
-BurnStatus BURN_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
+BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
 
 static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
 static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
@@ -222,7 +224,7 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
 
 /* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
-void burn__fusion_plan_release(const FusionLayer *layer, FusionPlan *plan); /* takes NULL */
+void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan); /* takes NULL */
 
 static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) {
   return (const FusionLaunch *)plan->launches.items;
@@ -240,27 +242,27 @@ typedef struct FusionBody {
   uint32_t *outputs, output_count; /* slots; room for one per op */
 } FusionBody;
 
-/* Has the layer below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op; a
- * failure if there is no memory. */
-BurnStatus burn__fusion_body_compile(FusionLayer *layer, const FusionBody *body, BurnFusedKernel **out, char *why,
+/* Has the decorator below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op;
+ * a failure if there is no memory. */
+BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes);
 /* BURN_FUSED_*: the part that a recorded op may play. */
-uint32_t burn__fusion_role(FusionLayer *layer, const FusionQueue *queue, const FusionOp *op);
+uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op);
 
 /* -- fusion_cache.c --------------------------------------------------------------------------- */
 
 void burn__fusion_cache_open(FusionCache *cache, uint32_t limit);
-void burn__fusion_cache_close(const FusionLayer *layer, FusionCache *cache);
+void burn__fusion_cache_close(const FusionLayer *decorator, FusionCache *cache);
 /* Forgets all plans. */
-void burn__fusion_cache_clear(const FusionLayer *layer, FusionCache *cache);
+void burn__fusion_cache_clear(const FusionLayer *decorator, FusionCache *cache);
 /* The plan for the queue's key, made if there is none yet, with one reference; NULL without memory. */
-FusionPlan *burn__fusion_cache_get(FusionLayer *layer, FusionQueue *queue);
+FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue);
 
 /* -- fusion_log.c ----------------------------------------------------------------------------- */
 
-void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan);
+void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan);
 /* Why ops that would form a group stay apart. */
-void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const char *why);
-void burn__fusion_log_totals(const FusionLayer *layer);
+void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, const char *why);
+void burn__fusion_log_totals(const FusionLayer *decorator);
 
 #endif

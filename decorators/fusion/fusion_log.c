@@ -11,44 +11,44 @@ static void print_desc(const BurnTensorDesc *desc) {
   fputc(']', stderr);
 }
 
-static void print_ops(const FusionLayer *layer, const FusionQueue *queue, const uint32_t *ops, uint32_t count) {
+static void print_ops(const FusionLayer *decorator, const FusionQueue *queue, const uint32_t *ops, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
-    fprintf(stderr, "%s%s", i ? " " : "", burn__fusion_op_name(layer, fusion_ops(queue)[ops[i]].op));
+    fprintf(stderr, "%s%s", i ? " " : "", burn__fusion_op_name(decorator, fusion_ops(queue)[ops[i]].op));
 }
 
-static void print_launch(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan,
+static void print_launch(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan,
                          const FusionLaunch *launch) {
   const uint32_t *ops = fusion_words(plan, launch->ops), *outputs = fusion_words(plan, launch->outputs);
   char text[256] = "";
   fprintf(stderr, "fusion:   %s ", launch->kernel ? "kernel" : "call  ");
-  print_ops(layer, queue, ops, launch->op_count);
+  print_ops(decorator, queue, ops, launch->op_count);
   fputs(" -> ", stderr);
   for (uint32_t i = 0; i < launch->output_count; i++) {
     if (i > 0) fputs(", ", stderr);
     print_desc(&fusion_values(queue)[outputs[i]].tensor->desc);
   }
-  if (launch->kernel) layer->fused->describe(layer->fused_self, launch->kernel, text, sizeof text);
+  if (launch->kernel) decorator->fused->describe(decorator->fused_self, launch->kernel, text, sizeof text);
   fprintf(stderr, "%s%s%s\n", text[0] ? "  (" : "", text, text[0] ? ")" : "");
 }
 
-void burn__fusion_log_plan(FusionLayer *layer, const FusionQueue *queue, const FusionPlan *plan) {
+void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan) {
   uint32_t run = 0;
   for (uint32_t i = 0; i < plan->launches.count; i++) run += fusion_launches(plan)[i].op_count;
   fprintf(stderr, "fusion: new plan: %u ops in, %u launches out, %u ops whose results nobody wants\n", queue->ops.count,
           plan->launches.count, queue->ops.count - run);
-  for (uint32_t i = 0; i < plan->launches.count; i++) print_launch(layer, queue, plan, &fusion_launches(plan)[i]);
+  for (uint32_t i = 0; i < plan->launches.count; i++) print_launch(decorator, queue, plan, &fusion_launches(plan)[i]);
 }
 
-void burn__fusion_log_refusal(FusionLayer *layer, const FusionBody *body, const char *why) {
+void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, const char *why) {
   fputs("fusion:   apart: ", stderr);
-  print_ops(layer, body->queue, body->ops, body->op_count);
+  print_ops(decorator, body->queue, body->ops, body->op_count);
   fprintf(stderr, ": %s\n", why);
 }
 
-void burn__fusion_log_totals(const FusionLayer *layer) {
-  const BurnFusionStatistics s = burn__fusion_statistics(layer);
+void burn__fusion_log_totals(const FusionLayer *decorator) {
+  const BurnFusionStatistics s = burn__fusion_statistics(decorator);
   fprintf(stderr,
           "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64
           " of them, %" PRIu64 " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
-          s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.unwanted_ops, s.plans);
+          s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.dead_ops, s.plans);
 }

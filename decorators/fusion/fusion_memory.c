@@ -3,24 +3,24 @@
 
 #include <string.h>
 
-bool burn__fusion_list_reserve(const FusionLayer *layer, FusionList *list, uint32_t more, size_t item_bytes) {
+bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes) {
   if (more <= list->capacity - list->count) return true;
   uint32_t capacity = list->capacity ? list->capacity : 64u;
   while (capacity - list->count < more) {
     if (capacity > UINT32_MAX / 2u) return false;
     capacity *= 2u;
   }
-  void *items = layer->host->allocate((uint64_t)capacity * item_bytes);
+  void *items = decorator->host->allocate((uint64_t)capacity * item_bytes);
   if (!items) return false;
   if (list->count > 0) memcpy(items, list->items, (size_t)list->count * item_bytes);
-  layer->host->free(list->items, (uint64_t)list->capacity * item_bytes);
+  decorator->host->free(list->items, (uint64_t)list->capacity * item_bytes);
   list->items = items;
   list->capacity = capacity;
   return true;
 }
 
-void burn__fusion_list_free(const FusionLayer *layer, FusionList *list, size_t item_bytes) {
-  layer->host->free(list->items, (uint64_t)list->capacity * item_bytes);
+void burn__fusion_list_free(const FusionLayer *decorator, FusionList *list, size_t item_bytes) {
+  decorator->host->free(list->items, (uint64_t)list->capacity * item_bytes);
   *list = (FusionList){NULL, 0, 0};
 }
 
@@ -31,9 +31,9 @@ typedef struct FusionBlock {
   uint64_t bytes; /* of the allocation, this header included */
 } FusionBlock;
 
-static FusionBlock *block_new(const FusionLayer *layer, uint64_t bytes) {
+static FusionBlock *block_new(const FusionLayer *decorator, uint64_t bytes) {
   const uint64_t total = bytes + sizeof(FusionBlock) > BLOCK_BYTES ? bytes + sizeof(FusionBlock) : BLOCK_BYTES;
-  FusionBlock *block = (FusionBlock *)layer->host->allocate(total);
+  FusionBlock *block = (FusionBlock *)decorator->host->allocate(total);
   if (block) *block = (FusionBlock){NULL, total};
   return block;
 }
@@ -43,10 +43,10 @@ static bool fits(const FusionArena *arena, uint64_t bytes) {
 }
 
 /* The block after the current one, if it is large enough, else a new one between the two. */
-static bool next_block(const FusionLayer *layer, FusionArena *arena, uint64_t bytes) {
+static bool next_block(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes) {
   FusionBlock **link = arena->current ? &arena->current->next : &arena->first;
   if (!*link || (*link)->bytes - sizeof(FusionBlock) < bytes) {
-    FusionBlock *block = block_new(layer, bytes);
+    FusionBlock *block = block_new(decorator, bytes);
     if (!block) return false;
     block->next = *link;
     *link = block;
@@ -56,8 +56,8 @@ static bool next_block(const FusionLayer *layer, FusionArena *arena, uint64_t by
   return true;
 }
 
-void *burn__fusion_arena_take(const FusionLayer *layer, FusionArena *arena, uint64_t bytes) {
-  if (!fits(arena, bytes) && !next_block(layer, arena, bytes)) return NULL;
+void *burn__fusion_arena_take(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes) {
+  if (!fits(arena, bytes) && !next_block(decorator, arena, bytes)) return NULL;
   void *memory = (char *)arena->current + arena->used;
   arena->used += (bytes + 15u) / 16u * 16u;
   if (arena->used > arena->current->bytes) arena->used = arena->current->bytes;
@@ -69,11 +69,11 @@ void burn__fusion_arena_reset(FusionArena *arena) {
   arena->used = sizeof(FusionBlock);
 }
 
-void burn__fusion_arena_free(const FusionLayer *layer, FusionArena *arena) {
+void burn__fusion_arena_free(const FusionLayer *decorator, FusionArena *arena) {
   while (arena->first) {
     FusionBlock *block = arena->first;
     arena->first = block->next;
-    layer->host->free(block, block->bytes);
+    decorator->host->free(block, block->bytes);
   }
   arena->current = NULL;
 }

@@ -23,7 +23,7 @@ typedef struct Group {
 /* All arrays have an entry per op; a group is named by its first op. */
 typedef struct Planner {
   FusionQueue *queue;
-  FusionLayer *layer;
+  FusionLayer *decorator;
   FusionPlan *plan;
   uint32_t op_count, row_words;
   uint8_t *role;      /* BURN_FUSED_* */
@@ -135,8 +135,8 @@ static bool something_between(const Planner *p, uint32_t a, uint32_t b) {
 static bool may_merge(const Planner *p, uint32_t a, uint32_t b) {
   const Group *one = &p->groups[a], *other = &p->groups[b];
   if (a == b || !one->fusable || !other->fusable) return false;
-  if (one->op_count + other->op_count > p->layer->fused->max_steps) return false;
-  if (one->input_slots + other->input_slots > p->layer->fused->max_inputs * 2u) return false;
+  if (one->op_count + other->op_count > p->decorator->fused->max_steps) return false;
+  if (one->input_slots + other->input_slots > p->decorator->fused->max_inputs * 2u) return false;
   return common_shape(one, other) && !something_between(p, a, b);
 }
 
@@ -226,7 +226,7 @@ static void take_apart(Planner *p, const FusionBody *body) {
 
 static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_t *first) {
   FusionList *list = &p->plan->words;
-  if (!burn__fusion_list_reserve(p->layer, list, count, sizeof *words)) return false;
+  if (!burn__fusion_list_reserve(p->decorator, list, count, sizeof *words)) return false;
   *first = list->count;
   if (count > 0) memcpy((uint32_t *)list->items + list->count, words, count * sizeof *words);
   list->count += count;
@@ -242,7 +242,7 @@ static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kern
   if (!put_words(p, body->ops, body->op_count, &launch.ops) ||
       !put_words(p, inputs, launch.input_count, &launch.inputs) ||
       !put_words(p, body->outputs, body->output_count, &launch.outputs) ||
-      !burn__fusion_list_reserve(p->layer, &p->plan->launches, 1, sizeof launch))
+      !burn__fusion_list_reserve(p->decorator, &p->plan->launches, 1, sizeof launch))
     return false;
   ((FusionLaunch *)p->plan->launches.items)[p->plan->launches.count++] = launch;
   for (uint32_t i = 0; i < launch.input_count; i++)
@@ -259,17 +259,17 @@ static Outcome emit_group(Planner *p, uint32_t group) {
   BurnFusedKernel *kernel = NULL;
   char why[256] = "more inputs or results than the backend takes";
   if (body.op_count > 1) {
-    const bool suits = body.input_count <= p->layer->fused->max_inputs && body.input_count <= 64u &&
-                       body.output_count <= p->layer->fused->max_outputs && body.output_count <= 64u;
-    if (suits && burn__fusion_body_compile(p->layer, &body, &kernel, why, sizeof why) != BURN_OK) return NO_MEMORY;
+    const bool suits = body.input_count <= p->decorator->fused->max_inputs && body.input_count <= 64u &&
+                       body.output_count <= p->decorator->fused->max_outputs && body.output_count <= 64u;
+    if (suits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why) != BURN_OK) return NO_MEMORY;
     if (!kernel) {
-      if (p->layer->log) burn__fusion_log_refusal(p->layer, &body, why);
+      if (p->decorator->log) burn__fusion_log_refusal(p->decorator, &body, why);
       take_apart(p, &body);
       return AGAIN;
     }
   }
   if (put_launch(p, &body, kernel)) return DONE;
-  if (kernel) p->layer->fused->release(p->layer->fused_self, kernel);
+  if (kernel) p->decorator->fused->release(p->decorator->fused_self, kernel);
   return NO_MEMORY;
 }
 
@@ -293,7 +293,7 @@ static void forget_launches(Planner *p) {
   FusionPlan *plan = p->plan;
   for (uint32_t i = 0; i < plan->launches.count; i++) {
     BurnFusedKernel *kernel = fusion_launches(plan)[i].kernel;
-    if (kernel) p->layer->fused->release(p->layer->fused_self, kernel);
+    if (kernel) p->decorator->fused->release(p->decorator->fused_self, kernel);
   }
   plan->launches.count = plan->words.count = 0;
 }
@@ -353,7 +353,7 @@ static bool take_memory(Planner *p) {
   p->row_words = (uint32_t)(n + 63u) / 64u;
   p->bytes = 3u * n + n * (4u + sizeof(Group)) + values * 4u + n * p->row_words * 8u +
              (2u * n + slots + values + 64u) * 4u + 16u * 16u;
-  p->memory = p->layer->host->allocate(p->bytes);
+  p->memory = p->decorator->host->allocate(p->bytes);
   if (!p->memory) return false;
   memset(p->memory, 0, p->bytes);
   char *at = (char *)p->memory;
@@ -369,7 +369,7 @@ static bool take_memory(Planner *p) {
 }
 
 static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
-  const BurnHost *host = queue->layer->host;
+  const BurnHost *host = queue->decorator->host;
   FusionPlan *plan = (FusionPlan *)host->allocate(sizeof *plan);
   if (!plan) return NULL;
   *plan = (FusionPlan){.key_count = queue->key.count, .hash = hash};
@@ -383,21 +383,22 @@ static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
   return plan;
 }
 
-void burn__fusion_plan_release(const FusionLayer *layer, FusionPlan *plan) {
+void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan) {
   if (!plan || atomic_fetch_sub_explicit(&plan->references, 1u, memory_order_acq_rel) != 1u) return;
   for (uint32_t i = 0; i < plan->launches.count; i++)
-    if (fusion_launches(plan)[i].kernel) layer->fused->release(layer->fused_self, fusion_launches(plan)[i].kernel);
-  burn__fusion_list_free(layer, &plan->launches, sizeof(FusionLaunch));
-  burn__fusion_list_free(layer, &plan->words, sizeof(uint32_t));
-  layer->host->free(plan->key, plan->key_count * sizeof *plan->key);
-  layer->host->free(plan, sizeof *plan);
+    if (fusion_launches(plan)[i].kernel)
+      decorator->fused->release(decorator->fused_self, fusion_launches(plan)[i].kernel);
+  burn__fusion_list_free(decorator, &plan->launches, sizeof(FusionLaunch));
+  burn__fusion_list_free(decorator, &plan->words, sizeof(uint32_t));
+  decorator->host->free(plan->key, plan->key_count * sizeof *plan->key);
+  decorator->host->free(plan, sizeof *plan);
 }
 
 /* Every refusal takes at least one role away, so this ends. */
 static bool make_launches(Planner *p) {
   find_needed(p);
   for (uint32_t i = 0; i < p->op_count; i++)
-    if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->layer, p->queue, op_at(p, i));
+    if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->decorator, p->queue, op_at(p, i));
   Outcome outcome = AGAIN;
   while (outcome == AGAIN) {
     make_groups(p);
@@ -407,12 +408,12 @@ static bool make_launches(Planner *p) {
 }
 
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash) {
-  Planner p = {.queue = queue, .layer = queue->layer, .op_count = queue->ops.count};
+  Planner p = {.queue = queue, .decorator = queue->decorator, .op_count = queue->ops.count};
   p.plan = plan_new(queue, hash);
   if (!p.plan) return NULL;
   const bool ready = take_memory(&p) && make_launches(&p);
-  queue->layer->host->free(p.memory, p.bytes);
+  queue->decorator->host->free(p.memory, p.bytes);
   if (ready) return p.plan;
-  burn__fusion_plan_release(queue->layer, p.plan);
+  burn__fusion_plan_release(queue->decorator, p.plan);
   return NULL;
 }

@@ -10,84 +10,84 @@
 #include <stdlib.h>
 #include <string.h>
 
-BurnStatus burn__fusion_fail(const FusionLayer *layer, uint32_t code, const char *file, int line, const char *format,
-                             ...) {
+BurnStatus burn__fusion_fail(const FusionLayer *decorator, uint32_t code, const char *file, int line,
+                             const char *format, ...) {
   char message[640];
   va_list arguments;
   va_start(arguments, format);
   (void)vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  return (layer->host->fail)(code, file, (int32_t)line, message);
+  return (decorator->host->fail)(code, file, (int32_t)line, message);
 }
 
-const char *burn__fusion_op_name(const FusionLayer *layer, uint32_t op) {
-  const BurnOpInfo *info = layer->host->op_info(op);
+const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op) {
+  const BurnOpInfo *info = decorator->host->op_info(op);
   return info ? info->name : "an unknown op";
 }
 
-/* Primitive ops, and those that the layer below runs whole, are queued as they are; others are decomposed above, so
+/* Primitive ops, and those that the decorator below runs whole, are queued as they are; others are decomposed above, so
  * that their parts can be fused. */
-static uint32_t BURN_CALL layer_op_support(void *self, uint32_t op) {
-  const FusionLayer *layer = self;
-  const BurnOpInfo *info = layer->host->op_info(op);
+static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
+  const FusionLayer *decorator = self;
+  const BurnOpInfo *info = decorator->host->op_info(op);
   if (!info || !info->is_composite) return BURN_SUPPORT_YES;
-  return layer->next->op_support(layer->next->self, op) == BURN_SUPPORT_NO ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
+  return decorator->next->op_support(decorator->next->self, op) == BURN_SUPPORT_NO ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
 }
 
 /* Reports the first failure since the last sync. */
-static BurnStatus BURN_CALL layer_sync(void *self) {
-  FusionLayer *layer = self;
-  burn__fusion_flush_all(layer);
-  FusionFailure *failure = atomic_exchange(&layer->unreported, NULL);
-  const BurnStatus status = burn__fusion_failure_status(layer, failure);
-  burn__fusion_failure_release(layer, failure);
-  return status != BURN_OK ? status : layer->next->sync(layer->next->self);
+static BurnStatus BURN_API_CALL layer_sync(void *self) {
+  FusionLayer *decorator = self;
+  burn__fusion_flush_all(decorator);
+  FusionFailure *failure = atomic_exchange(&decorator->unreported, NULL);
+  const BurnStatus status = burn__fusion_failure_status(decorator, failure);
+  burn__fusion_failure_release(decorator, failure);
+  return status != BURN_OK ? status : decorator->next->sync(decorator->next->self);
 }
 
-static uint32_t BURN_CALL layer_dtype_usage(void *self, BurnDType dtype) {
+static uint32_t BURN_API_CALL layer_dtype_usage(void *self, BurnDType dtype) {
   const BurnBackend *next = ((const FusionLayer *)self)->next;
   return next->dtype_usage(next->self, dtype);
 }
 
-/* What is queued counts as done, as it would without this layer. */
-static BurnStatus BURN_CALL layer_query(void *self, uint32_t key, int64_t *out) {
-  FusionLayer *layer = self;
-  burn__fusion_flush_all(layer);
-  return layer->next->query(layer->next->self, key, out);
+/* What is queued counts as done, as it would without this decorator. */
+static BurnStatus BURN_API_CALL layer_query(void *self, uint32_t key, int64_t *out) {
+  FusionLayer *decorator = self;
+  burn__fusion_flush_all(decorator);
+  return decorator->next->query(decorator->next->self, key, out);
 }
 
-static BurnStatus BURN_CALL layer_trim(void *self) {
-  FusionLayer *layer = self;
-  burn__fusion_flush_all(layer);
-  burn__fusion_cache_clear(layer, &layer->cache);
-  return layer->next->trim(layer->next->self);
+static BurnStatus BURN_API_CALL layer_trim(void *self) {
+  FusionLayer *decorator = self;
+  burn__fusion_flush_all(decorator);
+  burn__fusion_cache_clear(decorator, &decorator->cache);
+  return decorator->next->trim(decorator->next->self);
 }
 
-static void BURN_CALL layer_close(void *self) {
-  FusionLayer *layer = self;
-  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_close(&layer->queues[i]);
-  if (layer->log) burn__fusion_log_totals(layer);
-  burn__fusion_cache_close(layer, &layer->cache);
-  burn__fusion_failure_release(layer, atomic_load(&layer->unreported));
-  layer->host->free(layer, sizeof *layer);
+static void BURN_API_CALL layer_close(void *self) {
+  FusionLayer *decorator = self;
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_close(&decorator->queues[i]);
+  if (decorator->log) burn__fusion_log_totals(decorator);
+  burn__fusion_cache_close(decorator, &decorator->cache);
+  burn__fusion_failure_release(decorator, atomic_load(&decorator->unreported));
+  decorator->host->free(decorator, sizeof *decorator);
 }
 
 /* -- the interface "burn.fusion" -------------------------------------------------------------- */
 
 static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
-BurnFusionStatistics burn__fusion_statistics(const FusionLayer *layer) {
-  const FusionStatistics *s = &layer->statistics;
+BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
+  const FusionStatistics *s = &decorator->statistics;
   return (BurnFusionStatistics){.ops = count(&s->ops),
                                 .flushes = count(&s->flushes),
                                 .plans = count(&s->plans),
                                 .kernels = count(&s->kernels),
                                 .fused_ops = count(&s->fused_ops),
                                 .calls = count(&s->calls),
-                                .unwanted_ops = count(&s->unwanted_ops)};
+                                .dead_ops = count(&s->dead_ops)};
 }
 
-static void BURN_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
+static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
   burn__fusion_flush_all(self);
   *out = burn__fusion_statistics(self);
 }
@@ -95,7 +95,8 @@ static void BURN_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
 static const BurnFusionInterface fusion_interface = {
     .struct_size = (uint32_t)sizeof(BurnFusionInterface), .version = 1, .statistics = layer_statistics};
 
-static int32_t BURN_CALL layer_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
+                                                 BurnInterface *out) {
   if (strcmp(name, BURN_FUSION_INTERFACE) != 0 || min_version > fusion_interface.version) return 0;
   out->table = &fusion_interface;
   out->self = self;
@@ -142,33 +143,33 @@ static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) 
   return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
 }
 
-static BurnStatus read_options(FusionLayer *layer, const BurnOptions *options) {
+static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options) {
   uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
   const char *values[OPTION_COUNT];
-  burn_options_ask(layer->host, options, &options_interface, values);
-  BurnStatus status = number_option(layer->host, values, OPTION_MAX_OPS, 4096, &max_ops);
-  const BurnStatus bytes = number_option(layer->host, values, OPTION_MAX_BYTES, UINT64_C(1) << 50, &max_bytes);
-  const BurnStatus cache = number_option(layer->host, values, OPTION_PLANS, 1000000, &plans);
-  const BurnStatus log = log_option(layer->host, values[OPTION_LOG], &layer->log);
+  burn_options_ask(decorator->host, options, &options_interface, values);
+  BurnStatus status = number_option(decorator->host, values, OPTION_MAX_OPS, 4096, &max_ops);
+  const BurnStatus bytes = number_option(decorator->host, values, OPTION_MAX_BYTES, UINT64_C(1) << 50, &max_bytes);
+  const BurnStatus cache = number_option(decorator->host, values, OPTION_PLANS, 1000000, &plans);
+  const BurnStatus log = log_option(decorator->host, values[OPTION_LOG], &decorator->log);
   if (status == BURN_OK) status = bytes != BURN_OK ? bytes : cache != BURN_OK ? cache : log;
-  layer->max_ops = (uint32_t)max_ops;
-  layer->max_bytes = max_bytes;
-  burn__fusion_cache_open(&layer->cache, (uint32_t)plans);
+  decorator->max_ops = (uint32_t)max_ops;
+  decorator->max_bytes = max_bytes;
+  burn__fusion_cache_open(&decorator->cache, (uint32_t)plans);
   return status;
 }
 
 /* -- open ------------------------------------------------------------------------------------- */
 
-static void find_bodies(FusionLayer *layer) {
+static void find_bodies(FusionLayer *decorator) {
   BurnInterface found = {NULL, NULL};
-  if (!layer->next->get_interface(layer->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
-  layer->fused = (const BurnFusedInterface *)found.table;
-  layer->fused_self = found.self;
+  if (!decorator->next->get_interface(decorator->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
+  decorator->fused = (const BurnFusedInterface *)found.table;
+  decorator->fused_self = found.self;
 }
 
-static void fill_table(FusionLayer *layer, BurnBackend *out) {
-  out->self = layer;
-  out->name = layer->name;
+static void fill_table(FusionLayer *decorator, BurnBackend *out) {
+  out->self = decorator;
+  out->name = decorator->name;
   out->close = layer_close;
   out->op_support = layer_op_support;
   out->submit = burn__fusion_submit;
@@ -196,47 +197,48 @@ static uint16_t varying_attrs(const BurnOpInfo *info) {
   return bits;
 }
 
-static BurnStatus BURN_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                       uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                           uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
   if (checked != BURN_OK) return checked;
-  FusionLayer *layer = (FusionLayer *)host->allocate(sizeof *layer);
-  if (!layer) return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "fusion: no memory to open the layer");
-  memset(layer, 0, sizeof *layer);
-  layer->host = host;
-  layer->next = next;
-  layer->owner = owner;
-  const BurnStatus status = read_options(layer, options);
+  FusionLayer *decorator = (FusionLayer *)host->allocate(sizeof *decorator);
+  if (!decorator)
+    return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "fusion: no memory to open the decorator");
+  memset(decorator, 0, sizeof *decorator);
+  decorator->host = host;
+  decorator->next = next;
+  decorator->owner = owner;
+  const BurnStatus status = read_options(decorator, options);
   if (status != BURN_OK) {
-    burn__fusion_cache_close(layer, &layer->cache);
-    host->free(layer, sizeof *layer);
+    burn__fusion_cache_close(decorator, &decorator->cache);
+    host->free(decorator, sizeof *decorator);
     return status;
   }
-  (void)snprintf(layer->name, sizeof layer->name, "fusion on %.48s", next->name);
-  atomic_init(&layer->out_of_memory.references, 1u);
-  layer->out_of_memory.code = BURN_STATUS_OUT_OF_MEMORY;
-  (void)snprintf(layer->out_of_memory.message, sizeof layer->out_of_memory.message, "fusion: out of memory");
-  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) layer->varying[op] = varying_attrs(host->op_info(op));
-  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(layer, &layer->queues[i]);
-  find_bodies(layer);
-  fill_table(layer, out);
+  (void)snprintf(decorator->name, sizeof decorator->name, "fusion on %.48s", next->name);
+  atomic_init(&decorator->out_of_memory.references, 1u);
+  decorator->out_of_memory.code = BURN_STATUS_OUT_OF_MEMORY;
+  (void)snprintf(decorator->out_of_memory.message, sizeof decorator->out_of_memory.message, "fusion: out of memory");
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) decorator->varying[op] = varying_attrs(host->op_info(op));
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
+  find_bodies(decorator);
+  fill_table(decorator, out);
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer_interface = {
-    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+static const BurnDecoratorInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
 
-static const void *BURN_CALL plugin_get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL plugin_get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
-  return strcmp(name, "burn.layer") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
+  return strcmp(name, "burn.decorator") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
 }
 
 static const BurnPlugin plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_LAYER,
+    .kind = BURN_PLUGIN_DECORATOR,
     .name = "fusion",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",

@@ -13,27 +13,27 @@
 
 /* -- queues ----------------------------------------------------------------------------------- */
 
-void burn__fusion_queue_open(FusionLayer *layer, FusionQueue *queue) {
+void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue) {
   pthread_mutex_init(&queue->mutex, NULL);
-  queue->layer = layer;
-  queue->serial = atomic_fetch_add(&layer->serial, 1u) + 1u;
+  queue->decorator = decorator;
+  queue->serial = atomic_fetch_add(&decorator->serial, 1u) + 1u;
 }
 
 void burn__fusion_queue_close(FusionQueue *queue) {
-  const FusionLayer *layer = queue->layer;
+  const FusionLayer *decorator = queue->decorator;
   burn__fusion_flush(queue);
-  burn__fusion_list_free(layer, &queue->ops, sizeof(FusionOp));
-  burn__fusion_list_free(layer, &queue->slots, sizeof(uint32_t));
-  burn__fusion_list_free(layer, &queue->values, sizeof(FusionValue));
-  burn__fusion_list_free(layer, &queue->key, sizeof(uint32_t));
-  burn__fusion_arena_free(layer, &queue->arena);
+  burn__fusion_list_free(decorator, &queue->ops, sizeof(FusionOp));
+  burn__fusion_list_free(decorator, &queue->slots, sizeof(uint32_t));
+  burn__fusion_list_free(decorator, &queue->values, sizeof(FusionValue));
+  burn__fusion_list_free(decorator, &queue->key, sizeof(uint32_t));
+  burn__fusion_arena_free(decorator, &queue->arena);
   pthread_mutex_destroy(&queue->mutex);
 }
 
 void burn__fusion_queue_reset(FusionQueue *queue) {
   queue->ops.count = queue->slots.count = queue->values.count = queue->key.count = 0;
   burn__fusion_arena_reset(&queue->arena);
-  queue->serial = atomic_fetch_add(&queue->layer->serial, 1u) + 1u;
+  queue->serial = atomic_fetch_add(&queue->decorator->serial, 1u) + 1u;
   queue->bytes = 0;
   queue->window = 0;
   queue->cut = false;
@@ -45,16 +45,16 @@ void burn__fusion_flush(FusionQueue *queue) {
   pthread_mutex_unlock(&queue->mutex);
 }
 
-void burn__fusion_flush_all(FusionLayer *layer) {
-  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_flush(&layer->queues[i]);
+void burn__fusion_flush_all(FusionLayer *decorator) {
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_flush(&decorator->queues[i]);
 }
 
 /* Threads are numbered as they come; with more threads than queues some share one, which is only slower. */
-static FusionQueue *queue_of_thread(FusionLayer *layer) {
+static FusionQueue *queue_of_thread(FusionLayer *decorator) {
   static _Atomic uint32_t threads;
   static _Thread_local uint32_t number;
   if (number == 0) number = atomic_fetch_add(&threads, 1u) + 1u;
-  return &layer->queues[number % FUSION_QUEUES];
+  return &decorator->queues[number % FUSION_QUEUES];
 }
 
 /* -- the key ---------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static uint64_t attr_bytes(const BurnOpCall *call) {
 
 /* A copy of the attributes with their lists; NULL without memory, or if there are none. */
 static const BurnAttr *copy_attrs(FusionQueue *queue, const BurnOpCall *call) {
-  BurnAttr *attrs = (BurnAttr *)burn__fusion_arena_take(queue->layer, &queue->arena, attr_bytes(call));
+  BurnAttr *attrs = (BurnAttr *)burn__fusion_arena_take(queue->decorator, &queue->arena, attr_bytes(call));
   if (!attrs) return NULL;
   int64_t *numbers = (int64_t *)(void *)(attrs + call->attr_count);
   for (uint32_t i = 0; i < call->attr_count; i++) {
@@ -143,24 +143,24 @@ static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
 }
 
 static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
-  const FusionLayer *layer = queue->layer;
-  return burn__fusion_list_reserve(layer, &queue->ops, 1, sizeof(FusionOp)) &&
-         burn__fusion_list_reserve(layer, &queue->slots, call->input_count, sizeof(uint32_t)) &&
-         burn__fusion_list_reserve(layer, &queue->values, call->input_count + call->output_count,
+  const FusionLayer *decorator = queue->decorator;
+  return burn__fusion_list_reserve(decorator, &queue->ops, 1, sizeof(FusionOp)) &&
+         burn__fusion_list_reserve(decorator, &queue->slots, call->input_count, sizeof(uint32_t)) &&
+         burn__fusion_list_reserve(decorator, &queue->values, call->input_count + call->output_count,
                                    sizeof(FusionValue)) &&
-         burn__fusion_list_reserve(layer, &queue->key, key_words(call), sizeof(uint32_t));
+         burn__fusion_list_reserve(decorator, &queue->key, key_words(call), sizeof(uint32_t));
 }
 
 /* The results as tensors without contents, with one reference for the caller and one for the queue; false without
  * memory, then there are none. */
-static bool make_outputs(FusionLayer *layer, const BurnOpCall *call, FusionTensor **outputs) {
+static bool make_outputs(FusionLayer *decorator, const BurnOpCall *call, FusionTensor **outputs) {
   for (uint32_t i = 0; i < call->output_count; i++) {
-    outputs[i] = burn__fusion_tensor_new(layer, &call->output_descs[i]);
+    outputs[i] = burn__fusion_tensor_new(decorator, &call->output_descs[i]);
     if (outputs[i]) {
       atomic_init(&outputs[i]->references, 2u);
       continue;
     }
-    while (i-- > 0) layer->host->free(outputs[i], sizeof *outputs[i]);
+    while (i-- > 0) decorator->host->free(outputs[i], sizeof *outputs[i]);
     return false;
   }
   return true;
@@ -177,16 +177,16 @@ static uint32_t kind_of(const BurnOpCall *call) {
 }
 
 static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
-  enum { LEAST_OPS = 128 };
-  const FusionLayer *layer = queue->layer;
+  enum { MIN_OPS = 128 };
+  const FusionLayer *decorator = queue->decorator;
   queue->window = queue->window << 8 | kind_of(call);
-  if (queue->ops.count >= layer->max_ops || queue->bytes >= layer->max_bytes) return true;
-  return queue->ops.count >= LEAST_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
+  if (queue->ops.count >= decorator->max_ops || queue->bytes >= decorator->max_bytes) return true;
+  return queue->ops.count >= MIN_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
 }
 
 /* All the memory is there. */
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   const bool in_table = call->op < BURN_OP_LIMIT;
   const uint32_t number = queue->ops.count++;
   FusionOp *op = &fusion_ops(queue)[number];
@@ -203,7 +203,8 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
   for (uint32_t i = 0; i < call->input_count; i++)
     fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
   for (uint32_t i = 0; i < call->attr_count; i++) {
-    put_attr(queue, &attrs[i], in_table ? (layer->varying[call->op] >> i & 1u) != 0 : attrs[i].tag == BURN_ATTR_F64);
+    put_attr(queue, &attrs[i],
+             in_table ? (decorator->varying[call->op] >> i & 1u) != 0 : attrs[i].tag == BURN_ATTR_F64);
   }
   /* Shapes of results follow from the rest where the rule is ours. */
   for (uint32_t i = 0; !in_table && i < call->output_count; i++) put_desc(queue, &call->output_descs[i]);
@@ -217,42 +218,43 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
 }
 
 static BurnStatus record(FusionQueue *queue, const BurnOpCall *call) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   FusionTensor *outputs[BURN_MAX_OUTPUTS];
   const BurnAttr *attrs = NULL;
   bool ready = reserve(queue, call);
   if (ready && call->attr_count > 0) ready = (attrs = copy_attrs(queue, call)) != NULL;
-  if (ready) ready = make_outputs(layer, call, outputs);
+  if (ready) ready = make_outputs(decorator, call, outputs);
   if (!ready)
-    return FUSION_FAIL(layer, OUT_OF_MEMORY, "%s: no memory to queue the call", burn__fusion_op_name(layer, call->op));
+    return FUSION_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory to queue the call",
+                       burn__fusion_op_name(decorator, call->op));
   commit(queue, call, attrs, outputs);
   return BURN_OK;
 }
 
 /* Inputs that belong to other queues are computed first; failed ones are the result. */
-static BurnStatus prepare_inputs(FusionLayer *layer, const FusionQueue *mine, const BurnOpCall *call) {
+static BurnStatus prepare_inputs(FusionLayer *decorator, const FusionQueue *mine, const BurnOpCall *call) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;
     FusionTensor *x = fusion_tensor(call->inputs[i]);
     const FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
     if (queue == mine) continue;
-    const BurnStatus status = burn__fusion_settle(layer, x);
+    const BurnStatus status = burn__fusion_settle(decorator, x);
     if (status != BURN_OK) return status;
   }
   return BURN_OK;
 }
 
-BurnStatus BURN_CALL burn__fusion_submit(void *self, const BurnOpCall *call) {
-  FusionLayer *layer = self;
-  FusionQueue *queue = queue_of_thread(layer);
+BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call) {
+  FusionLayer *decorator = self;
+  FusionQueue *queue = queue_of_thread(decorator);
   if (call->output_count > BURN_MAX_OUTPUTS)
-    return FUSION_FAIL(layer, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
-                       burn__fusion_op_name(layer, call->op), call->output_count, BURN_MAX_OUTPUTS);
+    return FUSION_FAIL(decorator, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
+                       burn__fusion_op_name(decorator, call->op), call->output_count, BURN_MAX_OUTPUTS);
   for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!call->inputs[i] || call->inputs[i]->owner == layer->owner) continue;
-    return burn__fusion_check_owner(layer, call->inputs[i], burn__fusion_op_name(layer, call->op));
+    if (!call->inputs[i] || call->inputs[i]->owner == decorator->owner) continue;
+    return burn__fusion_check_owner(decorator, call->inputs[i], burn__fusion_op_name(decorator, call->op));
   }
-  BurnStatus status = prepare_inputs(layer, queue, call);
+  BurnStatus status = prepare_inputs(decorator, queue, call);
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&queue->mutex);
   if (queue->cut) burn__fusion_flush_locked(queue);

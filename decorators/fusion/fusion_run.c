@@ -1,4 +1,4 @@
-/* fusion_run.c - the flush: find the plan, run its launches on the layer below, hand the results to their tensors.
+/* fusion_run.c - the flush: find the plan, run its launches on the decorator below, hand the results to their tensors.
  *
  * A failure stops nothing but what depends on it: results of a failed op, and of every op that reads them, carry its
  * message. */
@@ -9,7 +9,7 @@
 /* Who is still wanted? A tensor that only the queue holds can never be asked for again. This is part of the key. */
 static bool mark_dead(FusionQueue *queue) {
   const uint32_t count = queue->values.count;
-  if (!burn__fusion_list_reserve(queue->layer, &queue->key, count / 32u + 1u, sizeof(uint32_t))) return false;
+  if (!burn__fusion_list_reserve(queue->decorator, &queue->key, count / 32u + 1u, sizeof(uint32_t))) return false;
   uint32_t *words = (uint32_t *)queue->key.items + queue->key.count;
   memset(words, 0, (count / 32u + 1u) * sizeof *words);
   for (uint32_t i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static void load_values(FusionQueue *queue) {
 
 /* -- one call below --------------------------------------------------------------------------- */
 
-enum { FEW_INPUTS = 16 };
+enum { INLINE_INPUTS = 16 };
 
 static FusionFailure *failure_among(const FusionQueue *queue, const uint32_t *slots, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
@@ -47,14 +47,15 @@ static void set_failure(FusionQueue *queue, const uint32_t *slots, uint32_t coun
     FusionValue *value = &fusion_values(queue)[slots[i]];
     if (!value->failure) value->failure = burn__fusion_failure_retain(failure);
   }
-  burn__fusion_failure_release(queue->layer, failure);
+  burn__fusion_failure_release(queue->decorator, failure);
 }
 
 /* Remembers a failure for the next sync, unless there is one. */
-static void report(FusionLayer *layer, FusionFailure *failure) {
+static void report(FusionLayer *decorator, FusionFailure *failure) {
   FusionFailure *none = NULL;
   (void)burn__fusion_failure_retain(failure);
-  if (!atomic_compare_exchange_strong(&layer->unreported, &none, failure)) burn__fusion_failure_release(layer, failure);
+  if (!atomic_compare_exchange_strong(&decorator->unreported, &none, failure))
+    burn__fusion_failure_release(decorator, failure);
 }
 
 static void fail_op(FusionQueue *queue, const FusionOp *op, FusionFailure *failure) {
@@ -72,7 +73,7 @@ static uint64_t donations(const FusionQueue *queue, const uint32_t *slots, uint3
 }
 
 static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
-  const FusionLayer *layer = queue->layer;
+  const FusionLayer *decorator = queue->decorator;
   const uint32_t *slots = fusion_inputs(queue, op);
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
@@ -90,30 +91,30 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
                            .attrs = op->attrs,
                            .output_descs = descs,
                            .donate = donate};
-  const BurnStatus status = layer->host->invoke(layer->next, &call);
+  const BurnStatus status = decorator->host->invoke(decorator->next, &call);
   for (uint32_t i = 0; status == BURN_OK && i < op->output_count; i++)
     fusion_values(queue)[op->first_output + i].inner = outputs[i];
   return status;
 }
 
 static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   const uint32_t *slots = fusion_inputs(queue, op);
-  BurnPrimitive *few[FEW_INPUTS], **inputs = few;
+  BurnPrimitive *few[INLINE_INPUTS], **inputs = few;
   FusionFailure *failure = failure_among(queue, slots, op->input_count);
   if (failure) {
     fail_op(queue, op, burn__fusion_failure_retain(failure));
     return;
   }
   const uint64_t bytes = op->input_count * sizeof *inputs;
-  if (op->input_count > FEW_INPUTS) inputs = (BurnPrimitive **)layer->host->allocate(bytes);
+  if (op->input_count > INLINE_INPUTS) inputs = (BurnPrimitive **)decorator->host->allocate(bytes);
   const BurnStatus status = inputs ? call_below(queue, op, inputs, donations(queue, slots, op->input_count, last_use))
-                                   : FUSION_FAIL(layer, OUT_OF_MEMORY, "%s: no memory for %u inputs",
-                                                 burn__fusion_op_name(layer, op->op), op->input_count);
-  if (inputs != few) layer->host->free(inputs, bytes);
+                                   : FUSION_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for %u inputs",
+                                                 burn__fusion_op_name(decorator, op->op), op->input_count);
+  if (inputs != few) decorator->host->free(inputs, bytes);
   if (status == BURN_OK) return;
-  failure = burn__fusion_failure_new(layer, status, op->op);
-  report(layer, failure);
+  failure = burn__fusion_failure_new(decorator, status, op->op);
+  report(decorator, failure);
   fail_op(queue, op, failure);
 }
 
@@ -126,13 +127,13 @@ static void run_ops(FusionQueue *queue, const FusionLaunch *launch, const uint32
 
 /* False if the kernel did not run; then nothing has changed. */
 static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   const uint32_t *slots = fusion_words(plan, launch->inputs), *ops = fusion_words(plan, launch->ops);
   const uint32_t *results = fusion_words(plan, launch->outputs);
   BurnPrimitive *inputs[64], *outputs[64] = {NULL};
   const BurnAttr *few[64], **attrs = few;
   const uint64_t bytes = launch->op_count * sizeof *attrs;
-  if (launch->op_count > 64u) attrs = (const BurnAttr **)layer->host->allocate(bytes);
+  if (launch->op_count > 64u) attrs = (const BurnAttr **)decorator->host->allocate(bytes);
   if (!attrs) return false;
   for (uint32_t i = 0; i < launch->input_count; i++) inputs[i] = fusion_values(queue)[slots[i]].inner;
   for (uint32_t i = 0; i < launch->op_count; i++) attrs[i] = fusion_ops(queue)[ops[i]].attrs;
@@ -142,8 +143,8 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
                               .attrs = attrs,
                               .outputs = outputs,
                               .donate = donations(queue, slots, launch->input_count, launch->last_use)};
-  const BurnStatus status = layer->fused->run(layer->fused_self, &call);
-  if (attrs != few) layer->host->free((void *)attrs, bytes);
+  const BurnStatus status = decorator->fused->run(decorator->fused_self, &call);
+  if (attrs != few) decorator->host->free((void *)attrs, bytes);
   if (status != BURN_OK) return false;
   for (uint32_t i = 0; i < launch->output_count; i++) fusion_values(queue)[results[i]].inner = outputs[i];
   return true;
@@ -158,11 +159,11 @@ static void run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionL
 }
 
 static void release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {
-  const FusionLayer *layer = queue->layer;
+  const FusionLayer *decorator = queue->decorator;
   for (uint32_t i = 0; i < count; i++) {
     FusionValue *value = &fusion_values(queue)[slots[i]];
     if (!value->dead || !value->inner) continue;
-    layer->next->release(layer->next->self, value->inner);
+    decorator->next->release(decorator->next->self, value->inner);
     value->inner = NULL;
     value->tensor->inner = NULL;
   }
@@ -173,7 +174,7 @@ static void add(_Atomic uint64_t *counter, uint64_t count) {
 }
 
 static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
-  FusionStatistics *statistics = &queue->layer->statistics;
+  FusionStatistics *statistics = &queue->decorator->statistics;
   uint64_t kernels = 0, fused = 0, calls = 0;
   for (uint32_t i = 0; i < plan->launches.count; i++) {
     const FusionLaunch *launch = &fusion_launches(plan)[i];
@@ -186,7 +187,7 @@ static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
   add(&statistics->kernels, kernels);
   add(&statistics->fused_ops, fused);
   add(&statistics->calls, calls);
-  add(&statistics->unwanted_ops, queue->ops.count - fused - calls);
+  add(&statistics->dead_ops, queue->ops.count - fused - calls);
 }
 
 /* Without memory for a plan: everything in the order of recording. */
@@ -198,7 +199,7 @@ static void run_unplanned(FusionQueue *queue) {
 
 /* Results to their tensors, which are from now on like any other. */
 static void settle_values(FusionQueue *queue) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   for (uint32_t i = 0; i < queue->values.count; i++) {
     FusionValue *value = &fusion_values(queue)[i];
     if (value->producer != FUSION_NONE) {
@@ -206,23 +207,23 @@ static void settle_values(FusionQueue *queue) {
       value->tensor->failure = value->failure;
       atomic_store_explicit(&value->tensor->queue, NULL, memory_order_release);
     }
-    burn__fusion_release(layer, &value->tensor->header);
+    burn__fusion_release(decorator, &value->tensor->header);
   }
 }
 
 void burn__fusion_flush_locked(FusionQueue *queue) {
-  FusionLayer *layer = queue->layer;
+  FusionLayer *decorator = queue->decorator;
   if (queue->ops.count == 0) return;
   load_values(queue);
-  FusionPlan *plan = mark_dead(queue) ? burn__fusion_cache_get(layer, queue) : NULL;
+  FusionPlan *plan = mark_dead(queue) ? burn__fusion_cache_get(decorator, queue) : NULL;
   if (plan) {
     run_plan(queue, plan);
   } else {
     run_unplanned(queue);
   }
-  burn__fusion_plan_release(layer, plan);
-  add(&layer->statistics.ops, queue->ops.count);
-  add(&layer->statistics.flushes, 1u);
+  burn__fusion_plan_release(decorator, plan);
+  add(&decorator->statistics.ops, queue->ops.count);
+  add(&decorator->statistics.flushes, 1u);
   settle_values(queue);
   burn__fusion_queue_reset(queue);
 }

@@ -1,16 +1,16 @@
-/* fusion_tensor.c - tensors of the layer: a shape at once, contents when they are needed, or the failure that prevented
- * them. */
+/* fusion_tensor.c - tensors of the decorator: a shape at once, contents when they are needed, or the failure that
+ * prevented them. */
 #include "fusion_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *desc) {
-  FusionTensor *x = (FusionTensor *)layer->host->allocate(sizeof *x);
+FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDesc *desc) {
+  FusionTensor *x = (FusionTensor *)decorator->host->allocate(sizeof *x);
   if (!x) return NULL;
   x->desc = *desc;
   x->header = (BurnPrimitive){.struct_size = (uint32_t)sizeof x->header,
-                              .owner = layer->owner,
+                              .owner = decorator->owner,
                               .dtype = desc->dtype,
                               .rank = desc->rank,
                               .shape = x->desc.shape};
@@ -24,12 +24,12 @@ FusionTensor *burn__fusion_tensor_new(FusionLayer *layer, const BurnTensorDesc *
 
 /* -- failures --------------------------------------------------------------------------------- */
 
-FusionFailure *burn__fusion_failure_new(FusionLayer *layer, BurnStatus status, uint32_t op) {
-  FusionFailure *failure = (FusionFailure *)layer->host->allocate(sizeof *failure);
-  if (!failure) return burn__fusion_failure_retain(&layer->out_of_memory);
-  const char *name = burn__fusion_op_name(layer, op);
+FusionFailure *burn__fusion_failure_new(FusionLayer *decorator, BurnStatus status, uint32_t op) {
+  FusionFailure *failure = (FusionFailure *)decorator->host->allocate(sizeof *failure);
+  if (!failure) return burn__fusion_failure_retain(&decorator->out_of_memory);
+  const char *name = burn__fusion_op_name(decorator, op);
   char message[sizeof failure->message];
-  layer->host->status_message(status, message, sizeof message);
+  decorator->host->status_message(status, message, sizeof message);
   atomic_init(&failure->references, 1u);
   failure->code = burn_status_code(status);
   failure->bytes = sizeof *failure;
@@ -44,82 +44,84 @@ FusionFailure *burn__fusion_failure_retain(FusionFailure *failure) {
   return failure;
 }
 
-void burn__fusion_failure_release(const FusionLayer *layer, FusionFailure *failure) {
+void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure) {
   if (!failure || atomic_fetch_sub_explicit(&failure->references, 1u, memory_order_acq_rel) != 1u) return;
-  if (failure->bytes) layer->host->free(failure, failure->bytes);
+  if (failure->bytes) decorator->host->free(failure, failure->bytes);
 }
 
-BurnStatus burn__fusion_failure_status(const FusionLayer *layer, const FusionFailure *failure) {
+BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure) {
   if (!failure) return BURN_OK;
-  return (layer->host->fail)(failure->code, NULL, 0, failure->message);
+  return (decorator->host->fail)(failure->code, NULL, 0, failure->message);
 }
 
-BurnStatus burn__fusion_check_owner(const FusionLayer *layer, const BurnPrimitive *x, const char *what) {
-  if (x->owner == layer->owner) return BURN_OK;
-  return FUSION_FAIL(layer, BAD_OWNER, "%s: the tensor belongs to instance %u, this fusion layer is instance %u", what,
-                     x->owner, layer->owner);
+BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrimitive *x, const char *what) {
+  if (x->owner == decorator->owner) return BURN_OK;
+  return FUSION_FAIL(decorator, BAD_OWNER,
+                     "%s: the tensor belongs to instance %u, this fusion decorator is instance %u", what, x->owner,
+                     decorator->owner);
 }
 
-BurnStatus burn__fusion_settle(FusionLayer *layer, FusionTensor *x) {
+BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x) {
   FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
   if (queue) burn__fusion_flush(queue);
-  return burn__fusion_failure_status(layer, x->failure);
+  return burn__fusion_failure_status(decorator, x->failure);
 }
 
 /* -- the table's functions -------------------------------------------------------------------- */
 
 /* A tensor around `inner`, whose reference it takes over, also when it fails: then inner is released. */
-static BurnStatus wrap(FusionLayer *layer, BurnPrimitive *inner, BurnPrimitive **out) {
+static BurnStatus wrap(FusionLayer *decorator, BurnPrimitive *inner, BurnPrimitive **out) {
   const BurnTensorDesc desc = burn_primitive_desc(inner);
-  FusionTensor *x = burn__fusion_tensor_new(layer, &desc);
+  FusionTensor *x = burn__fusion_tensor_new(decorator, &desc);
   if (!x) {
-    layer->next->release(layer->next->self, inner);
-    return FUSION_FAIL(layer, OUT_OF_MEMORY, "fusion: no memory for a tensor of %u bytes", (unsigned)sizeof *x);
+    decorator->next->release(decorator->next->self, inner);
+    return FUSION_FAIL(decorator, OUT_OF_MEMORY, "fusion: no memory for a tensor of %u bytes", (unsigned)sizeof *x);
   }
   x->inner = inner;
   *out = &x->header;
   return BURN_OK;
 }
 
-BurnStatus BURN_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
-                                         BurnPrimitive **out) {
-  FusionLayer *layer = self;
+BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                             BurnPrimitive **out) {
+  FusionLayer *decorator = self;
   BurnPrimitive *inner = NULL;
-  const BurnStatus status = layer->next->create(layer->next->self, desc, data, &inner);
-  return status == BURN_OK ? wrap(layer, inner, out) : status;
+  const BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
+  return status == BURN_OK ? wrap(decorator, inner, out) : status;
 }
 
-BurnStatus BURN_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
-  FusionLayer *layer = self;
-  BurnStatus status = burn__fusion_check_owner(layer, x, "read");
-  if (status == BURN_OK) status = burn__fusion_settle(layer, fusion_tensor(x));
-  return status == BURN_OK ? layer->next->read(layer->next->self, fusion_tensor(x)->inner, data, bytes) : status;
+BurnStatus BURN_API_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  FusionLayer *decorator = self;
+  BurnStatus status = burn__fusion_check_owner(decorator, x, "read");
+  if (status == BURN_OK) status = burn__fusion_settle(decorator, fusion_tensor(x));
+  return status == BURN_OK ? decorator->next->read(decorator->next->self, fusion_tensor(x)->inner, data, bytes)
+                           : status;
 }
 
-void BURN_CALL burn__fusion_retain(void *self, BurnPrimitive *x) {
+void BURN_API_CALL burn__fusion_retain(void *self, BurnPrimitive *x) {
   (void)self;
   atomic_fetch_add_explicit(&fusion_tensor(x)->references, 1u, memory_order_relaxed);
 }
 
 /* A queue that knows the tensor holds a reference, so the last one to go finds it settled. */
-void BURN_CALL burn__fusion_release(void *self, BurnPrimitive *x) {
-  const FusionLayer *layer = self;
+void BURN_API_CALL burn__fusion_release(void *self, BurnPrimitive *x) {
+  const FusionLayer *decorator = self;
   if (!x) return;
   FusionTensor *tensor = fusion_tensor(x);
   if (atomic_fetch_sub_explicit(&tensor->references, 1u, memory_order_acq_rel) != 1u) return;
-  if (tensor->inner) layer->next->release(layer->next->self, tensor->inner);
-  burn__fusion_failure_release(layer, tensor->failure);
-  layer->host->free(tensor, sizeof *tensor);
+  if (tensor->inner) decorator->next->release(decorator->next->self, tensor->inner);
+  burn__fusion_failure_release(decorator, tensor->failure);
+  decorator->host->free(tensor, sizeof *tensor);
 }
 
 /* NULL for a tensor that failed: it has no primitive below. */
-BurnPrimitive *BURN_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x) {
+BurnPrimitive *BURN_API_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x) {
   const BurnStatus status = burn__fusion_settle(self, fusion_tensor(x));
   return status == BURN_OK ? fusion_tensor(x)->inner : NULL;
 }
 
-BurnStatus BURN_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
-  FusionLayer *layer = self;
-  layer->next->retain(layer->next->self, inner);
-  return wrap(layer, inner, out);
+BurnStatus BURN_API_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
+  FusionLayer *decorator = self;
+  decorator->next->retain(decorator->next->self, inner);
+  return wrap(decorator, inner, out);
 }

@@ -6,8 +6,8 @@
  *   trace:format=chrome,file=out.json    Chrome trace JSON; file defaults to burn-trace.json
  *   trace:file=out.txt            lines and totals to a file
  *
- * It is also the example of how small a layer is: everything but submit and close comes from pass_through.h, and ops
- * that it has never heard of pass through by construction. */
+ * It is also the example of how small a decorator is: everything but submit and close comes from pass_through.h, and
+ * ops that it has never heard of pass through by construction. */
 #include <burn/plugin/options.h>
 #include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
@@ -31,7 +31,7 @@ typedef struct OpTotal {
 } OpTotal;
 
 typedef struct Trace {
-  BurnLayer layer; /* first: pass_through.h finds it here */
+  BurnDecorator decorator; /* first: pass_through.h finds it here */
   pthread_mutex_t mutex;
   FILE *file; /* stderr unless the option file= or the Chrome format was given */
   uint32_t format;
@@ -65,7 +65,7 @@ static void write_shapes(FILE *file, const BurnOpCall *call) {
 }
 
 static const char *op_name(const Trace *trace, uint32_t op) {
-  const BurnOpInfo *info = trace->layer.host->op_info(op);
+  const BurnOpInfo *info = trace->decorator.host->op_info(op);
   return info ? info->name : "?";
 }
 
@@ -99,12 +99,12 @@ static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, ui
   trace->events++;
 }
 
-static BurnStatus BURN_CALL trace_submit(void *self, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL trace_submit(void *self, const BurnOpCall *call) {
   Trace *trace = self;
-  const BurnHost *host = trace->layer.host;
+  const BurnHost *host = trace->decorator.host;
   /* Shapes are read after the call from the call itself, so donated inputs are still the caller's and alive. */
   const uint64_t begin = host->now_ns();
-  const BurnStatus status = host->invoke(trace->layer.next, call);
+  const BurnStatus status = host->invoke(trace->decorator.next, call);
   const uint64_t end = host->now_ns();
   pthread_mutex_lock(&trace->mutex);
   if (call->op < BURN_OP_LIMIT) {
@@ -131,7 +131,7 @@ static void write_totals(const Trace *trace) {
           decimal(nanoseconds, 1000000, 3).text);
 }
 
-static void BURN_CALL trace_close(void *self) {
+static void BURN_API_CALL trace_close(void *self) {
   Trace *trace = self;
   if (trace->format == FORMAT_CHROME) {
     fputs("]}\n", trace->file);
@@ -140,7 +140,7 @@ static void BURN_CALL trace_close(void *self) {
   }
   if (trace->file != stderr) fclose(trace->file);
   pthread_mutex_destroy(&trace->mutex);
-  trace->layer.host->free(trace, sizeof *trace);
+  trace->decorator.host->free(trace, sizeof *trace);
 }
 
 static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, const char *value) {
@@ -160,7 +160,7 @@ static const BurnOptionInfo option_rows[] = {TRACE_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
-  const BurnHost *host = trace->layer.host;
+  const BurnHost *host = trace->decorator.host;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const char *format = values[OPTION_FORMAT], *path = values[OPTION_FILE];
@@ -180,16 +180,16 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                       uint32_t owner, BurnBackend *out) {
-  (void)owner; /* tensors stay those of the layer below */
+static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                           uint32_t owner, BurnBackend *out) {
+  (void)owner; /* tensors stay those of the decorator below */
   const BurnStatus checked = burn_plugin_check_open(host, out, "trace");
   if (checked != BURN_OK) return checked;
   Trace *trace = host->allocate(sizeof *trace);
   if (!trace) return fail(host, BURN_STATUS_OUT_OF_MEMORY, "trace: no memory%s", "");
   memset(trace, 0, sizeof *trace);
-  trace->layer.host = host;
-  trace->layer.next = next;
+  trace->decorator.host = host;
+  trace->decorator.next = next;
   const BurnStatus status = choose_output(trace, options);
   if (status != BURN_OK) {
     host->free(trace, sizeof *trace);
@@ -198,31 +198,31 @@ static BurnStatus BURN_CALL trace_open(const BurnHost *host, const BurnBackend *
   pthread_mutex_init(&trace->mutex, NULL);
   trace->opened_ns = host->now_ns();
   snprintf(trace->name, sizeof trace->name, "trace on %s", next->name);
-  burn_layer_forward(out, &trace->layer);
+  burn_decorator_forward(out, &trace->decorator);
   out->name = trace->name;
   out->submit = trace_submit;
   out->close = trace_close;
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer = {
-    .struct_size = sizeof(BurnLayerInterface),
+static const BurnDecoratorInterface decorator = {
+    .struct_size = sizeof(BurnDecoratorInterface),
     .version = 1,
     .wraps_tensors = 0,
     .open = trace_open,
 };
 
-static const void *BURN_CALL trace_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL trace_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
-  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
 }
 
 static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_LAYER,
+    .kind = BURN_PLUGIN_DECORATOR,
     .name = "trace",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",

@@ -1,4 +1,4 @@
-/* validate_internal.h - what the files of the validate layer share. Read validate_plugin.c first. */
+/* validate_internal.h - what the files of the validate decorator share. Read validate_plugin.c first. */
 #ifndef BURN_VALIDATE_INTERNAL_H
 #define BURN_VALIDATE_INTERNAL_H
 
@@ -12,9 +12,9 @@
 
 enum { WARNED_SLOTS = 4096 };
 
-/* An opened layer. */
+/* An opened decorator. */
 typedef struct Validate {
-  BurnLayer layer; /* first: pass_through.h finds it here */
+  BurnDecorator decorator; /* first: pass_through.h finds it here */
   bool finite, promises, ownership, determinism, warn;
   char save[512]; /* folder; empty: save nothing */
   char name[64];

@@ -20,7 +20,7 @@ enum { CLONED, VIEWED };
 
 /* A second reference to input x, or a view that shares its memory, to be released. */
 static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) {
-  const BurnBackend *next = validate->layer.next;
+  const BurnBackend *next = validate->decorator.next;
   if (how == VIEWED) {
     int64_t sizes[BURN_MAX_RANK] = {1}; /* an axis more, where there is room: no backend gives back x itself for that */
     const uint32_t more = x->rank < BURN_MAX_RANK;
@@ -35,7 +35,7 @@ static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) 
                              .inputs = &x,
                              .outputs = &view,
                              .attrs = &shape};
-    const BurnStatus status = validate->layer.host->invoke(next, &call);
+    const BurnStatus status = validate->decorator.host->invoke(next, &call);
     if (status == BURN_OK && view != x && view->buffer && view->buffer == x->buffer) return view;
     if (status == BURN_OK) next->release(next->self, view);
   }
@@ -44,7 +44,7 @@ static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) 
 }
 
 static void release_all(const Validate *validate, BurnPrimitive **primitives, uint32_t count) {
-  const BurnBackend *next = validate->layer.next;
+  const BurnBackend *next = validate->decorator.next;
   for (uint32_t i = 0; i < count; i++) {
     if (primitives[i]) next->release(next->self, primitives[i]);
     primitives[i] = NULL;
@@ -64,7 +64,7 @@ static BurnStatus look_at_rehearsed(Check *check, BurnPrimitive **outputs) {
 
 /* Primitives alive below; -1 if the backend does not say. */
 static int64_t count_alive(const Validate *validate) {
-  const BurnBackend *next = validate->layer.next;
+  const BurnBackend *next = validate->decorator.next;
   int64_t alive = -1;
   if (next->sync(next->self) != BURN_OK || next->query(next->self, BURN_QUERY_LIVE_TENSORS, &alive) != BURN_OK)
     return -1;
@@ -100,7 +100,7 @@ static BurnStatus rehearse(Check *check, BurnPrimitive **held, int how) {
   BurnOpCall call = *check->call;
   call.outputs = outputs;
   for (uint32_t i = 0; i < call.input_count; i++) held[i] = call.inputs[i] ? hold(validate, call.inputs[i], how) : NULL;
-  BurnStatus status = validate->layer.host->invoke(validate->layer.next, &call);
+  BurnStatus status = validate->decorator.host->invoke(validate->decorator.next, &call);
   if (status == BURN_OK) status = look_at_rehearsed(check, outputs);
   if (status == BURN_OK && validate->ownership) {
     const char *whose = how == VIEWED ? "whose memory another view shares" : "which somebody else holds";
@@ -117,13 +117,14 @@ static BurnStatus rehearse_all(Check *check) {
   const uint32_t count = check->call->input_count;
   if (!validate->ownership && !validate->determinism) return BURN_OK;
   const uint64_t bytes = (count + 1) * sizeof(BurnPrimitive *);
-  BurnPrimitive **held = validate->layer.host->allocate(bytes);
-  if (!held) return validate->layer.host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  BurnPrimitive **held = validate->decorator.host->allocate(bytes);
+  if (!held)
+    return validate->decorator.host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   BurnStatus status = rehearse(check, held, CLONED);
   const bool again =
       status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
   if (again) status = rehearse(check, held, VIEWED);
-  validate->layer.host->free(held, bytes);
+  validate->decorator.host->free(held, bytes);
   return status;
 }
 
@@ -176,7 +177,7 @@ static BurnStatus examine(Check *check) {
     check->promise = NULL; /* with a warning the call goes on */
   }
   if (status != BURN_OK) return status;
-  status = validate->layer.host->invoke(validate->layer.next, check->call);
+  status = validate->decorator.host->invoke(validate->decorator.next, check->call);
   BurnStatus reported = BURN_OK;
   if (status == BURN_OK) {
     status = look_at_results(check);
@@ -189,9 +190,9 @@ static BurnStatus examine(Check *check) {
   return status;
 }
 
-static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given) {
+static BurnStatus BURN_API_CALL validate_submit(void *self, const BurnOpCall *given) {
   Validate *validate = self;
-  const BurnHost *host = validate->layer.host;
+  const BurnHost *host = validate->decorator.host;
   BurnOpCall call = *given;
   const uint64_t bytes = (call.input_count + 1) * sizeof(Content);
   Check check = {.validate = validate, .call = &call, .info = host->op_info(call.op), .before = host->allocate(bytes)};
@@ -213,27 +214,27 @@ static BurnStatus BURN_CALL validate_submit(void *self, const BurnOpCall *given)
 
 /* -- the rest of the table: counted, else passed on ------------------------------------------- */
 
-static BurnStatus BURN_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
-                                            BurnPrimitive **out) {
+static BurnStatus BURN_API_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                                BurnPrimitive **out) {
   enter(self);
-  const BurnStatus status = burn_layer_create(self, desc, data, out);
+  const BurnStatus status = burn_decorator_create(self, desc, data, out);
   leave(self);
   return status;
 }
-static void BURN_CALL validate_retain(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL validate_retain(void *self, BurnPrimitive *x) {
   enter(self);
-  burn_layer_retain(self, x);
+  burn_decorator_retain(self, x);
   leave(self);
 }
-static void BURN_CALL validate_release(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL validate_release(void *self, BurnPrimitive *x) {
   enter(self);
-  burn_layer_release(self, x);
+  burn_decorator_release(self, x);
   leave(self);
 }
 
-static void BURN_CALL validate_close(void *self) {
+static void BURN_API_CALL validate_close(void *self) {
   Validate *validate = self;
-  validate->layer.host->free(validate, sizeof *validate);
+  validate->decorator.host->free(validate, sizeof *validate);
 }
 
 /* -- opening ---------------------------------------------------------------------------------- */
@@ -263,7 +264,7 @@ static BurnStatus choose(const BurnHost *host, const char *const *values, int op
 }
 
 static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
-  const BurnHost *host = validate->layer.host;
+  const BurnHost *host = validate->decorator.host;
   validate->finite = validate->promises = validate->ownership = true;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
@@ -287,23 +288,23 @@ static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
                     "validate: save= needs a folder of 1 to 511 bytes");
 }
 
-static BurnStatus BURN_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                          uint32_t owner, BurnBackend *out) {
-  (void)owner; /* tensors stay those of the layer below */
+static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                              uint32_t owner, BurnBackend *out) {
+  (void)owner; /* tensors stay those of the decorator below */
   const BurnStatus checked = burn_plugin_check_open(host, out, "validate");
   if (checked != BURN_OK) return checked;
   Validate *validate = host->allocate(sizeof *validate);
   if (!validate) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   memset(validate, 0, sizeof *validate);
-  validate->layer.host = host;
-  validate->layer.next = next;
+  validate->decorator.host = host;
+  validate->decorator.next = next;
   const BurnStatus status = choose_all(validate, options);
   if (status != BURN_OK) {
     host->free(validate, sizeof *validate);
     return status;
   }
   snprintf(validate->name, sizeof validate->name, "validate on %s", next->name);
-  burn_layer_forward(out, &validate->layer);
+  burn_decorator_forward(out, &validate->decorator);
   out->name = validate->name;
   out->submit = validate_submit;
   out->create = validate_create;
@@ -313,24 +314,24 @@ static BurnStatus BURN_CALL validate_open(const BurnHost *host, const BurnBacken
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer = {
-    .struct_size = sizeof(BurnLayerInterface),
+static const BurnDecoratorInterface decorator = {
+    .struct_size = sizeof(BurnDecoratorInterface),
     .version = 1,
     .wraps_tensors = 0,
     .open = validate_open,
 };
 
-static const void *BURN_CALL validate_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL validate_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
-  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
 }
 
 static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_LAYER,
+    .kind = BURN_PLUGIN_DECORATOR,
     .name = "validate",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",

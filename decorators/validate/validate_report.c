@@ -112,15 +112,15 @@ void validate_add_value(Text *text, const Content *content, int64_t i) {
 
 /* "f32[2,3] = 1, 2, 3, 4, .." */
 static void add_content(Text *text, const Content *content) {
-  enum { MOST = 4 };
+  enum { MAX = 4 };
   const int64_t count = burn_desc_count(&content->desc);
   validate_add_desc(text, &content->desc);
   if (!content->data) return;
-  for (int64_t i = 0; i < count && i < MOST; i++) {
+  for (int64_t i = 0; i < count && i < MAX; i++) {
     validate_add(text, i ? ", " : " = ");
     validate_add_value(text, content, i);
   }
-  if (count > MOST) validate_add(text, ", ..");
+  if (count > MAX) validate_add(text, ", ..");
 }
 
 static void describe(const Check *check, Text *text) {
@@ -232,7 +232,7 @@ static bool write_json(const char *path, const Check *check) {
   if (!file) return false;
   fprintf(file, "{\n  \"op\": \"%s\",\n  \"promise\": \"%s\",\n  \"what\": \"%s\",\n", check->info->name,
           check->promise, check->what);
-  fprintf(file, "  \"backend\": \"%s\",\n  \"attributes\": {", check->validate->layer.next->name);
+  fprintf(file, "  \"backend\": \"%s\",\n  \"attributes\": {", check->validate->decorator.next->name);
   for (uint32_t i = 0; i < call->attr_count; i++) {
     fprintf(file, "%s\"%s\": ", i ? ", " : "", check->info->attr_names[i]);
     write_attr(file, &call->attrs[i]);
@@ -286,7 +286,7 @@ static void save(Check *check, Text *text) {
 
 BurnStatus validate_report(Check *check) {
   Validate *validate = check->validate;
-  const BurnHost *host = validate->layer.host;
+  const BurnHost *host = validate->decorator.host;
   char message[760], where[704] = "";
   if (validate->warn && atomic_exchange(&validate->warned[check->call->op % WARNED_SLOTS], true)) return BURN_OK;
   Text at_end = {where, sizeof where};

@@ -24,7 +24,7 @@ static void store(const Search *search, int64_t first, int64_t width, const int6
   }
 }
 
-static void BURN_CALL search_runs(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL search_runs(void *context, int64_t begin, int64_t end) {
   const Search *search = (const Search *)context;
   const NdAxisView *view = &search->view;
   for (int64_t r = begin; r < end; r++) {
@@ -51,7 +51,7 @@ static void find_in_columns(const Search *search, const char *x, int64_t stride,
 }
 
 /* Items are (outer, group of ND_COLUMNS columns). */
-static void BURN_CALL search_columns(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL search_columns(void *context, int64_t begin, int64_t end) {
   const Search *search = (const Search *)context;
   const NdAxisView *view = &search->view;
   const int64_t groups = (view->inner + ND_COLUMNS - 1) / ND_COLUMNS;
@@ -65,7 +65,7 @@ static void BURN_CALL search_columns(void *context, int64_t begin, int64_t end) 
 }
 
 /* Short rows, as columns. */
-static void BURN_CALL search_short_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL search_short_rows(void *context, int64_t begin, int64_t end) {
   const Search *search = (const Search *)context;
   NdShortRows rows;
   int64_t places[ND_SHORT_BATCH];

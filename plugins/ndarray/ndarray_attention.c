@@ -180,7 +180,7 @@ static void attend(const Forward *work, const NdAttentionGroup *g, const Room *r
                    out->strides[3]);
 }
 
-static void BURN_CALL attention_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL attention_body(void *context, int64_t begin, int64_t end) {
   Forward *work = (Forward *)context;
   const NdAttention *a = &work->attention;
   const uint64_t bytes = room_bytes(a);

@@ -181,7 +181,7 @@ static void head_back(const Backward *work, const Room *room, int64_t n, int64_t
   give_rows(a, &g, room->value_grad, work->value_columns, a->value_width, work->results[2]);
 }
 
-static void BURN_CALL backward_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL backward_body(void *context, int64_t begin, int64_t end) {
   Backward *work = (Backward *)context;
   const NdAttention *a = &work->attention;
   const uint64_t bytes = room_bytes(work);
@@ -203,7 +203,7 @@ static void BURN_CALL backward_body(void *context, int64_t begin, int64_t end) {
 }
 
 /* The slices' bias gradients become one. */
-static void BURN_CALL join_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL join_body(void *context, int64_t begin, int64_t end) {
   const Backward *work = (const Backward *)context;
   const int64_t bytes = work->attention.bytes;
   const NdScores whole = {.keys = 1, .width = end - begin, .scores = NULL};

@@ -22,7 +22,7 @@ typedef struct NdTuneChoice {
   const char *const *names;
   uint32_t count, fallback;
   /* Does the work in one of the ways; may be called many times, from the thread that asked. */
-  void(BURN_CALL *run)(void *context, uint32_t candidate);
+  void(BURN_API_CALL *run)(void *context, uint32_t candidate);
   void *context;
 } NdTuneChoice;
 

@@ -222,7 +222,7 @@ static void write_images(const Conv *work, const Scratch *scratch, const NdConvI
 }
 
 /* Items are pairs of item and input channel. */
-static void BURN_CALL copy_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL copy_body(void *context, int64_t begin, int64_t end) {
   const Conv *work = (const Conv *)context;
   const NdConvPlan *plan = &work->plan;
   while (begin < end) {
@@ -237,7 +237,7 @@ static void BURN_CALL copy_body(void *context, int64_t begin, int64_t end) {
 }
 
 /* Items are pairs of pixels and share. */
-static void BURN_CALL conv_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL conv_body(void *context, int64_t begin, int64_t end) {
   Conv *work = (Conv *)context;
   const NdConvPlan *plan = &work->plan;
   const void *input = NULL;

@@ -101,7 +101,7 @@ static Scratch slice_measure(const WeightGradient *work) {
 }
 
 /* Loop items are pairs of slice and group. */
-static void BURN_CALL slice_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL slice_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
   Scratch scratch = slice_measure(work);
@@ -167,7 +167,7 @@ static void sweep_item(const WeightGradient *work, const NdConvItem *item, const
 }
 
 /* Loop items are pairs of slice and group. */
-static void BURN_CALL sweep_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL sweep_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
   const int64_t lanes = plan->loops->lanes, taps = plan->phases->tap_count, bytes = plan->element_bytes;
@@ -294,7 +294,7 @@ static void write_share(const WeightGradient *work, int64_t group, int64_t share
 }
 
 /* Loop items are triples of slice, group and share. A single slice is written while its sums are in the cache. */
-static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL share_body(void *context, int64_t begin, int64_t end) {
   WeightGradient *work = (WeightGradient *)context;
   const NdConvPlan *plan = &work->plan;
   Scratch scratch = share_measure(work);
@@ -317,7 +317,7 @@ static void BURN_CALL share_body(void *context, int64_t begin, int64_t end) {
 
 /* partial of slice 0 += slice 1, += slice 2, .., in that order. */
 #define ADD_SLICES(name, type)                                                \
-  static void BURN_CALL name(void *context, int64_t begin, int64_t end) {     \
+  static void BURN_API_CALL name(void *context, int64_t begin, int64_t end) { \
     const WeightGradient *work = (const WeightGradient *)context;             \
     const int64_t all = work->plan.groups * work->sums;                       \
     type *sums = (type *)(void *)work->partial;                               \
@@ -328,7 +328,7 @@ ADD_SLICES(add_slices_f32, float)
 ADD_SLICES(add_slices_f64, double)
 
 /* Loop items are pairs of group and share. */
-static void BURN_CALL transpose_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL transpose_body(void *context, int64_t begin, int64_t end) {
   const WeightGradient *work = (const WeightGradient *)context;
   for (int64_t i = begin; i < end; i++) write_share(work, i / work->shares, i % work->shares);
 }

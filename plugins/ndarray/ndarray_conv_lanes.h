@@ -6,7 +6,7 @@
 
 /* The lanes whose bit is set, 0 in the others, which are not read. */
 static CONV_APART VECTOR NAME(load_some)(const REAL *from, uint32_t bits) {
-  REAL lanes[LANES_MOST];
+  REAL lanes[LANES_MAX];
   for (int64_t i = 0; i < LANES; i++) lanes[i] = bits >> i & 1u ? from[i] : 0;
   return NAME(load)(lanes);
 }
@@ -29,13 +29,13 @@ CONV_INLINE VECTOR NAME(load_masked)(const REAL *from, uint32_t bits) {
 
 /* Lane first + i to to[i]. */
 static CONV_APART void NAME(store_lanes)(REAL *to, int32_t first, int32_t count, VECTOR x) {
-  REAL lanes[LANES_MOST];
+  REAL lanes[LANES_MAX];
   NAME(store)(lanes, x);
   for (int32_t i = 0; i < count; i++) to[i] = lanes[first + i];
 }
 
 CONV_INLINE VECTOR NAME(gather_anywhere)(const REAL *from, const int32_t *index) {
-  REAL lanes[LANES_MOST];
+  REAL lanes[LANES_MAX];
   for (int64_t i = 0; i < LANES; i++) lanes[i] = from[index[i]];
   return NAME(load)(lanes);
 }
@@ -46,7 +46,7 @@ CONV_INLINE VECTOR NAME(gather_near)(const REAL *from, const int32_t *index) {
 
 /* from[0], from[2], ..; the lanes whose bit is set. */
 static CONV_APART VECTOR NAME(load_even)(const REAL *from, uint32_t bits) {
-  REAL lanes[LANES_MOST];
+  REAL lanes[LANES_MAX];
   for (int64_t i = 0; i < LANES; i++) lanes[i] = bits >> i & 1u ? from[2 * i] : 0;
   return NAME(load)(lanes);
 }

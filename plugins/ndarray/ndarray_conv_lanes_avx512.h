@@ -45,21 +45,21 @@ CONV_INLINE VECTOR NAME(interleave)(VECTOR a, VECTOR b, int32_t half) {
 static CONV_APART void NAME(transpose_block)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns,
                                              REAL *to, int64_t to_row) {
   const uint32_t row_bits = (1u << rows) - 1u, column_bits = (1u << columns) - 1u;
-  VECTOR a[LANES_MOST], b[LANES_MOST];
-  for (int r = 0; r < LANES_MOST; r++) {
+  VECTOR a[LANES_MAX], b[LANES_MAX];
+  for (int r = 0; r < LANES_MAX; r++) {
     a[r] = NAME(splat)(0);
     if (r < rows) a[r] = NAME(load_lanes)(from + r * from_row, column_bits);
   }
   /* Rows r and r + half, in each round, become the interleaving of the two; after log2(LANES) rounds all is transposed.
    */
-  for (int round = 1; round < LANES_MOST; round *= 2) {
-    for (int r = 0; r < LANES_MOST / 2; r++) {
-      b[2 * r] = NAME(interleave)(a[r], a[r + LANES_MOST / 2], 0);
-      b[2 * r + 1] = NAME(interleave)(a[r], a[r + LANES_MOST / 2], 1);
+  for (int round = 1; round < LANES_MAX; round *= 2) {
+    for (int r = 0; r < LANES_MAX / 2; r++) {
+      b[2 * r] = NAME(interleave)(a[r], a[r + LANES_MAX / 2], 0);
+      b[2 * r + 1] = NAME(interleave)(a[r], a[r + LANES_MAX / 2], 1);
     }
-    for (int r = 0; r < LANES_MOST; r++) a[r] = b[r];
+    for (int r = 0; r < LANES_MAX; r++) a[r] = b[r];
   }
-  for (int r = 0; r < LANES_MOST; r++)
+  for (int r = 0; r < LANES_MAX; r++)
     if (r < columns) _mm512_mask_storeu_ps(to + r * to_row, (__mmask16)row_bits, a[r]);
 }
 

@@ -5,11 +5,11 @@
  * single numbers. */
 
 #if defined(__GNUC__)
-#define LANES_MOST ((int)(CONV_VECTOR_BYTES / sizeof(REAL)))
+#define LANES_MAX ((int)(CONV_VECTOR_BYTES / sizeof(REAL)))
 typedef REAL NAME(Vector) __attribute__((vector_size(CONV_VECTOR_BYTES)));
 typedef INTEGER NAME(Mask) __attribute__((vector_size(CONV_VECTOR_BYTES)));
 #else
-#define LANES_MOST 1
+#define LANES_MAX 1
 typedef REAL NAME(Vector);
 #endif
 #define VECTOR NAME(Vector)
@@ -122,7 +122,7 @@ CONV_INLINE VECTOR NAME(start)(const NdConvProduct *p, int64_t channel, int v) {
 
 /* Lane first + i to to[i * step]. */
 static CONV_APART void NAME(store_steps)(REAL *to, int64_t step, int32_t first, int32_t count, VECTOR x) {
-  REAL lanes[LANES_MOST];
+  REAL lanes[LANES_MAX];
   NAME(store)(lanes, x);
   for (int32_t i = 0; i < count; i++) to[i * step] = lanes[first + i];
 }
@@ -215,7 +215,7 @@ static const NAME(SumTile) NAME(sum_tiles)[CONV_ROWS][ND_CONV_VECTORS] = {ALL_RO
 
 static void NAME(product)(const NdConvProduct *p) {
   static const int64_t dense[ND_CONV_VECTORS] = {0, LANES, 2 * LANES};
-  REAL last[CONV_ROWS * ND_CONV_VECTORS * LANES_MOST];
+  REAL last[CONV_ROWS * ND_CONV_VECTORS * LANES_MAX];
   for (int64_t channel = 0; channel < p->channels; channel += CONV_ROWS) {
     const int64_t rows = p->channels - channel < CONV_ROWS ? p->channels - channel : CONV_ROWS;
     NAME(Sums) sums = {(REAL *)p->partial + channel * p->partial_row, p->partial_row, p->place};
@@ -363,20 +363,20 @@ static const NAME(SweepTile) NAME(sweeps_of_5)[] = {CONV_SWEEPS_OF_5(SWEEP_ROW)}
 #undef SWEEP_TILE
 #undef SWEEP_ROW
 
-#define SWEEPS_MOST(table) ((int64_t)(sizeof(table) / sizeof((table)[0])))
+#define SWEEPS_MAX(table) ((int64_t)(sizeof(table) / sizeof((table)[0])))
 static void NAME(sweep)(const NdConvSweep *s) {
   const int64_t length = s->run == 3 || s->run == 5 ? s->run : 1, all = s->tap_count / length;
   const NAME(SweepTile) *tiles = length == 5 ? NAME(sweeps_of_5) : length == 3 ? NAME(sweeps_of_3) : NAME(sweeps_of_1);
-  const int64_t most = length == 5   ? SWEEPS_MOST(NAME(sweeps_of_5))
-                       : length == 3 ? SWEEPS_MOST(NAME(sweeps_of_3))
-                                     : SWEEPS_MOST(NAME(sweeps_of_1));
+  const int64_t most = length == 5   ? SWEEPS_MAX(NAME(sweeps_of_5))
+                       : length == 3 ? SWEEPS_MAX(NAME(sweeps_of_3))
+                                     : SWEEPS_MAX(NAME(sweeps_of_1));
   const int64_t count = (all + most - 1) / most; /* of about equal size */
   for (int64_t i = 0; i < count; i++) {
     const int64_t first = i * all / count, runs = (i + 1) * all / count - first;
     tiles[runs - 1](s, first * length);
   }
 }
-#undef SWEEPS_MOST
+#undef SWEEPS_MAX
 
 /* -- gradient of many weights ----------------------------------------------------------------- */
 
@@ -436,4 +436,4 @@ static void NAME(transpose)(const void *from, int64_t from_row, int64_t rows, in
 
 #undef VECTOR
 #undef LANES
-#undef LANES_MOST
+#undef LANES_MAX

@@ -49,7 +49,7 @@ static void fill_elements(const NdCreate *c, void *to, int64_t begin, int64_t en
   }
 }
 
-static void BURN_CALL fill(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL fill(void *context, int64_t begin, int64_t end) {
   const NdCreate *c = context;
   if (!c->streams) {
     fill_elements(c, c->out, begin, end);
@@ -87,7 +87,7 @@ static BurnStatus full(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-static void BURN_CALL count_up(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL count_up(void *context, int64_t begin, int64_t end) {
   const NdCreate *c = context;
   for (int64_t i = begin; i < end; i++) {
     const uint64_t value = c->first + (uint64_t)i * c->step;
@@ -141,7 +141,7 @@ typedef struct NdRandom {
 } NdRandom;
 
 /* Groups begin .. end-1 of ND_RANDOM_WORDS elements. */
-static void BURN_CALL random_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL random_groups(void *context, int64_t begin, int64_t end) {
   const NdRandom *random = context;
   const NdCreate *c = &random->create;
   const int64_t bytes = burn_dtype_bytes(c->dtype);

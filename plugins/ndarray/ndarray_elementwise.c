@@ -34,7 +34,7 @@ static bool is_plain(const NdTensor *x, const BurnTensorDesc *desc) {
   return true;
 }
 
-static void BURN_CALL run_plain(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_plain(void *context, int64_t begin, int64_t end) {
   const NdStrided *e = context;
   NdRun run = e->run;
   run.out = (char *)e->run.out + begin * e->out_bytes;
@@ -281,7 +281,7 @@ static void drop_out(const NdDropout *d, int64_t first, int64_t n, const uint32_
 }
 
 /* Groups begin .. end-1 of ND_RANDOM_WORDS elements. */
-static void BURN_CALL dropout_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL dropout_groups(void *context, int64_t begin, int64_t end) {
   const NdDropout *d = context;
   const int64_t bytes = burn_dtype_bytes(d->dtype);
   _Alignas(64) uint32_t words[ND_RANDOM_WORDS];

@@ -4,26 +4,26 @@
 
 #include <stdio.h>
 
-static uint32_t BURN_CALL fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
-                                     const BurnTensorDesc *output) {
+static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
+                                         const BurnTensorDesc *output) {
   const Ndarray *nd = self;
   const bool has_kernel = step->op < BURN_OP_LIMIT && nd->kernels[step->op];
   return has_kernel ? nd_fused_role(step, inputs, output) : BURN_FUSED_NO;
 }
 
-static BurnStatus BURN_CALL fused_compile(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
-                                          uint64_t why_bytes) {
+static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                              uint64_t why_bytes) {
   return nd_fused_compile(self, body, out, why, why_bytes);
 }
 
-static BurnStatus BURN_CALL fused_run(void *self, const BurnFusedCall *call) { return nd_fused_run(self, call); }
+static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call) { return nd_fused_run(self, call); }
 
-static void BURN_CALL fused_release(void *self, BurnFusedKernel *kernel) {
+static void BURN_API_CALL fused_release(void *self, BurnFusedKernel *kernel) {
   const Ndarray *nd = self;
   if (kernel) nd->host->free(kernel, kernel->bytes);
 }
 
-static void BURN_CALL fused_describe(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes) {
+static void BURN_API_CALL fused_describe(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes) {
   const Ndarray *nd = self;
   static const char *const regions[] = {"elements", "rows", "columns", "all elements"};
   uint32_t loads = 0, instructions = 0;

@@ -160,7 +160,7 @@ static void begin_piece(NdFusedWorker *worker, const int64_t *coordinates, int64
 }
 
 /* Groups begin .. end-1 of the elements. */
-static void BURN_CALL run_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_groups(void *context, int64_t begin, int64_t end) {
   const Elements *elements = context;
   const NdFusedRun *run = elements->run;
   const int64_t stop = end * GROUP < run->count ? end * GROUP : run->count;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BLOCK_BYTES 131072 /* of everything that belongs to a block, unless one row has more */
-#define MOST_ROWS 512      /* in a block */
+#define MAX_ROWS 512       /* in a block */
 #define SHORT_ROW 512      /* elements up to which blocks run at once */
 #define UNEVEN_ROW 2048    /* the same for rows that do not fill the width of the machine */
 
@@ -95,7 +95,7 @@ static void choose_block(Rows *rows) {
   for (uint32_t o = 0; o < kernel->output_count; o++)
     per_row += kernel->output_is_reduced[o] ? 0 : run->outputs[o].bytes * rows->pitch;
   rows->block = BLOCK_BYTES / (per_row > 0 ? per_row : 1);
-  if (rows->block > MOST_ROWS) rows->block = MOST_ROWS;
+  if (rows->block > MAX_ROWS) rows->block = MAX_ROWS;
   const int64_t fair =
       rows->rows / (4 * (int64_t)run->nd->host->thread_count()); /* results do not depend on the block */
   if (rows->block > fair) rows->block = fair;
@@ -362,7 +362,7 @@ static void run_block(Work *work) {
 }
 
 /* Blocks begin .. end-1. */
-static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) {
   Rows *rows = context;
   const NdFusedRun *run = rows->run;
   Work work;

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define TILE 8192       /* elements of a tile */
-#define PART 65536      /* elements of a part, unless there are more totals than that */
-#define MOST_PARTS 1024 /* larger tensors have larger parts */
+#define TILE 8192      /* elements of a tile */
+#define PART 65536     /* elements of a part, unless there are more totals than that */
+#define MAX_PARTS 1024 /* larger tensors have larger parts */
 
 #define NARROW 32   /* columns up to this many are folded several rows at once */
 #define WIDENED 128 /* to so many columns; at most ND_COLUMNS */
@@ -55,7 +55,7 @@ static void cut(Totals *totals) {
   totals->groups = (totals->width + totals->tile_width - 1) / totals->tile_width;
   totals->tile_rows = TILE / totals->tile_width;
   totals->part_rows = PART / totals->tile_width;
-  while (totals->rows > totals->part_rows * MOST_PARTS) totals->part_rows *= 2;
+  while (totals->rows > totals->part_rows * MAX_PARTS) totals->part_rows *= 2;
   totals->parts = (totals->rows + totals->part_rows - 1) / totals->part_rows;
 }
 
@@ -202,7 +202,7 @@ static void run_tile(Work *work, int64_t part, int64_t row, int64_t column, int6
 }
 
 /* Items are (part, group of columns), the group running fastest. */
-static void BURN_CALL run_items(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_items(void *context, int64_t begin, int64_t end) {
   Totals *totals = context;
   const NdFusedRun *run = totals->run;
   Work work;

@@ -12,18 +12,18 @@ enum {
   MANY_PANELS = 16,
   PACK_TERMS = 256, /* terms of a piece of packing */
   CACHED_BYTES =
-      9 << 17,      /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
-  MOST_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
+      9 << 17,     /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
+  MAX_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
   ROOM_BYTES = 16 << 20, /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
   FEW_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
-  MOST_SHARES = 64,
+  MAX_SHARES = 64,
 };
 
 /* Floating-point operations of a piece that are worth handing out; tile registers do more at a time, and each piece
  * sets them up. */
-#define LEAST_FLOPS 4e5
-#define LEAST_AMX_FLOPS 4e6
+#define MIN_FLOPS 4e5
+#define MIN_AMX_FLOPS 4e6
 
 /* Pieces that are left of a share: the first one in the upper half, the end in the lower. */
 typedef struct Share {
@@ -42,7 +42,7 @@ typedef struct Shared {
   bool own_b;                   /* each thread packs its panels of B while it multiplies */
   void (*work)(const struct Shared *shared, int64_t piece, NdGemmOwn *own);
   int64_t share_count;
-  Share shares[MOST_SHARES];
+  Share shares[MAX_SHARES];
 } Shared;
 
 /* -- pieces ----------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static int64_t take(Share *share, bool last) {
   }
 }
 
-static void BURN_CALL work_off(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL work_off(void *context, int64_t begin, int64_t end) {
   Shared *s = (Shared *)context;
   for (int64_t mine = begin; mine < end; mine++) {
     NdGemmOwn own = {.room = (char *)s->block.b + mine * s->own_bytes, .held = -1};
@@ -101,7 +101,7 @@ static void BURN_CALL work_off(void *context, int64_t begin, int64_t end) {
 static void run_phase(Ndarray *nd, Shared *s, int64_t pieces,
                       void (*work)(const Shared *shared, int64_t piece, NdGemmOwn *own)) {
   s->work = work;
-  s->share_count = nd_least(nd_least(s->threads, MOST_SHARES), pieces);
+  s->share_count = nd_least(nd_least(s->threads, MAX_SHARES), pieces);
   for (int64_t i = 0; i < s->share_count; i++)
     atomic_init(&s->shares[i].left,
                 (uint64_t)(i * pieces / s->share_count) << 32 | (uint64_t)((i + 1) * pieces / s->share_count));
@@ -112,7 +112,7 @@ static void run_phase(Ndarray *nd, Shared *s, int64_t pieces,
 
 /* Pieces of C for the part in s->gemm. */
 static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {
-  const double least = plan->kind == ND_GEMM_AMX ? LEAST_AMX_FLOPS : LEAST_FLOPS;
+  const double least = plan->kind == ND_GEMM_AMX ? MIN_AMX_FLOPS : MIN_FLOPS;
   const int64_t depth = plan->depth;
   const double flops = 2 * (double)s->gemm.m * (double)s->gemm.n * (double)depth;
   const double wanted = s->threads > 1 ? flops / least : 1, most = (double)(s->threads * PIECES_PER_THREAD);
@@ -161,12 +161,12 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
   const NdGemmLoops *loops = plan->kind == ND_GEMM_AMX ? nd_amx_loops() : nd_gemm_loops(nd, dtype);
   const int64_t bytes = burn_dtype_bytes(dtype), unit = loops->columns,
                 most = ROOM_BYTES / (plan->depth * bytes * unit) * unit;
-  const int64_t side = most < unit ? unit : nd_least(most, MOST_SIDE);
+  const int64_t side = most < unit ? unit : nd_least(most, MAX_SIDE);
   const bool pack_a = plan->pack_a || (g->a_row != 1 && g->a_step != 1);
   const int64_t room_a = pack_a ? room_of(nd_least(g->m, side), loops->rows, plan->depth, bytes) : 0;
   const int64_t shared_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes),
                 own_bytes = room_of(2 * unit, unit, plan->depth, bytes);
-  const int64_t shares = nd_least(nd->host->thread_count(), MOST_SHARES);
+  const int64_t shares = nd_least(nd->host->thread_count(), MAX_SHARES);
   const int64_t room_b = shared_b > shares * own_bytes ? shared_b : shares * own_bytes;
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
   if (!room) return false;

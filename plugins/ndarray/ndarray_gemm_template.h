@@ -214,10 +214,9 @@ static void NAME(pack_columns)(const NdGemm *g, int64_t first, int64_t columns, 
       for (int64_t j = 0; j < columns; j += LANES) NAME(store)(to + j, (VECTOR)NAME(load_part)(b + j, columns - j));
   } else if (g->b_step == 1) {
     for (int64_t p = 0; p < depth; p += LANES)
-      for (int64_t j = 0; j < columns; j += LANES)
-        NAME(transpose)
-        (b + j * g->b_column + p, g->b_column, nd_least(LANES, columns - j), nd_least(LANES, depth - p),
-         to + p * to_step + j, to_step, LANES);
+      for (int64_t j = 0; j < columns; j += LANES) NAME(transpose)
+    (b + j * g->b_column + p, g->b_column, nd_least(LANES, columns - j), nd_least(LANES, depth - p),
+     to + p * to_step + j, to_step, LANES);
   } else {
     for (int64_t p = 0; p < depth; p++, b += g->b_step, to += to_step)
       for (int64_t j = 0; j < to_step; j++) to[j] = j < columns ? b[j * g->b_column] : 0;

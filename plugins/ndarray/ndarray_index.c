@@ -64,7 +64,7 @@ static bool convert_any(const Conversion *conversion, int64_t begin, int64_t end
   }
 }
 
-static void BURN_CALL convert_indices(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL convert_indices(void *context, int64_t begin, int64_t end) {
   Conversion *conversion = (Conversion *)context;
   if (convert_any(conversion, begin, end)) atomic_store_explicit(&conversion->outside, true, memory_order_relaxed);
 }
@@ -175,7 +175,7 @@ ND_SELECT_ROWS(select_rows_8, 8)
 ND_SELECT_ROWS(select_rows_any, row_bytes)
 
 /* Rows begin .. end-1 of the result [outer * picks, inner]. */
-static void BURN_CALL select_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL select_rows(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t bytes = access->inner * access->element_bytes;
   switch (bytes) {
@@ -272,7 +272,7 @@ static void read_at(const Access *access, int64_t first, int64_t n, const int64_
 }
 
 /* Positions begin .. end-1 of the result. */
-static void BURN_CALL gather_positions(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   int64_t offsets[ND_OFFSETS];
   for (int64_t first = begin; first < end; first += ND_OFFSETS) {
@@ -400,7 +400,7 @@ static bool choose_update(Access *access, BurnDType dtype, int64_t mode) {
 }
 
 /* select_assign on columns begin .. end-1 of [outer, inner]. */
-static void BURN_CALL select_assign_columns(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t inner = access->inner, bytes = access->element_bytes;
   while (begin < end) {
@@ -429,7 +429,7 @@ static void scatter_positions(const Access *access, int64_t first, int64_t count
 }
 
 /* scatter on columns begin .. end-1 of [outer, inner]. */
-static void BURN_CALL scatter_columns(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL scatter_columns(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
   const int64_t inner = access->inner, plane = access->picks * inner;
   while (begin < end) {

@@ -146,7 +146,7 @@ static bool mse_begin(Ndarray *nd, const BurnOpCall *call, uint32_t input, uint3
   return in[0] && in[1];
 }
 
-static void BURN_CALL mse_blocks(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL mse_blocks(void *context, int64_t begin, int64_t end) {
   const Mse *mse = (const Mse *)context;
   _Alignas(64) double room[BLOCK];
   for (int64_t block = begin; block < end; block++) {
@@ -185,7 +185,7 @@ static BurnStatus run_mse(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-static void BURN_CALL mse_gradient(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL mse_gradient(void *context, int64_t begin, int64_t end) {
   const Mse *mse = (const Mse *)context;
   for (int64_t i = begin; i < end; i += BLOCK) {
     const int64_t n = end - i < BLOCK ? end - i : BLOCK, at = i * mse->element_bytes;

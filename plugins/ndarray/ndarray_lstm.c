@@ -284,7 +284,7 @@ typedef struct Forward {
 } Forward;
 
 /* A panel has the columns of all four gates of its units. */
-static void BURN_CALL pack_forward(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL pack_forward(void *context, int64_t begin, int64_t end) {
   const Forward *work = (const Forward *)context;
   const Lstm *lstm = &work->lstm;
   for (int64_t group = begin; group < end; group++) {
@@ -336,7 +336,7 @@ static void forward_item(void *context, const Item *item) {
   lstm->loops->lstm_step(&step);
 }
 
-static void BURN_CALL forward_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL forward_body(void *context, int64_t begin, int64_t end) {
   for_shares(&((Forward *)context)->lstm, begin, end, forward_item, context);
 }
 
@@ -389,7 +389,7 @@ typedef struct Backward {
 } Backward;
 
 /* A panel has the rows of its units, transposed. */
-static void BURN_CALL pack_backward(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL pack_backward(void *context, int64_t begin, int64_t end) {
   const Backward *work = (const Backward *)context;
   const Lstm *lstm = &work->lstm;
   const int64_t gates = GATES * lstm->units;
@@ -464,7 +464,7 @@ static void backward_item(void *context, const Item *item) {
   gates_back(work, item);
 }
 
-static void BURN_CALL backward_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL backward_body(void *context, int64_t begin, int64_t end) {
   for_shares(&((Backward *)context)->lstm, begin, end, backward_item, context);
 }
 
@@ -481,7 +481,7 @@ static void first_item(void *context, const Item *item) {
   lstm->loops->pack(item->rows, item->units, carry, lstm->cell_row, 1, cell, lstm->units, item->units);
 }
 
-static void BURN_CALL first_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL first_body(void *context, int64_t begin, int64_t end) {
   const Lstm *lstm = &((Backward *)context)->lstm;
   for (int64_t share = begin; share < end; share++) for_items(lstm, share, 0, first_item, context);
 }

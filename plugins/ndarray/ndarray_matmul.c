@@ -10,7 +10,7 @@
 
 /* Smaller products take less time than a choice is worth; larger ones are better packed in any case. */
 #define TUNE_FLOPS 2e7
-#define TUNE_MOST_FLOPS 1e9
+#define TUNE_MAX_FLOPS 1e9
 
 /* One of the two inputs: strides in elements; those of axes of size 1 count as 0. */
 typedef struct Operand {
@@ -84,7 +84,7 @@ static NdGemm piece(const Matmul *work, int64_t item) {
   return gemm;
 }
 
-static void BURN_CALL matmul_float(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL matmul_float(void *context, int64_t begin, int64_t end) {
   Matmul *work = (Matmul *)context;
   void *scratch = work->scratch_bytes > 0 ? nd_pool_allocate(work->nd->pool, work->scratch_bytes) : NULL;
   if (work->scratch_bytes > 0 && !scratch) {
@@ -161,7 +161,7 @@ static void run_pieces(Matmul *work) {
  * candidate. */
 enum { PACK_RHS = 1, PACK_LHS = 2 };
 
-static void BURN_CALL run_candidate(void *context, uint32_t candidate) {
+static void BURN_API_CALL run_candidate(void *context, uint32_t candidate) {
   Matmul *work = (Matmul *)context;
   work->plan.pack_b = (candidate & PACK_RHS) != 0;
   if (work->plan.shared) work->plan.pack_a = (candidate & PACK_LHS) != 0;
@@ -172,7 +172,7 @@ static void tune(Matmul *work) {
   static const char *const names[] = {"in_place", "packed_rhs", "packed_lhs", "packed"};
   const NdGemm *g = &work->first;
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
-  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MOST_FLOPS)
+  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MAX_FLOPS)
     return;
   const NdTuneChoice choice = {
       .work = "matmul_packing",
@@ -223,7 +223,7 @@ MATMUL_INTEGER(row_i32, int32_t, uint32_t)
 MATMUL_INTEGER(row_i64, int64_t, uint64_t)
 MATMUL_INTEGER(row_u8, uint8_t, uint32_t)
 
-static void BURN_CALL matmul_integer(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL matmul_integer(void *context, int64_t begin, int64_t end) {
   const Matmul *work = (const Matmul *)context;
   for (int64_t item = begin; item < end; item++) {
     const int64_t batch = item / work->m, from_b = batch_offset(work, &work->rhs, batch);

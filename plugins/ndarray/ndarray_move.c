@@ -79,14 +79,14 @@ static void copy_run(const Copy *copy, char *to, const char *from, int64_t begin
   }
 }
 
-static void BURN_CALL copy_elements(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL copy_elements(void *context, int64_t begin, int64_t end) {
   const Copy *copy = (const Copy *)context;
   copy_run(copy, copy->to, copy->from, begin, end);
   if (copy->streams) copy->moves->stream_end();
 }
 
 /* Rows begin .. end-1 in row-major order of the outer axes. */
-static void BURN_CALL copy_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL copy_rows(void *context, int64_t begin, int64_t end) {
   const Copy *copy = (const Copy *)context;
   const uint32_t outer = copy->rank - 1;
   int64_t at[BURN_MAX_RANK + 1] = {0}, to = 0, from = 0, rest = begin;
@@ -208,7 +208,7 @@ typedef struct Triangle {
 } Triangle;
 
 /* Rows begin .. end-1 of all matrices. Where from and to are the same memory only zeros are written. */
-static void BURN_CALL triangle_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL triangle_rows(void *context, int64_t begin, int64_t end) {
   const Triangle *triangle = (const Triangle *)context;
   const int64_t columns = triangle->columns, bytes = triangle->element_bytes;
   for (int64_t row = begin; row < end; row++) {

@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-#define ND_SUM_ROWS 64  /* rows with common sums in layer_norm_backward, at most; ND_STRETCH would be too many in f32 \
+#define ND_SUM_ROWS                                                                                                   \
+  64                    /* rows with common sums in layer_norm_backward, at most; ND_STRETCH would be too many in f32 \
                          */
 #define ND_SUM_PARTS 32 /* so many parts at least, where there are rows for them */
 #define ND_SHORT_RUN 64 /* shorter runs of a channel are taken as columns */
@@ -186,7 +187,7 @@ static void set_affine(const BatchNorm *norm, int64_t channel, double mean, doub
 }
 
 /* Items are groups of channels. */
-static void BURN_CALL infer_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL infer_groups(void *context, int64_t begin, int64_t end) {
   const BatchNorm *norm = (const BatchNorm *)context;
   const int64_t width = by_columns(norm) ? norm->rest : 1;
   Numbers numbers;
@@ -244,7 +245,7 @@ static void group_moments(const BatchNorm *norm, int64_t first, int64_t count, N
   }
 }
 
-static void BURN_CALL train_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL train_groups(void *context, int64_t begin, int64_t end) {
   const BatchNorm *norm = (const BatchNorm *)context;
   const int64_t width = by_columns(norm) ? norm->rest : 1;
   NdMoments moments[ND_COLUMNS];
@@ -302,7 +303,7 @@ static void set_backward(const BatchNorm *norm, int64_t channel, const double s[
   set_number(norm, norm->out_beta, channel, s[0]);
 }
 
-static void BURN_CALL backward_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL backward_groups(void *context, int64_t begin, int64_t end) {
   const BatchNorm *norm = (const BatchNorm *)context;
   const int64_t width = by_columns(norm) ? norm->rest : 1;
   double sums[ND_COLUMNS][2];

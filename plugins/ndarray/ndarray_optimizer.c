@@ -6,15 +6,15 @@
 #include "ndarray_kernels.h"
 #include "ndarray_rows.h"
 
-enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MOST_INPUTS = 4, MOST_OUTPUTS = 3 };
+enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MAX_INPUTS = 4, MAX_OUTPUTS = 3 };
 #define SAME 0x100u /* a home: the result is that input as it is */
 
 /* Packed inputs, and results that may lie in the same memory. */
 typedef struct Step {
-  NdTensor *in[MOST_INPUTS];   /* of nd_packed; NULL for an absent input */
-  NdTensor *out[MOST_OUTPUTS]; /* owned */
-  const char *from[MOST_INPUTS];
-  char *to[MOST_OUTPUTS];
+  NdTensor *in[MAX_INPUTS];   /* of nd_packed; NULL for an absent input */
+  NdTensor *out[MAX_OUTPUTS]; /* owned */
+  const char *from[MAX_INPUTS];
+  char *to[MAX_OUTPUTS];
   int64_t element_bytes;
 } Step;
 
@@ -28,14 +28,14 @@ static void step_end(Ndarray *nd, const BurnOpCall *call, const Step *step) {
 
 static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
   step_end(nd, call, step);
-  for (int i = 0; i < MOST_OUTPUTS; i++) nd_release(nd, step->out[i]);
+  for (int i = 0; i < MAX_OUTPUTS; i++) nd_release(nd, step->out[i]);
   return nd_out_of_memory(nd, call);
 }
 
 /* Fills a zeroed step: result i lies in the memory of input homes[i] if that may be overwritten. False when out of
  * memory. */
 static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *homes, Step *step) {
-  bool stays[MOST_OUTPUTS], complete = true;
+  bool stays[MAX_OUTPUTS], complete = true;
   step->element_bytes = burn_dtype_bytes(call->inputs[0]->dtype);
   for (uint32_t i = 0; i < call->output_count; i++) stays[i] = (homes[i] & SAME) || can_overwrite(call, homes[i]);
   for (uint32_t i = 0; i < call->input_count; i++) {
@@ -71,7 +71,7 @@ typedef struct AdamStep {
   NdAdamLoop loop;
 } AdamStep;
 
-static void BURN_CALL adam_elements(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL adam_elements(void *context, int64_t begin, int64_t end) {
   const AdamStep *work = (const AdamStep *)context;
   const Step *step = &work->step;
   const int64_t offset = begin * step->element_bytes;
@@ -145,7 +145,7 @@ static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
   nd_run_pair(work->sub, n, step->to[0] + offset, param, room);
 }
 
-static void BURN_CALL sgd_elements(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL sgd_elements(void *context, int64_t begin, int64_t end) {
   const SgdStep *work = (const SgdStep *)context;
   const int64_t bytes = work->step.element_bytes, most = BLOCK_BYTES / bytes;
   for (int64_t i = begin; i < end; i += most) sgd_block(work, end - i < most ? end - i : most, i * bytes);

@@ -103,7 +103,7 @@ static void copy_stepped(uint32_t element_bytes, void *to, const void *from, int
 }
 
 /* Elements begin .. end-1 of the result, row by row; a chunk may start and end within a row. */
-static void BURN_CALL pack_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL pack_rows(void *context, int64_t begin, int64_t end) {
   const NdPack *pack = context;
   const uint32_t last = pack->rank - 1, bytes = pack->element_bytes;
   const int64_t length = pack->shape[last], step = pack->strides[last];
@@ -133,7 +133,7 @@ static void BURN_CALL pack_rows(void *context, int64_t begin, int64_t end) {
 }
 
 /* Tiles begin .. end-1, numbered along the fast axis, then along the last one, then over the others. */
-static void BURN_CALL pack_tiles(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL pack_tiles(void *context, int64_t begin, int64_t end) {
   const NdPack *pack = context;
   const uint32_t last = pack->rank - 1;
   const int64_t bytes = pack->element_bytes, columns = pack->shape[last];

@@ -12,7 +12,7 @@ typedef struct Flushed {
   void *context;
 } Flushed;
 
-static void BURN_CALL run_flushed(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_flushed(void *context, int64_t begin, int64_t end) {
   const Flushed *flushed = context;
   const unsigned old = _mm_getcsr();
   _mm_setcsr(old | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);

@@ -74,17 +74,17 @@ static void fill_kernels(Ndarray *nd) {
   }
 }
 
-static uint32_t BURN_CALL ndarray_op_support(void *self, uint32_t op) {
+static uint32_t BURN_API_CALL ndarray_op_support(void *self, uint32_t op) {
   const Ndarray *nd = self;
   return op < BURN_OP_LIMIT && nd->kernels[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
 }
 
-static uint32_t BURN_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
+static uint32_t BURN_API_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
   (void)self;
   return burn_dtype_bytes(dtype) != 0 ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0; /* all of dtypes.def */
 }
 
-static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *call) {
   Ndarray *nd = self;
   const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
   uint32_t dtypes = 0; /* those of the call, as bits */
@@ -110,8 +110,8 @@ static BurnStatus BURN_CALL ndarray_submit(void *self, const BurnOpCall *call) {
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
-static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *desc, const void *data,
-                                           BurnPrimitive **out) {
+static BurnStatus BURN_API_CALL ndarray_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                               BurnPrimitive **out) {
   Ndarray *nd = self;
   if (ndarray_dtype_usage(self, desc->dtype) == 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "ndarray: %s tensors are not supported",
@@ -134,7 +134,7 @@ static BurnStatus BURN_CALL ndarray_create(void *self, const BurnTensorDesc *des
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL ndarray_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+static BurnStatus BURN_API_CALL ndarray_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   Ndarray *nd = self;
   const uint64_t expected = (uint64_t)burn_primitive_count(x) * burn_dtype_bytes(x->dtype);
   if (x->owner != nd->owner) {
@@ -149,24 +149,24 @@ static BurnStatus BURN_CALL ndarray_read(void *self, BurnPrimitive *x, void *dat
   return BURN_OK;
 }
 
-static void BURN_CALL ndarray_retain(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL ndarray_retain(void *self, BurnPrimitive *x) {
   (void)self;
   nd_retain(nd_tensor(x));
 }
 
-static void BURN_CALL ndarray_release(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL ndarray_release(void *self, BurnPrimitive *x) {
   if (x) nd_release(self, nd_tensor(x));
 }
 
 /* -- instance --------------------------------------------------------------------------------- */
 
 /* Kernels run in the caller: when submit returns, the work is done. */
-static BurnStatus BURN_CALL ndarray_sync(void *self) {
+static BurnStatus BURN_API_CALL ndarray_sync(void *self) {
   (void)self;
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL ndarray_query(void *self, uint32_t key, int64_t *out) {
+static BurnStatus BURN_API_CALL ndarray_query(void *self, uint32_t key, int64_t *out) {
   Ndarray *nd = self;
   const NdPoolTensors tensors = nd_pool_tensors(nd->pool);
   switch (key) {
@@ -187,7 +187,7 @@ static BurnStatus BURN_CALL ndarray_query(void *self, uint32_t key, int64_t *out
   }
 }
 
-static BurnStatus BURN_CALL ndarray_trim(void *self) {
+static BurnStatus BURN_API_CALL ndarray_trim(void *self) {
   nd_pool_trim(((Ndarray *)self)->pool);
   return BURN_OK;
 }
@@ -195,7 +195,8 @@ static BurnStatus BURN_CALL ndarray_trim(void *self) {
 /* -- DLPack: host memory as it is ------------------------------------------------------------- */
 
 /* bool kernels count on 0 and 1, which nobody promises for foreign bytes: these are copied. */
-static BurnStatus BURN_CALL ndarray_import(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
+static BurnStatus BURN_API_CALL ndarray_import(void *self, struct DLManagedTensorVersioned *foreign,
+                                               BurnPrimitive **out) {
   Ndarray *nd = self;
   const BurnDlpackTensor *tensor = &burn_dlpack_managed(foreign)->tensor;
   const bool is_host = tensor->device_type == BURN_DLPACK_CPU || tensor->device_type == BURN_DLPACK_CUDA_HOST;
@@ -211,7 +212,8 @@ static BurnStatus BURN_CALL ndarray_import(void *self, struct DLManagedTensorVer
 
 static const BurnDlpackInterface dlpack_interface = {(uint32_t)sizeof(BurnDlpackInterface), 1, ndarray_import, NULL};
 
-static int32_t BURN_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version,
+                                                   BurnInterface *out) {
   const bool is_fused = strcmp(name, BURN_FUSED_INTERFACE) == 0 && min_version <= nd_fused_interface.version;
   const bool is_dlpack = strcmp(name, BURN_DLPACK_INTERFACE) == 0 && min_version <= dlpack_interface.version;
   if (!is_fused && !is_dlpack) return 0;
@@ -220,7 +222,7 @@ static int32_t BURN_CALL ndarray_get_interface(void *self, const char *name, uin
   return 1;
 }
 
-static void BURN_CALL ndarray_close(void *self) {
+static void BURN_API_CALL ndarray_close(void *self) {
   Ndarray *nd = self;
   const BurnHost *host = nd->host;
   nd_pool_destroy(nd->pool);
@@ -290,8 +292,8 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   return status == BURN_OK ? open_tuner(nd, values[OPTION_AUTOTUNE]) : status;
 }
 
-static BurnStatus BURN_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
-                                         uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                             uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "ndarray");
   if (checked != BURN_OK) return checked;
   Ndarray *nd = host->allocate(sizeof *nd);
@@ -347,7 +349,7 @@ static int64_t memory_bytes(void) {
   return 0;
 }
 
-static void BURN_CALL ndarray_probe(const BurnHost *host, BurnProbe *out) {
+static void BURN_API_CALL ndarray_probe(const BurnHost *host, BurnProbe *out) {
   const uint32_t threads = host->thread_count();
   out->score = 100;
   out->device_count = 0;
@@ -369,7 +371,7 @@ static const BurnBackendInterface backend_interface = {
     ndarray_open,
 };
 
-static const void *BURN_CALL ndarray_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL ndarray_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend_interface : NULL;

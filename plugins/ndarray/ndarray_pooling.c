@@ -49,7 +49,7 @@ static void *begin_scratch(Pool *pool) {
   return scratch;
 }
 
-static void BURN_CALL avg_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL avg_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
   if (!scratch) return;
@@ -58,7 +58,7 @@ static void BURN_CALL avg_body(void *context, int64_t begin, int64_t end) {
   nd_pool_free(pool->nd->pool, scratch, pool->scratch_bytes);
 }
 
-static void BURN_CALL avg_backward_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL avg_backward_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   void *scratch = begin_scratch(pool);
   if (!scratch) return;
@@ -93,7 +93,7 @@ static int64_t planes_at_once(const Pool *pool) {
   return outputs >= 4096 || outputs < 1 ? 1 : 4096 / outputs;
 }
 
-static void BURN_CALL max_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL max_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   const int64_t bytes = burn_dtype_bytes(pool->dtype),
                 index_bytes = outputs_of(pool) * burn_dtype_bytes(pool->index_dtype);
@@ -136,7 +136,7 @@ static bool scatter(const Pool *pool, const void *grad, const void *positions, v
   return loops[pool->dtype == BURN_DTYPE_F64][width](outputs_of(pool), inputs_of(pool), grad, positions, dx, bad);
 }
 
-static void BURN_CALL max_backward_body(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL max_backward_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   const int64_t outputs = outputs_of(pool), index_bytes = outputs * burn_dtype_bytes(pool->index_dtype);
   for (int64_t plane = begin; plane < end; plane++) {

@@ -96,7 +96,7 @@ static const char *run_at(const Reduction *reduction, int64_t r) {
 }
 
 /* Results begin .. end-1, each a run of its own. */
-static void BURN_CALL run_results(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_results(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
   const NdAxisView *view = &reduction->view;
   const int64_t stride = view->inner == 1 ? view->outer_stride : view->inner_stride;
@@ -140,7 +140,7 @@ void nd_short_rows(const NdAxisView *view, int64_t begin, int64_t width, NdShort
 }
 
 /* Results begin .. end-1, each a short row. */
-static void BURN_CALL short_results(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL short_results(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
   NdShortRows rows;
   NdTotals totals;
@@ -153,7 +153,7 @@ static void BURN_CALL short_results(void *context, int64_t begin, int64_t end) {
 }
 
 /* Blocks begin .. end-1 of all runs. */
-static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
   const NdFold *fold = reduction->fold;
   for (int64_t i = begin; i < end; i++) {
@@ -200,7 +200,7 @@ static void column_totals(const Reduction *reduction, const char *x, int64_t row
 }
 
 /* Items are (outer, block, group of ND_COLUMNS columns), the group running fastest. */
-static void BURN_CALL column_items(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL column_items(void *context, int64_t begin, int64_t end) {
   const Reduction *reduction = (const Reduction *)context;
   const NdAxisView *view = &reduction->view;
   const int64_t groups = (view->inner + ND_COLUMNS - 1) / ND_COLUMNS;

@@ -162,7 +162,7 @@ static inline void nd_stream_end(void) {
 }
 
 /* Body of parallel loops over a job. */
-static inline void BURN_CALL nd_run_row_job(void *context, int64_t begin, int64_t end) {
+static inline void BURN_API_CALL nd_run_row_job(void *context, int64_t begin, int64_t end) {
   const NdRowJob *job = (const NdRowJob *)context;
   job->loop(job, begin, end);
   if (job->stream) nd_stream_end();

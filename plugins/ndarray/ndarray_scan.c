@@ -70,7 +70,7 @@ typedef struct Scan {
 } Scan;
 
 /* Items are (outer, group of columns). */
-static void BURN_CALL scan_groups(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end) {
   const Scan *scan = (const Scan *)context;
   for (int64_t i = begin; i < end; i++) {
     const int64_t column = i % scan->groups * ND_SCAN_COLUMNS;

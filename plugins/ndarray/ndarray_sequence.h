@@ -8,12 +8,12 @@
 
 #include "ndarray_internal.h"
 
-enum { ND_FETCH_MOST = 384 };
+enum { ND_FETCH_MAX = 384 };
 
 /* Lines of memory that a product brings into the cache while it computes, for whoever comes after it. */
 typedef struct NdFetch {
   int64_t count;
-  const char *lines[ND_FETCH_MOST];
+  const char *lines[ND_FETCH_MAX];
 } NdFetch;
 
 /* C[rows, columns] (+)= A[rows, depth] x B[depth, columns]. Element (r, p) of A is a[r * a_row + p * a_step], so A may

@@ -134,7 +134,7 @@ static void store(const Sort *sort, int64_t first, const NdEntry *entries) {
 }
 
 /* Rows begin .. end-1 of [outer, inner]. */
-static void BURN_CALL sort_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL sort_rows(void *context, int64_t begin, int64_t end) {
   Sort *sort = (Sort *)context;
   NdEntry *entries = (NdEntry *)nd_pool_allocate(sort->nd->pool, sort->scratch_bytes);
   if (!entries) {

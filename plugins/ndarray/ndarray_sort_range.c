@@ -156,7 +156,7 @@ static uint64_t scratch_entries(const Range *range) {
 }
 
 /* Rows begin .. end-1 of [outer, inner]. */
-static void BURN_CALL range_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL range_rows(void *context, int64_t begin, int64_t end) {
   Range *range = (Range *)context;
   NdEntry *scratch = (NdEntry *)nd_pool_allocate(range->nd->pool, range->scratch_bytes);
   if (!scratch) {

@@ -221,7 +221,7 @@ static void fetch_block(const NdStrided *e, int64_t begin) {
 }
 
 /* Blocks begin .. end-1. */
-static void BURN_CALL run_blocks(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) {
   const NdStrided *e = context;
   NdBlock block;
   int64_t coordinates[BURN_MAX_RANK] = {0};
@@ -325,7 +325,7 @@ static void make_tile(const NdStrided *e, int64_t rows, int64_t columns, int64_t
 }
 
 /* Tiles begin .. end-1: numbered along the last axis, then along `fast`, then over the others. */
-static void BURN_CALL run_tiles(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_tiles(void *context, int64_t begin, int64_t end) {
   const NdStrided *e = context;
   NdBlock block;
   const uint32_t last = e->rank - 1;

@@ -159,7 +159,7 @@ static BurnAttr widen_attr(const BurnOpInfo *info, const BurnOpCall *call, BurnD
 
 /* -- the call --------------------------------------------------------------------------------- */
 
-enum { MOST_ATTRS = 32 };
+enum { MAX_ATTRS = 32 };
 
 /* A call with the wide dtypes. */
 typedef struct Widened {
@@ -168,7 +168,7 @@ typedef struct Widened {
   BurnPrimitive **inputs; /* few, or allocated: list ops take any number */
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  BurnAttr attrs[MOST_ATTRS];
+  BurnAttr attrs[MAX_ATTRS];
 } Widened;
 
 static BurnStatus widen_inputs(Ndarray *nd, const BurnOpCall *call, Widened *wide) {
@@ -233,10 +233,10 @@ BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call) 
   Widened wide;
   const uint64_t bytes = (uint64_t)call->input_count * sizeof *wide.inputs;
   const bool is_few = call->input_count <= sizeof wide.few / sizeof *wide.few;
-  if (call->attr_count > MOST_ATTRS || call->output_count > BURN_MAX_OUTPUTS) {
+  if (call->attr_count > MAX_ATTRS || call->output_count > BURN_MAX_OUTPUTS) {
     return nd_fail(nd, BURN_STATUS_INTERNAL,
                    "ndarray: op %u has %u attributes and %u results, at most %d and %d are possible", call->op,
-                   call->attr_count, call->output_count, (int)MOST_ATTRS, (int)BURN_MAX_OUTPUTS);
+                   call->attr_count, call->output_count, (int)MAX_ATTRS, (int)BURN_MAX_OUTPUTS);
   }
   wide.inputs = is_few ? wide.few : (BurnPrimitive **)nd->host->allocate(bytes);
   if (!wide.inputs) return nd_out_of_memory(nd, call);

@@ -84,9 +84,10 @@ static BurnStatus elements(const ReferenceRun *run) {
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     const int64_t at_a = reference_place(out, i, a_steps), at_b = b ? reference_place(out, i, b_steps) : 0;
     if (reference_is_float(a)) {
-      reference_put_real(out, i, run->row->real(reference_get_real(a, at_a), b ? reference_get_real(b, at_b) : 0));
+      reference_put_float(out, i, run->row->real(reference_get_float(a, at_a), b ? reference_get_float(b, at_b) : 0));
     } else {
-      reference_put_whole(out, i, run->row->whole(reference_get_whole(a, at_a), b ? reference_get_whole(b, at_b) : 0));
+      reference_put_integer(out, i,
+                            run->row->whole(reference_get_integer(a, at_a), b ? reference_get_integer(b, at_b) : 0));
     }
   }
   return BURN_OK;
@@ -101,12 +102,12 @@ static BurnStatus power(const ReferenceRun *run) {
   reference_broadcast(exponents, exponent_steps);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     const int64_t at = reference_place(out, i, x_steps);
-    const int64_t exponent = reference_get_whole(exponents, reference_place(out, i, exponent_steps));
+    const int64_t exponent = reference_get_integer(exponents, reference_place(out, i, exponent_steps));
     if (reference_is_float(x)) {
-      const double base = reference_get_real(x, at), size = pow(fabs(base), (double)exponent);
-      reference_put_real(out, i, exponent % 2 != 0 && signbit(base) ? -size : size);
+      const double base = reference_get_float(x, at), size = pow(fabs(base), (double)exponent);
+      reference_put_float(out, i, exponent % 2 != 0 && signbit(base) ? -size : size);
     } else {
-      reference_put_whole(out, i, whole_power(reference_get_whole(x, at), exponent));
+      reference_put_integer(out, i, whole_power(reference_get_integer(x, at), exponent));
     }
   }
   return BURN_OK;
@@ -140,12 +141,12 @@ static BurnStatus scalar(const ReferenceRun *run) {
   const int64_t whole = reference_saturate(row->detail == WRAPS ? BURN_DTYPE_I64 : x->dtype, number);
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     if (reference_is_float(x)) {
-      reference_put_real(out, i, row->real(reference_get_real(x, i), real));
+      reference_put_float(out, i, row->real(reference_get_float(x, i), real));
     } else if (row->detail == EXACT) {
-      reference_put_real(out, i, row->real(order(reference_get_whole(x, i), number), 0));
+      reference_put_float(out, i, row->real(order(reference_get_integer(x, i), number), 0));
     } else {
-      const int64_t element = reference_get_whole(x, i);
-      reference_put_whole(out, i, is_bound ? row->whole(element, whole) : element);
+      const int64_t element = reference_get_integer(x, i);
+      reference_put_integer(out, i, is_bound ? row->whole(element, whole) : element);
     }
   }
   return BURN_OK;
@@ -166,15 +167,15 @@ static BurnStatus fold(const ReferenceRun *run) {
   const bool is_test = out->dtype == BURN_DTYPE_BOOL; /* then even one element must go through the function */
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     if (reference_is_float(x)) {
-      double total = is_test || axis.size == 0 ? row->detail : reference_get_real(x, on_line(&axis, i, 0));
+      double total = is_test || axis.size == 0 ? row->detail : reference_get_float(x, on_line(&axis, i, 0));
       for (int64_t k = !is_test; k < axis.size; k++)
-        total = row->real(total, reference_get_real(x, on_line(&axis, i, k)));
-      reference_put_real(out, i, total);
+        total = row->real(total, reference_get_float(x, on_line(&axis, i, k)));
+      reference_put_float(out, i, total);
     } else {
-      int64_t total = is_test || axis.size == 0 ? row->detail : reference_get_whole(x, on_line(&axis, i, 0));
+      int64_t total = is_test || axis.size == 0 ? row->detail : reference_get_integer(x, on_line(&axis, i, 0));
       for (int64_t k = !is_test; k < axis.size; k++)
-        total = row->whole(total, reference_get_whole(x, on_line(&axis, i, k)));
-      reference_put_whole(out, i, total);
+        total = row->whole(total, reference_get_integer(x, on_line(&axis, i, k)));
+      reference_put_integer(out, i, total);
     }
   }
   return BURN_OK;
@@ -182,8 +183,8 @@ static BurnStatus fold(const ReferenceRun *run) {
 
 /* True if element b of x is better than element a. */
 static bool is_better(const ReferenceRow *row, const BurnPrimitive *x, int64_t a, int64_t b) {
-  if (reference_is_float(x)) return row->real(reference_get_real(x, a), reference_get_real(x, b)) != 0;
-  return row->whole(reference_get_whole(x, a), reference_get_whole(x, b)) != 0;
+  if (reference_is_float(x)) return row->real(reference_get_float(x, a), reference_get_float(x, b)) != 0;
+  return row->whole(reference_get_integer(x, a), reference_get_integer(x, b)) != 0;
 }
 
 static BurnStatus arg(const ReferenceRun *run) {
@@ -194,7 +195,7 @@ static BurnStatus arg(const ReferenceRun *run) {
     for (int64_t k = 1; k < axis.size; k++) {
       if (is_better(run->row, x, on_line(&axis, i, best), on_line(&axis, i, k))) best = k;
     }
-    reference_put_whole(run->out[0], i, best);
+    reference_put_integer(run->out[0], i, best);
   }
   return BURN_OK;
 }
@@ -212,13 +213,13 @@ static BurnStatus scan(const ReferenceRun *run) {
     for (int64_t k = 0; k < axis.size; k++) {
       const int64_t i = on_line(&axis, line, k);
       if (reference_is_float(x)) {
-        real =
-            k == 0 && row->detail == FROM_FIRST ? reference_get_real(x, i) : row->real(real, reference_get_real(x, i));
-        reference_put_real(out, i, real); /* rounded here, not in what goes on */
+        real = k == 0 && row->detail == FROM_FIRST ? reference_get_float(x, i)
+                                                   : row->real(real, reference_get_float(x, i));
+        reference_put_float(out, i, real); /* rounded here, not in what goes on */
       } else {
-        whole = k == 0 && row->detail == FROM_FIRST ? reference_get_whole(x, i)
-                                                    : row->whole(whole, reference_get_whole(x, i));
-        reference_put_whole(out, i, whole);
+        whole = k == 0 && row->detail == FROM_FIRST ? reference_get_integer(x, i)
+                                                    : row->whole(whole, reference_get_integer(x, i));
+        reference_put_integer(out, i, whole);
       }
     }
   }
@@ -227,8 +228,8 @@ static BurnStatus scan(const ReferenceRun *run) {
 
 /* A number that orders elements: -NaN < -inf < .. < -0 < +0 < .. < inf < NaN, as the bits of floats do. */
 static int64_t rank_of(const BurnPrimitive *x, int64_t i) {
-  if (!reference_is_float(x)) return reference_get_whole(x, i);
-  const double value = reference_get_real(x, i);
+  if (!reference_is_float(x)) return reference_get_integer(x, i);
+  const double value = reference_get_float(x, i);
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits < 0 ? bits ^ INT64_MAX : bits;
@@ -260,7 +261,8 @@ static BurnStatus argsort(const ReferenceRun *run) {
     for (int64_t k = 0; k < axis.size; k++) ranked[k] = (Ranked){rank_of(x, on_line(&axis, line, k)), k};
     if (axis.size > 0)
       qsort(ranked, (size_t)axis.size, sizeof *ranked, attrs->descending.value.i64 ? compare_down : compare_up);
-    for (int64_t k = 0; k < axis.size; k++) reference_put_whole(run->out[0], on_line(&axis, line, k), ranked[k].index);
+    for (int64_t k = 0; k < axis.size; k++)
+      reference_put_integer(run->out[0], on_line(&axis, line, k), ranked[k].index);
   }
   host->free(ranked, bytes);
   return BURN_OK;

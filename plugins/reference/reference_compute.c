@@ -8,9 +8,9 @@ static BurnStatus no_memory(const ReferenceRun *run) {
   return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory for the sums");
 }
 
-static double get(const BurnPrimitive *x, int64_t i) { return reference_get_real(x, i); }
+static double get(const BurnPrimitive *x, int64_t i) { return reference_get_float(x, i); }
 
-static void add_to(BurnPrimitive *wide, int64_t i, double value) { reference_put_real(wide, i, get(wide, i) + value); }
+static void add_to(BurnPrimitive *wide, int64_t i, double value) { reference_put_float(wide, i, get(wide, i) + value); }
 
 /* -- products --------------------------------------------------------------------------------- */
 
@@ -32,11 +32,11 @@ static BurnStatus matmul(const ReferenceRun *run) {
       if (reference_is_float(a)) {
         real += get(a, at_a + k) * get(b, at_b + k * b_step);
       } else {
-        whole += (uint64_t)reference_get_whole(a, at_a + k) * (uint64_t)reference_get_whole(b, at_b + k * b_step);
+        whole += (uint64_t)reference_get_integer(a, at_a + k) * (uint64_t)reference_get_integer(b, at_b + k * b_step);
       }
     }
-    if (reference_is_float(a)) reference_put_real(out, i, real);
-    if (!reference_is_float(a)) reference_put_whole(out, i, (int64_t)whole);
+    if (reference_is_float(a)) reference_put_float(out, i, real);
+    if (!reference_is_float(a)) reference_put_integer(out, i, (int64_t)whole);
   }
   return BURN_OK;
 }
@@ -80,7 +80,7 @@ static BurnStatus convolve(const ReferenceRun *run, Convolution c, const BurnPri
   if (!wide) return no_memory(run);
   const int64_t plane = out->shape[2] * out->shape[3];
   for (int64_t i = 0, count = burn_primitive_count(out); bias && i < count; i++) {
-    reference_put_real(wide, i, get(bias, i / plane % out->shape[1]));
+    reference_put_float(wide, i, get(bias, i / plane % out->shape[1]));
   }
   c.tensors[c.result] = wide;
   for (int64_t i = 0, count = burn_primitive_count(c.tensors[Y]); i < count; i++) convolve_at(&c, i);
@@ -133,8 +133,8 @@ static BurnStatus max_pool2d_with_indices(const ReferenceRun *run) {
       best = value;
       at = iy * in[3] + ix;
     }
-    reference_put_real(run->out[0], i, best);
-    reference_put_whole(run->out[1], i, at < 0 ? 0 : at);
+    reference_put_float(run->out[0], i, best);
+    reference_put_integer(run->out[1], i, at < 0 ? 0 : at);
   }
   return BURN_OK;
 }
@@ -197,7 +197,7 @@ static BurnStatus average(const ReferenceRun *run) {
         add_to(to, backward ? pixel : i, backward ? get(from, i) / divisor : get(from, pixel));
       }
     }
-    if (!backward && divisor > 0) reference_put_real(to, i, get(to, i) / divisor);
+    if (!backward && divisor > 0) reference_put_float(to, i, get(to, i) / divisor);
   }
   reference_narrow(run->reference, to, run->out[0]);
   return BURN_OK;

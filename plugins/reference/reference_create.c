@@ -17,7 +17,7 @@ static BurnStatus arange(const ReferenceRun *run) {
   const BurnAttrs_arange *attrs = BURN_ATTRS(arange, run->call);
   const uint64_t start = (uint64_t)attrs->start.value.i64, step = (uint64_t)attrs->step.value.i64; /* wraps */
   for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) {
-    reference_put_whole(run->out[0], i, (int64_t)(start + (uint64_t)i * step));
+    reference_put_integer(run->out[0], i, (int64_t)(start + (uint64_t)i * step));
   }
   return BURN_OK;
 }
@@ -55,12 +55,12 @@ static BurnStatus random_uniform(const ReferenceRun *run) {
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
     const uint64_t bits = word(run, i), scaled = range >> 32 ? bits : bits * range >> 32;
     if (out->dtype == BURN_DTYPE_F64) {
-      reference_put_real(out, i, uniform_f64((uint32_t)bits, low, high));
+      reference_put_float(out, i, uniform_f64((uint32_t)bits, low, high));
     } else if (reference_is_float(out)) {
       const float least = (float)reference_round(out->dtype, low), end = (float)reference_round(out->dtype, high);
-      reference_put_real(out, i, uniform_f32(out->dtype, (uint32_t)bits, least, end));
+      reference_put_float(out, i, uniform_f32(out->dtype, (uint32_t)bits, least, end));
     } else {
-      reference_put_whole(out, i, (int64_t)((uint64_t)first + scaled));
+      reference_put_integer(out, i, (int64_t)((uint64_t)first + scaled));
     }
   }
   return BURN_OK;
@@ -75,7 +75,8 @@ static BurnStatus random_normal(const ReferenceRun *run) {
     const double radius = sqrt(-2.0 * log((a + 1.0) * unit)), angle = turn * b * unit;
     const double number = radius * (i % 2 ? sin(angle) : cos(angle));
     const double value = attrs->mean.value.f64 + attrs->std.value.f64 * number;
-    reference_put_real(out, i, out->dtype == BURN_DTYPE_F64 ? value : (double)(float)value); /* halves go through f32 */
+    reference_put_float(out, i,
+                        out->dtype == BURN_DTYPE_F64 ? value : (double)(float)value); /* halves go through f32 */
   }
   return BURN_OK;
 }
@@ -84,7 +85,7 @@ static BurnStatus random_bernoulli(const ReferenceRun *run) {
   const uint64_t threshold = burn_random_threshold(BURN_ATTRS(random_bernoulli, run->call)->prob.value.f64);
   BurnPrimitive *out = run->out[0];
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++)
-    reference_put_whole(out, i, word(run, i) < threshold);
+    reference_put_integer(out, i, word(run, i) < threshold);
   return BURN_OK;
 }
 

@@ -55,13 +55,13 @@ void reference_release(Reference *reference, BurnPrimitive *x); /* takes NULL */
 
 /* Element i as f64 (exact for floats) or i64 (exact for ints and bool). Whole numbers of a float tensor are not asked
  * for. */
-double reference_get_real(const BurnPrimitive *x, int64_t i);
-int64_t reference_get_whole(const BurnPrimitive *x, int64_t i);
+double reference_get_float(const BurnPrimitive *x, int64_t i);
+int64_t reference_get_integer(const BurnPrimitive *x, int64_t i);
 
 /* Element i becomes the value in the dtype of x. Floats round once, to nearest even. Ints take reals toward zero and
  * saturated (NaN is 0), and the low bits of whole numbers. bool is value != 0. */
-void reference_put_real(BurnPrimitive *x, int64_t i, double value);
-void reference_put_whole(BurnPrimitive *x, int64_t i, int64_t value);
+void reference_put_float(BurnPrimitive *x, int64_t i, double value);
+void reference_put_integer(BurnPrimitive *x, int64_t i, int64_t value);
 
 /* The same bits at another place; both tensors have the same dtype. */
 void reference_copy(BurnPrimitive *to, int64_t to_index, const BurnPrimitive *from, int64_t from_index);

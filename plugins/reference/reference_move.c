@@ -92,7 +92,7 @@ static BurnStatus mask(const ReferenceRun *run) {
   for (uint32_t k = 0; k < count; k++) reference_broadcast(in[k], steps[k]);
   for (int64_t i = 0, elements = burn_primitive_count(out); i < elements; i++) {
     for (uint32_t k = 0; k < count; k++) at[k] = reference_place(out, i, steps[k]);
-    if (!reference_get_whole(in[1], at[1])) {
+    if (!reference_get_integer(in[1], at[1])) {
       reference_copy(out, i, in[0], at[0]);
     } else if (count > 2) {
       reference_copy(out, i, in[2], at[2]);
@@ -114,7 +114,7 @@ static BurnStatus find(const ReferenceRun *run, int64_t i, int64_t picks, int64_
   const int64_t dim = run->call->attrs[0].value.i64; /* the first attribute of all these ops */
   const ReferenceAxis axis = reference_axis(run->call->inputs[0], dim);
   const int64_t position = run->row->detail == LISTED ? i / axis.inner % picks : i;
-  const int64_t index = reference_get_whole(run->call->inputs[1], position);
+  const int64_t index = reference_get_integer(run->call->inputs[1], position);
   if (index >= 0 && index < axis.size) {
     *place = (i / axis.inner / picks * axis.size + index) * axis.inner + i % axis.inner;
     return BURN_OK;
@@ -143,9 +143,10 @@ static BurnStatus pick(const ReferenceRun *run) {
 static void update(const ReferenceRow *rule, BurnPrimitive *wide, int64_t place, const BurnPrimitive *values,
                    int64_t i) {
   if (reference_is_float(values)) {
-    reference_put_real(wide, place, rule->real(reference_get_real(wide, place), reference_get_real(values, i)));
+    reference_put_float(wide, place, rule->real(reference_get_float(wide, place), reference_get_float(values, i)));
   } else {
-    reference_put_whole(wide, place, rule->whole(reference_get_whole(wide, place), reference_get_whole(values, i)));
+    reference_put_integer(wide, place,
+                          rule->whole(reference_get_integer(wide, place), reference_get_integer(values, i)));
   }
 }
 
@@ -156,8 +157,8 @@ static BurnStatus put(const ReferenceRun *run) {
   BurnPrimitive *wide = reference_wide(run->reference, x);
   if (!wide) return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory for the sums");
   for (int64_t i = 0, count = burn_primitive_count(x); i < count; i++) {
-    if (reference_is_float(x)) reference_put_real(wide, i, reference_get_real(x, i));
-    if (!reference_is_float(x)) reference_put_whole(wide, i, reference_get_whole(x, i));
+    if (reference_is_float(x)) reference_put_float(wide, i, reference_get_float(x, i));
+    if (!reference_is_float(x)) reference_put_integer(wide, i, reference_get_integer(x, i));
   }
   BurnStatus status = BURN_OK;
   for (int64_t i = 0, count = burn_primitive_count(values); i < count && status == BURN_OK; i++) {

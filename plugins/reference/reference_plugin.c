@@ -10,12 +10,12 @@
 
 /* -- calls ------------------------------------------------------------------------------------ */
 
-static uint32_t BURN_CALL op_support(void *self, uint32_t op) {
+static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
   const Reference *reference = self;
   return op < BURN_OP_LIMIT && reference->rows[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
 }
 
-static BurnStatus BURN_CALL submit(void *self, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
   Reference *reference = self;
   BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
   const ReferenceRun run = {reference, reference->rows[call->op], call, out};
@@ -37,7 +37,7 @@ static BurnStatus BURN_CALL submit(void *self, const BurnOpCall *call) {
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
-static BurnStatus BURN_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+static BurnStatus BURN_API_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Reference *reference = self;
   BurnPrimitive *x = reference_new(reference, desc);
   if (!x)
@@ -48,27 +48,27 @@ static BurnStatus BURN_CALL create(void *self, const BurnTensorDesc *desc, const
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL read_data(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+static BurnStatus BURN_API_CALL read_data(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   (void)self;
   if (bytes > 0) memcpy(data, x->buffer, (size_t)bytes);
   return BURN_OK;
 }
 
-static void BURN_CALL retain(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL retain(void *self, BurnPrimitive *x) {
   (void)self;
   reference_retain(x);
 }
 
-static void BURN_CALL release(void *self, BurnPrimitive *x) { reference_release(self, x); }
+static void BURN_API_CALL release(void *self, BurnPrimitive *x) { reference_release(self, x); }
 
 /* -- questions -------------------------------------------------------------------------------- */
 
-static uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
+static uint32_t BURN_API_CALL dtype_usage(void *self, BurnDType dtype) {
   (void)self;
   return burn_dtype_bytes(dtype) ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0;
 }
 
-static BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
+static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
   Reference *reference = self;
   switch (key) {
     case BURN_QUERY_BYTES_IN_USE:
@@ -88,7 +88,7 @@ static BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
 
 /* -- the plugin ------------------------------------------------------------------------------- */
 
-static void BURN_CALL close_device(void *self) {
+static void BURN_API_CALL close_device(void *self) {
   Reference *reference = self;
   reference->host->free(reference, sizeof *reference);
 }
@@ -101,8 +101,8 @@ static void fill_rows(Reference *reference) {
   }
 }
 
-static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
-                                        uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                            uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "reference");
   if (checked != BURN_OK) return checked;
   (void)options; /* there are none: the host refuses what nobody asks for */
@@ -132,7 +132,7 @@ static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, co
 }
 
 /* Score 1: it works everywhere and is nobody's first choice. */
-static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
+static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
   (void)host;
   out->score = 1;
   snprintf(out->reason, sizeof out->reason, "always here, slow on purpose");
@@ -146,7 +146,7 @@ static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, pr
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
-static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
@@ -160,7 +160,7 @@ static const BurnPlugin plugin = {
     .name = "reference",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",
-    .description = "the yardstick: every op by its definition in f64, every dtype, primitives only; slow",
+    .description = "the reference: every op by its definition in f64, every dtype, primitives only; slow",
     .get_interface = get_interface,
 };
 

@@ -70,9 +70,9 @@ void reference_narrow(Reference *reference, BurnPrimitive *wide, BurnPrimitive *
   const int64_t count = burn_primitive_count(to);
   for (int64_t i = 0; i < count; i++) {
     if (reference_is_float(to)) {
-      reference_put_real(to, i, reference_get_real(wide, i));
+      reference_put_float(to, i, reference_get_float(wide, i));
     } else {
-      reference_put_whole(to, i, reference_get_whole(wide, i));
+      reference_put_integer(to, i, reference_get_integer(wide, i));
     }
   }
   reference_release(reference, wide);
@@ -121,7 +121,7 @@ static double sticky_real(int64_t value) {
 
 #define ELEMENT(x, type) ((type *)(x)->buffer)[i]
 
-int64_t reference_get_whole(const BurnPrimitive *x, int64_t i) {
+int64_t reference_get_integer(const BurnPrimitive *x, int64_t i) {
   switch (x->dtype) {
     case BURN_DTYPE_I8:
       return ELEMENT(x, const int8_t);
@@ -136,7 +136,7 @@ int64_t reference_get_whole(const BurnPrimitive *x, int64_t i) {
   }
 }
 
-double reference_get_real(const BurnPrimitive *x, int64_t i) {
+double reference_get_float(const BurnPrimitive *x, int64_t i) {
   switch (x->dtype) {
     case BURN_DTYPE_F16:
       return half_to_real(f16, ELEMENT(x, const uint16_t));
@@ -147,11 +147,11 @@ double reference_get_real(const BurnPrimitive *x, int64_t i) {
     case BURN_DTYPE_F64:
       return ELEMENT(x, const double);
     default:
-      return (double)reference_get_whole(x, i);
+      return (double)reference_get_integer(x, i);
   }
 }
 
-void reference_put_whole(BurnPrimitive *x, int64_t i, int64_t value) {
+void reference_put_integer(BurnPrimitive *x, int64_t i, int64_t value) {
   switch (x->dtype) {
     case BURN_DTYPE_BOOL:
       ELEMENT(x, uint8_t) = value != 0;
@@ -186,7 +186,7 @@ void reference_put_whole(BurnPrimitive *x, int64_t i, int64_t value) {
   }
 }
 
-void reference_put_real(BurnPrimitive *x, int64_t i, double value) {
+void reference_put_float(BurnPrimitive *x, int64_t i, double value) {
   switch (x->dtype) {
     case BURN_DTYPE_F16:
       ELEMENT(x, uint16_t) = half_from_real(f16, value);
@@ -205,24 +205,24 @@ void reference_put_real(BurnPrimitive *x, int64_t i, double value) {
       break; /* NaN is not 0 */
     default: {
       const BurnAttr number = burn_attr_f64(value);
-      reference_put_whole(x, i, reference_saturate(x->dtype, &number));
+      reference_put_integer(x, i, reference_saturate(x->dtype, &number));
     }
   }
 }
 
 void reference_put_number(BurnPrimitive *x, int64_t i, const BurnAttr *number) {
   if (burn_dtype_kind(x->dtype) == BURN_KIND_INT) {
-    reference_put_whole(x, i, reference_saturate(x->dtype, number));
+    reference_put_integer(x, i, reference_saturate(x->dtype, number));
   } else {
-    reference_put_real(x, i, burn_attr_to_f64(number));
+    reference_put_float(x, i, burn_attr_to_f64(number));
   }
 }
 
 double reference_round(BurnDType dtype, double value) {
   double room = 0;
   BurnPrimitive element = {.dtype = dtype, .buffer = &room};
-  reference_put_real(&element, 0, value);
-  return reference_get_real(&element, 0);
+  reference_put_float(&element, 0, value);
+  return reference_get_float(&element, 0);
 }
 
 int64_t reference_saturate(BurnDType dtype, const BurnAttr *number) {

@@ -77,7 +77,7 @@ bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_
 
 /* Square roots of elements begin .. end-1, in place. */
 template <class Real>
-void BURN_CALL sqrt_loop(void *data, int64_t begin, int64_t end) {
+void BURN_API_CALL sqrt_loop(void *data, int64_t begin, int64_t end) {
   Real *x = static_cast<Real *>(data);
   for (int64_t i = begin; i < end; i++) x[i] = std::sqrt(x[i]);
 }

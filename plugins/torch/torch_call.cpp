@@ -74,13 +74,13 @@ void fill_rows(Torch &torch) {
 
 static const Row *row_of(const Torch &torch, uint32_t op) { return op < BURN_OP_LIMIT ? torch.rows[op] : nullptr; }
 
-uint32_t BURN_CALL torch_op_support(void *self, uint32_t op) {
+uint32_t BURN_API_CALL torch_op_support(void *self, uint32_t op) {
   const Row *row = row_of(*static_cast<Torch *>(self), op);
   if (!row) return BURN_SUPPORT_NO;
   return row->supports ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
 }
 
-int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+int32_t BURN_API_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   const Row *row = row_of(*static_cast<Torch *>(self), call->op);
   std::string reason = "libtorch has no such op";
   try {
@@ -185,7 +185,7 @@ static void run_call(Torch &torch, const Row &row, const BurnOpCall *call) {
   }
 }
 
-BurnStatus BURN_CALL torch_submit(void *self, const BurnOpCall *call) {
+BurnStatus BURN_API_CALL torch_submit(void *self, const BurnOpCall *call) {
   Torch &torch = *static_cast<Torch *>(self);
   const BurnOpInfo *info = torch.host->op_info(call->op);
   const Row *row = row_of(torch, call->op);

@@ -23,7 +23,7 @@ constexpr double two_to_63 = 9223372036854775808.0;
 
 /* Whole numbers against a real one: against the whole number beside it, or all alike where it is beyond every i64 or
  * NaN. */
-at::Tensor compare_whole(const at::Tensor &x, uint32_t op, const BurnAttr &number) {
+at::Tensor compare_integer(const at::Tensor &x, uint32_t op, const BurnAttr &number) {
   const double value = burn_attr_to_f64(&number);
   const auto all = [&x](bool answer) { return at::full_like(x, answer, x.options().dtype(at::kBool)); };
   const bool is_exact = number.tag == BURN_ATTR_I64, is_whole = is_exact || value == std::floor(value);
@@ -73,7 +73,7 @@ void compare_scalar(Run &run) {
   const at::Tensor &x = run.in(0);
   const BurnAttr &number = run.call->attrs[0];
   run.out[0] = x.is_floating_point() ? compare_float(x, run.call->op, run.number(number))
-                                     : compare_whole(x, run.call->op, number);
+                                     : compare_integer(x, run.call->op, number);
 }
 
 const Row rows[] = {

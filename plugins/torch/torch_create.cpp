@@ -81,7 +81,7 @@ void put_float(const Numbers &numbers, int64_t i, float value) {
   }
 }
 
-void put_whole(const Numbers &numbers, int64_t i, uint64_t value) {
+void put_integer(const Numbers &numbers, int64_t i, uint64_t value) {
   switch (burn_dtype_bytes(numbers.dtype)) {
     case 1:
       static_cast<uint8_t *>(numbers.data)[i] = static_cast<uint8_t>(value);
@@ -109,7 +109,7 @@ void uniform_element(const Numbers &numbers, int64_t i, uint32_t word) {
     const float sum = low + scaled, within = rounded_to(numbers.dtype, sum < high ? sum : low);
     put_float(numbers, i, within < high ? within : low);
   } else {
-    put_whole(numbers, i, numbers.first + (numbers.range >> 32 ? word : word * numbers.range >> 32));
+    put_integer(numbers, i, numbers.first + (numbers.range >> 32 ? word : word * numbers.range >> 32));
   }
 }
 
@@ -160,7 +160,7 @@ template <class Element>
 struct Filling {
   Numbers numbers;
   int64_t count;
-  static void BURN_CALL groups(void *context, int64_t begin, int64_t end) {
+  static void BURN_API_CALL groups(void *context, int64_t begin, int64_t end) {
     const Filling &filling = *static_cast<const Filling *>(context);
     for (int64_t group = begin; group < end; group++) {
       uint32_t words[LANES][4];

@@ -101,7 +101,7 @@ std::string device_name(const at::Device &device) { return "torch:" + device.str
 
 /* -- questions -------------------------------------------------------------------------------- */
 
-uint32_t BURN_CALL dtype_usage(void *self, BurnDType dtype) {
+uint32_t BURN_API_CALL dtype_usage(void *self, BurnDType dtype) {
   const bool no_f64 = static_cast<Torch *>(self)->device.type() == at::kMPS;
   if (burn_dtype_bytes(dtype) == 0 || (no_f64 && dtype == BURN_DTYPE_F64)) return 0;
   return BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
@@ -119,7 +119,7 @@ int64_t reserved_bytes(const at::Device &device, int64_t fallback) {
   return fallback;
 }
 
-BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
+BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
   Torch &torch = *static_cast<Torch *>(self);
   try {
     const std::lock_guard<std::mutex> lock(torch.storages);
@@ -144,7 +144,7 @@ BurnStatus BURN_CALL query(void *self, uint32_t key, int64_t *out) {
   }
 }
 
-BurnStatus BURN_CALL trim(void *self) {
+BurnStatus BURN_API_CALL trim(void *self) {
   Torch &torch = *static_cast<Torch *>(self);
   try {
 #if defined(BURN_TORCH_HAS_DEVICE_ALLOCATOR)
@@ -157,7 +157,7 @@ BurnStatus BURN_CALL trim(void *self) {
 }
 
 /* CPU kernels have finished when submit returns. */
-BurnStatus BURN_CALL sync(void *self) {
+BurnStatus BURN_API_CALL sync(void *self) {
   Torch &torch = *static_cast<Torch *>(self);
   try {
     if (!torch.device.is_cpu()) c10::impl::VirtualGuardImpl(torch.device.type()).getStream(torch.device).synchronize();
@@ -186,7 +186,7 @@ bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
   return is_here && is_forward && burn_dlpack_dtype(&tensor) != BURN_DTYPE_BOOL;
 }
 
-BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
+BurnStatus BURN_API_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
   Torch &torch = *static_cast<Torch *>(self);
   const BurnDlpackManaged *managed = burn_dlpack_managed(foreign);
   const BurnDlpackTensor &tensor = managed->tensor;
@@ -211,7 +211,7 @@ BurnStatus BURN_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *
   }
 }
 
-BurnStatus BURN_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
+BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
   Torch &torch = *static_cast<Torch *>(self);
   if (dlpack_type(torch.device) == 0) {
     return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__,
@@ -225,14 +225,14 @@ BurnStatus BURN_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out)
 
 const BurnDlpackInterface dlpack_interface = {sizeof(BurnDlpackInterface), 1, import_dlpack, locate};
 
-int32_t BURN_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   if (std::strcmp(name, BURN_DLPACK_INTERFACE) != 0 || min_version > dlpack_interface.version) return 0;
   out->table = &dlpack_interface;
   out->self = self;
   return 1;
 }
 
-void BURN_CALL close_device(void *self) { delete static_cast<Torch *>(self); }
+void BURN_API_CALL close_device(void *self) { delete static_cast<Torch *>(self); }
 
 void fill_table(Torch &torch, BurnBackend *out) {
   out->self = &torch;

@@ -120,16 +120,16 @@ inline at::TensorOptions options_of(const Torch &torch, BurnDType dtype) {
 BurnPrimitive *wrap(Torch &torch, at::Tensor value);
 inline TorchTensor *tensor_of(BurnPrimitive *x) { return reinterpret_cast<TorchTensor *>(x); }
 
-BurnStatus BURN_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
-BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
-void BURN_CALL torch_retain(void *self, BurnPrimitive *x);
-void BURN_CALL torch_release(void *self, BurnPrimitive *x);
+BurnStatus BURN_API_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+BurnStatus BURN_API_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+void BURN_API_CALL torch_retain(void *self, BurnPrimitive *x);
+void BURN_API_CALL torch_release(void *self, BurnPrimitive *x);
 
 /* -- torch_call.cpp --------------------------------------------------------------------------- */
 
-uint32_t BURN_CALL torch_op_support(void *self, uint32_t op);
-int32_t BURN_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
-BurnStatus BURN_CALL torch_submit(void *self, const BurnOpCall *call);
+uint32_t BURN_API_CALL torch_op_support(void *self, uint32_t op);
+int32_t BURN_API_CALL torch_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+BurnStatus BURN_API_CALL torch_submit(void *self, const BurnOpCall *call);
 void fill_rows(Torch &torch);
 
 /* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be

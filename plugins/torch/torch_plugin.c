@@ -112,8 +112,8 @@ static void load_bridge(void) {
 static const BurnOptionInfo option_rows[] = {TORCH_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
-                                       BurnBackend *out) {
+static BurnStatus BURN_API_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                           uint32_t owner, BurnBackend *out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const BurnStatus checked = burn_plugin_check_open(host, out, "torch");
   if (checked != BURN_OK) return checked;
@@ -125,7 +125,7 @@ static BurnStatus BURN_CALL torch_open(const BurnHost *host, uint32_t index, con
 }
 
 /* Below ndarray's score: it is there to be named. Whether there is a GPU is only known once libtorch is loaded. */
-static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
+static void BURN_API_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
   (void)host;
   what_is_missing(out->reason, sizeof out->reason);
   out->score = out->reason[0] ? 0 : 50;
@@ -141,7 +141,7 @@ static void BURN_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
 
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
 
-static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
   return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;

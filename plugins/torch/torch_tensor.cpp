@@ -74,11 +74,11 @@ BurnPrimitive *wrap(Torch &torch, at::Tensor value) {
   return &x.release()->header;
 }
 
-void BURN_CALL torch_retain(void *, BurnPrimitive *x) {
+void BURN_API_CALL torch_retain(void *, BurnPrimitive *x) {
   tensor_of(x)->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-void BURN_CALL torch_release(void *self, BurnPrimitive *x) {
+void BURN_API_CALL torch_release(void *self, BurnPrimitive *x) {
   if (!x || tensor_of(x)->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Torch &torch = *static_cast<Torch *>(self);
   TorchTensor *tensor = tensor_of(x);
@@ -114,7 +114,7 @@ static at::Tensor make(Torch &torch, const BurnTensorDesc &desc, const void *dat
   return x;
 }
 
-BurnStatus BURN_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+BurnStatus BURN_API_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Torch &torch = *static_cast<Torch *>(self);
   try {
     const c10::InferenceMode no_gradients;
@@ -125,7 +125,7 @@ BurnStatus BURN_CALL torch_create(void *self, const BurnTensorDesc *desc, const 
   }
 }
 
-BurnStatus BURN_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+BurnStatus BURN_API_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   Torch &torch = *static_cast<Torch *>(self);
   try {
     const c10::InferenceMode no_gradients;

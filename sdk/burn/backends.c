@@ -74,7 +74,7 @@ cJSON *command_plugin_json(const BurnPluginInfo *info) {
   cJSON_AddStringToObject(object, "description", info->description);
   cJSON_AddBoolToObject(object, "usable", info->usable);
   cJSON_AddStringToObject(object, "reason", info->reason);
-  cJSON_AddStringToObject(object, "why_not", info->why_not);
+  cJSON_AddStringToObject(object, "refusal", info->refusal);
   cJSON_AddStringToObject(object, "help", info->help);
   cJSON_AddNumberToObject(object, "score", info->score);
   cJSON_AddBoolToObject(object, "declares_options", info->declares_options);

@@ -75,7 +75,7 @@ static void print_plugin(const cJSON *plugin) {
          text(plugin, "version"), text(plugin, "path"));
   if (text(plugin, "description")[0]) printf("    %s\n", text(plugin, "description"));
   if (!usable) {
-    printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "why_not"), text(plugin, "reason"),
+    printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "refusal"), text(plugin, "reason"),
            text(plugin, "help"));
     return;
   }

@@ -3,7 +3,7 @@
 #include "command.h"
 
 #include <burn/op_call.h>
-#include <burn/plugin/fusion.h>
+#include <burn/plugin/fusion_statistics.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -92,7 +92,7 @@ static void add_json(cJSON *list, size_t example, const BurnFusionStatistics *s)
   cJSON_AddNumberToObject(item, "launches", (double)(s->kernels + s->calls));
   cJSON_AddNumberToObject(item, "kernels", (double)s->kernels);
   cJSON_AddNumberToObject(item, "fused_ops", (double)s->fused_ops);
-  cJSON_AddNumberToObject(item, "unwanted_ops", (double)s->unwanted_ops);
+  cJSON_AddNumberToObject(item, "dead_ops", (double)s->dead_ops);
   cJSON_AddItemToArray(list, item);
 }
 

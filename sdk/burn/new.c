@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 32, FILE_BYTES_MOST = 1 << 20, PATH_BYTES = 4096 };
+enum { NAME_MAX = 32, FILE_BYTES_MAX = 1 << 20, PATH_BYTES = 4096 };
 
 typedef struct Template {
   const char *kind;        /* what the user types, and the folder's name */
@@ -32,14 +32,14 @@ enum { TEMPLATE_COUNT = sizeof templates / sizeof templates[0] };
 
 /* One name in the three ways in which sources write it. */
 typedef struct Spelling {
-  char lower[NAME_MOST + 1], upper[NAME_MOST + 1], camel[NAME_MOST + 1];
+  char lower[NAME_MAX + 1], upper[NAME_MAX + 1], camel[NAME_MAX + 1];
 } Spelling;
 
 static Spelling spelling_of(const char *name) {
   Spelling s = {.lower = ""};
   size_t camel = 0;
   bool starts_word = true;
-  for (size_t i = 0; name[i] && i < NAME_MOST; i++) {
+  for (size_t i = 0; name[i] && i < NAME_MAX; i++) {
     s.lower[i] = name[i];
     s.upper[i] = (char)toupper((unsigned char)name[i]);
     if (name[i] != '_') s.camel[camel++] = starts_word ? s.upper[i] : name[i];
@@ -77,7 +77,7 @@ static bool is_keyword(const char *name) {
 static const char *name_problem(const char *name) {
   static char problem[256];
   const size_t length = strlen(name);
-  if (length > NAME_MOST) return "is longer than 32 letters";
+  if (length > NAME_MAX) return "is longer than 32 letters";
   if (!islower((unsigned char)name[0])) return "must start with a letter a-z";
   if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) return "may have only a-z, 0-9 and _";
   if (name[length - 1] == '_' || strstr(name, "__")) return "may not end with _ or have two of them in a row";
@@ -171,7 +171,7 @@ static bool complain(const char *what, const char *path) {
 static char *read_text(const char *path) {
   uint8_t *text = NULL;
   size_t bytes = 0;
-  const BurnStatus status = burn_file_read(path, FILE_BYTES_MOST, &text, &bytes);
+  const BurnStatus status = burn_file_read(path, FILE_BYTES_MAX, &text, &bytes);
   if (status == BURN_OK) return (char *)text;
   fprintf(stderr, "burn new: cannot read '%s': %s\n", path, burn_status_message(status));
   return NULL;

@@ -8,7 +8,7 @@ set(list "${CMAKE_BINARY_DIR}/burn_static_plugins.c")
 set(declarations "")
 set(entries "")
 foreach(plugin ${plugins})
-  string(APPEND declarations "const BurnPlugin *burn_static_query_${plugin}(const BurnQuery *query);\n")
+  string(APPEND declarations "const BurnPlugin *burn_static_query_${plugin}(const BurnHostInfo *query);\n")
   string(APPEND entries "burn_static_query_${plugin}, ")
 endforeach()
 file(CONFIGURE OUTPUT "${list}" @ONLY CONTENT [[/* Generated from the plugins of this build. */

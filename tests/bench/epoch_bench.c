@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ROUNDS = 101, IMAGE_BYTES = 28 * 28 };
+enum { MAX_ROUNDS = 101, IMAGE_BYTES = 28 * 28 };
 
 typedef struct Options {
   const char *data, *python, *script, *backend;
@@ -30,7 +30,7 @@ typedef struct Options {
 
 /* One side: seconds per step of each round, and the mean loss of the last one. */
 typedef struct Side {
-  double rounds[MOST_ROUNDS];
+  double rounds[MAX_ROUNDS];
   double loss;
 } Side;
 
@@ -346,9 +346,9 @@ int main(int argc, char **argv) {
   const int parsed = arguments_parse(argc, argv, "usage: epoch_bench [options]   seconds per epoch of the guide's CNN",
                                      arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (options->rounds < 1 || options->rounds > MOST_ROUNDS || options->steps < 1 || options->items < 1 ||
+  if (options->rounds < 1 || options->rounds > MAX_ROUNDS || options->steps < 1 || options->items < 1 ||
       options->batch_size < 1) {
-    fprintf(stderr, "epoch_bench: --rounds is 1..%d; --steps, --items and --batch-size are at least 1\n", MOST_ROUNDS);
+    fprintf(stderr, "epoch_bench: --rounds is 1..%d; --steps, --items and --batch-size are at least 1\n", MAX_ROUNDS);
     return 2;
   }
   signal(SIGPIPE, SIG_IGN); /* a peer that died is a message, not our end */

@@ -18,7 +18,7 @@
 
 #define SAMPLE_SECONDS 0.03
 
-enum { MOST_STEPS = 12, MOST_INPUTS = 3, MOST_ROUNDS = 51, COLUMNS = 1024 };
+enum { MAX_STEPS = 12, MAX_INPUTS = 3, MAX_ROUNDS = 51, COLUMNS = 1024 };
 
 /* A step: op, inputs (values; -1: none), a number: the scalar, or the axis of a reduction (-1: none). */
 typedef struct Step {
@@ -33,7 +33,7 @@ typedef enum Form { VECTORS, MATRICES, MATRIX_AND_ROWS } Form;
 typedef struct Chain {
   const char *name;
   uint32_t input_count, step_count;
-  Step steps[MOST_STEPS];
+  Step steps[MAX_STEPS];
   FusedBenchLoop loop;
   Form form;
   uint32_t kernel; /* in place of a loop: an op that does the same */
@@ -140,7 +140,7 @@ static BurnInterface fused;
 static bool on_one_thread;
 static uint32_t ways_only; /* 1: the fused body alone, for profilers */
 
-static void BURN_CALL parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+static void BURN_API_CALL parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
   if (on_one_thread) {
     body(context, 0, count);
   } else {
@@ -159,12 +159,12 @@ static void check(BurnStatus status) {
 typedef struct Work {
   const Chain *chain;
   int64_t size;
-  BurnTensorDesc descs[MOST_INPUTS + MOST_STEPS];
-  BurnAttr attrs[MOST_STEPS];
-  const BurnAttr *attr_rows[MOST_STEPS];
-  BurnPrimitive *inputs[MOST_INPUTS];
+  BurnTensorDesc descs[MAX_INPUTS + MAX_STEPS];
+  BurnAttr attrs[MAX_STEPS];
+  const BurnAttr *attr_rows[MAX_STEPS];
+  BurnPrimitive *inputs[MAX_INPUTS];
   BurnFusedKernel *kernel;
-  const float *in[MOST_INPUTS];
+  const float *in[MAX_INPUTS];
   float *out;
 } Work;
 
@@ -174,8 +174,8 @@ static uint32_t inputs_of(const Step *step) { return step->inputs[1] < 0 ? 1 : 2
 
 static void compile(Work *work) {
   const Chain *chain = work->chain;
-  BurnFusedStep steps[MOST_STEPS];
-  uint32_t inputs[MOST_STEPS][2];
+  BurnFusedStep steps[MAX_STEPS];
+  uint32_t inputs[MAX_STEPS][2];
   char why[128] = "";
   const uint32_t output = chain->input_count + chain->step_count - 1;
   for (uint32_t i = 0; i < chain->step_count; i++) {
@@ -195,7 +195,7 @@ static void compile(Work *work) {
 /* Shapes of inputs, and of steps by the rules of the ops. */
 static void describe_values(Work *work) {
   const Chain *chain = work->chain;
-  for (uint32_t k = 0; k < MOST_INPUTS; k++) {
+  for (uint32_t k = 0; k < MAX_INPUTS; k++) {
     const bool is_row = chain->form == MATRIX_AND_ROWS && k > 0;
     BurnTensorDesc *desc = &work->descs[k];
     *desc = (BurnTensorDesc){BURN_DTYPE_F32, chain->form == VECTORS ? 1 : 2, {work->size, 0}};
@@ -224,7 +224,7 @@ static void prepare(Work *work, const Chain *chain, int64_t size) {
   float *data = aligned_alloc(64, (size_t)size * sizeof *data);
   work->out = aligned_alloc(64, (size_t)size * sizeof *work->out);
   if (!data || !work->out) check(BURN_STATUS_OUT_OF_MEMORY);
-  for (uint32_t k = 0; k < MOST_INPUTS; k++) {
+  for (uint32_t k = 0; k < MAX_INPUTS; k++) {
     for (int64_t i = 0; i < size; i++) data[i] = (float)((i * 37 + (int64_t)k * 11) % 1001) / 167.0f - 3.0f;
     const BurnTensorDesc *desc = k < chain->input_count ? &work->descs[k] : &work->descs[0];
     check(backend->create(backend->self, desc, data, &work->inputs[k]));
@@ -238,7 +238,7 @@ static void prepare(Work *work, const Chain *chain, int64_t size) {
 static void finish(Work *work) {
   const BurnFusedInterface *table = fused.table;
   table->release(fused.self, work->kernel);
-  for (uint32_t k = 0; k < MOST_INPUTS; k++) backend->release(backend->self, work->inputs[k]);
+  for (uint32_t k = 0; k < MAX_INPUTS; k++) backend->release(backend->self, work->inputs[k]);
   free(work->out);
 }
 
@@ -272,7 +272,7 @@ static bool is_taken(const Chain *chain, uint32_t v) {
 
 static void run_single(Work *work) {
   const Chain *chain = work->chain;
-  BurnPrimitive *values[MOST_INPUTS + MOST_STEPS];
+  BurnPrimitive *values[MAX_INPUTS + MAX_STEPS];
   for (uint32_t k = 0; k < chain->input_count; k++) values[k] = work->inputs[k];
   for (uint32_t i = 0; i < chain->step_count; i++) {
     const Step *step = &chain->steps[i];
@@ -301,7 +301,7 @@ static void run_single(Work *work) {
   }
 }
 
-static void BURN_CALL loop_chunk(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL loop_chunk(void *context, int64_t begin, int64_t end) {
   const Work *work = context;
   work->chain->loop(work->in, work->out, begin, end);
 }
@@ -363,7 +363,7 @@ static int compare(const void *a, const void *b) {
 
 static void measure(const Chain *chain, int64_t size, uint32_t rounds) {
   Work work;
-  double samples[WAYS][MOST_ROUNDS], medians[WAYS];
+  double samples[WAYS][MAX_ROUNDS], medians[WAYS];
   uint64_t repetitions[WAYS] = {1, 1, 1};
   const uint32_t count = ways_only > 0 && ways_only < WAYS                                ? ways_only
                          : chain->kernel != 0 || (chain->loop && fused_bench_loops_run()) ? WAYS
@@ -396,7 +396,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--size") == 0) only_size = strtoll(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--stack") == 0) stack = argv[i + 1];
   }
-  if (rounds < 1 || rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  if (rounds < 1 || rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
   host = burn_host();
   BurnHost own = *host;
   own.parallel_for = parallel_for;

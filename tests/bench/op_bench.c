@@ -21,7 +21,7 @@
 
 #define SAMPLE_SECONDS 0.04
 
-enum { MOST_REPEATS = 101, MOST_DEVICES = 8, MOST_THREADS = 256, CHAIN = 100, LARGE = 16 * 1024 * 1024 };
+enum { MAX_REPEATS = 101, MAX_DEVICES = 8, MAX_THREADS = 256, CHAIN = 100, LARGE = 16 * 1024 * 1024 };
 
 /* What a case works on. */
 typedef struct Operands {
@@ -46,7 +46,7 @@ typedef struct Case {
 typedef struct Measured {
   Operands operands;
   size_t count; /* repetitions in a sample */
-  double samples[MOST_REPEATS];
+  double samples[MAX_REPEATS];
 } Measured;
 
 static double seconds_now(void) {
@@ -147,14 +147,14 @@ static BurnStatus prepare_nothing(int64_t size, BurnDevice *device, Operands *se
   return BURN_OK;
 }
 
-static void BURN_CALL nothing(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL nothing(void *context, int64_t begin, int64_t end) {
   (void)context;
   (void)begin;
   (void)end;
 }
 
 /* Everybody waits for all others. */
-static void BURN_CALL meet(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL meet(void *context, int64_t begin, int64_t end) {
   atomic_uint *arrived = context;
   atomic_fetch_add(arrived, (unsigned)(end - begin));
   while (atomic_load_explicit(arrived, memory_order_relaxed) < burn_threads()) continue;
@@ -267,8 +267,8 @@ static void *copy_part(void *argument) {
 }
 
 static BurnStatus run_copy_on(size_t count, unsigned threads) {
-  pthread_t workers[MOST_THREADS];
-  CopyPart parts[MOST_THREADS];
+  pthread_t workers[MAX_THREADS];
+  CopyPart parts[MAX_THREADS];
   const size_t bytes = LARGE * sizeof(float) / threads;
   unsigned started = 0;
   for (; started < threads; started++) {
@@ -286,7 +286,7 @@ static BurnStatus run_copy(Operands *self, size_t count) {
 }
 static BurnStatus run_copy_threads(Operands *self, size_t count) {
   (void)self;
-  return run_copy_on(count, burn_threads() < MOST_THREADS ? burn_threads() : MOST_THREADS);
+  return run_copy_on(count, burn_threads() < MAX_THREADS ? burn_threads() : MAX_THREADS);
 }
 
 /* -- the cases -------------------------------------------------------------------------------- */
@@ -342,12 +342,12 @@ static Measured results[CASE_COUNT];
 static struct {
   const char *stack;
   BurnDevice *device;
-} devices[MOST_DEVICES];
+} devices[MAX_DEVICES];
 
 /* Cases on the same stack share a device. */
 static BurnDevice *device_of(const char *stack) {
   size_t i = 0;
-  while (i + 1 < MOST_DEVICES && devices[i].stack && strcmp(devices[i].stack, stack) != 0) i++;
+  while (i + 1 < MAX_DEVICES && devices[i].stack && strcmp(devices[i].stack, stack) != 0) i++;
   if (!devices[i].stack) {
     devices[i].stack = stack;
     devices[i].device = burn_device_open(stack);
@@ -446,7 +446,7 @@ static void end(void) {
     burn_drop(results[i].operands.b);
     burn_drop(results[i].operands.c);
   }
-  for (size_t i = 0; i < MOST_DEVICES; i++) burn_device_close(devices[i].device);
+  for (size_t i = 0; i < MAX_DEVICES; i++) burn_device_close(devices[i].device);
   free(copy_from);
   free(copy_to);
 }
@@ -463,8 +463,8 @@ int main(int argc, char **argv) {
   const int parsed = arguments_parse(argc, argv, "usage: op_bench [options]   the time of single ops", arguments,
                                      sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (repeats < 1 || repeats > MOST_REPEATS) {
-    fprintf(stderr, "op_bench: --repeats %zu is outside 1..%d\n", repeats, MOST_REPEATS);
+  if (repeats < 1 || repeats > MAX_REPEATS) {
+    fprintf(stderr, "op_bench: --repeats %zu is outside 1..%d\n", repeats, MAX_REPEATS);
     return 2;
   }
   const BurnStatus status = measure(only, repeats);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { INPUT = 16, HIDDEN = 32, OUTPUT = 16, MOST_BATCH = 32, MOST_REPEATS = 101, CHECKED_STEPS = 5 };
+enum { INPUT = 16, HIDDEN = 32, OUTPUT = 16, MAX_BATCH = 32, MAX_REPEATS = 101, CHECKED_STEPS = 5 };
 
 #define SAMPLE_SECONDS 0.02
 #define LEARNING_RATE 0.01
@@ -51,7 +51,7 @@ static BurnTensor *mlp_forward(const Mlp *m, BurnTensor *x) {
 
 typedef struct Plain {
   float w1[INPUT][HIDDEN], b1[HIDDEN], w2[HIDDEN][OUTPUT], b2[OUTPUT];
-  float hidden[MOST_BATCH][HIDDEN], out[MOST_BATCH][OUTPUT];
+  float hidden[MAX_BATCH][HIDDEN], out[MAX_BATCH][OUTPUT];
 } Plain;
 
 static void plain_forward(Plain *p, float (*x)[INPUT], int batch) {
@@ -114,7 +114,7 @@ static float plain_train(Plain *p, float (*x)[INPUT], float (*y)[OUTPUT], int ba
 
 typedef struct Sides {
   int batch;
-  float x[MOST_BATCH][INPUT], y[MOST_BATCH][OUTPUT];
+  float x[MAX_BATCH][INPUT], y[MAX_BATCH][OUTPUT];
   Plain plain;
   BurnDevice *device, *inner;
   Mlp mlp;       /* trained */
@@ -193,7 +193,7 @@ static void train_plain(Sides *s) {
 /* Both sides give the same numbers; then the plain parameters are those of `inference` no more, which does not matter.
  */
 static void compare(Sides *s) {
-  float out[MOST_BATCH][OUTPUT];
+  float out[MAX_BATCH][OUTPUT];
   BurnTensor *x = mlp_forward(&s->inference, burn_clone(s->inner_input));
   check(burn_read(x, out, (size_t)s->batch * sizeof out[0]));
   plain_forward(&s->plain, s->x, s->batch);
@@ -241,7 +241,7 @@ static double median(double *samples, size_t count) {
 
 static void measure(const char *what, Sides *s, void (*ours)(Sides *), void (*plain)(Sides *), size_t repeats,
                     bool json) {
-  double our_samples[MOST_REPEATS], plain_samples[MOST_REPEATS];
+  double our_samples[MAX_REPEATS], plain_samples[MAX_REPEATS];
   const size_t our_count = count_for(ours, s), plain_count = count_for(plain, s);
   for (size_t r = 0; r < repeats; r++) {
     our_samples[r] = 1e9 * time_of(ours, s, our_count) / (double)our_count;
@@ -266,8 +266,8 @@ int main(int argc, char **argv) {
   const int parsed = arguments_parse(argc, argv, "usage: small_mlp_bench [options]   a tiny network beside plain C",
                                      arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (repeats < 1 || repeats > MOST_REPEATS) {
-    fprintf(stderr, "small_mlp_bench: --repeats %zu is outside 1..%d\n", repeats, MOST_REPEATS);
+  if (repeats < 1 || repeats > MAX_REPEATS) {
+    fprintf(stderr, "small_mlp_bench: --repeats %zu is outside 1..%d\n", repeats, MAX_REPEATS);
     return 2;
   }
   BurnDevice *device = burn_device_open_training(NULL);
@@ -275,7 +275,7 @@ int main(int argc, char **argv) {
   if (!json)
     printf("%-14s %-9s %13s %13s %8s   %s\n", "16-32-16, f32", "", "ours", "plain C", "ratio",
            burn_device_name(device));
-  for (int batch = 1; batch <= MOST_BATCH; batch += MOST_BATCH - 1) {
+  for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
     static Sides sides;
     begin(&sides, device, batch);
     compare(&sides);

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEED = 42, OTHER_SEED = 7, EPOCHS = 3, MOST_KEPT = 8, ALL = INT_MAX };
+enum { SEED = 42, OTHER_SEED = 7, EPOCHS = 3, MAX_KEPT = 8, ALL = INT_MAX };
 
 static const Setup setups[] = {
     {"ndarray, 1 thread", "autodiff<ndarray>", "1", "1"},
@@ -65,7 +65,7 @@ BURN_PRINTF(3, 4) static void wrong(Count *count, const char *where, const char 
   va_list arguments;
   (void)snprintf(from, sizeof from, "%s/%s", harness.scratch, where);
   (void)snprintf(to, sizeof to, "%s/wrong-%d", harness.scratch, ++wrong_folders);
-  const bool stays = wrong_folders <= MOST_KEPT && rename(from, to) == 0;
+  const bool stays = wrong_folders <= MAX_KEPT && rename(from, to) == 0;
   count->wrong++;
   printf("  WRONG (%s): ", stays ? to : "-");
   va_start(arguments, format);

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_FILES = 256, MOST_IDS = 256 };
+enum { MAX_FILES = 256, MAX_IDS = 256 };
 
 typedef struct Files {
-  char names[MOST_FILES][PATH_BYTES]; /* below the folder */
+  char names[MAX_FILES][PATH_BYTES]; /* below the folder */
   size_t count;
 } Files;
 
@@ -32,7 +32,7 @@ BURN_PRINTF(1, 2) static bool differ(const char *format, ...) {
 /* -- records ---------------------------------------------------------------------------------- */
 
 /* Parameter ids are drawn by each run: which one of b stands for which one of a. */
-static char ids[MOST_IDS][2][16];
+static char ids[MAX_IDS][2][16];
 static size_t id_count;
 
 static const char *id_of(const char *a) {
@@ -45,7 +45,7 @@ static const char *id_of(const char *a) {
 static bool same_id(const char *a, const char *b) {
   const char *known = id_of(a);
   if (known) return strcmp(known, b) == 0 || differ("id %s is %s, and elsewhere %s", a, b, known);
-  if (id_count == MOST_IDS) return differ("more than %d ids", MOST_IDS);
+  if (id_count == MAX_IDS) return differ("more than %d ids", MAX_IDS);
   (void)snprintf(ids[id_count][0], sizeof ids[0][0], "%s", a);
   (void)snprintf(ids[id_count++][1], sizeof ids[0][0], "%s", b);
   return true;
@@ -158,7 +158,7 @@ static size_t root_length;
 static int list_one(const char *path, const struct stat *info, int type, struct FTW *where) {
   (void)info;
   (void)where;
-  const bool counts = type == FTW_F && listed->count < MOST_FILES && !strstr(path + root_length, "lock");
+  const bool counts = type == FTW_F && listed->count < MAX_FILES && !strstr(path + root_length, "lock");
   if (counts) (void)snprintf(listed->names[listed->count++], PATH_BYTES, "%s", path + root_length);
   return 0;
 }

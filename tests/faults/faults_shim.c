@@ -26,14 +26,14 @@
 
 int flock(int file, int operation); /* sys/file.h brings a macro with its name */
 
-enum { MOST_FILES = 1024, KILL = -1 };
+enum { MAX_FILES = 1024, KILL = -1 };
 static const char *mark;
 static long at;
 static int action;
 static bool lasting;
 static int log_file = -1;
 static atomic_long operations;
-static char paths[MOST_FILES][128]; /* of open files under the mark; "" for others */
+static char paths[MAX_FILES][128]; /* of open files under the mark; "" for others */
 
 __attribute__((constructor)) static void read_environment(void) {
   const char *text = getenv("BURN_FAULTS_AT"), *what = getenv("BURN_FAULTS_DO"), *name = getenv("BURN_FAULTS_LOG");
@@ -45,10 +45,10 @@ __attribute__((constructor)) static void read_environment(void) {
 }
 
 static bool is_ours(const char *path) { return mark && path && strstr(path, mark); }
-static bool is_our_file(int file) { return file >= 0 && file < MOST_FILES && paths[file][0]; }
+static bool is_our_file(int file) { return file >= 0 && file < MAX_FILES && paths[file][0]; }
 
 static void remember(int file, const char *path) {
-  if (file >= 0 && file < MOST_FILES) snprintf(paths[file], sizeof paths[file], "%s", path);
+  if (file >= 0 && file < MAX_FILES) snprintf(paths[file], sizeof paths[file], "%s", path);
 }
 
 /* Counts one operation; true if it shall fail, with errno. */

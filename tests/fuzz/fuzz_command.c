@@ -7,7 +7,7 @@
 
 int burn_command_main(int argc, char **argv); /* main of sdk/burn/burn.c */
 
-enum { MOST_ARGUMENTS = 24 };
+enum { MAX_ARGUMENTS = 24 };
 
 /* The argument that keeps a subcommand from its work. */
 static const struct {
@@ -21,7 +21,7 @@ static const struct {
 
 static int split(char *text, char **argv) {
   int argc = 1;
-  for (char *word = text, *end; word && argc < MOST_ARGUMENTS; word = end) {
+  for (char *word = text, *end; word && argc < MAX_ARGUMENTS; word = end) {
     end = strchr(word, '\n');
     if (end) *end++ = '\0';
     if (*word || end) argv[argc++] = word;
@@ -32,7 +32,7 @@ static int split(char *text, char **argv) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   static char program[] = "burn";
   FuzzInput input = {bytes, count};
-  char *argv[MOST_ARGUMENTS + 3] = {program}, *text = fuzz_text(fuzz_part(&input)), *last[2] = {NULL};
+  char *argv[MAX_ARGUMENTS + 3] = {program}, *text = fuzz_text(fuzz_part(&input)), *last[2] = {NULL};
   int argc = split(text, argv);
   fuzz_scratch_clear();
   fuzz_file_write("results.csv", input);

@@ -7,12 +7,12 @@
 #include <burn/dlpack.h>
 #include <burn/plugin/dlpack.h>
 
-enum { MOST_AXES = 12, MOST_BYTES = 1 << 16 };
+enum { MAX_AXES = 12, MAX_BYTES = 1 << 16 };
 
 typedef struct Foreign {
   BurnDlpackManaged managed;
   BurnDlpackUnversioned old;
-  int64_t shape[MOST_AXES], strides[MOST_AXES];
+  int64_t shape[MAX_AXES], strides[MAX_AXES];
   uint8_t *memory;
   int deleted;
 } Foreign;
@@ -34,8 +34,8 @@ static bool reach(const BurnDlpackTensor *tensor, int64_t *low, int64_t *high) {
     if (size <= 0) continue;
     *(stride < 0 ? &least : &most) += (size - 1) * stride;
   }
-  *low = least < -(double)MOST_BYTES ? -MOST_BYTES : (int64_t)least;
-  *high = most > (double)MOST_BYTES ? MOST_BYTES : (int64_t)most;
+  *low = least < -(double)MAX_BYTES ? -MAX_BYTES : (int64_t)least;
+  *high = most > (double)MAX_BYTES ? MAX_BYTES : (int64_t)most;
   /* A stretched axis may be copied: few elements, or more than there is memory for. */
   return least > -4096 && most < 4096 && (row_major < 65536 || row_major > 1e12);
 }
@@ -66,7 +66,7 @@ static BurnDlpackTensor draw(FuzzInput *input, Foreign *foreign) {
   tensor.code = code < 200 ? codes[code % sizeof codes] : code;
   tensor.bits = bits < 200 ? (uint8_t)(8u << bits % 4) : bits;
   tensor.lanes = fuzz_byte(input) < 240 ? 1 : fuzz_byte(input);
-  tensor.ndim = axes < 200 ? axes % 5 : axes < 250 ? axes % MOST_AXES : -1;
+  tensor.ndim = axes < 200 ? axes % 5 : axes < 250 ? axes % MAX_AXES : -1;
   for (int32_t i = 0; i < tensor.ndim; i++) foreign->shape[i] = fuzz_integer(input);
   if (fuzz_below(input, 2)) tensor.strides = foreign->strides;
   for (int32_t i = 0; i < tensor.ndim && tensor.strides; i++) foreign->strides[i] = fuzz_integer(input);

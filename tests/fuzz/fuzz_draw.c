@@ -97,20 +97,20 @@ char *fuzz_text(FuzzInput input) {
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
-enum { MOST_BYTES = 1 << 24, MOST_ELEMENTS = 1 << 16, MOST_DEVICES = 16 };
+enum { MAX_BYTES = 1 << 24, MAX_ELEMENTS = 1 << 16, MAX_DEVICES = 16 };
 
-static void *BURN_CALL small_allocate(uint64_t bytes) {
-  return bytes > MOST_BYTES ? NULL : burn_host()->allocate(bytes);
+static void *BURN_API_CALL small_allocate(uint64_t bytes) {
+  return bytes > MAX_BYTES ? NULL : burn_host()->allocate(bytes);
 }
 
 static struct {
   const char *stack;
   BurnDevice *device;
-} open[MOST_DEVICES];
+} open[MAX_DEVICES];
 
 /* So that what is left at the end is a leak. */
 static void close_devices(void) {
-  for (int i = 0; i < MOST_DEVICES; i++) burn_device_close(open[i].device);
+  for (int i = 0; i < MAX_DEVICES; i++) burn_device_close(open[i].device);
 }
 
 BurnDevice *fuzz_device(const char *stack) {
@@ -185,7 +185,7 @@ void fuzz_device_end(BurnDevice *device) {
 
 void fuzz_use(BurnTensor *x) {
   const size_t count = (size_t)burn_element_count(x), width = burn_dtype_bytes(burn_dtype(x));
-  if (!fuzz_ok(burn_tensor_status(x)) || count > MOST_ELEMENTS) {
+  if (!fuzz_ok(burn_tensor_status(x)) || count > MAX_ELEMENTS) {
     burn_drop(x);
     return;
   }

@@ -4,7 +4,7 @@
  * Input: the stack, the op, its attributes, its inputs; then a second op, and so on. */
 #include "fuzz_target.h"
 
-enum { MOST_INPUTS = 12, MOST_ATTRS = 16, MOST_OPS = 3 };
+enum { MAX_INPUTS = 12, MAX_ATTRS = 16, MAX_OPS = 3 };
 
 /* The drawn op among those that there are. */
 static const BurnOpInfo *draw_op(FuzzInput *input) {
@@ -44,17 +44,17 @@ static BurnAttr draw_attr(FuzzInput *input, uint32_t tag, int64_t list[BURN_MAX_
 static uint32_t draw_input_count(FuzzInput *input, const BurnOpInfo *op) {
   if (op->takes_list) return 1 + fuzz_below(input, 4);
   const uint8_t choice = fuzz_byte(input);
-  if (choice >= 248) return choice % MOST_INPUTS;
+  if (choice >= 248) return choice % MAX_INPUTS;
   return choice % 2 ? op->input_count : op->input_required;
 }
 
 /* The first input is often what the op before gave. */
 static BurnTensor *call(FuzzInput *input, BurnDevice *device, BurnTensor *before) {
   const BurnOpInfo *op = draw_op(input);
-  BurnTensor *inputs[MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  BurnAttr attrs[MOST_ATTRS];
-  int64_t lists[MOST_ATTRS][BURN_MAX_RANK + 2];
-  uint32_t attr_count = op->attr_count < MOST_ATTRS ? op->attr_count : MOST_ATTRS;
+  BurnTensor *inputs[MAX_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnAttr attrs[MAX_ATTRS];
+  int64_t lists[MAX_ATTRS][BURN_MAX_RANK + 2];
+  uint32_t attr_count = op->attr_count < MAX_ATTRS ? op->attr_count : MAX_ATTRS;
   for (uint32_t i = 0; i < attr_count; i++) attrs[i] = draw_attr(input, op->attr_tags[i], lists[i]);
   if (fuzz_below(input, 32) == 1) attr_count = fuzz_below(input, attr_count + 1);
   const uint32_t input_count = draw_input_count(input, op);
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   FuzzInput input = {bytes, count};
   BurnDevice *device = fuzz_device(stacks[fuzz_below(&input, 5)]);
   BurnTensor *x = NULL;
-  for (int i = 0; i < MOST_OPS && input.left > 1; i++) {
+  for (int i = 0; i < MAX_OPS && input.left > 1; i++) {
     x = call(&input, device, x);
     /* A stretched axis costs nothing until something is computed from it. */
     if (!fuzz_ok(burn_tensor_status(x)) || burn_element_count(x) > 4096) {

@@ -71,7 +71,7 @@ def method(function, text, has_twin):
 def methods():
     found = {}
     for header in sorted((ROOT / "core/include/burn").glob("*.h")):
-        if header.name == "optimizer_ops.h":
+        if header.name == "ops_optimizer.h":
             continue
         text = header.read_text()
         if header.name not in (ROOT / "core/include/burn/burn.h").read_text() and f"<burn/{header.name}>" not in "".join(

@@ -52,13 +52,13 @@
 
 #if !defined(FAULT_NO_SYMBOL)
 
-static void BURN_CALL probe(const BurnHost *host, BurnProbe *out) {
+static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
   (void)host;
   out->score = 1;
 }
 
-static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
-                                        uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                            uint32_t owner, BurnBackend *out) {
   (void)index;
   (void)options;
   (void)owner;
@@ -68,7 +68,7 @@ static BurnStatus BURN_CALL open_device(const BurnHost *host, uint32_t index, co
 
 static const BurnBackendInterface backend = {INTERFACE_BYTES, 1, probe, open_device};
 
-static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, INTERFACE_NAME) == 0 && min_version <= 1 ? &backend : NULL;
 }
 
@@ -84,8 +84,10 @@ static const BurnPlugin plugin = {.struct_size = DESCRIPTOR_BYTES,
                                   .get_interface = get_interface};
 
 #if defined(FAULT_NULL_DESCRIPTOR)
-BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query);
-BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query) { return query ? NULL : &plugin; }
+BURN_EXPORT const BurnPlugin *BURN_API_CALL burn_plugin_query_v0(const BurnHostInfo *query);
+BURN_EXPORT const BurnPlugin *BURN_API_CALL burn_plugin_query_v0(const BurnHostInfo *query) {
+  return query ? NULL : &plugin;
+}
 #else
 BURN_PLUGIN_ENTRY(plugin)
 #endif

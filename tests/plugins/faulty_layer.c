@@ -22,16 +22,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEPT = 64 };
+enum { MAX_KEPT = 64 };
 
 typedef struct Faulty {
-  BurnLayer layer;
+  BurnDecorator layer;
   uint32_t op, previous; /* op of the last call */
   char fault[32];
   float calls;
   uint32_t kept_count;
-  BurnPrimitive *kept[MOST_KEPT]; /* references to release at the end */
-  BurnPrimitive *retained;        /* the primitive that somebody retained last and has not released */
+  BurnPrimitive *kept[MAX_KEPT]; /* references to release at the end */
+  BurnPrimitive *retained;       /* the primitive that somebody retained last and has not released */
 } Faulty;
 
 static int is(const Faulty *faulty, const char *fault) { return strcmp(faulty->fault, fault) == 0; }
@@ -74,7 +74,7 @@ static BurnStatus spoil_header(Faulty *faulty, BurnPrimitive *x) {
 }
 
 static BurnStatus keep(Faulty *faulty, BurnPrimitive *x) {
-  if (faulty->kept_count == MOST_KEPT) return fail(faulty, "faulty: too many tensors kept");
+  if (faulty->kept_count == MAX_KEPT) return fail(faulty, "faulty: too many tensors kept");
   faulty->layer.next->retain(faulty->layer.next->self, x);
   faulty->kept[faulty->kept_count++] = x;
   return BURN_OK;
@@ -156,7 +156,7 @@ static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
   return spoil_value(faulty, &call->outputs[0]);
 }
 
-static BurnStatus BURN_CALL faulty_submit(void *self, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call) {
   Faulty *faulty = self;
   const BurnStatus status = faulty->layer.host->invoke(faulty->layer.next, call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
@@ -164,26 +164,26 @@ static BurnStatus BURN_CALL faulty_submit(void *self, const BurnOpCall *call) {
   return spoiled;
 }
 
-static void BURN_CALL faulty_retain(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL faulty_retain(void *self, BurnPrimitive *x) {
   ((Faulty *)self)->retained = x;
-  burn_layer_retain(self, x);
+  burn_decorator_retain(self, x);
 }
 
-static void BURN_CALL faulty_release(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL faulty_release(void *self, BurnPrimitive *x) {
   Faulty *faulty = self;
   if (x == faulty->retained) faulty->retained = NULL;
-  burn_layer_release(self, x);
+  burn_decorator_release(self, x);
 }
 
-static void BURN_CALL faulty_close(void *self) {
+static void BURN_API_CALL faulty_close(void *self) {
   Faulty *faulty = self;
   for (uint32_t i = 0; i < faulty->kept_count; i++)
     faulty->layer.next->release(faulty->layer.next->self, faulty->kept[i]);
   free(faulty);
 }
 
-static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                        uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL faulty_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                            uint32_t owner, BurnBackend *out) {
   const char *op = host->option(options, "op"), *fault = host->option(options, "fault");
   const BurnOpInfo *info = op ? host->op_find(op) : NULL;
   Faulty *faulty = calloc(1, sizeof *faulty);
@@ -192,10 +192,10 @@ static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend 
     free(faulty);
     return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "faulty: give op= and fault=");
   }
-  faulty->layer = (BurnLayer){host, next};
+  faulty->layer = (BurnDecorator){host, next};
   faulty->op = info->op;
   memcpy(faulty->fault, fault, strlen(fault) + 1);
-  burn_layer_forward(out, &faulty->layer);
+  burn_decorator_forward(out, &faulty->layer);
   out->name = "faulty";
   out->submit = faulty_submit;
   out->retain = faulty_retain;
@@ -204,16 +204,16 @@ static BurnStatus BURN_CALL faulty_open(const BurnHost *host, const BurnBackend 
   return BURN_OK;
 }
 
-static const BurnLayerInterface interface = {sizeof(BurnLayerInterface), 1, 0, 0, faulty_open};
+static const BurnDecoratorInterface interface = {sizeof(BurnDecoratorInterface), 1, 0, 0, faulty_open};
 
-static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.layer") == 0 && min_version <= 1 ? &interface : NULL;
+static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
+  return strcmp(name, "burn.decorator") == 0 && min_version <= 1 ? &interface : NULL;
 }
 
 static const BurnPlugin plugin = {.struct_size = sizeof(BurnPlugin),
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
-                                  .kind = BURN_PLUGIN_LAYER,
+                                  .kind = BURN_PLUGIN_DECORATOR,
                                   .name = PLUGIN_NAME,
                                   .version = "1.0",
                                   .license = "MIT OR Apache-2.0",

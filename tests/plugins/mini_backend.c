@@ -30,7 +30,8 @@ static BurnStatus failed(const Mini *mini, uint32_t code, const char *message) {
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
-static BurnStatus BURN_CALL mini_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
+static BurnStatus BURN_API_CALL mini_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                            BurnPrimitive **out) {
   Mini *mini = self;
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   MiniTensor *x = calloc(1, sizeof *x + bytes);
@@ -56,18 +57,18 @@ static BurnStatus BURN_CALL mini_create(void *self, const BurnTensorDesc *desc, 
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL mini_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+static BurnStatus BURN_API_CALL mini_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   (void)self;
   if (bytes > 0) memcpy(data, x->buffer, (size_t)bytes);
   return BURN_OK;
 }
 
-static void BURN_CALL mini_retain(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL mini_retain(void *self, BurnPrimitive *x) {
   (void)self;
   atomic_fetch_add(&((MiniTensor *)(void *)x)->references, 1u);
 }
 
-static void BURN_CALL mini_release(void *self, BurnPrimitive *x) {
+static void BURN_API_CALL mini_release(void *self, BurnPrimitive *x) {
   Mini *mini = self;
   if (!x || atomic_fetch_sub(&((MiniTensor *)(void *)x)->references, 1u) != 1) return;
   free(x);
@@ -173,7 +174,7 @@ static void run_matmul(const BurnOpCall *call, BurnPrimitive *out) {
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-static uint32_t BURN_CALL mini_op_support(void *self, uint32_t op) {
+static uint32_t BURN_API_CALL mini_op_support(void *self, uint32_t op) {
   static const uint32_t kernels[] = {
       BURN_OP_full,       BURN_OP_neg,       BURN_OP_exp,     BURN_OP_log,     BURN_OP_sqrt,       BURN_OP_recip,
       BURN_OP_add,        BURN_OP_sub,       BURN_OP_mul,     BURN_OP_div,     BURN_OP_add_scalar, BURN_OP_mul_scalar,
@@ -186,7 +187,7 @@ static uint32_t BURN_CALL mini_op_support(void *self, uint32_t op) {
   return BURN_SUPPORT_NO;
 }
 
-static int32_t BURN_CALL mini_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+static int32_t BURN_API_CALL mini_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   static const char reason[] = "only matrices, no batches";
   (void)self;
   if (call->inputs[0]->rank == 2) return 1;
@@ -194,7 +195,7 @@ static int32_t BURN_CALL mini_supports(void *self, const BurnOpCall *call, char 
   return 0;
 }
 
-static BurnStatus BURN_CALL mini_submit(void *self, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL mini_submit(void *self, const BurnOpCall *call) {
   BurnPrimitive *out = NULL;
   const BurnStatus status = mini_create(self, &call->output_descs[0], NULL, &out);
   if (status != BURN_OK) return status;
@@ -209,22 +210,22 @@ static BurnStatus BURN_CALL mini_submit(void *self, const BurnOpCall *call) {
   return BURN_OK;
 }
 
-static uint32_t BURN_CALL mini_dtype_usage(void *self, BurnDType dtype) {
+static uint32_t BURN_API_CALL mini_dtype_usage(void *self, BurnDType dtype) {
   (void)self;
   return dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_I64 ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0;
 }
 
-static BurnStatus BURN_CALL mini_query(void *self, uint32_t key, int64_t *out) {
+static BurnStatus BURN_API_CALL mini_query(void *self, uint32_t key, int64_t *out) {
   Mini *mini = self;
   if (key != BURN_QUERY_LIVE_TENSORS) return failed(mini, BURN_STATUS_NOT_FOUND, "mini: unknown query");
   *out = atomic_load(&mini->live);
   return BURN_OK;
 }
 
-static void BURN_CALL mini_close(void *self) { free(self); }
+static void BURN_API_CALL mini_close(void *self) { free(self); }
 
-static BurnStatus BURN_CALL mini_open(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
-                                      BurnBackend *out) {
+static BurnStatus BURN_API_CALL mini_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                          uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
   (void)options;
   if (checked != BURN_OK) return checked;
@@ -256,7 +257,7 @@ static BurnStatus BURN_CALL mini_open(const BurnHost *host, uint32_t index, cons
   return BURN_OK;
 }
 
-static void BURN_CALL mini_probe(const BurnHost *host, BurnProbe *out) {
+static void BURN_API_CALL mini_probe(const BurnHost *host, BurnProbe *out) {
   static const char reason[] = "always here";
   (void)host;
   out->score = 1;
@@ -289,7 +290,7 @@ typedef struct LaterPlugin {
 
 static const LaterInterface interface = {.known = {(uint32_t)INTERFACE_BYTES, 1, mini_probe, mini_open}};
 
-static const void *BURN_CALL mini_get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL mini_get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &interface : NULL;
 }
 

@@ -8,15 +8,15 @@
 
 /* -- scaled_add: x + factor * y, equal shapes ------------------------------------------------- */
 
-static BurnStatus BURN_CALL infer_equal(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
+static BurnStatus BURN_API_CALL infer_equal(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   *out = burn_primitive_desc(call->inputs[0]);
   const BurnTensorDesc other = burn_primitive_desc(call->inputs[1]);
   if (memcmp(out, &other, sizeof other) == 0) return BURN_OK;
   return host->fail(BURN_STATUS_INVALID_SHAPE, __FILE__, __LINE__, PLUGIN_NAME ".scaled_add: x and y differ");
 }
 
-static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
-                                                 const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                     const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[1], call->attrs[0].value.f64);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], scaled);
@@ -24,8 +24,8 @@ static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const Bur
 }
 
 /* A gradient that tells itself from that of the decomposition: ten times too large for y. */
-static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
-                                                const BurnBackwardCall *call) {
+static BurnStatus BURN_API_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                    const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *grad = call->output_grads[0];
   if (call->needed & 1u) call->input_grads[0] = burn_build_give(&b, grad);
@@ -45,14 +45,14 @@ static int64_t offset_of(const BurnTensorView *x, int64_t index) {
   return offset;
 }
 
-static int32_t BURN_CALL accepts_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
+static int32_t BURN_API_CALL accepts_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
   if (call->inputs[0]->dtype == BURN_DTYPE_F32) return 1;
   if (why_bytes > 5) memcpy(why, "f32!", 5);
   return 0;
 }
 
 /* 1000 is added so that the test sees that the kernel ran. */
-static BurnStatus BURN_CALL run_scaled_add(const BurnKernelCall *call) {
+static BurnStatus BURN_API_CALL run_scaled_add(const BurnKernelCall *call) {
   const BurnTensorView *x = &call->inputs[0], *y = &call->inputs[1], *out = &call->outputs[0];
   int64_t count = 1;
   for (uint32_t axis = 0; axis < out->rank; axis++) count *= out->shape[axis];
@@ -91,13 +91,14 @@ static const BurnKernel scaled_add_kernel = {
 
 /* -- triple: a decomposition alone ------------------------------------------------------------ */
 
-static BurnStatus BURN_CALL infer_same(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
+static BurnStatus BURN_API_CALL infer_same(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   (void)host;
   *out = burn_primitive_desc(call->inputs[0]);
   return BURN_OK;
 }
 
-static BurnStatus BURN_CALL decompose_triple(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL decompose_triple(const BurnHost *host, const BurnBackend *backend,
+                                                 const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *result = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[0], 3.0);
   return burn_builder_finish(&b, call, &result);
@@ -117,13 +118,13 @@ static const BurnOpDefinition triple = {
 static const BurnOpInfo kernel_only_info = ONE_INPUT("kernel_only", "fails: no memory");
 static const BurnOpDefinition kernel_only = {
     .struct_size = sizeof(BurnOpDefinition), .info = &kernel_only_info, .infer = infer_same};
-static BurnStatus BURN_CALL run_kernel_only(const BurnKernelCall *call) {
+static BurnStatus BURN_API_CALL run_kernel_only(const BurnKernelCall *call) {
   return call->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "the kernel failed on purpose");
 }
 static const BurnKernel kernel_only_kernel = {
     .struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".kernel_only", .accept = accepts_f32, .run = run_kernel_only};
 
-static BurnStatus BURN_CALL infer_nonsense(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
+static BurnStatus BURN_API_CALL infer_nonsense(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   (void)host;
   (void)call;
   out->rank = 77;
@@ -137,8 +138,8 @@ static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition
 
 /* -- misshapen: a backward rule that gives a gradient of another shape ------------------------ */
 
-static BurnStatus BURN_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend,
-                                               const BurnBackwardCall *call) {
+static BurnStatus BURN_API_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend,
+                                                   const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   call->input_grads[0] = burn_build_give(&b, burn_build_dim(&b, BURN_OP_sum_dim, call->output_grads[0], 0));
   return burn_builder_end(&b);
@@ -175,7 +176,7 @@ static const BurnKernelsInterface interface = {.struct_size = sizeof interface,
                                                .ops = ops,
                                                .kernels = kernels};
 
-static const void *BURN_CALL get_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= 1 ? &interface : NULL;
 }
 static const BurnPlugin plugin = {.struct_size = sizeof plugin,

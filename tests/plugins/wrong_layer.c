@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct Wrong {
-  BurnLayer layer; /* first: pass_through.h finds it here */
+  BurnDecorator layer; /* first: pass_through.h finds it here */
   unsigned calls;
 } Wrong;
 
@@ -54,15 +54,15 @@ static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
   return status;
 }
 
-static BurnStatus BURN_CALL wrong_submit(void *self, const BurnOpCall *call) { return wrong_call(self, call); }
+static BurnStatus BURN_API_CALL wrong_submit(void *self, const BurnOpCall *call) { return wrong_call(self, call); }
 
-static void BURN_CALL wrong_close(void *self) {
+static void BURN_API_CALL wrong_close(void *self) {
   Wrong *wrong = self;
   if (!has_fault("close_leaks")) wrong->layer.host->free(wrong, sizeof *wrong);
 }
 
-static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                       uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                           uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, PLUGIN_NAME);
   (void)owner;
   if (has_fault("undeclared_option")) (void)host->option(options, "secret");
@@ -72,29 +72,29 @@ static BurnStatus BURN_CALL wrong_open(const BurnHost *host, const BurnBackend *
   memset(wrong, 0, sizeof *wrong);
   wrong->layer.host = host;
   wrong->layer.next = next;
-  burn_layer_forward(out, &wrong->layer);
+  burn_decorator_forward(out, &wrong->layer);
   out->name = PLUGIN_NAME;
   out->submit = wrong_submit;
   out->close = wrong_close;
   return BURN_OK;
 }
 
-static const BurnLayerInterface layer_interface = {
-    .struct_size = (uint32_t)sizeof(BurnLayerInterface), .version = 1, .open = wrong_open};
+static const BurnDecoratorInterface layer_interface = {
+    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .open = wrong_open};
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
-static const void *BURN_CALL wrong_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL wrong_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0) return &options_interface;
   const int known =
-      strcmp(name, "burn.layer") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);
+      strcmp(name, "burn.decorator") == 0 || (has_fault("any_interface") && strcmp(name, "burn.backend") != 0);
   return known && min_version <= 1 ? &layer_interface : NULL;
 }
 
 static const BurnPlugin plugin = {.struct_size = (uint32_t)sizeof(BurnPlugin),
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
-                                  .kind = BURN_PLUGIN_LAYER,
+                                  .kind = BURN_PLUGIN_DECORATOR,
                                   .name = PLUGIN_NAME,
                                   .version = "1.0",
                                   .license = "MIT OR Apache-2.0",

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 static uint64_t fake_time;
-static uint64_t BURN_CALL fake_now(void) { return fake_time; }
+static uint64_t BURN_API_CALL fake_now(void) { return fake_time; }
 
 /* The library's host with that clock. */
 static BurnHost fake_host(void) {

@@ -95,10 +95,10 @@ static void test_doctor_says_why_not(void **state) {
   cJSON *root = run_json("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins burn doctor --json", 0);
   const cJSON *plugin = entry(get(root, "plugins"), "name", "old_minor");
   assert_true(cJSON_IsFalse(get(plugin, "usable")));
-  expect_text(plugin, "why_not", "abi_too_old");
+  expect_text(plugin, "refusal", "abi_too_old");
   expect_text(plugin, "help", "rebuild the plugin with the headers of this version");
   assert_non_null(strstr(cJSON_GetStringValue(get(plugin, "reason")), "and serves none before"));
-  expect_text(entry(get(root, "plugins"), "name", "pack_foreign"), "why_not", "bad_ops");
+  expect_text(entry(get(root, "plugins"), "name", "pack_foreign"), "refusal", "bad_ops");
   expect_text(entry(get(root, "plugins"), "name", "pack"), "kind", "kernel pack");
   cJSON_Delete(root);
 }

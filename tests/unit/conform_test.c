@@ -54,7 +54,7 @@ static void expect_fault(const char *fault, const char *arguments, const char *c
 
 static void faults_are_named(void **state) {
   (void)state;
-  EXPECT("wrong_result", "--op neg,abs", "forward", "neg", "the yardstick has");
+  EXPECT("wrong_result", "--op neg,abs", "forward", "neg", "the reference has");
   EXPECT("writes_input", "--op add", "forward", "add", "changed input 0");
   EXPECT("leak", "--op recip", "forward", "recip", "left over after the call");
   EXPECT("changing", "--op cos", "forward", "cos", "");

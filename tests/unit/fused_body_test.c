@@ -36,7 +36,7 @@ static const BurnHost *host;
 static BurnHost cutting_host;
 
 /* A loop in pieces of all sizes, the last first. */
-static void BURN_CALL cut_loop(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
+static void BURN_API_CALL cut_loop(int64_t count, int64_t grain, BurnLoopBody body, void *context) {
   int64_t end = count;
   if (grain < 1) grain = 1;
   for (int64_t i = 0; end > 0; i++) {
@@ -253,19 +253,19 @@ static BurnPrimitive *random_tensor(const BurnBackend *backend, const BurnTensor
 
 /* -- bodies ----------------------------------------------------------------------------------- */
 
-enum { MOST_INPUTS = 6, MOST_STEPS = 20, MOST_VALUES = MOST_INPUTS + MOST_STEPS, MOST_OUTPUTS = 3 };
+enum { MAX_INPUTS = 6, MAX_STEPS = 20, MAX_VALUES = MAX_INPUTS + MAX_STEPS, MAX_OUTPUTS = 3 };
 
 typedef struct Body {
   const BurnBackend *backend;
   BurnTensorDesc space;
   uint32_t input_count, step_count, output_count;
-  BurnPrimitive *values[MOST_VALUES]; /* as the single calls compute them */
-  BurnTensorDesc descs[MOST_VALUES];
-  BurnFusedStep steps[MOST_STEPS];
-  uint32_t step_inputs[MOST_STEPS][3];
-  BurnAttr attrs[MOST_STEPS][8];
-  const BurnAttr *attr_rows[MOST_STEPS];
-  uint32_t outputs[MOST_OUTPUTS];
+  BurnPrimitive *values[MAX_VALUES]; /* as the single calls compute them */
+  BurnTensorDesc descs[MAX_VALUES];
+  BurnFusedStep steps[MAX_STEPS];
+  uint32_t step_inputs[MAX_STEPS][3];
+  BurnAttr attrs[MAX_STEPS][8];
+  const BurnAttr *attr_rows[MAX_STEPS];
+  uint32_t outputs[MAX_OUTPUTS];
 } Body;
 
 /* What the generator knows of an op: its inputs (f float, b bool, a any) and its attributes. */
@@ -371,7 +371,7 @@ static const Op gentle_ops[] = {
 
 static bool is_float(BurnDType dtype) { return burn_dtype_kind(dtype) == BURN_KIND_FLOAT; }
 
-/* A value that can be input `i` of the op; `first` is the one chosen for input 0. MOST_VALUES if there is none. */
+/* A value that can be input `i` of the op; `first` is the one chosen for input 0. MAX_VALUES if there is none. */
 static uint32_t choose_value(const Body *body, const Op *op, uint32_t i, uint32_t first) {
   const uint32_t count = body->input_count + body->step_count;
   for (uint32_t attempt = 0; attempt < 12; attempt++) {
@@ -383,7 +383,7 @@ static uint32_t choose_value(const Body *body, const Op *op, uint32_t i, uint32_
     if (i > 0 && body->descs[v].rank != body->descs[first].rank) continue;
     return v;
   }
-  return MOST_VALUES;
+  return MAX_VALUES;
 }
 
 static BurnDType target_dtype(const Body *body, const BurnFusedStep *step) {
@@ -443,7 +443,7 @@ static void add_step(Body *body, BurnInterface fused) {
   step->inputs = inputs;
   for (uint32_t i = 0; i < step->input_count; i++) {
     inputs[i] = choose_value(body, op, i, inputs[0]);
-    if (inputs[i] == MOST_VALUES) return;
+    if (inputs[i] == MAX_VALUES) return;
     descs[i] = body->descs[inputs[i]];
   }
   if (op->op == REDUCE && !same_shape(&descs[0], &body->space)) return;
@@ -516,7 +516,7 @@ static BurnTensorDesc input_desc(const Body *body, uint32_t i) {
 
 static void choose_outputs(Body *body) {
   body->output_count = 0;
-  for (uint32_t i = body->step_count; i-- > 0 && body->output_count < MOST_OUTPUTS;) {
+  for (uint32_t i = body->step_count; i-- > 0 && body->output_count < MAX_OUTPUTS;) {
     const uint32_t v = body->input_count + i;
     const bool fits = kind_of_body != ELEMENTS || same_shape(&body->descs[v], &body->space);
     if (fits && (body->output_count == 0 || below(6) == 0)) body->outputs[body->output_count++] = v;
@@ -530,13 +530,13 @@ static void make_body(Body *body, const Stack *stack, uint64_t seed) {
   memset(body, 0, sizeof *body);
   body->backend = stack->backend;
   choose_space(body);
-  body->input_count = 1 + below(MOST_INPUTS);
+  body->input_count = 1 + below(MAX_INPUTS);
   for (uint32_t i = 0; i < body->input_count; i++) {
     const BurnTensorDesc desc = input_desc(body, i);
     body->values[i] = random_tensor(body->backend, &desc);
     body->descs[i] = desc;
   }
-  const uint32_t wanted = 2 + below(MOST_STEPS - 2);
+  const uint32_t wanted = 2 + below(MAX_STEPS - 2);
   for (uint32_t attempt = 0; attempt < 4 * wanted && body->step_count < wanted; attempt++) add_step(body, stack->fused);
   choose_outputs(body);
 }
@@ -641,7 +641,7 @@ static BurnFusedBody describe(const Body *body) {
 static void run_and_compare(const Body *body, BurnInterface fused, const BurnBackend *backend,
                             const BurnFusedKernel *kernel, BurnPrimitive *const *inputs, uint64_t donate,
                             const char *what) {
-  BurnPrimitive *outputs[MOST_OUTPUTS] = {NULL};
+  BurnPrimitive *outputs[MAX_OUTPUTS] = {NULL};
   const BurnFusedCall call = {(uint32_t)sizeof call, 0, kernel, inputs, body->attr_rows, outputs, donate};
   check_ok(table_of(fused)->run(fused.self, &call));
   for (uint32_t i = 0; i < body->input_count; i++) {
@@ -685,7 +685,7 @@ static bool may_be_refused(const char *why) {
 static bool check_body(const Stack *stack, uint64_t seed) {
   Body body;
   BurnFusedKernel *kernel = NULL, *cut_kernel = NULL;
-  BurnPrimitive *copies[MOST_INPUTS];
+  BurnPrimitive *copies[MAX_INPUTS];
   char why[128] = "";
   make_body(&body, stack, seed);
   const BurnFusedBody described = describe(&body);

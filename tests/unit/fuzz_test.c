@@ -107,25 +107,25 @@ static void expect_fault(const char *op, const char *fault, int graphs, int most
 
 static void wrong_values_are_found(void **state) {
   (void)state;
-  expect_fault("tanh", "add", 2000, 1, "the yardstick has");
-  expect_fault("conv2d", "add", 2000, 1, "the yardstick has");
-  expect_fault("sum_dim", "slight", 2000, 1, "the yardstick has");
+  expect_fault("tanh", "add", 2000, 1, "the reference has");
+  expect_fault("conv2d", "add", 2000, 1, "the reference has");
+  expect_fault("sum_dim", "slight", 2000, 1, "the reference has");
   expect_fault("argmax", "add", 2000, 1, "argmax");
-  expect_fault("relu_backward", "add", 3000, 1, "the yardstick has");
+  expect_fault("relu_backward", "add", 3000, 1, "the reference has");
 }
 
 static void wrong_writes_are_found(void **state) {
   (void)state;
-  expect_fault("add", "write", 2000, 2, "the yardstick has");
-  expect_fault("mul", "donated", 3000, 2, "the yardstick has");
+  expect_fault("add", "write", 2000, 2, "the reference has");
+  expect_fault("mul", "donated", 3000, 2, "the reference has");
 }
 
 /* What no call alone shows. */
 static void wrong_in_company_is_found(void **state) {
   (void)state;
-  expect_fault("exp", "gift", 3000, 1, "the yardstick has");
-  expect_fault("sub", "strided", 3000, 2, "the yardstick has");
-  expect_fault("neg", "after", 5000, 4, "the yardstick has");
+  expect_fault("exp", "gift", 3000, 1, "the reference has");
+  expect_fault("sub", "strided", 3000, 2, "the reference has");
+  expect_fault("neg", "after", 5000, 4, "the reference has");
 }
 
 static void wrong_ends_are_found(void **state) {

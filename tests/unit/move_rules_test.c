@@ -394,7 +394,7 @@ static void test_steps_not_taken(void **state) {
   burn_device_close(device);
 }
 
-/* Every second result may be unwanted, in success and in failure; the first is the same. */
+/* Every second result may be dead, in success and in failure; the first is the same. */
 static void test_unwanted_results(void **state) {
   (void)state;
   device = burn_device_open("autodiff<ndarray>");

@@ -1,4 +1,4 @@
-/* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and optimizer_ops.h and every op of
+/* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and ops_optimizer.h and every op of
  * ops.def must be named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what
  * each does, ops.h which kinds of tensors it takes. */
 #include <setjmp.h>
@@ -21,16 +21,16 @@ static char *read_file(const char *path) {
   snprintf(full, sizeof full, "%s/%s", BURN_SOURCE_DIR, path);
   FILE *file = fopen(full, "rb");
   if (!file) fail_msg("cannot read %s", full);
-  enum { MOST = 1 << 20 };
-  char *text = calloc(1, MOST);
+  enum { MAX = 1 << 20 };
+  char *text = calloc(1, MAX);
   assert_non_null(text);
-  assert_in_range(fread(text, 1, MOST - 1, file), 1, MOST - 2);
+  assert_in_range(fread(text, 1, MAX - 1, file), 1, MAX - 2);
   fclose(file);
   return text;
 }
 
-enum { MOST_FILES = 64 };
-static char *texts[MOST_FILES];
+enum { MAX_FILES = 64 };
+static char *texts[MAX_FILES];
 static size_t text_count;
 
 /* True if a text has `name` between characters that cannot belong to a name. */
@@ -73,10 +73,10 @@ static void check_functions_of(const char *path, size_t least) {
 static void test_public_functions(void **state) {
   (void)state;
   check_functions_of("core/include/burn/ops.h", 90);
-  check_functions_of("core/include/burn/layer_ops.h", 30);
+  check_functions_of("core/include/burn/ops_layers.h", 30);
   check_functions_of("core/include/burn/quantization.h", 12);
   check_functions_of("core/include/burn/ops_move.h", 55);
-  check_functions_of("core/include/burn/optimizer_ops.h", 1);
+  check_functions_of("core/include/burn/ops_optimizer.h", 1);
   check_functions_of("core/include/burn/activation.h", 28);
   check_functions_of("core/include/burn/linalg.h", 18);
   check_functions_of("core/include/burn/signal.h", 8);
@@ -166,7 +166,7 @@ static int read_tests(void **state) {
   (void)state;
   glob_t files = {0};
   assert_int_equal(glob(BURN_SOURCE_DIR "/tests/unit/ops_*_test.c", 0, NULL, &files), 0);
-  assert_in_range(files.gl_pathc, 5, MOST_FILES - 1);
+  assert_in_range(files.gl_pathc, 5, MAX_FILES - 1);
   for (size_t i = 0; i < files.gl_pathc; i++)
     texts[text_count++] = read_file(files.gl_pathv[i] + sizeof BURN_SOURCE_DIR);
   globfree(&files);

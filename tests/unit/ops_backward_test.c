@@ -21,7 +21,7 @@ static const OpsGolden goldens[] = {
 
 /* An op without a public function, with its one attribute if it has one. Takes the inputs. */
 static void plain(OpsRun *run, uint32_t op, const BurnAttr *attr) {
-  BurnTensor *inputs[OPS_MOST_TENSORS];
+  BurnTensor *inputs[OPS_MAX_TENSORS];
   for (size_t i = 0; i < run->input_count; i++) inputs[i] = IN(i);
   burn_op_call(run->device, burn_op_info(op), inputs, run->input_count, attr, attr ? 1 : 0, run->outputs);
 }

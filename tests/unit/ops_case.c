@@ -37,7 +37,7 @@ static void parse_numbers(const char *text, OpsRun *run) {
   run->number_count = 0;
   for (char *at = (char *)(uintptr_t)text; *at;) {
     at += strspn(at, " ");
-    assert_true(run->number_count < OPS_MOST_NUMBERS);
+    assert_true(run->number_count < OPS_MAX_NUMBERS);
     const bool is_end = strncmp(at, "end", 3) == 0;
     const char *start = at;
     const double number = is_end ? 0 : strtod(start, &at);
@@ -68,7 +68,7 @@ double ops_number(const OpsRun *run, size_t i) {
   return run->numbers[i];
 }
 
-int64_t ops_whole(const OpsRun *run, size_t i) {
+int64_t ops_integer(const OpsRun *run, size_t i) {
   if (i >= run->number_count) fail_msg("%s: number %zu is missing", ops_place, i);
   return run->wholes[i];
 }
@@ -112,7 +112,7 @@ static BurnTensor *to_tensor(const OpsRun *run, BurnPrimitive *x) {
 
 BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs,
                     uint32_t attr_count) {
-  BurnPrimitive *primitives[OPS_MOST_TENSORS] = {NULL}, *output = NULL;
+  BurnPrimitive *primitives[OPS_MAX_TENSORS] = {NULL}, *output = NULL;
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < count && status == BURN_OK; i++) status = to_primitive(run, inputs[i], &primitives[i]);
   const BurnOpCall call = {.struct_size = sizeof call,
@@ -157,14 +157,14 @@ static void check_digest(const OpsValue *found, const OpsValue *expected, const 
 
 static void check_elements(const OpsValue *found, const OpsValue *expected, const OpsGolden *golden, size_t output) {
   for (int64_t i = 0; i < expected->count; i++) {
-    int64_t found_whole, expected_whole;
-    const double a = ops_value_load(found, i, &found_whole), b = ops_value_load(expected, i, &expected_whole);
-    if (found_whole == expected_whole && is_close(a, b, golden)) continue;
+    int64_t found_integer, expected_integer;
+    const double a = ops_value_load(found, i, &found_integer), b = ops_value_load(expected, i, &expected_integer);
+    if (found_integer == expected_integer && is_close(a, b, golden)) continue;
     if (burn_dtype_kind(expected->dtype) == BURN_KIND_FLOAT) {
       fail_msg("%s: result %zu: element %" PRId64 " is %.10g, expected %.10g", ops_place, output, i, a, b);
     }
-    fail_msg("%s: result %zu: element %" PRId64 " is %" PRId64 ", expected %" PRId64, ops_place, output, i, found_whole,
-             expected_whole);
+    fail_msg("%s: result %zu: element %" PRId64 " is %" PRId64 ", expected %" PRId64, ops_place, output, i,
+             found_integer, expected_integer);
   }
 }
 
@@ -252,7 +252,7 @@ static OpsRun begin_run(const Job *job, const Stack *stack, int layout) {
 
 static void run_once(const Job *job, const Stack *stack, int layout, int sharing) {
   const OpsGolden *golden = job->golden;
-  BurnTensor *kept[OPS_MOST_TENSORS] = {NULL};
+  BurnTensor *kept[OPS_MAX_TENSORS] = {NULL};
   const int64_t live = burn_device_memory(stack->device).live_tensors;
   const int64_t raw_live = burn_device_memory(stack->raw_device).live_tensors;
   snprintf(ops_place, sizeof ops_place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name, stack->text,
@@ -264,7 +264,7 @@ static void run_once(const Job *job, const Stack *stack, int layout, int sharing
   for (size_t i = 0; i < job->expected_count; i++) {
     check_output(run.outputs[i], &job->expected[i], job->positions ? &job->positions[i] : NULL, golden, i);
   }
-  for (size_t i = job->expected_count; i < OPS_MOST_TENSORS; i++) {
+  for (size_t i = job->expected_count; i < OPS_MAX_TENSORS; i++) {
     if (run.outputs[i]) fail_msg("%s: there is a result %zu, %zu expected", ops_place, i, job->expected_count);
   }
   for (size_t i = 0; i < job->input_count; i++) {
@@ -303,7 +303,7 @@ static void run_reference(const Job *job, OpsValue *results) {
 static void run_variant(const Job *original, BurnDType narrow) {
   OpsRun numbers;
   OpsVariant variant;
-  OpsValue results[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
+  OpsValue results[OPS_MAX_TENSORS], expected[OPS_MAX_TENSORS];
   bool digest = false;
   parse_numbers(original->golden->numbers, &numbers);
   if (!ops_variant_make(narrow, original->golden, original->inputs, original->input_count, numbers.numbers,
@@ -328,7 +328,7 @@ static void run_variant(const Job *original, BurnDType narrow) {
 }
 
 static void run_golden(const OpsRow *row, const OpsGolden *golden) {
-  OpsValue inputs[OPS_MOST_TENSORS], expected[OPS_MOST_TENSORS];
+  OpsValue inputs[OPS_MAX_TENSORS], expected[OPS_MAX_TENSORS];
   snprintf(ops_place, sizeof ops_place, "%s, %s", golden->op, golden->name);
   Job job = {.row = row, .golden = golden, .inputs = inputs, .expected = expected};
   job.input_count = ops_values_parse(golden->inputs, family->texts, inputs);
@@ -389,10 +389,10 @@ static int close_stacks(void **state) {
 }
 
 int ops_run_family(const OpsFamily *tested) {
-  enum { MOST_ROWS = 128 };
-  struct CMUnitTest tests[MOST_ROWS];
+  enum { MAX_ROWS = 128 };
+  struct CMUnitTest tests[MAX_ROWS];
   family = tested;
-  if (tested->row_count + 1 > MOST_ROWS) return 1;
+  if (tested->row_count + 1 > MAX_ROWS) return 1;
   for (size_t i = 0; i < tested->row_count; i++) {
     tests[i] = (struct CMUnitTest){tested->rows[i].op, test_row, NULL, NULL, (void *)(uintptr_t)&tested->rows[i]};
   }

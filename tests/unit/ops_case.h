@@ -18,10 +18,10 @@
 #include <cmocka.h>
 
 #include <burn/burn.h>
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 #include <burn/plugin/plugin.h>
 
-enum { OPS_MOST_TENSORS = 8, OPS_MOST_NUMBERS = 16 };
+enum { OPS_MAX_TENSORS = 8, OPS_MAX_NUMBERS = 16 };
 
 /* A row of the golden files. */
 typedef struct OpsGolden {
@@ -35,11 +35,11 @@ typedef struct OpsRun {
   BurnDevice *device;
   const BurnHost *host;       /* for ops without a public function: of the stack below `device` */
   const BurnBackend *backend; /* likewise */
-  BurnTensor *inputs[OPS_MOST_TENSORS];
-  BurnTensor *outputs[OPS_MOST_TENSORS];
+  BurnTensor *inputs[OPS_MAX_TENSORS];
+  BurnTensor *outputs[OPS_MAX_TENSORS];
   size_t input_count, output_count;
-  double numbers[OPS_MOST_NUMBERS];
-  int64_t wholes[OPS_MOST_NUMBERS]; /* the same, rounded toward zero; "end" is BURN_END */
+  double numbers[OPS_MAX_NUMBERS];
+  int64_t wholes[OPS_MAX_NUMBERS]; /* the same, rounded toward zero; "end" is BURN_END */
   size_t number_count;
   bool shared; /* inputs are cloned for the op and compared afterwards */
 } OpsRun;
@@ -66,7 +66,7 @@ int ops_run_family(const OpsFamily *family);
 /* For OPS lines. */
 BurnTensor *ops_input(OpsRun *run, size_t i);
 double ops_number(const OpsRun *run, size_t i);
-int64_t ops_whole(const OpsRun *run, size_t i);
+int64_t ops_integer(const OpsRun *run, size_t i);
 BurnShape ops_shape(const OpsRun *run, size_t first);                    /* from the numbers from `first` on */
 uint32_t ops_ranges(const OpsRun *run, BurnRange ranges[BURN_MAX_RANK]); /* triples start, end, step */
 /* An op of ops.def by number, through host->invoke, for those that no public function reaches. Takes the inputs. */
@@ -76,8 +76,8 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
 #define IN(i) ops_input(run, i)
 #define OUT(i) run->outputs[i]
 #define NUMBER(i) ops_number(run, i)
-#define WHOLE(i) ops_whole(run, i)
-#define DIM(i) ((int)ops_whole(run, i))
+#define WHOLE(i) ops_integer(run, i)
+#define DIM(i) ((int)ops_integer(run, i))
 
 #define OPS_FUNCTION(name, ...) \
   static void run_##name(OpsRun *run) { __VA_ARGS__; }

@@ -28,22 +28,22 @@ static uint32_t dims_from(const OpsRun *run, size_t first, size_t step, int *dim
 typedef BurnTensor *(*OverDims)(BurnTensor *x, const int *dims, uint32_t count);
 
 static BurnTensor *over_dims(OpsRun *run, OverDims op) {
-  int dims[OPS_MOST_NUMBERS];
+  int dims[OPS_MAX_NUMBERS];
   const uint32_t count = dims_from(run, 0, 1, dims);
   return op(IN(0), dims, count);
 }
 
 /* The first half of the numbers are sources. */
 static BurnTensor *movedims_by_numbers(OpsRun *run) {
-  int dims[OPS_MOST_NUMBERS];
+  int dims[OPS_MAX_NUMBERS];
   const uint32_t count = dims_from(run, 0, 1, dims) / 2;
   return burn_movedims(IN(0), dims, dims + count, count);
 }
 
 /* Pairs of shift and dim. */
 static BurnTensor *roll_by_numbers(OpsRun *run) {
-  int dims[OPS_MOST_NUMBERS];
-  int64_t shifts[OPS_MOST_NUMBERS];
+  int dims[OPS_MAX_NUMBERS];
+  int64_t shifts[OPS_MAX_NUMBERS];
   const uint32_t count = dims_from(run, 1, 2, dims);
   for (uint32_t i = 0; i < count; i++) shifts[i] = run->wholes[2 * i];
   return burn_roll(IN(0), shifts, dims, count);
@@ -81,7 +81,7 @@ static void split_with_sizes(OpsRun *run) {
   const size_t sizes = run->number_count - 1;
   const BurnStatus refused = burn_split_with_sizes(burn_clone(x), run->wholes + 1, sizes, DIM(0), NULL, 0, &needed);
   const BurnStatus status =
-      burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
+      burn_split_with_sizes(x, run->wholes + 1, sizes, DIM(0), run->outputs, OPS_MAX_TENSORS, &count);
   check_count(status, count, refused, needed);
 }
 
@@ -89,7 +89,7 @@ static void iter_dim(OpsRun *run) {
   size_t needed = 0, count = 0;
   BurnTensor *x = IN(0);
   const BurnStatus refused = burn_iter_dim(burn_clone(x), DIM(0), NULL, 0, &needed);
-  const BurnStatus status = burn_iter_dim(x, DIM(0), run->outputs, OPS_MOST_TENSORS, &count);
+  const BurnStatus status = burn_iter_dim(x, DIM(0), run->outputs, OPS_MAX_TENSORS, &count);
   check_count(status, count, refused, needed);
 }
 
@@ -97,7 +97,7 @@ static void nonzero(OpsRun *run) {
   size_t needed = 0, count = 0;
   BurnTensor *x = IN(0);
   const BurnStatus refused = burn_nonzero(burn_clone(x), NULL, 0, &needed);
-  const BurnStatus status = burn_nonzero(x, run->outputs, OPS_MOST_TENSORS, &count);
+  const BurnStatus status = burn_nonzero(x, run->outputs, OPS_MAX_TENSORS, &count);
   check_count(status, count, refused, needed);
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static BurnDevice *device; /* of the stack that is tested */
-enum { MOST = 64 };
+enum { MAX = 64 };
 
 static BurnTensor *floats(const float *values, BurnShape shape) { return burn_tensor_f32(device, values, shape); }
 
@@ -24,7 +24,7 @@ static void check_ok(BurnStatus status, const char *what) {
 
 /* Takes x. */
 static void check_floats(BurnTensor *x, const float *expected, size_t count, double tolerance, const char *what) {
-  float found[MOST];
+  float found[MAX];
   check_ok(burn_tensor_status(x), what);
   check_ok(burn_read_f32(x, found, count), what);
   for (size_t i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ static void check_floats(BurnTensor *x, const float *expected, size_t count, dou
 
 /* q stays. */
 static void check_values(const BurnQuantTensor *q, const int64_t *expected, size_t count, const char *what) {
-  int64_t found[MOST];
+  int64_t found[MAX];
   check_ok(burn_quant_status(q), what);
   assert_int_equal(burn_dtype(q->values), BURN_DTYPE_I8);
   check_ok(burn_read_i64(burn_clone(q->values), found, count), what);
@@ -181,7 +181,7 @@ static void test_product_is_that_of_the_floats(void **state) {
 
 /* Exports q (which stays), compares, imports, and compares what comes back. */
 static void check_round_trip(const BurnQuantTensor *q, const uint8_t *expected, size_t bytes, const char *what) {
-  uint8_t data[MOST];
+  uint8_t data[MAX];
   const BurnShape shape = burn_shape(q->values);
   assert_int_equal(burn_quant_bytes(shape, q->scheme), bytes);
   check_ok(burn_quant_export(burn_quant_clone(q), data, bytes), what);
@@ -189,7 +189,7 @@ static void check_round_trip(const BurnQuantTensor *q, const uint8_t *expected, 
     if (data[i] != expected[i]) fail_msg("%s: byte %zu is %02x, expected %02x", what, i, data[i], expected[i]);
   }
   const size_t count = (size_t)burn_element_count(q->values);
-  float before[MOST];
+  float before[MAX];
   check_ok(burn_read_f32(burn_dequantize(burn_quant_clone(q), BURN_DTYPE_F32), before, count), what);
   BurnQuantTensor back = burn_quant_import(device, data, bytes, shape, q->scheme);
   check_floats(burn_dequantize(back, BURN_DTYPE_F32), before, count, 0, what);

@@ -16,7 +16,7 @@
 
 static BurnDevice *device; /* of the stack that is tested */
 static const char *stack;
-enum { MOST = 512 };
+enum { MAX = 512 };
 
 /* -- schemes ---------------------------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ static double step_of(const BurnQuantTensor *q) {
 
 /* q stands for x, within `steps` steps; x is taken. */
 static void check_close(const BurnQuantTensor *q, BurnTensor *x, double steps, const char *name) {
-  static float found[MOST], expected[MOST];
+  static float found[MAX], expected[MAX];
   const BurnShape shape = burn_shape(x);
   const size_t count = (size_t)burn_element_count(x);
   const double room = steps * step_of(q) * 1.01;
@@ -125,7 +125,7 @@ static void check_close(const BurnQuantTensor *q, BurnTensor *x, double steps, c
 
 /* Still values of 8 bits and scales, which fit each other. */
 static void check_quantized(const BurnQuantTensor *q, int scheme, const char *name) {
-  uint8_t data[MOST * 2];
+  uint8_t data[MAX * 2];
   const BurnQuantScheme before = scheme_of(scheme);
   assert_int_equal(burn_dtype(q->values), BURN_DTYPE_I8);
   assert_int_equal(q->scheme.value, before.value);

@@ -28,7 +28,7 @@ static BurnAttentionOptions heads(const OpsRun *run) {
 /* An op without a public function, all of whose results count. */
 static void all_results(OpsRun *run, uint32_t op, const BurnAttr *attrs, size_t attr_count) {
   const BurnOpInfo *info = burn_op_info(op);
-  BurnTensor *inputs[OPS_MOST_TENSORS];
+  BurnTensor *inputs[OPS_MAX_TENSORS];
   for (size_t i = 0; i < run->input_count; i++) inputs[i] = IN(i);
   burn_op_call(run->device, info, inputs, run->input_count, attrs, attr_count, run->outputs);
 }

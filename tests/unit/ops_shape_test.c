@@ -25,13 +25,13 @@ static size_t take_all(OpsRun *run, BurnTensor **tensors) {
 }
 
 static BurnTensor *cat_all(OpsRun *run) {
-  BurnTensor *tensors[OPS_MOST_TENSORS];
+  BurnTensor *tensors[OPS_MAX_TENSORS];
   const size_t count = take_all(run, tensors);
   return burn_cat(tensors, count, DIM(0));
 }
 
 static BurnTensor *stack_all(OpsRun *run) {
-  BurnTensor *tensors[OPS_MOST_TENSORS];
+  BurnTensor *tensors[OPS_MAX_TENSORS];
   const size_t count = take_all(run, tensors);
   return burn_stack(tensors, count, DIM(0));
 }
@@ -44,7 +44,7 @@ static void cut_all(OpsRun *run, Cut cut) {
   BurnTensor *x = IN(0), *none[1] = {NULL};
   const BurnStatus refused = cut(burn_clone(x), WHOLE(0), DIM(1), none, 0, &needed);
   assert_int_equal(burn_status_code(refused), BURN_STATUS_INVALID_ARGUMENT);
-  const BurnStatus status = cut(x, WHOLE(0), DIM(1), run->outputs, OPS_MOST_TENSORS, &count);
+  const BurnStatus status = cut(x, WHOLE(0), DIM(1), run->outputs, OPS_MAX_TENSORS, &count);
   assert_string_equal(burn_status_message(status), "ok");
   assert_int_equal(count, needed);
 }

@@ -33,7 +33,7 @@ static size_t vectors_of(OpsRun *run, BurnTensor **vectors) {
   return count;
 }
 static void meshgrid(OpsRun *run) {
-  BurnTensor *vectors[OPS_MOST_TENSORS];
+  BurnTensor *vectors[OPS_MAX_TENSORS];
   const size_t count = vectors_of(run, vectors);
   const BurnGridIndexing indexing = WHOLE(1) ? BURN_GRID_CARTESIAN : BURN_GRID_MATRIX;
   const BurnStatus status =
@@ -41,7 +41,7 @@ static void meshgrid(OpsRun *run) {
   assert_string_equal(burn_status_message(status), "ok");
 }
 static BurnTensor *meshgrid_stack(OpsRun *run) {
-  BurnTensor *vectors[OPS_MOST_TENSORS];
+  BurnTensor *vectors[OPS_MAX_TENSORS];
   const size_t count = vectors_of(run, vectors);
   return burn_meshgrid_stack(vectors, count, WHOLE(1) ? BURN_GRID_INDEX_LAST : BURN_GRID_INDEX_FIRST);
 }

@@ -21,7 +21,7 @@ static const OpsGolden goldens[] = {
 typedef BurnTensor *(*OverDims)(BurnTensor *x, const int *dims, uint32_t count);
 
 static BurnTensor *over_dims(OpsRun *run, OverDims op) {
-  int dims[OPS_MOST_NUMBERS];
+  int dims[OPS_MAX_NUMBERS];
   for (size_t i = 0; i < run->number_count; i++) dims[i] = DIM(i);
   return op(IN(0), dims, (uint32_t)run->number_count);
 }

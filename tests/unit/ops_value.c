@@ -183,10 +183,10 @@ static OpsValue parse(const char *text) {
   return value;
 }
 
-size_t ops_values_parse(const char *text, const char *const *texts, OpsValue values[OPS_MOST_TENSORS]) {
+size_t ops_values_parse(const char *text, const char *const *texts, OpsValue values[OPS_MAX_TENSORS]) {
   size_t count = 0;
   while (text) {
-    assert_true(count < OPS_MOST_TENSORS);
+    assert_true(count < OPS_MAX_TENSORS);
     values[count++] = parse(*text == '$' ? texts[strtoul(text + 1, NULL, 10)] : text);
     text = strchr(text, ';');
     if (text) text++;

@@ -25,7 +25,7 @@ extern const char *const ops_layout_names[OPS_LAYOUT_COUNT];
 extern char ops_place[512];
 
 /* The tensors of a text with ';' between them; returns how many. `texts` is what "$k" stands for. */
-size_t ops_values_parse(const char *text, const char *const *texts, OpsValue values[OPS_MOST_TENSORS]);
+size_t ops_values_parse(const char *text, const char *const *texts, OpsValue values[OPS_MAX_TENSORS]);
 void ops_values_free(OpsValue *values, size_t count);
 
 /* Element i as a double, and exactly in *whole if it is an integer (0 for floats). */

@@ -14,9 +14,9 @@ extern const BurnDType ops_variant_dtypes[OPS_VARIANT_COUNT];
 
 /* A row in a narrow dtype. */
 typedef struct OpsVariant {
-  BurnDType narrow, wide;             /* tensors of dtype wide become narrow */
-  OpsValue inputs[OPS_MOST_TENSORS];  /* in the narrow dtype */
-  OpsValue rounded[OPS_MOST_TENSORS]; /* the same numbers in the wide one */
+  BurnDType narrow, wide;            /* tensors of dtype wide become narrow */
+  OpsValue inputs[OPS_MAX_TENSORS];  /* in the narrow dtype */
+  OpsValue rounded[OPS_MAX_TENSORS]; /* the same numbers in the wide one */
   size_t input_count;
   bool exact;       /* rounding changed neither inputs nor numbers */
   OpsGolden golden; /* with the tolerance that the dtype allows */

@@ -2,7 +2,7 @@
  *
  * The loss is the sum of parameter times a table that changes from step to step, so each gradient is known exactly; in
  * f64 the parameters must then follow the textbook formulas, written here for one number, within rounding. */
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 #include <burn/train.h>
 
 #include <math.h>

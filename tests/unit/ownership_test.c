@@ -255,7 +255,7 @@ static void test_dropping_twice_is_logged(void **state) {
   free(text);
 }
 
-enum { MOST_LINES = 20 };
+enum { MAX_LINES = 20 };
 static BurnTensor *forgotten[64];
 static int ones_line;
 
@@ -307,7 +307,7 @@ static void test_a_long_list_is_grouped_and_cut(void **state) {
   assert_non_null(strstr(text, "burn: device 'ndarray' closed with 1 live tensor:\n")); /* the inner one */
   size_t lines = 0;
   for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) lines++;
-  assert_int_equal(lines, 2 + 1 + MOST_LINES + 1);
+  assert_int_equal(lines, 2 + 1 + MAX_LINES + 1);
   free(text);
   for (int i = 0; i < 64; i++) burn_drop(forgotten[i]);
 }

@@ -103,12 +103,12 @@ static void test_ids_are_unique(void **state) {
 
 static atomic_llong bytes_held; /* by the plugins of a device with the host below */
 
-static void *BURN_CALL counted_allocate(uint64_t bytes) {
+static void *BURN_API_CALL counted_allocate(uint64_t bytes) {
   void *memory = burn_host()->allocate(bytes);
   if (memory) atomic_fetch_add(&bytes_held, (long long)bytes);
   return memory;
 }
-static void BURN_CALL counted_free(void *memory, uint64_t bytes) {
+static void BURN_API_CALL counted_free(void *memory, uint64_t bytes) {
   if (memory) atomic_fetch_sub(&bytes_held, (long long)bytes);
   burn_host()->free(memory, bytes);
 }

@@ -10,7 +10,7 @@
 
 /* -- coverage --------------------------------------------------------------------------------- */
 
-enum { MOST_ITEMS = 100001 };
+enum { MAX_ITEMS = 100001 };
 
 typedef struct Loop {
   atomic_uchar *marks; /* [count]: how often each item was done */
@@ -18,7 +18,7 @@ typedef struct Loop {
   int64_t count, grain, inner;
 } Loop;
 
-static void BURN_CALL mark(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL mark(void *context, int64_t begin, int64_t end) {
   Loop *loop = context;
   if (begin < 0 || end > loop->count || begin >= end) atomic_fetch_add(&loop->bad, 1);
   if (end - begin < loop->grain && end != loop->count) atomic_fetch_add(&loop->bad, 1); /* only the last may be short */
@@ -40,7 +40,7 @@ static void run_loop(int64_t count, int64_t grain) {
 
 static void test_every_item_once(void **state) {
   (void)state;
-  static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 64, 100, 4097, MOST_ITEMS}, grains[] = {1, 3, 16, 1000, 1000000};
+  static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 64, 100, 4097, MAX_ITEMS}, grains[] = {1, 3, 16, 1000, 1000000};
   for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
     for (size_t g = 0; g < sizeof grains / sizeof grains[0]; g++) run_loop(counts[c], grains[g]);
   }
@@ -49,11 +49,11 @@ static void test_every_item_once(void **state) {
 
 /* -- nested ----------------------------------------------------------------------------------- */
 
-static void BURN_CALL add_up(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL add_up(void *context, int64_t begin, int64_t end) {
   atomic_fetch_add((atomic_llong *)context, end - begin);
 }
 
-static void BURN_CALL nest(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL nest(void *context, int64_t begin, int64_t end) {
   Loop *loop = context;
   for (int64_t i = begin; i < end; i++) {
     atomic_llong inner = 0;

@@ -39,7 +39,7 @@ static void check_ndarray_works(void) {
 
 typedef struct Fault {
   const char *name;    /* of the file, and of the entry */
-  const char *why_not; /* the word of why_not.def */
+  const char *refusal; /* the word of refusals.def */
   const char *reason;  /* a part of it */
 } Fault;
 
@@ -60,7 +60,7 @@ static const Fault faults[] = {
 };
 
 static void check_word(const BurnPluginInfo *info, const char *word) {
-  CHECK(strcmp(info->why_not, word) == 0, "%s is refused as '%s', expected '%s'", info->name, info->why_not, word);
+  CHECK(strcmp(info->refusal, word) == 0, "%s is refused as '%s', expected '%s'", info->name, info->refusal, word);
   CHECK(info->help[0], "%s: no word on what to do", info->name);
 }
 
@@ -72,7 +72,7 @@ static void check_refused(const Fault *fault) {
         "%s is described as %s %s", fault->name, info->kind, info->version);
   check_contains(info->path, fault->name);
   check_contains(info->reason, fault->reason);
-  check_word(info, fault->why_not);
+  check_word(info, fault->refusal);
   BurnDevice *device = burn_device_open(fault->name);
   const BurnStatus status = burn_device_status(device);
   CHECK(burn_status_code(status) == BURN_STATUS_INCOMPATIBLE, "%s", burn_status_message(status));
@@ -369,7 +369,7 @@ static void check_order(void *context) {
   const BurnPluginInfo *ndarray = find("ndarray", NULL), *trace = find("trace", NULL);
   CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1,
         "ndarray");
-  CHECK(!ndarray->why_not[0] && !ndarray->help[0], "a usable plugin has a why-not: %s", ndarray->why_not);
+  CHECK(!ndarray->refusal[0] && !ndarray->help[0], "a usable plugin has a why-not: %s", ndarray->refusal);
   CHECK(trace && strcmp(trace->kind, "decorator") == 0 && trace->usable && trace->description[0], "trace");
   check_contains(ndarray->path, good_folder);
 }

@@ -74,8 +74,8 @@ static void test_burn_philox_is_philox(void **state) {
 /* -- ops against the definition --------------------------------------------------------------- */
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "autodiff<ndarray>", "reference"};
-enum { STACK_COUNT = 4, MOST = 70001 };
-static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 63, 1000, MOST};
+enum { STACK_COUNT = 4, MAX = 70001 };
+static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 63, 1000, MAX};
 static const BurnRandomState states[] = {
     {0, 0}, {42, 17}, {0xFEDCBA9876543210u, 0xFFFFFFFDu}, {UINT64_MAX, (uint64_t)1 << 40}};
 
@@ -127,9 +127,9 @@ static void for_all(void (*one)(BurnDevice *device, BurnRandomState state, int64
   }
 }
 
-static float found_f32[MOST], kept_f32[MOST];
-static double found_f64[MOST];
-static int64_t found_i64[MOST];
+static float found_f32[MAX], kept_f32[MAX];
+static double found_f64[MAX];
+static int64_t found_i64[MAX];
 
 static void read_f32(BurnTensor *x, int64_t count) {
   assert_string_equal(burn_status_message(burn_read_f32(x, found_f32, (size_t)count)), "ok");
@@ -332,8 +332,8 @@ static void test_like(void **state) {
 static void test_limits(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("ndarray");
-  read_f32(burn_random_uniform(device, BURN_SHAPE(MOST), BURN_DTYPE_F32, 0, 1), MOST);
-  for (int64_t i = 0; i < MOST; i++) assert_true(found_f32[i] >= 0 && found_f32[i] < 1);
+  read_f32(burn_random_uniform(device, BURN_SHAPE(MAX), BURN_DTYPE_F32, 0, 1), MAX);
+  for (int64_t i = 0; i < MAX; i++) assert_true(found_f32[i] >= 0 && found_f32[i] < 1);
   read_f32(burn_random_uniform(device, BURN_SHAPE(100), BURN_DTYPE_F32, 2, 2), 100);
   for (int64_t i = 0; i < 100; i++) assert_true(fabs((double)found_f32[i] - 2) < 1e-12);
   read_f32(burn_random_normal(device, BURN_SHAPE(100), BURN_DTYPE_F32, 5, 0), 100);
@@ -346,16 +346,16 @@ static void test_limits(void **state) {
 /* Mean and variance of found_f64, and the share of equal neighbours' signs as a coarse test of independence. */
 static void check_moments(double mean, double variance, double tolerance) {
   double sum = 0, squares = 0, products = 0;
-  for (int64_t i = 0; i < MOST; i++) sum += found_f64[i];
-  const double found_mean = sum / (double)MOST;
-  for (int64_t i = 0; i < MOST; i++) {
+  for (int64_t i = 0; i < MAX; i++) sum += found_f64[i];
+  const double found_mean = sum / (double)MAX;
+  for (int64_t i = 0; i < MAX; i++) {
     const double centred = found_f64[i] - found_mean;
     squares += centred * centred;
     if (i > 0) products += centred * (found_f64[i - 1] - found_mean);
   }
   if (fabs(found_mean - mean) > tolerance) fail_msg("the mean is %g, expected %g", found_mean, mean);
-  if (fabs(squares / (double)MOST - variance) > tolerance * 2)
-    fail_msg("the variance is %g, expected %g", squares / (double)MOST, variance);
+  if (fabs(squares / (double)MAX - variance) > tolerance * 2)
+    fail_msg("the variance is %g, expected %g", squares / (double)MAX, variance);
   if (fabs(products / squares) > 0.02) fail_msg("neighbours correlate with %g", products / squares);
 }
 
@@ -363,18 +363,18 @@ static void test_moments(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("ndarray");
   burn_device_seed(device, 2024);
-  read_f64(burn_random_uniform(device, BURN_SHAPE(MOST), BURN_DTYPE_F32, 0, 1), MOST);
+  read_f64(burn_random_uniform(device, BURN_SHAPE(MAX), BURN_DTYPE_F32, 0, 1), MAX);
   check_moments(0.5, 1.0 / 12, 0.006);
-  read_f64(burn_random_normal(device, BURN_SHAPE(MOST), BURN_DTYPE_F32, 1, 2), MOST);
+  read_f64(burn_random_normal(device, BURN_SHAPE(MAX), BURN_DTYPE_F32, 1, 2), MAX);
   check_moments(1, 4, 0.05);
-  read_f64(burn_random_bernoulli(device, BURN_SHAPE(MOST), BURN_DTYPE_F32, 0.2), MOST);
+  read_f64(burn_random_bernoulli(device, BURN_SHAPE(MAX), BURN_DTYPE_F32, 0.2), MAX);
   check_moments(0.2, 0.16, 0.01);
-  read_f64(burn_random_uniform(device, BURN_SHAPE(MOST), BURN_DTYPE_I64, -10, 11), MOST);
+  read_f64(burn_random_uniform(device, BURN_SHAPE(MAX), BURN_DTYPE_I64, -10, 11), MAX);
   check_moments(0, 110.0 / 3, 0.3);
   const float weights[] = {1, 2, 0, 5, 0};
-  read_f64(burn_categorical(burn_tensor_f32(device, weights, BURN_SHAPE(5)), MOST), MOST);
+  read_f64(burn_categorical(burn_tensor_f32(device, weights, BURN_SHAPE(5)), MAX), MAX);
   check_moments(17.0 / 8, 87.0 / 64, 0.03);
-  for (int64_t i = 0; i < MOST; i++) {
+  for (int64_t i = 0; i < MAX; i++) {
     if (fabs(found_f64[i] - 2) < 0.5 || found_f64[i] > 3) fail_msg("category %g of weight 0 was drawn", found_f64[i]);
   }
   burn_device_close(device);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <burn/burn.h>
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 /* Two that cannot be used, and are refused as files would be. */
-static const BurnPlugin *BURN_CALL no_plugin(const BurnQuery *query) {
+static const BurnPlugin *BURN_API_CALL no_plugin(const BurnHostInfo *query) {
   (void)query;
   return NULL;
 }
-static const BurnPlugin *BURN_CALL old_plugin(const BurnQuery *query) {
+static const BurnPlugin *BURN_API_CALL old_plugin(const BurnHostInfo *query) {
   (void)query;
   static const BurnPlugin descriptor = {
       .struct_size = sizeof descriptor, .abi_major = BURN_ABI_MAJOR + 1, .name = "old"};

@@ -116,7 +116,7 @@ class Gradients;
 
 /* Calls a C function of Burn: tensors go in as Tensor (named ones are cloned, temporaries used up), results come out as
  * Tensor, failures as exceptions: burn::call(burn_conv2d, x, weight, bias, options). Second results (BurnTensor **)
- * stay handles of the C API, which the caller wraps or drops, after an exception too; where they may be unwanted,
+ * stay handles of the C API, which the caller wraps or drops, after an exception too; where they may be dead,
  * nullptr is given. */
 template <class Result, class... Parameters, class... Arguments>
 auto call(Result (*function)(Parameters...), Arguments &&...arguments);

@@ -26,7 +26,7 @@ typedef struct BurnConfig {
 } BurnConfig;
 
 /* burn_config(MlpConfig, &config); a pointer of another type is a compiler warning. */
-#define burn_config(Type, pointer) BURN__VALUE(BurnConfig, Type##_type(), (1 ? (pointer) : (Type *)NULL))
+#define burn_config(Type, pointer) BURN_INTERNAL_VALUE(BurnConfig, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* Writes pretty-printed JSON: required fields first, then the others, in row order. Written to a temporary file that is
  * then renamed, so that a reader never sees half of it. */
@@ -42,64 +42,66 @@ BURN_API BURN_USE_RESULT BurnStatus burn_config_load(BurnConfig config, const ch
 BURN_API BURN_USE_RESULT BurnStatus burn_config_parse(BurnConfig config, const char *json);
 BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
 
-#define BURN__CONFIG_MEMBER_OPT(Type, name, fallback, doc) BURN__ROW_MEMBER(Type, name, doc)
-#define BURN__CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
-#define BURN__CONFIG_FIELD_OPT(Type, name, fallback, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
-#define BURN__CONFIG_PARAMETER(Type, name, doc) , Type name
+#define BURN_INTERNAL_CONFIG_MEMBER_OPT(Type, name, fallback, doc) BURN_INTERNAL_ROW_MEMBER(Type, name, doc)
+#define BURN_INTERNAL_CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
+#define BURN_INTERNAL_CONFIG_FIELD_OPT(Type, name, fallback, doc) \
+  {#name, Type##_type, offsetof(Self, name), doc, false},
+#define BURN_INTERNAL_CONFIG_PARAMETER(Type, name, doc) , Type name
 /* A filled config, made as each language can: designated initializers, or assignments in the order of the rows. */
 #ifdef __cplusplus
-#define BURN__CONFIG_INIT_REQ(Type, name, doc) burn__filled.name = name;
-#define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) burn__filled.name = fallback;
-#define BURN__CONFIG_DEFAULT_OPT BURN__CONFIG_INIT_OPT
-#define BURN__CONFIG_RETURN(Type, ...) \
-  Type burn__filled = Type();          \
-  __VA_ARGS__                          \
+#define BURN_INTERNAL_CONFIG_INIT_REQ(Type, name, doc) burn__filled.name = name;
+#define BURN_INTERNAL_CONFIG_INIT_OPT(Type, name, fallback, doc) burn__filled.name = fallback;
+#define BURN_INTERNAL_CONFIG_DEFAULT_OPT BURN_INTERNAL_CONFIG_INIT_OPT
+#define BURN_INTERNAL_CONFIG_RETURN(Type, ...) \
+  Type burn__filled = Type();                  \
+  __VA_ARGS__                                  \
   return burn__filled;
-#define BURN__CONFIG_DEFAULTS(Type, ...)               \
-  {                                                    \
-    [] { BURN__CONFIG_RETURN(Type, __VA_ARGS__) }(), 0 \
+#define BURN_INTERNAL_CONFIG_DEFAULTS(Type, ...)               \
+  {                                                            \
+    [] { BURN_INTERNAL_CONFIG_RETURN(Type, __VA_ARGS__) }(), 0 \
   }
 #else
-#define BURN__CONFIG_INIT_REQ(Type, name, doc) .name = name,
-#define BURN__CONFIG_INIT_OPT(Type, name, fallback, doc) .name = fallback,
-#define BURN__CONFIG_DEFAULT_OPT(Type, name, fallback, doc) .value.name = fallback,
-#define BURN__CONFIG_RETURN(Type, ...) return (Type){__VA_ARGS__};
-#define BURN__CONFIG_DEFAULTS(Type, ...) \
+#define BURN_INTERNAL_CONFIG_INIT_REQ(Type, name, doc) .name = name,
+#define BURN_INTERNAL_CONFIG_INIT_OPT(Type, name, fallback, doc) .name = fallback,
+#define BURN_INTERNAL_CONFIG_DEFAULT_OPT(Type, name, fallback, doc) .value.name = fallback,
+#define BURN_INTERNAL_CONFIG_RETURN(Type, ...) return (Type){__VA_ARGS__};
+#define BURN_INTERNAL_CONFIG_DEFAULTS(Type, ...) \
   { .end = 0, __VA_ARGS__ }
 #endif
-#define BURN__CONFIG_NOTHING_REQ(Type, name, doc)
-#define BURN__CONFIG_NOTHING_OPT(Type, name, fallback, doc)
+#define BURN_INTERNAL_CONFIG_NOTHING_REQ(Type, name, doc)
+#define BURN_INTERNAL_CONFIG_NOTHING_OPT(Type, name, fallback, doc)
 
-#define BURN__CONFIG_COMMON(Name, ROWS)                                                                 \
-  typedef struct Name {                                                                                 \
-    ROWS(BURN__ROW_MEMBER, BURN__CONFIG_MEMBER_OPT)                                                     \
-  } Name;                                                                                               \
-  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                         \
-    typedef Name Self;                                                                                  \
-    static const struct {                                                                               \
-      Self value;                                                                                       \
-      char end; /* so that the braces are never empty */                                                \
-    } defaults = BURN__CONFIG_DEFAULTS(Self, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_DEFAULT_OPT)); \
-    static const BurnField fields[] = {ROWS(BURN__CONFIG_FIELD_REQ, BURN__CONFIG_FIELD_OPT)};           \
-    static const BurnType type = {                                                                      \
-        BURN_TYPE_CONFIG, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), fields,    \
-        &defaults.value,  0,     NULL};                                                                 \
-    return &type;                                                                                       \
+#define BURN_INTERNAL_CONFIG_COMMON(Name, ROWS)                                                                        \
+  typedef struct Name {                                                                                                \
+    ROWS(BURN_INTERNAL_ROW_MEMBER, BURN_INTERNAL_CONFIG_MEMBER_OPT)                                                    \
+  } Name;                                                                                                              \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                                                        \
+    typedef Name Self;                                                                                                 \
+    static const struct {                                                                                              \
+      Self value;                                                                                                      \
+      char end; /* so that the braces are never empty */                                                               \
+    } defaults =                                                                                                       \
+        BURN_INTERNAL_CONFIG_DEFAULTS(Self, ROWS(BURN_INTERNAL_CONFIG_NOTHING_REQ, BURN_INTERNAL_CONFIG_DEFAULT_OPT)); \
+    static const BurnField fields[] = {ROWS(BURN_INTERNAL_CONFIG_FIELD_REQ, BURN_INTERNAL_CONFIG_FIELD_OPT)};          \
+    static const BurnType type = {                                                                                     \
+        BURN_TYPE_CONFIG, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), fields,                   \
+        &defaults.value,  0,     NULL};                                                                                \
+    return &type;                                                                                                      \
   }
 
-#define BURN_CONFIG(Name, ROWS)                                                    \
-  BURN__CONFIG_COMMON(Name, ROWS)                                                  \
-  BURN_UNUSED static inline Name Name##_defaults(                                  \
-      BURN__DROP_FIRST(~ROWS(BURN__CONFIG_PARAMETER, BURN__CONFIG_NOTHING_OPT))) { \
-    BURN__CONFIG_RETURN(Name, ROWS(BURN__CONFIG_INIT_REQ, BURN__CONFIG_INIT_OPT))  \
-  }                                                                                \
+#define BURN_CONFIG(Name, ROWS)                                                                            \
+  BURN_INTERNAL_CONFIG_COMMON(Name, ROWS)                                                                  \
+  BURN_UNUSED static inline Name Name##_defaults(                                                          \
+      BURN_INTERNAL_DROP_FIRST(~ROWS(BURN_INTERNAL_CONFIG_PARAMETER, BURN_INTERNAL_CONFIG_NOTHING_OPT))) { \
+    BURN_INTERNAL_CONFIG_RETURN(Name, ROWS(BURN_INTERNAL_CONFIG_INIT_REQ, BURN_INTERNAL_CONFIG_INIT_OPT))  \
+  }                                                                                                        \
   struct Name
 
-#define BURN_CONFIG_OPTIONAL(Name, ROWS)                                             \
-  BURN__CONFIG_COMMON(Name, ROWS)                                                    \
-  BURN_UNUSED static inline Name Name##_defaults(void) {                             \
-    BURN__CONFIG_RETURN(Name, ROWS(BURN__CONFIG_NOTHING_REQ, BURN__CONFIG_INIT_OPT)) \
-  }                                                                                  \
+#define BURN_CONFIG_OPTIONAL(Name, ROWS)                                                                     \
+  BURN_INTERNAL_CONFIG_COMMON(Name, ROWS)                                                                    \
+  BURN_UNUSED static inline Name Name##_defaults(void) {                                                     \
+    BURN_INTERNAL_CONFIG_RETURN(Name, ROWS(BURN_INTERNAL_CONFIG_NOTHING_REQ, BURN_INTERNAL_CONFIG_INIT_OPT)) \
+  }                                                                                                          \
   struct Name
 
 BURN_EXTERN_C_END

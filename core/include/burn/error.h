@@ -30,11 +30,11 @@ BURN_EXTERN_C_BEGIN
 #define BURN_UNUSED
 #endif
 
-/* An unnamed struct value, as either language writes it: BURN__VALUE(BurnRange, 0, 4, 1). */
+/* An unnamed struct value, as either language writes it: BURN_INTERNAL_VALUE(BurnRange, 0, 4, 1). */
 #ifdef __cplusplus
-#define BURN__VALUE(Type, ...) (Type{__VA_ARGS__})
+#define BURN_INTERNAL_VALUE(Type, ...) (Type{__VA_ARGS__})
 #else
-#define BURN__VALUE(Type, ...) ((Type){__VA_ARGS__})
+#define BURN_INTERNAL_VALUE(Type, ...) ((Type){__VA_ARGS__})
 #endif
 
 /* What clang's analyzer is told about ownership (./dev check): BURN_TAKES(i) - argument i is gone after the call;

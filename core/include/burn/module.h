@@ -28,7 +28,7 @@ typedef struct BurnModule {
 } BurnModule;
 
 /* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. */
-#define burn_module(Type, pointer) BURN__VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
+#define burn_module(Type, pointer) BURN_INTERNAL_VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
  * gradient and optimizer state; it is random when made and restored when a record is loaded. The path,
@@ -117,27 +117,27 @@ BURN_API void burn_module_release(BurnModule module);
 /* Defines the struct, its descriptor function <Name>_type, and <Name>_clone, <Name>_valid and <Name>_release. */
 #define BURN_MODULE(Name, ROWS)                                                                                      \
   typedef struct Name {                                                                                              \
-    ROWS(BURN__ROW_MEMBER)                                                                                           \
+    ROWS(BURN_INTERNAL_ROW_MEMBER)                                                                                   \
   } Name;                                                                                                            \
   BURN_UNUSED static inline const BurnType *Name##_type(void) {                                                      \
     typedef Name Self;                                                                                               \
-    static const BurnField fields[] = {ROWS(BURN__ROW_FIELD)};                                                       \
+    static const BurnField fields[] = {ROWS(BURN_INTERNAL_ROW_FIELD)};                                               \
     static const BurnType type = {                                                                                   \
         BURN_TYPE_MODULE, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), fields, NULL, 0, NULL}; \
     return &type;                                                                                                    \
   }                                                                                                                  \
   BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                  \
     Name copy;                                                                                                       \
-    burn_module_clone(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                     \
+    burn_module_clone(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);             \
     return copy;                                                                                                     \
   }                                                                                                                  \
   BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                  \
     Name copy;                                                                                                       \
-    burn_module_valid(BURN__VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);                     \
+    burn_module_valid(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);             \
     return copy;                                                                                                     \
   }                                                                                                                  \
   BURN_UNUSED static inline void Name##_release(Name *module) {                                                      \
-    burn_module_release(BURN__VALUE(BurnModule, Name##_type(), module));                                             \
+    burn_module_release(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), module));                                     \
   }                                                                                                                  \
   struct Name
 

@@ -9,7 +9,7 @@
 #define BURN_OPS_H
 
 #include <burn/activation.h>
-#include <burn/layer_ops.h>
+#include <burn/ops_layers.h>
 #include <burn/ops_move.h>
 #include <burn/tensor.h>
 

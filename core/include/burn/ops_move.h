@@ -19,9 +19,9 @@ typedef struct BurnRange {
   int64_t step; /* not 0 */
 } BurnRange;
 #define BURN_END INT64_MAX
-#define BURN_RANGE(start, end) BURN__VALUE(BurnRange, (start), (end), 1)
-#define BURN_RANGE_STEP(start, end, step) BURN__VALUE(BurnRange, (start), (end), (step))
-#define BURN_RANGE_ALL BURN__VALUE(BurnRange, 0, BURN_END, 1)
+#define BURN_RANGE(start, end) BURN_INTERNAL_VALUE(BurnRange, (start), (end), 1)
+#define BURN_RANGE_STEP(start, end, step) BURN_INTERNAL_VALUE(BurnRange, (start), (end), (step))
+#define BURN_RANGE_ALL BURN_INTERNAL_VALUE(BurnRange, 0, BURN_END, 1)
 
 /* -- create ----------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ typedef struct BurnPluginInfo {
   int score;          /* of a backend's probe; 0 when it cannot run here */
   unsigned device_count;
   const char *const *devices; /* [device_count] names */
-  const char *why_not;        /* a word of why_not.def: "hidden", "abi_too_old"; "" when usable */
+  const char *refusal;        /* a word of refusals.def: "hidden", "abi_too_old"; "" when usable */
   const char *help;           /* what to do about it; "" when usable */
   bool declares_options;      /* false: it may have some, but nobody can tell before it is opened */
   size_t option_count;

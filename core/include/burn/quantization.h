@@ -40,7 +40,8 @@ typedef struct BurnQuantScheme {
   int64_t block[BURN_QUANT_BLOCK_RANK]; /* of the last block_rank axes, whose sizes it divides; 1 for axes before */
   bool two_level;                       /* with blocks only: a further scale of the tensor */
 } BurnQuantScheme;
-#define BURN_QUANT_SCHEME BURN__VALUE(BurnQuantScheme, BURN_QUANT_Q8F, BURN_DTYPE_F32, 0, {0, 0, 0, 0, 0}, false)
+#define BURN_QUANT_SCHEME \
+  BURN_INTERNAL_VALUE(BurnQuantScheme, BURN_QUANT_Q8F, BURN_DTYPE_F32, 0, {0, 0, 0, 0, 0}, false)
 
 /* The scales of a tensor: [1], or an axis per axis of the tensor with an entry per block. */
 typedef struct BurnQuantParameters {

@@ -63,10 +63,10 @@ BURN_API const char *burn_type_short_name(const BurnType *type);
 /* A value that may stand in a row, in an initializer and behind a cast to its type: C takes braces there, C++ an
  * object. */
 #ifdef __cplusplus
-#define BURN__ROW_VALUE(Type, ...) \
+#define BURN_INTERNAL_ROW_VALUE(Type, ...) \
   Type { __VA_ARGS__ }
 #else
-#define BURN__ROW_VALUE(Type, ...) \
+#define BURN_INTERNAL_ROW_VALUE(Type, ...) \
   { __VA_ARGS__ }
 #endif
 
@@ -85,7 +85,7 @@ typedef struct BurnOptionF64 {
   bool present;
   double value;
 } BurnOptionF64;
-#define BURN_ABSENT BURN__ROW_VALUE(BurnOptionF64, false, 0)
+#define BURN_ABSENT BURN_INTERNAL_ROW_VALUE(BurnOptionF64, false, 0)
 
 BURN_API const BurnType *BurnSize_type(void);
 BURN_API const BurnType *BurnI64_type(void);
@@ -100,17 +100,17 @@ BURN_API const BurnType *BurnOptionF64_type(void);
  * A row is one object: of `name[2]` offsetof would give what stands behind the array. As the name of a function it is
  * refused by the compiler, with the words that the name is made of. */
 #if defined(__cplusplus)
-#define BURN__STATIC_ASSERT(condition, text) static_assert(condition, text)
+#define BURN_INTERNAL_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
-#define BURN__STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#define BURN_INTERNAL_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
-#define BURN__ROW_MEMBER(Type, name, doc)                                                                            \
-  Type name;                                                                                                         \
-  BURN__STATIC_ASSERT(sizeof(void (*)(Type burn__one_object_per_row_BurnModuleList_holds_several_##name(void))) > 0, \
-                      #name);
-#define BURN__ROW_FIELD(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
-#define BURN__DROP_FIRST(...) BURN__DROP_FIRST_(__VA_ARGS__)
-#define BURN__DROP_FIRST_(first, ...) __VA_ARGS__
+#define BURN_INTERNAL_ROW_MEMBER(Type, name, doc) \
+  Type name;                                      \
+  BURN_INTERNAL_STATIC_ASSERT(                    \
+      sizeof(void (*)(Type burn__one_object_per_row_BurnModuleList_holds_several_##name(void))) > 0, #name);
+#define BURN_INTERNAL_ROW_FIELD(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, false},
+#define BURN_INTERNAL_DROP_FIRST(...) BURN_INTERNAL_DROP_FIRST_(__VA_ARGS__)
+#define BURN_INTERNAL_DROP_FIRST_(first, ...) __VA_ARGS__
 
 BURN_EXTERN_C_END
 

@@ -35,7 +35,8 @@ typedef struct BurnStftOptions {
   bool center;   /* frame i is centred on sample i * hop_length: the signal is reflected by n_fft / 2 at its ends */
   bool onesided; /* bins 0 .. n_fft / 2, else all n_fft */
 } BurnStftOptions;
-#define BURN_STFT_OPTIONS(n_fft) BURN__VALUE(BurnStftOptions, (n_fft), (n_fft) < 4 ? 1 : (n_fft) / 4, 0, true, true)
+#define BURN_STFT_OPTIONS(n_fft) \
+  BURN_INTERNAL_VALUE(BurnStftOptions, (n_fft), (n_fft) < 4 ? 1 : (n_fft) / 4, 0, true, true)
 
 /* x [batch, samples] -> [batch, frames, bins, 2]: the rfft of every frame times the window ([win_length] of x's dtype;
  * NULL: ones; taken). A centred signal must be longer than n_fft / 2, another one not shorter than n_fft. */

@@ -254,8 +254,8 @@ static bool check(const Options *options, bool growth) {
     fprintf(stderr, "burn bench: --largest %zu is no number of elements\n", options->largest);
     return false;
   }
-  if (options->rounds < 1 || options->rounds > MOST_ROUNDS || !(options->seconds > 0)) {
-    fprintf(stderr, "burn bench: --rounds is 1..%d and --seconds above 0\n", MOST_ROUNDS);
+  if (options->rounds < 1 || options->rounds > MAX_ROUNDS || !(options->seconds > 0)) {
+    fprintf(stderr, "burn bench: --rounds is 1..%d and --seconds above 0\n", MAX_ROUNDS);
     return false;
   }
   return is_one_of("peer", options->peer, (const char *const[]){"torch", "none", NULL}) &&

@@ -12,11 +12,11 @@
 #include <stdio.h>
 
 enum {
-  MOST_ARGS = 10,
-  MOST_ROUNDS = 101,
-  MOST_STACKS = 8,
-  MOST_PEERS = 2,
-  MOST_TENSORS = 8,
+  MAX_ARGS = 10,
+  MAX_ROUNDS = 101,
+  MAX_STACKS = 8,
+  MAX_PEERS = 2,
+  MAX_TENSORS = 8,
   MODEL_BYTES = 4096,
   STACK_BYTES = 1024
 };
@@ -26,7 +26,7 @@ enum {
 /* Sizes; what they mean, the kind says. */
 typedef struct Args {
   int count;
-  int64_t at[MOST_ARGS];
+  int64_t at[MAX_ARGS];
 } Args;
 #define ARGS(...)                                                              \
   {                                                                            \
@@ -37,7 +37,7 @@ typedef struct Args {
 typedef struct Subject {
   BurnDevice *device;
   const int64_t *args;
-  BurnTensor *t[MOST_TENSORS];
+  BurnTensor *t[MAX_TENSORS];
   BurnOptimizer *optimizer; /* models only, as are the rest */
   const struct Network *network;
   union {
@@ -97,7 +97,7 @@ extern const Network guide_network, lenet_network, mlp_network, gpt_network, lst
 /* All of them, ended by NULL, and what `burn bench curves` trains: small sizes and those of the suite. */
 typedef struct NetworkSizes {
   const Network *network;
-  int64_t small[MOST_ARGS], full[MOST_ARGS];
+  int64_t small[MAX_ARGS], full[MAX_ARGS];
 } NetworkSizes;
 extern const NetworkSizes bench_networks[];
 extern const Kind network_kinds[];
@@ -151,9 +151,9 @@ double limits_case_seconds(const Case *c);
 
 typedef struct Bench {
   char stack_text[STACK_BYTES]; /* what `stacks` point into */
-  const char *stacks[MOST_STACKS];
+  const char *stacks[MAX_STACKS];
   size_t stack_count;
-  Peer *peers[MOST_PEERS];
+  Peer *peers[MAX_PEERS];
   size_t peer_count;
   size_t rounds;
   double seconds; /* of a sample */
@@ -164,7 +164,7 @@ typedef struct Bench {
 typedef struct Side {
   bool known, lacks;
   char problem[256];
-  double samples[MOST_ROUNDS];
+  double samples[MAX_ROUNDS];
   Spread time; /* seconds of one op, step or repetition */
   double first_loss, last_loss;
   int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where the backend does not tell, and
@@ -172,9 +172,9 @@ typedef struct Side {
 } Side;
 
 typedef struct Result {
-  Side own[MOST_STACKS];
-  Side peer[MOST_PEERS];
-  double limit[MOST_ROUNDS];
+  Side own[MAX_STACKS];
+  Side peer[MAX_PEERS];
+  double limit[MAX_ROUNDS];
   Spread limit_time; /* seconds; 0 where there is no limit */
 } Result;
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 10000 };
+enum { MAX_STEPS = 10000 };
 
 typedef struct Options {
   const char *stacks, *only;
@@ -17,7 +17,7 @@ typedef struct Options {
 } Options;
 
 typedef struct Curve {
-  double losses[MOST_STEPS];
+  double losses[MAX_STEPS];
 } Curve;
 
 static BurnStatus train(const Network *network, const int64_t *args, const char *stack, size_t steps, Curve *curve) {
@@ -90,8 +90,8 @@ int curves_main(int argc, char **argv) {
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   Bench bench = {0};
   if (stacks_split(options.stacks, &bench) != BURN_OK) bench.stack_count = 0;
-  if (bench.stack_count != 2 || options.steps < 1 || options.steps > MOST_STEPS) {
-    fprintf(stderr, "burn bench: --stacks takes two stacks, --steps 1..%d\n", MOST_STEPS);
+  if (bench.stack_count != 2 || options.steps < 1 || options.steps > MAX_STEPS) {
+    fprintf(stderr, "burn bench: --stacks takes two stacks, --steps 1..%d\n", MAX_STEPS);
     return 2;
   }
   int apart = 0, compared = 0;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MOST_SHARE 0.03
+#define MAX_SHARE 0.03
 
 /* CPU seconds of all programs since the start of the machine, those that the host took included. */
 static double busy_seconds(void) {
@@ -48,7 +48,7 @@ void load_end(const Load *begin, const Bench *bench) {
   load_begin(&end, bench);
   const double wall = end.wall - begin->wall, others = (end.busy - begin->busy) - (end.ours - begin->ours);
   const double share = others / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
-  if (wall < 1 || begin->busy == 0 || share < MOST_SHARE) return;
+  if (wall < 1 || begin->busy == 0 || share < MAX_SHARE) return;
   fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n",
           100 * share);
 }

@@ -9,8 +9,8 @@
 static bool is_option(const char *text) { return text[strcspn(text, ",=+<>:")] == '='; }
 
 static BurnStatus add(Bench *bench, char *stack) {
-  if (bench->stack_count == MOST_STACKS) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks: at most %d stacks", MOST_STACKS);
+  if (bench->stack_count == MAX_STACKS) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--stacks: at most %d stacks", MAX_STACKS);
   }
   bench->stacks[bench->stack_count++] = stack;
   return BURN_OK;

@@ -1,5 +1,5 @@
 /* limits.c - what this machine can do at best, measured: bytes moved by loops that do nothing else, f32 operations by
- * FMA on registers; on all threads, with the widest vectors of the CPU. These are the yardstick of the column "limit".
+ * FMA on registers; on all threads, with the widest vectors of the CPU. These are the reference of the column "limit".
  *
  * How fast bytes move depends on where they lie and on the minute, so a case has the limit of its own bytes, in its own
  * proportion of reads and writes, in the same rounds as its sides. Two ways are tried and the better counts: stores
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_THREADS = 256, GRAIN = 1024, HUGE_PAGE = 2 * 1024 * 1024, BUFFERS = 3 };
+enum { MAX_THREADS = 256, GRAIN = 1024, HUGE_PAGE = 2 * 1024 * 1024, BUFFERS = 3 };
 #define SAMPLE_SECONDS 0.008
-#define MOST_BYTES 400e6 /* what is more is moved at the same rate */
+#define MAX_BYTES 400e6 /* what is more is moved at the same rate */
 
 /* Reads, copies, sums of two, stores; FMA. */
 typedef enum Mix { MIX_READ, MIX_COPY, MIX_ADD, MIX_FILL, MIX_FMA } Mix;
@@ -27,14 +27,14 @@ static const int mix_buffers[] = {1, 2, 3, 1};
 /* What one thread does in a sample. */
 typedef struct Part {
   const LimitLoops *loops;
-  char *memory; /* room for MOST_BYTES / threads */
+  char *memory; /* room for MAX_BYTES / threads */
   Mix mix;
   bool other;              /* way: stores that pass the caches by, reads from four places */
   float *buffers[BUFFERS]; /* the first is written */
   size_t bytes, count;     /* of a buffer; passes */
   float sink;
 } Part;
-static Part parts[MOST_THREADS];
+static Part parts[MAX_THREADS];
 static unsigned part_count;
 
 static const LimitLoops *best_loops(void) {
@@ -64,7 +64,7 @@ static void *work(void *argument) {
 
 /* -- threads: they stay, and start together, so that no sample contains the making or the waking of one -- */
 
-static pthread_t workers[MOST_THREADS];
+static pthread_t workers[MAX_THREADS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static unsigned long turn; /* under lock; the number of the sample that is wanted */
@@ -114,8 +114,8 @@ static double time_pass(void) {
 }
 
 BurnStatus limits_open(void) {
-  part_count = burn_threads() < MOST_THREADS ? burn_threads() : MOST_THREADS;
-  const size_t bytes = (size_t)(MOST_BYTES / part_count / (double)HUGE_PAGE + 2) * HUGE_PAGE;
+  part_count = burn_threads() < MAX_THREADS ? burn_threads() : MAX_THREADS;
+  const size_t bytes = (size_t)(MAX_BYTES / part_count / (double)HUGE_PAGE + 2) * HUGE_PAGE;
   bool fine = true;
   for (unsigned i = 0; i < part_count && fine; i++) {
     parts[i] = (Part){.loops = best_loops(), .memory = aligned_alloc(HUGE_PAGE, bytes)};
@@ -160,7 +160,7 @@ static void lay_out(Mix mix, size_t bytes) {
 }
 
 double limits_move_seconds(double read_bytes, double write_bytes) {
-  const double wanted = read_bytes + write_bytes, moved = fmin(wanted, MOST_BYTES);
+  const double wanted = read_bytes + write_bytes, moved = fmin(wanted, MAX_BYTES);
   if (!(wanted > 0)) return 0;
   const Mix mix = mix_of(read_bytes, write_bytes);
   const double grains = moved / mix_buffers[mix] / part_count / (double)GRAIN;

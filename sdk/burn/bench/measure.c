@@ -55,7 +55,7 @@ BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, cons
 }
 
 void subject_end(Subject *s) {
-  for (int i = 0; i < MOST_TENSORS; i++) burn_drop(s->t[i]);
+  for (int i = 0; i < MAX_TENSORS; i++) burn_drop(s->t[i]);
   if (s->network) {
     burn_module_release((BurnModule){s->network->type(), &s->valid});
     burn_module_release((BurnModule){s->network->type(), &s->model});
@@ -159,10 +159,10 @@ static void summarize(Side *side, size_t rounds, double repeats) {
 }
 
 BurnStatus measure(const Bench *bench, const Case *c, Result *result) {
-  static Own own[MOST_STACKS];
+  static Own own[MAX_STACKS];
   memset(own, 0, sizeof own);
   memset(result, 0, sizeof *result);
-  for (size_t i = 0; i < MOST_PEERS; i++) result->peer[i].bytes_peak = -1;
+  for (size_t i = 0; i < MAX_PEERS; i++) result->peer[i].bytes_peak = -1;
   BurnStatus status = begin(bench, own, c, result);
   for (size_t r = 0; r < bench->rounds && status == BURN_OK; r++) status = one_round(bench, own, c, result, r);
   for (size_t i = 0; i < bench->stack_count; i++) {

@@ -3,7 +3,7 @@
  * the same arguments in the same order: the comments say which. */
 #include "bench.h"
 
-#include <burn/optimizer_ops.h>
+#include <burn/ops_optimizer.h>
 
 #include <math.h>
 
@@ -25,7 +25,7 @@ static BurnTensor *integers(const Subject *s, BurnShape shape, int64_t end) {
 /* The first failure among the tensors; marks the first `tracked` of them as leaves. */
 static BurnStatus ready(Subject *s, int tracked) {
   for (int i = 0; i < tracked; i++) s->t[i] = burn_require_grad(s->t[i]);
-  for (int i = 0; i < MOST_TENSORS; i++) {
+  for (int i = 0; i < MAX_TENSORS; i++) {
     const BurnStatus status = s->t[i] ? burn_tensor_status(s->t[i]) : BURN_OK;
     if (status != BURN_OK) return status;
   }

@@ -13,7 +13,7 @@ typedef struct Range {
 } Range;
 
 void chart_add(ChartLine *line, double x, double y) {
-  if (line->count == MOST_POINTS) return;
+  if (line->count == MAX_POINTS) return;
   line->x[line->count] = x;
   line->y[line->count++] = y;
 }

@@ -6,23 +6,23 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MOST_POINTS = 64, MOST_LINES = 40 };
+enum { MAX_POINTS = 64, MAX_LINES = 40 };
 
 /* Points with x > 0 and y > 0, from left to right. Dashed lines have the colour of the line before. */
 typedef struct ChartLine {
   char name[32];
   bool dashed;
   size_t count;
-  double x[MOST_POINTS], y[MOST_POINTS];
+  double x[MAX_POINTS], y[MAX_POINTS];
 } ChartLine;
 
 typedef struct Chart {
   const char *title, *x_label, *y_label;
   size_t count;
-  ChartLine lines[MOST_LINES];
+  ChartLine lines[MAX_LINES];
 } Chart;
 
-void chart_add(ChartLine *line, double x, double y); /* more than MOST_POINTS are left out */
+void chart_add(ChartLine *line, double x, double y); /* more than MAX_POINTS are left out */
 
 /* Writes all charts, two to a row. `about` stands below. */
 void svg_write(FILE *file, const Chart *charts, size_t count, const char *about);

@@ -1,4 +1,4 @@
-/* compare.c - is a result close enough to the yardstick's? */
+/* compare.c - is a result close enough to the reference's? */
 #include "conform.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How far a result may be from the yardstick: |found - expected| <= unit * (relative * |expected| + absolute), where
+/* How far a result may be from the reference: |found - expected| <= unit * (relative * |expected| + absolute), where
  * unit is that of the dtype. `terms`: absolute grows with the square root of the number of terms; `largest`: it is
  * relative to the largest element of the result. */
 typedef struct Tolerance {
@@ -93,7 +93,7 @@ static bool float_is_close(const Sample *sample, uint32_t output, const Results 
     const double a = sample_load(desc->dtype, found->data[output], i, NULL),
                  b = sample_load(desc->dtype, expected->data[output], i, NULL);
     if (is_close(a, b, relative, absolute, sample_largest(desc->dtype))) continue;
-    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the yardstick has %.9g (%s, tolerance %.3g)",
+    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %.9g, the reference has %.9g (%s, tolerance %.3g)",
              output, i, a, b, burn_dtype_name(desc->dtype), absolute > 0 ? relative * fabs(b) + absolute : 0.0);
     return false;
   }
@@ -109,7 +109,7 @@ static bool integers_are_same(uint32_t output, const Results *found, const Resul
     sample_load(desc->dtype, found->data[output], i, &a);
     sample_load(desc->dtype, expected->data[output], i, &b);
     if (a == b) continue;
-    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %" PRId64 ", the yardstick has %" PRId64, output, i, a,
+    snprintf(why, why_bytes, "result %u, element %" PRId64 " is %" PRId64 ", the reference has %" PRId64, output, i, a,
              b);
     return false;
   }

@@ -189,7 +189,7 @@ int command_conform(int argc, char **argv) {
       {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops; with --fuzz, the first graph"},
       {"fuzz", ARGUMENT_SIZE, &graphs, "N", "compare two stacks on N random graphs"},
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
-      {"against", ARGUMENT_TEXT, &run.against, "STACK", "the yardstick"},
+      {"against", ARGUMENT_TEXT, &run.against, "STACK", "the reference"},
       {"most", ARGUMENT_SIZE, &most, "N", "with --fuzz: stop after N graphs that differ"},
       {"patience", ARGUMENT_SIZE, &patience, "SECONDS", "with --fuzz: a graph that takes longer hangs"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},

@@ -30,10 +30,10 @@ enum {
 };
 
 enum {
-  MOST_FAILURES = 512,
-  MOST_SKIPS = 48,
+  MAX_FAILURES = 512,
+  MAX_SKIPS = 48,
   FAILURES_PER_OP = 3,
-  MOST_OPS = BURN_OP_LIMIT + 128 /* those of a kernel pack under test included */
+  MAX_OPS = BURN_OP_LIMIT + 128 /* those of a kernel pack under test included */
 };
 
 typedef struct Counts {
@@ -51,10 +51,10 @@ typedef struct Skip {
 } Skip;
 
 typedef struct Report {
-  Counts counts[CHECK_COUNT][MOST_OPS];
+  Counts counts[CHECK_COUNT][MAX_OPS];
   uint32_t failure_count, skip_count;
-  Failure failures[MOST_FAILURES];
-  Skip skips[MOST_SKIPS];
+  Failure failures[MAX_FAILURES];
+  Skip skips[MAX_SKIPS];
   /* What runs now; the parent reads it when the child is gone. */
   uint32_t check, op, index;
   char sample[384];
@@ -67,7 +67,7 @@ typedef struct Report {
 
 typedef struct Conform {
   const char *stack;    /* under test, a stack text */
-  const char *against;  /* the yardstick */
+  const char *against;  /* the reference */
   const char *argument; /* what the user wrote */
   const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
@@ -121,8 +121,8 @@ void results_end(Results *results);
 BurnTensor *sample_tensor(BurnDevice *device, const Sample *sample, uint32_t i, const void *data);
 
 /* Values of all inputs; false without memory. */
-bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]);
-void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]);
+bool sample_inputs(const Sample *sample, void *data[SAMPLE_MAX_INPUTS]);
+void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MAX_INPUTS]);
 
 /* How inputs are given to the op. */
 enum {
@@ -146,7 +146,7 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
 
 /* -- comparison (compare.c) ------------------------------------------------------------------- */
 
-/* How far element x of an output may be from the yardstick's, whose row-major values are `expected`:
+/* How far element x of an output may be from the reference's, whose row-major values are `expected`:
  * relative * |x| + absolute. */
 void sample_tolerance(const Sample *sample, uint32_t output, const void *expected, double *relative, double *absolute);
 /* One unit of a float dtype: what relative tolerances are multiples of. */

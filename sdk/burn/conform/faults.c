@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAULT_SAMPLES = 3, FAULT_SAMPLES_FULL = 12, MOST_ALLOCATIONS = 100000 };
+enum { FAULT_SAMPLES = 3, FAULT_SAMPLES_FULL = 12, MAX_ALLOCATIONS = 100000 };
 
 /* What is run with failing allocations: the op, and with autodiff in the stack also the way back. */
 typedef struct Attempt {
@@ -39,7 +39,7 @@ static BurnStatus walk_back(BurnTensor **outputs, uint32_t count) {
 /* Runs with the n-th allocation failing (0: none). The status of the op; results only if it succeeded and they are
  * wanted. */
 static BurnStatus attempt(const Attempt *a, uint64_t n, Results *results, char *why, size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL},
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL}, *kept[SAMPLE_MAX_INPUTS] = {NULL},
              *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const Sample *sample = a->sample;
   for (uint32_t i = 0; i < sample->input_count; i++) {
@@ -98,12 +98,12 @@ static bool check_again(const Attempt *a, uint64_t n, const Results *plain, char
 
 /* All n for one sample; the number of allocations that failed. */
 static uint64_t check_all(const Attempt *a, const Results *plain, char *why, size_t why_bytes) {
-  for (uint64_t n = 1; n <= MOST_ALLOCATIONS; n++) {
+  for (uint64_t n = 1; n <= MAX_ALLOCATIONS; n++) {
     bool reached = false;
     if (!check_allocation(a, n, plain, &reached, why, why_bytes) || !reached) return n - 1;
     if (!check_again(a, n, plain, why, why_bytes)) return n;
   }
-  return MOST_ALLOCATIONS;
+  return MAX_ALLOCATIONS;
 }
 
 static void check_sample(Conform *run, BurnDevice *device, const Sample *sample, void *const *data) {
@@ -146,7 +146,7 @@ void check_faults(Conform *run, const BurnOpInfo *op) {
   while (taken < most && conform_next(run, CHECK_FAULTS, &iterator, &sample)) {
     if (sample.index % 3 != 0 && run->index < 0) continue;
     taken++;
-    void *data[SAMPLE_MOST_INPUTS] = {NULL};
+    void *data[SAMPLE_MAX_INPUTS] = {NULL};
     report_begin_sample(run->report, CHECK_FAULTS, &sample);
     if (sample_inputs(&sample, data)) {
       check_sample(run, device, &sample, data);

@@ -1,12 +1,12 @@
-/* forward.c - the values of every op against the yardstick, with inputs that others hold and with inputs given away. */
+/* forward.c - the values of every op against the reference, with inputs that others hold and with inputs given away. */
 #include "conform.h"
 
 #include <string.h>
 
-/* The yardstick's results; false with a word in why if it cannot run the sample. */
+/* The reference's results; false with a word in why if it cannot run the sample. */
 static bool run_reference(Conform *run, const Sample *sample, void *const *data, Results *expected, char *why,
                           size_t why_bytes) {
-  /* The kernels of a pack would run there too: their decompositions are the yardstick. */
+  /* The kernels of a pack would run there too: their decompositions are the reference. */
   const int how = sample->op->op >= BURN_OP_LIMIT && sample->op->is_composite ? RUN_DECOMPOSED : RUN_SHARED;
   return sample_run(conform_reference(run), sample, data, how, expected, why, why_bytes);
 }
@@ -26,7 +26,7 @@ static void check_sample(Conform *run, const Sample *sample, void *const *data) 
   } else if (!results_are_same(&owned, &shared, why, sizeof why)) {
     report_fail(run->report, "with inputs that nobody else holds: %s", why);
   } else if (!has_reference) {
-    report_skip(run->report, "%s: the yardstick cannot run it", sample->op->name);
+    report_skip(run->report, "%s: the reference cannot run it", sample->op->name);
   } else {
     report_pass(run->report);
   }
@@ -42,7 +42,7 @@ void check_forward(Conform *run, const BurnOpInfo *op) {
   Sample sample;
   samples_begin(&iterator, op, &plan);
   while (conform_next(run, CHECK_FORWARD, &iterator, &sample)) {
-    void *data[SAMPLE_MOST_INPUTS] = {NULL};
+    void *data[SAMPLE_MAX_INPUTS] = {NULL};
     report_begin_sample(run->report, CHECK_FORWARD, &sample);
     if (sample_inputs(&sample, data)) {
       check_sample(run, &sample, data);
@@ -58,6 +58,6 @@ void check_forward(Conform *run, const BurnOpInfo *op) {
   } else if (op->op >= BURN_OP_LIMIT) {
     report_skip(run->report, "the shape rule of the pack's op accepts none of the shapes that were tried");
   } else {
-    report_skip(run->report, "no sample in dtypes that both the stack and the yardstick have");
+    report_skip(run->report, "no sample in dtypes that both the stack and the reference have");
   }
 }

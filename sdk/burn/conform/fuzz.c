@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROBE_SECONDS = 10, MOST_FOUND = 100, MOST_OPS_TEXT = 400 };
+enum { PROBE_SECONDS = 10, MAX_FOUND = 100, MAX_OPS_TEXT = 400 };
 
 /* What the children write and the parent reads. */
 typedef struct Shared {
@@ -34,7 +34,7 @@ typedef struct Shared {
 typedef struct Found {
   uint64_t index, times;
   FuzzOutcome outcome;
-  char ops[MOST_OPS_TEXT];
+  char ops[MAX_OPS_TEXT];
   char *program;
 } Found;
 
@@ -42,7 +42,7 @@ typedef struct Fuzz {
   const FuzzOptions *options;
   Shared *shared;
   uint32_t found_count, graphs_found;
-  Found found[MOST_FOUND];
+  Found found[MAX_FOUND];
   double seconds;
 } Fuzz;
 
@@ -248,7 +248,7 @@ static void take_finding(Fuzz *fuzz, const FuzzOutcome *outcome) {
   free(graph);
 }
 
-static uint64_t most(const Fuzz *fuzz) { return fuzz->options->most < MOST_FOUND ? fuzz->options->most : MOST_FOUND; }
+static uint64_t most(const Fuzz *fuzz) { return fuzz->options->most < MAX_FOUND ? fuzz->options->most : MAX_FOUND; }
 
 /* One child from the current graph on. False: it cannot go on. */
 static bool run_child(Fuzz *fuzz, double start) {

@@ -4,9 +4,9 @@
  * whether its last handle is given to an op or a clone, and whether it asks for gradients. It lies in memory that
  * parent and child share, so a graph that crashes a stack is still there afterwards.
  *
- * Three runs of a graph are compared. The yardstick is stack A op by op with every tensor kept and read. Then both
+ * Three runs of a graph are compared. The reference is stack A op by op with every tensor kept and read. Then both
  * stacks run the graph as drawn: handles given away, reads only where drawn, leaves tracked. Equal bits are equal.
- * Otherwise the yardstick runs again with every inexact result moved by what its op may be wrong (compare.c): what that
+ * Otherwise the reference runs again with every inexact result moved by what its op may be wrong (compare.c): what that
  * moves, and nothing else, may differ, by as much. Whole numbers pass most ops exactly, so half of the graphs are
  * compared bit by bit to their ends. */
 #ifndef BURN_SDK_FUZZ_H
@@ -14,7 +14,7 @@
 
 #include "conform.h"
 
-enum { FUZZ_MOST_VALUES = 64, FUZZ_MOST_NODES = 20, FUZZ_POOL = 1 << 18, FUZZ_ARENA = 1 << 20 };
+enum { FUZZ_MAX_VALUES = 64, FUZZ_MAX_NODES = 20, FUZZ_POOL = 1 << 18, FUZZ_ARENA = 1 << 20 };
 
 typedef struct FuzzValue {
   BurnTensorDesc desc;
@@ -27,8 +27,8 @@ typedef struct FuzzValue {
 
 typedef struct FuzzNode {
   Sample sample;
-  int32_t inputs[SAMPLE_MOST_INPUTS]; /* values; -1: absent */
-  bool given[SAMPLE_MOST_INPUTS];     /* the handle itself instead of a clone: a last use */
+  int32_t inputs[SAMPLE_MAX_INPUTS]; /* values; -1: absent */
+  bool given[SAMPLE_MAX_INPUTS];     /* the handle itself instead of a clone: a last use */
   uint32_t first_output;
 } FuzzNode;
 
@@ -38,8 +38,8 @@ enum { FUZZ_PLAIN = 0, FUZZ_TRACKED = 1 /* recorded, not walked */, FUZZ_BACKWAR
 typedef struct FuzzGraph {
   uint64_t seed;
   uint32_t value_count, node_count, pool_used, mode;
-  FuzzValue values[FUZZ_MOST_VALUES];
-  FuzzNode nodes[FUZZ_MOST_NODES];
+  FuzzValue values[FUZZ_MAX_VALUES];
+  FuzzNode nodes[FUZZ_MAX_NODES];
   char pool[FUZZ_POOL];
 } FuzzGraph;
 
@@ -65,8 +65,8 @@ enum {
 typedef struct FuzzRun {
   char *arena; /* FUZZ_ARENA bytes, for what is read */
   size_t used;
-  const void *early[FUZZ_MOST_VALUES], *late[FUZZ_MOST_VALUES], *gradients[FUZZ_MOST_VALUES]; /* NULL: not read */
-  int32_t failed_node;                                                                        /* -1: none */
+  const void *early[FUZZ_MAX_VALUES], *late[FUZZ_MAX_VALUES], *gradients[FUZZ_MAX_VALUES]; /* NULL: not read */
+  int32_t failed_node;                                                                     /* -1: none */
   BurnStatus status;
   char why[400]; /* "" if all is well */
 } FuzzRun;
@@ -79,8 +79,8 @@ typedef struct FuzzSession {
   uint32_t how;
   uint64_t moves;
   const uint8_t *classes; /* by value, for FUZZ_MOVE: FUZZ_BITS .. */
-  BurnTensor *handles[FUZZ_MOST_VALUES], *leaves[FUZZ_MOST_VALUES];
-  bool made[FUZZ_MOST_VALUES];
+  BurnTensor *handles[FUZZ_MAX_VALUES], *leaves[FUZZ_MAX_VALUES];
+  bool made[FUZZ_MAX_VALUES];
   int64_t live;
 } FuzzSession;
 
@@ -98,7 +98,7 @@ bool fuzz_run(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, 
 enum {
   FUZZ_BITS = 0, /* to the bit */
   FUZZ_WHOLE,    /* sums of small whole numbers: exact in any order, but for the sign of a zero */
-  FUZZ_INEXACT   /* within what the yardstick moves */
+  FUZZ_INEXACT   /* within what the reference moves */
 };
 
 /* What differs. */
@@ -110,7 +110,7 @@ typedef struct FuzzOutcome {
   uint32_t value; /* of EARLY, LATE, GRADIENT */
   int64_t element;
   double found, expected, tolerance;
-  int64_t found_whole, expected_whole; /* of integers */
+  int64_t found_integer, expected_integer; /* of integers */
   char reason[1024];
 } FuzzOutcome;
 

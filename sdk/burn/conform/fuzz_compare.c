@@ -1,6 +1,6 @@
-/* fuzz_compare.c - runs a graph on both stacks and compares everything that was read with the yardstick.
+/* fuzz_compare.c - runs a graph on both stacks and compares everything that was read with the reference.
  *
- * How far a value may differ is measured: the yardstick runs again with every inexact result moved up or down by its
+ * How far a value may differ is measured: the reference runs again with every inexact result moved up or down by its
  * op's tolerance, element by element at random, and what that moves may differ by twice as much. So depth and
  * conditioning count by themselves, an exact result stays exact, and where a small error decides (a comparison, an
  * index, a pole) the moved runs disagree among themselves and the value is not compared. A suspected difference is
@@ -110,7 +110,7 @@ static uint8_t class_of(const FuzzGraph *graph, const FuzzRun *nominal, const Fu
 }
 
 static void classify(const FuzzGraph *graph, const FuzzRun *nominal, uint8_t *classes) {
-  memset(classes, FUZZ_BITS, FUZZ_MOST_VALUES);
+  memset(classes, FUZZ_BITS, FUZZ_MAX_VALUES);
   for (uint32_t n = 0; n < graph->node_count; n++) {
     const FuzzNode *node = &graph->nodes[n];
     const uint8_t class = class_of(graph, nominal, node, classes);
@@ -122,7 +122,7 @@ static void classify(const FuzzGraph *graph, const FuzzRun *nominal, uint8_t *cl
   }
 }
 
-/* -- one value against the yardstick ---------------------------------------------------------- */
+/* -- one value against the reference ---------------------------------------------------------- */
 
 typedef struct Reading {
   uint32_t kind, side, value; /* FUZZ_EARLY, FUZZ_LATE or FUZZ_GRADIENT */
@@ -197,11 +197,11 @@ static void describe(const FuzzStacks *stacks, const FuzzGraph *graph, const Rea
                                           : "the last read",
            reading->value, where, out->element);
   if (burn_dtype_kind(reading->desc.dtype) == BURN_KIND_FLOAT) {
-    snprintf(numbers, sizeof numbers, "is %.9g, the yardstick has %.9g (%s, tolerance %.3g)", out->found, out->expected,
+    snprintf(numbers, sizeof numbers, "is %.9g, the reference has %.9g (%s, tolerance %.3g)", out->found, out->expected,
              burn_dtype_name(reading->desc.dtype), out->tolerance);
   } else {
-    snprintf(numbers, sizeof numbers, "is %" PRId64 ", the yardstick has %" PRId64 " (%s)", out->found_whole,
-             out->expected_whole, burn_dtype_name(reading->desc.dtype));
+    snprintf(numbers, sizeof numbers, "is %" PRId64 ", the reference has %" PRId64 " (%s)", out->found_integer,
+             out->expected_integer, burn_dtype_name(reading->desc.dtype));
   }
   snprintf(out->reason, sizeof out->reason, "%.100s: %s %s", stacks->text[reading->side], what, numbers);
 }
@@ -214,8 +214,8 @@ static bool find_difference(const Reading *reading, const double *deviations, do
   for (int64_t i = 0; i < count; i++) most = fmax(most, deviations[i]);
   for (int64_t i = 0; i < count; i++) {
     if (is_same_element(reading, i)) continue;
-    out->found = sample_load(reading->desc.dtype, reading->found, i, &out->found_whole);
-    out->expected = sample_load(reading->desc.dtype, reading->expected, i, &out->expected_whole);
+    out->found = sample_load(reading->desc.dtype, reading->found, i, &out->found_integer);
+    out->expected = sample_load(reading->desc.dtype, reading->expected, i, &out->expected_integer);
     const double own =
         reading->class == FUZZ_INEXACT ? sample_unit(reading->desc.dtype) * fabs(out->expected) + floor : 0;
     out->tolerance = 2 * deviations[i] + most / 4 + own;
@@ -276,9 +276,9 @@ static bool differs(FuzzStacks *stacks, const FuzzGraph *graph, const Reading *r
   return true;
 }
 
-/* -- a run against the yardstick -------------------------------------------------------------- */
+/* -- a run against the reference -------------------------------------------------------------- */
 
-/* A failure of the drawn run: right if the yardstick fails in the same op. */
+/* A failure of the drawn run: right if the reference fails in the same op. */
 static bool fails_alike(FuzzStacks *stacks, uint32_t side, bool drawn_good, const FuzzRun *nominal, FuzzOutcome *out) {
   const FuzzRun *drawn = &stacks->drawn;
   const bool nominal_good = nominal->why[0] == '\0';
@@ -291,7 +291,7 @@ static bool fails_alike(FuzzStacks *stacks, uint32_t side, bool drawn_good, cons
   out->kind = FUZZ_FAILS;
   out->side = side;
   snprintf(out->reason, sizeof out->reason, "%.100s: %.350s%s%.350s", stacks->text[side],
-           drawn_good ? "runs" : drawn->why, nominal_good ? "" : "; the yardstick: ", nominal_good ? "" : nominal->why);
+           drawn_good ? "runs" : drawn->why, nominal_good ? "" : "; the reference: ", nominal_good ? "" : nominal->why);
   return false;
 }
 
@@ -348,7 +348,7 @@ static bool compare_gradients(FuzzStacks *stacks, const FuzzGraph *graph, uint32
     if (!found && !expected) continue;
     if (!found || !expected) {
       *out = (FuzzOutcome){.kind = FUZZ_GRADIENT, .side = side, .value = v};
-      snprintf(out->reason, sizeof out->reason, "%.100s: leaf %u has %s gradient, the yardstick has %s",
+      snprintf(out->reason, sizeof out->reason, "%.100s: leaf %u has %s gradient, the reference has %s",
                stacks->text[side], v, found ? "a" : "no", expected ? "one" : "none");
       return false;
     }
@@ -383,7 +383,7 @@ static bool check_side(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t side
 
 void fuzz_check(FuzzStacks *stacks, const FuzzGraph *graph, bool has_nominal, FuzzOutcome *out) {
   const uint32_t all = FUZZ_KEEP_ALL | FUZZ_READ_ALL;
-  uint8_t classes[FUZZ_MOST_VALUES];
+  uint8_t classes[FUZZ_MAX_VALUES];
   FuzzSession session = {0};
   *out = (FuzzOutcome){.kind = FUZZ_EQUAL};
   const bool good =

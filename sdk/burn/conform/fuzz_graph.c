@@ -49,9 +49,9 @@ void fuzz_ops(const FuzzGraph *graph, char *text, size_t bytes) {
 /* -- drawing ---------------------------------------------------------------------------------- */
 
 enum {
-  MOST_ELEMENTS = 600, /* of a value that ops are put on */
-  MOST_NODES = 9,      /* drawn; views and adapters come on top */
-  REUSE_LIMIT = 16     /* largest float that goes on into another op */
+  MAX_ELEMENTS = 600, /* of a value that ops are put on */
+  MAX_NODES = 9,      /* drawn; views and adapters come on top */
+  REUSE_LIMIT = 16    /* largest float that goes on into another op */
 };
 
 typedef struct Stats {
@@ -66,7 +66,7 @@ typedef struct Drawer {
   uint64_t random;
   bool whole; /* leaves are whole numbers */
   bool ended; /* an op failed: the graph ends there */
-  Stats stats[FUZZ_MOST_VALUES];
+  Stats stats[FUZZ_MAX_VALUES];
 } Drawer;
 
 static uint64_t draw(Drawer *d, uint64_t limit) {
@@ -128,7 +128,7 @@ static size_t bytes_of(const BurnTensorDesc *desc) {
 }
 
 static bool has_room(const Drawer *d, uint32_t values, uint32_t nodes, size_t bytes) {
-  return d->graph->value_count + values <= FUZZ_MOST_VALUES && d->graph->node_count + nodes <= FUZZ_MOST_NODES &&
+  return d->graph->value_count + values <= FUZZ_MAX_VALUES && d->graph->node_count + nodes <= FUZZ_MAX_NODES &&
          d->graph->pool_used + bytes + 16 <= FUZZ_POOL;
 }
 
@@ -335,7 +335,7 @@ static int32_t draw_first(Drawer *d, const BurnOpInfo *op) {
   for (int attempt = 0; attempt < 4; attempt++) {
     const uint32_t v = (uint32_t)draw(d, d->graph->value_count);
     const BurnTensorDesc *desc = &d->graph->values[v].desc;
-    if ((burn_dtype_kind(desc->dtype) & op->kinds) && burn_desc_count(desc) <= MOST_ELEMENTS && d->stats[v].finite) {
+    if ((burn_dtype_kind(desc->dtype) & op->kinds) && burn_desc_count(desc) <= MAX_ELEMENTS && d->stats[v].finite) {
       return (int32_t)v;
     }
   }
@@ -344,10 +344,10 @@ static int32_t draw_first(Drawer *d, const BurnOpInfo *op) {
 
 static bool is_small(const Sample *sample) {
   for (uint32_t i = 0; i < sample->input_count; i++) {
-    if (!sample->inputs[i].absent && burn_desc_count(&sample->inputs[i].desc) > MOST_ELEMENTS) return false;
+    if (!sample->inputs[i].absent && burn_desc_count(&sample->inputs[i].desc) > MAX_ELEMENTS) return false;
   }
   for (uint32_t i = 0; i < sample->op->output_count; i++) {
-    if (burn_desc_count(&sample->outputs[i]) > 4 * MOST_ELEMENTS) return false;
+    if (burn_desc_count(&sample->outputs[i]) > 4 * MAX_ELEMENTS) return false;
   }
   return true;
 }
@@ -417,7 +417,7 @@ void fuzz_generate(FuzzStacks *stacks, uint64_t seed, FuzzGraph *graph) {
   d->random = seed;
   d->whole = draw(d, 2) == 0;
   fuzz_begin(&d->session, stacks->plain[0], graph, FUZZ_KEEP_ALL | FUZZ_READ_ALL, &stacks->nominal);
-  const uint64_t wanted = 1 + draw(d, MOST_NODES);
+  const uint64_t wanted = 1 + draw(d, MAX_NODES);
   for (uint64_t attempt = 0; graph->node_count < wanted && attempt < 3 * wanted && !d->ended; attempt++) draw_node(d);
   draw_holders(d);
   fuzz_end(&d->session);

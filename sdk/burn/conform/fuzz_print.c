@@ -21,7 +21,7 @@ static void print_double(FILE *out, double x) {
 }
 
 /* The smallest i64 has no literal. */
-static void print_whole(FILE *out, int64_t x) {
+static void print_integer(FILE *out, int64_t x) {
   if (x == INT64_MIN) {
     fputs("INT64_MIN", out);
   } else {
@@ -35,7 +35,7 @@ static void print_element(FILE *out, BurnDType dtype, const void *data, int64_t 
   if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) {
     fprintf(out, "0x%04x /* %.6g */", ((const uint16_t *)data)[i], x);
   } else if (burn_dtype_kind(dtype) != BURN_KIND_FLOAT) {
-    print_whole(out, whole);
+    print_integer(out, whole);
   } else if (dtype == BURN_DTYPE_F32 && isfinite(x)) {
     fprintf(out, "%.9g%s", x, x == floor(x) && fabs(x) < 1e8 ? ".0f" : x == floor(x) ? "" : "f");
   } else {
@@ -80,7 +80,7 @@ static const char *dtype_constant(BurnDType dtype) {
 static void print_list(FILE *out, const int64_t *list, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) fputs(", ", out);
-    print_whole(out, list[i]);
+    print_integer(out, list[i]);
   }
 }
 
@@ -105,7 +105,7 @@ static void print_attr(FILE *out, const BurnAttr *attr) {
   switch (attr->tag) {
     case BURN_ATTR_I64:
       fputs("burn_attr_i64(", out);
-      print_whole(out, attr->value.i64);
+      print_integer(out, attr->value.i64);
       fputs(")", out);
       break;
     case BURN_ATTR_F64:
@@ -200,7 +200,7 @@ static void print_backward(FILE *out, const FuzzGraph *graph, const FuzzOutcome 
 }
 
 static void print_run(FILE *out, const FuzzGraph *graph, const FuzzOutcome *outcome) {
-  bool made[FUZZ_MOST_VALUES] = {false};
+  bool made[FUZZ_MAX_VALUES] = {false};
   fputs(
       "/* The graph; what is looked at goes to found. keep: no handle is given away. */\n"
       "static BurnStatus run(BurnDevice *device, bool keep, bool track, Number *found) {\n"
@@ -270,7 +270,7 @@ static void print_verdict(FILE *out, const FuzzOutcome *outcome) {
     fputs("  return left == 0 ? 0 : 1;\n}\n", out);
     return;
   }
-  const bool zero_sign = outcome->found == outcome->expected && outcome->found_whole == outcome->expected_whole;
+  const bool zero_sign = outcome->found == outcome->expected && outcome->found_integer == outcome->expected_integer;
   fputs(
       "  printf(\"element %d: %s has %.17g, %s has %.17g\\n\", ELEMENT, found_stack, found.value, EXPECTED, "
       "expected.value);\n"

@@ -221,7 +221,7 @@ static void drop_used(FuzzSession *session, uint32_t n) {
 
 bool fuzz_step(FuzzSession *session, uint32_t n) {
   const FuzzNode *node = &session->graph->nodes[n];
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
   for (uint32_t i = 0; i < node->sample.input_count; i++) inputs[i] = input_of(session, n, i);
   sample_call(session->device, &node->sample, inputs, outputs);
   drop_used(session, n);

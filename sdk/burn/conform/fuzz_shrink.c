@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_PROBES = 3000, MOST_SECONDS = 60, MOST_HANGING_SECONDS = 20, MOST_SINGLE_VALUES = 64 };
+enum { MAX_PROBES = 3000, MAX_SECONDS = 60, MAX_HANGING_SECONDS = 20, MAX_SINGLE_VALUES = 64 };
 
 typedef struct Shrinker {
   FuzzGraph *graph, *trial; /* the smallest so far; one that is tried */
@@ -20,8 +20,8 @@ typedef struct Shrinker {
 static bool is_over(const Shrinker *s) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const time_t most = s->outcome->kind == FUZZ_HANGS ? MOST_HANGING_SECONDS : MOST_SECONDS;
-  return s->probes > MOST_PROBES || now.tv_sec - s->start.tv_sec > most;
+  const time_t most = s->outcome->kind == FUZZ_HANGS ? MAX_HANGING_SECONDS : MAX_SECONDS;
+  return s->probes > MAX_PROBES || now.tv_sec - s->start.tv_sec > most;
 }
 
 /* Wrong numbers may be in an early read, a last one or a gradient: all are differences. */
@@ -47,7 +47,7 @@ static void begin(Shrinker *s) { fuzz_copy(s->trial, s->graph); }
 
 /* Takes out values that nothing makes or uses. */
 static void compact(FuzzGraph *graph) {
-  int32_t place[FUZZ_MOST_VALUES];
+  int32_t place[FUZZ_MAX_VALUES];
   uint32_t count = 0;
   for (uint32_t v = 0; v < graph->value_count; v++) {
     const bool wanted = graph->values[v].node >= 0 || fuzz_last_use(graph, v) >= 0;
@@ -263,7 +263,7 @@ static bool shrink_values(Shrinker *s) {
       changed = true;
       break;
     }
-    for (int64_t i = 0; i < count && count <= MOST_SINGLE_VALUES; i++) {
+    for (int64_t i = 0; i < count && count <= MAX_SINGLE_VALUES; i++) {
       begin(s);
       if (simplify(s->trial, &s->trial->values[v], i, 1, 0)) changed = try_it(s) || changed;
     }

@@ -58,7 +58,7 @@ static BurnTensor *forward(BurnDevice *device, const Sample *sample, BurnTensor 
 /* The projection for some values. */
 static bool evaluate(BurnDevice *device, const Sample *sample, void *const *data, double *out, char *why,
                      size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) inputs[i] = sample_tensor(device, sample, i, data[i]);
   BurnTensor *y = forward(device, sample, inputs);
   const BurnStatus status = y ? burn_read_scalar(y, out) : BURN_OK;
@@ -126,7 +126,7 @@ static bool check_input(BurnDevice *device, const Sample *sample, void *const *d
 /* One pass with the inputs of `tracked` as leaves. */
 static bool check_tracked(BurnDevice *device, const Sample *sample, void *const *data, uint32_t tracked, char *why,
                           size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *leaves[SAMPLE_MOST_INPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL}, *leaves[SAMPLE_MAX_INPUTS] = {NULL};
   BurnGradients *gradients = NULL;
   for (uint32_t i = 0; i < sample->input_count; i++) {
     inputs[i] = sample_tensor(device, sample, i, data[i]);
@@ -196,7 +196,7 @@ void check_gradients(Conform *run, const BurnOpInfo *op) {
   Sample sample;
   samples_begin(&iterator, op, &plan);
   while (iterator.count < most && conform_next(run, CHECK_GRADIENTS, &iterator, &sample)) {
-    void *data[SAMPLE_MOST_INPUTS] = {NULL};
+    void *data[SAMPLE_MAX_INPUTS] = {NULL};
     report_begin_sample(run->report, CHECK_GRADIENTS, &sample);
     if (sample_inputs(&sample, data)) {
       check_sample(run, &sample, data);

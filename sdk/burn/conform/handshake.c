@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { OPENINGS = 100, OWNER = 7001, TAIL = 64, MOST_OPEN_ALLOCATIONS = 64 };
+enum { OPENINGS = 100, OWNER = 7001, TAIL = 64, MAX_OPEN_ALLOCATIONS = 64 };
 
 /* A plugin under test, and what lies below it in the stack. */
 typedef struct Subject {
@@ -25,8 +25,8 @@ typedef struct Subject {
   const BurnPlugin *plugin;
   BurnPluginQuery query;
   const BurnBackendInterface *backend; /* or */
-  const BurnLayerInterface *layer;
-  BurnDevice *below; /* of a layer */
+  const BurnDecoratorInterface *decorator;
+  BurnDevice *below; /* of a decorator */
   char why[1024];    /* why there is no plugin to test; "" */
   bool is_linked_in;
 } Subject;
@@ -63,12 +63,12 @@ static void load(Subject *subject) {
   }
   open_file(subject, info->path);
   if (subject->why[0]) return;
-  const BurnQuery query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
+  const BurnHostInfo query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   subject->plugin = subject->query(&query);
   if (subject->plugin->kind == BURN_PLUGIN_BACKEND) {
     subject->backend = subject->plugin->get_interface("burn.backend", 1);
-  } else if (subject->plugin->kind == BURN_PLUGIN_LAYER) {
-    subject->layer = subject->plugin->get_interface("burn.layer", 1);
+  } else if (subject->plugin->kind == BURN_PLUGIN_DECORATOR) {
+    subject->decorator = subject->plugin->get_interface("burn.decorator", 1);
     subject->below = burn_device_open(subject->part.below);
     if (burn_device_status(subject->below) != BURN_OK) {
       snprintf(subject->why, sizeof subject->why, "'%s' cannot be opened: %s", subject->part.below,
@@ -77,7 +77,7 @@ static void load(Subject *subject) {
   }
 }
 
-static const char *BURN_CALL no_option(const BurnOptions *options, const char *key) {
+static const char *BURN_API_CALL no_option(const BurnOptions *options, const char *key) {
   (void)options;
   (void)key;
   return NULL;
@@ -91,16 +91,16 @@ static BurnHost bare_host(void) {
 }
 
 /* What open asked for, each key once. */
-enum { KEYS_MOST = 64, KEY_BYTES = 64 };
-static char asked[KEYS_MOST][KEY_BYTES];
+enum { KEYS_MAX = 64, KEY_BYTES = 64 };
+static char asked[KEYS_MAX][KEY_BYTES];
 static uint32_t asked_count;
 
-static const char *BURN_CALL noted_option(const BurnOptions *options, const char *key) {
+static const char *BURN_API_CALL noted_option(const BurnOptions *options, const char *key) {
   (void)options;
   for (uint32_t i = 0; i < asked_count; i++) {
     if (strcmp(asked[i], key) == 0) return NULL;
   }
-  if (asked_count < KEYS_MOST) snprintf(asked[asked_count++], KEY_BYTES, "%s", key);
+  if (asked_count < KEYS_MAX) snprintf(asked[asked_count++], KEY_BYTES, "%s", key);
   return NULL;
 }
 
@@ -109,7 +109,7 @@ static BurnStatus open_raw(const Subject *subject, const BurnHost *host, BurnBac
   static const uint64_t nothing[64]; /* an opaque object that only host->option looks at */
   const BurnOptions *options = (const BurnOptions *)(const void *)nothing;
   if (subject->backend) return subject->backend->open(host, 0, options, OWNER, out);
-  return subject->layer->open(host, burn_device_backend(subject->below), options, OWNER, out);
+  return subject->decorator->open(host, burn_device_backend(subject->below), options, OWNER, out);
 }
 
 /* -- memory with an end ----------------------------------------------------------------------- */
@@ -151,23 +151,23 @@ static const char *fault_of_memory(void) {
 static const BurnPlugin *ask(const Subject *subject, size_t bytes, uint32_t size) {
   char *memory = guarded(bytes);
   if (!memory) return subject->plugin;
-  BurnQuery query = {size, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, "0.1.0"};
+  BurnHostInfo query = {size, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, "0.1.0"};
   memset(memory, 0xC3, bytes);
   memcpy(memory, &query, bytes < sizeof query ? bytes : sizeof query);
-  const BurnPlugin *plugin = subject->query((const BurnQuery *)(const void *)memory);
+  const BurnPlugin *plugin = subject->query((const BurnHostInfo *)(const void *)memory);
   guarded_end(memory);
   return plugin;
 }
 
 static const char *step_query(const Subject *subject) {
-  const BurnPlugin *same = ask(subject, sizeof(BurnQuery), sizeof(BurnQuery));
+  const BurnPlugin *same = ask(subject, sizeof(BurnHostInfo), sizeof(BurnHostInfo));
   if (same != subject->plugin) return FAULT("the entry function returns another descriptor the second time");
-  const BurnPlugin *of_long = ask(subject, sizeof(BurnQuery) + TAIL, sizeof(BurnQuery) + TAIL);
-  if (of_long != same) return FAULT("the entry function returns another descriptor for a longer BurnQuery");
+  const BurnPlugin *of_long = ask(subject, sizeof(BurnHostInfo) + TAIL, sizeof(BurnHostInfo) + TAIL);
+  if (of_long != same) return FAULT("the entry function returns another descriptor for a longer BurnHostInfo");
   /* An older host would ask with less: up to oldest_minor. The plugin may refuse by NULL. */
   const BurnPlugin *of_short = ask(subject, 16, 16);
   if (of_short && of_short != same)
-    return FAULT("the entry function returns another descriptor for a shorter BurnQuery");
+    return FAULT("the entry function returns another descriptor for a shorter BurnHostInfo");
   return NULL;
 }
 
@@ -189,7 +189,7 @@ static const char *step_descriptor(const Subject *subject) {
 static const char *step_interfaces(const Subject *subject) {
   static const char *const unknown[] = {
       "", "burn", "burn.backen", "burn.backendx", "BURN.BACKEND", "burn.no_such_interface"};
-  const char *known = subject->backend ? "burn.backend" : subject->layer ? "burn.layer" : "burn.kernels";
+  const char *known = subject->backend ? "burn.backend" : subject->decorator ? "burn.decorator" : "burn.kernels";
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
     if (subject->plugin->get_interface(unknown[i], 1)) return FAULT("get_interface(\"%s\", 1) is not NULL", unknown[i]);
   }
@@ -338,7 +338,7 @@ static const char *step_many_openings(const Subject *subject) {
 
 static const char *step_failing_open(const Subject *subject) {
   const BurnHost host = bare_host();
-  for (uint64_t n = 1; n <= MOST_OPEN_ALLOCATIONS; n++) {
+  for (uint64_t n = 1; n <= MAX_OPEN_ALLOCATIONS; n++) {
     const int64_t before = watching_host_blocks();
     BurnBackend instance = {.struct_size = sizeof instance};
     watching_host_fail_at(n);

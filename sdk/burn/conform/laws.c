@@ -105,7 +105,7 @@ void check_laws(Conform *run, const BurnOpInfo *op) {
   Sample sample;
   samples_begin(&iterator, op, &plan);
   while (iterator.count < most && conform_next(run, CHECK_LAWS, &iterator, &sample)) {
-    void *data[SAMPLE_MOST_INPUTS] = {NULL};
+    void *data[SAMPLE_MAX_INPUTS] = {NULL};
     report_begin_sample(run->report, CHECK_LAWS, &sample);
     if (sample_inputs(&sample, data)) {
       check_sample(run, &sample, data);

@@ -42,7 +42,7 @@ void report_pass(Report *report) { current(report)->passed++; }
 void report_fail(Report *report, const char *format, ...) {
   Counts *counts = current(report);
   counts->failed++;
-  if (counts->failed > FAILURES_PER_OP || report->failure_count == MOST_FAILURES) return;
+  if (counts->failed > FAILURES_PER_OP || report->failure_count == MAX_FAILURES) return;
   Failure *failure = &report->failures[report->failure_count++];
   *failure = (Failure){.check = report->check, .op = report->op, .index = report->index};
   snprintf(failure->sample, sizeof failure->sample, "%s", report->sample);
@@ -65,7 +65,7 @@ void report_skip(Report *report, const char *format, ...) {
     skip->count++;
     return;
   }
-  if (report->skip_count == MOST_SKIPS) return;
+  if (report->skip_count == MAX_SKIPS) return;
   Skip *skip = &report->skips[report->skip_count++];
   *skip = (Skip){.check = report->check, .count = 1};
   memcpy(skip->reason, reason, sizeof skip->reason);
@@ -83,7 +83,7 @@ static uint32_t cases(Counts counts) { return counts.passed + counts.failed + co
 
 Counts report_total(const Report *report, uint32_t check) {
   Counts sum = {0, 0, 0};
-  for (uint32_t op = 0; op < MOST_OPS; op++) add(&sum, report->counts[check][op]);
+  for (uint32_t op = 0; op < MAX_OPS; op++) add(&sum, report->counts[check][op]);
   return sum;
 }
 
@@ -121,11 +121,11 @@ static void print_families(const Report *report) {
                   {BURN_TRAIT_VIEW, "views"},
                   {BURN_TRAIT_MOVE, "moves"},
                   {0, "other"}};
-  bool taken[MOST_OPS] = {false};
+  bool taken[MAX_OPS] = {false};
   print_heads("ops");
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     Counts sum = {0, 0, 0};
-    for (uint32_t op = 1; op < MOST_OPS; op++) {
+    for (uint32_t op = 1; op < MAX_OPS; op++) {
       const BurnOpInfo *info = burn_op_info(op);
       if (!info || taken[op] || (families[f].trait && !(info->traits & families[f].trait))) continue;
       taken[op] = true;
@@ -137,7 +137,7 @@ static void print_families(const Report *report) {
 
 static void print_ops(const Report *report) {
   print_heads("op");
-  for (uint32_t op = 1; op < MOST_OPS; op++) {
+  for (uint32_t op = 1; op < MAX_OPS; op++) {
     const Counts counts = op_total(report, op);
     if (cases(counts) > 0) print_row(burn_op_info(op)->name, counts);
   }
@@ -241,7 +241,7 @@ static cJSON *make_json(const Conform *run, double seconds) {
     add_counts(object, report_total(report, check));
   }
   cJSON *ops = cJSON_AddObjectToObject(root, "ops");
-  for (uint32_t op = 1; op < MOST_OPS; op++) {
+  for (uint32_t op = 1; op < MAX_OPS; op++) {
     const Counts counts = op_total(report, op);
     if (cases(counts) > 0) add_counts(cJSON_AddObjectToObject(ops, burn_op_info(op)->name), counts);
   }

@@ -352,7 +352,7 @@ static int make_shapes(SampleMaker *maker) {
   if (maker->variant > 0) return SAMPLE_END;
   sample->input_count = 0;
   const char *at = maker->text;
-  while (*at && *at != ':' && *at != '|' && sample->input_count < SAMPLE_MOST_INPUTS) {
+  while (*at && *at != ':' && *at != '|' && sample->input_count < SAMPLE_MAX_INPUTS) {
     if (*at == ' ') {
       at++;
       continue;

@@ -9,7 +9,7 @@
 
 /* -- inputs ----------------------------------------------------------------------------------- */
 
-bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]) {
+bool sample_inputs(const Sample *sample, void *data[SAMPLE_MAX_INPUTS]) {
   bool complete = true;
   for (uint32_t i = 0; i < sample->input_count; i++) {
     data[i] = sample->inputs[i].absent ? NULL : sample_values(sample, i);
@@ -19,7 +19,7 @@ bool sample_inputs(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]) {
   return complete;
 }
 
-void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MOST_INPUTS]) {
+void sample_inputs_end(const Sample *sample, void *data[SAMPLE_MAX_INPUTS]) {
   for (uint32_t i = 0; i < sample->input_count; i++) {
     free(data[i]);
     data[i] = NULL;
@@ -142,8 +142,8 @@ void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, 
 
 /* The decomposition of the op on tensors; takes them. */
 static void decompose(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs) {
-  BurnPrimitive *primitives[SAMPLE_MOST_INPUTS] = {NULL}, *results[BURN_MAX_OUTPUTS] = {NULL};
-  BurnAttr attrs[SAMPLE_MOST_ATTRS];
+  BurnPrimitive *primitives[SAMPLE_MAX_INPUTS] = {NULL}, *results[BURN_MAX_OUTPUTS] = {NULL};
+  BurnAttr attrs[SAMPLE_MAX_ATTRS];
   for (uint32_t i = 0; i < sample->input_count; i++)
     primitives[i] = inputs[i] ? burn_tensor_primitive(inputs[i]) : NULL;
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
@@ -260,7 +260,7 @@ static void make_inputs(BurnDevice *device, const Sample *sample, void *const *d
 
 bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int how, Results *results, char *why,
                 size_t why_bytes) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *kept[SAMPLE_MOST_INPUTS] = {NULL},
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL}, *kept[SAMPLE_MAX_INPUTS] = {NULL},
              *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const int64_t live = burn_device_memory(device).live_tensors;
   make_inputs(device, sample, data, how, inputs, kept);

@@ -105,7 +105,7 @@ static BurnDType parse_dtype(const char *text) {
   return BURN_DTYPE_DEFAULT;
 }
 
-static int64_t parse_whole(const Sample *sample, const char *text, char **end) {
+static int64_t parse_integer(const Sample *sample, const char *text, char **end) {
   if (*text != '$') return strtoll(text, end, 10);
   *end = (char *)(uintptr_t)(text + 1);
   return (int64_t)sample->inputs[0].desc.rank - 1;
@@ -130,7 +130,7 @@ static bool parse_value(Sample *sample, uint32_t i, const char *text) {
       set_attr(sample, i, parse_number(text, &end));
       return end != text;
     case BURN_ATTR_I64:
-      set_attr(sample, i, burn_attr_i64(parse_whole(sample, text, &end)));
+      set_attr(sample, i, burn_attr_i64(parse_integer(sample, text, &end)));
       return end != text;
     case BURN_ATTR_BOOL:
       set_attr(sample, i, burn_attr_bool(*text == '1'));
@@ -143,7 +143,7 @@ static bool parse_value(Sample *sample, uint32_t i, const char *text) {
   }
   uint32_t count = 0;
   while (count < BURN_MAX_RANK) {
-    sample->lists[i][count] = parse_whole(sample, text, &end);
+    sample->lists[i][count] = parse_integer(sample, text, &end);
     if (end == text) break;
     count++;
     if (*end != ',') break;
@@ -233,8 +233,8 @@ enum {
   GRADIENT_ELEMENTS = 24, /* most elements of a lattice shape for finite differences */
   GRADIENT_INPUT = 160,   /* and of any input */
   BRIEF_ELEMENTS = 130,
-  MOST_VARIANTS = 12000, /* of a family: ends the walk where no dtype fits */
-  MOST_RESULT = 1 << 21  /* most elements of a result */
+  MAX_VARIANTS = 12000, /* of a family: ends the walk where no dtype fits */
+  MAX_RESULT = 1 << 21  /* most elements of a result */
 };
 
 /* Dtypes by level; the first ones get all layouts. */
@@ -309,7 +309,7 @@ static bool apply_layout(Sample *sample, uint32_t layout) {
 }
 
 BurnStatus sample_infer(Sample *sample) {
-  BurnPrimitive headers[SAMPLE_MOST_INPUTS] = {{0}}, *inputs[SAMPLE_MOST_INPUTS] = {NULL};
+  BurnPrimitive headers[SAMPLE_MAX_INPUTS] = {{0}}, *inputs[SAMPLE_MAX_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) {
     const SampleInput *input = &sample->inputs[i];
     headers[i] = (BurnPrimitive){.struct_size = sizeof(BurnPrimitive),
@@ -318,8 +318,8 @@ BurnStatus sample_infer(Sample *sample) {
                                  .shape = input->desc.shape};
     if (!input->absent) inputs[i] = &headers[i];
   }
-  BurnAttr attrs[SAMPLE_MOST_ATTRS];
-  int64_t repeated[SAMPLE_MOST_ATTRS][BURN_MAX_RANK];
+  BurnAttr attrs[SAMPLE_MAX_ATTRS];
+  int64_t repeated[SAMPLE_MAX_ATTRS][BURN_MAX_RANK];
   for (uint32_t i = 0; i < sample->op->attr_count; i++) {
     attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
     if (attrs[i].tag != BURN_ATTR_I64S || attrs[i].count > 0 || (i < sample->attr_count && sample->attrs[i].tag))
@@ -349,7 +349,7 @@ static bool has_empty_input(const Sample *sample) {
 static bool sizes_are_wanted(const Sample *sample, const SamplePlan *plan) {
   bool same_float = false;
   for (uint32_t i = 0; i < sample->op->output_count; i++) {
-    if (burn_desc_count(&sample->outputs[i]) > MOST_RESULT) return false;
+    if (burn_desc_count(&sample->outputs[i]) > MAX_RESULT) return false;
     if (!(plan->dtypes >> sample->outputs[i].dtype & 1u)) return false; /* the stack has no such result */
     same_float = same_float || sample->outputs[i].dtype == sample->inputs[0].desc.dtype;
   }
@@ -437,7 +437,7 @@ static int try_position(SampleIterator *it, const Row *row, const LatticeShape *
   const char *text = text_variant(row->text, it->text, dtype, plan, &fits);
   if (!text) {
     step_variant(it);
-    if (it->variant > MOST_VARIANTS) step_shape(it);
+    if (it->variant > MAX_VARIANTS) step_shape(it);
     return SAMPLE_SKIP;
   }
   const BurnTensorDesc first = sample_desc(dtype, entry->shape.rank, entry->shape.dims);
@@ -531,7 +531,7 @@ static void append(char *text, size_t bytes, const char *piece) {
   if (used + 1 < bytes) snprintf(text + used, bytes - used, "%s", piece);
 }
 
-static void append_whole(char *text, size_t bytes, const char *before, int64_t value) {
+static void append_integer(char *text, size_t bytes, const char *before, int64_t value) {
   char piece[64];
   snprintf(piece, sizeof piece, "%s%" PRId64, before, value);
   append(text, bytes, piece);
@@ -545,7 +545,7 @@ static void describe_input(const SampleInput *input, char *text, size_t bytes) {
   }
   append(text, bytes, burn_dtype_name(input->desc.dtype));
   append(text, bytes, "[");
-  for (uint32_t i = 0; i < input->desc.rank; i++) append_whole(text, bytes, i ? "," : "", input->desc.shape[i]);
+  for (uint32_t i = 0; i < input->desc.rank; i++) append_integer(text, bytes, i ? "," : "", input->desc.shape[i]);
   append(text, bytes, "]");
   append(text, bytes, layouts[input->layout]);
 }
@@ -561,10 +561,10 @@ static void describe_attr(const BurnAttr *attr, char *text, size_t bytes) {
       append(text, bytes, burn_dtype_name((BurnDType)attr->value.i64));
       break;
     case BURN_ATTR_I64S:
-      for (uint32_t i = 0; i < attr->count; i++) append_whole(text, bytes, i ? "," : "", attr->value.i64s[i]);
+      for (uint32_t i = 0; i < attr->count; i++) append_integer(text, bytes, i ? "," : "", attr->value.i64s[i]);
       break;
     default:
-      append_whole(text, bytes, "", attr->value.i64);
+      append_integer(text, bytes, "", attr->value.i64);
       break;
   }
 }

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-enum { SAMPLE_MOST_INPUTS = 10, SAMPLE_MOST_ATTRS = 16 };
+enum { SAMPLE_MAX_INPUTS = 10, SAMPLE_MAX_ATTRS = 16 };
 
 /* How much: each level has all of the one before. */
 enum { SAMPLE_CORE = 1, SAMPLE_TRAIN = 2, SAMPLE_FULL = 3 };
@@ -89,10 +89,10 @@ typedef struct Sample {
   uint32_t tolerance; /* SAMPLE_EXACT .. */
   bool spread;        /* values follow a sequence without repetition */
   uint32_t input_count;
-  SampleInput inputs[SAMPLE_MOST_INPUTS];
+  SampleInput inputs[SAMPLE_MAX_INPUTS];
   uint32_t attr_count;
-  BurnAttr attrs[SAMPLE_MOST_ATTRS];
-  int64_t lists[SAMPLE_MOST_ATTRS][BURN_MAX_RANK];
+  BurnAttr attrs[SAMPLE_MAX_ATTRS];
+  int64_t lists[SAMPLE_MAX_ATTRS][BURN_MAX_RANK];
   BurnTensorDesc outputs[BURN_MAX_OUTPUTS]; /* by the op's shape rule */
 } Sample;
 

@@ -61,7 +61,7 @@ static uint32_t level_of(uint32_t check) {
 static void add_unit(Units *units, uint32_t check, uint32_t part) { units->list[units->count++] = (Unit){check, part}; }
 
 static bool make_plan(const Conform *run, Units *units) {
-  units->list = calloc((size_t)CHECK_COUNT * (MOST_OPS + 128), sizeof *units->list);
+  units->list = calloc((size_t)CHECK_COUNT * (MAX_OPS + 128), sizeof *units->list);
   units->count = 0;
   for (uint32_t check = 0; units->list && check < CHECK_COUNT; check++) {
     if (!check_is_wanted(run, check, level_of(check))) continue;
@@ -72,7 +72,7 @@ static bool make_plan(const Conform *run, Units *units) {
     } else if (run->pack && !per_op(check)) {
       continue; /* those are the stack's */
     } else if (per_op(check)) {
-      for (uint32_t op = 1; op < MOST_OPS; op++) {
+      for (uint32_t op = 1; op < MAX_OPS; op++) {
         if (burn_op_info(op) && conform_wants_op(run, burn_op_info(op))) add_unit(units, check, op);
       }
     } else {
@@ -126,7 +126,7 @@ static void run_unit(Conform *run, const Unit *unit) {
   }
 }
 
-/* The checks with values need the stack and the yardstick. */
+/* The checks with values need the stack and the reference. */
 static bool devices_open(Conform *run, uint32_t check) {
   if (check == CHECK_HANDSHAKE) return true;
   const BurnStatus status = burn_device_status(conform_device(run));

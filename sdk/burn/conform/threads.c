@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, JOBS_PER_OP = 2, MOST_JOBS = 2048 };
+enum { THREADS = 4, JOBS_PER_OP = 2, MAX_JOBS = 2048 };
 
 typedef struct Job {
   Sample sample;
-  void *data[SAMPLE_MOST_INPUTS];
+  void *data[SAMPLE_MAX_INPUTS];
   Results plain;
   char why[512]; /* of the serial run, or of the first thread that differed */
   atomic_bool differs;
@@ -51,7 +51,7 @@ static void add_jobs(Conform *run, Jobs *jobs, const BurnOpInfo *op) {
   char why[256];
   uint32_t taken = 0;
   samples_begin(&iterator, op, &plan);
-  while (taken < JOBS_PER_OP && jobs->count < MOST_JOBS &&
+  while (taken < JOBS_PER_OP && jobs->count < MAX_JOBS &&
          samples_next(&iterator, &sample, why, sizeof why) == SAMPLE_MADE) {
     if (sample.index % 5 != 0) continue; /* not only the tiniest */
     Job *job = job_new(jobs->device, &sample);
@@ -69,7 +69,7 @@ typedef struct Worker {
 } Worker;
 
 static void run_job(BurnDevice *device, Job *job) {
-  BurnTensor *inputs[SAMPLE_MOST_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  BurnTensor *inputs[SAMPLE_MAX_INPUTS] = {NULL}, *outputs[BURN_MAX_OUTPUTS] = {NULL};
   Results found = {0};
   char why[512] = "";
   for (uint32_t i = 0; i < job->sample.input_count; i++)
@@ -103,12 +103,12 @@ static void run_threads(const Jobs *jobs) {
 void check_threads(Conform *run) {
   Jobs jobs = {.device = conform_device(run)};
   report_begin(run->report, CHECK_THREADS, NULL, 0, "samples of all ops on four threads at once");
-  jobs.jobs = calloc(MOST_JOBS, sizeof *jobs.jobs);
+  jobs.jobs = calloc(MAX_JOBS, sizeof *jobs.jobs);
   if (!jobs.jobs) {
     report_fail(run->report, "no memory");
     return;
   }
-  for (uint32_t op = 1; op < MOST_OPS; op++) {
+  for (uint32_t op = 1; op < MAX_OPS; op++) {
     const BurnOpInfo *info = burn_op_info(op);
     if (info && conform_wants_op(run, info)) add_jobs(run, &jobs, info);
   }

@@ -34,7 +34,7 @@ static bool fails_now(void) {
   return false;
 }
 
-static void *BURN_CALL watched_allocate(uint64_t bytes) {
+static void *BURN_API_CALL watched_allocate(uint64_t bytes) {
   if (fails_now() || bytes > UINT64_MAX - HEADER) return NULL;
   char *memory = burn_host()->allocate(bytes + HEADER);
   if (!memory) return NULL;
@@ -45,7 +45,7 @@ static void *BURN_CALL watched_allocate(uint64_t bytes) {
   return memory + HEADER;
 }
 
-static void BURN_CALL watched_free(void *memory, uint64_t bytes) {
+static void BURN_API_CALL watched_free(void *memory, uint64_t bytes) {
   if (!memory) return;
   char *start = (char *)memory - HEADER;
   Block block;

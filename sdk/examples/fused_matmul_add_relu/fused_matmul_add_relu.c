@@ -49,8 +49,9 @@ static BurnStatus infer_axis(const BurnHost *host, const BurnOpCall *call,
               bias, out->shape[axis]);
 }
 
-static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call,
-                                  BurnTensorDesc *out) {
+static BurnStatus BURN_API_CALL infer(const BurnHost *host,
+                                      const BurnOpCall *call,
+                                      BurnTensorDesc *out) {
   const BurnPrimitive *lhs = call->inputs[0], *rhs = call->inputs[1];
   const BurnPrimitive *bias = call->inputs[2];
   const uint32_t rank = lhs->rank;
@@ -81,7 +82,7 @@ static BurnStatus BURN_CALL infer(const BurnHost *host, const BurnOpCall *call,
 
 /* -- with Burn's own ops -------------------------------------------------- */
 
-static BurnStatus BURN_CALL decompose(const BurnHost *host,
+static BurnStatus BURN_API_CALL decompose(const BurnHost *host,
                                       const BurnBackend *backend,
                                       const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
@@ -106,7 +107,7 @@ static BurnPrimitive *reduce_to(BurnBuilder *b, BurnPrimitive *x,
 /* With g the gradient where the result is above 0, else 0:
  * d lhs = g x rhs^T, d rhs = lhs^T x g, d bias = g, each summed over what was
  * broadcast. */
-static BurnStatus BURN_CALL backward(const BurnHost *host,
+static BurnStatus BURN_API_CALL backward(const BurnHost *host,
                                      const BurnBackend *backend,
                                      const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
@@ -135,7 +136,7 @@ static BurnStatus BURN_CALL backward(const BurnHost *host,
 
 /* -- the kernel ----------------------------------------------------------- */
 
-static int32_t BURN_CALL accept(const BurnOpCall *call, char *why,
+static int32_t BURN_API_CALL accept(const BurnOpCall *call, char *why,
                                 uint64_t why_bytes) {
   if (call->inputs[0]->dtype == BURN_DTYPE_F32) return 1;
   if (why_bytes > 0) snprintf(why, (size_t)why_bytes, "the kernel is for f32");
@@ -159,7 +160,7 @@ static const float *row_of(const BurnTensorView *x, const BurnTensorView *out,
 /* Rows begin .. end-1 of the result, over all leading axes. A row starts as
  * bias, gets lhs[k] times row k of rhs for every k, and is cut at 0 while it is
  * still in the cache. */
-static void BURN_CALL run_rows(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_rows(void *context, int64_t begin, int64_t end) {
   const BurnKernelCall *call = (const BurnKernelCall *)context;
   const BurnTensorView *lhs = &call->inputs[0], *rhs = &call->inputs[1];
   const BurnTensorView *bias = &call->inputs[2], *out = &call->outputs[0];
@@ -185,7 +186,7 @@ static void BURN_CALL run_rows(void *context, int64_t begin, int64_t end) {
   }
 }
 
-static BurnStatus BURN_CALL run(const BurnKernelCall *call) {
+static BurnStatus BURN_API_CALL run(const BurnKernelCall *call) {
   const BurnTensorView *out = &call->outputs[0];
   int64_t rows = out->shape[out->rank - 1] > 0 ? 1 : 0;
   for (uint32_t axis = 0; axis + 1 < out->rank; axis++) {
@@ -242,7 +243,7 @@ static const BurnKernelsInterface pack = {
     .kernels = kernels,
 };
 
-static const void *BURN_CALL plugin_interface(const char *name,
+static const void *BURN_API_CALL plugin_interface(const char *name,
                                               uint32_t min_version) {
   if (strcmp(name, "burn.kernels") != 0) return NULL;
   return min_version <= pack.version ? &pack : NULL;

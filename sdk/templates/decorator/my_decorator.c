@@ -1,9 +1,9 @@
-/* my_decorator.c - a decorator: a layer that counts the calls which pass through it, and runs one op in a way of its
- * own.
+/* my_decorator.c - a decorator: a decorator that counts the calls which pass through it, and runs one op in a way of
+ * its own.
  *
- * A stack text puts it on top of any backend or other layer: my_decorator<ndarray>, autodiff<my_decorator<ndarray>>. It
- * hands out no tensors of its own, so everything but the functions below comes from pass_through.h, and ops that it has
- * never heard of pass through as they are. Change `my_submit` to make it yours. */
+ * A stack text puts it on top of any backend or other decorator: my_decorator<ndarray>,
+ * autodiff<my_decorator<ndarray>>. It hands out no tensors of its own, so everything but the functions below comes from
+ * pass_through.h, and ops that it has never heard of pass through as they are. Change `my_submit` to make it yours. */
 #include "my_decorator.h"
 
 #include <burn/plugin/build.h>
@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The state of one opened layer. Calls come from any thread, so the counts are atomic. */
+/* The state of one opened decorator. Calls come from any thread, so the counts are atomic. */
 typedef struct MyDecorator {
-  BurnLayer layer; /* first: pass_through.h finds it here */
+  BurnDecorator decorator; /* first: pass_through.h finds it here */
   _Atomic uint64_t calls, replaced;
   bool replaces; /* the option */
   char name[64];
@@ -26,33 +26,33 @@ typedef struct MyDecorator {
 
 /* -- what it does ----------------------------------------------------------------------------- */
 
-/* x - y written as x + (-y), which gives the same bits. build.h runs ops on the layer below; a failure of any of them
- * sticks and is what burn_builder_finish returns. */
+/* x - y written as x + (-y), which gives the same bits. build.h runs ops on the decorator below; a failure of any of
+ * them sticks and is what burn_builder_finish returns. */
 static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
-  BurnBuilder b = burn_builder_begin(my->layer.host, my->layer.next);
+  BurnBuilder b = burn_builder_begin(my->decorator.host, my->decorator.next);
   BurnPrimitive *negative = burn_build_op1(&b, BURN_OP_neg, call->inputs[1]);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], negative);
   return burn_builder_finish(&b, call, &result);
 }
 
 /* Every op comes through here: look at it, change it, run something else, and call host->invoke to pass it on. Not
- * next->submit: invoke takes care of ops that the layer below lacks. */
-static BurnStatus BURN_CALL my_submit(void *self, const BurnOpCall *call) {
+ * next->submit: invoke takes care of ops that the decorator below lacks. */
+static BurnStatus BURN_API_CALL my_submit(void *self, const BurnOpCall *call) {
   MyDecorator *my = (MyDecorator *)self;
   atomic_fetch_add(&my->calls, 1);
-  if (call->op != BURN_OP_sub || !my->replaces) return my->layer.host->invoke(my->layer.next, call);
+  if (call->op != BURN_OP_sub || !my->replaces) return my->decorator.host->invoke(my->decorator.next, call);
   atomic_fetch_add(&my->replaced, 1);
   return replace_sub(my, call);
 }
 
 /* -- what programs may ask -------------------------------------------------------------------- */
 
-static uint64_t BURN_CALL get_calls(void *self) { return atomic_load(&((MyDecorator *)self)->calls); }
-static uint64_t BURN_CALL get_replaced(void *self) { return atomic_load(&((MyDecorator *)self)->replaced); }
+static uint64_t BURN_API_CALL get_calls(void *self) { return atomic_load(&((MyDecorator *)self)->calls); }
+static uint64_t BURN_API_CALL get_replaced(void *self) { return atomic_load(&((MyDecorator *)self)->replaced); }
 
 static const MyDecoratorCounts counts = {sizeof(MyDecoratorCounts), 1, get_calls, get_replaced};
 
-static int32_t BURN_CALL my_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+static int32_t BURN_API_CALL my_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   if (strcmp(name, "my_decorator.counts") != 0 || min_version > counts.version) return 0;
   out->table = &counts;
   out->self = self;
@@ -61,9 +61,9 @@ static int32_t BURN_CALL my_get_interface(void *self, const char *name, uint32_t
 
 /* -- life ------------------------------------------------------------------------------------- */
 
-static void BURN_CALL my_close(void *self) {
+static void BURN_API_CALL my_close(void *self) {
   MyDecorator *my = (MyDecorator *)self;
-  my->layer.host->free(my, sizeof *my);
+  my->decorator.host->free(my, sizeof *my);
 }
 
 /* The options, declared and asked for by one list: my_decorator:replace=false. A row without BURN_OPTION_HARMLESS would
@@ -75,7 +75,7 @@ static const BurnOptionInfo option_rows[] = {MY_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
-  const BurnHost *host = my->layer.host;
+  const BurnHost *host = my->decorator.host;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const char *replace = values[OPTION_REPLACE];
@@ -84,17 +84,17 @@ static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
   return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "my_decorator: replace= is true or false");
 }
 
-/* Called for every stack that names the layer. `next` is what lies below, and stays until after close. */
-static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                    uint32_t owner, BurnBackend *out) {
-  (void)owner; /* for layers with tensors of their own */
+/* Called for every stack that names the decorator. `next` is what lies below, and stays until after close. */
+static BurnStatus BURN_API_CALL my_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
+  (void)owner; /* for decorators with tensors of their own */
   const BurnStatus checked = burn_plugin_check_open(host, out, "my_decorator"); /* a host older than these headers? */
   if (checked != BURN_OK) return checked;
   MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
   if (!my) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "my_decorator: no memory");
   memset(my, 0, sizeof *my);
-  my->layer.host = host;
-  my->layer.next = next;
+  my->decorator.host = host;
+  my->decorator.next = next;
   const BurnStatus status = read_options(my, options);
   if (status != BURN_OK) {
     host->free(my, sizeof *my);
@@ -103,7 +103,7 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
   atomic_init(&my->calls, 0);
   atomic_init(&my->replaced, 0);
   snprintf(my->name, sizeof my->name, "my_decorator on %s", next->name);
-  burn_layer_forward(out, &my->layer);
+  burn_decorator_forward(out, &my->decorator);
   out->name = my->name;
   out->submit = my_submit;
   out->get_interface = my_get_interface;
@@ -113,19 +113,20 @@ static BurnStatus BURN_CALL my_open(const BurnHost *host, const BurnBackend *nex
 
 /* -- the plugin ------------------------------------------------------------------------------- */
 
-static const BurnLayerInterface layer = {.struct_size = sizeof(BurnLayerInterface), .version = 1, .open = my_open};
+static const BurnDecoratorInterface decorator = {
+    .struct_size = sizeof(BurnDecoratorInterface), .version = 1, .open = my_open};
 
-static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
     return &options_interface;
-  return strcmp(name, "burn.layer") == 0 && min_version <= layer.version ? &layer : NULL;
+  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
 }
 
 static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .kind = BURN_PLUGIN_LAYER,
+    .kind = BURN_PLUGIN_DECORATOR,
     .name = "my_decorator", /* must be that of the file, burn_my_decorator.so */
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",

@@ -1,4 +1,4 @@
-/* my_decorator_test.c - the layer in two stacks: right values, right gradients, and it has seen the calls. */
+/* my_decorator_test.c - the decorator in two stacks: right values, right gradients, and it has seen the calls. */
 #include "my_decorator.h"
 
 #include <burn/burn.h>

@@ -15,7 +15,7 @@
 
 /* -- shape and dtype -------------------------------------------------------------------------- */
 
-static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
+static BurnStatus BURN_API_CALL infer_scaled_add(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]), y = burn_primitive_desc(call->inputs[1]);
   char message[160];
   if (x.dtype != y.dtype) {
@@ -36,8 +36,8 @@ static BurnStatus BURN_CALL infer_scaled_add(const BurnHost *host, const BurnOpC
 /* -- with Burn's own ops ---------------------------------------------------------------------- */
 
 /* attrs stand in the order of factor_names below, with defaults filled in. */
-static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
-                                                 const BurnOpCall *call) {
+static BurnStatus BURN_API_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                     const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[1], call->attrs[0].value.f64);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], scaled);
@@ -46,8 +46,8 @@ static BurnStatus BURN_CALL decompose_scaled_add(const BurnHost *host, const Bur
 
 /* The gradient of x is that of the result, the gradient of y is factor times that. Without this rule autodiff would use
  * the decomposition. A rule that reads values names them in saved_inputs and saved_outputs of the definition. */
-static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
-                                                const BurnBackwardCall *call) {
+static BurnStatus BURN_API_CALL backward_scaled_add(const BurnHost *host, const BurnBackend *backend,
+                                                    const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *grad = call->output_grads[0];
   BurnPrimitive *scaled = NULL;
@@ -61,7 +61,7 @@ static BurnStatus BURN_CALL backward_scaled_add(const BurnHost *host, const Burn
 /* -- the kernel ------------------------------------------------------------------------------- */
 
 /* Says no to what it cannot run; the decomposition does that. */
-static int32_t BURN_CALL accept_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
+static int32_t BURN_API_CALL accept_f32(const BurnOpCall *call, char *why, uint64_t why_bytes) {
   if (call->inputs[0]->dtype == BURN_DTYPE_F32) return 1;
   if (why_bytes > 0) snprintf(why, (size_t)why_bytes, "the kernel is for f32");
   return 0;
@@ -79,7 +79,7 @@ static int64_t place(const BurnTensorView *x, int64_t i) {
 }
 
 /* Elements begin .. end-1, on some thread of the pool. Outputs are row-major, so element i is number i. */
-static void BURN_CALL run_part(void *context, int64_t begin, int64_t end) {
+static void BURN_API_CALL run_part(void *context, int64_t begin, int64_t end) {
   const BurnKernelCall *call = (const BurnKernelCall *)context;
   const BurnTensorView *x = &call->inputs[0], *y = &call->inputs[1];
   const float *xs = (const float *)x->data, *ys = (const float *)y->data;
@@ -88,7 +88,7 @@ static void BURN_CALL run_part(void *context, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) out[i] = xs[place(x, i)] + factor * ys[place(y, i)];
 }
 
-static BurnStatus BURN_CALL run_scaled_add(const BurnKernelCall *call) {
+static BurnStatus BURN_API_CALL run_scaled_add(const BurnKernelCall *call) {
   int64_t count = 1;
   for (uint32_t axis = 0; axis < call->outputs[0].rank; axis++) count *= call->outputs[0].shape[axis];
   call->host->parallel_for(count, 16384, run_part, (void *)(uintptr_t)call);
@@ -145,7 +145,7 @@ static const BurnKernelsInterface pack = {
     .kernels = kernels,
 };
 
-static const void *BURN_CALL plugin_interface(const char *name, uint32_t min_version) {
+static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= pack.version ? &pack : NULL;
 }
 

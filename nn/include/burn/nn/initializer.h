@@ -39,17 +39,18 @@ typedef struct BurnInitializer {
 BURN_API const BurnType *BurnInitializer_type(void);
 
 /* KIND, value, min, max, mean, std, gain. */
-#define BURN__INITIALIZER(KIND, ...) BURN__ROW_VALUE(BurnInitializer, BURN_INITIALIZER_##KIND, __VA_ARGS__, false)
+#define BURN_INTERNAL_INITIALIZER(KIND, ...) \
+  BURN_INTERNAL_ROW_VALUE(BurnInitializer, BURN_INITIALIZER_##KIND, __VA_ARGS__, false)
 /* Values for rows and assignments. The Kaiming gain of Burn's layers is 1/sqrt(3): uniform in +-1/sqrt(fan_in). */
-#define BURN_CONSTANT(number) BURN__INITIALIZER(CONSTANT, (number), 0, 0, 0, 0, 0)
-#define BURN_ONES BURN__INITIALIZER(ONES, 0, 0, 0, 0, 0, 0)
-#define BURN_ZEROS BURN__INITIALIZER(ZEROS, 0, 0, 0, 0, 0, 0)
-#define BURN_UNIFORM(low, high) BURN__INITIALIZER(UNIFORM, 0, (low), (high), 0, 0, 0)
-#define BURN_NORMAL(center, deviation) BURN__INITIALIZER(NORMAL, 0, 0, 0, (center), (deviation), 0)
-#define BURN_KAIMING_UNIFORM BURN__INITIALIZER(KAIMING_UNIFORM, 0, 0, 0, 0, 0, BURN_KAIMING_GAIN)
-#define BURN_KAIMING_NORMAL BURN__INITIALIZER(KAIMING_NORMAL, 0, 0, 0, 0, 0, BURN_KAIMING_GAIN)
-#define BURN_XAVIER_UNIFORM BURN__INITIALIZER(XAVIER_UNIFORM, 0, 0, 0, 0, 0, 1)
-#define BURN_XAVIER_NORMAL BURN__INITIALIZER(XAVIER_NORMAL, 0, 0, 0, 0, 0, 1)
+#define BURN_CONSTANT(number) BURN_INTERNAL_INITIALIZER(CONSTANT, (number), 0, 0, 0, 0, 0)
+#define BURN_ONES BURN_INTERNAL_INITIALIZER(ONES, 0, 0, 0, 0, 0, 0)
+#define BURN_ZEROS BURN_INTERNAL_INITIALIZER(ZEROS, 0, 0, 0, 0, 0, 0)
+#define BURN_UNIFORM(low, high) BURN_INTERNAL_INITIALIZER(UNIFORM, 0, (low), (high), 0, 0, 0)
+#define BURN_NORMAL(center, deviation) BURN_INTERNAL_INITIALIZER(NORMAL, 0, 0, 0, (center), (deviation), 0)
+#define BURN_KAIMING_UNIFORM BURN_INTERNAL_INITIALIZER(KAIMING_UNIFORM, 0, 0, 0, 0, 0, BURN_KAIMING_GAIN)
+#define BURN_KAIMING_NORMAL BURN_INTERNAL_INITIALIZER(KAIMING_NORMAL, 0, 0, 0, 0, 0, BURN_KAIMING_GAIN)
+#define BURN_XAVIER_UNIFORM BURN_INTERNAL_INITIALIZER(XAVIER_UNIFORM, 0, 0, 0, 0, 0, 1)
+#define BURN_XAVIER_NORMAL BURN_INTERNAL_INITIALIZER(XAVIER_NORMAL, 0, 0, 0, 0, 0, 1)
 #define BURN_KAIMING_GAIN 0.5773502691896258 /* 1/sqrt(3), every bit as Burn writes it */
 
 /* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan

@@ -25,12 +25,12 @@ BURN_API const BurnType *BurnPadding1d_type(void);
 BURN_API const BurnType *BurnPadding2d_type(void);
 
 /* Values for rows and assignments: config.padding = (BurnPadding2d)BURN_PADDING_SAME; */
-#define BURN_PADDING_SAME BURN__PADDING_KIND(SAME)
-#define BURN_PADDING_VALID BURN__PADDING_KIND(VALID)
+#define BURN_PADDING_SAME BURN_INTERNAL_PADDING_KIND(SAME)
+#define BURN_PADDING_VALID BURN_INTERNAL_PADDING_KIND(VALID)
 #define BURN_PADDING_1D(at_left, at_right) \
-  BURN__ROW_VALUE(BurnPadding1d, BURN_PADDING_KIND_EXPLICIT, (at_left), (at_right))
+  BURN_INTERNAL_ROW_VALUE(BurnPadding1d, BURN_PADDING_KIND_EXPLICIT, (at_left), (at_right))
 #define BURN_PADDING_2D(at_top, at_left, at_bottom, at_right) \
-  BURN__ROW_VALUE(BurnPadding2d, BURN_PADDING_KIND_EXPLICIT, (at_top), (at_left), (at_bottom), (at_right))
+  BURN_INTERNAL_ROW_VALUE(BurnPadding2d, BURN_PADDING_KIND_EXPLICIT, (at_top), (at_left), (at_bottom), (at_right))
 
 /* Same and Valid are values of both types. */
 #ifdef __cplusplus
@@ -39,17 +39,17 @@ struct BurnPaddingKind {
   operator BurnPadding1d() const { return {kind, 0, 0}; }
   operator BurnPadding2d() const { return {kind, 0, 0, 0, 0}; }
 };
-#define BURN__PADDING_KIND(KIND) \
+#define BURN_INTERNAL_PADDING_KIND(KIND) \
   BurnPaddingKind { BURN_PADDING_KIND_##KIND }
 #else
-#define BURN__PADDING_KIND(KIND) \
+#define BURN_INTERNAL_PADDING_KIND(KIND) \
   { .kind = BURN_PADDING_KIND_##KIND }
 #endif
 
 /* A pair as an expression, {height, width} or {in, out}, and pairs as defaults of rows. */
-#define BURN_SIZE2(first, second) BURN__VALUE(BurnSize2, {(first), (second)})
-#define BURN_PAIR_OF_ZEROS BURN__ROW_VALUE(BurnSize2, {0, 0})
-#define BURN_PAIR_OF_ONES BURN__ROW_VALUE(BurnSize2, {1, 1})
+#define BURN_SIZE2(first, second) BURN_INTERNAL_VALUE(BurnSize2, {(first), (second)})
+#define BURN_PAIR_OF_ZEROS BURN_INTERNAL_ROW_VALUE(BurnSize2, {0, 0})
+#define BURN_PAIR_OF_ONES BURN_INTERNAL_ROW_VALUE(BurnSize2, {1, 1})
 
 BURN_EXTERN_C_END
 

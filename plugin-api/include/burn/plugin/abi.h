@@ -17,9 +17,9 @@
 
 /* Calling convention of every function pointer of the ABI. */
 #if defined(_WIN32) && !defined(_WIN64)
-#define BURN_CALL __cdecl
+#define BURN_API_CALL __cdecl
 #else
-#define BURN_CALL
+#define BURN_API_CALL
 #endif
 
 /* Marks the one symbol a plugin exports. */

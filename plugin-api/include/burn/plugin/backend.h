@@ -38,56 +38,56 @@ typedef struct BurnInterface {
 
 struct BurnBackend {
   uint32_t struct_size;
-  uint32_t owner;   /* set by the host: number that primitives accepted here carry (for a layer that does not wrap
-                       tensors, the number of the layer below) */
+  uint32_t owner;   /* set by the host: number that primitives accepted here carry (for a decorator that does not wrap
+                       tensors, the number of the decorator below) */
   void *self;       /* first argument of every function */
   const char *name; /* "ndarray", "cuda:0"; lives as long as the instance */
 
   /* Ends the instance. No primitive of it is alive and no call is running. */
-  void(BURN_CALL *close)(void *self);
+  void(BURN_API_CALL *close)(void *self);
 
   /* BURN_SUPPORT_*: does this instance itself run the op? Asked once per op when the stack is built. */
-  uint32_t(BURN_CALL *op_support)(void *self, uint32_t op);
+  uint32_t(BURN_API_CALL *op_support)(void *self, uint32_t op);
 
   /* Optional. For ops answered with ASK: 1 if this very call can run, else 0 with a reason in `why` (terminated). */
-  int32_t(BURN_CALL *supports)(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+  int32_t(BURN_API_CALL *supports)(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
 
   /* Runs a call whose op is supported. `output_descs` is filled and true; the callee need not check shapes again. */
-  BurnStatus(BURN_CALL *submit)(void *self, const BurnOpCall *call);
+  BurnStatus(BURN_API_CALL *submit)(void *self, const BurnOpCall *call);
 
   /* A new primitive with one reference. `data` is row-major and copied before the function returns; NULL leaves the
    * contents undefined. */
-  BurnStatus(BURN_CALL *create)(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
+  BurnStatus(BURN_API_CALL *create)(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
 
   /* Copies the elements to host memory in row-major order; `bytes` is exactly count * element size. Waits for the
    * device. */
-  BurnStatus(BURN_CALL *read)(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+  BurnStatus(BURN_API_CALL *read)(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
 
   /* One reference more or less; release takes NULL. */
-  void(BURN_CALL *retain)(void *self, BurnPrimitive *x);
-  void(BURN_CALL *release)(void *self, BurnPrimitive *x);
+  void(BURN_API_CALL *retain)(void *self, BurnPrimitive *x);
+  void(BURN_API_CALL *release)(void *self, BurnPrimitive *x);
 
   /* Optional (default: nothing to wait for). Waits until all work submitted so far is done; reports its first failure.
    */
-  BurnStatus(BURN_CALL *sync)(void *self);
+  BurnStatus(BURN_API_CALL *sync)(void *self);
 
   /* BURN_USAGE_* bits for a dtype. */
-  uint32_t(BURN_CALL *dtype_usage)(void *self, BurnDType dtype);
+  uint32_t(BURN_API_CALL *dtype_usage)(void *self, BurnDType dtype);
 
   /* Optional (default: NOT_FOUND). */
-  BurnStatus(BURN_CALL *query)(void *self, uint32_t key, int64_t *out);
+  BurnStatus(BURN_API_CALL *query)(void *self, uint32_t key, int64_t *out);
 
   /* Optional (default: nothing). Gives cached memory back to the system. */
-  BurnStatus(BURN_CALL *trim)(void *self);
+  BurnStatus(BURN_API_CALL *trim)(void *self);
 
   /* Optional (default: none). A further interface of this instance by name, such as "burn.autodiff". Returns 1 and
-   * fills out, or 0. Layers do not forward: the host walks the stack. */
-  int32_t(BURN_CALL *get_interface)(void *self, const char *name, uint32_t min_version, BurnInterface *out);
+   * fills out, or 0. Decorators do not forward: the host walks the stack. */
+  int32_t(BURN_API_CALL *get_interface)(void *self, const char *name, uint32_t min_version, BurnInterface *out);
 
-  /* Layers that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference
-   * around a primitive of the layer below (which it retains). */
-  BurnPrimitive *(BURN_CALL *unwrap)(void *self, BurnPrimitive *x);
-  BurnStatus(BURN_CALL *adopt)(void *self, BurnPrimitive *inner, BurnPrimitive **out);
+  /* Decorators that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference
+   * around a primitive of the decorator below (which it retains). */
+  BurnPrimitive *(BURN_API_CALL *unwrap)(void *self, BurnPrimitive *x);
+  BurnStatus(BURN_API_CALL *adopt)(void *self, BurnPrimitive *inner, BurnPrimitive **out);
 };
 
 #endif

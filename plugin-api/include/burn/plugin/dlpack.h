@@ -103,10 +103,10 @@ typedef struct BurnDlpackInterface {
   /* A new primitive over the memory of `tensor`, which stays as it is: it is never written into. On success the backend
    * calls the deleter when the last use is gone; on failure the tensor is the caller's still. UNIMPLEMENTED: memory of
    * that device cannot be used. */
-  BurnStatus(BURN_CALL *import)(void *self, struct DLManagedTensorVersioned *tensor, BurnPrimitive **out);
+  BurnStatus(BURN_API_CALL *import)(void *self, struct DLManagedTensorVersioned *tensor, BurnPrimitive **out);
   /* Optional, for primitives without BURN_PRIMITIVE_HOST_MEMORY (others the host exports itself): fills device_type,
    * device_id, data and byte_offset. Work on x that was submitted is done when this returns. */
-  BurnStatus(BURN_CALL *locate)(void *self, BurnPrimitive *x, BurnDlpackTensor *out);
+  BurnStatus(BURN_API_CALL *locate)(void *self, BurnPrimitive *x, BurnDlpackTensor *out);
 } BurnDlpackInterface;
 
 #endif

@@ -1,9 +1,9 @@
 /* fused.h - the interface "burn.fused": a backend that runs a group of ops as one kernel.
  *
- * A layer that queues calls (burn_fusion.so) cuts the queue into groups, describes each as a body, and has it compiled
- * once and run often. A body means exactly what its steps mean, done one after the other as ordinary calls; a backend
- * that cannot run a body better than that refuses it with a reason, and the layer makes the ordinary calls. Nothing
- * else changes for the backend: it never needs to know what a queue is.
+ * A decorator that queues calls (burn_fusion.so) cuts the queue into groups, describes each as a body, and has it
+ * compiled once and run often. A body means exactly what its steps mean, done one after the other as ordinary calls; a
+ * backend that cannot run a body better than that refuses it with a reason, and the decorator makes the ordinary calls.
+ * Nothing else changes for the backend: it never needs to know what a queue is.
  *
  * Numbers: element-wise steps give the very bits that the backend's own kernels give for the single ops. Reductions may
  * add in another order, but always in the same one, whatever the number of threads. */
@@ -78,21 +78,21 @@ typedef struct BurnFusedInterface {
 
   /* BURN_FUSED_*: what part may this step play, with values of these shapes and dtypes? `inputs[i].rank` is 0 for an
    * absent input. */
-  uint32_t(BURN_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
-                            const BurnTensorDesc *output);
+  uint32_t(BURN_API_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
+                                const BurnTensorDesc *output);
 
   /* Compiles a body, which is not needed any more afterwards. *out stays NULL, and `why` (terminated) says the reason,
    * if the steps should rather be called one by one; that is no failure. */
-  BurnStatus(BURN_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
-                                 uint64_t why_bytes);
+  BurnStatus(BURN_API_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                     uint64_t why_bytes);
 
-  BurnStatus(BURN_CALL *run)(void *self, const BurnFusedCall *call);
+  BurnStatus(BURN_API_CALL *run)(void *self, const BurnFusedCall *call);
 
   /* Frees a kernel that no run uses; takes NULL. */
-  void(BURN_CALL *release)(void *self, BurnFusedKernel *kernel);
+  void(BURN_API_CALL *release)(void *self, BurnFusedKernel *kernel);
 
   /* One line about a kernel for logs ("3 loads, 11 instructions, 1 store, rows of 1024"). */
-  void(BURN_CALL *describe)(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes);
+  void(BURN_API_CALL *describe)(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes);
 } BurnFusedInterface;
 
 #endif

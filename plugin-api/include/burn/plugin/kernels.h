@@ -38,14 +38,14 @@ struct BurnOpDefinition {
 
   /* Shape and dtype of every output, or a failure that says what is wrong, with the shapes. Counts, presence of inputs,
    * kind of the first input and tags of attributes have been checked. */
-  BurnStatus(BURN_CALL *infer)(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out);
+  BurnStatus(BURN_API_CALL *infer)(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out);
 
   /* The op written with other ops, on any backend (build.h); ends with burn_builder_finish. NULL only if there is a
    * kernel for every backend that shall run it. */
-  BurnStatus(BURN_CALL *decompose)(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call);
+  BurnStatus(BURN_API_CALL *decompose)(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call);
 
   /* The gradient, written with other ops; NULL: that of the decomposition. On failure input_grads are all NULL. */
-  BurnStatus(BURN_CALL *backward)(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call);
+  BurnStatus(BURN_API_CALL *backward)(const BurnHost *host, const BurnBackend *backend, const BurnBackwardCall *call);
 
   uint32_t saved_inputs;  /* bit i: backward reads input i */
   uint32_t saved_outputs; /* bit i: backward reads output i */
@@ -80,9 +80,9 @@ typedef struct BurnKernel {
   const char *op; /* "pack.op" of this pack */
 
   /* Optional. 1 if this very call (shapes, dtypes, strides, attributes) can be run, else 0 with a reason in `why`. */
-  int32_t(BURN_CALL *accept)(const BurnOpCall *call, char *why, uint64_t why_bytes);
+  int32_t(BURN_API_CALL *accept)(const BurnOpCall *call, char *why, uint64_t why_bytes);
 
-  BurnStatus(BURN_CALL *run)(const BurnKernelCall *call);
+  BurnStatus(BURN_API_CALL *run)(const BurnKernelCall *call);
 } BurnKernel;
 
 /* Interface "burn.kernels", version 1. */

@@ -10,19 +10,19 @@
 
 /* Kinds of a plugin. */
 enum {
-  BURN_PLUGIN_BACKEND = 1, /* offers "burn.backend" */
-  BURN_PLUGIN_LAYER = 2,   /* a decorator; offers "burn.layer" */
-  BURN_PLUGIN_KERNELS = 3  /* a kernel pack; offers "burn.kernels" (kernels.h) */
+  BURN_PLUGIN_BACKEND = 1,   /* offers "burn.backend" */
+  BURN_PLUGIN_DECORATOR = 2, /* a decorator; offers "burn.decorator" */
+  BURN_PLUGIN_KERNELS = 3    /* a kernel pack; offers "burn.kernels" (kernels.h) */
 };
 
 /* What the host tells a plugin that it asks for its descriptor. */
-typedef struct BurnQuery {
+typedef struct BurnHostInfo {
   uint32_t struct_size;
   uint32_t host_major;
   uint32_t host_minor;
   uint32_t oldest_minor;    /* oldest minor the host still serves */
   const char *host_version; /* "0.1.0" */
-} BurnQuery;
+} BurnHostInfo;
 
 /* A device that a backend found: filled by probe. */
 typedef struct BurnDeviceInfo {
@@ -59,23 +59,23 @@ typedef struct BurnBackendInterface {
   uint32_t struct_size;
   uint32_t version;
   /* Looks for usable hardware. Quick, repeatable, without side effects; a missing driver is score 0 with a reason. */
-  void(BURN_CALL *probe)(const BurnHost *host, BurnProbe *out);
+  void(BURN_API_CALL *probe)(const BurnHost *host, BurnProbe *out);
   /* Opens device `index`. `owner` is stamped on every primitive. Fills out; struct_size is set by the caller to the
    * size it knows, the callee fills no more than that. */
-  BurnStatus(BURN_CALL *open)(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
-                              BurnBackend *out);
+  BurnStatus(BURN_API_CALL *open)(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
+                                  BurnBackend *out);
 } BurnBackendInterface;
 
-/* Interface "burn.layer", version 1. */
-typedef struct BurnLayerInterface {
+/* Interface "burn.decorator", version 1. */
+typedef struct BurnDecoratorInterface {
   uint32_t struct_size;
   uint32_t version;
   uint32_t wraps_tensors; /* 1: hands out primitives of its own (then unwrap and adopt are set) */
   uint32_t reserved;
-  /* Opens the layer on top of `next`, which stays valid until after close. */
-  BurnStatus(BURN_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options, uint32_t owner,
-                              BurnBackend *out);
-} BurnLayerInterface;
+  /* Opens the decorator on top of `next`, which stays valid until after close. */
+  BurnStatus(BURN_API_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                  uint32_t owner, BurnBackend *out);
+} BurnDecoratorInterface;
 
 /* The descriptor. Strings and tables live in read-only data. */
 typedef struct BurnPlugin {
@@ -89,31 +89,31 @@ typedef struct BurnPlugin {
   const char *version;     /* its own, "1.2.3" */
   const char *license;     /* SPDX, "MIT OR Apache-2.0" */
   const char *description; /* one line */
-  /* The table of an interface by name ("burn.backend", "burn.layer", "burn.kernels") if the plugin has it in at least
-   * this version, else NULL. */
-  const void *(BURN_CALL *get_interface)(const char *name, uint32_t min_version);
+  /* The table of an interface by name ("burn.backend", "burn.decorator", "burn.kernels") if the plugin has it in at
+   * least this version, else NULL. */
+  const void *(BURN_API_CALL *get_interface)(const char *name, uint32_t min_version);
 } BurnPlugin;
 
 /* Pure: returns the same read-only data every time, from any thread. */
-typedef const BurnPlugin *(BURN_CALL *BurnPluginQuery)(const BurnQuery *query);
+typedef const BurnPlugin *(BURN_API_CALL *BurnPluginQuery)(const BurnHostInfo *query);
 
 #define BURN_PLUGIN_SYMBOL "burn_plugin_query_v0"
 
 /* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that
  * the function shall have instead, so that several plugins fit into one program. */
 #if defined(BURN_PLUGIN_STATIC)
-#define BURN_PLUGIN_ENTRY(descriptor)                                                    \
-  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *);       \
-  BURN_EXTERN_C const BurnPlugin *BURN_CALL BURN_PLUGIN_STATIC(const BurnQuery *query) { \
-    (void)query;                                                                         \
-    return &(descriptor);                                                                \
+#define BURN_PLUGIN_ENTRY(descriptor)                                                           \
+  BURN_EXTERN_C const BurnPlugin *BURN_API_CALL BURN_PLUGIN_STATIC(const BurnHostInfo *);       \
+  BURN_EXTERN_C const BurnPlugin *BURN_API_CALL BURN_PLUGIN_STATIC(const BurnHostInfo *query) { \
+    (void)query;                                                                                \
+    return &(descriptor);                                                                       \
   }
 #else
-#define BURN_PLUGIN_ENTRY(descriptor)                                                                  \
-  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *);       \
-  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_CALL burn_plugin_query_v0(const BurnQuery *query) { \
-    (void)query;                                                                                       \
-    return &(descriptor);                                                                              \
+#define BURN_PLUGIN_ENTRY(descriptor)                                                                         \
+  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_API_CALL burn_plugin_query_v0(const BurnHostInfo *);       \
+  BURN_EXTERN_C BURN_EXPORT const BurnPlugin *BURN_API_CALL burn_plugin_query_v0(const BurnHostInfo *query) { \
+    (void)query;                                                                                              \
+    return &(descriptor);                                                                                     \
   }
 #endif
 

@@ -75,7 +75,7 @@ static inline int64_t burn_desc_count(const BurnTensorDesc *desc) {
 /* Flags of a BurnPrimitive. */
 enum {
   BURN_PRIMITIVE_HOST_MEMORY = 1, /* buffer + byte_offset is an address this process can read */
-  BURN_PRIMITIVE_TRACKED = 2      /* an autodiff layer records what is computed from it */
+  BURN_PRIMITIVE_TRACKED = 2      /* an autodiff decorator records what is computed from it */
 };
 
 /* The public header of a backend's tensor. Whoever makes it puts private fields after it, a reference count among them;

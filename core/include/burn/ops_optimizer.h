@@ -1,4 +1,4 @@
-/* optimizer_ops.h - whole optimizer steps as one op, for train/ and for optimizers of your own. */
+/* ops_optimizer.h - whole optimizer steps as one op, for train/ and for optimizers of your own. */
 #ifndef BURN_OPTIMIZER_OPS_H
 #define BURN_OPTIMIZER_OPS_H
 

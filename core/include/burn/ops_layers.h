@@ -1,4 +1,4 @@
-/* layer_ops.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention,
+/* ops_layers.h - tensor functions of layers: products with weights, convolution, pooling, resampling, attention,
  * recurrence, norms, losses.
  *
  * Layouts are [n, c, w], [n, c, h, w] and [n, c, d, h, w]; pairs are {height, width}, triples {depth, height, width}.
@@ -38,7 +38,7 @@ typedef struct BurnConv2dOptions {
   bool asymmetric;        /* convolution only: padding_end holds, instead of padding, behind the last element */
   int64_t padding_end[2];
 } BurnConv2dOptions;
-#define BURN_CONV2D_OPTIONS BURN__VALUE(BurnConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, {0, 0}, false, {0, 0})
+#define BURN_CONV2D_OPTIONS BURN_INTERNAL_VALUE(BurnConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, {0, 0}, false, {0, 0})
 
 /* The same along one axis. */
 typedef struct BurnConv1dOptions {
@@ -47,7 +47,7 @@ typedef struct BurnConv1dOptions {
   bool asymmetric;
   int64_t padding_end;
 } BurnConv1dOptions;
-#define BURN_CONV1D_OPTIONS BURN__VALUE(BurnConv1dOptions, 1, 0, 1, 1, 0, false, 0)
+#define BURN_CONV1D_OPTIONS BURN_INTERNAL_VALUE(BurnConv1dOptions, 1, 0, 1, 1, 0, false, 0)
 
 /* The same for volumes, where padding is the same on both sides, as in Burn. */
 typedef struct BurnConv3dOptions {
@@ -55,7 +55,7 @@ typedef struct BurnConv3dOptions {
   int64_t groups;
   int64_t padding_out[3];
 } BurnConv3dOptions;
-#define BURN_CONV3D_OPTIONS BURN__VALUE(BurnConv3dOptions, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 1, {0, 0, 0})
+#define BURN_CONV3D_OPTIONS BURN_INTERNAL_VALUE(BurnConv3dOptions, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 1, {0, 0, 0})
 
 /* x [n, in, w], weight [out, in/groups, k], bias [out] or NULL -> [n, out, ow] */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3) BurnTensor *burn_conv1d(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
@@ -87,7 +87,7 @@ typedef struct BurnDeformConv2dOptions {
   int64_t weight_groups; /* of the weight, as groups of a convolution */
   int64_t offset_groups; /* of the input channels, each with offsets of its own */
 } BurnDeformConv2dOptions;
-#define BURN_DEFORM_CONV2D_OPTIONS BURN__VALUE(BurnDeformConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, 1)
+#define BURN_DEFORM_CONV2D_OPTIONS BURN_INTERNAL_VALUE(BurnDeformConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, 1)
 
 /* A convolution whose taps read x between its pixels (bilinear, 0 outside), each moved by its offset: x [n, in, h, w],
  * offset [n, 2 * offset_groups * kh * kw, oh, ow] with y before x for every tap, weight [out, in/weight_groups, kh,
@@ -102,7 +102,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_deform_conv2d(Bur
 typedef struct BurnUnfold4dOptions {
   int64_t stride[2], padding[2], dilation[2];
 } BurnUnfold4dOptions;
-#define BURN_UNFOLD4D_OPTIONS BURN__VALUE(BurnUnfold4dOptions, {1, 1}, {0, 0}, {1, 1})
+#define BURN_UNFOLD4D_OPTIONS BURN_INTERNAL_VALUE(BurnUnfold4dOptions, {1, 1}, {0, 0}, {1, 1})
 
 /* Every window as a column: [n, c, h, w] -> [n, c * kh * kw, windows] (im2col). */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_unfold4d(BurnTensor *x, const int64_t kernel_size[2],
@@ -123,7 +123,7 @@ typedef struct BurnPool2dOptions {
   bool count_include_pad; /* average pooling only */
 } BurnPool2dOptions;
 #define BURN_POOL2D_OPTIONS(kh, kw) \
-  BURN__VALUE(BurnPool2dOptions, {(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true)
+  BURN_INTERNAL_VALUE(BurnPool2dOptions, {(kh), (kw)}, {(kh), (kw)}, {0, 0}, {1, 1}, false, true)
 
 /* The same along one axis; start from BURN_POOL1D_OPTIONS(k). */
 typedef struct BurnPool1dOptions {
@@ -131,7 +131,7 @@ typedef struct BurnPool1dOptions {
   bool ceil_mode;
   bool count_include_pad;
 } BurnPool1dOptions;
-#define BURN_POOL1D_OPTIONS(k) BURN__VALUE(BurnPool1dOptions, (k), (k), 0, 1, false, true)
+#define BURN_POOL1D_OPTIONS(k) BURN_INTERNAL_VALUE(BurnPool1dOptions, (k), (k), 0, 1, false, true)
 
 /* [n, c, w] -> [n, c, ow]; padding counts as -infinity; NaN wins */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_max_pool1d(BurnTensor *x, BurnPool1dOptions options);
@@ -166,7 +166,7 @@ typedef struct BurnInterpolateOptions {
   BurnInterpolateMode mode;
   bool align_corners; /* the corner pixels of both lie on each other; nearest modes ignore it */
 } BurnInterpolateOptions;
-#define BURN_INTERPOLATE_OPTIONS(mode) BURN__VALUE(BurnInterpolateOptions, (mode), true)
+#define BURN_INTERPOLATE_OPTIONS(mode) BURN_INTERNAL_VALUE(BurnInterpolateOptions, (mode), true)
 
 /* [n, c, h, w] -> [n, c, output_size[0], output_size[1]]. Taps beyond the border read the border, but those of lanczos3
  * are left out; half precision is summed in f32. */
@@ -180,7 +180,7 @@ typedef struct BurnGridSampleOptions {
   bool align_corners; /* -1 and 1 are the centres of the corner pixels, instead of their outer edges */
 } BurnGridSampleOptions;
 #define BURN_GRID_SAMPLE_OPTIONS \
-  BURN__VALUE(BurnGridSampleOptions, BURN_GRID_SAMPLE_BILINEAR, BURN_GRID_PADDING_ZEROS, false)
+  BURN_INTERNAL_VALUE(BurnGridSampleOptions, BURN_GRID_SAMPLE_BILINEAR, BURN_GRID_PADDING_ZEROS, false)
 
 /* x [n, c, h, w] read at grid [n, oh, ow, 2], which holds x then y in -1 .. 1 -> [n, c, oh, ow]. With zero padding a
  * NaN or infinite position reads 0. */
@@ -195,7 +195,7 @@ typedef struct BurnAttentionOptions {
   double softcap; /* scores become softcap * tanh(scores / softcap); 0: they stay */
   bool is_causal; /* query i sees keys up to i + sk - sq: the last one sees all */
 } BurnAttentionOptions;
-#define BURN_ATTENTION_OPTIONS BURN__VALUE(BurnAttentionOptions, 0, 0, false)
+#define BURN_ATTENTION_OPTIONS BURN_INTERNAL_VALUE(BurnAttentionOptions, 0, 0, false)
 
 /* Scaled dot product attention: query [n, heads, sq, d], key [n, heads, sk, d], value [n, heads, sk, dv] ->
  * [n, heads, sq, dv]. In this order: query times key transposed, scale, softcap, -infinity where the bool mask is true
@@ -210,7 +210,7 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
 
 /* The loop of a long short-term memory over all steps: gates [n, steps, 4 * h], hidden and cell [n, h] before the first
  * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's,
- * NULL if unwanted), the cell after every step, of the same shape. `gates` is what does not depend on the state, made
+ * NULL if dead), the cell after every step, of the same shape. `gates` is what does not depend on the state, made
  * for all steps by one product: x [n, steps, inputs] times a weight [inputs, 4 * h], plus the biases (burn_linear). In
  * each step i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh,
  * sigmoid cell = f * cell + i * g;  hidden = o * tanh(cell) The last state is burn_narrow(.., 1, steps - 1, 1) of both
