@@ -127,11 +127,10 @@ BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
 /* The same with info given: a copy of the op's with another name lets a composed function fail under its own. */
 BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
-enum { BURN__MAX_ATTRS = 12 };
 /* Room for the attributes of a call that lacks some. */
 typedef struct BurnAttrRoom {
-  BurnAttr attrs[BURN__MAX_ATTRS];
-  int64_t repeated[BURN__MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
+  BurnAttr attrs[BURN_MAX_ATTRS];
+  int64_t repeated[BURN_MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
 } BurnAttrRoom;
 /* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room
  * afterwards. */
@@ -161,8 +160,26 @@ typedef struct BurnPluginEntry {
   BurnRefusal refusal;
 } BurnPluginEntry;
 
+/* The kinds of plugins and the interface that each must have (plugin_descriptor.c). */
+typedef struct BurnPluginKind {
+  uint32_t kind;
+  const char *name, *interface;
+  uint32_t min_bytes;
+} BurnPluginKind;
+const BurnPluginKind *burn__plugin_kind(uint32_t kind);
+/* Whether a descriptor can be used, with the reason; on success *out is a copy of this version's size. */
+BurnStatus burn__plugin_check(const BurnPlugin *plugin, const char *file_name, BurnRefusal *refusal,
+                              const BurnPlugin **out);
+/* The minor whose ops, attributes and meanings the plugin knows. */
+uint32_t burn__plugin_target(const BurnPlugin *plugin);
+/* Copies an interface of a plugin into a struct of `bytes`; false, and all zero, if it has none. */
+bool burn__plugin_interface(const BurnPlugin *plugin, const char *name, void *out, uint32_t bytes);
+
 /* The loaded plugin of a name, or NULL with a status that says what exists and where was looked. */
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
+uint32_t burn__plugin_roles(const BurnPlugin *plugin); /* BURN_ROLE_* */
+/* A decorator with a role, for stacks that name none: the first whose file is named like the role, else any. */
+BurnStatus burn__plugin_with_role(uint32_t role, const char *role_name, const char **name);
 /* The backend with the highest probe score. */
 BurnStatus burn__plugin_best_backend(const char **name);
 /* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are
@@ -171,7 +188,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
 /* A regular file that only this user and root can change, replace or rename (trust_*.c). */
 BurnStatus burn__file_check(const char *path, BurnRefusal *refusal);
 /* What this user can do with a path: nothing as there is none, nothing as the system forbids it, or try to read it. */
-typedef enum BurnPresence { BURN_INTERNAL_ABSENT, BURN__FORBIDDEN, BURN_INTERNAL_PRESENT } BurnPresence;
+typedef enum BurnPresence { BURN__ABSENT, BURN__FORBIDDEN, BURN__PRESENT } BurnPresence;
 BurnPresence burn__file_presence(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
@@ -201,7 +218,7 @@ const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin);
 /* The same for people: a malloc'd list, NULL if it is empty. */
 typedef struct BurnPluginOption BurnPluginOption;
 BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *count, bool *declares);
-enum { BURN_INTERNAL_OPTION_FLOAT, BURN_INTERNAL_OPTION_INT }; /* of burn_host_options */
+enum { BURN__OPTION_FLOAT, BURN__OPTION_INT }; /* of burn_host_options */
 
 /* One part of a parsed stack text. */
 typedef struct BurnStackPart {
@@ -228,10 +245,17 @@ typedef struct BurnInstance {
   struct BurnInstance *next; /* below, counted; NULL for a backend */
   atomic_uint references;
   bool wraps_tensors;
-  char *label;    /* "ndarray:0" as in the stack text */
-  char *identity; /* "ndarray:0 0.1.0 isa=avx2": with version and options */
-  uint8_t support[BURN_OP_LIMIT];
+  uint32_t roles;                 /* BURN_ROLE_* of a decorator */
+  uint32_t target;                /* the minor of the ABI that the plugin knows */
+  char *label;                    /* "ndarray:0" as in the stack text */
+  char *identity;                 /* "ndarray:0 0.1.0 isa=avx2": with version and options */
+  BurnBackend own;                /* the table of a decorator, where `backend` forwards (stack_forward.c) */
+  uint8_t support[BURN_OP_LIMIT]; /* BURN_SUPPORT_* */
 } BurnInstance;
+/* Beside the answer: the op has attributes that the plugin does not know. */
+enum { BURN__SUPPORT_OLDER = 4 };
+/* Completes the table of a decorator that leaves functions to the level below. */
+void burn__instance_forward(BurnInstance *instance);
 /* Every plugin of the stack gets `host`. */
 BurnStatus burn__instance_open(const BurnStackText *stack, const BurnHost *host, BurnInstance **out);
 void burn__instance_retain(BurnInstance *instance);
@@ -303,7 +327,7 @@ typedef struct BurnScopeLink {
 /* 64 bytes where pointers have 8: one small block. */
 struct BurnTensor {
   uint32_t state;           /* BURN__HANDLE_* */
-  uint16_t made_by;         /* op, or 0 */
+  uint16_t made_by;         /* op in 16 bits (burn__tensor_made_by), or 0 */
   uint16_t scope_depth;     /* 0: in no scope */
   BurnPrimitive *primitive; /* one reference; NULL if failed */
   BurnDevice *device;       /* one reference; NULL if failed */
@@ -315,6 +339,10 @@ struct BurnTensor {
 enum { BURN__HANDLE_LIVE = 0x6e727562, BURN__HANDLE_TAKEN = 0x6e656b61 };
 
 /* A handle around a primitive whose reference it takes. Never NULL. */
+/* The op that made a tensor; 0: none. */
+static inline uint32_t burn__tensor_made_by(const BurnTensor *x) {
+  return x->made_by < BURN_OP_LIMIT ? x->made_by : x->made_by - BURN_OP_LIMIT + BURN_OP_FIRST_OF_PACKS;
+}
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
 /* The one that stands for lack of memory: it is never ended and belongs to nobody. */
 bool burn__tensor_is_shared(const BurnTensor *x);

@@ -8,6 +8,14 @@
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out); \
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out)
 
+/* A builder for a part of what `outer` builds, whose results go when the part is done. */
+static inline BurnBuilder burn__builder_within(const BurnBuilder *outer) {
+  BurnBuilder b = burn_builder_begin(outer->host, outer->backend);
+  b.flags = outer->flags;
+  b.origin = outer->origin;
+  return b;
+}
+
 /* -- small steps ------------------------------------------------------------------------------ */
 
 static inline BurnPrimitive *one(BurnBuilder *b, uint32_t op, BurnPrimitive *x) { return burn_build_op1(b, op, x); }

@@ -178,7 +178,7 @@ static BurnPrimitive *skip_forbidden(BurnBuilder *b, const Ctc *c, BurnPrimitive
 /* alpha after frame t. A builder of its own, so that the many steps of a frame do not live until the last one. */
 static BurnPrimitive *next_alpha(BurnBuilder *outer, const Ctc *c, BurnPrimitive *alpha, int64_t t) {
   if (outer->status != BURN_OK) return NULL;
-  BurnBuilder builder = burn_builder_begin(outer->host, outer->backend), *b = &builder;
+  BurnBuilder builder = burn__builder_within(outer), *b = &builder;
   const int64_t starts[] = {t, 0, 0}, counts[] = {1, c->samples, c->states}, steps[] = {1, 1, 1};
   const BurnAttr frame[] = {burn_attr_i64s(starts, 3), burn_attr_i64s(counts, 3), burn_attr_i64s(steps, 3)};
   BurnPrimitive *all_probs = c->frame_probs;

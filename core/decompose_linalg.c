@@ -77,7 +77,7 @@ static BurnPrimitive *eliminated(BurnBuilder *b, BurnPrimitive *x, int64_t k) {
 
 /* One column: the row with the largest element comes up, and the column below it is eliminated. */
 static void lu_turn(BurnBuilder *builder, BurnPrimitive **kept, int64_t k) {
-  BurnBuilder turn = burn_builder_begin(builder->host, builder->backend), *b = &turn;
+  BurnBuilder turn = burn__builder_within(builder), *b = &turn;
   BurnPrimitive *x = kept[PACKED];
   BurnPrimitive *below = one(b, BURN_OP_abs, columns(b, rows(b, x, k, rows_of(x) - k), k, 1));
   BurnPrimitive *pivot = plus(b, burn_build_dim(b, BURN_OP_argmax, below, (int64_t)x->rank - 2), (double)k);
@@ -211,7 +211,7 @@ enum { LEFT_OF_R = 0, LEFT_OF_Q, ROW, COLUMN, KEPT };
 
 /* One reflection H: the first row of H R is a row of the result, and the first column of Q H one of its columns. */
 static void qr_turn(BurnBuilder *builder, BurnPrimitive **kept) {
-  BurnBuilder turn = burn_builder_begin(builder->host, builder->backend), *b = &turn;
+  BurnBuilder turn = burn__builder_within(builder), *b = &turn;
   BurnPrimitive *r = kept[LEFT_OF_R], *q = kept[LEFT_OF_Q], *next[KEPT] = {NULL};
   const int64_t below = rows_of(r) - 1, right = columns_of(r) - 1;
   const Reflection h = reflection(b, r);

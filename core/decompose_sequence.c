@@ -130,7 +130,7 @@ enum { LSTM_HIDDEN, LSTM_CELL, LSTM_ACTIVATIONS, LSTM_KEPT };
 
 /* One step; state[LSTM_HIDDEN] and state[LSTM_CELL] become those after it. */
 static void lstm_turn(BurnBuilder *builder, const BurnOpCall *call, int64_t t, BurnPrimitive **state) {
-  BurnBuilder turn = burn_builder_begin(builder->host, builder->backend), *b = &turn;
+  BurnBuilder turn = burn__builder_within(builder), *b = &turn;
   BurnPrimitive *recurrent = burn_build_op2(b, BURN_OP_matmul, state[LSTM_HIDDEN], call->inputs[3]), *gates[GATES];
   BurnPrimitive *sum = burn_build_add(b, step_of(b, call->inputs[0], t), recurrent);
   for (int64_t i = 0; i < GATES; i++)
@@ -183,7 +183,7 @@ enum { BACK_HIDDEN, BACK_CELL, BACK_GATES, BACK_INPUT, BACK_KEPT };
 /* The way back through step t. grads[BACK_HIDDEN] and grads[BACK_CELL] are of the states after it and become those
  * before it; grads[BACK_GATES] and grads[BACK_INPUT] become its gates' gradient and the hidden state it began with. */
 static void lstm_turn_back(BurnBuilder *builder, const BurnOpCall *call, int64_t t, BurnPrimitive **grads) {
-  BurnBuilder turn = burn_builder_begin(builder->host, builder->backend), *b = &turn;
+  BurnBuilder turn = burn__builder_within(builder), *b = &turn;
   BurnPrimitive *activations = step_of(b, call->inputs[2], t), *gates[GATES], *slopes[GATES];
   for (int64_t i = 0; i < GATES; i++) gates[i] = gate_of(b, activations, i);
   BurnPrimitive *bent = one(b, BURN_OP_tanh, cell_after(b, call, t));

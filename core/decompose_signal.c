@@ -114,7 +114,7 @@ static Signal transform(BurnBuilder *builder, Signal x, const int64_t shape[3]) 
   BurnPrimitive *kept[2] = {burn_build_give(builder, x.re), burn_build_give(builder, x.im)};
   int64_t n = shape[1], after = shape[2];
   while (n > 1 && builder->status == BURN_OK) {
-    BurnBuilder turn = burn_builder_begin(builder->host, builder->backend);
+    BurnBuilder turn = burn__builder_within(builder);
     const bool even = n % 2 == 0;
     const int64_t split[] = {shape[0], 2, n / 2, after}, whole[] = {shape[0], n, after};
     const Signal now = {kept[0], kept[1]};

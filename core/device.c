@@ -119,18 +119,27 @@ static BurnStatus make_inner(BurnDevice *device) {
   return BURN_OK;
 }
 
+/* A stack for training gets a decorator that computes gradients on top, unless it names one. */
+static BurnStatus add_autodiff(BurnStackText *stack) {
+  const char *name = NULL;
+  for (size_t i = 0; i + 1 < stack->count; i++) {
+    const BurnPlugin *plugin = NULL;
+    const BurnStatus status = burn__plugin_find(stack->parts[i].name, BURN_PLUGIN_DECORATOR, &plugin);
+    if (status != BURN_OK) return status;
+    if (burn__plugin_roles(plugin) & BURN_ROLE_AUTODIFF) return BURN_OK;
+  }
+  const BurnStatus status = burn__plugin_with_role(BURN_ROLE_AUTODIFF, "autodiff", &name);
+  return status == BURN_OK ? burn__stack_push_front(stack, name) : status;
+}
+
 static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const BurnHost *host, bool training) {
-  bool has_autodiff = false;
-  for (size_t i = 0; i < stack->count; i++)
-    has_autodiff = has_autodiff || strcmp(stack->parts[i].name, "autodiff") == 0;
-  BurnStatus status = training && !has_autodiff ? burn__stack_push_front(stack, "autodiff") : BURN_OK;
+  BurnStatus status = training ? add_autodiff(stack) : BURN_OK;
   if (status != BURN_OK) return status;
   const BurnOptions *options = &stack->parts[stack->count - 1].options;
   size_t count;
   const BurnPluginOption *own = burn_host_options(&count);
-  status = dtype_option(options, own[BURN_INTERNAL_OPTION_FLOAT].key, BURN_KIND_FLOAT, &device->float_dtype);
-  if (status == BURN_OK)
-    status = dtype_option(options, own[BURN_INTERNAL_OPTION_INT].key, BURN_KIND_INT, &device->int_dtype);
+  status = dtype_option(options, own[BURN__OPTION_FLOAT].key, BURN_KIND_FLOAT, &device->float_dtype);
+  if (status == BURN_OK) status = dtype_option(options, own[BURN__OPTION_INT].key, BURN_KIND_INT, &device->int_dtype);
   if (status == BURN_OK) status = burn__instance_open(stack, host, &device->top);
   if (status != BURN_OK) return status;
   device->name = stack_text(device->top, false);

@@ -222,7 +222,7 @@ static void print_group(const Group *group) {
   BurnShapeText shape;
   if (group->count > 1) (void)snprintf(times, sizeof times, "%zu x ", group->count);
   fprintf(stderr, "burn:   %s%s %s made by %s%s\n", times, burn_dtype_name(x->primitive->dtype),
-          burn__shape_of(&shape, x->primitive), x->made_by ? burn__op_name(x->made_by) : "from data",
+          burn__shape_of(&shape, x->primitive), x->made_by ? burn__op_name(burn__tensor_made_by(x)) : "from data",
           place_text(group->guard->made_at, place));
 }
 

@@ -108,6 +108,16 @@ static const void *BURN_API_CALL host_get_interface(const char *name, uint32_t m
   return NULL; /* there are none yet */
 }
 
+static const BurnDTypeInfo *BURN_API_CALL host_dtype_info(BurnDType dtype) {
+  static const BurnDTypeInfo infos[BURN_DTYPE_LIMIT] = {
+#define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) \
+  [number] = {sizeof(BurnDTypeInfo), number, #name, BURN_KIND_##KIND, 8 * (bytes), 1, bytes},
+#include <burn/plugin/dtypes.def>
+#undef BURN_DTYPE
+  };
+  return dtype < BURN_DTYPE_LIMIT && infos[dtype].name ? &infos[dtype] : NULL;
+}
+
 static const BurnHost host = {
     .struct_size = sizeof(BurnHost),
     .abi_major = BURN_ABI_MAJOR,
@@ -131,6 +141,7 @@ static const BurnHost host = {
     .decompose = host_decompose,
     .get_interface = host_get_interface,
     .op_definition = host_op_definition,
+    .dtype_info = host_dtype_info,
 };
 
 const BurnHost *burn__host(void) { return &host; }

@@ -7,6 +7,7 @@
 
 #include <burn/plugin/kernels.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* A call made complete. */
@@ -26,7 +27,7 @@ static bool attrs_are_complete(const BurnOpInfo *info, const BurnOpCall *call) {
 
 BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room) {
   if (attrs_are_complete(info, call)) return BURN_OK;
-  if (call->attr_count > info->attr_count || info->attr_count > BURN__MAX_ATTRS) {
+  if (call->attr_count > info->attr_count || info->attr_count > BURN_MAX_ATTRS) {
     return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count,
                      info->attr_count);
   }
@@ -59,23 +60,62 @@ static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *inf
   return BURN_OK;
 }
 
+static uint32_t known_attrs(const BurnInstance *instance, const BurnOpInfo *info) {
+  uint32_t count = info->attr_count;
+  while (count > 0 && info->attr_since && info->attr_since[count - 1] > instance->target) count--;
+  return count;
+}
+
+static bool is_default(const BurnAttr *attr, const BurnAttr *fallback) {
+  if (attr->tag != BURN_ATTR_I64S)
+    return attr->tag == fallback->tag && memcmp(&attr->value, &fallback->value, sizeof attr->value) == 0;
+  for (uint32_t i = 0; i < attr->count; i++) {
+    if (attr->value.i64s[i] != fallback->value.i64) return false;
+  }
+  return true;
+}
+
+/* A plugin gets the attributes that its version knows. *support becomes NO where it would miss something: a later
+ * attribute that is not at its default. */
+static void cut_attrs(const BurnInstance *instance, const BurnOpInfo *info, BurnOpCall *call, uint32_t *support,
+                      char *why, size_t why_bytes) {
+  const uint32_t known = known_attrs(instance, info);
+  for (uint32_t i = known; i < call->attr_count; i++) {
+    if (is_default(&call->attrs[i], &info->attr_defaults[i])) continue;
+    snprintf(why, why_bytes, "its attribute '%s' came with plugin ABI %u.%u, '%s' is built for %u.%u",
+             info->attr_names[i], BURN_ABI_MAJOR, info->attr_since[i], instance->plugin->name, BURN_ABI_MAJOR,
+             instance->target);
+    *support = BURN_SUPPORT_NO;
+    return;
+  }
+  call->attr_count = known;
+}
+
 /* For ops that the backend does not always run itself. */
-static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
+static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *given) {
   const BurnBackend *backend = &instance->backend;
+  BurnOpCall cut;
+  const BurnOpCall *call = given;
   char why[256];
   why[0] = '\0';
-  if (call->op >= BURN_OP_LIMIT && !instance->next) {
+  if (call->op >= BURN_OP_FIRST_OF_PACKS && !instance->next) {
     bool ran = false;
     const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
     if (ran || status != BURN_OK) return status;
   }
   uint32_t support =
       call->op < BURN_OP_LIMIT ? instance->support[call->op] : backend->op_support(backend->self, call->op);
+  if (support & BURN__SUPPORT_OLDER) {
+    support &= ~(uint32_t)BURN__SUPPORT_OLDER;
+    cut = burn_call_copy(given);
+    call = &cut;
+    cut_attrs(instance, info, &cut, &support, why, sizeof why);
+  }
   if (support == BURN_SUPPORT_ASK) {
     support = backend->supports(backend->self, call, why, sizeof why) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
   }
   if (support == BURN_SUPPORT_YES) return backend->submit(backend->self, call);
-  if (info->is_composite) return burn__decompose(backend, call);
+  if (info->is_composite) return burn__decompose(backend, given);
   return BURN_FAIL(UNIMPLEMENTED, "%s: backend '%s' has no kernel for it%s%s, and it has no decomposition", info->name,
                    backend->name, why[0] ? ": " : "", why);
 }
@@ -103,10 +143,10 @@ static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info,
   return status;
 }
 
-/* The slow door: something is missing in the call. */
+/* Slow path: something is missing in the call. */
 static BurnStatus invoke_incomplete(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   CompleteCall complete;
-  complete.call = *call;
+  complete.call = burn_call_copy(call);
   BurnStatus status = burn__complete_attrs(info, &complete.call, &complete.room);
   if (status == BURN_OK) status = burn__infer(&complete.call, complete.descs);
   if (status != BURN_OK) return status;
@@ -124,7 +164,7 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
   const BurnStatus status = check_owners(backend, info, call);
   if (status != BURN_OK) return status;
-  /* Whoever gives output_descs has passed this way before and gives complete attributes too. */
+  /* A call with output_descs was completed by an earlier invoke. */
   return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
 }
 
@@ -146,7 +186,7 @@ static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *build
                              BurnPrimitive **results) {
   BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  BurnOpCall wide = *call;
+  BurnOpCall wide = burn_call_copy(call);
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
     inputs[i] = x && burn__is_half(x->dtype) ? burn_build_cast(builder, x, BURN_DTYPE_F32) : x;
@@ -170,7 +210,7 @@ BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnDecomposition decomposition = burn__op_decomposition(call->op);
   if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
   BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};
-  BurnBuilder builder = burn_builder_begin(burn__host(), backend);
+  BurnBuilder builder = burn_builder_begin_for(burn__host(), backend, call);
   if (computes_in_halves(call)) {
     decompose_in_f32(decomposition, &builder, call, results);
   } else {

@@ -1,6 +1,7 @@
 /* op_registry.c - ops of kernel packs: checked and numbered when a pack is loaded, found by name, run on host memory.
  *
- * Numbers are handed out from BURN_OP_LIMIT up and never again; entries are only added, so readers need no lock. */
+ * Numbers are handed out from BURN_OP_FIRST_OF_PACKS up and never again; entries are only added, so readers need no
+ * lock. */
 #include "core_internal.h"
 
 #include <burn/guess.h>
@@ -12,9 +13,9 @@
 enum { MAX_PACK_OPS = 1024 };
 
 typedef struct PackOp {
-  BurnOpInfo info; /* the pack's, completed */
-  const BurnOpDefinition *definition;
-  const BurnKernel **kernels; /* of this op, highest priority first */
+  BurnOpInfo info; /* these are copies of the pack's, of this version's size; info is completed */
+  BurnOpDefinition definition;
+  BurnKernel *kernels; /* of this op, highest priority first */
   size_t kernel_count;
 } PackOp;
 
@@ -23,9 +24,10 @@ static PackOp *_Atomic pack_ops[MAX_PACK_OPS];
 static atomic_uint pack_op_count;
 
 static PackOp *pack_op(uint32_t op) {
-  if (op < BURN_OP_LIMIT || op - BURN_OP_LIMIT >= atomic_load_explicit(&pack_op_count, memory_order_acquire))
+  if (op < BURN_OP_FIRST_OF_PACKS ||
+      op - BURN_OP_FIRST_OF_PACKS >= atomic_load_explicit(&pack_op_count, memory_order_acquire))
     return NULL;
-  return atomic_load_explicit(&pack_ops[op - BURN_OP_LIMIT], memory_order_acquire);
+  return atomic_load_explicit(&pack_ops[op - BURN_OP_FIRST_OF_PACKS], memory_order_acquire);
 }
 
 const BurnOpInfo *burn__pack_op_info(uint32_t op) {
@@ -35,7 +37,7 @@ const BurnOpInfo *burn__pack_op_info(uint32_t op) {
 
 const BurnOpDefinition *burn__op_definition(uint32_t op) {
   const PackOp *entry = pack_op(op);
-  return entry ? entry->definition : NULL;
+  return entry ? &entry->definition : NULL;
 }
 
 bool burn__pack_has_kernel(uint32_t op) {
@@ -62,8 +64,8 @@ static bool is_name_of_pack(const char *name, const char *pack) {
 }
 
 static BurnStatus check_definition(const BurnOpDefinition *definition, const char *pack) {
-  if (!definition || definition->struct_size < sizeof *definition || !definition->info ||
-      definition->info->struct_size < sizeof(BurnOpInfo)) {
+  if (!definition || definition->struct_size < BURN_OP_DEFINITION_MIN_BYTES || !definition->info ||
+      definition->info->struct_size < BURN_OP_INFO_MIN_BYTES) {
     return BURN_FAIL(INCOMPATIBLE, "an op definition is missing or too small: built with broken or foreign headers");
   }
   const BurnOpInfo *info = definition->info;
@@ -73,11 +75,11 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
   }
   if (!definition->infer) return BURN_FAIL(INCOMPATIBLE, "%s has no shape rule (infer)", info->name);
   if (info->output_count < 1 || info->output_count > BURN_MAX_OUTPUTS || info->input_count > BURN_MAX_FIXED_INPUTS ||
-      info->input_required > info->input_count || info->input_count < 1 || info->attr_count > BURN__MAX_ATTRS) {
+      info->input_required > info->input_count || info->input_count < 1 || info->attr_count > BURN_MAX_ATTRS) {
     return BURN_FAIL(INCOMPATIBLE,
                      "%s: %u inputs (%u required), %u outputs, %u attributes; possible are 1..%u, 1..%u and 0..%d",
                      info->name, info->input_count, info->input_required, info->output_count, info->attr_count,
-                     BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN__MAX_ATTRS);
+                     BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN_MAX_ATTRS);
   }
   const bool attrs = info->attr_count == 0 || (info->attr_names && info->attr_defaults && info->attr_tags);
   if (!info->input_names || !attrs || (info->kinds & BURN_KIND_ANY) == 0) {
@@ -87,16 +89,17 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
 }
 
 static int by_falling_priority(const void *a, const void *b) {
-  const BurnKernel *left = *(const BurnKernel *const *)a, *right = *(const BurnKernel *const *)b;
+  const BurnKernel *left = a, *right = b;
   return (left->priority < right->priority) - (left->priority > right->priority);
 }
 
 /* The kernels of one op, sorted; true unless there is no memory. */
 static bool collect_kernels(const BurnKernelsInterface *pack, PackOp *entry) {
-  entry->kernels = calloc(pack->kernel_count ? pack->kernel_count : 1, sizeof(const BurnKernel *));
+  entry->kernels = calloc(pack->kernel_count ? pack->kernel_count : 1, sizeof *entry->kernels);
   if (!entry->kernels) return false;
   for (uint32_t i = 0; i < pack->kernel_count; i++) {
-    if (strcmp(pack->kernels[i]->op, entry->info.name) == 0) entry->kernels[entry->kernel_count++] = pack->kernels[i];
+    if (strcmp(pack->kernels[i]->op, entry->info.name) != 0) continue;
+    burn_struct_copy(&entry->kernels[entry->kernel_count++], sizeof *entry->kernels, pack->kernels[i]);
   }
   qsort(entry->kernels, entry->kernel_count, sizeof *entry->kernels, by_falling_priority);
   return true;
@@ -106,19 +109,22 @@ static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinitio
   const uint32_t index = atomic_load(&pack_op_count);
   PackOp *entry = calloc(1, sizeof *entry);
   if (!entry) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for the op", definition->info->name);
-  entry->info = *definition->info;
-  entry->info.struct_size = sizeof(BurnOpInfo);
-  entry->info.op = BURN_OP_LIMIT + index;
+  burn_struct_copy(&entry->info, sizeof entry->info, definition->info);
+  burn_struct_copy(&entry->definition, sizeof entry->definition, definition);
+  entry->definition.info = &entry->info;
+  entry->info.struct_size = sizeof entry->info;
+  entry->info.op = BURN_OP_FIRST_OF_PACKS + index;
   entry->info.is_composite = definition->decompose != NULL;
   entry->info.takes_list = 0;
   entry->info.gradient = definition->backward    ? BURN_GRADIENT_RULE
                          : definition->decompose ? BURN_GRADIENT_VIA
                                                  : BURN_GRADIENT_CONSTANT;
-  entry->definition = definition;
+  if (!entry->info.family) entry->info.family = "pack";
   if (!collect_kernels(pack, entry)) {
     free(entry);
     return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for its kernels", definition->info->name);
   }
+  if (entry->kernel_count > 0 && entry->kernels[0].priority >= 0) entry->info.traits |= BURN_TRAIT_PACK_KERNEL;
   atomic_store_explicit(&pack_ops[index], entry, memory_order_release);
   atomic_store_explicit(&pack_op_count, index + 1, memory_order_release);
   return BURN_OK;
@@ -127,7 +133,7 @@ static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinitio
 static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
   for (uint32_t i = 0; i < pack->kernel_count; i++) {
     const BurnKernel *kernel = pack->kernels ? pack->kernels[i] : NULL;
-    if (!kernel || kernel->struct_size < sizeof *kernel || !kernel->op || !kernel->run) {
+    if (!kernel || kernel->struct_size < BURN_KERNEL_MIN_BYTES || !kernel->op || !kernel->run) {
       return BURN_FAIL(INCOMPATIBLE, "kernel %u is missing, too small, or lacks its op's name or run", i);
     }
     bool known = false;
@@ -154,8 +160,15 @@ static BurnStatus check_room(const BurnKernelsInterface *pack) {
   return BURN_OK;
 }
 
+static void tell_numbers(const BurnKernelsInterface *pack, uint32_t first) {
+  uint32_t numbers[MAX_PACK_OPS];
+  for (uint32_t i = 0; i < pack->op_count; i++) numbers[i] = first + i;
+  if (pack->registered) pack->registered(numbers);
+}
+
 BurnStatus burn__pack_register(const BurnPlugin *plugin) {
-  const BurnKernelsInterface *pack = plugin->get_interface("burn.kernels", 1);
+  BurnKernelsInterface copy, *const pack = &copy;
+  burn__plugin_interface(plugin, "burn.kernels", &copy, sizeof copy);
   BurnStatus status =
       pack->op_count > 0 && pack->ops ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "the kernel pack defines no op");
   for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++)
@@ -164,16 +177,19 @@ BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&burn__pack_mutex);
   status = check_room(pack);
+  const uint32_t first = BURN_OP_FIRST_OF_PACKS + atomic_load(&pack_op_count);
   for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++) status = add_op(pack, pack->ops[i]);
+  if (status == BURN_OK) tell_numbers(pack, first);
   pthread_mutex_unlock(&burn__pack_mutex);
   return status;
 }
 
 static BurnGuess guess_op(const char *name) {
   BurnGuess guess = burn_guess(name);
-  for (uint32_t op = 0; op < BURN_OP_LIMIT || burn__op_info(op); op++) {
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
     if (burn__op_info(op)) burn_guess_add(&guess, burn__op_info(op)->name);
   }
+  for (uint32_t op = BURN_OP_FIRST_OF_PACKS; burn__op_info(op); op++) burn_guess_add(&guess, burn__op_info(op)->name);
   return guess;
 }
 
@@ -243,9 +259,15 @@ static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kerne
     readable = status == BURN_OK && view_of(call->outputs[i], &outputs[i]);
   }
   if (status == BURN_OK && readable) {
-    const BurnKernelCall kernel_call = {
-        sizeof kernel_call, call->input_count, call->output_count, call->attr_count, inputs, outputs,
-        call->attrs,        burn__host()};
+    const BurnKernelCall kernel_call = {sizeof kernel_call,
+                                        call->input_count,
+                                        call->output_count,
+                                        call->attr_count,
+                                        inputs,
+                                        outputs,
+                                        call->attrs,
+                                        burn__host(),
+                                        NULL};
     *ran = true;
     status = kernel->run(&kernel_call);
   }
@@ -261,7 +283,7 @@ BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bo
     if (!view_of(call->inputs[i], &inputs[i])) return BURN_OK;
   }
   for (size_t i = 0; i < entry->kernel_count; i++) {
-    const BurnKernel *kernel = entry->kernels[i];
+    const BurnKernel *kernel = &entry->kernels[i];
     if (kernel->accept && !kernel->accept(call, why, why_bytes)) continue;
     return run_kernel(backend, kernel, call, inputs, ran);
   }

@@ -9,12 +9,22 @@
 #define BURN_LIST(name) , #name
 #define BURN_ATTR(TAG, name, fallback) , #name
 #define BURN_NONE
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
-  static const char *const input_names_##name[] = {NULL inputs};                                \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  static const char *const input_names_##name[] = {NULL inputs};                                               \
   static const char *const attr_names_##name[] = {NULL attrs};
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 #undef BURN_ATTR
+
+/* The minors in which attributes came; most with their op. */
+#define BURN_ATTR(TAG, name, fallback) , 0 /* with the op */
+#define BURN_ATTR_SINCE(minor, TAG, name, fallback) , minor
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  static const uint32_t attr_since_##name[] = {0 attrs};
+#include <burn/plugin/ops.def>
+#undef BURN_OP
+#undef BURN_ATTR
+#undef BURN_ATTR_SINCE
 
 /* Types and defaults of attributes. A required one has tag NONE as its default. */
 #define REQUIRED (-9e99)
@@ -32,7 +42,7 @@
   { .i64 = (int64_t)(fallback) }
 #define IS_REQUIRED(fallback) ((double)(fallback) < -8e99)
 #define BURN_ATTR(TAG, name, fallback) , BURN_ATTR_##TAG
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const uint32_t attr_tags_##name[] = {0 attrs};
 #include <burn/plugin/ops.def>
 #undef BURN_OP
@@ -43,7 +53,7 @@
     IS_REQUIRED(fallback) ? BURN_ATTR_NONE : DEFAULT_TAG(BURN_ATTR_##TAG), 0, \
         DEFAULT_VALUE_##TAG(IS_REQUIRED(fallback) ? 0 : (fallback))           \
   }
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const BurnAttr attr_defaults_##name[] = {{0, 0, {.i64 = 0}} attrs};
 #include <burn/plugin/ops.def>
 #undef BURN_OP
@@ -66,7 +76,7 @@ enum {
 #undef BURN_LIST
 #define BURN_IN(name)
 #define BURN_LIST(name) +1
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   takes_list_##name = (0 inputs),
 #include <burn/plugin/ops.def>
 #undef BURN_OP
@@ -76,14 +86,15 @@ enum {
 };
 
 /* Shape rules and decompositions by name; they are defined in infer_*.c and decompose_*.c. */
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   BurnStatus burn__infer_##rule(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 #define DECLARE_PRIMITIVE(name)
 #define DECLARE_COMPOSITE(name) \
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) DECLARE_##form(name)
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  DECLARE_##form(name)
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 
@@ -97,11 +108,28 @@ typedef struct OpRow {
 #define DECOMPOSITION_COMPOSITE(name) burn__decompose_##name
 static const OpRow rows[] = {
     {{0}, NULL, NULL},
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc)                        \
-  {{sizeof(BurnOpInfo), number, #name, COUNT(input_names_##name), REQUIRED_INPUTS(inputs), takes_list_##name, outputs, \
-    COUNT(attr_names_##name), BURN_KIND_##kinds, BURN_TRAIT_##traits, FORM_##form, BURN_GRADIENT_##gradient, 0,        \
-    input_names_##name + 1, attr_names_##name + 1, attr_defaults_##name + 1, attr_tags_##name + 1, doc},               \
-   burn__infer_##rule,                                                                                                 \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  {{sizeof(BurnOpInfo),                                                                                        \
+    number,                                                                                                    \
+    #name,                                                                                                     \
+    COUNT(input_names_##name),                                                                                 \
+    REQUIRED_INPUTS(inputs),                                                                                   \
+    takes_list_##name,                                                                                         \
+    outputs,                                                                                                   \
+    COUNT(attr_names_##name),                                                                                  \
+    BURN_KIND_##kinds,                                                                                         \
+    BURN_TRAIT_##traits,                                                                                       \
+    FORM_##form,                                                                                               \
+    BURN_GRADIENT_##gradient,                                                                                  \
+    since,                                                                                                     \
+    input_names_##name + 1,                                                                                    \
+    attr_names_##name + 1,                                                                                     \
+    attr_defaults_##name + 1,                                                                                  \
+    attr_tags_##name + 1,                                                                                      \
+    doc,                                                                                                       \
+    #family,                                                                                                   \
+    attr_since_##name + 1},                                                                                    \
+   burn__infer_##rule,                                                                                         \
    DECOMPOSITION_##form(name)},
 #include <burn/plugin/ops.def>
 #undef BURN_OP
@@ -110,20 +138,22 @@ static const OpRow rows[] = {
 /* Which row is that of a number: most numbers are free, and a row is large. */
 enum {
   row_none,
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) row_##name,
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  row_##name,
 #include <burn/plugin/ops.def>
 #undef BURN_OP
   row_end
 };
 static const uint16_t places[BURN_OP_LIMIT] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) [number] = row_##name,
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+  [number] = row_##name,
 #include <burn/plugin/ops.def>
 #undef BURN_OP
 };
 
 const BurnOpInfo *burn__op_info(uint32_t op) {
-  if (op >= BURN_OP_LIMIT) return burn__pack_op_info(op);
-  return places[op] ? &rows[places[op]].info : NULL;
+  if (op >= BURN_OP_FIRST_OF_PACKS) return burn__pack_op_info(op);
+  return op < BURN_OP_LIMIT && places[op] ? &rows[places[op]].info : NULL;
 }
 
 const BurnOpInfo *burn__op_find(const char *name) {

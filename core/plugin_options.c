@@ -11,10 +11,8 @@
 enum { OPTIONS_MAX = 256 }; /* a table with more is none */
 
 static const BurnPluginOption host_options[] = {
-    [BURN_INTERNAL_OPTION_FLOAT] = {"float", "f16|bf16|f32|f64", "f32", "dtype of floats where a program does not say",
-                                    true},
-    [BURN_INTERNAL_OPTION_INT] = {"int", "u8|i8|i16|i32|i64", "i64", "dtype of integers where a program does not say",
-                                  true},
+    [BURN__OPTION_FLOAT] = {"float", "f16|bf16|f32|f64", "f32", "dtype of floats where a program does not say", true},
+    [BURN__OPTION_INT] = {"int", "u8|i8|i16|i32|i64", "i64", "dtype of integers where a program does not say", true},
 };
 
 const BurnPluginOption *burn_host_options(size_t *count) {

@@ -159,74 +159,9 @@ static bool is_set(const char *name) {
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* The kinds of plugins and the interface that each must have. */
-typedef struct PluginKind {
-  uint32_t kind;
-  const char *name, *interface;
-  uint32_t least_bytes;
-} PluginKind;
-static const PluginKind kinds[] = {
-    {BURN_PLUGIN_BACKEND, "backend", "burn.backend", sizeof(BurnBackendInterface)},
-    {BURN_PLUGIN_DECORATOR, "decorator", "burn.decorator", sizeof(BurnDecoratorInterface)},
-    {BURN_PLUGIN_KERNELS, "kernel pack", "burn.kernels", sizeof(BurnKernelsInterface)},
-};
-
-static const PluginKind *kind_of(uint32_t kind) {
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    if (kinds[i].kind == kind) return &kinds[i];
-  }
-  return NULL;
-}
-
-#define REFUSE(WHY, ...) (*refusal = BURN_REFUSED_##WHY, BURN_FAIL(INCOMPATIBLE, __VA_ARGS__))
-
-/* Why a descriptor cannot be used; the one place that decides. */
-static BurnStatus check_descriptor(const BurnPlugin *plugin, const char *file_name, BurnRefusal *refusal) {
-  if (!plugin) return REFUSE(NO_DESCRIPTOR, "its entry function returned no descriptor");
-  if (plugin->struct_size < sizeof(BurnPlugin)) {
-    return REFUSE(BAD_DESCRIPTOR,
-                  "its descriptor has %u bytes, at least %u are needed: built with broken or foreign headers",
-                  plugin->struct_size, (unsigned)sizeof(BurnPlugin));
-  }
-  if (plugin->abi_major != BURN_ABI_MAJOR) {
-    const bool newer = plugin->abi_major > BURN_ABI_MAJOR;
-    *refusal = newer ? BURN_REFUSED_ABI_TOO_NEW : BURN_REFUSED_ABI_TOO_OLD;
-    return BURN_FAIL(INCOMPATIBLE,
-                     "it is built for plugin ABI %u.%u, this is %u.%u: rebuild it with the headers of this version",
-                     plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
-  }
-  if (plugin->min_host_minor > BURN_ABI_MINOR) {
-    return REFUSE(ABI_TOO_NEW, "it needs plugin ABI %u.%u or newer, this is %u.%u: update Burn", plugin->abi_major,
-                  plugin->min_host_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR);
-  }
-  if (plugin->abi_minor < BURN_ABI_OLDEST_MINOR) {
-    return REFUSE(ABI_TOO_OLD,
-                  "it is built for plugin ABI %u.%u, this is %u.%u and serves none before %u.%u: rebuild it with"
-                  " the headers of Burn %s",
-                  plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_MAJOR,
-                  BURN_ABI_OLDEST_MINOR, BURN_VERSION);
-  }
-  if (!plugin->name || !plugin->version || !plugin->get_interface) {
-    return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");
-  }
-  if (file_name && strcmp(file_name, plugin->name) != 0) {
-    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s%s", plugin->name,
-                  plugin->name, burn__plugin_suffix());
-  }
-  const PluginKind *kind = kind_of(plugin->kind);
-  if (!kind) return REFUSE(UNKNOWN_KIND, "its kind %u is unknown to this version", plugin->kind);
-  const uint32_t *table = plugin->get_interface(kind->interface, 1);
-  if (!table) return REFUSE(NO_INTERFACE, "it says it is a %s but has no interface %s", kind->name, kind->interface);
-  if (table[0] < kind->least_bytes) {
-    return REFUSE(BAD_INTERFACE, "its interface %s has %u bytes, at least %u are needed", kind->interface, table[0],
-                  kind->least_bytes);
-  }
-  return BURN_OK;
-}
-
 /* The plugin of an entry becomes usable, or the entry says why not; `status` is what came before. */
 static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnRefusal refusal) {
-  if (status == BURN_OK) status = check_descriptor(plugin, entry->file_name, &refusal);
+  if (status == BURN_OK) status = burn__plugin_check(plugin, entry->file_name, &refusal, &plugin);
   if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) {
     refusal = BURN_REFUSED_BAD_OPS;
     status = burn__pack_register(plugin);
@@ -260,7 +195,8 @@ static void add_static(void) {
   const BurnHostInfo query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   for (const BurnPluginQuery *function = linked; *function; function++) {
     const BurnPlugin *plugin = (*function)(&query);
-    char *name = burn__text_copy(plugin && plugin->struct_size >= sizeof *plugin && plugin->name ? plugin->name : "?");
+    char *name =
+        burn__text_copy(plugin && plugin->struct_size >= BURN_PLUGIN_MIN_BYTES && plugin->name ? plugin->name : "?");
     BurnPluginEntry *entry = name ? entry_new(NULL, name) : NULL;
     if (!entry) {
       free(name);
@@ -311,7 +247,7 @@ static BurnStatus not_found(const char *name, uint32_t kind) {
   }
   for (size_t i = 0; i < registry.folder_count; i++) append(places, sizeof places, ", ", registry.folders[i]);
   return BURN_FAIL(NOT_FOUND, "there is no %s '%s'.%s There are: %s. Searched: %s. 'burn backends' shows details",
-                   kind_of(kind)->name, name, burn_guess_text(&guess), known[0] ? known : "none",
+                   burn__plugin_kind(kind)->name, name, burn_guess_text(&guess), known[0] ? known : "none",
                    places[0] ? places : "nowhere");
 }
 
@@ -325,7 +261,8 @@ static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
   if (kind == BURN_PLUGIN_DECORATOR && plugin->kind == BURN_PLUGIN_BACKEND) {
     return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a backend; it can only stand at the end of a stack (%s)", name, name);
   }
-  return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, kind_of(plugin->kind)->name, kind_of(kind)->name);
+  return BURN_FAIL(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, burn__plugin_kind(plugin->kind)->name,
+                   burn__plugin_kind(kind)->name);
 }
 
 static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin **out) {
@@ -353,10 +290,42 @@ BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin *
   return status;
 }
 
+uint32_t burn__plugin_roles(const BurnPlugin *plugin) {
+  BurnDecoratorInterface decorator;
+  const bool has = plugin->kind == BURN_PLUGIN_DECORATOR &&
+                   burn__plugin_interface(plugin, "burn.decorator", &decorator, sizeof decorator);
+  return has ? decorator.roles : 0;
+}
+
+/* Loads the files with the role's name, or (`others`) all the others, until one has the role. */
+static const BurnPlugin *find_role(uint32_t role, const char *role_name, bool others) {
+  for (size_t i = 0; i < registry.count; i++) {
+    BurnPluginEntry *entry = &registry.entries[i];
+    if ((strcmp(entry->file_name, role_name) != 0) != others) continue;
+    load(entry);
+    if (entry->plugin && burn__plugin_roles(entry->plugin) & role) return entry->plugin;
+  }
+  return NULL;
+}
+
+BurnStatus burn__plugin_with_role(uint32_t role, const char *role_name, const char **name) {
+  pthread_mutex_lock(&burn__registry_mutex);
+  scan();
+  const BurnPlugin *plugin = find_role(role, role_name, false);
+  if (!plugin) plugin = find_role(role, role_name, true);
+  *name = plugin ? plugin->name : NULL;
+  const BurnStatus status = plugin ? BURN_OK : not_found(role_name, BURN_PLUGIN_DECORATOR);
+  pthread_mutex_unlock(&burn__registry_mutex);
+  return status;
+}
+
 static BurnProbe probe(const BurnPlugin *plugin, BurnDeviceInfo *devices, uint32_t capacity) {
-  BurnProbe result = {.struct_size = sizeof result, .device_capacity = capacity, .devices = devices};
-  const BurnBackendInterface *interface = plugin->get_interface("burn.backend", 1);
-  interface->probe(burn__host(), &result);
+  memset(devices, 0, capacity * sizeof *devices);
+  BurnProbe result = {
+      .struct_size = sizeof result, .device_capacity = capacity, .device_bytes = sizeof *devices, .devices = devices};
+  BurnBackendInterface interface;
+  burn__plugin_interface(plugin, "burn.backend", &interface, sizeof interface);
+  interface.probe(burn__host(), &result);
   if (result.device_count > capacity) result.device_count = capacity;
   result.reason[sizeof result.reason - 1] = '\0';
   return result;
@@ -434,7 +403,7 @@ static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
   if (!entry->plugin) return;
   const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
   info->usable = true;
-  info->kind = kind_of(entry->plugin->kind)->name;
+  info->kind = burn__plugin_kind(entry->plugin->kind)->name;
   info->version = entry->plugin->version;
   info->description = entry->plugin->description ? entry->plugin->description : "";
   info->options = burn__plugin_options_list(entry->plugin, &info->option_count, &info->declares_options);

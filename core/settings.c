@@ -49,7 +49,7 @@ static BurnStatus read_settings(int file, const char *path, cJSON **out) {
   BurnRefusal refusal;
   *out = NULL;
   const BurnPresence presence = burn__file_presence(path);
-  if (presence == BURN_INTERNAL_ABSENT) return BURN_OK;
+  if (presence == BURN__ABSENT) return BURN_OK;
   if (presence == BURN__FORBIDDEN && file == USER) {
     burn__log(BURN_LOG_DEBUG, "settings", "'%s' may not be read; taken as not there", path);
     return BURN_OK;
@@ -109,7 +109,7 @@ size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity) {
       BurnSettingsInfo *info = &out[count];
       *info = (BurnSettingsInfo){.exists = false};
       const BurnStatus status = backend_in(file, path, &backend);
-      info->exists = burn__file_presence(path) != BURN_INTERNAL_ABSENT;
+      info->exists = burn__file_presence(path) != BURN__ABSENT;
       (void)snprintf(info->path, sizeof info->path, "%s", path);
       (void)snprintf(info->backend, sizeof info->backend, "%s", backend ? backend : "");
       (void)snprintf(info->problem, sizeof info->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));

@@ -87,12 +87,40 @@ static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part,
   BurnBackend *table = &instance->backend;
   table->struct_size = sizeof *table;
   if (instance->next) {
-    const BurnDecoratorInterface *layer = instance->plugin->get_interface("burn.decorator", 1);
-    instance->wraps_tensors = layer->wraps_tensors != 0;
-    return layer->open(host, &instance->next->backend, &part->options, owner, table);
+    BurnDecoratorInterface decorator;
+    burn__plugin_interface(instance->plugin, "burn.decorator", &decorator, sizeof decorator);
+    instance->wraps_tensors = decorator.wraps_tensors != 0;
+    instance->roles = decorator.roles;
+    return decorator.open(host, &instance->next->backend, &part->options, owner, table);
   }
-  const BurnBackendInterface *backend = instance->plugin->get_interface("burn.backend", 1);
-  return backend->open(host, part->index, &part->options, owner, table);
+  BurnBackendInterface backend;
+  burn__plugin_interface(instance->plugin, "burn.backend", &backend, sizeof backend);
+  return backend.open(host, part->index, &part->options, owner, table);
+}
+
+/* Tensors of a decorator that does not wrap are those of the level below, and what it does not do is done there. */
+static void complete_table(BurnInstance *instance, uint32_t owner) {
+  const bool forwards = instance->next && !instance->wraps_tensors;
+  BurnBackend *table = &instance->backend;
+  table->struct_size = sizeof *table;
+  table->owner = forwards ? instance->next->backend.owner : owner;
+  instance->target = forwards && !table->op_support ? BURN_ABI_MINOR : burn__plugin_target(instance->plugin);
+  if (forwards) {
+    burn__instance_forward(instance);
+  } else {
+    fill_defaults(table);
+  }
+}
+
+/* Ops and attributes that came after the version which the plugin targets are none that it has. */
+static void ask_support(BurnInstance *instance) {
+  const BurnBackend *backend = &instance->backend;
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
+    const BurnOpInfo *info = burn__op_info(op);
+    if (!info || info->since > instance->target) continue;
+    instance->support[op] = (uint8_t)backend->op_support(backend->self, op);
+    if (burn_op_schema(info) > instance->target) instance->support[op] |= BURN__SUPPORT_OLDER;
+  }
 }
 
 /* Opens one part on top of `next`, whose reference it takes on success. */
@@ -121,10 +149,7 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
     instance_free(instance);
     return burn_status_annotate(status, "open '%s'", part->name);
   }
-  instance->backend.struct_size = sizeof(BurnBackend);
-  /* Tensors of a layer that does not wrap are those of the layer below. */
-  instance->backend.owner = next && !instance->wraps_tensors ? next->backend.owner : owner;
-  fill_defaults(&instance->backend);
+  complete_table(instance, owner);
   status = check_table(instance);
   if (status == BURN_OK) status = burn__options_check(&part->options, part->name);
   if (status != BURN_OK) {
@@ -132,39 +157,35 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
     instance_free(instance);
     return status;
   }
-  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
-    if (burn__op_info(op)) instance->support[op] = (uint8_t)instance->backend.op_support(instance->backend.self, op);
-  }
+  ask_support(instance);
   *out = instance;
   return BURN_OK;
 }
 
-/* Autodiff records what passes through it, so it must lie above whatever changes when ops run, and once only. */
-static BurnStatus check_order(const BurnStackText *stack) {
-  size_t autodiff = SIZE_MAX;
-  for (size_t i = 0; i < stack->count; i++) {
-    const char *name = stack->parts[i].name;
-    if (strcmp(name, "autodiff") == 0) {
-      if (autodiff != SIZE_MAX) return BURN_FAIL(INVALID_ARGUMENT, "the stack has autodiff twice; once is enough");
-      autodiff = i;
+/* Whoever records what passes must lie above whatever changes when ops run, and once only. `top` opens on `next`. */
+static BurnStatus check_order(const BurnInstance *top) {
+  if (top->roles == 0) return BURN_OK;
+  for (const BurnInstance *below = top->next; below; below = below->next) {
+    if (!(below->roles & BURN_ROLE_AUTODIFF)) continue;
+    if (top->roles & BURN_ROLE_AUTODIFF) {
+      return BURN_FAIL(INVALID_ARGUMENT, "the stack computes gradients twice, in %s and in %s; once is enough",
+                       top->plugin->name, below->plugin->name);
     }
-    if (strcmp(name, "fusion") == 0 && autodiff == SIZE_MAX) {
-      for (size_t j = i + 1; j < stack->count; j++) {
-        if (strcmp(stack->parts[j].name, "autodiff") != 0) continue;
-        return BURN_FAIL(INVALID_ARGUMENT, "the stack has fusion above autodiff; write autodiff<fusion<..>>");
-      }
-    }
+    return BURN_FAIL(INVALID_ARGUMENT, "the stack has %s above %s; write %s<%s<..>>", top->plugin->name,
+                     below->plugin->name, below->plugin->name, top->plugin->name);
   }
   return BURN_OK;
 }
 
 BurnStatus burn__instance_open(const BurnStackText *stack, const BurnHost *host, BurnInstance **out) {
-  BurnStatus status = check_order(stack);
+  BurnStatus status = BURN_OK;
   BurnInstance *top = NULL;
   for (size_t i = stack->count; status == BURN_OK && i-- > 0;) {
     BurnInstance *instance = NULL;
     status = open_part(&stack->parts[i], host, top, &instance);
-    if (status == BURN_OK) top = instance;
+    if (status != BURN_OK) break;
+    top = instance;
+    status = check_order(top);
   }
   if (status != BURN_OK) {
     burn__instance_release(top);
@@ -185,10 +206,19 @@ void burn__instance_release(BurnInstance *instance) {
   }
 }
 
+/* A decorator that does not wrap passes the question on; the interface is that of the level which wraps or ends the
+ * stack. */
 BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out) {
+  BurnInstance *found = NULL;
   for (BurnInstance *instance = top; instance; instance = instance->next) {
-    if (instance->backend.get_interface(instance->backend.self, name, 1, out)) return instance;
-    if (instance->wraps_tensors) return NULL; /* what lies below has other tensors */
+    BurnInterface here = {NULL, NULL};
+    const bool has = instance->backend.get_interface(instance->backend.self, name, 1, &here) != 0;
+    if (found && (!has || here.self != out->self)) return found; /* the level before had it from itself */
+    if (has) {
+      found = instance;
+      *out = here;
+    }
+    if (instance->wraps_tensors) break; /* what lies below has other tensors */
   }
-  return NULL;
+  return found;
 }

@@ -34,9 +34,14 @@ static BURN__COLD bool tell_taken(BurnTensor *x, const char *user) {
 }
 
 /* The guard and the ring are set where there are guards and scopes, and only looked at there. */
+/* Ops of packs have numbers far above the others, but are few. */
+static inline uint16_t short_op(uint32_t op) {
+  return (uint16_t)(op < BURN_OP_FIRST_OF_PACKS ? op : op - BURN_OP_FIRST_OF_PACKS + BURN_OP_LIMIT);
+}
+
 static inline void start(BurnTensor *x, uint32_t made_by, BurnStatus status) {
   x->state = BURN__HANDLE_LIVE;
-  x->made_by = (uint16_t)made_by;
+  x->made_by = short_op(made_by);
   x->scope_depth = 0;
   x->status = status;
   x->message = NULL;
@@ -62,7 +67,7 @@ static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made
   const BurnBackend *backend = &x->device->top->backend;
   backend->release(backend->self, x->primitive);
   x->primitive = primitive;
-  x->made_by = (uint16_t)made_by;
+  x->made_by = short_op(made_by);
   if (burn__watching()) burn__scope_enter(x);
   return x;
 }
@@ -70,11 +75,11 @@ static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made
 BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user) {
   BurnDevice *old = x->device;
   if (burn__is_guarded()) {
-    BurnTensor *result = burn__tensor_new(device, primitive, x->made_by);
+    BurnTensor *result = burn__tensor_new(device, primitive, burn__tensor_made_by(x));
     burn__tensor_take(x, user);
     return result;
   }
-  become(x, primitive, x->made_by);
+  become(x, primitive, burn__tensor_made_by(x));
   if (device == old) return x;
   burn__device_retain(device);
   x->device = device;
@@ -168,7 +173,7 @@ BurnTensor *burn_clone(const BurnTensor *x) {
   if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
   const BurnBackend *backend = &x->device->top->backend;
   backend->retain(backend->self, x->primitive);
-  BurnTensor *result = burn__tensor_new(x->device, x->primitive, x->made_by);
+  BurnTensor *result = burn__tensor_new(x->device, x->primitive, burn__tensor_made_by(x));
   burn__work_leave();
   return result;
 }

@@ -149,8 +149,7 @@ BurnStatus burn__file_check(const char *path, BurnRefusal *refusal) {
 }
 
 BurnPresence burn__file_presence(const char *path) {
-  if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0) return BURN_INTERNAL_PRESENT;
+  if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0) return BURN__PRESENT;
   if (errno == EACCES) return BURN__FORBIDDEN;
-  return errno == ENOENT || errno == ENOTDIR ? BURN_INTERNAL_ABSENT
-                                             : BURN_INTERNAL_PRESENT; /* reading it says what is wrong */
+  return errno == ENOENT || errno == ENOTDIR ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
 }

@@ -19,9 +19,9 @@
 bool burn__process_is_privileged(void) { return false; }
 
 BurnPresence burn__file_presence(const char *path) {
-  if (_access(path, 4) == 0) return BURN_INTERNAL_PRESENT;
+  if (_access(path, 4) == 0) return BURN__PRESENT;
   if (errno == EACCES) return BURN__FORBIDDEN;
-  return errno == ENOENT ? BURN_INTERNAL_ABSENT : BURN_INTERNAL_PRESENT; /* reading it says what is wrong */
+  return errno == ENOENT ? BURN__ABSENT : BURN__PRESENT; /* reading it says what is wrong */
 }
 
 /* -- texts ------------------------------------------------------------------------------------ */

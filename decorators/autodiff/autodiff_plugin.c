@@ -112,8 +112,11 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface layer_interface = {
-    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)sizeof(BurnDecoratorInterface),
+                                                       .version = 1,
+                                                       .wraps_tensors = 1,
+                                                       .roles = BURN_ROLE_AUTODIFF,
+                                                       .open = layer_open};
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
@@ -128,6 +131,7 @@ static const BurnPlugin plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_DECORATOR,
     .name = "autodiff",
     .version = "0.1.0",

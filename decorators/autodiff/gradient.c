@@ -15,7 +15,7 @@ enum {
 #define GRADIENT_CHECK_RULE(name) GRADIENT_CHECK_##name = GRADIENT_ROW_##name,
 #define GRADIENT_CHECK_VIA(name) GRADIENT_CHECK_##name = 0,
 #define GRADIENT_CHECK_CONSTANT(name) GRADIENT_CHECK_##name = 0,
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   GRADIENT_CHECK_##gradient(name)
 #include <burn/plugin/ops.def>
 #undef BURN_OP

@@ -12,11 +12,11 @@ static void run_rule(GradientContext *c);
 const GradientRow burn__gradient_pack_row = {run_rule, {0, 0, 0}};
 
 static const BurnOpDefinition *definition_of(const BurnHost *host, uint32_t op) {
-  return op >= BURN_OP_LIMIT && host->op_definition ? host->op_definition(op) : NULL;
+  return op >= BURN_OP_FIRST_OF_PACKS ? host->op_definition(op) : NULL;
 }
 
 const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op) {
-  if (op < BURN_OP_LIMIT) return burn__gradient_row(op);
+  if (op < BURN_OP_FIRST_OF_PACKS) return burn__gradient_row(op);
   const BurnOpDefinition *definition = definition_of(decorator->host, op);
   return definition && definition->backward ? &burn__gradient_pack_row : NULL;
 }
@@ -43,7 +43,9 @@ static void run_rule(GradientContext *c) {
     if (burn__gradient_needs(c, i)) call.needed |= UINT64_C(1) << i;
   }
   const BurnHost *host = c->builder.host;
-  const BurnStatus status = definition_of(host, c->op)->backward(host, c->builder.backend, &call);
+  const BurnOpDefinition *definition = definition_of(host, c->op);
+  call.needed &= ~(uint64_t)definition->constant_inputs;
+  const BurnStatus status = definition->backward(host, c->builder.backend, &call);
   if (status != BURN_OK) {
     burn_builder_fail(&c->builder, status);
     return;

@@ -135,6 +135,8 @@ struct FusionLayer {
   const BurnHost *host;
   const BurnBackend *next;
   const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
+  BurnFusedInterface fused_table;  /* of this version's size */
+  bool on_host;                    /* tensors below lie in memory of the host */
   void *fused_self;
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */
@@ -146,7 +148,7 @@ struct FusionLayer {
   FusionFailure out_of_memory;         /* for when there is no memory to say so */
   FusionCache cache;
   FusionStatistics statistics;
-  uint16_t varying[BURN_OP_LIMIT]; /* bit i: attribute i may differ between runs of a body, see fused.h */
+  uint32_t varying[BURN_OP_LIMIT]; /* bit i: attribute i may differ between runs of a body, see fused.h */
   FusionQueue queues[FUSION_QUEUES];
 };
 

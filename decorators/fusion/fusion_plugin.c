@@ -31,6 +31,7 @@ static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
   const FusionLayer *decorator = self;
   const BurnOpInfo *info = decorator->host->op_info(op);
   if (!info || !info->is_composite) return BURN_SUPPORT_YES;
+  if (info->traits & BURN_TRAIT_PACK_KERNEL && decorator->on_host) return BURN_SUPPORT_YES;
   return decorator->next->op_support(decorator->next->self, op) == BURN_SUPPORT_NO ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
 }
 
@@ -78,7 +79,8 @@ static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explic
 
 BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
   const FusionStatistics *s = &decorator->statistics;
-  return (BurnFusionStatistics){.ops = count(&s->ops),
+  return (BurnFusionStatistics){.struct_size = sizeof(BurnFusionStatistics),
+                                .ops = count(&s->ops),
                                 .flushes = count(&s->flushes),
                                 .plans = count(&s->plans),
                                 .kernels = count(&s->kernels),
@@ -89,7 +91,10 @@ BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
 
 static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
   burn__fusion_flush_all(self);
-  *out = burn__fusion_statistics(self);
+  const BurnFusionStatistics all = burn__fusion_statistics(self);
+  const uint32_t bytes = out->struct_size;
+  memcpy(out, &all, bytes < sizeof all ? bytes : sizeof all);
+  out->struct_size = bytes;
 }
 
 static const BurnFusionInterface fusion_interface = {
@@ -163,8 +168,20 @@ static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *option
 static void find_bodies(FusionLayer *decorator) {
   BurnInterface found = {NULL, NULL};
   if (!decorator->next->get_interface(decorator->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
-  decorator->fused = (const BurnFusedInterface *)found.table;
+  burn_struct_copy(&decorator->fused_table, sizeof decorator->fused_table, found.table);
+  if (decorator->fused_table.struct_size < BURN_FUSED_INTERFACE_MIN_BYTES) return;
+  decorator->fused = &decorator->fused_table;
   decorator->fused_self = found.self;
+}
+
+/* Kernels of packs run on memory of the host only. */
+static bool is_host_memory(const BurnBackend *backend) {
+  const BurnTensorDesc one = {BURN_DTYPE_F32, 1, {1}};
+  BurnPrimitive *x = NULL;
+  if (backend->create(backend->self, &one, NULL, &x) != BURN_OK) return false;
+  const bool is_host = (x->flags & BURN_PRIMITIVE_HOST_MEMORY) != 0;
+  backend->release(backend->self, x);
+  return is_host;
 }
 
 static void fill_table(FusionLayer *decorator, BurnBackend *out) {
@@ -187,12 +204,12 @@ static void fill_table(FusionLayer *decorator, BurnBackend *out) {
 }
 
 /* What fused.h lets differ between runs of a body. */
-static uint16_t varying_attrs(const BurnOpInfo *info) {
-  uint16_t bits = 0;
+static uint32_t varying_attrs(const BurnOpInfo *info) {
+  uint32_t bits = 0;
   for (uint32_t i = 0; info && i < info->attr_count; i++) {
     const uint32_t tag = info->attr_tags[i];
     const bool is_seed = tag == BURN_ATTR_I64 && (info->traits & BURN_TRAIT_RANDOM) != 0;
-    if (tag == BURN_ATTR_F64 || tag == BURN_ATTR_NUMBER || is_seed) bits = (uint16_t)(bits | 1u << i);
+    if (tag == BURN_ATTR_F64 || tag == BURN_ATTR_NUMBER || is_seed) bits |= 1u << i;
   }
   return bits;
 }
@@ -221,12 +238,16 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) decorator->varying[op] = varying_attrs(host->op_info(op));
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
   find_bodies(decorator);
+  decorator->on_host = is_host_memory(next);
   fill_table(decorator, out);
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface layer_interface = {
-    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .wraps_tensors = 1, .open = layer_open};
+static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)sizeof(BurnDecoratorInterface),
+                                                       .version = 1,
+                                                       .wraps_tensors = 1,
+                                                       .roles = BURN_ROLE_FUSION,
+                                                       .open = layer_open};
 
 static const void *BURN_API_CALL plugin_get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
@@ -238,6 +259,7 @@ static const BurnPlugin plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_DECORATOR,
     .name = "fusion",
     .version = "0.1.0",

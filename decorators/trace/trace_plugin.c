@@ -6,10 +6,9 @@
  *   trace:format=chrome,file=out.json    Chrome trace JSON; file defaults to burn-trace.json
  *   trace:file=out.txt            lines and totals to a file
  *
- * It is also the example of how small a decorator is: everything but submit and close comes from pass_through.h, and
+ * It is also the example of how small a decorator is: what it leaves out of its table is done by the level below, and
  * ops that it has never heard of pass through by construction. */
 #include <burn/plugin/options.h>
-#include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
 #include <inttypes.h>
@@ -31,7 +30,8 @@ typedef struct OpTotal {
 } OpTotal;
 
 typedef struct Trace {
-  BurnDecorator decorator; /* first: pass_through.h finds it here */
+  const BurnHost *host;
+  const BurnBackend *next; /* the level below */
   pthread_mutex_t mutex;
   FILE *file; /* stderr unless the option file= or the Chrome format was given */
   uint32_t format;
@@ -65,7 +65,7 @@ static void write_shapes(FILE *file, const BurnOpCall *call) {
 }
 
 static const char *op_name(const Trace *trace, uint32_t op) {
-  const BurnOpInfo *info = trace->decorator.host->op_info(op);
+  const BurnOpInfo *info = trace->host->op_info(op);
   return info ? info->name : "?";
 }
 
@@ -101,10 +101,10 @@ static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, ui
 
 static BurnStatus BURN_API_CALL trace_submit(void *self, const BurnOpCall *call) {
   Trace *trace = self;
-  const BurnHost *host = trace->decorator.host;
+  const BurnHost *host = trace->host;
   /* Shapes are read after the call from the call itself, so donated inputs are still the caller's and alive. */
   const uint64_t begin = host->now_ns();
-  const BurnStatus status = host->invoke(trace->decorator.next, call);
+  const BurnStatus status = host->invoke(trace->next, call);
   const uint64_t end = host->now_ns();
   pthread_mutex_lock(&trace->mutex);
   if (call->op < BURN_OP_LIMIT) {
@@ -140,7 +140,7 @@ static void BURN_API_CALL trace_close(void *self) {
   }
   if (trace->file != stderr) fclose(trace->file);
   pthread_mutex_destroy(&trace->mutex);
-  trace->decorator.host->free(trace, sizeof *trace);
+  trace->host->free(trace, sizeof *trace);
 }
 
 static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, const char *value) {
@@ -160,7 +160,7 @@ static const BurnOptionInfo option_rows[] = {TRACE_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
-  const BurnHost *host = trace->decorator.host;
+  const BurnHost *host = trace->host;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const char *format = values[OPTION_FORMAT], *path = values[OPTION_FILE];
@@ -188,8 +188,8 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   Trace *trace = host->allocate(sizeof *trace);
   if (!trace) return fail(host, BURN_STATUS_OUT_OF_MEMORY, "trace: no memory%s", "");
   memset(trace, 0, sizeof *trace);
-  trace->decorator.host = host;
-  trace->decorator.next = next;
+  trace->host = host;
+  trace->next = next;
   const BurnStatus status = choose_output(trace, options);
   if (status != BURN_OK) {
     host->free(trace, sizeof *trace);
@@ -198,7 +198,7 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   pthread_mutex_init(&trace->mutex, NULL);
   trace->opened_ns = host->now_ns();
   snprintf(trace->name, sizeof trace->name, "trace on %s", next->name);
-  burn_decorator_forward(out, &trace->decorator);
+  out->self = trace; /* what is left out here is done by the level below */
   out->name = trace->name;
   out->submit = trace_submit;
   out->close = trace_close;
@@ -222,6 +222,7 @@ static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_DECORATOR,
     .name = "trace",
     .version = "0.1.0",

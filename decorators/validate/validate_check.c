@@ -18,8 +18,8 @@ bool validate_broken(Check *check, const char *promise, uint32_t code, const cha
 /* -- contents --------------------------------------------------------------------------------- */
 
 BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *content) {
-  const BurnHost *host = validate->decorator.host;
-  const BurnBackend *next = validate->decorator.next;
+  const BurnHost *host = validate->host;
+  const BurnBackend *next = validate->next;
   content->desc = burn_primitive_desc(x);
   content->bytes = (uint64_t)burn_primitive_count(x) * burn_dtype_bytes(x->dtype);
   content->data = host->allocate(content->bytes);
@@ -31,7 +31,7 @@ BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *co
 }
 
 void validate_forget(const Validate *validate, Content *content) {
-  validate->decorator.host->free(content->data, content->bytes);
+  validate->host->free(content->data, content->bytes);
   content->data = NULL;
 }
 
@@ -77,7 +77,7 @@ static bool check_memory(Check *check, uint32_t i, const BurnPrimitive *x) {
 }
 
 bool validate_header(Check *check, uint32_t i, BurnPrimitive *x, const BurnTensorDesc *expected) {
-  const uint32_t owner = check->validate->decorator.next->owner;
+  const uint32_t owner = check->validate->next->owner;
   char text[256];
   Text found = {text, sizeof text};
   if (x->struct_size < sizeof *x) {

@@ -2,7 +2,6 @@
 #ifndef BURN_VALIDATE_INTERNAL_H
 #define BURN_VALIDATE_INTERNAL_H
 
-#include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdarg.h>
@@ -14,7 +13,8 @@ enum { WARNED_SLOTS = 4096 };
 
 /* An opened decorator. */
 typedef struct Validate {
-  BurnDecorator decorator; /* first: pass_through.h finds it here */
+  const BurnHost *host;
+  const BurnBackend *next; /* the level below */
   bool finite, promises, ownership, determinism, warn;
   char save[512]; /* folder; empty: save nothing */
   char name[64];

@@ -9,6 +9,7 @@
  *   save=FOLDER              inputs and attributes of a call that broke a promise go to FOLDER/<number>-<op>/ */
 #include "validate_internal.h"
 
+#include <burn/plugin/fused.h>
 #include <burn/plugin/options.h>
 
 #include <string.h>
@@ -20,7 +21,7 @@ enum { CLONED, VIEWED };
 
 /* A second reference to input x, or a view that shares its memory, to be released. */
 static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) {
-  const BurnBackend *next = validate->decorator.next;
+  const BurnBackend *next = validate->next;
   if (how == VIEWED) {
     int64_t sizes[BURN_MAX_RANK] = {1}; /* an axis more, where there is room: no backend gives back x itself for that */
     const uint32_t more = x->rank < BURN_MAX_RANK;
@@ -35,7 +36,7 @@ static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) 
                              .inputs = &x,
                              .outputs = &view,
                              .attrs = &shape};
-    const BurnStatus status = validate->decorator.host->invoke(next, &call);
+    const BurnStatus status = validate->host->invoke(next, &call);
     if (status == BURN_OK && view != x && view->buffer && view->buffer == x->buffer) return view;
     if (status == BURN_OK) next->release(next->self, view);
   }
@@ -44,7 +45,7 @@ static BurnPrimitive *hold(const Validate *validate, BurnPrimitive *x, int how) 
 }
 
 static void release_all(const Validate *validate, BurnPrimitive **primitives, uint32_t count) {
-  const BurnBackend *next = validate->decorator.next;
+  const BurnBackend *next = validate->next;
   for (uint32_t i = 0; i < count; i++) {
     if (primitives[i]) next->release(next->self, primitives[i]);
     primitives[i] = NULL;
@@ -64,7 +65,7 @@ static BurnStatus look_at_rehearsed(Check *check, BurnPrimitive **outputs) {
 
 /* Primitives alive below; -1 if the backend does not say. */
 static int64_t count_alive(const Validate *validate) {
-  const BurnBackend *next = validate->decorator.next;
+  const BurnBackend *next = validate->next;
   int64_t alive = -1;
   if (next->sync(next->self) != BURN_OK || next->query(next->self, BURN_QUERY_LIVE_TENSORS, &alive) != BURN_OK)
     return -1;
@@ -100,7 +101,7 @@ static BurnStatus rehearse(Check *check, BurnPrimitive **held, int how) {
   BurnOpCall call = *check->call;
   call.outputs = outputs;
   for (uint32_t i = 0; i < call.input_count; i++) held[i] = call.inputs[i] ? hold(validate, call.inputs[i], how) : NULL;
-  BurnStatus status = validate->decorator.host->invoke(validate->decorator.next, &call);
+  BurnStatus status = validate->host->invoke(validate->next, &call);
   if (status == BURN_OK) status = look_at_rehearsed(check, outputs);
   if (status == BURN_OK && validate->ownership) {
     const char *whose = how == VIEWED ? "whose memory another view shares" : "which somebody else holds";
@@ -117,14 +118,13 @@ static BurnStatus rehearse_all(Check *check) {
   const uint32_t count = check->call->input_count;
   if (!validate->ownership && !validate->determinism) return BURN_OK;
   const uint64_t bytes = (count + 1) * sizeof(BurnPrimitive *);
-  BurnPrimitive **held = validate->decorator.host->allocate(bytes);
-  if (!held)
-    return validate->decorator.host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  BurnPrimitive **held = validate->host->allocate(bytes);
+  if (!held) return validate->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   BurnStatus status = rehearse(check, held, CLONED);
   const bool again =
       status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
   if (again) status = rehearse(check, held, VIEWED);
-  validate->decorator.host->free(held, bytes);
+  validate->host->free(held, bytes);
   return status;
 }
 
@@ -177,7 +177,7 @@ static BurnStatus examine(Check *check) {
     check->promise = NULL; /* with a warning the call goes on */
   }
   if (status != BURN_OK) return status;
-  status = validate->decorator.host->invoke(validate->decorator.next, check->call);
+  status = validate->host->invoke(validate->next, check->call);
   BurnStatus reported = BURN_OK;
   if (status == BURN_OK) {
     status = look_at_results(check);
@@ -192,7 +192,7 @@ static BurnStatus examine(Check *check) {
 
 static BurnStatus BURN_API_CALL validate_submit(void *self, const BurnOpCall *given) {
   Validate *validate = self;
-  const BurnHost *host = validate->decorator.host;
+  const BurnHost *host = validate->host;
   BurnOpCall call = *given;
   const uint64_t bytes = (call.input_count + 1) * sizeof(Content);
   Check check = {.validate = validate, .call = &call, .info = host->op_info(call.op), .before = host->allocate(bytes)};
@@ -216,25 +216,36 @@ static BurnStatus BURN_API_CALL validate_submit(void *self, const BurnOpCall *gi
 
 static BurnStatus BURN_API_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
                                                 BurnPrimitive **out) {
+  const BurnBackend *next = ((Validate *)self)->next;
   enter(self);
-  const BurnStatus status = burn_decorator_create(self, desc, data, out);
+  const BurnStatus status = next->create(next->self, desc, data, out);
   leave(self);
   return status;
 }
 static void BURN_API_CALL validate_retain(void *self, BurnPrimitive *x) {
+  const BurnBackend *next = ((Validate *)self)->next;
   enter(self);
-  burn_decorator_retain(self, x);
+  next->retain(next->self, x);
   leave(self);
 }
 static void BURN_API_CALL validate_release(void *self, BurnPrimitive *x) {
+  const BurnBackend *next = ((Validate *)self)->next;
   enter(self);
-  burn_decorator_release(self, x);
+  next->release(next->self, x);
   leave(self);
+}
+
+/* Fused runs would get past the checks, so there are none under this decorator; what else there is below may be used.
+ */
+static int32_t BURN_API_CALL validate_get_interface(void *self, const char *name, uint32_t min_version,
+                                                    BurnInterface *out) {
+  const BurnBackend *next = ((Validate *)self)->next;
+  return strcmp(name, BURN_FUSED_INTERFACE) != 0 && next->get_interface(next->self, name, min_version, out);
 }
 
 static void BURN_API_CALL validate_close(void *self) {
   Validate *validate = self;
-  validate->decorator.host->free(validate, sizeof *validate);
+  validate->host->free(validate, sizeof *validate);
 }
 
 /* -- opening ---------------------------------------------------------------------------------- */
@@ -264,7 +275,7 @@ static BurnStatus choose(const BurnHost *host, const char *const *values, int op
 }
 
 static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
-  const BurnHost *host = validate->decorator.host;
+  const BurnHost *host = validate->host;
   validate->finite = validate->promises = validate->ownership = true;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
@@ -296,20 +307,21 @@ static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBa
   Validate *validate = host->allocate(sizeof *validate);
   if (!validate) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
   memset(validate, 0, sizeof *validate);
-  validate->decorator.host = host;
-  validate->decorator.next = next;
+  validate->host = host;
+  validate->next = next;
   const BurnStatus status = choose_all(validate, options);
   if (status != BURN_OK) {
     host->free(validate, sizeof *validate);
     return status;
   }
   snprintf(validate->name, sizeof validate->name, "validate on %s", next->name);
-  burn_decorator_forward(out, &validate->decorator);
+  out->self = validate; /* what is left out here is done by the level below */
   out->name = validate->name;
   out->submit = validate_submit;
   out->create = validate_create;
   out->retain = validate_retain;
   out->release = validate_release;
+  out->get_interface = validate_get_interface;
   out->close = validate_close;
   return BURN_OK;
 }
@@ -331,6 +343,7 @@ static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_DECORATOR,
     .name = "validate",
     .version = "0.1.0",

@@ -232,7 +232,7 @@ static bool write_json(const char *path, const Check *check) {
   if (!file) return false;
   fprintf(file, "{\n  \"op\": \"%s\",\n  \"promise\": \"%s\",\n  \"what\": \"%s\",\n", check->info->name,
           check->promise, check->what);
-  fprintf(file, "  \"backend\": \"%s\",\n  \"attributes\": {", check->validate->decorator.next->name);
+  fprintf(file, "  \"backend\": \"%s\",\n  \"attributes\": {", check->validate->next->name);
   for (uint32_t i = 0; i < call->attr_count; i++) {
     fprintf(file, "%s\"%s\": ", i ? ", " : "", check->info->attr_names[i]);
     write_attr(file, &call->attrs[i]);
@@ -286,7 +286,7 @@ static void save(Check *check, Text *text) {
 
 BurnStatus validate_report(Check *check) {
   Validate *validate = check->validate;
-  const BurnHost *host = validate->decorator.host;
+  const BurnHost *host = validate->host;
   char message[760], where[704] = "";
   if (validate->warn && atomic_exchange(&validate->warned[check->call->op % WARNED_SLOTS], true)) return BURN_OK;
   Text at_end = {where, sizeof where};

@@ -352,16 +352,9 @@ static int64_t memory_bytes(void) {
 static void BURN_API_CALL ndarray_probe(const BurnHost *host, BurnProbe *out) {
   const uint32_t threads = host->thread_count();
   out->score = 100;
-  out->device_count = 0;
   (void)snprintf(out->reason, sizeof out->reason, "CPU, %u thread%s, %s", threads, threads == 1 ? "" : "s",
                  isa_names[isa_detect()]);
-  if (out->device_capacity == 0) return;
-  out->device_count = 1;
-  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
-  out->devices[0].index = 0;
-  out->devices[0].memory_bytes = memory_bytes();
-  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1,
-                 out->reason);
+  burn_probe_add(out, 0, out->reason, memory_bytes());
 }
 
 static const BurnBackendInterface backend_interface = {
@@ -381,7 +374,7 @@ static const BurnPlugin ndarray_plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = 0,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_BACKEND,
     .reserved = 0,
     .name = "ndarray",

@@ -136,10 +136,7 @@ static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
   (void)host;
   out->score = 1;
   snprintf(out->reason, sizeof out->reason, "always here, slow on purpose");
-  if (out->device_capacity == 0) return;
-  out->device_count = 1;
-  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
-  snprintf(out->devices[0].name, sizeof out->devices[0].name, "any processor, one thread, f64");
+  burn_probe_add(out, 0, "any processor, one thread, f64", 0);
 }
 
 static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, probe, open_device};
@@ -156,6 +153,7 @@ static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_BACKEND,
     .name = "reference",
     .version = "0.1.0",

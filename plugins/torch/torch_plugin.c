@@ -132,11 +132,7 @@ static void BURN_API_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
   if (out->score == 0) return;
   (void)snprintf(out->reason, sizeof out->reason,
                  "libtorch %s; torch:cpu, and torch:cuda:N and torch:mps where it has them", BURN_TORCH_VERSION);
-  if (out->device_capacity == 0) return;
-  out->device_count = 1;
-  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
-  (void)snprintf(out->devices[0].name, sizeof out->devices[0].name, "%.*s", (int)sizeof out->devices[0].name - 1,
-                 out->reason);
+  burn_probe_add(out, 0, out->reason, 0);
 }
 
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
@@ -151,6 +147,7 @@ static const BurnPlugin plugin = {
     .struct_size = (uint32_t)sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_BACKEND,
     .name = "torch",
     .version = "0.1.0",

@@ -102,7 +102,7 @@ static int explain(size_t example, const char *backend, cJSON *list) {
   snprintf(stack, sizeof stack, "fusion:log=%s+%s", list ? "false" : "true", backend);
   BurnDevice *device = burn_device_open(stack);
   BurnStatus status = burn_device_status(device);
-  BurnFusionStatistics s = {0};
+  BurnFusionStatistics s = {.struct_size = sizeof s};
   if (status == BURN_OK) {
     if (!list) {
       printf("%s: %s, x [256, 1024]\n", examples[example].name, examples[example].what);

@@ -32,7 +32,7 @@ static const char *family_of(uint32_t op) {
 static const BurnOpInfo *next_op(uint32_t op) {
   const BurnOpInfo *info = NULL;
   for (op++; !info && op < BURN_OP_LIMIT; op++) info = burn_op_info(op);
-  return info ? info : burn_op_info(op);
+  return info ? info : burn_op_info(op < BURN_OP_FIRST_OF_PACKS ? BURN_OP_FIRST_OF_PACKS : op);
 }
 
 /* -- the words for what a BurnOpInfo says

@@ -247,7 +247,7 @@ static void finish(Work *work) {
 static void run_fused(Work *work) {
   const BurnFusedInterface *table = fused.table;
   BurnPrimitive *out = NULL;
-  const BurnFusedCall call = {(uint32_t)sizeof call, 0, work->kernel, work->inputs, work->attr_rows, &out, 0};
+  const BurnFusedCall call = {(uint32_t)sizeof call, 0, work->kernel, work->inputs, work->attr_rows, &out, 0, NULL};
   check(table->run(fused.self, &call));
   backend->release(backend->self, out);
 }

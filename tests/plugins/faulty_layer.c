@@ -15,7 +15,6 @@
  * a bit gift strided                      likewise, but only if input 0 is donated, or does not lie in row-major order
  *   after                             likewise, only if input 0 is not in row-major order, right after a call of cat
  *   abort hang exit                   if input 0 is donated: the process ends so, or does not */
-#include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
 #include <math.h>
@@ -25,7 +24,8 @@
 enum { MAX_KEPT = 64 };
 
 typedef struct Faulty {
-  BurnDecorator layer;
+  const BurnHost *host;
+  const BurnBackend *next;
   uint32_t op, previous; /* op of the last call */
   char fault[32];
   float calls;
@@ -37,12 +37,12 @@ typedef struct Faulty {
 static int is(const Faulty *faulty, const char *fault) { return strcmp(faulty->fault, fault) == 0; }
 
 static BurnStatus fail(const Faulty *faulty, const char *message) {
-  return faulty->layer.host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, message);
+  return faulty->host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, message);
 }
 
 /* Puts another tensor in the place of an f32 result: its elements with the first one changed, in a description. */
 static BurnStatus replace(Faulty *faulty, BurnPrimitive **x, const BurnTensorDesc *desc, float first) {
-  const BurnBackend *next = faulty->layer.next;
+  const BurnBackend *next = faulty->next;
   BurnPrimitive *other = NULL;
   float data[256] = {0};
   const uint64_t bytes = (uint64_t)burn_primitive_count(*x) * sizeof(float);
@@ -75,7 +75,7 @@ static BurnStatus spoil_header(Faulty *faulty, BurnPrimitive *x) {
 
 static BurnStatus keep(Faulty *faulty, BurnPrimitive *x) {
   if (faulty->kept_count == MAX_KEPT) return fail(faulty, "faulty: too many tensors kept");
-  faulty->layer.next->retain(faulty->layer.next->self, x);
+  faulty->next->retain(faulty->next->self, x);
   faulty->kept[faulty->kept_count++] = x;
   return BURN_OK;
 }
@@ -125,7 +125,7 @@ static void end_process(const Faulty *faulty) {
 }
 
 static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
-  const BurnBackend *next = faulty->layer.next;
+  const BurnBackend *next = faulty->next;
   BurnPrimitive *x = call->input_count > 0 ? call->inputs[0] : NULL;
   const int is_donated = x && call->donate & 1;
   static const char *const of_results[] = {"add", "slight", "gift", "strided", "after", "abort", "hang", "exit"};
@@ -158,7 +158,7 @@ static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
 
 static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call) {
   Faulty *faulty = self;
-  const BurnStatus status = faulty->layer.host->invoke(faulty->layer.next, call);
+  const BurnStatus status = faulty->host->invoke(faulty->next, call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
   faulty->previous = call->op;
   return spoiled;
@@ -166,19 +166,18 @@ static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call
 
 static void BURN_API_CALL faulty_retain(void *self, BurnPrimitive *x) {
   ((Faulty *)self)->retained = x;
-  burn_decorator_retain(self, x);
+  ((Faulty *)self)->next->retain(((Faulty *)self)->next->self, x);
 }
 
 static void BURN_API_CALL faulty_release(void *self, BurnPrimitive *x) {
   Faulty *faulty = self;
   if (x == faulty->retained) faulty->retained = NULL;
-  burn_decorator_release(self, x);
+  faulty->next->release(faulty->next->self, x);
 }
 
 static void BURN_API_CALL faulty_close(void *self) {
   Faulty *faulty = self;
-  for (uint32_t i = 0; i < faulty->kept_count; i++)
-    faulty->layer.next->release(faulty->layer.next->self, faulty->kept[i]);
+  for (uint32_t i = 0; i < faulty->kept_count; i++) faulty->next->release(faulty->next->self, faulty->kept[i]);
   free(faulty);
 }
 
@@ -192,10 +191,11 @@ static BurnStatus BURN_API_CALL faulty_open(const BurnHost *host, const BurnBack
     free(faulty);
     return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "faulty: give op= and fault=");
   }
-  faulty->layer = (BurnDecorator){host, next};
+  faulty->host = host;
+  faulty->next = next;
   faulty->op = info->op;
   memcpy(faulty->fault, fault, strlen(fault) + 1);
-  burn_decorator_forward(out, &faulty->layer);
+  out->self = faulty;
   out->name = "faulty";
   out->submit = faulty_submit;
   out->retain = faulty_retain;
@@ -213,6 +213,7 @@ static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_ve
 static const BurnPlugin plugin = {.struct_size = sizeof(BurnPlugin),
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
+                                  .min_host_minor = BURN_TARGET_MINOR,
                                   .kind = BURN_PLUGIN_DECORATOR,
                                   .name = PLUGIN_NAME,
                                   .version = "1.0",

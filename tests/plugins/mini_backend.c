@@ -262,10 +262,7 @@ static void BURN_API_CALL mini_probe(const BurnHost *host, BurnProbe *out) {
   (void)host;
   out->score = 1;
   memcpy(out->reason, reason, sizeof reason);
-  if (out->device_capacity == 0) return;
-  out->device_count = 1;
-  out->devices[0].struct_size = (uint32_t)sizeof out->devices[0];
-  memcpy(out->devices[0].name, "mini device", sizeof "mini device");
+  burn_probe_add(out, 0, "mini device", 0);
 }
 
 /* What a later version of the headers might add at the end. */
@@ -297,6 +294,7 @@ static const void *BURN_API_CALL mini_get_interface(const char *name, uint32_t m
 static const LaterPlugin plugin = {.known = {.struct_size = (uint32_t)DESCRIPTOR_BYTES,
                                              .abi_major = BURN_ABI_MAJOR,
                                              .abi_minor = MINOR,
+                                             .min_host_minor = BURN_TARGET_MINOR,
                                              .kind = BURN_PLUGIN_BACKEND,
                                              .name = PLUGIN_NAME,
                                              .version = "3.1.4",

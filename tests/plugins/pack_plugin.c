@@ -182,6 +182,7 @@ static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_ve
 static const BurnPlugin plugin = {.struct_size = sizeof plugin,
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
+                                  .min_host_minor = BURN_TARGET_MINOR,
                                   .kind = BURN_PLUGIN_KERNELS,
                                   .name = PLUGIN_NAME,
                                   .version = "1.0.0",

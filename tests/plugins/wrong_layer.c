@@ -1,6 +1,5 @@
 /* wrong_layer.c - a decorator that breaks one promise, chosen by the environment variable BURN_TEST_FAULT: what `burn
  * conform` must find and name. Without the variable it changes nothing. */
-#include <burn/plugin/pass_through.h>
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -8,7 +7,8 @@
 #include <string.h>
 
 typedef struct Wrong {
-  BurnDecorator layer; /* first: pass_through.h finds it here */
+  const BurnHost *host;
+  const BurnBackend *next;
   unsigned calls;
 } Wrong;
 
@@ -19,9 +19,9 @@ static int has_fault(const char *name) {
 
 /* The op runs as another one. */
 static BurnStatus run_as(const Wrong *wrong, const BurnOpCall *call, uint32_t op) {
-  BurnOpCall other = *call;
+  BurnOpCall other = burn_call_copy(call);
   other.op = op;
-  return wrong->layer.host->invoke(wrong->layer.next, &other);
+  return wrong->host->invoke(wrong->next, &other);
 }
 
 /* Writes into input 0 though the caller keeps it. */
@@ -39,18 +39,17 @@ static void use_unchecked_memory(const BurnHost *host) {
 }
 
 static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
-  const BurnHost *host = wrong->layer.host;
+  const BurnHost *host = wrong->host;
   if (call->op == BURN_OP_neg && has_fault("wrong_result")) return run_as(wrong, call, BURN_OP_abs);
   if (call->op == BURN_OP_exp && has_fault("crash")) abort();
   if (call->op == BURN_OP_log && has_fault("exit")) exit(0);
   if (call->op == BURN_OP_sub && has_fault("unchecked_memory")) use_unchecked_memory(host);
   if (call->op == BURN_OP_cos && has_fault("changing") && wrong->calls++ % 2) return run_as(wrong, call, BURN_OP_sin);
   if (call->op == BURN_OP_mul && has_fault("wrong_size")) host->free(host->allocate(64), 32);
-  const BurnStatus status = host->invoke(wrong->layer.next, call);
+  const BurnStatus status = host->invoke(wrong->next, call);
   if (status != BURN_OK) return status;
   if (call->op == BURN_OP_add && has_fault("writes_input")) write_into_input(call);
-  if (call->op == BURN_OP_recip && has_fault("leak"))
-    wrong->layer.next->retain(wrong->layer.next->self, call->outputs[0]);
+  if (call->op == BURN_OP_recip && has_fault("leak")) wrong->next->retain(wrong->next->self, call->outputs[0]);
   return status;
 }
 
@@ -58,7 +57,7 @@ static BurnStatus BURN_API_CALL wrong_submit(void *self, const BurnOpCall *call)
 
 static void BURN_API_CALL wrong_close(void *self) {
   Wrong *wrong = self;
-  if (!has_fault("close_leaks")) wrong->layer.host->free(wrong, sizeof *wrong);
+  if (!has_fault("close_leaks")) wrong->host->free(wrong, sizeof *wrong);
 }
 
 static BurnStatus BURN_API_CALL wrong_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
@@ -70,9 +69,9 @@ static BurnStatus BURN_API_CALL wrong_open(const BurnHost *host, const BurnBacke
   Wrong *wrong = host->allocate(sizeof *wrong);
   if (!wrong) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, PLUGIN_NAME ": no memory");
   memset(wrong, 0, sizeof *wrong);
-  wrong->layer.host = host;
-  wrong->layer.next = next;
-  burn_decorator_forward(out, &wrong->layer);
+  wrong->host = host;
+  wrong->next = next;
+  out->self = wrong;
   out->name = PLUGIN_NAME;
   out->submit = wrong_submit;
   out->close = wrong_close;
@@ -94,6 +93,7 @@ static const void *BURN_API_CALL wrong_interface(const char *name, uint32_t min_
 static const BurnPlugin plugin = {.struct_size = (uint32_t)sizeof(BurnPlugin),
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
+                                  .min_host_minor = BURN_TARGET_MINOR,
                                   .kind = BURN_PLUGIN_DECORATOR,
                                   .name = PLUGIN_NAME,
                                   .version = "1.0",

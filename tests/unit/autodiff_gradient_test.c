@@ -322,7 +322,7 @@ static void every_op_with_a_gradient_has_a_case(void **state) {
     const char *name;
     uint32_t gradient;
   } ops[] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   {#name, BURN_GRADIENT_##gradient},
 #include <burn/plugin/ops.def>
 #undef BURN_OP

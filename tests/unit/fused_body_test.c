@@ -642,7 +642,7 @@ static void run_and_compare(const Body *body, BurnInterface fused, const BurnBac
                             const BurnFusedKernel *kernel, BurnPrimitive *const *inputs, uint64_t donate,
                             const char *what) {
   BurnPrimitive *outputs[MAX_OUTPUTS] = {NULL};
-  const BurnFusedCall call = {(uint32_t)sizeof call, 0, kernel, inputs, body->attr_rows, outputs, donate};
+  const BurnFusedCall call = {(uint32_t)sizeof call, 0, kernel, inputs, body->attr_rows, outputs, donate, NULL};
   check_ok(table_of(fused)->run(fused.self, &call));
   for (uint32_t i = 0; i < body->input_count; i++) {
     if ((donate >> i) & 1u) drop(backend, inputs[i]);

@@ -14,7 +14,7 @@ static BurnDevice *open_fusion(const char *stack) {
 
 /* What the fusion level of a stack has done; flushes. */
 static BurnFusionStatistics statistics(const BurnDevice *device) {
-  BurnFusionStatistics out = {0};
+  BurnFusionStatistics out = {.struct_size = sizeof out};
   for (const BurnBackend *level = burn_device_backend(device); level; level = burn_backend_below(level)) {
     BurnInterface found;
     if (!level->get_interface(level->self, BURN_FUSION_INTERFACE, 1, &found)) continue;

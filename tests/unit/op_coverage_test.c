@@ -86,7 +86,7 @@ static void test_public_functions(void **state) {
 static void test_ops_of_the_table(void **state) {
   (void)state;
   static const char *const names[] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) #name,
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) #name,
 #include <burn/plugin/ops.def>
 #undef BURN_OP
   };
@@ -148,7 +148,7 @@ static void check_kinds(const char *header, const char *op, const char *letters)
 static void test_texts(void **state) {
   (void)state;
   static const char *const rows[][4] = {
-#define BURN_OP(number, name, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
+#define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   {#name, #kinds, doc, #rule},
 #include <burn/plugin/ops.def>
 #undef BURN_OP

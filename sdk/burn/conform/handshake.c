@@ -209,7 +209,8 @@ static const char *probe(const Subject *subject, size_t bytes, uint32_t capacity
   if (!memory) return NULL;
   memset(memory, 0xC3, bytes);
   if (devices) memset(devices, 0, capacity * sizeof *devices);
-  *out = (BurnProbe){.struct_size = (uint32_t)bytes, .device_capacity = capacity, .devices = devices};
+  *out = (BurnProbe){
+      .struct_size = (uint32_t)bytes, .device_capacity = capacity, .device_bytes = sizeof *devices, .devices = devices};
   memcpy(memory, out, sizeof *out);
   subject->backend->probe(&host, (BurnProbe *)(void *)memory);
   memcpy(out, memory, sizeof *out);
@@ -302,12 +303,13 @@ static const char *odd_questions(const BurnBackend *instance) {
   if (instance->query && instance->query(instance->self, 0x7fffffffu, &value) == BURN_OK)
     return FAULT("query answers key 2147483647");
   if (value != -77) return FAULT("query writes to out though it fails");
-  if (instance->dtype_usage(instance->self, BURN_DTYPE_DEFAULT) || instance->dtype_usage(instance->self, 9999)) {
-    return FAULT("dtype_usage knows dtypes 0 or 9999");
-  }
-  (void)instance->op_support(instance->self, 0);
-  (void)instance->op_support(instance->self, BURN_OP_LIMIT + 12345u);
-  instance->release(instance->self, NULL);
+  const bool knows = instance->dtype_usage && (instance->dtype_usage(instance->self, BURN_DTYPE_DEFAULT) ||
+                                               instance->dtype_usage(instance->self, 9999));
+  if (knows) return FAULT("dtype_usage knows dtypes 0 or 9999");
+  static const uint32_t ops[] = {0, BURN_OP_LIMIT + 12345u, BURN_OP_FIRST_OF_PACKS + 12345u};
+  for (size_t i = 0; instance->op_support && i < sizeof ops / sizeof ops[0]; i++)
+    (void)instance->op_support(instance->self, ops[i]);
+  if (instance->release) instance->release(instance->self, NULL);
   return NULL;
 }
 

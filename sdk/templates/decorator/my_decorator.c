@@ -8,7 +8,6 @@
 
 #include <burn/plugin/build.h>
 #include <burn/plugin/options.h>
-#include <burn/plugin/pass_through.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
@@ -18,7 +17,8 @@
 
 /* The state of one opened decorator. Calls come from any thread, so the counts are atomic. */
 typedef struct MyDecorator {
-  BurnDecorator decorator; /* first: pass_through.h finds it here */
+  const BurnHost *host;
+  const BurnBackend *next; /* the level below */
   _Atomic uint64_t calls, replaced;
   bool replaces; /* the option */
   char name[64];
@@ -29,7 +29,7 @@ typedef struct MyDecorator {
 /* x - y written as x + (-y), which gives the same bits. build.h runs ops on the decorator below; a failure of any of
  * them sticks and is what burn_builder_finish returns. */
 static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
-  BurnBuilder b = burn_builder_begin(my->decorator.host, my->decorator.next);
+  BurnBuilder b = burn_builder_begin_for(my->host, my->next, call);
   BurnPrimitive *negative = burn_build_op1(&b, BURN_OP_neg, call->inputs[1]);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], negative);
   return burn_builder_finish(&b, call, &result);
@@ -40,7 +40,7 @@ static BurnStatus replace_sub(MyDecorator *my, const BurnOpCall *call) {
 static BurnStatus BURN_API_CALL my_submit(void *self, const BurnOpCall *call) {
   MyDecorator *my = (MyDecorator *)self;
   atomic_fetch_add(&my->calls, 1);
-  if (call->op != BURN_OP_sub || !my->replaces) return my->decorator.host->invoke(my->decorator.next, call);
+  if (call->op != BURN_OP_sub || !my->replaces) return my->host->invoke(my->next, call);
   atomic_fetch_add(&my->replaced, 1);
   return replace_sub(my, call);
 }
@@ -63,7 +63,7 @@ static int32_t BURN_API_CALL my_get_interface(void *self, const char *name, uint
 
 static void BURN_API_CALL my_close(void *self) {
   MyDecorator *my = (MyDecorator *)self;
-  my->decorator.host->free(my, sizeof *my);
+  my->host->free(my, sizeof *my);
 }
 
 /* The options, declared and asked for by one list: my_decorator:replace=false. A row without BURN_OPTION_HARMLESS would
@@ -75,7 +75,7 @@ static const BurnOptionInfo option_rows[] = {MY_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
-  const BurnHost *host = my->decorator.host;
+  const BurnHost *host = my->host;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const char *replace = values[OPTION_REPLACE];
@@ -93,8 +93,8 @@ static BurnStatus BURN_API_CALL my_open(const BurnHost *host, const BurnBackend 
   MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
   if (!my) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "my_decorator: no memory");
   memset(my, 0, sizeof *my);
-  my->decorator.host = host;
-  my->decorator.next = next;
+  my->host = host;
+  my->next = next;
   const BurnStatus status = read_options(my, options);
   if (status != BURN_OK) {
     host->free(my, sizeof *my);
@@ -103,7 +103,7 @@ static BurnStatus BURN_API_CALL my_open(const BurnHost *host, const BurnBackend 
   atomic_init(&my->calls, 0);
   atomic_init(&my->replaced, 0);
   snprintf(my->name, sizeof my->name, "my_decorator on %s", next->name);
-  burn_decorator_forward(out, &my->decorator);
+  out->self = my; /* what is left out here is done by the level below */
   out->name = my->name;
   out->submit = my_submit;
   out->get_interface = my_get_interface;
@@ -126,6 +126,7 @@ static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_DECORATOR,
     .name = "my_decorator", /* must be that of the file, burn_my_decorator.so */
     .version = "0.1.0",

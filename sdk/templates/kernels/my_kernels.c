@@ -153,6 +153,7 @@ static const BurnPlugin plugin = {
     .struct_size = sizeof(BurnPlugin),
     .abi_major = BURN_ABI_MAJOR,
     .abi_minor = BURN_ABI_MINOR,
+    .min_host_minor = BURN_TARGET_MINOR,
     .kind = BURN_PLUGIN_KERNELS,
     .name = "my_kernels", /* must be that of the file, burn_my_kernels.so */
     .version = "0.1.0",

@@ -28,5 +28,6 @@ typedef struct BurnAutodiffInterface {
   /* Ends a set; takes NULL. */
   void(BURN_API_CALL *gradients_release)(void *self, BurnGradientSet *set);
 } BurnAutodiffInterface;
+#define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, gradients_release)
 
 #endif

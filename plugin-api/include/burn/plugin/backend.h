@@ -31,7 +31,8 @@ enum {
   BURN_QUERY_HOST_WAITS = 5      /* times that a function waited for work of the device, since open */
 };
 
-/* An interface found by name: a table and the object to call it with. */
+/* An interface found by name: a table and the object to call it with. Frozen layout. The table starts with its size and
+ * version; burn_struct_copy makes one of a known length of it. */
 typedef struct BurnInterface {
   const void *table;
   void *self;
@@ -82,7 +83,8 @@ struct BurnBackend {
   BurnStatus(BURN_API_CALL *trim)(void *self);
 
   /* Optional (default: none). A further interface of this instance by name, such as "burn.autodiff". Returns 1 and
-   * fills out, or 0. Decorators do not forward: the host walks the stack. */
+   * fills out, or 0. A decorator that does not wrap tensors and offers interfaces of its own passes other names on to
+   * `next`, unless calls through them must not get past it. */
   int32_t(BURN_API_CALL *get_interface)(void *self, const char *name, uint32_t min_version, BurnInterface *out);
 
   /* Decorators that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference
@@ -90,5 +92,6 @@ struct BurnBackend {
   BurnPrimitive *(BURN_API_CALL *unwrap)(void *self, BurnPrimitive *x);
   BurnStatus(BURN_API_CALL *adopt)(void *self, BurnPrimitive *inner, BurnPrimitive **out);
 };
+#define BURN_BACKEND_MIN_BYTES BURN_BYTES_THROUGH(BurnBackend, adopt)
 
 #endif

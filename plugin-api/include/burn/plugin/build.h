@@ -23,6 +23,11 @@ typedef struct BurnBuilder {
   uint32_t count, capacity; /* of owned */
   BurnPrimitive **owned;    /* points at first until it is full */
   BurnPrimitive *first[24];
+  uint32_t flags;  /* BURN_CALL_* of every call that it makes */
+  uint32_t origin; /* the op that it writes with others; 0: none */
+  uint32_t last_count;
+  uint32_t reserved;
+  BurnPrimitive *last[BURN_MAX_FIXED_INPUTS]; /* results whose next use is the last one: given away by it */
 } BurnBuilder;
 
 static inline BurnBuilder burn_builder_begin(const BurnHost *host, const BurnBackend *backend) {
@@ -33,6 +38,20 @@ static inline BurnBuilder burn_builder_begin(const BurnHost *host, const BurnBac
   b.count = 0;
   b.capacity = 24;
   b.owned = NULL;
+  b.flags = 0;
+  b.origin = 0;
+  b.last_count = 0;
+  b.reserved = 0;
+  return b;
+}
+
+/* For a decomposition, a gradient rule or a decorator that rewrites `call`: the calls it makes carry the flags of that
+ * one, and say which op they are a part of. */
+static inline BurnBuilder burn_builder_begin_for(const BurnHost *host, const BurnBackend *backend,
+                                                 const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  b.flags = call->flags;
+  b.origin = call->origin ? call->origin : call->op;
   return b;
 }
 
@@ -41,6 +60,8 @@ static inline BurnStatus burn_builder_end(BurnBuilder *b) {
   BurnPrimitive **owned = b->owned ? b->owned : b->first;
   uint32_t i;
   for (i = 0; i < b->count; i++) b->backend->release(b->backend->self, owned[i]);
+  for (i = 0; i < b->last_count; i++) b->backend->release(b->backend->self, b->last[i]);
+  b->last_count = 0;
   if (b->owned) b->host->free(b->owned, b->capacity * sizeof(BurnPrimitive *));
   b->owned = NULL;
   b->count = 0;
@@ -87,6 +108,50 @@ static inline BurnPrimitive *burn_build_own(BurnBuilder *b, BurnPrimitive *x) {
   return x;
 }
 
+/* Says that the next call which has x among its inputs is the last use of it: the backend may write the result into its
+ * storage. x is a result of this builder and no result of the op; others stay as they are. Returns x. */
+static inline BurnPrimitive *burn_build_last_use(BurnBuilder *b, BurnPrimitive *x) {
+  BurnPrimitive **owned = b->owned ? b->owned : b->first;
+  uint32_t i = b->count;
+  if (!x || b->last_count == BURN_MAX_FIXED_INPUTS) return x;
+  while (i > 0 && owned[i - 1] != x) i--;
+  if (i == 0) return x;
+  owned[i - 1] = owned[--b->count];
+  b->last[b->last_count++] = x;
+  return x;
+}
+
+/* The inputs that are used for the last time, as the bits of `donate`. */
+static inline uint64_t burn_builder_donate(const BurnBuilder *b, uint32_t input_count, BurnPrimitive *const *inputs) {
+  uint64_t bits = 0;
+  uint32_t i, k, uses;
+  for (k = 0; k < b->last_count; k++) {
+    uint32_t at = 0;
+    for (i = 0, uses = 0; i < input_count; i++) {
+      if (inputs[i] != b->last[k]) continue;
+      at = i;
+      uses++;
+    }
+    if (uses == 1 && at < 64) bits |= (uint64_t)1 << at;
+  }
+  return bits;
+}
+
+/* After a call: what it used for the last time is released. */
+static inline void burn_builder_drop_used(BurnBuilder *b, uint32_t input_count, BurnPrimitive *const *inputs) {
+  uint32_t i, k, kept = 0;
+  for (k = 0; k < b->last_count; k++) {
+    BurnPrimitive *x = b->last[k];
+    for (i = 0; i < input_count && inputs[i] != x; i++) continue;
+    if (i < input_count) {
+      b->backend->release(b->backend->self, x);
+    } else {
+      b->last[kept++] = x;
+    }
+  }
+  b->last_count = kept;
+}
+
 /* A reference to x for the caller, to be stored as a result; NULL after a failure. */
 static inline BurnPrimitive *burn_build_give(BurnBuilder *b, BurnPrimitive *x) {
   if (b->status != BURN_OK || !x) return NULL;
@@ -113,7 +178,11 @@ static inline void burn_build_call(BurnBuilder *b, uint32_t op, uint32_t input_c
   call.inputs = inputs;
   call.outputs = out;
   call.attrs = attrs;
+  call.flags = b->flags;
+  call.origin = b->origin;
+  if (b->last_count) call.donate = burn_builder_donate(b, input_count, inputs);
   status = b->host->invoke(b->backend, &call);
+  if (b->last_count) burn_builder_drop_used(b, input_count, inputs);
   if (status != BURN_OK) {
     burn_builder_fail(b, status);
     return;

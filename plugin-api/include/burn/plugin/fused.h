@@ -24,7 +24,7 @@ enum {
   BURN_FUSED_EXPAND = 3  /* axes of 1 stretch: its input may be read through an index */
 };
 
-/* An op of a body. It has one result. */
+/* An op of a body. It has one result. Frozen layout. */
 typedef struct BurnFusedStep {
   uint32_t op;
   uint32_t input_count;
@@ -65,6 +65,7 @@ typedef struct BurnFusedCall {
   const BurnAttr *const *attrs;
   BurnPrimitive **outputs;
   uint64_t donate;
+  const BurnExtension *next; /* extensions; NULL: none */
 } BurnFusedCall;
 
 /* What get_interface(BURN_FUSED_INTERFACE) gives; all functions may be called from any thread at any time. */
@@ -94,5 +95,6 @@ typedef struct BurnFusedInterface {
   /* One line about a kernel for logs ("3 loads, 11 instructions, 1 store, rows of 1024"). */
   void(BURN_API_CALL *describe)(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes);
 } BurnFusedInterface;
+#define BURN_FUSED_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnFusedInterface, describe)
 
 #endif

@@ -79,6 +79,10 @@ typedef struct BurnHost {
   /* The definition of an op of a kernel pack (op >= BURN_OP_LIMIT); NULL for others. For decorators that differentiate.
    */
   const BurnOpDefinition *(BURN_API_CALL *op_definition)(uint32_t op);
+
+  /* The facts of a dtype; NULL for a number without one. Read-only, lives as long as the process. */
+  const BurnDTypeInfo *(BURN_API_CALL *dtype_info)(BurnDType dtype);
 } BurnHost;
+#define BURN_HOST_MIN_BYTES BURN_BYTES_THROUGH(BurnHost, dtype_info)
 
 #endif

@@ -25,6 +25,7 @@ typedef struct BurnBackwardCall {
   uint64_t needed;                    /* bit i: the gradient of input i is asked for */
   BurnPrimitive **input_grads; /* [input_count], all NULL: one new reference each, with the input's shape and dtype;
                                   one that stays NULL lets no gradient through */
+  const BurnExtension *next;   /* extensions; NULL: none */
 } BurnBackwardCall;
 
 /* An op of a pack. Lives in read-only data as long as the process. */
@@ -49,10 +50,16 @@ struct BurnOpDefinition {
 
   uint32_t saved_inputs;  /* bit i: backward reads input i */
   uint32_t saved_outputs; /* bit i: backward reads output i */
-};
 
-/* A tensor in memory that this process can read. Element [i, j] is at data + (i * strides[0] + j * strides[1])
- * elements. */
+  /* Bit i: no gradient flows to input i, whatever its dtype is: a float target, a mask, running statistics. It is not
+   * asked for. */
+  uint32_t constant_inputs;
+  uint32_t reserved_end;
+};
+#define BURN_OP_DEFINITION_MIN_BYTES BURN_BYTES_THROUGH(BurnOpDefinition, reserved_end)
+
+/* A tensor in memory that this process can read. Frozen layout. Element [i, j] is at data + (i * strides[0] + j *
+ * strides[1]) elements. */
 typedef struct BurnTensorView {
   void *data;             /* first element; NULL for an absent optional input */
   const int64_t *shape;   /* [rank] */
@@ -71,9 +78,11 @@ typedef struct BurnKernelCall {
   const BurnTensorView *outputs; /* [output_count] */
   const BurnAttr *attrs;         /* [attr_count] */
   const BurnHost *host;          /* parallel_for, fail, allocate ... */
+  const BurnExtension *next;     /* extensions; NULL: none */
 } BurnKernelCall;
 
-/* A kernel for host memory. Of several for one op the one with the highest priority that accepts runs. */
+/* A kernel for host memory. Of several for one op the one with the highest priority that accepts runs. A priority below
+ * 0 says that the op's parts, fused with their neighbours, are the better choice where a decorator can do that. */
 typedef struct BurnKernel {
   uint32_t struct_size;
   int32_t priority;
@@ -84,6 +93,7 @@ typedef struct BurnKernel {
 
   BurnStatus(BURN_API_CALL *run)(const BurnKernelCall *call);
 } BurnKernel;
+#define BURN_KERNEL_MIN_BYTES BURN_BYTES_THROUGH(BurnKernel, run)
 
 /* Interface "burn.kernels", version 1. */
 typedef struct BurnKernelsInterface {
@@ -93,6 +103,10 @@ typedef struct BurnKernelsInterface {
   uint32_t kernel_count;
   const BurnOpDefinition *const *ops;
   const BurnKernel *const *kernels;
+  /* Optional. Tells the numbers that the host gave to the pack's ops, numbers[i] to ops[i], before any of them is
+   * called: for rules that call them. They stay the same for the life of the process. */
+  void(BURN_API_CALL *registered)(const uint32_t *numbers);
 } BurnKernelsInterface;
+#define BURN_KERNELS_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnKernelsInterface, registered)
 
 #endif

@@ -29,29 +29,47 @@ typedef struct BurnDeviceInfo {
   uint32_t struct_size;
   uint32_t index;       /* the number after the colon in "cuda:0" */
   int64_t memory_bytes; /* total; 0 if unknown */
-  char name[128];       /* "AMD EPYC (2 cores, avx2)" */
+  char name[128];       /* "AMD EPYC (2 cores, avx2)", UTF-8 */
 } BurnDeviceInfo;
+#define BURN_DEVICE_INFO_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInfo, name)
 
-/* Answer of probe. */
+/* Answer of probe. The host clears everything before, devices too. */
 typedef struct BurnProbe {
   uint32_t struct_size;
   int32_t score;            /* 0: cannot be used here. CPU backends 100, GPU backends 1000 and more */
   uint32_t device_count;    /* devices written */
-  uint32_t device_capacity; /* room in devices */
+  uint32_t device_capacity; /* how many `devices` can hold */
+  uint32_t device_bytes;    /* from one device to the next: sizeof(BurnDeviceInfo) of the host's headers */
+  uint32_t reserved;
   BurnDeviceInfo *devices;
   char reason[256]; /* why the score is 0, or what was found */
 } BurnProbe;
+#define BURN_PROBE_MIN_BYTES BURN_BYTES_THROUGH(BurnProbe, reason)
 
-/* The first thing in open: BURN_OK if the host's table and the table to fill are at least as long as this plugin's
- * headers say, so that nothing beyond their ends is read or written; else a failure for open to return. `name` is the
+/* For probe: adds a device, with the number it will be opened by. More than the host can hold are left out. */
+static inline void burn_probe_add(BurnProbe *out, uint32_t index, const char *name, int64_t memory_bytes) {
+  BurnDeviceInfo device;
+  if (out->device_count >= out->device_capacity) return;
+  memset(&device, 0, sizeof device);
+  device.struct_size = (uint32_t)sizeof device < out->device_bytes ? (uint32_t)sizeof device : out->device_bytes;
+  device.index = index;
+  device.memory_bytes = memory_bytes;
+  memcpy(device.name, name, strlen(name) < sizeof device.name ? strlen(name) : sizeof device.name - 1);
+  memcpy((char *)out->devices + (size_t)out->device_count * out->device_bytes, &device, device.struct_size);
+  out->device_count++;
+}
+
+/* The first thing in open: BURN_OK if the host is one that this plugin was built for, so that nothing beyond the ends
+ * of the host's table and of the table to fill is read or written; else a failure for open to return. `name` is the
  * plugin's. */
 static inline BurnStatus burn_plugin_check_open(const BurnHost *host, const BurnBackend *out, const char *name) {
-  if (host->struct_size < sizeof(BurnHost))
-    return BURN_STATUS_INCOMPATIBLE; /* too old even to be asked for a message */
-  if (out->struct_size >= sizeof(BurnBackend)) return BURN_OK;
-  return host->annotate((host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, /* fail is a macro of cmocka */
-                                     "the host's table of functions is too short: update Burn"),
-                        name);
+  const char *message =
+      "the host is older than the plugin's target (BURN_TARGET_MINOR): update Burn or build the plugin for it";
+  if (host->struct_size >= sizeof(BurnHost) && out->struct_size >= sizeof(BurnBackend) &&
+      host->abi_minor >= BURN_TARGET_MINOR)
+    return BURN_OK;
+  return host->annotate((host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, message),
+                        name); /* cmocka has a macro fail */
 }
 
 /* Interface "burn.backend", version 1. */
@@ -65,24 +83,38 @@ typedef struct BurnBackendInterface {
   BurnStatus(BURN_API_CALL *open)(const BurnHost *host, uint32_t index, const BurnOptions *options, uint32_t owner,
                                   BurnBackend *out);
 } BurnBackendInterface;
+#define BURN_BACKEND_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnBackendInterface, open)
+
+/* Roles of a decorator, as bits: what the host and others may rely on, whatever its name is. */
+enum {
+  /* It records what passes and offers "burn.autodiff". It lies above whatever changes when ops run, once in a stack; a
+   * device for training gets the first plugin with this role on top unless its stack has one. */
+  BURN_ROLE_AUTODIFF = 1,
+  /* It runs calls later or in groups. It lies below autodiff. */
+  BURN_ROLE_FUSION = 2
+};
 
 /* Interface "burn.decorator", version 1. */
 typedef struct BurnDecoratorInterface {
   uint32_t struct_size;
   uint32_t version;
   uint32_t wraps_tensors; /* 1: hands out primitives of its own (then unwrap and adopt are set) */
-  uint32_t reserved;
-  /* Opens the decorator on top of `next`, which stays valid until after close. */
+  uint32_t roles;         /* BURN_ROLE_* bits; 0: none of them */
+  /* Opens the decorator on top of `next`, which stays valid until after close. A decorator that does not wrap tensors
+   * fills only what it does itself: for every slot that it leaves NULL the host calls that of `next`, op_support and
+   * get_interface included. So it needs name, close and what it is there for. One that wraps fills the whole table. */
   BurnStatus(BURN_API_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                   uint32_t owner, BurnBackend *out);
 } BurnDecoratorInterface;
+#define BURN_DECORATOR_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDecoratorInterface, open)
 
 /* The descriptor. Strings and tables live in read-only data. */
 typedef struct BurnPlugin {
   uint32_t struct_size;
   uint32_t abi_major;      /* BURN_ABI_MAJOR of the headers it was built with */
-  uint32_t abi_minor;      /* BURN_ABI_MINOR of the headers it was built with */
-  uint32_t min_host_minor; /* the oldest host it can work with; 0 when any */
+  uint32_t abi_minor;      /* BURN_ABI_MINOR of the headers it was built with: for messages */
+  uint32_t min_host_minor; /* BURN_TARGET_MINOR: the oldest host it works with, and the version whose meanings, ops and
+                              attributes it knows; 0: abi_minor */
   uint32_t kind;           /* BURN_PLUGIN_* */
   uint32_t reserved;
   const char *name;        /* what stack texts call it: a-z, 0-9, _ ; starts with a letter */
@@ -93,6 +125,7 @@ typedef struct BurnPlugin {
    * least this version, else NULL. */
   const void *(BURN_API_CALL *get_interface)(const char *name, uint32_t min_version);
 } BurnPlugin;
+#define BURN_PLUGIN_MIN_BYTES BURN_BYTES_THROUGH(BurnPlugin, get_interface)
 
 /* Pure: returns the same read-only data every time, from any thread. */
 typedef const BurnPlugin *(BURN_API_CALL *BurnPluginQuery)(const BurnHostInfo *query);

@@ -18,6 +18,8 @@ enum {
 /* Kinds, as in Burn: they decide which ops accept a dtype. Bits, so that an op can name several. */
 enum { BURN_KIND_FLOAT = 1, BURN_KIND_INT = 2, BURN_KIND_BOOL = 4, BURN_KIND_NUMERIC = 3, BURN_KIND_ANY = 7 };
 
+/* The dtypes of these headers. A decorator or a backend that outlives them asks host->dtype_info for others. */
+
 /* Bytes of one element; 0 for an unknown dtype. */
 static inline uint32_t burn_dtype_bytes(BurnDType dtype) {
   switch (dtype) {
@@ -64,6 +66,17 @@ typedef struct BurnTensorDesc {
   int64_t shape[BURN_MAX_RANK];
 } BurnTensorDesc;
 
+/* Facts of a dtype, from host->dtype_info. */
+typedef struct BurnDTypeInfo {
+  uint32_t struct_size;
+  BurnDType dtype;
+  const char *name;     /* "f32" */
+  uint32_t kind;        /* BURN_KIND_* */
+  uint32_t bits;        /* of one element; below 8 where several share a byte */
+  uint32_t block_count; /* elements that are stored together: 1, or more for quantised blocks with their scale */
+  uint32_t block_bytes; /* bytes of such a block: bits / 8 for plain dtypes */
+} BurnDTypeInfo;
+
 /* Elements of a description: the product of its axes. */
 static inline int64_t burn_desc_count(const BurnTensorDesc *desc) {
   int64_t count = 1;
@@ -95,6 +108,7 @@ typedef struct BurnPrimitive {
   int64_t byte_offset;    /* of the first element */
   uint64_t id;            /* unique within the process, for logs and recordings; 0 if the maker does not number them */
 } BurnPrimitive;
+#define BURN_PRIMITIVE_MIN_BYTES BURN_BYTES_THROUGH(BurnPrimitive, id)
 
 /* Shape and dtype of a primitive. */
 static inline BurnTensorDesc burn_primitive_desc(const BurnPrimitive *x) {
@@ -114,7 +128,8 @@ static inline int64_t burn_primitive_count(const BurnPrimitive *x) {
   return count;
 }
 
-/* Tags of a BurnAttr. */
+/* Tags of a BurnAttr. More will come (text, lists of f64, a tensor): who meets a tag that it does not know answers that
+ * it does not support the call. */
 enum {
   BURN_ATTR_NONE = 0, /* absent: the host puts the default of ops.def there */
   BURN_ATTR_I64 = 1,
@@ -125,7 +140,8 @@ enum {
   BURN_ATTR_NUMBER = 6 /* in tables of ops only: in a call it is I64 or F64, see burn_attr_to_f64 */
 };
 
-/* One attribute of a call: 16 bytes, self-describing, unused bytes zero, so that calls can be compared and hashed. */
+/* One attribute of a call. Frozen layout: 16 bytes, self-describing, unused bytes zero, so that calls can be compared
+ * and hashed. */
 typedef struct BurnAttr {
   uint32_t tag;
   uint32_t count; /* of I64S, else 0 */

@@ -1,0 +1,87 @@
+/* stack_forward.c - a decorator's table where it leaves functions to the level below.
+ *
+ * A table has one `self`, and a function of the level below needs another one. So the table that others see has the
+ * instance as its self and functions of this file, which call the decorator's or those below. Only decorators that
+ * leave something out pay for it. */
+#include "core_internal.h"
+
+static BurnInstance *instance_of(void *self) { return self; }
+
+/* Calls the slot of the decorator, or the one below with the arguments that follow self. */
+#define FORWARD(slot, ...)                                                                        \
+  do {                                                                                            \
+    const BurnBackend *const own = &instance_of(self)->own;                                       \
+    const BurnBackend *const below = &instance_of(self)->next->backend;                           \
+    return own->slot ? own->slot(own->self, __VA_ARGS__) : below->slot(below->self, __VA_ARGS__); \
+  } while (0)
+#define FORWARD_ALONE(slot)                                             \
+  do {                                                                  \
+    const BurnBackend *const own = &instance_of(self)->own;             \
+    const BurnBackend *const below = &instance_of(self)->next->backend; \
+    return own->slot ? own->slot(own->self) : below->slot(below->self); \
+  } while (0)
+
+static void BURN_API_CALL forward_close(void *self) {
+  const BurnBackend *own = &instance_of(self)->own;
+  own->close(own->self);
+}
+static uint32_t BURN_API_CALL forward_op_support(void *self, uint32_t op) { FORWARD(op_support, op); }
+static int32_t BURN_API_CALL forward_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  FORWARD(supports, call, why, why_bytes);
+}
+/* The level below may have to be left out of the op: it is invoked, not submitted to. */
+static BurnStatus BURN_API_CALL forward_submit(void *self, const BurnOpCall *call) {
+  const BurnBackend *own = &instance_of(self)->own;
+  return own->submit ? own->submit(own->self, call) : burn__invoke(&instance_of(self)->next->backend, call);
+}
+static BurnStatus BURN_API_CALL forward_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                               BurnPrimitive **out) {
+  FORWARD(create, desc, data, out);
+}
+static BurnStatus BURN_API_CALL forward_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  FORWARD(read, x, data, bytes);
+}
+static void BURN_API_CALL forward_retain(void *self, BurnPrimitive *x) {
+  const BurnBackend *own = &instance_of(self)->own, *from = own->retain ? own : &instance_of(self)->next->backend;
+  from->retain(from->self, x);
+}
+static void BURN_API_CALL forward_release(void *self, BurnPrimitive *x) {
+  const BurnBackend *own = &instance_of(self)->own, *from = own->release ? own : &instance_of(self)->next->backend;
+  from->release(from->self, x);
+}
+static BurnStatus BURN_API_CALL forward_sync(void *self) { FORWARD_ALONE(sync); }
+static uint32_t BURN_API_CALL forward_dtype_usage(void *self, BurnDType dtype) { FORWARD(dtype_usage, dtype); }
+static BurnStatus BURN_API_CALL forward_query(void *self, uint32_t key, int64_t *out) { FORWARD(query, key, out); }
+static BurnStatus BURN_API_CALL forward_trim(void *self) { FORWARD_ALONE(trim); }
+static int32_t BURN_API_CALL forward_get_interface(void *self, const char *name, uint32_t min_version,
+                                                   BurnInterface *out) {
+  FORWARD(get_interface, name, min_version, out);
+}
+
+static bool is_full(const BurnBackend *b) {
+  return b->op_support && b->supports && b->submit && b->create && b->read && b->retain && b->release && b->sync &&
+         b->dtype_usage && b->query && b->trim && b->get_interface;
+}
+
+void burn__instance_forward(BurnInstance *instance) {
+  BurnBackend *table = &instance->backend;
+  if (is_full(table) || !table->close) return;
+  instance->own = *table;
+  *table = (BurnBackend){.struct_size = sizeof *table,
+                         .owner = instance->own.owner,
+                         .self = instance,
+                         .name = instance->own.name,
+                         .close = forward_close,
+                         .op_support = forward_op_support,
+                         .supports = forward_supports,
+                         .submit = forward_submit,
+                         .create = forward_create,
+                         .read = forward_read,
+                         .retain = forward_retain,
+                         .release = forward_release,
+                         .sync = forward_sync,
+                         .dtype_usage = forward_dtype_usage,
+                         .query = forward_query,
+                         .trim = forward_trim,
+                         .get_interface = forward_get_interface};
+}
