@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes nn_golden.h beside this file: outputs of layers and losses, computed by PyTorch in f64.
 
-Inputs are not stored: pattern(count, k) gives the same numbers here and in tests/unit/nn_testing.h.
+Inputs are not stored: pattern(count, k) gives the same numbers here and in tests/support/nn_testing.h.
 Run: python3 tests/golden/make_nn_golden.py   (made with PyTorch 1.13)
 """
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes ops_<family>_golden.h beside this file: inputs and expected outputs of every op, computed by PyTorch and NumPy.
 
-A row is CASE(op, case, inputs, numbers, outputs, relative, absolute); tests/unit/ops_case.h says how it is read and run.
+A row is CASE(op, case, inputs, numbers, outputs, relative, absolute); tests/support/ops_case.h says how it is read and run.
 Tensors are text: "f32[2,3] 1 2 3 4 5 6", separated by ";"; "-" is an absent input; "f32[64,130] @7" is pattern 7; an expected
 tensor "f32[64,130] ~a b" gives two weighted sums instead of all elements; "$3" is the TEXT row 3 of the file. Tolerances
 of 0 ask for equal bits.

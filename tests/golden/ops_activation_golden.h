@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,10] nan inf -inf -0 0 1 -1 0.5 -0.5 3 -3 10 -10 30 -30 100 -100 0.01 1e-04 -1e-04")
 TEXT("f64[2,10] nan inf -inf -0 0 1 -1 0.5 -0.5 3 -3 10 -10 30 -30 100 -100 0.009999999776482582 "
     "9.999999747378752e-05 -9.999999747378752e-05")

@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[33] ~1.88000011444092 0.63250013999641")
 TEXT("f32[4,2] -1.7104001 1.1648 -3.5455999 -0.078399964 1.7296001 -0.19040002 -2.2064002 0.82880008")
 TEXT("f64[4,5] -1.7632 -4.2608 0.9984 5.1264 -4.8048 -1.5664 1.4832 1.9472 1.28 2.8752 1.5392 -1.8224 -1.7904 -2.8896 "

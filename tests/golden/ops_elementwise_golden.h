@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("i64[3] 0 9223372036854775807 -9223372036854775808")
 TEXT("f32[3,4] 1 -2 3.5 0 1 -2 3.5 0 1 -2 3.5 0")
 TEXT("f32[3,4] 5 5 5 5 nan nan nan nan -7 -7 -7 -7")

@@ -141,7 +141,7 @@ def share(family):
 def write(family):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"ops_{family}_golden.h")
     with open(path, "w") as file:
-        file.write("/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */\n")
+        file.write("/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */\n")
         for text in share(family):
             file.write(f"TEXT({literal(text)})\n")
         for op, name, fields, tolerance in rows:

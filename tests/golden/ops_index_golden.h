@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,5,4] -1.84 -0.36 1.12 -1.44 -1.56 -0.08 1.4 -1.16 -1.56 -0.08 1.4 -1.16 0.32 1.8 -0.76 0.72 -1.84 -0.36 "
     "1.12 -1.44 -0.24 1.24 -1.32 0.16 0.04 1.52 -1.04 0.44 0.04 1.52 -1.04 0.44 1.92 -0.64 0.84 -1.72 -0.24 1.24 "
     "-1.32 0.16")

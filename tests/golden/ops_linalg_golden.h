@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,2] -0.97624767 -0.21665762 0.21665762 -0.97624767")
 TEXT("f32[2,2] -0.93142354 0.53414732 0 -0.079665147")
 TEXT("f64[2,2] -0.976247650321228 -0.216657622165208 0.216657622165208 -0.976247650321228")

@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,10] nan inf -inf -0 0 1 -1 0.5 -0.5 1.5 -1.5 3 -3 1e-06 10 -10 80 -100 800 0.001")
 TEXT("f64[2,10] nan inf -inf -0 0 1 -1 0.5 -0.5 1.5 -1.5 3 -3 1e-06 10 -10 80 -100 800 0.001")
 TEXT("f32[2,8] nan inf -inf -0 0 1 -1 0.5 -0.5 0.999 -0.999 1e-06 1.001 -1.001 3 -7")

@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("i64[2,5,4] 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0")
 TEXT("f32[2,3,2] 1.96 -0.6 -0.2 1.28 1.68 -0.88 -0.76 0.72 1.12 -1.44 -1.04 0.44")
 TEXT("i64[2,3,2] 49 -15 -5 32 42 -22 -19 18 28 -36 -26 11")

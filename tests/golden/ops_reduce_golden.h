@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,3,5] 1 1 1 1 1 2 2 2 2 2 4 4 4 4 4 1 1 1 1 1 2 2 2 2 2 4 4 4 4 4")
 TEXT("f32[1,3,4] 1.08 0.12 1.6 1.48 0.52 2 1.88 0.92 0.8 -0.16 1.32 1.2")
 TEXT("f32[1,3,4] -1.36 -1.48 0 -0.96 -1.08 0.4 -0.56 -0.68 -1.64 -1.76 -0.28 -1.24")

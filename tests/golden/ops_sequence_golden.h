@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[1,2,1,20] ~-0.24268195863624 0.418372148485332")
 TEXT("f32[2,2,3,4] ~-0.259602412814274 -0.0276391253137262")
 TEXT("f32[2,2,4,4] ~-2.94203346129507e-08 3.28565727147255")

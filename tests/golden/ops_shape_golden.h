@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[4,3,2] -1.56 0.04 0.32 1.92 -1.84 -0.24 -0.08 1.52 1.8 -0.64 -0.36 1.24 1.4 -1.04 -0.76 0.84 1.12 -1.32 "
     "-1.16 0.44 0.72 -1.72 -1.44 0.16")
 TEXT("i64[4,3,2] -28 12 19 -42 -35 5 9 49 -45 -5 2 42 46 -15 -8 32 39 -22 -18 22 29 -32 -25 15")

@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[2,2] -1.64 -1.4799999 0.24000001 2.5599999")
 TEXT("f64[1,10,5,2] -0.92 0 0.35265 0 -4.04 -0 3.40735 0 4.04 0 2.04 0 2.09304 2.44569 4.04 2.96 -2.09304 -1.31431 "
     "1.08 0 0.68 0 -1.88 0.49872 -1.88 -2.16 -1.88 4.81872 -1.88 0 0.12 0 -0.69671 -2.35799 2.16 1.88 5.01671 "

@@ -1,4 +1,4 @@
-/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/unit/ops_case.h. */
+/* Written by make_ops_golden.py; do not edit. Rows of TEXT and CASE, see tests/support/ops_case.h. */
 TEXT("f32[4,4] 1 nan 3 inf nan 2 -inf 1 inf -inf 5 nan -0 0 1 2")
 TEXT("f32[4,4] 1 nan 3 inf nan nan -inf inf nan nan -inf nan nan nan -inf nan")
 TEXT("i64[2,3,4] 1 2 0 3 0 3 1 2 1 2 0 3 0 3 1 2 2 0 3 1 0 3 1 2")

@@ -41,7 +41,7 @@ def golden_counts():
 def gradient_names():
     """Functions that occur in a gradient case, and how often."""
     counts = {}
-    for path in sorted((ROOT / "tests/unit").glob("autodiff_gradient_*.def")):
+    for path in sorted((ROOT / "tests/unit/autodiff").glob("autodiff_gradient_*.def")):
         for case in re.findall(r"^CASE\(.*?(?=^CASE\(|\Z)", path.read_text(), flags=re.M | re.S):
             names = set(re.findall(r"\bburn_(\w+)\(", case)) | set(re.findall(r"^CASE\(\w+, (\w+),", case))
             for name in names:
@@ -50,7 +50,7 @@ def gradient_names():
 
 
 def tested_names():
-    text = "".join(path.read_text() for path in (ROOT / "tests/unit").glob("*_test.c"))
+    text = "".join(path.read_text() for path in (ROOT / "tests/unit").glob("*/*_test.c"))
     return set(re.findall(r"\bburn_(\w+)\b", text))
 
 

@@ -1,4 +1,4 @@
-/* forked_windows.h - forked() of unit/forked.h without fork: the n-th call starts the program again with n in the
+/* forked_windows.h - forked() of support/forked.h without fork: the n-th call starts the program again with n in the
  * environment; there the calls before are passed over, the n-th runs its body and ends the process. Tests do the same
  * each time, so body and context are the same. What a child prints is dropped; a failed CHECK reaches the parent
  * through a pipe. */

@@ -1,31 +1,17 @@
-# windows.cmake - which tests run on Windows (./dev test-windows), and what is added for them; included by tests/CMakeLists.txt.
-#
-# Left out, with the reason:
-set(BURN_TESTS_NOT_ON_WINDOWS
-  allocation_failure_test # puts a malloc of its own in place of everybody's, which DLLs do not see; forks
-  memory_growth_test      # as above
-  autotune_test           # folders and files made as on POSIX
-  conform_test            # burn conform runs its cases in children made by fork
-  fuzz_test               # as above
-  commands_test           # pipes and exit statuses of POSIX; the programs_.. tests below run the commands instead
-  op_coverage_test        # reads the sources only, which are the same
-  fork_test               # Windows has no fork
-  parallel_test           # memory shared with children made by fork
-)
-# Not in unit/, and left out, too (CMakeLists.txt adds their folders for other systems only):
+# windows.cmake - what is added to the tests for Windows (./dev test-windows); included by tests/CMakeLists.txt.
+# Left out of unit/: what the CMakeLists.txt there say, each with its reason (NOT_ON_WINDOWS). Left out, too, as tests/CMakeLists.txt adds
+# these folders for other systems only:
 #   fuzz/     the replay reads and empties folders as on POSIX; what it feeds is the same code
 #   faults/   kills by signals, a library between program and libc, descriptors, pipes and mounts of POSIX
 #   onnx/, bench/, sdk/   programs and shell scripts of POSIX
-foreach(name ${BURN_TESTS_NOT_ON_WINDOWS})
-  list(REMOVE_ITEM unit_tests ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}.c)
-endforeach()
-list(APPEND unit_tests ${CMAKE_CURRENT_SOURCE_DIR}/windows/windows_plugins_test.c)
 
 # Before every test: what POSIX has and mingw-w64 lacks.
 add_compile_options("$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_CURRENT_SOURCE_DIR}/windows/posix.h>")
 
 # Beside the programs of unit/: what DLLs export and need, plugins that lack a DLL, and programs run as users do.
 function(burn_add_windows_tests)
+  set(test_label windows)
+  burn_add_unit_test(${CMAKE_CURRENT_SOURCE_DIR}/windows/windows_plugins_test.c)
   add_library(absent SHARED windows/absent.c)
   set_target_properties(absent PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/absent)
   target_link_libraries(absent PRIVATE burn_options)

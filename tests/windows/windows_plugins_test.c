@@ -1,5 +1,5 @@
 /* windows_plugins_test.c - what plugins are to Windows alone: drives in paths, backslashes, DLLs that they need. */
-#include "../unit/forked.h"
+#include "forked.h"
 
 #include <windows.h>
 

@@ -1,23 +1,7 @@
 /* ops_elementwise_test.c - ops that work element by element: one tensor, two, a scalar, comparison, casts; see
  * ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_elementwise_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_elementwise_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_elementwise_golden.h"
+#include "ops_golden.h"
 
 #define UNARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0)))
 #define BINARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0), IN(1)))

@@ -1,22 +1,6 @@
 /* ops_signal_test.c - Fourier transforms, windows, grids; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_signal_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_signal_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_signal_golden.h"
+#include "ops_golden.h"
 
 static BurnStftOptions stft_options(const OpsRun *run) {
   return (BurnStftOptions){WHOLE(0), WHOLE(1), WHOLE(2), WHOLE(3) != 0, WHOLE(4) != 0};

@@ -1,22 +1,6 @@
 /* ops_move_test.c - axes, parts, margins, and elements by index and mask; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_move_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_move_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_move_golden.h"
+#include "ops_golden.h"
 
 /* Numbers `first` .. as a list of dims; returns how many. */
 static uint32_t dims_from(const OpsRun *run, size_t first, size_t step, int *dims) {

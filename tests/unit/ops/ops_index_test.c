@@ -1,22 +1,6 @@
 /* ops_index_test.c - ops by index and by mask; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_index_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_index_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_index_golden.h"
+#include "ops_golden.h"
 
 #define ROWS(OPS)                                                          \
   OPS(select, OUT(0) = burn_select(IN(0), DIM(0), IN(1)))                  \

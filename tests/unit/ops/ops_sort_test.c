@@ -1,22 +1,6 @@
 /* ops_sort_test.c - running reductions, sorting, reductions of several axes; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_sort_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_sort_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_sort_golden.h"
+#include "ops_golden.h"
 
 typedef BurnTensor *(*OverDims)(BurnTensor *x, const int *dims, uint32_t count);
 

@@ -1,23 +1,7 @@
 /* ops_backward_test.c - the ops behind gradient rules of activations, norms and losses, and batch_norm_train; see
  * ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_backward_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_backward_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_backward_golden.h"
+#include "ops_golden.h"
 
 /* An op without a public function, with its one attribute if it has one. Takes the inputs. */
 static void plain(OpsRun *run, uint32_t op, const BurnAttr *attr) {

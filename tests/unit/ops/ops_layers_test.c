@@ -1,22 +1,6 @@
 /* ops_layers_test.c - activations, products, convolutions, pools, norms, losses, optimizer steps; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_layers_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_layers_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_layers_golden.h"
+#include "ops_golden.h"
 
 static BurnConv2dOptions conv_options(const OpsRun *run) {
   BurnConv2dOptions options = {

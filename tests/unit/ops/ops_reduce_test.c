@@ -1,22 +1,6 @@
 /* ops_reduce_test.c - reductions of whole tensors and along an axis; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_reduce_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_reduce_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_reduce_golden.h"
+#include "ops_golden.h"
 
 #define WHOLE_TENSOR(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0)))
 #define AXIS(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0), DIM(0)))

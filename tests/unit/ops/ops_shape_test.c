@@ -1,22 +1,6 @@
 /* ops_shape_test.c - creation, views, parts and joins; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_shape_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_shape_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_shape_golden.h"
+#include "ops_golden.h"
 
 /* Inputs 0 .. as a list. */
 static size_t take_all(OpsRun *run, BurnTensor **tensors) {

@@ -9,7 +9,7 @@
  * first short batch would rightly add blocks of new sizes to the caches. Each case is a process of its own, since the
  * number of threads is set once. */
 #define _GNU_SOURCE
-#include "../../sdk/examples/mnist/model.c"
+#include "model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,22 +1,6 @@
 /* ops_math_test.c - angles, hyperbolic functions, whole powers, bits, tests of floats, closeness; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_math_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_math_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_math_golden.h"
+#include "ops_golden.h"
 
 #define UNARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0)))
 #define BINARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0), IN(1)))

@@ -1,25 +1,9 @@
 /* ops_sequence_test.c - ops over sequences: attention over several blocks, lstm, and the gradients of both, against
  * PyTorch (tests/golden/ops_sequence.py). */
-#include "ops_case.h"
+#define OPS_GOLDEN "ops_sequence_golden.h"
+#include "ops_golden.h"
 
 #include <burn/op_call.h>
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_sequence_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_sequence_golden.h"
-#undef TEXT
-#undef CASE
-};
 
 static BurnAttentionOptions heads(const OpsRun *run) {
   return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0};

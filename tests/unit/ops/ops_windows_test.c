@@ -1,23 +1,7 @@
 /* ops_windows_test.c - volumes, windows as columns, pools and convolutions along one axis, resampling, attention,
  * batch_norm and ctc_loss, against PyTorch (tests/golden/ops_windows.py). */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_windows_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_windows_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_windows_golden.h"
+#include "ops_golden.h"
 
 #define PAIR(i) \
   { WHOLE(i), WHOLE((i) + 1) }

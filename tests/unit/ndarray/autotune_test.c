@@ -1,7 +1,7 @@
 /* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/ndarray_autotune.c, built into this test): what it
  * picks, how often it times, what the file may look like. Time is a counter of the test's own, so nothing depends on
  * the machine. */
-#include "../../plugins/ndarray/ndarray_autotune.h"
+#include "ndarray_autotune.h"
 #include "forked.h"
 
 #include <burn/op_call.h>

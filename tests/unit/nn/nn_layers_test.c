@@ -1,7 +1,7 @@
 /* nn_layers_test.c - every layer and loss against values computed by PyTorch. */
 #include "nn_testing.h"
 
-#include "../golden/nn_golden.h"
+#include "nn_golden.h"
 
 /* Replaces a parameter by pattern k of the same shape. */
 static void set_pattern(BurnParam *param, int k) {

@@ -1,22 +1,6 @@
 /* ops_linalg_test.c - linear algebra, statistics and the loss with soft targets; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_linalg_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_linalg_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_linalg_golden.h"
+#include "ops_golden.h"
 
 #define ROWS(OPS)                                                                            \
   OPS(det, OUT(0) = burn_det(IN(0)))                                                         \

@@ -1,6 +1,6 @@
 /* op_coverage_test.c - no op without a test: every function of ops.h, ops_move.h and ops_optimizer.h and every op of
- * ops.def must be named by one of the op tests (tests/unit/ops_*_test.c). And none without a text: ops.def says what
- * each does, ops.h which kinds of tensors it takes. */
+ * ops.def must be named by one of the op tests (tests/unit/ops/ops_*_test.c). And none without a text: ops.def says
+ * what each does, ops.h which kinds of tensors it takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,12 +165,12 @@ static void test_texts(void **state) {
 static int read_tests(void **state) {
   (void)state;
   glob_t files = {0};
-  assert_int_equal(glob(BURN_SOURCE_DIR "/tests/unit/ops_*_test.c", 0, NULL, &files), 0);
+  assert_int_equal(glob(BURN_SOURCE_DIR "/tests/unit/ops/ops_*_test.c", 0, NULL, &files), 0);
   assert_in_range(files.gl_pathc, 5, MAX_FILES - 1);
   for (size_t i = 0; i < files.gl_pathc; i++)
     texts[text_count++] = read_file(files.gl_pathv[i] + sizeof BURN_SOURCE_DIR);
   globfree(&files);
-  texts[text_count++] = read_file("tests/unit/random_test.c");
+  texts[text_count++] = read_file("tests/unit/core/random_test.c");
   return 0;
 }
 

@@ -1,13 +1,15 @@
 /* static_plugins_test.c - a plugin linked into the program comes first and works like a loaded one. */
-#define BURN_PLUGIN_STATIC trace_query
-#include "../../decorators/trace/trace_plugin.c"
-
 #include <burn/burn.h>
+#include <burn/plugin/plugin.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+/* The entry of decorators/trace, which is compiled into this program under that name (CMakeLists.txt). */
+const BurnPlugin *BURN_API_CALL trace_query(const BurnHostInfo *query);
 
 /* Two that cannot be used, and are refused as files would be. */
 static const BurnPlugin *BURN_API_CALL no_plugin(const BurnHostInfo *query) {

@@ -1,22 +1,6 @@
 /* ops_activation_test.c - activations; see ops_case.h. */
-#include "ops_case.h"
-
-static const char *const texts[] = {
-#define TEXT(text) text,
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute)
-#include "../golden/ops_activation_golden.h"
-#undef TEXT
-#undef CASE
-};
-
-static const OpsGolden goldens[] = {
-#define TEXT(text)
-#define CASE(op, name, inputs, numbers, outputs, relative, absolute) \
-  {op, name, inputs, numbers, outputs, relative, absolute},
-#include "../golden/ops_activation_golden.h"
-#undef TEXT
-#undef CASE
-};
+#define OPS_GOLDEN "ops_activation_golden.h"
+#include "ops_golden.h"
 
 #define ROWS(OPS)                                                            \
   OPS(prelu, OUT(0) = burn_prelu(IN(0), IN(1)))                              \
