@@ -1,8 +1,8 @@
 /* mini_backend.c - a backend as a third party would start one: row-major memory, f32 and i64, one file, eighteen
  * kernels and one loop for all that work element by element. Everything else it leaves to the host's decompositions.
  *
- * LONG_TAIL builds it with structs that end in fields of a later version; MISSING_FUNCTION leaves out a required
- * function. */
+ * NO_DEVICE builds it as for a machine without a device. LONG_TAIL builds it with structs that end in fields of a later
+ * version; MISSING_FUNCTION leaves out a required function. */
 #include <burn/plugin/plugin.h>
 
 #include <math.h>
@@ -233,6 +233,10 @@ static BurnStatus BURN_API_CALL mini_open(const BurnHost *host, uint32_t index, 
   if (!mini) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "mini: no memory");
   mini->host = host;
   mini->owner = owner;
+#if defined(NO_DEVICE)
+  free(mini);
+  return host->fail(BURN_STATUS_FAILED_PRECONDITION, __FILE__, __LINE__, "no device is here");
+#endif
   if (index != 0) {
     const BurnStatus status = failed(mini, BURN_STATUS_NOT_FOUND, "mini: there is only device 0");
     free(mini);

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test_stacks.h"
+
 /* cmocka state: a plain and an autodiff device. */
 typedef struct NnDevices {
   BurnDevice *plain, *training;
@@ -24,8 +26,8 @@ typedef struct NnDevices {
 
 BURN_UNUSED static int nn_setup(void **state) {
   static NnDevices devices;
-  devices.plain = burn_device_open("ndarray");
-  devices.training = burn_device_open_training("ndarray");
+  devices.plain = test_stack_device("ndarray", false);
+  devices.training = test_stack_device("ndarray", true);
   assert_string_equal("ok", burn_status_message(burn_device_status(devices.plain)));
   assert_string_equal("ok", burn_status_message(burn_device_status(devices.training)));
   *state = &devices;

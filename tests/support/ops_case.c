@@ -1,5 +1,6 @@
 /* ops_case.c - see ops_case.h. Read run_golden at the end of the runs first. */
 #include "ops_variant.h"
+#include "test_stacks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,24 +13,14 @@ enum { SHARING_OWNED = 0, SHARING_CLONED, SHARING_VIEWED, SHARING_COUNT };
 static const char *const sharing_names[] = {"owned", "cloned", "viewed"};
 
 typedef struct Stack {
-  const char *text;
-  bool track; /* float inputs ask for gradients */
-  bool plain; /* values only: it copies whatever it gets, so layout and sharing are nothing to it, and it is slow */
+  TestStack entry;
   BurnDevice *device, *raw_device;
   const BurnHost *host;
   const BurnBackend *backend;
 } Stack;
 
-static Stack stacks[] = {{.text = "ndarray"},
-                         {.text = "ndarray:primitives=true"},
-                         {.text = "ndarray:isa=baseline,gemm=builtin"},
-                         {.text = "ndarray:isa=avx2,gemm=builtin"},
-                         {.text = "autodiff<ndarray>"},
-                         {.text = "autodiff<ndarray>", .track = true},
-                         {.text = "validate:finite=false,determinism=true<ndarray>", .plain = true},
-                         {.text = "reference", .plain = true},
-                         {.text = "autodiff<reference>", .track = true, .plain = true}};
-enum { STACK_COUNT = sizeof stacks / sizeof stacks[0] };
+static Stack stacks[TEST_STACKS_MAX]; /* those that are here */
+static size_t stack_count;
 
 static const OpsFamily *family;
 
@@ -50,7 +41,7 @@ static void parse_numbers(const char *text, OpsRun *run) {
 
 static BurnTensor *make_input(const Stack *stack, const OpsValue *value, int layout) {
   BurnTensor *x = value->absent ? NULL : ops_value_tensor(stack->device, value, layout);
-  const bool track = x && stack->track && burn_dtype_kind(value->dtype) == BURN_KIND_FLOAT;
+  const bool track = x && stack->entry.tracked && burn_dtype_kind(value->dtype) == BURN_KIND_FLOAT;
   return track ? burn_require_grad(x) : x;
 }
 
@@ -255,8 +246,9 @@ static void run_once(const Job *job, const Stack *stack, int layout, int sharing
   BurnTensor *kept[OPS_MAX_TENSORS] = {NULL};
   const int64_t live = burn_device_memory(stack->device).live_tensors;
   const int64_t raw_live = burn_device_memory(stack->raw_device).live_tensors;
-  snprintf(ops_place, sizeof ops_place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name, stack->text,
-           stack->track ? " (tracked)" : "", ops_layout_names[layout], sharing_names[sharing]);
+  snprintf(ops_place, sizeof ops_place, "%s, %s: on %s%s, layout %s, %s inputs", golden->op, golden->name,
+           stack->entry.text, stack->entry.tracked ? " (tracked)" : "", ops_layout_names[layout],
+           sharing_names[sharing]);
   OpsRun run = begin_run(job, stack, layout);
   run.shared = sharing == SHARING_CLONED;
   for (size_t i = 0; i < job->input_count && sharing == SHARING_VIEWED; i++) kept[i] = another_view(run.inputs[i]);
@@ -278,10 +270,9 @@ static void run_once(const Job *job, const Stack *stack, int layout, int sharing
 }
 
 static void run_everywhere(const Job *job) {
-  for (size_t s = 0; s < STACK_COUNT; s++) {
-    if (!stacks[s].device) continue;
-    const int layouts = stacks[s].plain ? OPS_LAYOUT_PLAIN + 1 : OPS_LAYOUT_COUNT;
-    const int sharings = stacks[s].plain ? SHARING_OWNED + 1 : SHARING_COUNT;
+  for (size_t s = 0; s < stack_count; s++) {
+    const int layouts = stacks[s].entry.plain ? OPS_LAYOUT_PLAIN + 1 : OPS_LAYOUT_COUNT;
+    const int sharings = stacks[s].entry.plain ? SHARING_OWNED + 1 : SHARING_COUNT;
     for (int layout = 0; layout < layouts; layout++) {
       if (!ops_layout_applies(stacks[s].device, layout, job->inputs, job->input_count)) continue;
       for (int sharing = 0; sharing < sharings; sharing++) run_once(job, &stacks[s], layout, sharing);
@@ -359,33 +350,25 @@ static void test_every_golden_has_a_row(void **state) {
   }
 }
 
-static int open_stacks(void **state) {
-  (void)state;
-  for (size_t s = 0; s < STACK_COUNT; s++) {
-    BurnDevice *device = burn_device_open(stacks[s].text);
-    const BurnStatus status = burn_device_status(device);
-    if (burn_status_code(status) == BURN_STATUS_FAILED_PRECONDITION) { /* an instruction set that is not here */
-      printf("skipped: %s: %s\n", stacks[s].text, burn_status_message(status));
-      burn_device_close(device);
-      continue;
-    }
-    if (status != BURN_OK) printf("%s\n", burn_status_message(status));
-    stacks[s].device = device;
-    stacks[s].raw_device = burn_device_open(stacks[s].text);
-    stacks[s].host = burn_host();
-    stacks[s].backend = burn_device_backend(stacks[s].raw_device);
-    if (status != BURN_OK || burn_device_status(stacks[s].raw_device) != BURN_OK) return -1;
+static void open_stacks(void) {
+  const TestStacks listed = test_stacks(BURN_TEST_DEFAULT_STACKS);
+  for (size_t i = 0; i < listed.count; i++) {
+    BurnDevice *device = test_stack_open(&listed, &listed.items[i]);
+    if (!device) continue;
+    BurnDevice *raw = burn_device_open(listed.items[i].text);
+    stacks[stack_count++] = (Stack){.entry = listed.items[i],
+                                    .device = device,
+                                    .raw_device = raw,
+                                    .host = burn_host(),
+                                    .backend = burn_device_backend(raw)};
   }
-  return 0;
 }
 
-static int close_stacks(void **state) {
-  (void)state;
-  for (size_t s = 0; s < STACK_COUNT; s++) {
+static void close_stacks(void) {
+  for (size_t s = 0; s < stack_count; s++) {
     burn_device_close(stacks[s].device);
     burn_device_close(stacks[s].raw_device);
   }
-  return 0;
 }
 
 int ops_run_family(const OpsFamily *tested) {
@@ -398,5 +381,9 @@ int ops_run_family(const OpsFamily *tested) {
   }
   tests[tested->row_count] =
       (struct CMUnitTest){"every golden has a row", test_every_golden_has_a_row, NULL, NULL, NULL};
-  return _cmocka_run_group_tests(tested->name, tests, tested->row_count + 1, open_stacks, close_stacks);
+  open_stacks();
+  if (stack_count == 0) return TEST_STACKS_SKIPPED;
+  const int failed = _cmocka_run_group_tests(tested->name, tests, tested->row_count + 1, NULL, NULL);
+  close_stacks();
+  return failed;
 }

@@ -1,5 +1,5 @@
-/* ops_golden.h - the rows of a golden file as arrays, for OPS_MAIN. Define OPS_GOLDEN as the file's name first; once per
- * program. */
+/* ops_golden.h - the rows of a golden file as arrays, for OPS_MAIN. Define OPS_GOLDEN as the file's name first; once
+ * per program. */
 #ifndef BURN_OPS_GOLDEN_H
 #define BURN_OPS_GOLDEN_H
 

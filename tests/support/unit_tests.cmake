@@ -19,14 +19,23 @@
 #   FOLDERS <folder>..       where it finds headers
 #   DEFINITIONS <name=value>..
 #   LIBRARIES <target>..
+#
+# A test that includes test_stacks.h, or a header of support/ that does, is registered once per stack, as "<name> on <stack>" with the label
+# "on <stack>": ops_<family>_test for each of BURN_TEST_STACKS, the others for stacks of their own in one test; all for those of the environment
+# variable BURN_TEST_STACKS where ctest finds it (stacks.cmake).
+set(BURN_TEST_STACKS "ndarray;ndarray:primitives=true;ndarray:isa=baseline,gemm=builtin;ndarray:isa=avx2,gemm=builtin;autodiff<ndarray>;\
+autodiff<ndarray> tracked;fusion<ndarray> plain;autodiff<fusion<ndarray>> tracked plain;validate:finite=false,determinism=true<ndarray> plain;\
+reference plain;autodiff<reference> tracked plain" CACHE STRING "stacks that the golden rows of the ops run on; see tests/support/test_stacks.h")
 
 # Programs on Windows lie beside libburn.dll, where the loader finds it, and wine (windows/mingw.cmake) sees this machine's folders as drive Z.
 set(test_folder ${CMAKE_BINARY_DIR}/tests)
 set(path_prefix "")
+set(emulator "")
 if(WIN32)
   set(test_folder ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   if(CMAKE_CROSSCOMPILING)
     set(path_prefix "Z:")
+    set(emulator ${CMAKE_CROSSCOMPILING_EMULATOR})
   endif()
 endif()
 set(test_definitions BURN_SOURCE_DIR="${path_prefix}${CMAKE_SOURCE_DIR}" BURN_BUILD_DIR="${path_prefix}${CMAKE_BINARY_DIR}"
@@ -77,11 +86,23 @@ function(burn_add_unit_test source)
     return()
   endif()
   add_executable(${name} ${source} ${need_SOURCES})
-  target_include_directories(${name} PRIVATE ${BURN_TESTS_DIR}/support ${BURN_TESTS_DIR}/golden ${need_FOLDERS})
+  target_include_directories(${name} PRIVATE ${need_FOLDERS})
   target_compile_definitions(${name} PRIVATE ${test_definitions} ${need_DEFINITIONS})
-  target_link_libraries(${name} PRIVATE ${need_LIBRARIES} burn burn_nn burn_train burn_options PkgConfig::CMOCKA PkgConfig::CJSON
+  target_link_libraries(${name} PRIVATE ${need_LIBRARIES} burn_test_support burn burn_nn burn_train burn_options PkgConfig::CMOCKA PkgConfig::CJSON
     Threads::Threads ZLIB::ZLIB m)
   burn_meet_test_needs(${name})
+  file(STRINGS ${source} includes REGEX "^#include \"(ops_golden|test_stacks|nn_testing)\\.h\"")
+  if(includes)
+    set_property(GLOBAL APPEND PROPERTY BURN_STACK_TESTS ${name})
+    string(FIND "${includes}" ops_golden golden)
+    set_property(GLOBAL APPEND_STRING PROPERTY BURN_STACK_TESTS_TEXT "set(program_${name} ${emulator} [==[$<TARGET_FILE:${name}>]==])
+set(label_${name} \"${test_label}\")
+if(${golden} GREATER_EQUAL 0)
+  set(golden_${name} TRUE)
+endif()
+")
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${test_label}" ENVIRONMENT "${test_environment}")
   if(need_GUARDS)
@@ -97,4 +118,16 @@ function(burn_add_unit_tests test_label)
   foreach(source ${sources})
     burn_add_unit_test(${source})
   endforeach()
+endfunction()
+
+# burn_register_stack_tests(): after all folders.
+function(burn_register_stack_tests)
+  get_property(names GLOBAL PROPERTY BURN_STACK_TESTS)
+  get_property(text GLOBAL PROPERTY BURN_STACK_TESTS_TEXT)
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/stack_tests.cmake CONTENT "set(burn_stack_tests ${names})
+set(burn_default_stacks [==[${BURN_TEST_STACKS}]==])
+set(burn_test_environment [==[${test_environment}]==])
+${text}include([==[${BURN_TESTS_DIR}/support/stacks.cmake]==])
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/stack_tests.cmake)
 endfunction()

@@ -18,6 +18,8 @@
 #include <burn/op_call.h>
 #include <burn/plugin/op.h>
 
+#include "test_stacks.h"
+
 enum { INPUT_LIMIT = 5, ELEMENT_LIMIT = 256, THREAD_COUNT = 4 };
 static const double TOLERANCE = 1e-6;
 
@@ -743,7 +745,7 @@ static void threads_that_share_nodes_exclude_each_other(void **state) {
 
 static int open_device(void **state) {
   (void)state;
-  device = burn_device_open("autodiff<ndarray>");
+  device = test_stack_device("ndarray", true);
   const BurnStatus status = burn_device_status(device);
   if (status != BURN_OK) print_error("%s\n", burn_status_message(status));
   return status != BURN_OK;

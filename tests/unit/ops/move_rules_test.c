@@ -1,4 +1,4 @@
-/* move_rules_test.c - wrong use of the ops of ops_move.h: code and message, on three stacks, and nothing left over in
+/* move_rules_test.c - wrong use of the ops of ops_move.h: code and message, on several stacks, and nothing left over in
  * the backend; as the rows of shape_rules_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 #include <burn/op_call.h>
 
 #include <string.h>
+
+#include "test_stacks.h"
 
 static BurnDevice *device; /* of the stack that is tested */
 
@@ -223,18 +225,17 @@ static void check_failed(BurnTensor *x, const Mistake *mistake) {
   burn_drop(x);
 }
 
+static void make_mistakes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < MISTAKE_COUNT; i++) {
+    check_failed(make_mistake(i), &mistakes[i]);
+    if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", mistakes[i].call);
+  }
+}
+
 static void test_mistakes(void **state) {
   (void)state;
-  static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "autodiff<ndarray>"};
-  for (size_t s = 0; s < sizeof stacks / sizeof stacks[0]; s++) {
-    device = burn_device_open(stacks[s]);
-    assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
-    for (size_t i = 0; i < MISTAKE_COUNT; i++) {
-      check_failed(make_mistake(i), &mistakes[i]);
-      if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", mistakes[i].call);
-    }
-    burn_device_close(device);
-  }
+  test_on_stacks("ndarray; ndarray:primitives=true; autodiff<ndarray>", &device, NULL, make_mistakes);
 }
 
 /* A failed tensor passes through everything that resolves its arguments first. */
@@ -432,5 +433,5 @@ int main(void) {
                                      cmocka_unit_test(test_diagonals_far_out), cmocka_unit_test(test_missing_lists),
                                      cmocka_unit_test(test_steps_not_taken),   cmocka_unit_test(test_nothing),
                                      cmocka_unit_test(test_unwanted_results)};
-  return cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("rules of moving, indexing and sorting", tests, NULL, NULL));
 }

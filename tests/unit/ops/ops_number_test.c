@@ -9,11 +9,12 @@
 
 #include <burn/burn.h>
 #include <burn/op_call.h>
-#include <burn/plugins.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "test_stacks.h"
 
 static BurnDevice *device; /* of the stack that is tested */
 static const char *stack;
@@ -215,29 +216,9 @@ static void test_numbers_vary_in_one_body(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {
-    "ndarray",         "ndarray:primitives=true",   "reference",         "autodiff<ndarray>",
-    "fusion<ndarray>", "autodiff<fusion<ndarray>>", "validate<ndarray>", "torch:cpu"};
-
-static bool is_there(const char *name) {
-  if (strcmp(name, "torch:cpu") != 0) return true;
-  for (size_t i = 0; i < burn_plugin_count(); i++) {
-    if (strcmp(burn_plugin_info(i)->name, "torch") == 0) return burn_plugin_info(i)->usable;
-  }
-  return false;
-}
-
-static void run_on_stacks(void (*test)(void **)) {
-  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
-    stack = stacks[i];
-    if (!is_there(stack)) continue;
-    device = burn_device_open(stack);
-    if (burn_device_status(device) != BURN_OK) fail_msg("%s", burn_status_message(burn_device_status(device)));
-    test(NULL);
-    if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", stack);
-    burn_device_close(device);
-  }
-}
+#define STACKS                                                                                                  \
+  "ndarray; ndarray:primitives=true; reference; autodiff<ndarray>; fusion<ndarray>; autodiff<fusion<ndarray>>;" \
+  "validate<ndarray>; torch:cpu"
 
 #define TESTS(X)             \
   X(test_i64_keeps_all_bits) \
@@ -249,15 +230,15 @@ static void run_on_stacks(void (*test)(void **)) {
   X(test_gradients)          \
   X(test_numbers_vary_in_one_body)
 
-#define ON_STACKS(name)                 \
-  static void name##_on(void **state) { \
-    (void)state;                        \
-    run_on_stacks(name);                \
+#define ON_STACKS(name)                            \
+  static void name##_on(void **state) {            \
+    (void)state;                                   \
+    test_on_stacks(STACKS, &device, &stack, name); \
   }
 TESTS(ON_STACKS)
 
 int main(void) {
 #define ROW(name) {#name, name##_on, NULL, NULL, NULL},
   const struct CMUnitTest tests[] = {TESTS(ROW)};
-  return cmocka_run_group_tests_name("numbers", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("numbers", tests, NULL, NULL));
 }

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANES = 3 };
+#include "test_stacks.h"
 
-static const char *const stacks[] = {"ndarray", "ndarray:isa=avx2", "ndarray:isa=baseline"};
+enum { PLANES = 3 };
 
 /* Input, kernel, stride, padding and dilation of rows and columns. */
 typedef struct Case {
@@ -237,12 +237,11 @@ static void check_adaptive(const int64_t *in, const int64_t *out, double (*value
   free(back);
 }
 
-static void check_stack(const char *stack) {
+static void check_windows(void **state) {
+  (void)state;
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64};
   static const int64_t shapes[][2][2] = {
       {{7, 7}, {1, 1}}, {{32, 32}, {8, 8}}, {{10, 70}, {3, 7}}, {{5, 4}, {8, 9}}, {{3, 500}, {1, 2}}};
-  device = burn_device_open(stack);
-  assert_non_null(device);
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
     dtype = dtypes[d];
     for (int i = 0; i < CASES; i++) {
@@ -260,15 +259,14 @@ static void check_stack(const char *stack) {
       check_adaptive(shapes[i][0], shapes[i][1], special);
     }
   }
-  burn_device_close(device);
 }
 
 static void windows_hold_what_plain_loops_find(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) check_stack(stacks[i]);
+  test_on_stacks("ndarray; ndarray:isa=avx2; ndarray:isa=baseline", &device, NULL, check_windows);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(windows_hold_what_plain_loops_find)};
-  return cmocka_run_group_tests_name("pooling", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("pooling", tests, NULL, NULL));
 }

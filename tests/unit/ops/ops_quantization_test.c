@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test_stacks.h"
+
 static BurnDevice *device; /* of the stack that is tested */
 enum { MAX = 64 };
 
@@ -254,18 +256,6 @@ static void test_wrong_parts_are_refused(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "autodiff<ndarray>"};
-
-static void run_on_stacks(void (*test)(void **)) {
-  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
-    device = burn_device_open(stacks[i]);
-    check_ok(burn_device_status(device), stacks[i]);
-    test(NULL);
-    if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", stacks[i]);
-    burn_device_close(device);
-  }
-}
-
 #define TESTS(X)                        \
   X(test_burns_own_example)             \
   X(test_rounding_and_ranges)           \
@@ -278,15 +268,15 @@ static void run_on_stacks(void (*test)(void **)) {
   X(test_wrong_bytes_are_refused)       \
   X(test_wrong_parts_are_refused)
 
-#define ON_STACKS(name)                 \
-  static void name##_on(void **state) { \
-    (void)state;                        \
-    run_on_stacks(name);                \
+#define ON_STACKS(name)                                                                         \
+  static void name##_on(void **state) {                                                         \
+    (void)state;                                                                                \
+    test_on_stacks("ndarray; ndarray:primitives=true; autodiff<ndarray>", &device, NULL, name); \
   }
 TESTS(ON_STACKS)
 
 int main(void) {
 #define ROW(name) {#name, name##_on, NULL, NULL, NULL},
   const struct CMUnitTest tests[] = {TESTS(ROW)};
-  return cmocka_run_group_tests_name("quantization", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("quantization", tests, NULL, NULL));
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "test_stacks.h"
+
 static BurnDevice *device; /* of the stack that is tested */
 static const char *stack;
 enum { MAX = 512 };
@@ -269,19 +271,7 @@ static void test_mistakes_travel(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "reference", "autodiff<ndarray>",
-                                     "autodiff<fusion<ndarray>>"};
-
-static void run_on_stacks(void (*test)(void **)) {
-  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
-    stack = stacks[i];
-    device = burn_device_open(stack);
-    if (burn_device_status(device) != BURN_OK) fail_msg("%s", burn_status_message(burn_device_status(device)));
-    test(NULL);
-    if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", stack);
-    burn_device_close(device);
-  }
-}
+#define STACKS "ndarray; ndarray:primitives=true; reference; autodiff<ndarray>; autodiff<fusion<ndarray>>"
 
 #define TESTS(X)                   \
   X(test_every_op_stays_quantized) \
@@ -290,15 +280,15 @@ static void run_on_stacks(void (*test)(void **)) {
   X(test_memory_stays_small)       \
   X(test_mistakes_travel)
 
-#define ON_STACKS(name)                 \
-  static void name##_on(void **state) { \
-    (void)state;                        \
-    run_on_stacks(name);                \
+#define ON_STACKS(name)                            \
+  static void name##_on(void **state) {            \
+    (void)state;                                   \
+    test_on_stacks(STACKS, &device, &stack, name); \
   }
 TESTS(ON_STACKS)
 
 int main(void) {
 #define TEST_ROW(name) {#name, name##_on, NULL, NULL, NULL},
   const struct CMUnitTest tests[] = {TESTS(TEST_ROW)};
-  return cmocka_run_group_tests_name("quantized ops", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("quantized ops", tests, NULL, NULL));
 }

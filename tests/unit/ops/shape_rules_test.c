@@ -1,7 +1,7 @@
 /* shape_rules_test.c - wrong use of every rule: the code, and a message with the op and the values; how failures
  * travel.
  *
- * A row of `mistakes` is one wrong call. Each is made on three stacks; the message must be the same on all, and nothing
+ * A row of `mistakes` is one wrong call. Each is made on every stack; the message must be the same on all, and nothing
  * may be left over in the backend. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "test_stacks.h"
 
 static BurnDevice *device; /* of the stack that is tested */
 
@@ -588,39 +590,38 @@ static void check_failed(BurnTensor *x, uint32_t code, const char *message, cons
   burn_drop(x);
 }
 
-static const char *const stacks[] = {"ndarray", "ndarray:primitives=true", "autodiff<ndarray>"};
-enum { STACK_COUNT = 3 };
+#define STACKS "ndarray; ndarray:primitives=true; autodiff<ndarray>"
 
-static void test_mistakes(void **state) {
+static void make_mistakes(void **state) {
   (void)state;
-  for (size_t s = 0; s < STACK_COUNT; s++) {
-    device = burn_device_open(stacks[s]);
-    assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
-    for (size_t i = 0; i < MISTAKE_COUNT; i++) {
-      check_failed(make_mistake(i), mistakes[i].code, mistakes[i].message, mistakes[i].call);
-      if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", mistakes[i].call);
-    }
-    burn_device_close(device);
+  for (size_t i = 0; i < MISTAKE_COUNT; i++) {
+    check_failed(make_mistake(i), mistakes[i].code, mistakes[i].message, mistakes[i].call);
+    if (burn_device_memory(device).live_tensors != 0) fail_msg("%s: tensors are left over", mistakes[i].call);
   }
 }
 
+static void test_mistakes(void **state) {
+  (void)state;
+  test_on_stacks(STACKS, &device, NULL, make_mistakes);
+}
+
 /* An index inside a decomposition fails with the op that met it; the message has the values. */
-static void test_indices_inside_decompositions(void **state) {
+static void index_inside_decompositions(void **state) {
   (void)state;
   const int64_t tokens[] = {0, 9};
-  for (size_t s = 0; s < STACK_COUNT; s++) {
-    device = burn_device_open(stacks[s]);
-    BurnTensor *x = burn_embedding(F(5, 2), burn_tensor_i64(device, tokens, BURN_SHAPE(1, 2)));
-    assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_OUT_OF_RANGE);
-    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "index 9 at position 1 is outside 0..4"));
-    burn_drop(x);
-    x = burn_cross_entropy(F(2, 5), burn_tensor_i64(device, tokens, BURN_SHAPE(2)));
-    assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_OUT_OF_RANGE);
-    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), " 9 at"));
-    burn_drop(x);
-    assert_int_equal(burn_device_memory(device).live_tensors, 0);
-    burn_device_close(device);
-  }
+  BurnTensor *x = burn_embedding(F(5, 2), burn_tensor_i64(device, tokens, BURN_SHAPE(1, 2)));
+  assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "index 9 at position 1 is outside 0..4"));
+  burn_drop(x);
+  x = burn_cross_entropy(F(2, 5), burn_tensor_i64(device, tokens, BURN_SHAPE(2)));
+  assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), " 9 at"));
+  burn_drop(x);
+}
+
+static void test_indices_inside_decompositions(void **state) {
+  (void)state;
+  test_on_stacks(STACKS, &device, NULL, index_inside_decompositions);
 }
 
 /* -- failures travel -------------------------------------------------------------------------- */
@@ -786,5 +787,5 @@ int main(void) {
       cmocka_unit_test(test_null),
       cmocka_unit_test(test_different_devices),
   };
-  return cmocka_run_group_tests_name("shape rules", tests, NULL, NULL);
+  return test_stacks_result(cmocka_run_group_tests_name("shape rules", tests, NULL, NULL));
 }
