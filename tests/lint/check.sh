@@ -112,7 +112,17 @@ found=$(analyze_scopes tests/lint/scopes_wrong.c | sed -n 's/^[^:]*:\([0-9]*\):.
 [ "$wanted" = "$found" ] || die "tests/lint/scopes_wrong.c: wrong in lines $wanted, reported in lines $found"
 say "analyzer: no misuse of tensors in sdk, nn, train"
 
-# 7. Function length, include arrows.
+# 7. Names that C++ keeps for itself: no macro of a public header has one.
+for header in $api_headers $public_headers; do printf '#include <%s>\n' "${header#*/include/}"; done >"/tmp/check-$$.cpp"
+# shellcheck disable=SC2086
+clang++ -std=c++17 -fsyntax-only -Wreserved-macro-identifier -Werror $includes "/tmp/check-$$.cpp" || die "macros with reserved names"
+rm -f "/tmp/check-$$.cpp"
+say "macros of public headers: no reserved name"
+
+# 8. Layout.
+JOBS=$jobs sh tests/lint/format.sh || die "layout"
+
+# 9. Function length, include arrows.
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"

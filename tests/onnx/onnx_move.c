@@ -211,9 +211,7 @@ MAP(Trilu) {
   onnx_give(node, 0, onnx_int(node, "upper", 1) ? burn_triu(x, diagonal) : burn_tril(x, diagonal));
 }
 
-/* -- create
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* -- create ----------------------------------------------------------------------------------- */
 
 MAP(Constant) {
   const Onnx__AttributeProto *value = onnx_attribute(node, "value");

@@ -17,9 +17,14 @@ static void print_default(const Argument *argument) {
         printf(" (%s)", *(const char **)argument->target);
       }
       break;
-    case ARGUMENT_SIZE: printf(" (%zu)", *(size_t *)argument->target); break;
-    case ARGUMENT_NUMBER: printf(" (%g)", *(double *)argument->target); break;
-    default: break;
+    case ARGUMENT_SIZE:
+      printf(" (%zu)", *(size_t *)argument->target);
+      break;
+    case ARGUMENT_NUMBER:
+      printf(" (%g)", *(double *)argument->target);
+      break;
+    default:
+      break;
   }
 }
 
@@ -29,8 +34,8 @@ static void print_help(const char *usage, const Argument *arguments,
   for (size_t i = 0; i < count; i++) {
     char left[64];
     const char *value = arguments[i].value_name;
-    snprintf(left, sizeof left, "--%s%s%s", arguments[i].name,
-             value ? " " : "", value ? value : "");
+    snprintf(left, sizeof left, "--%s%s%s", arguments[i].name, value ? " " : "",
+             value ? value : "");
     printf("  %-22s %s", left, arguments[i].help);
     print_default(&arguments[i]);
     putchar('\n');

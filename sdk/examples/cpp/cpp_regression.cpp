@@ -33,9 +33,10 @@ int main() try {
     if (step % 50 == 0) std::printf("step %3d  loss %.6f\n", step, loss_value);
   }
   std::printf("y = %.3f x %+.3f\n", weight.item(), bias.item());
-  std::printf("result: {\"backend\": \"%s\", \"seed\": 42, \"loss\": %.6f, "
-              "\"weight\": %.4f, \"bias\": %.4f}\n",
-              device.name().c_str(), loss_value, weight.item(), bias.item());
+  std::printf(
+      "result: {\"backend\": \"%s\", \"seed\": 42, \"loss\": %.6f, "
+      "\"weight\": %.4f, \"bias\": %.4f}\n",
+      device.name().c_str(), loss_value, weight.item(), bias.item());
   return 0;
 } catch (const burn::Error &error) {
   std::cerr << "cpp_regression: " << error.what() << "\n";

@@ -44,8 +44,9 @@ static BurnStatus infer_axis(const BurnHost *host, const BurnOpCall *call,
   }
   if (bias == out->shape[axis] || bias == 1) return BURN_OK;
   return fail(host, BURN_STATUS_INVALID_SHAPE,
-              OP ": an axis of bias has size %lld, the result %lld; "
-                 "it must be that or 1",
+              OP
+              ": an axis of bias has size %lld, the result %lld; "
+              "it must be that or 1",
               bias, out->shape[axis]);
 }
 
@@ -61,8 +62,9 @@ static BurnStatus BURN_API_CALL infer(const BurnHost *host,
   }
   if (rank < 2 || rhs->rank != rank || bias->rank != rank) {
     return fail(host, BURN_STATUS_INVALID_SHAPE,
-                OP ": lhs, rhs and bias must have one rank of at least 2; "
-                   "lhs has %lld, rhs %lld",
+                OP
+                ": lhs, rhs and bias must have one rank of at least 2; "
+                "lhs has %lld, rhs %lld",
                 rank, rhs->rank);
   }
   const int64_t inner = lhs->shape[rank - 1];
@@ -83,8 +85,8 @@ static BurnStatus BURN_API_CALL infer(const BurnHost *host,
 /* -- with Burn's own ops -------------------------------------------------- */
 
 static BurnStatus BURN_API_CALL decompose(const BurnHost *host,
-                                      const BurnBackend *backend,
-                                      const BurnOpCall *call) {
+                                          const BurnBackend *backend,
+                                          const BurnOpCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *product =
       burn_build_op2(&b, BURN_OP_matmul, call->inputs[0], call->inputs[1]);
@@ -108,8 +110,8 @@ static BurnPrimitive *reduce_to(BurnBuilder *b, BurnPrimitive *x,
  * d lhs = g x rhs^T, d rhs = lhs^T x g, d bias = g, each summed over what was
  * broadcast. */
 static BurnStatus BURN_API_CALL backward(const BurnHost *host,
-                                     const BurnBackend *backend,
-                                     const BurnBackwardCall *call) {
+                                         const BurnBackend *backend,
+                                         const BurnBackwardCall *call) {
   BurnBuilder b = burn_builder_begin(host, backend);
   BurnPrimitive *lhs = call->inputs[0], *rhs = call->inputs[1];
   BurnPrimitive *g = burn_build_op2(&b, BURN_OP_relu_backward,
@@ -137,7 +139,7 @@ static BurnStatus BURN_API_CALL backward(const BurnHost *host,
 /* -- the kernel ----------------------------------------------------------- */
 
 static int32_t BURN_API_CALL accept(const BurnOpCall *call, char *why,
-                                uint64_t why_bytes) {
+                                    uint64_t why_bytes) {
   if (call->inputs[0]->dtype == BURN_DTYPE_F32) return 1;
   if (why_bytes > 0) snprintf(why, (size_t)why_bytes, "the kernel is for f32");
   return 0;
@@ -211,8 +213,9 @@ static const BurnOpInfo forward_info = {
     .kinds = BURN_KIND_FLOAT,
     .traits = BURN_TRAIT_COMPUTE,
     .input_names = input_names,
-    .doc = "relu(lhs x rhs + bias); lhs [.., m, k], rhs [.., k, n], "
-           "bias broadcast to the result [.., m, n]",
+    .doc =
+        "relu(lhs x rhs + bias); lhs [.., m, k], rhs [.., k, n], "
+        "bias broadcast to the result [.., m, n]",
 };
 
 static const BurnOpDefinition forward = {
@@ -244,7 +247,7 @@ static const BurnKernelsInterface pack = {
 };
 
 static const void *BURN_API_CALL plugin_interface(const char *name,
-                                              uint32_t min_version) {
+                                                  uint32_t min_version) {
   if (strcmp(name, "burn.kernels") != 0) return NULL;
   return min_version <= pack.version ? &pack : NULL;
 }
@@ -258,8 +261,9 @@ static const BurnPlugin plugin = {
     .name = "fused_matmul_add_relu",
     .version = "1.0.0",
     .license = "MIT OR Apache-2.0",
-    .description = "the custom kernel of the Burn Book: "
-                   "relu(lhs x rhs + bias) in one op",
+    .description =
+        "the custom kernel of the Burn Book: "
+        "relu(lhs x rhs + bias) in one op",
     .get_interface = plugin_interface,
 };
 

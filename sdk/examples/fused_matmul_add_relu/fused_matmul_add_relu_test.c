@@ -76,8 +76,7 @@ static void compare_values(BurnDevice *device, const Case *c,
   BurnTensor *lhs = random_tensor(device, c->lhs, c->dtype, c->views);
   BurnTensor *rhs = random_tensor(device, c->rhs, c->dtype, c->views);
   BurnTensor *bias = random_tensor(device, c->bias, c->dtype, c->views);
-  BurnTensor *ours =
-      fused(burn_clone(lhs), burn_clone(rhs), burn_clone(bias));
+  BurnTensor *ours = fused(burn_clone(lhs), burn_clone(rhs), burn_clone(bias));
   expect_equal(c->name, ours, unfused(lhs, rhs, bias), tolerance);
 }
 
@@ -97,8 +96,8 @@ static void compare_gradients(BurnDevice *device, const Case *c,
   const BurnShape shapes[3] = {c->lhs, c->rhs, c->bias};
   BurnTensor *leaves[3];
   for (int i = 0; i < 3; i++) {
-    leaves[i] = burn_require_grad(
-        random_tensor(device, shapes[i], c->dtype, c->views));
+    leaves[i] =
+        burn_require_grad(random_tensor(device, shapes[i], c->dtype, c->views));
   }
   BurnTensor *ours = fused(burn_clone(leaves[0]), burn_clone(leaves[1]),
                            burn_clone(leaves[2]));
@@ -121,26 +120,26 @@ static void test_cases(void) {
   const Case cases[] = {
       /* name, dtype, views,
        * lhs, rhs, bias */
-      {"matrices", BURN_DTYPE_F32, false,
-       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3)},
-      {"views", BURN_DTYPE_F32, true,
-       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(5, 3)},
-      {"bias of one row", BURN_DTYPE_F32, false,
-       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 3)},
-      {"bias of one number", BURN_DTYPE_F32, false,
-       BURN_SHAPE(5, 7), BURN_SHAPE(7, 3), BURN_SHAPE(1, 1)},
-      {"as in the Burn Book", BURN_DTYPE_F32, false,
-       BURN_SHAPE(1, 32, 32), BURN_SHAPE(32, 32, 32), BURN_SHAPE(32, 32, 32)},
-      {"rhs stretched", BURN_DTYPE_F32, false,
-       BURN_SHAPE(2, 3, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(1, 1, 4, 1)},
-      {"stretched views", BURN_DTYPE_F32, true,
-       BURN_SHAPE(2, 1, 4, 5), BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(2, 1, 1, 6)},
-      {"f64, decomposed", BURN_DTYPE_F64, false,
-       BURN_SHAPE(2, 5, 7), BURN_SHAPE(2, 7, 3), BURN_SHAPE(1, 1, 3)},
-      {"no inner elements", BURN_DTYPE_F32, false,
-       BURN_SHAPE(2, 0), BURN_SHAPE(0, 3), BURN_SHAPE(2, 3)},
-      {"no rows", BURN_DTYPE_F32, false,
-       BURN_SHAPE(0, 2), BURN_SHAPE(2, 3), BURN_SHAPE(1, 3)},
+      {"matrices", BURN_DTYPE_F32, false, BURN_SHAPE(5, 7), BURN_SHAPE(7, 3),
+       BURN_SHAPE(5, 3)},
+      {"views", BURN_DTYPE_F32, true, BURN_SHAPE(5, 7), BURN_SHAPE(7, 3),
+       BURN_SHAPE(5, 3)},
+      {"bias of one row", BURN_DTYPE_F32, false, BURN_SHAPE(5, 7),
+       BURN_SHAPE(7, 3), BURN_SHAPE(1, 3)},
+      {"bias of one number", BURN_DTYPE_F32, false, BURN_SHAPE(5, 7),
+       BURN_SHAPE(7, 3), BURN_SHAPE(1, 1)},
+      {"as in the Burn Book", BURN_DTYPE_F32, false, BURN_SHAPE(1, 32, 32),
+       BURN_SHAPE(32, 32, 32), BURN_SHAPE(32, 32, 32)},
+      {"rhs stretched", BURN_DTYPE_F32, false, BURN_SHAPE(2, 3, 4, 5),
+       BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(1, 1, 4, 1)},
+      {"stretched views", BURN_DTYPE_F32, true, BURN_SHAPE(2, 1, 4, 5),
+       BURN_SHAPE(1, 3, 5, 6), BURN_SHAPE(2, 1, 1, 6)},
+      {"f64, decomposed", BURN_DTYPE_F64, false, BURN_SHAPE(2, 5, 7),
+       BURN_SHAPE(2, 7, 3), BURN_SHAPE(1, 1, 3)},
+      {"no inner elements", BURN_DTYPE_F32, false, BURN_SHAPE(2, 0),
+       BURN_SHAPE(0, 3), BURN_SHAPE(2, 3)},
+      {"no rows", BURN_DTYPE_F32, false, BURN_SHAPE(0, 2), BURN_SHAPE(2, 3),
+       BURN_SHAPE(1, 3)},
   };
   BurnDevice *plain = burn_device_open("ndarray");
   BurnDevice *autodiff = burn_device_open("autodiff<ndarray>");

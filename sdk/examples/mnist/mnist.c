@@ -116,12 +116,12 @@ static BurnStatus infer_on(const Options *options, BurnDevice *device) {
   }
   if (status == BURN_OK) {
     const size_t count = burn_dataset_count(test);
-    printf("%s\"command\":\"infer\",\"backend\":%s,\"artifact\":%s,"
-           "\"shown\":%zu,\"right\":%zu}\n",
-           result_begin(options->json),
-           json_text(burn_device_name(device)).text,
-           json_text(options->artifact).text,
-           count < options->show ? count : options->show, right);
+    printf(
+        "%s\"command\":\"infer\",\"backend\":%s,\"artifact\":%s,"
+        "\"shown\":%zu,\"right\":%zu}\n",
+        result_begin(options->json), json_text(burn_device_name(device)).text,
+        json_text(options->artifact).text,
+        count < options->show ? count : options->show, right);
   }
   burn_dataset_drop(test);
   Model_release(&model);
@@ -141,15 +141,16 @@ static int infer(const Options *options) {
 /* With --json; else the learner tells, on stderr. */
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
   (void)context;
-  printf("{\"event\":\"epoch\",\"epoch\":%zu,"
-         "\"train_loss\":%s,\"train_accuracy\":%s,"
-         "\"valid_loss\":%s,\"valid_accuracy\":%s,"
-         "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
-         result->epoch, json_number(result->train_loss).text,
-         json_number(result->train_accuracy).text,
-         json_number(result->valid_loss).text,
-         json_number(result->valid_accuracy).text, result->seconds,
-         result->items_per_second);
+  printf(
+      "{\"event\":\"epoch\",\"epoch\":%zu,"
+      "\"train_loss\":%s,\"train_accuracy\":%s,"
+      "\"valid_loss\":%s,\"valid_accuracy\":%s,"
+      "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
+      result->epoch, json_number(result->train_loss).text,
+      json_number(result->train_accuracy).text,
+      json_number(result->valid_loss).text,
+      json_number(result->valid_accuracy).text, result->seconds,
+      result->items_per_second);
   fflush(stdout);
   return BURN_OK;
 }
@@ -167,12 +168,12 @@ static bool differ(double a, double b) { return a < b || a > b; }
 static BurnStatus check_options(const TrainingConfig *wanted,
                                 const TrainingConfig *usual,
                                 const TrainingConfig *saved, const char *path) {
-#define OPTION(name, field)                                                   \
-  if (wanted->field != usual->field && wanted->field != saved->field) {       \
-    return burn_status_make(                                                  \
-        BURN_STATUS_INVALID_ARGUMENT,                                         \
-        "--%s is %zu, the run of %s has %zu; begin anew without --resume",    \
-        name, wanted->field, path, saved->field);                             \
+#define OPTION(name, field)                                                \
+  if (wanted->field != usual->field && wanted->field != saved->field) {    \
+    return burn_status_make(                                               \
+        BURN_STATUS_INVALID_ARGUMENT,                                      \
+        "--%s is %zu, the run of %s has %zu; begin anew without --resume", \
+        name, wanted->field, path, saved->field);                          \
   }
   FIXED_OPTIONS(OPTION)
 #undef OPTION
@@ -203,9 +204,10 @@ static BurnStatus take_up(const Options *options, const char *path,
   if (status == BURN_OK) status = check_options(&wanted, &usual, config, path);
   config->num_epochs = options->epochs;
   if (status == BURN_OK && !options->json) {
-    printf("resuming with the settings of %s\n"
-           "(of the options only --epochs counts)\n",
-           path);
+    printf(
+        "resuming with the settings of %s\n"
+        "(of the options only --epochs counts)\n",
+        path);
   }
   return status;
 }
@@ -339,8 +341,8 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
            options->artifact);
   }
   if (status == BURN_OK) {
-    status = show_predictions(&model, inner, test, options->show,
-                              options->json, &right);
+    status = show_predictions(&model, inner, test, options->show, options->json,
+                              &right);
   }
   burn_dataset_drop(test);
   Model_release(&model);
@@ -350,19 +352,19 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
 static void print_result(const Options *options, const BurnDevice *device,
                          const Run *run) {
   const BurnLearnerResult *r = &run->result;
-  printf("%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\","
-         "\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
-         "\"steps\":%llu,\"seconds_per_epoch\":%.3f,"
-         "\"images_per_second\":%.1f,\"train_loss\":%s,"
-         "\"test_accuracy\":%s,\"test_loss\":%s,\"artifact\":%s}\n",
-         result_begin(options->json), json_text(burn_device_name(device)).text,
-         run->config.data.text[0] ? "mnist" : "generated", run->config.seed,
-         r->epochs_done, r->epochs_resumed, (unsigned long long)r->steps,
-         r->mean_epoch_seconds, r->last.items_per_second,
-         json_number(r->last.train_loss).text,
-         json_number(r->last.valid_accuracy).text,
-         json_number(r->last.valid_loss).text,
-         json_text(options->artifact).text);
+  printf(
+      "%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\","
+      "\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
+      "\"steps\":%llu,\"seconds_per_epoch\":%.3f,"
+      "\"images_per_second\":%.1f,\"train_loss\":%s,"
+      "\"test_accuracy\":%s,\"test_loss\":%s,\"artifact\":%s}\n",
+      result_begin(options->json), json_text(burn_device_name(device)).text,
+      run->config.data.text[0] ? "mnist" : "generated", run->config.seed,
+      r->epochs_done, r->epochs_resumed, (unsigned long long)r->steps,
+      r->mean_epoch_seconds, r->last.items_per_second,
+      json_number(r->last.train_loss).text,
+      json_number(r->last.valid_accuracy).text,
+      json_number(r->last.valid_loss).text, json_text(options->artifact).text);
 }
 
 /* How to go on, and the exit status of a program that a signal has ended. */
@@ -386,9 +388,8 @@ static int train(const Options *options) {
   if (status == BURN_OK) status = show_saved(options, device);
   if (status == BURN_OK) print_result(options, device, &run);
   const bool cancelled = burn_status_code(status) == BURN_STATUS_CANCELLED;
-  const int interrupted = run.result.interrupted && cancelled
-                              ? tell_interrupted(options, &run)
-                              : 0;
+  const int interrupted =
+      run.result.interrupted && cancelled ? tell_interrupted(options, &run) : 0;
   const BurnStatus uncaught = burn_interrupter_on_signals(NULL);
   if (status == BURN_OK) status = uncaught;
   Model_release(&run.model);

@@ -25,9 +25,9 @@ Model model_init(const ModelConfig *config, BurnDevice *device) {
 
 BurnTensor *model_forward(const Model *m, BurnTensor *images) {
   BurnTensor *x = images;
-  x = burn_conv2d_forward(&m->conv1, x);             /* [batch, 8, 26, 26] */
+  x = burn_conv2d_forward(&m->conv1, x); /* [batch, 8, 26, 26] */
   x = burn_dropout_forward(&m->dropout, x);
-  x = burn_conv2d_forward(&m->conv2, x);             /* [batch, 16, 24, 24] */
+  x = burn_conv2d_forward(&m->conv2, x); /* [batch, 16, 24, 24] */
   x = burn_dropout_forward(&m->dropout, x);
   x = burn_relu_forward(&m->activation, x);
   x = burn_adaptive_avg_pool2d_forward(&m->pool, x); /* [batch, 16, 8, 8] */
@@ -35,7 +35,7 @@ BurnTensor *model_forward(const Model *m, BurnTensor *images) {
   x = burn_linear_forward(&m->linear1, x);
   x = burn_dropout_forward(&m->dropout, x);
   x = burn_relu_forward(&m->activation, x);
-  return burn_linear_forward(&m->linear2, x);        /* [batch, classes] */
+  return burn_linear_forward(&m->linear2, x); /* [batch, classes] */
 }
 
 BurnStepOutput model_step(void *context, const void *model, BurnBatch *batch) {

@@ -6,9 +6,9 @@
 #include <burn/nn.h>
 #include <burn/train.h>
 
-#define MODEL_CONFIG(REQ, OPT)                                   \
-  REQ(BurnSize, num_classes, "digits to tell apart")             \
-  REQ(BurnSize, hidden_size, "width of the hidden layer")        \
+#define MODEL_CONFIG(REQ, OPT)                            \
+  REQ(BurnSize, num_classes, "digits to tell apart")      \
+  REQ(BurnSize, hidden_size, "width of the hidden layer") \
   OPT(BurnF64, dropout, 0.5, "share of activations dropped in training")
 BURN_CONFIG(ModelConfig, MODEL_CONFIG);
 

@@ -17,10 +17,10 @@
 #include <string.h>
 #include <time.h>
 
-#define MLP_FIELDS(X)                      \
-  X(BurnLinear, fc1, "1 -> hidden")        \
-  X(BurnLinear, fc2, "hidden -> hidden")   \
-  X(BurnLinear, fc3, "hidden -> 1")        \
+#define MLP_FIELDS(X)                    \
+  X(BurnLinear, fc1, "1 -> hidden")      \
+  X(BurnLinear, fc2, "hidden -> hidden") \
+  X(BurnLinear, fc3, "hidden -> 1")      \
   X(BurnTanh, activation, "")
 BURN_MODULE(Mlp, MLP_FIELDS);
 
@@ -174,11 +174,12 @@ static BurnStatus run(const Options *options, BurnDevice *device, Mlp *mlp,
 static void print_result(const Options *options, const BurnDevice *device,
                          const Outcome *outcome) {
   const size_t epochs = options->epochs ? options->epochs : 1;
-  printf("%s\"backend\":%s,\"seed\":%zu,\"epochs\":%zu,"
-         "\"seconds_per_epoch\":%.4f,\"test_loss\":%s}\n",
-         result_begin(options->json), json_text(burn_device_name(device)).text,
-         options->seed, options->epochs, outcome->seconds / (double)epochs,
-         json_number(outcome->error).text);
+  printf(
+      "%s\"backend\":%s,\"seed\":%zu,\"epochs\":%zu,"
+      "\"seconds_per_epoch\":%.4f,\"test_loss\":%s}\n",
+      result_begin(options->json), json_text(burn_device_name(device)).text,
+      options->seed, options->epochs, outcome->seconds / (double)epochs,
+      json_number(outcome->error).text);
 }
 
 int main(int argc, char **argv) {

@@ -108,10 +108,9 @@ static BurnStatus run(const Options *options, BurnDevice *device,
       device, (float[]){0, 0, 0, 1, 1, 0, 1, 1}, BURN_SHAPE(4, 2)));
   BurnTensor *y = burn_float(
       burn_tensor_f32(device, (float[]){0, 1, 1, 0}, BURN_SHAPE(4, 1)));
-  Net net = {leaf(device, BURN_SHAPE(2, HIDDEN)),
-             leaf(device, BURN_SHAPE(1, HIDDEN)),
-             leaf(device, BURN_SHAPE(HIDDEN, 1)),
-             leaf(device, BURN_SHAPE(1, 1))};
+  Net net = {
+      leaf(device, BURN_SHAPE(2, HIDDEN)), leaf(device, BURN_SHAPE(1, HIDDEN)),
+      leaf(device, BURN_SHAPE(HIDDEN, 1)), leaf(device, BURN_SHAPE(1, 1))};
   BurnStatus status = learn(options, &net, x, y, &outcome->loss);
   if (status == BURN_OK) {
     status = answer(options, &net, burn_clone(x), &outcome->accuracy);
@@ -154,11 +153,12 @@ int main(int argc, char **argv) {
   BurnStatus status = burn_device_status(device);
   if (status == BURN_OK) status = run(&options, device, &outcome);
   if (status == BURN_OK) {
-    printf("%s\"backend\":%s,\"seed\":%zu,\"steps\":%zu,\"seconds\":%.3f,"
-           "\"loss\":%s,\"accuracy\":%.2f}\n",
-           result_begin(options.json), json_text(burn_device_name(device)).text,
-           options.seed, options.steps, seconds_since(&begin),
-           json_number(outcome.loss).text, outcome.accuracy);
+    printf(
+        "%s\"backend\":%s,\"seed\":%zu,\"steps\":%zu,\"seconds\":%.3f,"
+        "\"loss\":%s,\"accuracy\":%.2f}\n",
+        result_begin(options.json), json_text(burn_device_name(device)).text,
+        options.seed, options.steps, seconds_since(&begin),
+        json_number(outcome.loss).text, outcome.accuracy);
   } else {
     fprintf(stderr, "xor: %s\n", burn_status_message(status));
   }
