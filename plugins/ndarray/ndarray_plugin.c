@@ -1,7 +1,7 @@
 /* ndarray_plugin.c - the CPU backend as a plugin: descriptor, options, probe, open, and the backend table over the
  * kernels. Threads are the host's. */
-#include "ndarray_autotune.h"
-#include "ndarray_fused.h"
+#include "support/ndarray_autotune.h"
+#include "fused/ndarray_fused.h"
 #include "ndarray_internal.h"
 
 #include <burn/plugin/dlpack.h>

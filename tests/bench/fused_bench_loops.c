@@ -1,7 +1,7 @@
 /* fused_bench_loops.c - see fused_bench.h; compiled like the widest kernels of ndarray, with its functions. */
 #include "fused_bench.h"
 
-#include "../../plugins/ndarray/ndarray_math.h"
+#include "../../plugins/ndarray/support/ndarray_math.h"
 
 bool fused_bench_loops_run(void) {
 #if defined(__AVX512F__)

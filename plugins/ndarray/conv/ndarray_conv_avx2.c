@@ -1,0 +1,11 @@
+/* ndarray_conv_avx2.c - the convolution loops for x86-64-v3: 16 registers of 32 bytes, fused multiply-add. */
+#include "ndarray_conv_loops.h"
+
+#define CONV_TABLE nd_conv_avx2
+#define CONV_VECTOR_BYTES 32
+#define CONV_ROWS 4
+#define CONV_TAPS 3
+#define CONV_SWEEP_TAPS 12
+#define CONV_TILE_TAPS 12
+#define CONV_PANEL 2
+#include "ndarray_conv_isa.inc"

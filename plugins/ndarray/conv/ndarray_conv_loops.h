@@ -1,0 +1,161 @@
+/* ndarray_conv_loops.h - the inner loops of convolution, once per instruction set.
+ *
+ * ndarray_conv_type.inc is compiled by ndarray_conv_{baseline,avx2,avx512}.c, each with its own compiler flags and
+ * each for f32 and f64; this header is what the drivers (ndarray_conv*.c) see of it. Every element of a result is one
+ * chain of multiply-adds in a fixed order, so its bits do not depend on where it lies in a tile or who computes it. */
+#ifndef BURN_NDARRAY_CONV_LOOPS_H
+#define BURN_NDARRAY_CONV_LOOPS_H
+
+#include "ndarray_internal.h"
+
+#define ND_CONV_LANES 16                               /* most lanes of a vector */
+#define ND_CONV_VECTORS 3                              /* vectors of pixels in a tile */
+#define ND_CONV_CHUNK 128                              /* pixels that the sums of a weight gradient take at once */
+#define ND_CONV_COLUMN (ND_CONV_CHUNK + ND_CONV_LANES) /* from one tap to the next: rows do not meet in the cache */
+
+/* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j
+ * * column_step], and 0 outside. Up to a vector is written beyond the last row. */
+typedef struct NdConvCopy {
+  const void *from;
+  void *to;
+  int64_t height, width;
+  int64_t first_row, row_step, rows;
+  int64_t first_column, column_step, columns;
+  int64_t ahead; /* what lies so many elements further is wanted next */
+} NdConvCopy;
+
+/* Lanes first .. first+count-1 of a vector of results go to output, output + step, .. */
+typedef struct NdConvPiece {
+  int64_t output;
+  int32_t first, count;
+} NdConvPiece;
+
+/* LANES pixels: where each one's window starts, relative to the first one's; and the pieces they are stored in. */
+typedef enum NdConvKind { ND_CONV_NEIGHBOURS, ND_CONV_NEAR, ND_CONV_ANYWHERE } NdConvKind;
+typedef struct NdConvVector {
+  int64_t input; /* of the first pixel */
+  int64_t place; /* of its sums among those of an item, where lanes are images: vectors before it */
+  int32_t index[ND_CONV_LANES];
+  NdConvKind kind; /* index[i] = i; all below 2 * LANES, and that far may be read; any */
+  int32_t piece, piece_count;
+} NdConvVector;
+
+/* What an output channel adds up: a number of the input, so many elements from a pixel's first, times one of its
+ * weights. */
+typedef struct NdConvTap {
+  int64_t input, weight;
+} NdConvTap;
+
+/* columns[k][vector][lane] = input[vectors[vector].input + index[lane] + taps[k].input], k's `row` elements apart. */
+typedef struct NdConvGather {
+  const void *input;
+  const NdConvVector *vectors;
+  int64_t vector_count;
+  const NdConvTap *taps;
+  int64_t depth;
+  void *columns;
+  int64_t row;
+} NdConvGather;
+
+/* One tile of pixels of some output channels: sum over taps of weights[channel][tap.weight] * input[base[v] + tap.input
+ * + lane]; then again further on in both, for so many rounds. */
+typedef struct NdConvProduct {
+  const void *input;
+  int64_t base[ND_CONV_VECTORS];
+  const NdConvTap *taps; /* [depth] */
+  int64_t depth, rounds;
+  int64_t input_step, weights_step; /* from round to round */
+  const void *weights;              /* of the first channel, where the op has them */
+  int64_t weights_row;              /* elements from channel to channel */
+  int64_t channels;
+  const void *bias; /* [channels] or NULL; used by the first chunk */
+  void *partial;    /* sums between the chunks of depth: [channels], `partial_row` elements apart, .. */
+  int64_t partial_row;
+  int64_t place[ND_CONV_VECTORS]; /* .. where those of a vector are so many elements further */
+  bool first, last;               /* the chunk starts with the bias, ends in the output */
+  const NdConvVector *vectors;
+  int64_t vector_count;      /* 1 .. ND_CONV_VECTORS */
+  const NdConvPiece *pieces; /* of all vectors of the item */
+  void *output;
+  int64_t plane; /* elements between output channels */
+  int64_t step;  /* between pixels of a row */
+} NdConvProduct;
+
+/* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input].
+ * Up to a vector is read beyond a row. */
+typedef struct NdConvPlane {
+  const void *input, *weights;
+  const void *bias; /* one number, or NULL */
+  void *output;     /* [rows, columns] */
+  const NdConvTap *taps;
+  int64_t tap_count;
+  int64_t rows, columns, row_width;
+} NdConvPlane;
+
+/* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input +
+ * row * row_width + column]. Rows of grad are whole vectors, with zeros behind the last column. */
+typedef struct NdConvCorrelation {
+  const void *input, *grad;
+  void *sums; /* [channels, tap_count, lanes] */
+  int64_t channels, tap_count;
+  const NdConvTap *taps;
+  int64_t rows, columns, row_width;
+} NdConvCorrelation;
+
+/* sums[tap][channel] += over pixels of some rows: input[taps[tap].input + row * row_width + column] *
+ * grad[pixel][channel], for a vector of channels. */
+typedef struct NdConvSweep {
+  const void *input;
+  const void *grad; /* [rows * columns, lanes] */
+  void *sums;       /* [tap_count, lanes] */
+  const NdConvTap *taps;
+  int64_t tap_count;
+  int64_t run; /* so many taps follow each other in the input, and again so many .. */
+  int64_t rows, columns, row_width;
+} NdConvSweep;
+
+/* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole
+ * tiles of taps. */
+typedef struct NdConvOuter {
+  const void *columns; /* [taps, ND_CONV_COLUMN] */
+  const void *grad;    /* [pixels, width] */
+  void *sums;
+  int64_t taps, pixels;
+  int64_t width;    /* one of the panel widths */
+  int64_t sums_row; /* elements between taps */
+} NdConvOuter;
+
+/* The loops for one dtype. */
+typedef struct NdConvLoops {
+  int64_t lanes;
+  int64_t rows;         /* output channels of a tile */
+  int64_t most_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
+  int64_t tile_taps;    /* of the narrowest panel; a panel of v vectors has tile_taps / v */
+  bool reads_within;    /* correlate reads no input behind the last column */
+  void (*copy)(const NdConvCopy *copy);
+  void (*gather)(const NdConvGather *gather);
+  /* to[j][lane] = from[index[lane] + j * step] for j < count */
+  void (*interleave)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to);
+  void (*product)(const NdConvProduct *product);
+  void (*plane)(const NdConvPlane *plane);
+  void (*correlate)(const NdConvCorrelation *correlation);
+  void (*sweep)(const NdConvSweep *sweep);
+  void (*outer)(const NdConvOuter *outer);
+  /* out[i] = sum of sums[i][0 .. lanes-1] */
+  void (*fold)(const void *sums, int64_t count, void *out);
+  /* to[c][r] = from[r][c] for r < rows, c < columns; rows of `from` and `to` are that many elements apart. */
+  void (*transpose)(const void *from, int64_t from_row, int64_t rows, int64_t columns, void *to, int64_t to_row);
+} NdConvLoops;
+
+/* All loops of one instruction set. */
+typedef struct NdConvTable {
+  NdConvLoops f32, f64;
+} NdConvTable;
+
+extern const NdConvTable nd_conv_baseline;
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+extern const NdConvTable nd_conv_avx2;
+extern const NdConvTable nd_conv_avx512; /* f32 only */
+#endif
+
+#endif

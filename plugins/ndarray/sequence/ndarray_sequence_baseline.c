@@ -1,0 +1,10 @@
+/* ndarray_sequence_baseline.c - the loops of attention and lstm for whatever the compiler targets by default. */
+#include "ndarray_sequence.h"
+
+#define SEQUENCE_TABLE nd_sequence_baseline
+#define SEQUENCE_VECTOR_BYTES 16
+#define SEQUENCE_VECTORS 2
+#define SEQUENCE_TILE_ROWS 4
+#define SEQUENCE_QUAD_ROWS 2
+#define SEQUENCE_HAS_F64 1
+#include "ndarray_sequence_isa.inc"
