@@ -3,6 +3,9 @@
 #ifndef BURN_NDARRAY_INTERNAL_H
 #define BURN_NDARRAY_INTERNAL_H
 
+#include "support/ndarray_compiler.h"
+#include "support/ndarray_numbers.h"
+
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
@@ -69,7 +72,7 @@ extern const NdKernelRow nd_norm_kernels[];      /* ndarray_norm.c: layer and ba
 extern const NdKernelRow nd_loss_kernels[];      /* ndarray_loss.c: cross_entropy, its gradient */
 extern const NdKernelRow nd_matmul_kernels[];    /* ndarray_matmul.c */
 extern const NdKernelRow nd_conv_kernels[];      /* ndarray_conv.c: convolutions */
-extern const NdKernelRow nd_pool_kernels[];      /* ndarray_pooling.c: max, avg, adaptive */
+extern const NdKernelRow nd_pooling_kernels[];   /* ndarray_pooling.c: max, avg, adaptive */
 extern const NdKernelRow nd_view_kernels[];      /* ndarray_view.c: reshape, permute, expand, slice, unfold */
 extern const NdKernelRow nd_index_kernels[];     /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
 extern const NdKernelRow nd_scan_kernels[];      /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */

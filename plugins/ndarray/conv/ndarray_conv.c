@@ -23,7 +23,7 @@ typedef struct Conv {
   int64_t items;         /* of pixels */
   int64_t share, shares; /* output channels of an item, and how many such shares there are */
   int64_t depth;         /* taps of a chunk */
-  int64_t most_taps;     /* of all phases */
+  int64_t max_taps;      /* of all phases */
   atomic_bool out_of_memory;
 } Conv;
 
@@ -37,11 +37,6 @@ typedef struct Scratch {
   uint64_t bytes;
 } Scratch;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static uint64_t round_64(int64_t bytes) { return ((uint64_t)bytes + 63u) / 64u * 64u; }
-
 /* Elements of a tile of pixels. */
 static int64_t tile_lanes(const NdConvPlan *plan) { return ND_CONV_VECTORS * plan->loops->lanes; }
 
@@ -54,12 +49,12 @@ static int64_t partial_row(const NdConvPlan *plan) {
 static Scratch scratch_measure(const Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, tile = tile_lanes(plan);
-  const int64_t tiles = ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
+  const int64_t tiles = nd_ceil_div(plan->phases->whole.vector_count, ND_CONV_VECTORS);
   const bool panels = plan->way == ND_CONV_PANELS, planes = plan->way == ND_CONV_ROWS;
-  const bool sums = plan->way == ND_CONV_IMAGES || (work->most_taps > work->depth && !planes);
+  const bool sums = plan->way == ND_CONV_IMAGES || (work->max_taps > work->depth && !planes);
   Scratch scratch = {.columns_at = work->copies ? 0 : (uint64_t)work->copy_bytes};
-  scratch.partial_at = scratch.columns_at + (panels ? round_64(tiles * work->depth * tile * bytes) : 0);
-  scratch.taps_at = scratch.partial_at + (sums ? round_64(work->share * partial_row(plan) * bytes) : 0);
+  scratch.partial_at = scratch.columns_at + (panels ? nd_round_64(tiles * work->depth * tile * bytes) : 0);
+  scratch.taps_at = scratch.partial_at + (sums ? nd_round_64(work->share * partial_row(plan) * bytes) : 0);
   scratch.bytes = scratch.taps_at + (panels ? (uint64_t)work->depth * sizeof(NdConvTap) : 0);
   return scratch;
 }
@@ -86,7 +81,7 @@ static int64_t tile_start(const NdConvGrid *grid, int64_t tiles, int64_t number)
 static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvGrid *grid,
                          const void *input, int64_t done, int64_t depth) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t tile = tile_lanes(plan), tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS);
+  const int64_t tile = tile_lanes(plan), tiles = nd_ceil_div(grid->vector_count, ND_CONV_VECTORS);
   NdConvGather gather = {.input = input, .taps = phase->taps + done, .depth = depth, .row = tile};
   gather.columns = scratch->copy + scratch->columns_at;
   for (int64_t k = 0; k < depth; k++) scratch_taps(scratch)[k].weight = gather.taps[k].weight;
@@ -113,7 +108,8 @@ static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t firs
 
 /* All tiles and channels for some of the taps; `product` says which. */
 static void multiply_tiles(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
-  const int64_t tiles = ceil_div(grid->vector_count, ND_CONV_VECTORS), columns = work->depth * tile_lanes(&work->plan);
+  const int64_t tiles = nd_ceil_div(grid->vector_count, ND_CONV_VECTORS),
+                columns = work->depth * tile_lanes(&work->plan);
   for (int64_t number = 0; number < tiles; number++) {
     const int64_t first = tile_start(grid, tiles, number);
     product->vector_count = tile_start(grid, tiles, number + 1) - first;
@@ -137,7 +133,7 @@ static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const 
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
   NdConvProduct product = {.plane = plan->y.out * plan->x.out, .step = plan->x.out_step, .rounds = 1};
-  product.channels = least(work->share, plan->channels_out - first_channel);
+  product.channels = nd_min(work->share, plan->channels_out - first_channel);
   product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
   product.weights_row = plan->weights_row;
   product.bias = work->bias ? work->bias + channel * bytes : NULL;
@@ -152,11 +148,11 @@ static void sum_images(const Conv *work, const NdConvPhase *phase, const NdConvG
   const NdConvPlan *plan = &work->plan;
   const char *weights = (const char *)product->weights;
   const int64_t kernel = phase->tap_count / plan->channels_in, bytes = plan->element_bytes;
-  const int64_t channels = most(1, work->depth / most(kernel, 1));
+  const int64_t channels = nd_max(1, work->depth / nd_max(kernel, 1));
   product->input_step = plan->channel;
   product->weights_step = plan->weights_channel;
   for (int64_t done = 0; done < plan->channels_in; done += product->rounds) {
-    product->rounds = least(channels, plan->channels_in - done);
+    product->rounds = nd_min(channels, plan->channels_in - done);
     product->first = done == 0;
     product->input = input + done * product->input_step * bytes;
     product->weights = weights + done * product->weights_step * bytes;
@@ -194,8 +190,8 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
   product.pieces = grid->pieces;
   product.output = output;
   product.input = grid->needs_gather ? scratch->copy + scratch->columns_at : input;
-  for (int64_t done = 0; done == 0 || done < phase->tap_count; done += most(product.depth, 1)) {
-    product.depth = least(work->depth, phase->tap_count - done);
+  for (int64_t done = 0; done == 0 || done < phase->tap_count; done += nd_max(product.depth, 1)) {
+    product.depth = nd_min(work->depth, phase->tap_count - done);
     product.first = done == 0;
     product.last = done + product.depth == phase->tap_count;
     product.taps = grid->needs_gather ? scratch_taps(scratch) : phase->taps + done;
@@ -209,12 +205,12 @@ static void write_images(const Conv *work, const Scratch *scratch, const NdConvI
   const NdConvPlan *plan = &work->plan;
   const int64_t plane = plan->y.out * plan->x.out, all = plan->groups * plan->channels_out;
   const int64_t row = item->first_row * plan->y.out_step;
-  const int64_t pixels = least(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out,
+  const int64_t pixels = nd_min(item->rows * plan->y.out_step, plan->y.out - row) * plan->x.out,
                 bytes = plan->element_bytes;
   const int64_t channel = item->first_image * all + item->group * plan->channels_out + first_channel;
   const char *from = scratch->copy + scratch->partial_at;
   char *to = work->out + (channel * plane + row * plan->x.out) * bytes;
-  for (int64_t c = least(work->share, plan->channels_out - first_channel); c > 0; c--) {
+  for (int64_t c = nd_min(work->share, plan->channels_out - first_channel); c > 0; c--) {
     plan->loops->transpose(from, plan->loops->lanes, pixels, item->images, to, all * plane);
     from += partial_row(plan) * bytes;
     to += plane * bytes;
@@ -227,7 +223,7 @@ static void BURN_API_CALL copy_body(void *context, int64_t begin, int64_t end) {
   const NdConvPlan *plan = &work->plan;
   while (begin < end) {
     const int64_t number = begin / plan->channels_in, first = begin % plan->channels_in;
-    const int64_t channels = least(plan->channels_in - first, end - begin);
+    const int64_t channels = nd_min(plan->channels_in - first, end - begin);
     const NdConvItem item = nd_conv_item(plan, number);
     char *copy = work->copies + number * work->copy_bytes;
     nd_conv_copy(plan, &item, work->x, first, channels, copy + first * plan->channel * plan->element_bytes);
@@ -271,17 +267,17 @@ static void BURN_API_CALL conv_body(void *context, int64_t begin, int64_t end) {
 /* Cuts the output channels where there are not enough items for the threads. */
 static void cut_channels(Conv *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t wanted = ceil_div((int64_t)plan->nd->host->thread_count() * 4, work->items);
-  const int64_t rows = plan->loops->rows, sharing = least(wanted, most(1, plan->channels_out / SHARE_CHANNELS));
-  work->share = ceil_div(ceil_div(plan->channels_out, sharing), rows) * rows;
-  work->shares = ceil_div(plan->channels_out, work->share);
+  const int64_t wanted = nd_ceil_div((int64_t)plan->nd->host->thread_count() * 4, work->items);
+  const int64_t rows = plan->loops->rows, sharing = nd_min(wanted, nd_max(1, plan->channels_out / SHARE_CHANNELS));
+  work->share = nd_ceil_div(nd_ceil_div(plan->channels_out, sharing), rows) * rows;
+  work->shares = nd_ceil_div(plan->channels_out, work->share);
 }
 
 /* Copies the input of all items where several shares need it; false when out of memory. */
 static bool copy_items(Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t elements = nd_conv_copy_elements(plan, plan->channels_in);
-  work->copy_bytes = (int64_t)round_64(elements * plan->element_bytes);
+  work->copy_bytes = (int64_t)nd_round_64(elements * plan->element_bytes);
   if (work->shares == 1 || elements == 0) return true;
   work->copies = (char *)nd_pool_allocate(plan->nd->pool, (uint64_t)(work->items * work->copy_bytes));
   if (!work->copies) return false;
@@ -296,11 +292,11 @@ static bool conv_run(Conv *work) {
   work->items = plan->blocks * plan->groups * plan->bands;
   cut_channels(work);
   for (int64_t p = 0; p < plan->phase_count; p++) {
-    work->most_taps = most(work->most_taps, plan->phases[p].tap_count);
+    work->max_taps = nd_max(work->max_taps, plan->phases[p].tap_count);
     flops += 2 * (double)plan->phases[p].tap_count * (double)plan->phases[p].columns;
   }
   flops *= (double)(plan->images * plan->band * work->share);
-  work->depth = least(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, most(work->most_taps, 1));
+  work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, nd_max(work->max_taps, 1));
   atomic_init(&work->out_of_memory, false);
   if (!copy_items(work)) return false;
   nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());

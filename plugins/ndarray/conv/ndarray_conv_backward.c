@@ -34,12 +34,6 @@ typedef struct Scratch {
   uint64_t grad_at, columns_at, sums_at, bytes;
 } Scratch;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static uint64_t round_64(int64_t bytes) { return ((uint64_t)bytes + 63u) / 64u * 64u; }
-static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
 /* Item i of a group, in an order where those of a slice follow each other. */
 static NdConvItem item_of(const NdConvPlan *plan, int64_t group, int64_t i) {
   return nd_conv_item(plan, (i / plan->bands * plan->groups + group) * plan->bands + i % plan->bands);
@@ -59,7 +53,7 @@ static const char *grad_of(const WeightGradient *work, const NdConvItem *item, i
 /* -- few output channels ---------------------------------------------------------------------- */
 
 /* Columns of a copied gradient: whole vectors. */
-static int64_t wide_columns(const NdConvPlan *plan) { return round_up(plan->x.out, plan->loops->lanes); }
+static int64_t wide_columns(const NdConvPlan *plan) { return nd_round_up(plan->x.out, plan->loops->lanes); }
 
 /* Copies the gradient of an item to wide rows, with zeros behind the last column. */
 static void copy_grad(const WeightGradient *work, const NdConvItem *item, char *to) {
@@ -94,8 +88,8 @@ static void correlate_item(const WeightGradient *work, const NdConvItem *item, c
 static Scratch slice_measure(const WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes;
-  Scratch scratch = {.grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
-  scratch.sums_at = scratch.grad_at + round_64(plan->channels_out * plan->band * wide_columns(plan) * bytes);
+  Scratch scratch = {.grad_at = nd_round_64(nd_conv_copy_elements(plan, plan->channels_in) * bytes)};
+  scratch.sums_at = scratch.grad_at + nd_round_64(plan->channels_out * plan->band * wide_columns(plan) * bytes);
   scratch.bytes = scratch.sums_at + (uint64_t)(work->sums * plan->loops->lanes * bytes);
   return scratch;
 }
@@ -125,14 +119,14 @@ static void BURN_API_CALL slice_body(void *context, int64_t begin, int64_t end) 
 
 /* -- few output channels, which are the lanes ------------------------------------------------- */
 
-static int64_t channel_panels(const NdConvPlan *plan) { return ceil_div(plan->channels_out, plan->loops->lanes); }
+static int64_t channel_panels(const NdConvPlan *plan) { return nd_ceil_div(plan->channels_out, plan->loops->lanes); }
 
 /* Memory: the copy of x, the gradient of an item [pixels, lanes], sums [panels, taps, lanes]. */
 static Scratch sweep_measure(const WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t vector = plan->element_bytes * plan->loops->lanes;
-  Scratch scratch = {.grad_at = round_64(nd_conv_copy_elements(plan, plan->channels_in) * plan->element_bytes)};
-  scratch.sums_at = scratch.grad_at + round_64(plan->band * plan->x.out * vector);
+  Scratch scratch = {.grad_at = nd_round_64(nd_conv_copy_elements(plan, plan->channels_in) * plan->element_bytes)};
+  scratch.sums_at = scratch.grad_at + nd_round_64(plan->band * plan->x.out * vector);
   scratch.bytes = scratch.sums_at + (uint64_t)(channel_panels(plan) * plan->phases->tap_count * vector);
   return scratch;
 }
@@ -158,7 +152,7 @@ static void sweep_item(const WeightGradient *work, const NdConvItem *item, const
   sweep.input = nd_conv_input(plan, item, work->x, 0, plan->channels_in, scratch->copy);
   for (int64_t panel = 0; panel < channel_panels(plan); panel++) {
     const char *grad = grad_of(work, item, 0) + panel * lanes * plane * bytes;
-    const int64_t channels = least(lanes, plan->channels_out - panel * lanes), pixels = item->rows * plan->x.out;
+    const int64_t channels = nd_min(lanes, plan->channels_out - panel * lanes), pixels = item->rows * plan->x.out;
     if (panel > 0 && channels < lanes) memset(scratch->copy + scratch->grad_at, 0, (size_t)(pixels * lanes * bytes));
     plan->loops->transpose(grad, plane, channels, pixels, scratch->copy + scratch->grad_at, lanes);
     sweep.sums = scratch->copy + scratch->sums_at + (uint64_t)(panel * sweep.tap_count * lanes * bytes);
@@ -187,7 +181,7 @@ static void BURN_API_CALL sweep_body(void *context, int64_t begin, int64_t end) 
       sweep_item(work, &item, &scratch);
     }
     for (int64_t channel = 0; channel < plan->channels_out; channel += lanes)
-      plan->loops->transpose(sums + channel * taps * bytes, lanes, taps, least(lanes, plan->channels_out - channel),
+      plan->loops->transpose(sums + channel * taps * bytes, lanes, taps, nd_min(lanes, plan->channels_out - channel),
                              work->partial + (i * work->sums + channel * taps) * bytes, taps);
   }
   nd_pool_free(plan->nd->pool, scratch.copy, scratch.bytes);
@@ -199,7 +193,7 @@ static void BURN_API_CALL sweep_body(void *context, int64_t begin, int64_t end) 
 static int64_t panel_width(const NdConvPlan *plan, int64_t channel) {
   const int64_t left = plan->channels_out - channel, lanes = plan->loops->lanes;
   int64_t vectors = 1;
-  while (vectors < plan->loops->most_vectors && left > vectors * lanes) vectors *= 2;
+  while (vectors < plan->loops->max_vectors && left > vectors * lanes) vectors *= 2;
   if (vectors > 1 && left <= vectors * lanes / 4 * 3) vectors /= 2;
   return vectors * lanes;
 }
@@ -216,10 +210,10 @@ static void transpose_grad(const WeightGradient *work, const NdConvItem *item, i
                            int64_t channel, int64_t width, char *to) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, plane = item->rows * plan->x.out, whole = plan->y.out * plan->x.out;
-  const int64_t channels = least(width, plan->channels_out - channel);
+  const int64_t channels = nd_min(width, plan->channels_out - channel);
   if (channels < width) memset(to, 0, (size_t)(pixels * width * bytes));
   while (pixels > 0) {
-    const int64_t place = first % plane, count = least(pixels, plane - place);
+    const int64_t place = first % plane, count = nd_min(pixels, plane - place);
     const char *from = grad_of(work, item, first / plane) + (channel * whole + place) * bytes;
     plan->loops->transpose(from, whole, channels, count, to, width);
     to += count * width * bytes;
@@ -237,12 +231,12 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
   NdConvGather gather = {.input = input, .taps = plan->phases->taps, .depth = taps, .row = ND_CONV_COLUMN};
   NdConvOuter outer = {.taps = taps, .sums_row = panels_width(plan)};
   gather.vectors = &grid->vectors[first_vector];
-  gather.vector_count = least(ND_CONV_CHUNK / lanes, grid->vector_count - first_vector);
+  gather.vector_count = nd_min(ND_CONV_CHUNK / lanes, grid->vector_count - first_vector);
   gather.columns = scratch->copy + scratch->columns_at;
   plan->loops->gather(&gather);
   outer.columns = gather.columns;
   outer.grad = scratch->copy + scratch->grad_at;
-  outer.pixels = least(gather.vector_count * lanes, item->images * item->rows * plan->x.out - first);
+  outer.pixels = nd_min(gather.vector_count * lanes, item->images * item->rows * plan->x.out - first);
   for (int64_t channel = 0; channel < plan->channels_out; channel += outer.width) {
     outer.width = panel_width(plan, channel);
     outer.sums = sums + channel * bytes;
@@ -253,14 +247,14 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
 
 /* Taps of `channels` input channels, in whole tiles. */
 static int64_t padded_taps(const NdConvPlan *plan, int64_t channels) {
-  return round_up(plan->phases->tap_count / plan->channels_in * channels, plan->loops->tile_taps);
+  return nd_round_up(plan->phases->tap_count / plan->channels_in * channels, plan->loops->tile_taps);
 }
 
 static Scratch share_measure(const WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t bytes = plan->element_bytes, widest = plan->loops->most_vectors * plan->loops->lanes;
-  Scratch scratch = {.columns_at = round_64(nd_conv_copy_elements(plan, work->share) * bytes)};
-  scratch.grad_at = scratch.columns_at + round_64(padded_taps(plan, work->share) * ND_CONV_COLUMN * bytes);
+  const int64_t bytes = plan->element_bytes, widest = plan->loops->max_vectors * plan->loops->lanes;
+  Scratch scratch = {.columns_at = nd_round_64(nd_conv_copy_elements(plan, work->share) * bytes)};
+  scratch.grad_at = scratch.columns_at + nd_round_64(padded_taps(plan, work->share) * ND_CONV_COLUMN * bytes);
   scratch.bytes = scratch.grad_at + (uint64_t)(ND_CONV_CHUNK * widest * bytes);
   return scratch;
 }
@@ -271,7 +265,7 @@ static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t gr
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes,
                 kernel = plan->phases->tap_count / plan->channels_in;
-  const int64_t channel = share * work->share, channels = least(work->share, plan->channels_in - channel);
+  const int64_t channel = share * work->share, channels = nd_min(work->share, plan->channels_in - channel);
   const int64_t row = panels_width(plan) * bytes, whole = padded_taps(plan, work->share) * row;
   char *sums = work->partial + (slice * plan->groups + group) * work->sums * bytes + share * whole;
   memset(sums, 0, (size_t)(padded_taps(plan, channels) * row));
@@ -288,7 +282,7 @@ static void write_share(const WeightGradient *work, int64_t group, int64_t share
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, all = plan->phases->tap_count, kernel = all / plan->channels_in;
   const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row, channel = share * work->share;
-  const int64_t taps = least(work->share, plan->channels_in - channel) * kernel;
+  const int64_t taps = nd_min(work->share, plan->channels_in - channel) * kernel;
   plan->loops->transpose(work->partial + (group * work->sums + share * whole) * bytes, row, taps, plan->channels_out,
                          work->out + (group * plan->channels_out * all + channel * kernel) * bytes, all);
 }
@@ -351,7 +345,7 @@ static bool run_slices(WeightGradient *work, BurnLoopBody body, uint64_t scratch
 }
 
 /* Few output channels. */
-static bool run_few(WeightGradient *work) {
+static bool run_sums_in_registers(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const bool is_sweep = plan->way == ND_CONV_CHANNELS;
   const uint64_t bytes = is_sweep ? sweep_measure(work).bytes : slice_measure(work).bytes;
@@ -379,14 +373,15 @@ static void cut(WeightGradient *work) {
   work->sums = plan->channels_out * plan->phases->tap_count;
   if (plan->way == ND_CONV_PANELS) {
     const int64_t channel_bytes = panels_width(plan) * kernel * bytes;
-    work->share = most(1, least(plan->channels_in, SHARE_BYTES / channel_bytes));
-    work->shares = ceil_div(plan->channels_in, work->share);
-    work->share = ceil_div(plan->channels_in, work->shares);
-    work->shares = ceil_div(plan->channels_in, work->share);
+    work->share = nd_max(1, nd_min(plan->channels_in, SHARE_BYTES / channel_bytes));
+    work->shares = nd_ceil_div(plan->channels_in, work->share);
+    work->share = nd_ceil_div(plan->channels_in, work->shares);
+    work->shares = nd_ceil_div(plan->channels_in, work->share);
     work->sums = work->shares * padded_taps(plan, work->share) * panels_width(plan);
   }
-  work->slices = most(1, least(ceil_div(SLICES, work->shares), PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
-  work->slices = least(work->slices, work->items);
+  work->slices =
+      nd_max(1, nd_min(nd_ceil_div(SLICES, work->shares), PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
+  work->slices = nd_min(work->slices, work->items);
 }
 
 static bool gradient_run(WeightGradient *work) {
@@ -395,7 +390,7 @@ static bool gradient_run(WeightGradient *work) {
   const uint64_t partial_bytes = (uint64_t)(work->slices * plan->groups * work->sums * plan->element_bytes);
   work->partial = (char *)nd_pool_allocate(plan->nd->pool, partial_bytes);
   if (!work->partial) return false;
-  const bool done = plan->way == ND_CONV_PANELS ? run_many(work) : run_few(work);
+  const bool done = plan->way == ND_CONV_PANELS ? run_many(work) : run_sums_in_registers(work);
   nd_pool_free(plan->nd->pool, work->partial, partial_bytes);
   return done;
 }

@@ -19,10 +19,6 @@ enum {
   ITEMS_PER_THREAD = 4,
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* -- the cut ---------------------------------------------------------------------------------- */
 
 /* True if every window lies inside the input and neighbours are neighbours there. */
@@ -39,10 +35,10 @@ static bool needs_no_copy(const NdConvPlan *plan) {
 /* The size of an item is known: bands of equal height, and how the copy lies. */
 static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
   plan->images = images;
-  plan->blocks = ceil_div(plan->batch, images);
-  plan->bands = ceil_div(plan->y.grid, band);
-  plan->band = ceil_div(plan->y.grid, plan->bands);
-  plan->bands = ceil_div(plan->y.grid, plan->band);
+  plan->blocks = nd_ceil_div(plan->batch, images);
+  plan->bands = nd_ceil_div(plan->y.grid, band);
+  plan->band = nd_ceil_div(plan->y.grid, plan->bands);
+  plan->bands = nd_ceil_div(plan->y.grid, plan->band);
   plan->pixel = plan->way == ND_CONV_IMAGES ? plan->loops->lanes : 1;
   plan->row_width = (plan->x.grid - 1 + plan->x.span) * plan->pixel;
   plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width;
@@ -58,16 +54,16 @@ static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
 static int64_t rows_of_copy(const NdConvPlan *plan) {
   const int64_t width = plan->x.grid - 1 + plan->x.span;
   const int64_t row_bytes = plan->channels_in * plan->y.phases * plan->x.phases * width * plan->element_bytes + 1;
-  return plan->in_place ? plan->y.grid : most(COPY_BYTES / row_bytes - plan->y.span + 1, 4);
+  return plan->in_place ? plan->y.grid : nd_max(COPY_BYTES / row_bytes - plan->y.span + 1, 4);
 }
 
 /* About so many pixels, of one image or of several whole ones. */
 static void settle_packed(NdConvPlan *plan, int64_t pixels) {
   const int64_t plane = plan->y.grid * plan->x.grid;
   if (2 * plane <= pixels * 3)
-    settle(plan, most(1, least(plan->batch, pixels / plane)), plan->y.grid);
+    settle(plan, nd_max(1, nd_min(plan->batch, pixels / plane)), plan->y.grid);
   else
-    settle(plan, 1, ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
+    settle(plan, 1, nd_ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
 }
 
 /* True if lanes may be images: there are about enough of them, and rows are no whole vectors. */
@@ -76,7 +72,7 @@ static bool suits_images(const NdConvPlan *plan) {
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
   return plan->channels_in > 0 && plan->channels_out >= lanes * 2 && plan->x.grid % lanes != 0 &&
          plan->y.grid * plan->x.grid <= IMAGES_PLANE && kernel * plan->channels_out >= IMAGES_WORK &&
-         5 * ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch && image <= INT32_MAX / ND_CONV_LANES;
+         5 * nd_ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch && image <= INT32_MAX / ND_CONV_LANES;
 }
 
 /* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some
@@ -93,18 +89,18 @@ static NdConvWay choose_way(const NdConvPlan *plan) {
 
 /* True if running vectors find whole tiles in the last band, even in a phase that has a row and a column less: the end
  * of the input must not cut them off. */
-static bool has_whole_tiles(const NdConvPlan *plan) {
+static bool has_full_tiles(const NdConvPlan *plan) {
   const int64_t rows = plan->y.grid - (plan->bands - 1) * plan->band;
   return (rows - 2) * plan->row_width + plan->x.grid - 1 >= ND_CONV_VECTORS * plan->loops->lanes;
 }
 
 void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
-  const int64_t wanted = ceil_div((int64_t)threads * ITEMS_PER_THREAD, plan->batch * plan->groups);
+  const int64_t wanted = nd_ceil_div((int64_t)threads * ITEMS_PER_THREAD, plan->batch * plan->groups);
   plan->in_place = needs_no_copy(plan);
   plan->way = choose_way(plan);
   if (plan->way == ND_CONV_IMAGES) {
     plan->in_place = false;
-    settle(plan, plan->loops->lanes, most(1, IMAGES_PIXELS / plan->x.grid));
+    settle(plan, plan->loops->lanes, nd_max(1, IMAGES_PIXELS / plan->x.grid));
     return;
   }
   if (plan->way == ND_CONV_PANELS) {
@@ -112,11 +108,11 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
     return;
   }
   if (plan->way == ND_CONV_ROWS) plan->in_place = false; /* vectors run beyond the rows */
-  const int64_t rows = most(ceil_div(DIRECT_PIXELS, plan->x.grid), ceil_div(plan->y.grid, wanted));
-  settle(plan, 1, least(rows_of_copy(plan), rows));
-  if (!plan->in_place || has_whole_tiles(plan)) return;
+  const int64_t rows = nd_max(nd_ceil_div(DIRECT_PIXELS, plan->x.grid), nd_ceil_div(plan->y.grid, wanted));
+  settle(plan, 1, nd_min(rows_of_copy(plan), rows));
+  if (!plan->in_place || has_full_tiles(plan)) return;
   plan->in_place = false;
-  settle(plan, 1, least(rows_of_copy(plan), rows));
+  settle(plan, 1, nd_min(rows_of_copy(plan), rows));
 }
 
 void nd_conv_cut_gradient(NdConvPlan *plan) {
@@ -128,20 +124,20 @@ void nd_conv_cut_gradient(NdConvPlan *plan) {
     return;
   }
   if (plan->way == ND_CONV_CHANNELS) {
-    settle(plan, 1, least(rows_of_copy(plan), most(1, SWEEP_PIXELS / plan->x.grid)));
+    settle(plan, 1, nd_min(rows_of_copy(plan), nd_max(1, SWEEP_PIXELS / plan->x.grid)));
     return;
   }
   if (!plan->loops->reads_within) plan->in_place = false;
-  settle(plan, 1, least(rows_of_copy(plan), most(1, GRADIENT_PIXELS / plan->x.grid)));
+  settle(plan, 1, nd_min(rows_of_copy(plan), nd_max(1, GRADIENT_PIXELS / plan->x.grid)));
 }
 
 NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
   const int64_t band = number % plan->bands, block = number / plan->bands / plan->groups;
   NdConvItem item = {.group = number / plan->bands % plan->groups};
   item.first_image = block * plan->images;
-  item.images = least(plan->images, plan->batch - item.first_image);
+  item.images = nd_min(plan->images, plan->batch - item.first_image);
   item.first_row = band * plan->band;
-  item.rows = least(plan->band, plan->y.grid - item.first_row);
+  item.rows = nd_min(plan->band, plan->y.grid - item.first_row);
   item.last = (item.images < plan->images && plan->way != ND_CONV_IMAGES) || (band > 0 && band == plan->bands - 1);
   return item;
 }
@@ -187,7 +183,7 @@ static NdConvKind kind_of(const NdConvPlan *plan, const NdConvVector *vector, in
  * nowhere. */
 static void make_vector(const NdConvPlan *plan, NdConvGrid *grid, Pixel *at, int64_t left, int64_t rows, int64_t width,
                         int64_t columns) {
-  const int64_t lanes = plan->loops->lanes, pixels = least(lanes, left);
+  const int64_t lanes = plan->loops->lanes, pixels = nd_min(lanes, left);
   NdConvVector *vector = &grid->vectors[grid->vector_count++];
   NdConvPiece *piece = NULL;
   memset(vector, 0, sizeof *vector);
@@ -214,8 +210,8 @@ static void make_running(const NdConvPlan *plan, int64_t rows, int64_t columns, 
   const int64_t lanes = plan->loops->lanes, width = plan->row_width, tile = ND_CONV_VECTORS * lanes;
   const int64_t total = rows > 0 ? (rows - 1) * width + columns : 0;
   for (int64_t first = 0; first < total; first += tile) {
-    const int64_t vectors = least(ND_CONV_VECTORS, ceil_div(total - first, lanes));
-    const int64_t begin = most(0, least(first, total - vectors * lanes));
+    const int64_t vectors = nd_min(ND_CONV_VECTORS, nd_ceil_div(total - first, lanes));
+    const int64_t begin = nd_max(0, nd_min(first, total - vectors * lanes));
     Pixel at = {0, begin / width, begin % width};
     for (int64_t v = 0; v < vectors; v++) make_vector(plan, grid, &at, total - begin - v * lanes, rows, width, columns);
   }
@@ -241,7 +237,7 @@ static void make_pixel(const NdConvPlan *plan, const NdConvPhase *phase, int64_t
  */
 static void make_tiles(const NdConvPhase *phase, int64_t kernel, uint64_t seen, int64_t first, NdConvTap *memory,
                        NdConvGrid *grid) {
-  const int64_t vectors = grid->vector_count - first, tiles = ceil_div(vectors, ND_CONV_VECTORS);
+  const int64_t vectors = grid->vector_count - first, tiles = nd_ceil_div(vectors, ND_CONV_VECTORS);
   int64_t count = 0;
   for (int64_t k = 0; k < kernel; k++)
     if (kernel > SEEN_TAPS || seen >> k & 1u) memory[count++] = phase->taps[k];
@@ -310,28 +306,28 @@ static void make_grid(const NdConvPlan *plan, const NdConvPhase *phase, int64_t 
 
 /* Rows of a phase among `rows` rows of the grid from `first` on. */
 static int64_t phase_rows(const NdConvPhase *phase, int64_t first, int64_t rows) {
-  return most(0, least(phase->rows - first, rows));
+  return nd_max(0, nd_min(phase->rows - first, rows));
 }
 
 /* Most taps of a channel in any phase. */
-static int64_t most_kernel(const NdConvPlan *plan) {
+static int64_t max_kernel(const NdConvPlan *plan) {
   int64_t taps = 1;
-  for (int64_t p = 0; p < plan->phase_count; p++) taps = most(taps, plan->phases[p].tap_count / plan->channels_in);
+  for (int64_t p = 0; p < plan->phase_count; p++) taps = nd_max(taps, plan->phases[p].tap_count / plan->channels_in);
   return taps;
 }
 
 bool nd_conv_make_grids(NdConvPlan *plan) {
   if (plan->way == ND_CONV_CHANNELS || plan->way == ND_CONV_ROWS) return true;
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
-  const int64_t vectors = ceil_div(rows * width, plan->loops->lanes) + 1;
+  const int64_t vectors = nd_ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;
   const uint64_t vector_bytes = (uint64_t)vectors * sizeof(NdConvVector),
                  piece_bytes = (uint64_t)pieces * sizeof(NdConvPiece);
   const NdConvItem last = nd_conv_item(plan, plan->blocks * plan->groups * plan->bands - 1);
   const bool is_images = plan->way == ND_CONV_IMAGES;
-  const int64_t kernel = is_images ? most_kernel(plan) : 0;
+  const int64_t kernel = is_images ? max_kernel(plan) : 0;
   const uint64_t tile_bytes = is_images ? (uint64_t)vectors * sizeof(NdConvTile) : 0;
-  const uint64_t tap_bytes = is_images ? (uint64_t)(least(vectors, IMAGES_PIXELS) * kernel) * sizeof(NdConvTap) : 0;
+  const uint64_t tap_bytes = is_images ? (uint64_t)(nd_min(vectors, IMAGES_PIXELS) * kernel) * sizeof(NdConvTap) : 0;
   const uint64_t all = vector_bytes + piece_bytes + tile_bytes + tap_bytes;
   plan->tables_bytes = (uint64_t)plan->phase_count * 2 * all;
   plan->tables = nd_pool_allocate(plan->nd->pool, plan->tables_bytes);
@@ -398,8 +394,8 @@ static void interleave_plane(const NdConvPlan *plan, const NdConvItem *item, con
     const int64_t y =
         phase / plan->x.phases * plan->y.dilation % plan->y.step - plan->y.pad + item->first_row * plan->y.step;
     const int64_t x = phase % plan->x.phases * plan->x.dilation % plan->x.step - plan->x.pad;
-    const int64_t first = x < 0 ? least(columns, ceil_div(-x, plan->x.step)) : 0;
-    const int64_t stop = most(first, least(columns, plan->x.in > x ? ceil_div(plan->x.in - x, plan->x.step) : 0));
+    const int64_t first = x < 0 ? nd_min(columns, nd_ceil_div(-x, plan->x.step)) : 0;
+    const int64_t stop = nd_max(first, nd_min(columns, plan->x.in > x ? nd_ceil_div(plan->x.in - x, plan->x.step) : 0));
     for (int64_t r = 0; r < rows; r++) {
       const int64_t row = y + r * plan->y.step;
       const bool inside = row >= 0 && row < plan->y.in;

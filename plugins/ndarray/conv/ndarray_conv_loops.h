@@ -128,10 +128,10 @@ typedef struct NdConvOuter {
 /* The loops for one dtype. */
 typedef struct NdConvLoops {
   int64_t lanes;
-  int64_t rows;         /* output channels of a tile */
-  int64_t most_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
-  int64_t tile_taps;    /* of the narrowest panel; a panel of v vectors has tile_taps / v */
-  bool reads_within;    /* correlate reads no input behind the last column */
+  int64_t rows;        /* output channels of a tile */
+  int64_t max_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
+  int64_t tile_taps;   /* of the narrowest panel; a panel of v vectors has tile_taps / v */
+  bool reads_within;   /* correlate reads no input behind the last column */
   void (*copy)(const NdConvCopy *copy);
   void (*gather)(const NdConvGather *gather);
   /* to[j][lane] = from[index[lane] + j * step] for j < count */

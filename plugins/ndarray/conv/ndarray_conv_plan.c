@@ -8,9 +8,6 @@ typedef struct AxisTap {
   int64_t kernel, position;
 } AxisTap;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t greatest_divisor(int64_t a, int64_t b) {
   while (b != 0) {
     const int64_t rest = a % b;
@@ -64,7 +61,7 @@ static void forward_axis(NdConvAxis *axis, const NdConvShape *shape, int i) {
   axis->step = shape->stride[i];
   axis->pad = shape->padding[i];
   axis->dilation = shape->dilation[i];
-  axis->phases = least(axis->step / greatest_divisor(axis->dilation, axis->step), shape->kernel[i]);
+  axis->phases = nd_min(axis->step / greatest_divisor(axis->dilation, axis->step), shape->kernel[i]);
   axis->span = (shape->kernel[i] - 1) * axis->dilation / axis->step + 1;
   axis->grid = axis->out;
   axis->out_step = 1;
@@ -152,7 +149,7 @@ static void transpose_axis(NdConvAxis *axis, const NdConvShape *shape, int i, Ax
   axis->step = axis->dilation = axis->phases = 1;
   axis->span = high - low + 1;
   axis->out_step = shape->stride[i];
-  axis->grid = ceil_div(axis->out, axis->out_step);
+  axis->grid = nd_ceil_div(axis->out, axis->out_step);
 }
 
 /* Taps of a phase. */
@@ -178,8 +175,8 @@ static void transpose_phases(NdConvPlan *plan, const NdConvShape *shape, AxisTap
                              .taps = taps,
                              .first_row = y,
                              .first_column = x,
-                             .rows = ceil_div(plan->y.out - y, shape->stride[0]),
-                             .columns = ceil_div(plan->x.out - x, shape->stride[1])};
+                             .rows = nd_ceil_div(plan->y.out - y, shape->stride[0]),
+                             .columns = nd_ceil_div(plan->x.out - x, shape->stride[1])};
       transpose_phase(plan, shape, phase, ys, y_count, xs, x_count);
       taps += phase->tap_count;
     }
@@ -193,7 +190,7 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
   plan->weights_row = kernel;
   plan->weights_channel = plan->channels_out * kernel;
   plan->weights_group = plan->channels_in * plan->channels_out * kernel;
-  const int64_t phases = least(shape->stride[0], plan->y.out) * least(shape->stride[1], plan->x.out);
+  const int64_t phases = nd_min(shape->stride[0], plan->y.out) * nd_min(shape->stride[1], plan->x.out);
   const bool allocated = ys && plan_allocate(plan, phases, kernel);
   if (allocated) {
     transpose_axis(&plan->y, shape, 0, ys);

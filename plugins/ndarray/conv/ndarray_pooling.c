@@ -11,7 +11,7 @@
 typedef struct Pool {
   NdPooling shape;
   Ndarray *nd;
-  const NdPoolPlane *loops;
+  const NdPoolingPlane *loops;
   BurnDType dtype, index_dtype;
   int64_t from_bytes, to_bytes; /* of a plane */
   const char *from;             /* x or grad */
@@ -112,11 +112,11 @@ static void BURN_API_CALL max_body(void *context, int64_t begin, int64_t end) {
 }
 
 /* dx[position] += grad, over a plane; false, with the number of the output pixel, if a position lies outside. */
-#define SCATTER(name, REAL, INDEX)                                                                                     \
+#define SCATTER(name, ELEMENT, INDEX)                                                                                  \
   static bool name(int64_t outputs, int64_t inputs, const void *grad, const void *positions, void *dx, int64_t *bad) { \
     const INDEX *at = (const INDEX *)positions;                                                                        \
-    const REAL *from = (const REAL *)grad;                                                                             \
-    REAL *to = (REAL *)dx;                                                                                             \
+    const ELEMENT *from = (const ELEMENT *)grad;                                                                       \
+    ELEMENT *to = (ELEMENT *)dx;                                                                                       \
     int64_t i = 0;                                                                                                     \
     for (; i < outputs && (uint64_t)(int64_t)at[i] < (uint64_t)inputs; i++) to[at[i]] += from[i];                      \
     *bad = i;                                                                                                          \
@@ -161,18 +161,18 @@ static Pool pool_begin(Ndarray *nd, const int64_t *in, const int64_t *out, BurnD
   return pool;
 }
 
-static bool is_whole(const NdPoolAxis *axis) {
+static bool covers_all(const NdPoolingAxis *axis) {
   return axis->out == 1 && axis->kernel == axis->in && axis->padding == 0 && axis->dilation == 1;
 }
 
 /* Loops are fast along rows: a column becomes one, and so does a plane that is a window itself. */
-static void pool_flatten(NdPoolAxis *y, NdPoolAxis *x) {
-  if (is_whole(y) && is_whole(x)) {
+static void pool_flatten(NdPoolingAxis *y, NdPoolingAxis *x) {
+  if (covers_all(y) && covers_all(x)) {
     x->in *= y->in;
     x->kernel = x->stride = x->in;
-    *y = (NdPoolAxis){1, 1, 1, 1, 0, 1};
+    *y = (NdPoolingAxis){1, 1, 1, 1, 0, 1};
   } else if (x->in == 1 && x->out == 1) {
-    const NdPoolAxis column = *y;
+    const NdPoolingAxis column = *y;
     *y = *x;
     *x = column;
   }
@@ -180,7 +180,7 @@ static void pool_flatten(NdPoolAxis *y, NdPoolAxis *x) {
 
 static void pool_window(Pool *pool, const BurnAttr *kernel, const BurnAttr *stride, const BurnAttr *padding,
                         const int64_t *dilation) {
-  NdPoolAxis *axes[2] = {&pool->shape.y, &pool->shape.x};
+  NdPoolingAxis *axes[2] = {&pool->shape.y, &pool->shape.x};
   for (int i = 0; i < 2; i++) {
     axes[i]->kernel = kernel->value.i64s[i];
     axes[i]->stride = stride->value.i64s[i];
@@ -192,7 +192,7 @@ static void pool_window(Pool *pool, const BurnAttr *kernel, const BurnAttr *stri
 
 /* Windows of one size next to each other are those of an average. */
 static void pool_adaptive(Pool *pool) {
-  NdPoolAxis *axes[2] = {&pool->shape.y, &pool->shape.x};
+  NdPoolingAxis *axes[2] = {&pool->shape.y, &pool->shape.x};
   for (int i = 0; i < 2; i++) {
     if (axes[i]->in < axes[i]->out || axes[i]->in % axes[i]->out != 0) pool->shape.adaptive = true;
   }
@@ -303,7 +303,7 @@ static BurnStatus adaptive_avg_pool2d_backward(Ndarray *nd, const BurnOpCall *ca
   return nd_finish(nd, call, pool_run(nd, call, &pool, avg_backward_body));
 }
 
-const NdKernelRow nd_pool_kernels[] = {
+const NdKernelRow nd_pooling_kernels[] = {
     {BURN_OP_max_pool2d, max_pool2d},
     {BURN_OP_max_pool2d_with_indices, max_pool2d_with_indices},
     {BURN_OP_max_pool2d_backward, max_pool2d_backward},

@@ -9,34 +9,34 @@
 #include "ndarray_internal.h"
 
 /* One axis of a pooling. */
-typedef struct NdPoolAxis {
+typedef struct NdPoolingAxis {
   int64_t in, out, kernel, stride, padding, dilation;
-} NdPoolAxis;
+} NdPoolingAxis;
 
 /* Adaptive windows have no kernel: number i is floor(i * in / out) .. ceil((i + 1) * in / out) - 1. */
 typedef struct NdPooling {
-  NdPoolAxis y, x;
+  NdPoolingAxis y, x;
   bool count_include_pad, adaptive;
 } NdPooling;
 
 /* The loops of one float type, over `planes` planes one after the other; each takes nd_pooling_scratch bytes to work
  * in. */
-typedef struct NdPoolPlane {
+typedef struct NdPoolingPlane {
   /* `at`: where in its plane each largest element is, i32 for f32 and i64 for f64; NULL if not wanted. `start`, room
    * for a plane of these, is worked in. */
   void (*max)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *at, void *start, void *scratch);
   void (*avg)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *scratch);
   void (*avg_backward)(const NdPooling *pool, int64_t planes, const void *grad, void *dx, void *scratch);
-} NdPoolPlane;
+} NdPoolingPlane;
 
 typedef struct NdPoolLoops {
-  NdPoolPlane f32, f64;
+  NdPoolingPlane f32, f64;
 } NdPoolLoops;
 
 /* Elements of a row with its padding, or as far as windows reach; rounded up so that rows of them start at lines of
  * memory. */
 static inline int64_t nd_pooling_row(const NdPooling *pool) {
-  const NdPoolAxis *x = &pool->x;
+  const NdPoolingAxis *x = &pool->x;
   const int64_t padded = x->in + 2 * x->padding, reach = x->out * x->stride + x->kernel * x->dilation;
   const int64_t longest = padded > reach ? padded : reach;
   return ((longest > x->out ? longest : x->out) + 15) / 8 * 8;
@@ -52,7 +52,7 @@ extern const NdPoolLoops nd_pooling_avx2, nd_pooling_avx512;
 #endif
 
 /* The loops for nd->isa and a dtype, f32 or f64. */
-static inline const NdPoolPlane *nd_pooling(const Ndarray *nd, BurnDType dtype) {
+static inline const NdPoolingPlane *nd_pooling(const Ndarray *nd, BurnDType dtype) {
   const NdPoolLoops *loops = &nd_pooling_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
   if (nd->isa >= NDARRAY_ISA_AVX2) loops = &nd_pooling_avx2;

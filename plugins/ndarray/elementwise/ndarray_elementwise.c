@@ -1,5 +1,5 @@
-/* ndarray_elementwise.c - runs the loops of ndarray_kernels_isa.inc over whole tensors: unary, binary, scalar, comparison,
- * masks, casts, activations, dropout.
+/* ndarray_elementwise.c - runs the loops of ndarray_kernels_isa.inc over whole tensors: unary, binary, scalar,
+ * comparison, masks, casts, activations, dropout.
  *
  * The result is always row-major. If every input is too and the result is small, the loop runs over all elements at
  * once (in parallel when there are many). Else ndarray_strided.c makes the result in blocks. */

@@ -1,7 +1,7 @@
 /* ndarray_kernels.h - the inner loops of elementwise ops, which are compiled once per instruction set.
  *
- * ndarray_kernels_isa.inc holds them; ndarray_kernels_{baseline,avx2,avx512}.c include it with other compiler flags. The
- * driver in ndarray_elementwise.c splits a call into runs and calls a loop for each. */
+ * ndarray_kernels_isa.inc holds them; ndarray_kernels_{baseline,avx2,avx512}.c include it with other compiler flags.
+ * The driver in ndarray_elementwise.c splits a call into runs and calls a loop for each. */
 #ifndef BURN_NDARRAY_KERNELS_H
 #define BURN_NDARRAY_KERNELS_H
 

@@ -20,7 +20,7 @@
 /* -- integer arithmetic without undefined cases; the caller cuts results to its dtype --------- */
 
 /* x ^ n with what does not fit cut off. Negative powers of all but 1 and -1 are fractions, so 0. */
-static uint64_t power_whole(int64_t x, int64_t n) {
+static uint64_t power_integer(int64_t x, int64_t n) {
   if (n < 0 && x == -1) n &= 1;
   if (n < 0) return x == 1;
   uint64_t result = 1, square = (uint64_t)x;
@@ -130,7 +130,7 @@ BINARY_INTEGER(X)
 #undef X
 #define NOT_LOOP(t, T, U, NAME, unused) UNARY_LOOP(bitwise_not_##t, T, U, T, ~(U)x)
 INTEGERS(NOT_LOOP, )
-#define POWER_LOOP(t, T, U, NAME, unused) BINARY_LOOP(powi_##t, T, U, int64_t, (U)power_whole((int64_t)x, y))
+#define POWER_LOOP(t, T, U, NAME, unused) BINARY_LOOP(powi_##t, T, U, int64_t, (U)power_integer((int64_t)x, y))
 INTEGERS(POWER_LOOP, )
 BINARY_LOOP(powi_f32, float, float, int64_t, power_f32(x, y))
 BINARY_LOOP(powi_f64, double, double, int64_t, power_f64(x, y))

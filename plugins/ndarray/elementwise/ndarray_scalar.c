@@ -63,7 +63,7 @@ NdScalar nd_float_scalar(BurnDType dtype, double value) {
 }
 
 NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps) {
-  int64_t lowest, highest, whole;
+  int64_t lowest, highest, integer;
   NdScalar scalar = {.bits_64 = 0};
   if (dtype == BURN_DTYPE_F32) { /* by far the most */
     scalar.f32 = (float)burn_attr_to_f64(number);
@@ -72,30 +72,30 @@ NdScalar nd_scalar(BurnDType dtype, const BurnAttr *number, bool wraps) {
   if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) return nd_float_scalar(dtype, burn_attr_to_f64(number));
   if (dtype == BURN_DTYPE_BOOL) return integer_scalar(dtype, burn_attr_to_f64(number) != 0.0);
   integer_range(dtype, &lowest, &highest);
-  whole = burn_attr_to_i64(number);
-  if (!wraps && whole < lowest) whole = lowest;
-  if (!wraps && whole > highest) whole = highest;
-  return integer_scalar(dtype, whole);
+  integer = burn_attr_to_i64(number);
+  if (!wraps && integer < lowest) integer = lowest;
+  if (!wraps && integer > highest) integer = highest;
+  return integer_scalar(dtype, integer);
 }
 
 /* Where a number lies beside the integers lowest .. highest: one of them to compare with, or none. */
 typedef struct Place {
-  int64_t whole;
+  int64_t integer;
   bool is_low, is_high, is_nan, is_between; /* is_between: not whole, and no integer equals it */
 } Place;
 
 static Place place_of(const BurnAttr *number, bool wants_floor, int64_t lowest, int64_t highest) {
   Place place = {number->value.i64, false, false, false, false};
   if (number->tag == BURN_ATTR_F64) {
-    const double value = number->value.f64, whole = wants_floor ? floor(value) : ceil(value);
+    const double value = number->value.f64, rounded = wants_floor ? floor(value) : ceil(value);
     place.is_nan = !(value == value);
-    place.is_low = whole < -9223372036854775808.0;
-    place.is_high = whole >= 9223372036854775808.0;
-    place.is_between = whole != value;
-    place.whole = place.is_nan || place.is_low || place.is_high ? 0 : (int64_t)whole;
+    place.is_low = rounded < -9223372036854775808.0;
+    place.is_high = rounded >= 9223372036854775808.0;
+    place.is_between = rounded != value;
+    place.integer = place.is_nan || place.is_low || place.is_high ? 0 : (int64_t)rounded;
   }
-  place.is_low = place.is_low || place.whole < lowest;
-  place.is_high = place.is_high || place.whole > highest;
+  place.is_low = place.is_low || place.integer < lowest;
+  place.is_high = place.is_high || place.integer > highest;
   return place;
 }
 
@@ -106,7 +106,7 @@ NdScalar nd_integer_threshold(BurnDType dtype, uint32_t *op, const BurnAttr *num
   integer_range(dtype, &lowest, &highest);
   const Place place = place_of(number, wants_floor, lowest, highest);
   if (!place.is_nan && !place.is_low && !place.is_high && (is_order || !place.is_between))
-    return integer_scalar(dtype, place.whole);
+    return integer_scalar(dtype, place.integer);
   const bool is_upward = *op == BURN_OP_greater_scalar || *op == BURN_OP_greater_equal_scalar;
   const bool always =
       is_order && !place.is_nan ? (is_upward ? place.is_low : place.is_high) : *op == BURN_OP_not_equal_scalar;

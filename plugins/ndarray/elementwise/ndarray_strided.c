@@ -11,7 +11,7 @@
 #define ND_LONG_ROW 64      /* rows from this length on go to the loop directly */
 #define ND_TILE_ROWS 16     /* of the result, in a tile of transposed inputs */
 #define ND_TILE_BYTES 1024  /* of a row of a tile */
-#define ND_TILE_LEAST 8     /* shorter axes make no tiles */
+#define ND_TILE_MIN 8       /* shorter axes make no tiles */
 
 /* Room for the inputs and the result of a block or tile: as they are (a tile, or a period and a block more), then in
  * f32. */
@@ -254,9 +254,9 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
 static uint32_t transposed_axis(const NdStrided *e, uint32_t k) {
   const uint32_t last = e->rank - 1;
   const int64_t step = e->strides[k][last];
-  if (step == 0 || step == 1 || e->shape[last] < ND_TILE_LEAST) return e->rank;
+  if (step == 0 || step == 1 || e->shape[last] < ND_TILE_MIN) return e->rank;
   for (uint32_t i = 0; i < last; i++) {
-    if (e->strides[k][i] == 1 && e->shape[i] >= ND_TILE_LEAST) return i;
+    if (e->strides[k][i] == 1 && e->shape[i] >= ND_TILE_MIN) return i;
   }
   return e->rank;
 }

@@ -135,8 +135,8 @@ static double to_half(BurnDType dtype, double value) {
 
 static BurnAttr saturated(BurnDType dtype, BurnAttr number) {
   const int64_t highest = dtype == BURN_DTYPE_I8 ? INT8_MAX : INT16_MAX, lowest = -highest - 1;
-  const int64_t whole = burn_attr_to_i64(&number);
-  return burn_attr_i64(whole > highest ? highest : whole < lowest ? lowest : whole);
+  const int64_t integer = burn_attr_to_i64(&number);
+  return burn_attr_i64(integer > highest ? highest : integer < lowest ? lowest : integer);
 }
 
 /* Sums and products wrap, whatever the number; an integer compares with the number as it is; a NaN is no bound. */
@@ -164,7 +164,7 @@ enum { MAX_ATTRS = 32 };
 /* A call with the wide dtypes. */
 typedef struct Widened {
   BurnOpCall call;
-  BurnPrimitive *few[8];
+  BurnPrimitive *inline_inputs[8];
   BurnPrimitive **inputs; /* few, or allocated: list ops take any number */
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
@@ -232,15 +232,15 @@ static BurnStatus run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *ca
 BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call) {
   Widened wide;
   const uint64_t bytes = (uint64_t)call->input_count * sizeof *wide.inputs;
-  const bool is_few = call->input_count <= sizeof wide.few / sizeof *wide.few;
+  const bool is_inline = call->input_count <= sizeof wide.inline_inputs / sizeof *wide.inline_inputs;
   if (call->attr_count > MAX_ATTRS || call->output_count > BURN_MAX_OUTPUTS) {
     return nd_fail(nd, BURN_STATUS_INTERNAL,
                    "ndarray: op %u has %u attributes and %u results, at most %d and %d are possible", call->op,
                    call->attr_count, call->output_count, (int)MAX_ATTRS, (int)BURN_MAX_OUTPUTS);
   }
-  wide.inputs = is_few ? wide.few : (BurnPrimitive **)nd->host->allocate(bytes);
+  wide.inputs = is_inline ? wide.inline_inputs : (BurnPrimitive **)nd->host->allocate(bytes);
   if (!wide.inputs) return nd_out_of_memory(nd, call);
   const BurnStatus status = run_widened(nd, kernel, call, &wide);
-  if (!is_few) nd->host->free(wide.inputs, bytes);
+  if (!is_inline) nd->host->free(wide.inputs, bytes);
   return status;
 }

@@ -65,7 +65,7 @@ typedef enum NdFusedRegion {
   ND_FUSED_ELEMENTS,   /* no reductions */
   ND_FUSED_LAST,       /* along the last axis: a number per row, which later programs may use */
   ND_FUSED_FIRST_AXIS, /* along the first axis that is not 1: a number per column, after everything else */
-  ND_FUSED_WHOLE       /* of everything: one number, after everything else */
+  ND_FUSED_ALL         /* of everything: one number, after everything else */
 } NdFusedRegion;
 
 /* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or

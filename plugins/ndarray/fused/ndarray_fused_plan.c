@@ -56,7 +56,7 @@ static void choose_region(NdFusedCompiler *c) {
     const NdFusedForm form = (NdFusedForm)nd_fused_op(step->op).form;
     if ((form != ND_FORM_REDUCE && form != ND_FORM_REDUCE_ALL) || !needed[body->input_count + number]) continue;
     kernel->space = body->values[step->inputs[0]];
-    kernel->region = ND_FUSED_WHOLE;
+    kernel->region = ND_FUSED_ALL;
     if (form == ND_FORM_REDUCE_ALL) return;
     kernel->axis = (uint32_t)step->attrs[0].value.i64;
     kernel->region = kernel->axis + 1 == kernel->space.rank ? ND_FUSED_LAST : ND_FUSED_FIRST_AXIS;
@@ -74,7 +74,7 @@ static void check_space(NdFusedCompiler *c) {
   const BurnFusedKernel *kernel = c->kernel;
   if (kernel->region == ND_FUSED_ELEMENTS) return;
   const int64_t count = burn_desc_count(&kernel->space);
-  const int64_t reduced = kernel->region == ND_FUSED_WHOLE ? count : kernel->space.shape[kernel->axis];
+  const int64_t reduced = kernel->region == ND_FUSED_ALL ? count : kernel->space.shape[kernel->axis];
   if (count == 0 || reduced < 2) nd_fused_refuse(c, "nothing to reduce");
   if (kernel->region == ND_FUSED_FIRST_AXIS && size_before(&kernel->space, kernel->axis) != 1) {
     nd_fused_refuse(c, "a reduction along a middle axis");
@@ -85,7 +85,7 @@ static void check_space(NdFusedCompiler *c) {
 /* True if there is one number per row (column; one number) of a tensor of this shape. */
 static bool is_reduced(const BurnFusedKernel *kernel, const BurnTensorDesc *desc) {
   if (kernel->region == ND_FUSED_ELEMENTS) return false;
-  if (kernel->region == ND_FUSED_WHOLE) return burn_desc_count(desc) == 1;
+  if (kernel->region == ND_FUSED_ALL) return burn_desc_count(desc) == 1;
   const uint32_t missing = kernel->space.rank - desc->rank;
   return kernel->axis < missing || desc->shape[kernel->axis - missing] == 1;
 }
@@ -98,7 +98,7 @@ static void check_reduction(NdFusedCompiler *c, const BurnFusedStep *step) {
   const bool whole = nd_fused_op(step->op).form == ND_FORM_REDUCE_ALL;
   const bool of_axis = !whole && step->attrs[0].value.i64 == kernel->axis && kernel->space.shape[kernel->axis] > 1;
   const bool is_all = of_axis && burn_desc_count(operand) == operand->shape[kernel->axis];
-  const bool fits = kernel->region == ND_FUSED_WHOLE ? whole || is_all : of_axis;
+  const bool fits = kernel->region == ND_FUSED_ALL ? whole || is_all : of_axis;
   if (!has_shape_of(operand, &kernel->space) || !fits) {
     nd_fused_refuse(c, "reductions of several shapes or along several axes");
   }
@@ -296,14 +296,14 @@ static uint32_t count_programs(const NdFusedCompiler *c) {
 static void check_outputs(NdFusedCompiler *c) {
   const BurnFusedBody *body = c->body;
   BurnTensorDesc reduced = c->kernel->space;
-  if (c->kernel->region == ND_FUSED_WHOLE) {
+  if (c->kernel->region == ND_FUSED_ALL) {
     for (uint32_t i = 0; i < reduced.rank; i++) reduced.shape[i] = 1;
   } else if (c->kernel->region != ND_FUSED_ELEMENTS) {
     reduced.shape[c->kernel->axis] = 1;
   }
   for (uint32_t o = 0; o < body->output_count; o++) {
     const BurnTensorDesc *desc = &body->values[body->outputs[o]];
-    const bool of_one = c->kernel->region == ND_FUSED_WHOLE && burn_desc_count(desc) == 1;
+    const bool of_one = c->kernel->region == ND_FUSED_ALL && burn_desc_count(desc) == 1;
     c->kernel->output_is_reduced[o] = c->values[body->outputs[o]].is_reduced;
     c->kernel->outputs[o] = *desc;
     if (!of_one && !has_shape_of(desc, c->kernel->output_is_reduced[o] ? &reduced : &c->kernel->space)) {
@@ -317,7 +317,7 @@ static void find_values_of_row(NdFusedCompiler *c) {
   BurnFusedKernel *kernel = c->kernel;
   const int64_t length = kernel->space.shape[kernel->axis];
   if (burn_desc_count(&kernel->space) == length) {
-    kernel->region = ND_FUSED_WHOLE;
+    kernel->region = ND_FUSED_ALL;
     find_values(c);
     if (!c->refusal) return;
     c->refusal = NULL;

@@ -74,7 +74,7 @@ static void choose_ways(Rows *rows) {
 
 static uint64_t give(Rows *rows, int64_t bytes) {
   const uint64_t offset = rows->bytes;
-  rows->bytes += ((uint64_t)bytes + 63u) & ~(uint64_t)63u;
+  rows->bytes += nd_round_64(bytes);
   return offset;
 }
 

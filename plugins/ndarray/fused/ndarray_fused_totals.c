@@ -43,15 +43,13 @@ static char *partial_of(const Totals *totals, uint32_t reduction, int64_t part) 
 
 /* -- the plan of a run ------------------------------------------------------------------------ */
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The space as [rows, width]; a tile of it is a piece of memory, or has whole rows of columns. */
 static void cut(Totals *totals) {
   const NdFusedRun *run = totals->run;
-  const bool whole = run->kernel->region == ND_FUSED_WHOLE;
+  const bool whole = run->kernel->region == ND_FUSED_ALL;
   totals->width = whole ? 1 : run->count / run->kernel->space.shape[run->kernel->axis];
   totals->rows = run->count / totals->width;
-  totals->tile_width = smaller(totals->width, ND_COLUMNS);
+  totals->tile_width = nd_min(totals->width, ND_COLUMNS);
   totals->groups = (totals->width + totals->tile_width - 1) / totals->tile_width;
   totals->tile_rows = TILE / totals->tile_width;
   totals->part_rows = PART / totals->tile_width;
@@ -77,7 +75,7 @@ static void choose_ways(Totals *totals) {
 
 static uint64_t give(Totals *totals, int64_t bytes) {
   const uint64_t offset = totals->bytes;
-  totals->bytes += ((uint64_t)bytes + 63u) & ~(uint64_t)63u;
+  totals->bytes += nd_round_64(bytes);
   return offset;
 }
 
@@ -183,14 +181,14 @@ static void clear(const Totals *totals, uint32_t i, int64_t part, int64_t column
   const NdFusedReduction *reduction = &totals->run->kernel->reductions[i];
   const uint32_t bytes = nd_fused_fold(totals->run, reduction)->total_bytes;
   const NdTotal empty = nd_fused_empty_total(reduction);
-  const int64_t width = smaller(totals->tile_width, totals->width - column);
+  const int64_t width = nd_min(totals->tile_width, totals->width - column);
   for (int64_t k = 0; k < width; k++) memcpy(partial_of(totals, i, part) + (column + k) * bytes, &empty, bytes);
 }
 
 static void run_tile(Work *work, int64_t part, int64_t row, int64_t column, int64_t rows) {
   const Totals *totals = work->totals;
   const BurnFusedKernel *kernel = totals->run->kernel;
-  const int64_t width = smaller(totals->tile_width, totals->width - column);
+  const int64_t width = nd_min(totals->tile_width, totals->width - column);
   if (width == totals->width) {
     run_elements(work, row * width, rows * width, 0);
   } else {
@@ -215,10 +213,10 @@ static void BURN_API_CALL run_items(void *context, int64_t begin, int64_t end) {
   begin_work(&work);
   for (int64_t item = begin; item < end; item++) {
     const int64_t part = item / totals->groups, column = item % totals->groups * totals->tile_width;
-    const int64_t first = part * totals->part_rows, stop = smaller(first + totals->part_rows, totals->rows);
+    const int64_t first = part * totals->part_rows, stop = nd_min(first + totals->part_rows, totals->rows);
     for (uint32_t i = 0; i < run->kernel->programs[ELEMENTS].reduction_count; i++) clear(totals, i, part, column);
     for (int64_t row = first; row < stop; row += totals->tile_rows) {
-      run_tile(&work, part, row, column, smaller(totals->tile_rows, stop - row));
+      run_tile(&work, part, row, column, nd_min(totals->tile_rows, stop - row));
     }
   }
   nd_pool_free(run->nd->pool, work.scratch, totals->bytes);

@@ -14,7 +14,7 @@ enum {
   PAGE_BYTES = 4096,
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
   NEAR_BYTES = 1024,            /* distance of rows that tile registers are loaded from in place */
-  PACK_TILES = 3,               /* least number of tiles that a copied panel has to serve */
+  PACK_TILES = 3,               /* how many tiles at least a copied panel has to serve */
   MANY_COLUMNS = 2048,          /* of C, from which on a copy of A costs next to nothing */
   STREAM_BYTES = 1 << 20,       /* size of a B that is not in the second-level cache */
 };
@@ -32,7 +32,7 @@ static const int64_t pieces_per_thread[] = {
     [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 2, [ND_GEMM_AMX] = 2};
 
 /* Floating-point operations of a piece that is worth a thread's while, two to three microseconds of them. */
-static const double least_flops[] = {
+static const double min_flops[] = {
     [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_STREAM] = 1e5, [ND_GEMM_AMX] = 4e6};
 
 static const NdGemmTable *table_of(uint32_t isa) {
@@ -54,9 +54,9 @@ const NdGemmLoops *nd_gemm_loops(const Ndarray *nd, BurnDType dtype) {
 static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   const int64_t bytes = burn_dtype_bytes(dtype);
   const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
-  if (along_k && (g->m <= ND_GEMM_FEW_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
-  if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
-  if (g->b_column == 1 && g->m <= ND_GEMM_FEW_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES)
+  if (along_k && (g->m <= ND_GEMM_MAX_DOT_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
+  if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
+  if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES)
     return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
 }
@@ -83,8 +83,8 @@ static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) {
 /* Rows in whole blocks, and no more than the second-level cache takes of A. */
 static void choose_amx(NdGemmPlan *plan, const NdGemm *g) {
   const int64_t row_bytes = nd_ceil_div(g->k + 1, ND_AMX_STEP) * ND_AMX_STEP * 2, most = BLOCK_BYTES / row_bytes;
-  plan->rows = nd_least(plan->rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
-  plan->rows = nd_least(g->m, nd_ceil_div(plan->rows, ND_AMX_SIDE) * ND_AMX_SIDE);
+  plan->rows = nd_min(plan->rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
+  plan->rows = nd_min(g->m, nd_ceil_div(plan->rows, ND_AMX_SIDE) * ND_AMX_SIDE);
 }
 
 /* Many products keep all threads busy one each; a small one is done before threads have met. */
@@ -116,18 +116,18 @@ void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, 
                     NdGemmPlan *plan) {
   const int64_t bytes = burn_dtype_bytes(dtype), depth = g->k > 0 ? nd_gemm_depth(g->k, DEPTH) : 1;
   *plan = (NdGemmPlan){.kind = choose_kind(g, dtype), .rows = g->m, .columns = g->n, .depth = depth};
-  const double least = least_flops[plan->kind];
+  const double min = min_flops[plan->kind];
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k,
                most = (double)(threads * pieces_per_thread[plan->kind]);
-  const double wanted = flops * (double)batch / least;
+  const double wanted = flops * (double)batch / min;
   if (threads > 1 && wanted > 1) choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
   if (plan->kind == ND_GEMM_AMX) choose_amx(plan, g);
   if (plan->kind != ND_GEMM_AMX && plan->rows * depth * bytes > BLOCK_BYTES) {
-    const int64_t most_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan->rows, most_rows);
+    const int64_t max_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan->rows, max_rows);
     plan->rows = nd_ceil_div(plan->rows, blocks);
   }
   const double rectangle = 2 * (double)plan->rows * (double)plan->columns * (double)g->k;
-  plan->grain = rectangle >= least ? 1 : (int64_t)(least / (rectangle + 1)) + 1;
+  plan->grain = rectangle >= min ? 1 : (int64_t)(min / (rectangle + 1)) + 1;
   plan->pack_b = plan->rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
   plan->pack_a = g->a_row == 1 ? plan->columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
                                : g->a_step != 1 && g->m > 1;
@@ -146,7 +146,7 @@ uint64_t nd_gemm_scratch(const NdGemm *g, BurnDType dtype, const NdGemmLoops *lo
   return (uint64_t)(elements * burn_dtype_bytes(dtype));
 }
 
-int64_t nd_gemm_whole_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGemmLoops *loops) {
+int64_t nd_gemm_full_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGemmLoops *loops) {
   const int64_t half = loops->columns / 2;
   if (plan->pack_b || g->b_column != 1) return 0;
   return g->n % half == 0 ? nd_ceil_div(g->n, loops->columns) : g->n / loops->columns;
@@ -156,10 +156,10 @@ int64_t nd_gemm_whole_panels(const NdGemm *g, const NdGemmPlan *plan, const NdGe
 static void run_tiles(const NdGemmLoops *loops, const NdGemm *g, const NdGemmPlan *plan, int64_t bytes, char *scratch) {
   const int64_t tiles = nd_ceil_div(g->m, loops->rows), panels = nd_ceil_div(g->n, loops->columns), depth = plan->depth;
   NdGemmBlock block = {.a = plan->pack_a ? scratch + 2 * depth * loops->columns * bytes : NULL,
-                       .first_b = nd_gemm_whole_panels(g, plan, loops)};
+                       .first_b = nd_gemm_full_panels(g, plan, loops)};
   do { /* without terms there is what is added */
     NdGemmOwn own = {.room = scratch, .held = -1, .until = panels};
-    block.depth = nd_least(depth, g->k - block.from);
+    block.depth = nd_min(depth, g->k - block.from);
     if (plan->pack_a) loops->pack_a(g, &block, 0, tiles, 0, block.depth);
     loops->multiply(g, &block, 0, tiles, 0, panels, &own);
     block.from += depth;

@@ -23,7 +23,7 @@ typedef struct NdGemm {
   int64_t add_row;
 } NdGemm;
 
-enum { ND_GEMM_FEW_ROWS = 8 }; /* up to which vectors run along k, or B is streamed */
+enum { ND_GEMM_MAX_DOT_ROWS = 8 }; /* up to which vectors run along k, or B is streamed */
 
 typedef enum NdGemmKind {
   ND_GEMM_TILES,  /* tiles of C in registers */
@@ -92,7 +92,7 @@ void nd_gemm_choose(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loop
                     NdGemmPlan *plan);
 
 /* Panels of B that can be read in place. */
-int64_t nd_gemm_whole_panels(const NdGemm *gemm, const NdGemmPlan *plan, const NdGemmLoops *loops);
+int64_t nd_gemm_full_panels(const NdGemm *gemm, const NdGemmPlan *plan, const NdGemmLoops *loops);
 
 /* Bytes of scratch for one rectangle. */
 uint64_t nd_gemm_scratch(const NdGemm *gemm, BurnDType dtype, const NdGemmLoops *loops, const NdGemmPlan *plan);
@@ -111,9 +111,6 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const 
 bool nd_openblas_load(char *why, size_t why_bytes);
 /* One rectangle of f32 or f64; false, and nothing done, if it is not of a form that BLAS takes. */
 bool nd_openblas_run(BurnDType dtype, const NdGemm *gemm);
-
-static inline int64_t nd_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t nd_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Length of the blocks that k is cut into: equal ones, none above `most`. */
 static inline int64_t nd_gemm_depth(int64_t k, int64_t most) {

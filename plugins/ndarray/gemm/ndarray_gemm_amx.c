@@ -161,20 +161,20 @@ static AMX void pack_rows(const uint16_t *from, int64_t step, uint16_t *to) {
 static AMX void pack_steps(const uint16_t *from, int64_t line, int64_t step, int64_t lines, int64_t k, int64_t first,
                            int64_t last, bool in_pairs, uint16_t *to) {
   for (int64_t s = first; s < last; s++) {
-    const int64_t terms = nd_least(STEP, k - s * STEP);
+    const int64_t terms = nd_min(STEP, k - s * STEP);
     const uint16_t *tile = from + s * STEP * step;
     if (in_pairs && line == 1 && lines >= SIDE && terms == STEP) {
       pack_rows(tile, step, to + s * PANEL_STEP);
       continue;
     }
-    pack_tile(tile, line, step, nd_least(16, lines), terms, in_pairs, to + s * PANEL_STEP);
-    pack_tile(tile + 16 * line, line, step, nd_least(16, lines - 16), terms, in_pairs, to + s * PANEL_STEP + TILE);
+    pack_tile(tile, line, step, nd_min(16, lines), terms, in_pairs, to + s * PANEL_STEP);
+    pack_tile(tile + 16 * line, line, step, nd_min(16, lines - 16), terms, in_pairs, to + s * PANEL_STEP + TILE);
   }
 }
 
 /* Those of the panel of B from column `j` on. */
 static void pack_b(const NdGemm *g, int64_t j, int64_t first, int64_t last, uint16_t *to) {
-  pack_steps((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_least(SIDE, g->n - j), g->k, first,
+  pack_steps((const uint16_t *)g->b + j * g->b_column, g->b_column, g->b_step, nd_min(SIDE, g->n - j), g->k, first,
              last, true, to);
 }
 
@@ -201,7 +201,7 @@ typedef struct Sums {
 
 /* Rounds `columns` sums, with what is added to them, into C. */
 static AMX inline void store_part(const NdGemm *g, int64_t i, int64_t j, int64_t columns, const float *sums) {
-  const __mmask16 mask = (__mmask16)mask_of(nd_least(16, columns));
+  const __mmask16 mask = (__mmask16)mask_of(nd_min(16, columns));
   __m512 x = _mm512_loadu_ps(sums);
   if (g->add) {
     const __m512i wide =
@@ -238,7 +238,7 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
                                                             const Rows *rows, const uint16_t *b, int64_t steps,
                                                             Fetch fetch, Sums *s) {
   const int row = SIDE * sizeof(float);
-  const int64_t most = steps > 0 ? nd_ceil_div(s->rows, steps) : 0;
+  const int64_t max_rows = steps > 0 ? nd_ceil_div(s->rows, steps) : 0;
   const uint16_t *a = rows->tile;
   float(*sums)[SIDE] = s->blocks[s->turn];
   int64_t stored = 0;
@@ -269,7 +269,7 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
       fetch_tile(later_a + rows->second, rows->row_bytes);
       fetch_tile(later_b + TILE, ROW_BYTES);
     }
-    for (const int64_t stop = nd_least(stored + most, s->rows); stored < stop; stored++) store_row(g, s, stored);
+    for (const int64_t stop = nd_min(stored + max_rows, s->rows); stored < stop; stored++) store_row(g, s, stored);
   }
   _tile_stored(0, &sums[0][0], row);
   _tile_stored(1, &sums[0][16], row);
@@ -293,8 +293,8 @@ static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows
   s->turn = 1 - s->turn;
   s->i = i * SIDE;
   s->j = j * SIDE;
-  s->rows = nd_least(SIDE, g->m - s->i);
-  s->columns = nd_least(SIDE, g->n - s->j);
+  s->rows = nd_min(SIDE, g->m - s->i);
+  s->columns = nd_min(SIDE, g->n - s->j);
 }
 
 /* What `steps` steps of the panel after column j consist of: 32 lines each, of a row of B where those are dense. */
@@ -332,7 +332,7 @@ void nd_amx_run(const NdGemm *g, void *scratch) {
   sums.rows = 0;
   for (int64_t i = 0; i < g->m; i += SIDE)
     if (!in_place(g, i))
-      pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_least(SIDE, g->m - i), g->k, 0, steps,
+      pack_steps((const uint16_t *)g->a + i * g->a_row, g->a_row, g->a_step, nd_min(SIDE, g->m - i), g->k, 0, steps,
                  false, a + i / SIDE * panel);
   pack_b(g, 0, 0, steps, b[0]);
   for (int64_t j = 0; j < g->n; j += SIDE) multiply_panel(g, j, a, b[j / SIDE % 2], b[(j / SIDE + 1) % 2], &sums);
@@ -348,11 +348,11 @@ static int64_t panel_size(const NdGemmBlock *block) { return nd_ceil_div(block->
  */
 static AMX void pack_panels(const uint16_t *from, int64_t line, int64_t step, int64_t lines, const NdGemmBlock *block,
                             int64_t first, int64_t stop, int64_t p, int64_t count, bool in_pairs, uint16_t *to) {
-  const int64_t end = nd_ceil_div(p + count, STEP), most = line == 1 ? 1 : end;
-  for (int64_t s = p / STEP; s < end; s += most)
+  const int64_t end = nd_ceil_div(p + count, STEP), max_rows = line == 1 ? 1 : end;
+  for (int64_t s = p / STEP; s < end; s += max_rows)
     for (int64_t i = first; i < stop; i++)
-      pack_steps(from + i * SIDE * line, line, step, nd_least(SIDE, lines - i * SIDE), block->depth, s,
-                 nd_least(s + most, end), in_pairs, to + i * panel_size(block));
+      pack_steps(from + i * SIDE * line, line, step, nd_min(SIDE, lines - i * SIDE), block->depth, s,
+                 nd_min(s + max_rows, end), in_pairs, to + i * panel_size(block));
 }
 
 static void pack_shared_a(const NdGemm *g, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p,

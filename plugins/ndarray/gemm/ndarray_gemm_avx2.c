@@ -10,11 +10,6 @@
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4) M(5) M(6)
 #define GEMM_DOT_ROWS 2
 #define GEMM_STREAM_TERMS 4
-#define GEMM_KEEP(vector) __asm__("" : "+x"(vector))
-#define GEMM_KEEP_POINTER(pointer) __asm__ volatile("" : "+r"(pointer))
-#define GEMM_FETCH(address) _mm_prefetch((const char *)(address), _MM_HINT_T1)
-#define GEMM_FETCH_NEAR(address) _mm_prefetch((const char *)(address), _MM_HINT_T0)
-#define GEMM_FETCH_WRITE(address) __builtin_prefetch(address, 1)
 
 /* Lanes below `count`. */
 static inline __m256i mask_f32(int64_t count) {

@@ -10,12 +10,7 @@
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14)
 #define GEMM_DOT_ROWS 4
 #define GEMM_STREAM_TERMS 8
-#define GEMM_KEEP(vector) __asm__("" : "+v"(vector))
-#define GEMM_KEEP_POINTER(pointer) __asm__ volatile("" : "+r"(pointer))
 #define GEMM_CHEAP_PARTS true /* masks cost nothing: no second form for whole vectors */
-#define GEMM_FETCH(address) _mm_prefetch((const char *)(address), _MM_HINT_T1)
-#define GEMM_FETCH_NEAR(address) _mm_prefetch((const char *)(address), _MM_HINT_T0)
-#define GEMM_FETCH_WRITE(address) __builtin_prefetch(address, 1)
 
 #define GEMM_PART_HOOKS
 static inline __mmask16 mask_f32(int64_t count) { return (__mmask16)(count >= 16 ? 0xffffu : (1u << count) - 1u); }

@@ -87,7 +87,7 @@ static BF16_INLINE void finish(const NdGemm *g, int64_t i, int64_t j, const floa
 
 /* Up to 512 columns: rows of B pass by once. */
 static BF16 void stream_columns(const NdGemm *g, const float *a, int64_t a_row) {
-  _Alignas(64) float sums[ND_GEMM_FEW_ROWS * COLUMNS];
+  _Alignas(64) float sums[ND_GEMM_MAX_DOT_ROWS * COLUMNS];
   for (int64_t i = 0; i < g->m; i++) memset(sums + i * COLUMNS, 0, COLUMNS * sizeof *sums);
   for (int64_t p = 0; p < g->k; p += TERMS) {
     for (int64_t j = 0; j < g->n; j += LANES) {
@@ -109,7 +109,7 @@ void nd_bf16_stream(const NdGemm *g, void *scratch) {
       a[i * a_row + p] = p < g->k ? widen_one(((const uint16_t *)g->a)[i * g->a_row + p * g->a_step]) : 0;
   NdGemm part = *g;
   for (int64_t j = 0; j < g->n; j += COLUMNS) {
-    part.n = nd_least(COLUMNS, g->n - j);
+    part.n = nd_min(COLUMNS, g->n - j);
     part.b = (const uint16_t *)g->b + j;
     part.c = (uint16_t *)g->c + j;
     part.add = g->add ? (const uint16_t *)g->add + j : NULL;
@@ -149,8 +149,8 @@ static BF16_INLINE void dot_block(const int rows, const int columns, Dots *d) {
 
 /* Rows and columns that a block lacks are the last one once more. */
 static BF16 void dots_at(const NdGemm *g, int64_t i, int64_t j, Dots *d) {
-  for (int64_t r = 0; r < ROWS; r++) d->a[r] = (const uint16_t *)g->a + nd_least(i + r, g->m - 1) * g->a_row;
-  for (int64_t s = 0; s < ACROSS; s++) d->b[s] = (const uint16_t *)g->b + nd_least(j + s, g->n - 1) * g->b_column;
+  for (int64_t r = 0; r < ROWS; r++) d->a[r] = (const uint16_t *)g->a + nd_min(i + r, g->m - 1) * g->a_row;
+  for (int64_t s = 0; s < ACROSS; s++) d->b[s] = (const uint16_t *)g->b + nd_min(j + s, g->n - 1) * g->b_column;
   if (g->m - i == 1 && g->n - j == 1)
     dot_block(1, 1, d);
   else if (g->m - i == 1)
@@ -166,8 +166,8 @@ void nd_bf16_dots(const NdGemm *g) {
   for (int64_t j = 0; j < g->n; j += ACROSS) {
     for (int64_t i = 0; i < g->m; i += ROWS) {
       dots_at(g, i, j, &d);
-      for (int64_t r = i; r < nd_least(i + ROWS, g->m); r++) {
-        for (int64_t s = j; s < nd_least(j + ACROSS, g->n); s++) {
+      for (int64_t r = i; r < nd_min(i + ROWS, g->m); r++) {
+        for (int64_t s = j; s < nd_min(j + ACROSS, g->n); s++) {
           const float sum = d.out[r - i][s - j];
           const float added = g->add ? sum + widen_one(((const uint16_t *)g->add)[r * g->add_row + s]) : sum;
           ((uint16_t *)g->c)[r * g->c_row + s] = round_one(added);

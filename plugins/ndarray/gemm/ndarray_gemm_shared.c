@@ -8,15 +8,15 @@
 #include "ndarray_gemm_amx.h"
 
 enum {
-  FEW_PANELS = 4,
-  MANY_PANELS = 16,
+  NARROW_GROUP = 4,
+  WIDE_GROUP = 16,
   PACK_TERMS = 256, /* terms of a piece of packing */
   CACHED_BYTES =
       9 << 17,     /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
   MAX_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
   ROOM_BYTES = 16 << 20, /* ... and most bytes of either */
   PIECES_PER_THREAD = 16,
-  FEW_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
+  MIN_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
   MAX_SHARES = 64,
 };
 
@@ -48,22 +48,22 @@ typedef struct Shared {
 /* -- pieces ----------------------------------------------------------------------------------- */
 
 /* Panels of a piece of packing: of many, lines are read in longer runs; few are split finely enough for all threads. */
-static int64_t group_of(int64_t panels) { return panels >= 4 * MANY_PANELS ? MANY_PANELS : FEW_PANELS; }
+static int64_t group_of(int64_t panels) { return panels >= 4 * WIDE_GROUP ? WIDE_GROUP : NARROW_GROUP; }
 
 static void pack_a_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
   const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles),
                 first = piece / s->slices * group;
-  s->loops->pack_a(&s->gemm, &s->block, first, nd_least(first + group, s->packed_tiles), p,
-                   nd_least(PACK_TERMS, s->block.depth - p));
+  s->loops->pack_a(&s->gemm, &s->block, first, nd_min(first + group, s->packed_tiles), p,
+                   nd_min(PACK_TERMS, s->block.depth - p));
 }
 
 static void pack_b_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
   const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->panels - s->block.first_b);
   const int64_t first = s->block.first_b + piece / s->slices * group;
-  s->loops->pack_b(&s->gemm, &s->block, first, nd_least(first + group, s->panels), p,
-                   nd_least(PACK_TERMS, s->block.depth - p));
+  s->loops->pack_b(&s->gemm, &s->block, first, nd_min(first + group, s->panels), p,
+                   nd_min(PACK_TERMS, s->block.depth - p));
 }
 
 static void multiply_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
@@ -101,7 +101,7 @@ static void BURN_API_CALL work_off(void *context, int64_t begin, int64_t end) {
 static void run_phase(Ndarray *nd, Shared *s, int64_t pieces,
                       void (*work)(const Shared *shared, int64_t piece, NdGemmOwn *own)) {
   s->work = work;
-  s->share_count = nd_least(nd_least(s->threads, MAX_SHARES), pieces);
+  s->share_count = nd_min(nd_min(s->threads, MAX_SHARES), pieces);
   for (int64_t i = 0; i < s->share_count; i++)
     atomic_init(&s->shares[i].left,
                 (uint64_t)(i * pieces / s->share_count) << 32 | (uint64_t)((i + 1) * pieces / s->share_count));
@@ -119,9 +119,9 @@ static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {
   const int64_t pieces = wanted < most ? (int64_t)wanted + 1 : (int64_t)most;
   const int64_t cached = CACHED_BYTES / (s->loops->rows * depth * bytes);
   s->row_pieces = nd_ceil_div(s->tiles, cached > 1 ? cached : 1);
-  s->column_pieces = nd_least(s->panels, nd_ceil_div(pieces, s->row_pieces));
-  const int64_t few = nd_least(pieces, s->threads * FEW_PIECES_PER_THREAD);
-  if (s->row_pieces * s->column_pieces < few) s->row_pieces = nd_least(s->tiles, nd_ceil_div(few, s->column_pieces));
+  s->column_pieces = nd_min(s->panels, nd_ceil_div(pieces, s->row_pieces));
+  const int64_t few = nd_min(pieces, s->threads * MIN_PIECES_PER_THREAD);
+  if (s->row_pieces * s->column_pieces < few) s->row_pieces = nd_min(s->tiles, nd_ceil_div(few, s->column_pieces));
 }
 
 /* One part of C, block by block. */
@@ -132,7 +132,7 @@ static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t byt
   s->own_b = plan->kind != ND_GEMM_AMX && groups_b > 0 && s->row_pieces == 1;
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
-    s->block.depth = nd_least(plan->depth, s->gemm.k - p);
+    s->block.depth = nd_min(plan->depth, s->gemm.k - p);
     s->slices = nd_ceil_div(s->block.depth, PACK_TERMS);
     if (groups_a > 0) run_phase(nd, s, groups_a * s->slices, pack_a_piece);
     if (groups_b > 0 && !s->own_b) run_phase(nd, s, groups_b * s->slices, pack_b_piece);
@@ -143,8 +143,8 @@ static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t byt
 /* Rows i .. and columns j .. of a product. */
 static NdGemm part_of(const NdGemm *g, int64_t i, int64_t j, int64_t side, int64_t bytes) {
   NdGemm part = *g;
-  part.m = nd_least(side, g->m - i);
-  part.n = nd_least(side, g->n - j);
+  part.m = nd_min(side, g->m - i);
+  part.n = nd_min(side, g->n - j);
   part.a = (const char *)g->a + i * g->a_row * bytes;
   part.b = (const char *)g->b + j * g->b_column * bytes;
   part.c = (char *)g->c + (i * g->c_row + j) * bytes;
@@ -161,12 +161,12 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
   const NdGemmLoops *loops = plan->kind == ND_GEMM_AMX ? nd_amx_loops() : nd_gemm_loops(nd, dtype);
   const int64_t bytes = burn_dtype_bytes(dtype), unit = loops->columns,
                 most = ROOM_BYTES / (plan->depth * bytes * unit) * unit;
-  const int64_t side = most < unit ? unit : nd_least(most, MAX_SIDE);
+  const int64_t side = most < unit ? unit : nd_min(most, MAX_SIDE);
   const bool pack_a = plan->pack_a || (g->a_row != 1 && g->a_step != 1);
-  const int64_t room_a = pack_a ? room_of(nd_least(g->m, side), loops->rows, plan->depth, bytes) : 0;
-  const int64_t shared_b = room_of(nd_least(g->n, side), unit, plan->depth, bytes),
+  const int64_t room_a = pack_a ? room_of(nd_min(g->m, side), loops->rows, plan->depth, bytes) : 0;
+  const int64_t shared_b = room_of(nd_min(g->n, side), unit, plan->depth, bytes),
                 own_bytes = room_of(2 * unit, unit, plan->depth, bytes);
-  const int64_t shares = nd_least(nd->host->thread_count(), MAX_SHARES);
+  const int64_t shares = nd_min(nd->host->thread_count(), MAX_SHARES);
   const int64_t room_b = shared_b > shares * own_bytes ? shared_b : shares * own_bytes;
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
   if (!room) return false;
@@ -178,7 +178,7 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
       s.panels = nd_ceil_div(s.gemm.n, unit);
       s.packed_tiles = pack_a ? s.tiles : 0;
       s.block = (NdGemmBlock){
-          .a = pack_a ? room : NULL, .b = room + room_a, .first_b = nd_gemm_whole_panels(&s.gemm, plan, loops)};
+          .a = pack_a ? room : NULL, .b = room + room_a, .first_b = nd_gemm_full_panels(&s.gemm, plan, loops)};
       s.by_columns = !pack_a && s.panels > s.block.first_b;
       run_part(nd, &s, plan, bytes);
     }

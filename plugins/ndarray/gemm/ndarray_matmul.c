@@ -75,8 +75,8 @@ static NdGemm piece(const Matmul *work, int64_t item) {
   if (pieces == 1) return product(work, item);
   const int64_t i = item % pieces / work->pieces_n * work->plan.rows, j = item % work->pieces_n * work->plan.columns;
   NdGemm gemm = product(work, item / pieces);
-  gemm.m = nd_least(work->plan.rows, work->m - i);
-  gemm.n = nd_least(work->plan.columns, work->n - j);
+  gemm.m = nd_min(work->plan.rows, work->m - i);
+  gemm.n = nd_min(work->plan.columns, work->n - j);
   gemm.a = (const char *)gemm.a + i * gemm.a_row * bytes;
   gemm.b = (const char *)gemm.b + j * gemm.b_column * bytes;
   gemm.c = (char *)gemm.c + (i * work->n + j) * bytes;

@@ -1,7 +1,7 @@
 /* ndarray_random.h - inner loops of the random ops and of dropout, compiled once per instruction set.
  *
- * ndarray_random_isa.inc holds them; ndarray_random_{baseline,avx2,avx512}.c include it with other compiler flags, none of
- * which fuses products and sums: random.h defines the numbers to the bit. */
+ * ndarray_random_isa.inc holds them; ndarray_random_{baseline,avx2,avx512}.c include it with other compiler flags, none
+ * of which fuses products and sums: random.h defines the numbers to the bit. */
 #ifndef BURN_NDARRAY_RANDOM_H
 #define BURN_NDARRAY_RANDOM_H
 

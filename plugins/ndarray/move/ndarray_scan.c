@@ -6,15 +6,6 @@
 
 #define ND_SCAN_COLUMNS 64
 
-/* The loop that follows may be vectorised although `to` may be `from`: element i is read before it is written. */
-#if defined(__clang__)
-#define ND_VECTOR _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define ND_VECTOR _Pragma("GCC ivdep")
-#else
-#define ND_VECTOR
-#endif
-
 /* Scans `width` columns that lie side by side; rows are `inner` elements apart. to may be from. */
 typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t inner, int64_t width);
 
@@ -30,7 +21,7 @@ typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t i
     for (int64_t i = 0; i < count; i++) {                                                           \
       const T *x = (const T *)from + i * inner;                                                     \
       T *y = (T *)to + i * inner;                                                                   \
-      ND_VECTOR for (int64_t j = 0; j < width; j++) {                                               \
+      ND_VECTORIZE for (int64_t j = 0; j < width; j++) {                                            \
         const A a = carry[j], b = (A)x[j];                                                          \
         carry[j] = (A)(join);                                                                       \
         y[j] = (T)carry[j];                                                                         \
@@ -76,7 +67,7 @@ static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end)
     const int64_t column = i % scan->groups * ND_SCAN_COLUMNS;
     const int64_t offset = (i / scan->groups * scan->count * scan->inner + column) * scan->bytes;
     scan->columns(scan->from + offset, scan->to + offset, scan->count, scan->inner,
-                  nd_smaller(ND_SCAN_COLUMNS, scan->inner - column));
+                  nd_min(ND_SCAN_COLUMNS, scan->inner - column));
   }
 }
 
@@ -102,7 +93,7 @@ static BurnStatus run_scan(Ndarray *nd, const BurnOpCall *call, uint32_t which) 
   scan.to = (char *)nd_data(out);
   scan.groups = (scan.inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
   const int64_t outer = nd_axes_count(input, 0, dim),
-                grain = nd_grain(scan.count * nd_smaller(scan.inner, ND_SCAN_COLUMNS));
+                grain = nd_grain(scan.count * nd_min(scan.inner, ND_SCAN_COLUMNS));
   if (scan.count > 0) nd_parallel_for(nd, outer * scan.groups, grain, scan_groups, &scan);
   nd_release(nd, x);
   return nd_finish(nd, call, out);

@@ -71,10 +71,10 @@ static void merge(const NdEntry *from, int64_t middle, int64_t count, NdEntry *t
 
 /* Sorts `count` entries with room for as many; returns which of the two holds the result. */
 static NdEntry *sort_entries(NdEntry *entries, NdEntry *room, int64_t count) {
-  for (int64_t i = 0; i < count; i += ND_SORT_RUN) sort_run(entries + i, nd_smaller(ND_SORT_RUN, count - i));
+  for (int64_t i = 0; i < count; i += ND_SORT_RUN) sort_run(entries + i, nd_min(ND_SORT_RUN, count - i));
   for (int64_t width = ND_SORT_RUN; width < count; width *= 2) {
     for (int64_t i = 0; i < count; i += 2 * width) {
-      merge(entries + i, nd_smaller(width, count - i), nd_smaller(2 * width, count - i), room + i);
+      merge(entries + i, nd_min(width, count - i), nd_min(2 * width, count - i), room + i);
     }
     NdEntry *sorted = room;
     room = entries;
@@ -184,7 +184,7 @@ static BurnStatus run_argsort(Ndarray *nd, const BurnOpCall *call) {
     sort.to = (char *)nd_data(out);
     sort.scratch_bytes = (uint64_t)sort.count * 2 * sizeof(NdEntry);
     const int64_t rows = nd_axes_count(input, 0, dim) * sort.inner;
-    nd_pool_reserve(nd->pool, sort.scratch_bytes, (uint32_t)nd_smaller(rows, nd->host->thread_count()));
+    nd_pool_reserve(nd->pool, sort.scratch_bytes, (uint32_t)nd_min(rows, nd->host->thread_count()));
     nd_parallel_for(nd, rows, nd_grain(sort.count * 8), sort_rows, &sort);
   }
   nd_release(nd, x);

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#define ND_SCAN_LEAST 2048 /* elements of a row from which on not all of it is sorted */
-#define ND_SCAN_SHARE 16   /* a scan is for the first 1/16 of a row, and takes in a quarter of the row at most */
-#define ND_SCAN_ROOM 1024  /* entries that a scan takes in, at least, before it sorts them */
+#define ND_SCAN_MIN 2048  /* elements of a row from which on not all of it is sorted */
+#define ND_SCAN_SHARE 16  /* a scan is for the first 1/16 of a row, and takes in a quarter of the row at most */
+#define ND_SCAN_ROOM 1024 /* entries that a scan takes in, at least, before it sorts them */
 #define ND_DIGIT_BITS 11
 
 typedef struct Range {
@@ -31,7 +31,7 @@ typedef struct Range {
 /* -- scan ------------------------------------------------------------------------------------- */
 
 static bool may_scan(const Range *range) {
-  return range->count >= ND_SCAN_LEAST && range->end <= range->count / ND_SCAN_SHARE;
+  return range->count >= ND_SCAN_MIN && range->end <= range->count / ND_SCAN_SHARE;
 }
 
 /* Entries that are held before they are sorted. */
@@ -43,7 +43,7 @@ static int64_t scan_entries(const Range *range) {
 static NdEntry *scan(const Range *range, const NdRow *row, NdEntry *scratch) {
   const int64_t most = scan_entries(range), budget = row->count / 4;
   NdEntry *best = scratch, *room = scratch + most + ND_SORT_BLOCK;
-  int64_t held = nd_smaller(most, row->count), taken = 0, i = held;
+  int64_t held = nd_min(most, row->count), taken = 0, i = held;
   range->keys->load(row, 0, held, best);
   for (;;) {
     NdEntry *sorted = nd_sort(best, room, held);
@@ -52,8 +52,8 @@ static NdEntry *scan(const Range *range, const NdRow *row, NdEntry *scratch) {
     held = range->end;
     if (i == row->count) return best;
     const uint64_t limit = best[held - 1].key; /* an equal key has a later index: it stays out */
-    for (; held < most && i < row->count; i += nd_smaller(ND_SORT_BLOCK, row->count - i)) {
-      const int64_t width = nd_smaller(ND_SORT_BLOCK, row->count - i);
+    for (; held < most && i < row->count; i += nd_min(ND_SORT_BLOCK, row->count - i)) {
+      const int64_t width = nd_min(ND_SORT_BLOCK, row->count - i);
       NdEntry block[ND_SORT_BLOCK];
       if (width == ND_SORT_BLOCK && !range->keys->below(row, i, limit)) continue;
       range->keys->load(row, i, width, block);
@@ -118,7 +118,7 @@ static NdEntry *select_entries(const Range *range, const NdRow *row, NdEntry *sc
   int64_t found = 0, before = first.less,
           within = last.less; /* `within` counts those at the key of `last`, in order of index */
   for (int64_t i = 0; i < row->count; i += ND_SORT_BLOCK) {
-    const int64_t width = nd_smaller(ND_SORT_BLOCK, row->count - i);
+    const int64_t width = nd_min(ND_SORT_BLOCK, row->count - i);
     NdEntry block[ND_SORT_BLOCK];
     range->keys->load(row, i, width, block);
     for (int64_t k = 0; k < width; k++) {
@@ -134,7 +134,7 @@ static NdEntry *select_entries(const Range *range, const NdRow *row, NdEntry *sc
 /* -- rows ------------------------------------------------------------------------------------- */
 
 static bool may_select(const Range *range) {
-  return range->count >= ND_SCAN_LEAST && range->end - range->begin <= range->count / 4;
+  return range->count >= ND_SCAN_MIN && range->end - range->begin <= range->count / 4;
 }
 
 /* Entries begin .. end-1 of a row in order. */
@@ -198,7 +198,7 @@ static void run(Range *range, const NdTensor *x, NdTensor *values, NdTensor *ind
   range->values = (char *)nd_data(values);
   range->indices = (char *)nd_data(indices);
   range->scratch_bytes = scratch_entries(range) * sizeof(NdEntry);
-  nd_pool_reserve(range->nd->pool, range->scratch_bytes, (uint32_t)nd_smaller(rows, range->nd->host->thread_count()));
+  nd_pool_reserve(range->nd->pool, range->scratch_bytes, (uint32_t)nd_min(rows, range->nd->host->thread_count()));
   nd_parallel_for(range->nd, rows, nd_grain(range->count * (may_scan(range) ? 1 : 4)), range_rows, range);
 }
 

@@ -44,7 +44,7 @@ static void find_in_columns(const Search *search, const char *x, int64_t stride,
   memcpy(&best, x, (size_t)(width * bytes));
   for (int64_t j = 0; j < width; j++) places[j] = 0;
   for (int64_t begin = 0; begin < search->view.count; begin += ND_ROWS_AT_ONCE) {
-    const int64_t rows = nd_smaller(ND_ROWS_AT_ONCE, search->view.count - begin);
+    const int64_t rows = nd_min(ND_ROWS_AT_ONCE, search->view.count - begin);
     search->columns(x + begin * stride * bytes, stride, (int32_t)rows, width, &best, found);
     for (int64_t j = 0; j < width; j++) places[j] = found[j] < 0 ? places[j] : begin + found[j];
   }
@@ -58,7 +58,7 @@ static void BURN_API_CALL search_columns(void *context, int64_t begin, int64_t e
   int64_t places[ND_COLUMNS];
   for (int64_t i = begin; i < end; i++) {
     const int64_t o = i / groups, column = i % groups * ND_COLUMNS;
-    const int64_t width = nd_smaller(ND_COLUMNS, view->inner - column);
+    const int64_t width = nd_min(ND_COLUMNS, view->inner - column);
     find_in_columns(search, nd_axis_at(view, o, column), view->stride, width, places);
     store(search, o * view->inner + column, width, places);
   }
@@ -70,7 +70,7 @@ static void BURN_API_CALL search_short_rows(void *context, int64_t begin, int64_
   NdShortRows rows;
   int64_t places[ND_SHORT_BATCH];
   for (int64_t r = begin; r < end; r += ND_SHORT_BATCH) {
-    const int64_t width = nd_smaller(ND_SHORT_BATCH, end - r);
+    const int64_t width = nd_min(ND_SHORT_BATCH, end - r);
     nd_short_rows(&search->view, r, width, &rows);
     find_in_columns(search, (const char *)&rows, ND_SHORT_STRIDE, width, places);
     store(search, r, width, places);
@@ -115,7 +115,7 @@ BurnStatus nd_run_arg(Ndarray *nd, const BurnOpCall *call) {
     search.out = nd_data(out);
     if (view->by_columns) {
       const int64_t groups = (view->inner + ND_COLUMNS - 1) / ND_COLUMNS;
-      const int64_t grain = nd_grain(view->count * nd_smaller(view->inner, ND_COLUMNS));
+      const int64_t grain = nd_grain(view->count * nd_min(view->inner, ND_COLUMNS));
       nd_parallel_for(nd, view->outer * groups, grain, search_columns, &search);
     } else if (nd_has_short_rows(view)) {
       nd_parallel_for(nd, view->outer, nd_grain(view->count * 4), search_short_rows, &search);

@@ -87,7 +87,7 @@ static void join_parts(const NdFold *fold, const NdRowJob *job, int64_t parts, i
   NdTotals totals;
   for (int64_t k = 0; k < 2; k++) {
     for (int64_t column = 0; column < job->count; column += ND_COLUMNS) {
-      const int64_t width = nd_smaller(ND_COLUMNS, job->count - column);
+      const int64_t width = nd_min(ND_COLUMNS, job->count - column);
       fold->columns(sums + (k * job->count + column) * element_bytes, 2 * job->count, parts, width, &totals);
       fold->finish(&totals, width, 1, (char *)nd_data(outputs[1 + k]) + column * element_bytes);
     }
@@ -110,7 +110,7 @@ static BurnStatus run_layer_norm_backward(Ndarray *nd, const BurnOpCall *call) {
                   .out = nd_data(outputs[0]),
                   .epsilon = BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64,
                   .stream = nd_streams(outputs[0], inputs[0], inputs[1])};
-  job.part = nd_smaller(ND_SUM_ROWS, job.rows / ND_SUM_PARTS + 1);
+  job.part = nd_min(ND_SUM_ROWS, job.rows / ND_SUM_PARTS + 1);
   const int64_t parts = (job.rows + job.part - 1) / job.part, element_bytes = burn_dtype_bytes(x->dtype);
   const uint64_t bytes = (uint64_t)(parts * 2 * job.count * element_bytes);
   job.sums = nd_pool_allocate(nd->pool, bytes);
@@ -192,7 +192,7 @@ static void BURN_API_CALL infer_groups(void *context, int64_t begin, int64_t end
   const int64_t width = by_columns(norm) ? norm->rest : 1;
   Numbers numbers;
   for (int64_t group = begin; group < end; group++) {
-    const int64_t first = group * norm->group, count = nd_smaller(norm->group, norm->c - first);
+    const int64_t first = group * norm->group, count = nd_min(norm->group, norm->c - first);
     for (int64_t k = 0; k < count; k++) {
       const double mean = number_at(norm, norm->mean, first + k), var = number_at(norm, norm->var, first + k);
       set_affine(norm, first + k, mean, var, k * width, width, &numbers);
@@ -241,7 +241,7 @@ static void group_moments(const BatchNorm *norm, int64_t first, int64_t count, N
     return;
   }
   for (int64_t i = 0; i < norm->n; i += ND_STRETCH) {
-    join_columns(norm, i, nd_smaller(ND_STRETCH, norm->n - i), first, count, moments);
+    join_columns(norm, i, nd_min(ND_STRETCH, norm->n - i), first, count, moments);
   }
 }
 
@@ -251,7 +251,7 @@ static void BURN_API_CALL train_groups(void *context, int64_t begin, int64_t end
   NdMoments moments[ND_COLUMNS];
   Numbers numbers;
   for (int64_t group = begin; group < end; group++) {
-    const int64_t first = group * norm->group, count = nd_smaller(norm->group, norm->c - first);
+    const int64_t first = group * norm->group, count = nd_min(norm->group, norm->c - first);
     group_moments(norm, first, count, moments);
     for (int64_t k = 0; k < count; k++) {
       const double none = moments[k].count > 0 ? 0 : (double)NAN; /* the mean of no elements */
@@ -281,8 +281,8 @@ static void group_products(const BatchNorm *norm, int64_t first, int64_t count, 
   for (int64_t j = 0; j < width; j++) plain[j] = moved[j] = 0;
   for (int64_t i = 0; i < norm->n; i += ND_STRETCH) {
     const int64_t at = place(norm, i, first);
-    norm->loops->column_products(nd_smaller(ND_STRETCH, norm->n - i), width, stride, norm->grad + at, norm->x + at,
-                                 centers, plain, moved);
+    norm->loops->column_products(nd_min(ND_STRETCH, norm->n - i), width, stride, norm->grad + at, norm->x + at, centers,
+                                 plain, moved);
   }
   for (int64_t j = 0; j < width; j++) {
     sums[j / norm->rest][0] += plain[j];
@@ -310,7 +310,7 @@ static void BURN_API_CALL backward_groups(void *context, int64_t begin, int64_t 
   Numbers numbers;
   const void *const k[4] = {&numbers.k[0], &numbers.k[1], &numbers.k[2], &numbers.k[3]};
   for (int64_t group = begin; group < end; group++) {
-    const int64_t first = group * norm->group, count = nd_smaller(norm->group, norm->c - first);
+    const int64_t first = group * norm->group, count = nd_min(norm->group, norm->c - first);
     for (int64_t i = 0; i < count; i++)
       spread(norm, &numbers.k[0], i * width, width, number_at(norm, norm->mean, first + i));
     group_products(norm, first, count, k[0], sums);

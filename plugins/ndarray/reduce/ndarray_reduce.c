@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define ND_BLOCK 65536 /* elements in a block of a cut axis */
-#define ND_FEW 16      /* with so many results or groups of columns the axis is not cut */
-#define ND_BATCH 64    /* results of runs that are finished together; at most ND_COLUMNS */
-#define ND_NARROW 32   /* columns up to this many are taken several rows at once */
-#define ND_WIDENED 128 /* to so many columns; at most ND_COLUMNS */
+#define ND_BLOCK 65536        /* elements in a block of a cut axis */
+#define ND_MAX_CUT_RESULTS 16 /* with so many results or groups of columns the axis is not cut */
+#define ND_BATCH 64           /* results of runs that are finished together; at most ND_COLUMNS */
+#define ND_NARROW 32          /* columns up to this many are taken several rows at once */
+#define ND_WIDENED 128        /* to so many columns; at most ND_COLUMNS */
 
 /* One reduction under way. */
 typedef struct Reduction {
@@ -77,7 +77,7 @@ bool nd_axis_view(Ndarray *nd, NdTensor *x, uint32_t dim, NdAxisView *view) {
 }
 
 /* The whole tensor as one axis. */
-static bool whole_view(Ndarray *nd, NdTensor *x, NdAxisView *view) {
+static bool full_view(Ndarray *nd, NdTensor *x, NdAxisView *view) {
   memset(view, 0, sizeof *view);
   view->x = nd_contiguous(nd, x);
   if (!view->x) return false;
@@ -102,8 +102,8 @@ static void BURN_API_CALL run_results(void *context, int64_t begin, int64_t end)
   const int64_t stride = view->inner == 1 ? view->outer_stride : view->inner_stride;
   NdTotals totals;
   while (begin < end) {
-    int64_t width = nd_smaller(ND_BATCH, end - begin);
-    if (view->inner > 1) width = nd_smaller(width, view->inner - begin % view->inner);
+    int64_t width = nd_min(ND_BATCH, end - begin);
+    if (view->inner > 1) width = nd_min(width, view->inner - begin % view->inner);
     reduction->fold->runs(run_at(reduction, begin), stride, width, view->count, &totals);
     reduction->fold->finish(&totals, width, reduction->divisor, reduction->out + begin * reduction->out_bytes);
     begin += width;
@@ -145,7 +145,7 @@ static void BURN_API_CALL short_results(void *context, int64_t begin, int64_t en
   NdShortRows rows;
   NdTotals totals;
   for (int64_t r = begin; r < end; r += ND_SHORT_BATCH) {
-    const int64_t width = nd_smaller(ND_SHORT_BATCH, end - r);
+    const int64_t width = nd_min(ND_SHORT_BATCH, end - r);
     nd_short_rows(&reduction->view, r, width, &rows);
     reduction->fold->columns(&rows, ND_SHORT_STRIDE, reduction->view.count, width, &totals);
     reduction->fold->finish(&totals, width, reduction->divisor, reduction->out + r * reduction->out_bytes);
@@ -159,8 +159,7 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
   for (int64_t i = begin; i < end; i++) {
     const int64_t start = i % reduction->blocks * reduction->block;
     const char *run = run_at(reduction, i / reduction->blocks) + start * reduction->view.element_bytes;
-    fold->run(run, nd_smaller(reduction->block, reduction->view.count - start),
-              reduction->totals + i * fold->total_bytes);
+    fold->run(run, nd_min(reduction->block, reduction->view.count - start), reduction->totals + i * fold->total_bytes);
   }
 }
 
@@ -207,8 +206,8 @@ static void BURN_API_CALL column_items(void *context, int64_t begin, int64_t end
   NdTotals totals;
   for (int64_t i = begin; i < end; i++) {
     const int64_t column = i % groups * ND_COLUMNS, start = i / groups % reduction->blocks * reduction->block;
-    const int64_t o = i / groups / reduction->blocks, width = nd_smaller(ND_COLUMNS, view->inner - column);
-    const int64_t rows = nd_smaller(reduction->block, view->count - start);
+    const int64_t o = i / groups / reduction->blocks, width = nd_min(ND_COLUMNS, view->inner - column);
+    const int64_t rows = nd_min(reduction->block, view->count - start);
     const char *x = nd_axis_at(view, o, column) + start * view->stride * view->element_bytes;
     if (reduction->blocks == 1) {
       column_totals(reduction, x, rows, width, &totals);
@@ -238,7 +237,7 @@ static void cut_axis(Reduction *reduction, int64_t items, int64_t width) {
   const int64_t count = reduction->view.count;
   reduction->blocks = 1;
   reduction->block = count;
-  if (items == 0 || items >= ND_FEW) return;
+  if (items == 0 || items >= ND_MAX_CUT_RESULTS) return;
   const int64_t block = ND_BLOCK / width;
   if (count <= block) return;
   reduction->block = block;
@@ -250,7 +249,7 @@ static bool reduce(Ndarray *nd, Reduction *reduction) {
   const NdAxisView *view = &reduction->view;
   const int64_t results = view->outer * view->inner;
   const int64_t groups = view->by_columns ? (view->inner + ND_COLUMNS - 1) / ND_COLUMNS : view->inner;
-  const int64_t width = view->by_columns ? nd_smaller(view->inner, ND_COLUMNS) : 1;
+  const int64_t width = view->by_columns ? nd_min(view->inner, ND_COLUMNS) : 1;
   if (results == 0) return true;
   cut_axis(reduction, view->outer * groups, width);
   const int64_t items = view->outer * groups * reduction->blocks, grain = nd_grain(reduction->block * width);
@@ -306,7 +305,7 @@ static BurnStatus run_reduce(Ndarray *nd, const BurnOpCall *call) {
   if (!reduction.fold) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", name, burn_dtype_name(x->header.dtype));
   }
-  const bool viewed = row->whole ? whole_view(nd, x, &reduction.view)
+  const bool viewed = row->whole ? full_view(nd, x, &reduction.view)
                                  : nd_axis_view(nd, x, (uint32_t)call->attrs[0].value.i64, &reduction.view);
   if (!viewed) return nd_out_of_memory(nd, call);
   const int64_t results = reduction.view.outer * reduction.view.inner;

@@ -59,8 +59,6 @@ static inline int64_t nd_grain(int64_t elements) {
   return elements >= ND_GRAIN ? 1 : ND_GRAIN / elements;
 }
 
-static inline int64_t nd_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* True if `out` is so large that it should be written past the caches, and neither of the inputs (NULL: none) in
  * disguise. */
 static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const NdTensor *second) {

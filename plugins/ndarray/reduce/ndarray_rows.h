@@ -148,7 +148,7 @@ typedef struct NdRows {
   NdAdamLoop adam_f32, adam_f64;
 } NdRows;
 
-extern const NdFold nd_seldom_folds[ND_FOLD_COUNT][ND_DTYPE_COUNT]; /* what no instruction set has */
+extern const NdFold nd_rare_folds[ND_FOLD_COUNT][ND_DTYPE_COUNT]; /* what no instruction set has */
 extern const NdRows nd_rows_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdRows nd_rows_avx2, nd_rows_avx512;
@@ -204,7 +204,7 @@ static inline const NdFold *nd_fold(const Ndarray *nd, uint32_t family, BurnDTyp
   const BurnDType stored = dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_U8 : dtype;
   if (stored >= ND_DTYPE_COUNT) return NULL;
   const NdFold *fold = &nd_rows_of(nd, stored)->folds[family][stored];
-  if (!fold->run) fold = &nd_seldom_folds[family][stored];
+  if (!fold->run) fold = &nd_rare_folds[family][stored];
   return fold->run ? fold : NULL;
 }
 

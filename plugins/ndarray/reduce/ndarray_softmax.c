@@ -12,7 +12,7 @@ static int64_t strip_width(int64_t count, int64_t inner, int64_t element_bytes) 
   int64_t width = ND_STRIP_BYTES / element_bytes / count;
   if (width < ND_STRIP_NARROWEST) width = ND_STRIP_NARROWEST;
   if (width > ND_COLUMNS) width = ND_COLUMNS;
-  return nd_smaller(width, inner);
+  return nd_min(width, inner);
 }
 
 /* The job over [outer, count, inner] around the axis `dim` of x. */

@@ -12,8 +12,6 @@
 #define QUERY_VECTORS 2
 #define KEY_BLOCK 256
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The fewest vectors that hold all queries, at most `vectors`. */
 static int64_t lanes_for(int64_t queries, int64_t lanes, int vectors) {
   int64_t taken = lanes;
@@ -50,10 +48,10 @@ BurnStatus nd_attention_open(Ndarray *nd, const BurnOpCall *call, uint32_t first
 
 NdAttentionGroup nd_attention_group(const NdAttention *a, int64_t n, int64_t head, int64_t index) {
   NdAttentionGroup g = {.n = n, .head = head, .first = index * a->lanes, .keys = a->keys};
-  g.count = least(a->lanes, a->queries - g.first);
+  g.count = nd_min(a->lanes, a->queries - g.first);
   if (!a->is_causal) return g;
   const int64_t seen = g.first + g.count + a->keys - a->queries; /* by the last of them */
-  g.keys = seen < 0 ? 0 : least(seen, a->keys);
+  g.keys = seen < 0 ? 0 : nd_min(seen, a->keys);
   return g;
 }
 
@@ -62,7 +60,7 @@ static int64_t key_step(const NdTensor *x) { return x->shape[3] > 1 ? x->strides
 static int64_t query_step(const NdTensor *x) { return x->shape[2] > 1 ? x->strides[2] : 0; }
 
 void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first,
-                         NdScores *s, void *slopes) {
+                         NdScores *s, void *derivatives) {
   const NdProduct product = {.rows = s->keys,
                              .columns = a->lanes,
                              .depth = a->width,
@@ -76,7 +74,7 @@ void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const 
   s->width = a->lanes;
   s->scale = a->scale;
   a->loops->product(&product);
-  if (a->is_bent) a->loops->bend(s, a->cap, slopes);
+  if (a->is_bent) a->loops->bend(s, a->cap, derivatives);
   if (a->is_bent) s->scale = 1;
   if (a->mask) {
     const uint8_t *mask = (const uint8_t *)nd_data(a->mask);
@@ -120,7 +118,7 @@ typedef struct Room {
   int64_t block;
 } Room;
 
-static int64_t block_of(const NdAttention *a) { return least(a->keys, KEY_BLOCK); }
+static int64_t block_of(const NdAttention *a) { return nd_min(a->keys, KEY_BLOCK); }
 
 static uint64_t room_bytes(const NdAttention *a) {
   return (uint64_t)((a->width + block_of(a) + a->value_width + 3) * a->lanes * a->bytes);
@@ -147,7 +145,7 @@ void nd_attention_start(const NdAttention *a, const NdSoftmaxState *state) {
 
 /* Takes some keys in: result = result * factor + weights x values. */
 static void take_keys(const NdAttention *a, const NdAttentionGroup *g, const Room *room, int64_t first) {
-  NdScores s = {.keys = least(room->block, g->keys - first), .scores = room->scores};
+  NdScores s = {.keys = nd_min(room->block, g->keys - first), .scores = room->scores};
   nd_attention_scores(a, g, room->queries, first, &s, NULL);
   a->loops->softmax(&s, &room->state);
   if (first > 0) a->loops->rescale(a->value_width, a->lanes, room->result, room->state.factor);

@@ -40,10 +40,10 @@ static inline const void *nd_attention_row(const NdAttention *a, const NdTensor 
 }
 
 /* scores[r] = those of key first + r with the group, for s->keys keys: dot products with `queries` [width, lanes],
- * bent, hidden and biased as the call says; s->scale is what softmax has to apply. In slopes, unless NULL, the
+ * bent, hidden and biased as the call says; s->scale is what softmax has to apply. In derivatives, unless NULL, the
  * derivative of the soft cap. */
 void nd_attention_scores(const NdAttention *a, const NdAttentionGroup *g, const void *queries, int64_t first,
-                         NdScores *s, void *slopes);
+                         NdScores *s, void *derivatives);
 
 /* Makes the state of a softmax that has seen no scores yet. */
 void nd_attention_start(const NdAttention *a, const NdSoftmaxState *state);

@@ -25,16 +25,16 @@ typedef struct Backward {
 
 /* Room of one body. */
 typedef struct Room {
-  char *queries, *grads;          /* [width, lanes], [value_width, lanes] */
-  char *query_rows, *grad_rows;   /* [lanes, key_columns], [lanes, value_columns] */
-  char *weights, *slopes, *bends; /* [keys, lanes]; bends only with a soft cap */
-  char *query_grad;               /* [width, lanes] */
-  char *key_grad, *value_grad;    /* [keys, key_columns], [keys, value_columns] */
+  char *queries, *grads;               /* [width, lanes], [value_width, lanes] */
+  char *query_rows, *grad_rows;        /* [lanes, key_columns], [lanes, value_columns] */
+  char *weights, *derivatives, *bends; /* [keys, lanes]; bends only with a soft cap */
+  char *query_grad;                    /* [width, lanes] */
+  char *key_grad, *value_grad;         /* [keys, key_columns], [keys, value_columns] */
   NdSoftmaxState state;
-  char *bias_grad; /* where slopes are added up; NULL without a bias */
+  char *bias_grad; /* where derivatives are added up; NULL without a bias */
 } Room;
 
-static int64_t whole_vectors(const NdAttention *a, int64_t count) {
+static int64_t full_vectors(const NdAttention *a, int64_t count) {
   return (count + a->loops->lanes - 1) / a->loops->lanes * a->loops->lanes;
 }
 
@@ -60,8 +60,8 @@ static Room lay_out(const Backward *work, char *memory) {
   room.key_grad = (char *)room.state.factor + row;
   room.value_grad = room.key_grad + a->keys * key_row;
   room.weights = room.value_grad + a->keys * value_row;
-  room.slopes = room.weights + a->keys * row;
-  room.bends = a->cap > 0 ? room.slopes + a->keys * row : NULL;
+  room.derivatives = room.weights + a->keys * row;
+  room.bends = a->cap > 0 ? room.derivatives + a->keys * row : NULL;
   return room;
 }
 
@@ -104,8 +104,8 @@ static void add_product(const NdAttention *a, const NdAttentionGroup *g, const c
   a->loops->product(&product);
 }
 
-/* slopes: the gradient of the weights, grad x value^T. */
-static void find_slopes(const NdAttention *a, const NdAttentionGroup *g, const Room *room) {
+/* derivatives: the gradient of the weights, grad x value^T. */
+static void find_derivatives(const NdAttention *a, const NdAttentionGroup *g, const Room *room) {
   const NdProduct product = {.rows = g->keys,
                              .columns = a->lanes,
                              .depth = a->value_width,
@@ -114,12 +114,12 @@ static void find_slopes(const NdAttention *a, const NdAttentionGroup *g, const R
                              .a_step = a->value->strides[3],
                              .b = room->grads,
                              .b_row = a->lanes,
-                             .c = room->slopes,
+                             .c = room->derivatives,
                              .c_row = a->lanes};
   a->loops->product(&product);
 }
 
-/* The gradient of the queries, slopes x key. */
+/* The gradient of the queries, derivatives x key. */
 static void find_query_grad(const Backward *work, const NdAttentionGroup *g, const Room *room) {
   const NdAttention *a = &work->attention;
   const NdTensor *out = work->results[0];
@@ -129,7 +129,7 @@ static void find_query_grad(const Backward *work, const NdAttentionGroup *g, con
                              .a = nd_attention_row(a, a->key, g, 0),
                              .a_row = a->key->strides[3],
                              .a_step = a->key->strides[2],
-                             .b = room->slopes,
+                             .b = room->derivatives,
                              .b_row = a->lanes,
                              .c = room->query_grad,
                              .c_row = a->lanes};
@@ -139,11 +139,11 @@ static void find_query_grad(const Backward *work, const NdAttentionGroup *g, con
   a->loops->unpack(a->width, g->count, room->query_grad, a->lanes, NULL, to, out->strides[2], out->strides[3]);
 }
 
-static void fold_bias(const Backward *work, const NdAttentionGroup *g, const Room *room, const NdScores *slopes) {
+static void fold_bias(const Backward *work, const NdAttentionGroup *g, const Room *room, const NdScores *derivatives) {
   const NdAttention *a = &work->attention;
   const int64_t *strides = work->bias_strides;
   char *to = room->bias_grad + (g->n * strides[0] + g->head * strides[1] + g->first * strides[2]) * a->bytes;
-  a->loops->fold_bias(slopes, g->count, to, strides[3], strides[2]);
+  a->loops->fold_bias(derivatives, g->count, to, strides[3], strides[2]);
 }
 
 static void group_back(const Backward *work, const NdAttentionGroup *g, const Room *room) {
@@ -152,13 +152,13 @@ static void group_back(const Backward *work, const NdAttentionGroup *g, const Ro
   pack_group(work, g, room);
   find_weights(a, g, room, &weights);
   add_product(a, g, room->weights, room->grad_rows, work->value_columns, room->value_grad);
-  find_slopes(a, g, room);
-  a->loops->softmax_back(&weights, room->slopes);
-  const NdScores slopes = {.keys = g->keys, .width = a->lanes, .scores = room->slopes, .scale = a->scale};
-  if (room->bias_grad) fold_bias(work, g, room, &slopes);
-  a->loops->scale_back(&slopes, room->bends);
+  find_derivatives(a, g, room);
+  a->loops->softmax_back(&weights, room->derivatives);
+  const NdScores derivatives = {.keys = g->keys, .width = a->lanes, .scores = room->derivatives, .scale = a->scale};
+  if (room->bias_grad) fold_bias(work, g, room, &derivatives);
+  a->loops->scale_back(&derivatives, room->bends);
   find_query_grad(work, g, room);
-  add_product(a, g, room->slopes, room->query_rows, work->key_columns, room->key_grad);
+  add_product(a, g, room->derivatives, room->query_rows, work->key_columns, room->key_grad);
 }
 
 /* The sums of a head's keys or values to where they belong. */
@@ -249,8 +249,8 @@ BurnStatus nd_attention_backward(Ndarray *nd, const BurnOpCall *call) {
   if (status != BURN_OK) return status;
   bool complete = true;
   atomic_init(&work.out_of_memory, false);
-  work.key_columns = whole_vectors(&work.attention, work.attention.width);
-  work.value_columns = whole_vectors(&work.attention, work.attention.value_width);
+  work.key_columns = full_vectors(&work.attention, work.attention.width);
+  work.value_columns = full_vectors(&work.attention, work.attention.value_width);
   for (uint32_t i = 0; i < 4; i++) {
     const BurnTensorDesc *desc = &call->output_descs[i];
     work.results[i] = i < 3 ? nd_attention_result(nd, desc, nd_tensor(call->inputs[1 + i])) : nd_new(nd, desc);

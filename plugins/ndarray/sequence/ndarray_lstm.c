@@ -19,8 +19,6 @@ enum {
   OWN_BYTES = 5 << 18 /* of a weight that every thread may have in its second-level cache */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* What stands for a gradient that did not arrive: a vector. */
 static const double zeros[8];
 
@@ -40,7 +38,7 @@ typedef struct Lstm {
   atomic_llong *turns;     /* of each tile: twice the steps it has gone, and 1 while somebody has it */
   int64_t columns;         /* of a panel */
   char *panels;            /* the packed weight: [groups][depth, sum_columns] */
-  char *dense[2];      /* what goes from step to step, hidden states or slopes of the gates, by turns: [n, dense_row] */
+  char *dense[2]; /* what goes from step to step, hidden states or derivatives of the gates, by turns: [n, dense_row] */
   char *cells, *carry; /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
   char *sums;          /* products of a tile: [shares][its rows, columns] */
   int64_t dense_row, cell_row;
@@ -83,9 +81,9 @@ static void cut_units(Lstm *lstm, int64_t vectors, int64_t columns) {
   lstm->tiles = (lstm->n + lstm->loops->tile_rows - 1) / lstm->loops->tile_rows;
   lstm->by_samples = weight <= OWN_BYTES && lstm->n >= threads * lstm->loops->tile_rows;
   /* Fewer operations than this cost less than waking a thread, or taking a tile. */
-  const double least_flops = 3e5, turn_flops = 4e6;
-  const int64_t worth = 1 + (int64_t)(flops * (lstm->by_samples ? (double)lstm->steps : 1) / least_flops);
-  lstm->shares = least(least(threads, worth), lstm->by_samples ? lstm->tiles : lstm->groups);
+  const double min_flops = 3e5, turn_flops = 4e6;
+  const int64_t worth = 1 + (int64_t)(flops * (lstm->by_samples ? (double)lstm->steps : 1) / min_flops);
+  lstm->shares = nd_min(nd_min(threads, worth), lstm->by_samples ? lstm->tiles : lstm->groups);
   lstm->stretch = lstm->shares > 1 ? 1 + (int64_t)(turn_flops * (double)lstm->tiles / (flops + 1)) : lstm->steps;
 }
 
@@ -122,7 +120,7 @@ static void close_room(Lstm *lstm) {
 
 static Item item_of(const Lstm *lstm, int64_t share, int64_t group, int64_t tile, int64_t step) {
   Item item = {.group = group, .unit = group * lstm->group, .row = tile * lstm->n / lstm->tiles, .step = step};
-  item.units = least(lstm->group, lstm->units - item.unit);
+  item.units = nd_min(lstm->group, lstm->units - item.unit);
   item.rows = (tile + 1) * lstm->n / lstm->tiles - item.row;
   item.sums = lstm->sums + (uint64_t)share * sums_bytes(lstm);
   return item;
@@ -147,15 +145,15 @@ static void for_items(const Lstm *lstm, int64_t share, int64_t step, ItemBody *r
 static int64_t take_tile(const Lstm *lstm, int64_t *turn) {
   for (;;) {
     int64_t tile = -1;
-    long long least_turn = 2 * lstm->steps;
+    long long min_turn = 2 * lstm->steps;
     for (int64_t i = 0; i < lstm->tiles; i++) {
       const long long at = atomic_load_explicit(&lstm->turns[i], memory_order_relaxed);
-      if (at % 2 != 0 || at >= least_turn) continue;
+      if (at % 2 != 0 || at >= min_turn) continue;
       tile = i;
-      least_turn = at;
+      min_turn = at;
     }
-    *turn = least_turn / 2;
-    if (tile < 0 || atomic_compare_exchange_strong_explicit(&lstm->turns[tile], &least_turn, least_turn + 1,
+    *turn = min_turn / 2;
+    if (tile < 0 || atomic_compare_exchange_strong_explicit(&lstm->turns[tile], &min_turn, min_turn + 1,
                                                             memory_order_acquire, memory_order_relaxed))
       return tile;
   }
@@ -166,7 +164,7 @@ static int64_t take_tile(const Lstm *lstm, int64_t *turn) {
 static void take_turns(const Lstm *lstm, int64_t share, ItemBody *run, void *context) {
   int64_t turn;
   for (int64_t tile; (tile = take_tile(lstm, &turn)) >= 0;) {
-    const int64_t end = least(turn + lstm->stretch, lstm->steps);
+    const int64_t end = nd_min(turn + lstm->stretch, lstm->steps);
     for (; turn < end; turn++)
       for (int64_t group = 0; group < lstm->groups; group++) {
         const Item item = item_of(lstm, share, group, tile, lstm->back ? lstm->steps - 1 - turn : turn);
@@ -189,7 +187,7 @@ static void for_shares(const Lstm *lstm, int64_t begin, int64_t end, ItemBody *r
 
 /* All steps: 0 .. steps - 1, or the other way round. */
 static void for_steps(Lstm *lstm, bool back, BurnLoopBody body, void *context) {
-  const int64_t rounds = lstm->by_samples ? least(1, lstm->steps) : lstm->steps;
+  const int64_t rounds = lstm->by_samples ? nd_min(1, lstm->steps) : lstm->steps;
   lstm->back = back;
   for (int64_t round = 0; round < rounds; round++) {
     lstm->step = back ? lstm->steps - 1 - round : round;
@@ -288,7 +286,7 @@ static void BURN_API_CALL pack_forward(void *context, int64_t begin, int64_t end
   const Forward *work = (const Forward *)context;
   const Lstm *lstm = &work->lstm;
   for (int64_t group = begin; group < end; group++) {
-    const int64_t unit = group * lstm->group, width = least(lstm->group, lstm->units - unit);
+    const int64_t unit = group * lstm->group, width = nd_min(lstm->group, lstm->units - unit);
     for (int64_t gate = 0; gate < GATES; gate++) {
       const char *from = (const char *)nd_data(work->inputs[3]) + (gate * lstm->units + unit) * lstm->bytes;
       char *to = panel_of(lstm, group) + gate * lstm->group * lstm->bytes;
@@ -394,7 +392,7 @@ static void BURN_API_CALL pack_backward(void *context, int64_t begin, int64_t en
   const Lstm *lstm = &work->lstm;
   const int64_t gates = GATES * lstm->units;
   for (int64_t group = begin; group < end; group++) {
-    const int64_t unit = group * lstm->group, width = least(lstm->group, lstm->units - unit);
+    const int64_t unit = group * lstm->group, width = nd_min(lstm->group, lstm->units - unit);
     const char *from = (const char *)nd_data(work->inputs[WEIGHT]) + unit * gates * lstm->bytes;
     lstm->loops->pack(gates, width, from, 1, gates, panel_of(lstm, group), lstm->group, lstm->group);
   }
@@ -421,7 +419,7 @@ static void gates_back(const Backward *work, const Item *item) {
                            .cell = state_at(lstm, lstm->cells, lstm->cell_row, item),
                            .carry = state_at(lstm, lstm->carry, lstm->cell_row, item),
                            .grad_gates = step_at(lstm, work->outputs[GRAD_GATES], t, item),
-                           .slopes = state_at(lstm, lstm->dense[t % 2], lstm->dense_row, item),
+                           .derivatives = state_at(lstm, lstm->dense[t % 2], lstm->dense_row, item),
                            .state = step_at(lstm, work->states, is_last ? t : t + 1, item),
                            .product_row = lstm->columns,
                            .steps_row = row_of(inputs[GRAD]),
@@ -430,7 +428,7 @@ static void gates_back(const Backward *work, const Item *item) {
                            .activations_row = row_of(inputs[ACTIVATIONS]),
                            .before_row = t > 0 ? row_of(inputs[CELLS]) : lstm->units,
                            .carry_row = lstm->cell_row,
-                           .slopes_row = lstm->dense_row,
+                           .derivatives_row = lstm->dense_row,
                            .state_row = row_of(work->states)};
   lstm->loops->lstm_back(&step);
 }
@@ -512,11 +510,11 @@ static BurnStatus weight_back(Ndarray *nd, const BurnOpCall *call, Backward *wor
   const int64_t state_shape[] = {units, count}, state_strides[] = {1, units}, gate_shape[] = {count, gates},
                 gate_strides[] = {gates, 1};
   NdTensor *states = nd_view(nd, work->states, 2, state_shape, state_strides, 0);
-  NdTensor *slopes = nd_view(nd, work->outputs[GRAD_GATES], 2, gate_shape, gate_strides, 0);
+  NdTensor *derivatives = nd_view(nd, work->outputs[GRAD_GATES], 2, gate_shape, gate_strides, 0);
   BurnPrimitive *output = NULL;
-  BurnStatus status = states && slopes ? BURN_OK : nd_out_of_memory(nd, call);
+  BurnStatus status = states && derivatives ? BURN_OK : nd_out_of_memory(nd, call);
   if (status == BURN_OK) {
-    BurnPrimitive *const inputs[] = {&states->header, &slopes->header};
+    BurnPrimitive *const inputs[] = {&states->header, &derivatives->header};
     const BurnOpCall product = {.struct_size = (uint32_t)sizeof product,
                                 .op = BURN_OP_matmul,
                                 .input_count = 2,
@@ -528,7 +526,7 @@ static BurnStatus weight_back(Ndarray *nd, const BurnOpCall *call, Backward *wor
   }
   if (output) work->outputs[GRAD_WEIGHT] = nd_tensor(output);
   nd_release(nd, states);
-  nd_release(nd, slopes);
+  nd_release(nd, derivatives);
   return status;
 }
 

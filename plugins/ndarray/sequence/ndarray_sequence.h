@@ -61,8 +61,9 @@ typedef struct NdLstmBack {
   const void *product; /* gradients of the next step's gates x weight^T */
   const void *grad, *grad_cells, *grad_activations, *activations, *cell_before;
   void *cell, *carry; /* the cells after this step, and then before it; their gradient: whole vectors, dense */
-  void *grad_gates, *slopes, *state; /* slopes: grad_gates again, dense; state: hidden after this step */
-  int64_t product_row, steps_row, cells_row, further_row, activations_row, before_row, carry_row, slopes_row, state_row;
+  void *grad_gates, *derivatives, *state; /* derivatives: grad_gates again, dense; state: hidden after this step */
+  int64_t product_row, steps_row, cells_row, further_row, activations_row, before_row, carry_row, derivatives_row,
+      state_row;
 } NdLstmBack;
 
 /* The loops for one dtype. */
@@ -76,8 +77,8 @@ typedef struct NdSequenceLoops {
   /* to[j * row + p * step] = from[p * width + j] * factor[j] for j < columns; factor NULL: 1. */
   void (*unpack)(int64_t depth, int64_t columns, const void *from, int64_t width, const void *factor, void *to,
                  int64_t row, int64_t step);
-  /* scores *= scale; with a cap, cap * tanh(scores / cap), and in slopes (unless NULL) the derivative of that. */
-  void (*bend)(const NdScores *s, double cap, void *slopes);
+  /* scores *= scale; with a cap, cap * tanh(scores / cap), and in derivatives (unless NULL) the derivative of that. */
+  void (*bend)(const NdScores *s, double cap, void *derivatives);
   /* -infinity for keys that come after the query: key r is seen by lane j if r <= first + j. */
   void (*hide_future)(const NdScores *s, int64_t first);
   /* -infinity where the mask of key r and lane j, mask[r * key + j * query], is set. */
@@ -90,12 +91,13 @@ typedef struct NdSequenceLoops {
   void (*rescale)(int64_t depth, int64_t width, void *rows, const void *factor);
   /* factor = 1 / sum, or 0 where the sum is 0 */
   void (*invert)(int64_t width, const void *sum, void *factor);
-  /* slopes = weights * (slopes - sum over the keys of weights * slopes): the way back through softmax. */
-  void (*softmax_back)(const NdScores *weights, void *slopes);
-  /* grad[r * key + j * query] += slopes */
+  /* derivatives = weights * (derivatives - sum over the keys of weights * derivatives): the way back through softmax.
+   */
+  void (*softmax_back)(const NdScores *weights, void *derivatives);
+  /* grad[r * key + j * query] += derivatives */
   void (*fold_bias)(const NdScores *s, int64_t lanes, void *grad, int64_t key, int64_t query);
-  /* scores *= scale, and *= slopes unless NULL */
-  void (*scale_back)(const NdScores *s, const void *slopes);
+  /* scores *= scale, and *= derivatives unless NULL */
+  void (*scale_back)(const NdScores *s, const void *derivatives);
   void (*lstm_step)(const NdLstmStep *step);
   void (*lstm_back)(const NdLstmBack *step);
 } NdSequenceLoops;

@@ -4,13 +4,13 @@
 #include <immintrin.h>
 
 /* 1 / x for x in 1 .. 2^127 or NaN: 14 bits of it and a step of Newton's. */
-SEQUENCE_INLINE __m512 reciprocals(__m512 x) {
+ND_INLINE __m512 reciprocals(__m512 x) {
   const __m512 y = _mm512_rcp14_ps(x);
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(x, y, _mm512_set1_ps(1.0f)), y, y);
 }
 
 /* e^x = *power * (1 + result) for |x| <= 88 or NaN, with *power a power of two. */
-SEQUENCE_INLINE __m512 exponentials(__m512 x, __m512 *power) {
+ND_INLINE __m512 exponentials(__m512 x, __m512 *power) {
   const __m512 k =
       _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504088896341f)), _MM_FROUND_TO_NEAREST_INT);
   const __m512 near = _mm512_fnmadd_ps(k, _mm512_set1_ps(0.693359375f), x);
@@ -26,12 +26,12 @@ SEQUENCE_INLINE __m512 exponentials(__m512 x, __m512 *power) {
 }
 
 /* x within -most .. most; NaN passes. */
-SEQUENCE_INLINE __m512 bounded(__m512 x, float most) {
+ND_INLINE __m512 bounded(__m512 x, float most) {
   return _mm512_min_ps(_mm512_set1_ps(most), _mm512_max_ps(_mm512_set1_ps(-most), x));
 }
 
 /* 1 / (1 + e^-x) */
-SEQUENCE_INLINE __m512 sigmoids_f32(__m512 x) {
+ND_INLINE __m512 sigmoids_f32(__m512 x) {
   __m512 power;
   const __m512 part = exponentials(bounded(_mm512_sub_ps(_mm512_setzero_ps(), x), 87.5f), &power);
   const __m512 y = reciprocals(_mm512_add_ps(_mm512_fmadd_ps(power, part, power), _mm512_set1_ps(1.0f)));
@@ -39,7 +39,7 @@ SEQUENCE_INLINE __m512 sigmoids_f32(__m512 x) {
 }
 
 /* (e^2x - 1) / (e^2x + 1); the numerator is exact to the last bit near 0 also. */
-SEQUENCE_INLINE __m512 tanhs_f32(__m512 x) {
+ND_INLINE __m512 tanhs_f32(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0f);
   __m512 power;
   const __m512 part = exponentials(bounded(_mm512_add_ps(x, x), 20.0f), &power);

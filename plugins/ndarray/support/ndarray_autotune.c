@@ -28,7 +28,7 @@
 #define make_folder(path) mkdir(path, 0700)
 #endif
 
-enum { FEW_ROUNDS = 3, MANY_ROUNDS = 8, SHORT_NS = 10000000 };
+enum { MIN_ROUNDS = 3, MAX_ROUNDS = 8, SHORT_NS = 10000000 };
 enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
 
 typedef struct Entry {
@@ -171,12 +171,12 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
  * repeated. What a rule would take is left for one that is clearly faster only: a chance of the moment would stay for
  * good. */
 static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64_t *nanoseconds) {
-  const uint32_t few = tuner->mode == ND_TUNE_FULL ? 10 : FEW_ROUNDS;
+  const uint32_t rounds = tuner->mode == ND_TUNE_FULL ? 10 : MIN_ROUNDS;
   const uint64_t start = tuner->host->now_ns();
   uint64_t best[ND_TUNE_CANDIDATES];
   uint32_t winner = choice->fallback;
   for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
-  for (uint32_t round = 0; round < few || (round < MANY_ROUNDS && tuner->host->now_ns() - start < SHORT_NS); round++) {
+  for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS); round++) {
     for (uint32_t i = 0; i < choice->count; i++) {
       const uint64_t begin = tuner->host->now_ns();
       choice->run(choice->context, i);

@@ -162,7 +162,7 @@ static inline float nd_erf_f32(float x) {
 static inline float nd_gelu_f32(float x) { return 0.5f * x * (1.0f + nd_erf_f32(x * 0.70710678118654752f)); }
 
 /* Its derivative: (1 + erf(x / sqrt 2)) / 2 + x * e^(-x^2 / 2) / sqrt(2 pi). */
-static inline float nd_gelu_slope_f32(float x) {
+static inline float nd_gelu_derivative_f32(float x) {
   return 0.5f * (1.0f + nd_erf_f32(x * 0.70710678118654752f)) + x * 0.39894228040143268f * nd_exp_f32(-0.5f * x * x);
 }
 
@@ -238,13 +238,13 @@ static inline float nd_pow_f32(float x, float y) {
   /* Whole exponents and odd ones; from 2^24 on all are even. Plain selects of floats: a compiler gives up on mixed
    * masks. */
   const float y_size = nd_abs_f32(y), y_small = y_size < 16777216.0f ? y_size : 0.0f, half = y_small * 0.5f;
-  const float whole = y_small < 8388608.0f ? (y_small + 8388608.0f) - 8388608.0f : y_small;
-  const float half_whole = (half + 8388608.0f) - 8388608.0f;
-  const float sign = whole == y_small ? nd_copysign_f32(1.0f, x) : 1.0f;
-  result = half_whole == half ? result : result * sign;
+  const float integer = y_small < 8388608.0f ? (y_small + 8388608.0f) - 8388608.0f : y_small;
+  const float half_integer = (half + 8388608.0f) - 8388608.0f;
+  const float sign = integer == y_small ? nd_copysign_f32(1.0f, x) : 1.0f;
+  result = half_integer == half ? result : result * sign;
   float of_negative = x < 0.0f ? NAN : result;
   of_negative = x == -INFINITY ? result : of_negative;
-  result = whole == y_small ? result : of_negative;
+  result = integer == y_small ? result : of_negative;
   const float to_infinity = nd_abs_f32(x) == 1.0f ? 1.0f : result;
   result = y_size == INFINITY ? to_infinity : result;
   result = x == 1.0f ? 1.0f : result;
