@@ -1,7 +1,7 @@
 /* fused_bench_loops.c - see fused_bench.h; compiled like the widest kernels of ndarray, with its functions. */
 #include "fused_bench.h"
 
-#include "../../plugins/ndarray/support/ndarray_math.h"
+#include "../../plugins/common/functions.h"
 
 bool fused_bench_loops_run(void) {
 #if defined(__AVX512F__)
@@ -22,7 +22,7 @@ bool fused_bench_loops_run(void) {
     }                                                                                  \
   }
 
-LOOP(fused_bench_silu, x *(1.0f / (nd_exp_f32(-x) + 1.0f)))
+LOOP(fused_bench_silu, x *(1.0f / (burn_exp_f32(-x) + 1.0f)))
 LOOP(fused_bench_affine, ((((x * 1.5f + 0.25f) * 0.75f - ys[i]) * 2.5f + 1.0f) * x))
-LOOP(fused_bench_gelu, x *(nd_erf_f32(x / 1.41421356237f) + 1.0f) / 2.0f)
-LOOP(fused_bench_gelu_of_product, nd_gelu_f32(x *ys[i] + zs[i]))
+LOOP(fused_bench_gelu, x *(burn_erf_f32(x / 1.41421356237f) + 1.0f) / 2.0f)
+LOOP(fused_bench_gelu_of_product, burn_gelu_f32(x *ys[i] + zs[i]))

@@ -1,8 +1,8 @@
 /* ndarray_kernels_common.c - elementwise loops that are compiled once: functions of <math.h>, and integers bit by bit,
  * which wider vectors would not make faster.
  *
- * In an expression T is the element type, U the unsigned type in which it wraps, x and y the inputs. To add an op, add
- * a row to the table of its kind; rows make both the functions and their places in the result. */
+ * Most are rows of common/elementwise.def; rows make both the functions and their places in the result. */
+#include "common/functions.h"
 #include "ndarray_kernels.h"
 
 #include <math.h>
@@ -31,14 +31,6 @@ static uint64_t power_integer(int64_t x, int64_t n) {
   return result;
 }
 
-/* Counts from the width on, and negative ones, push everything out. Correct for narrower types too: what is cut off
- * afterwards is what they would have lost. */
-static uint64_t shifted_left(int64_t x, int64_t count) { return (uint64_t)count < 64 ? (uint64_t)x << count : 0; }
-static int64_t shifted_right(int64_t x, int64_t count) {
-  const uint64_t steps = (uint64_t)count < 64 ? (uint64_t)count : 63;
-  return x < 0 ? ~(~x >> steps) : x >> steps;
-}
-
 /* -- powers with whole exponents -------------------------------------------------------------- */
 
 /* By the size of x, so that the sign is right for exponents that a double cannot hold. */
@@ -47,38 +39,6 @@ static double power_f64(double x, int64_t n) {
   return signbit(x) && (n & 1) != 0 ? -size : size;
 }
 static float power_f32(float x, int64_t n) { return (float)power_f64((double)x, n); }
-
-/* -- the tables ------------------------------------------------------------------------------- */
-
-/* X(op, f32, f64) */
-#define UNARY_FLOAT(X)          \
-  X(tan, tanf(x), tan(x))       \
-  X(sinh, sinhf(x), sinh(x))    \
-  X(cosh, coshf(x), cosh(x))    \
-  X(asin, asinf(x), asin(x))    \
-  X(acos, acosf(x), acos(x))    \
-  X(atan, atanf(x), atan(x))    \
-  X(asinh, asinhf(x), asinh(x)) \
-  X(acosh, acoshf(x), acosh(x)) \
-  X(atanh, atanhf(x), atanh(x))
-#define BINARY_FLOAT(X)               \
-  X(atan2, atan2f(x, y), atan2(x, y)) \
-  X(hypot, hypotf(x, y), hypot(x, y)) \
-  X(fmod, fmodf(x, y), fmod(x, y))
-
-/* X(op, expression); the result is a bool */
-#define TEST_FLOAT(X)      \
-  X(is_nan, isnan(x) != 0) \
-  X(is_inf, isinf(x) != 0) \
-  X(is_finite, isfinite(x) != 0)
-
-/* X(op, expression) */
-#define BINARY_INTEGER(X)                                        \
-  X(bitwise_and, (U)x &(U)y)                                     \
-  X(bitwise_or, (U)x | (U)y)                                     \
-  X(bitwise_xor, (U)x ^ (U)y)                                    \
-  X(bitwise_left_shift, (U)shifted_left((int64_t)x, (int64_t)y)) \
-  X(bitwise_right_shift, (U)(uint64_t)shifted_right((int64_t)x, (int64_t)y))
 
 /* -- loops ------------------------------------------------------------------------------------ */
 
@@ -110,24 +70,15 @@ static float power_f32(float x, int64_t n) { return (float)power_f64((double)x, 
     }                                                                 \
   }
 
-#define X(op, f32_expression, f64_expression)               \
-  UNARY_LOOP(op##_f32, float, float, float, f32_expression) \
-  UNARY_LOOP(op##_f64, double, double, double, f64_expression)
-UNARY_FLOAT(X)
-#undef X
-#define X(op, f32_expression, f64_expression)                \
-  BINARY_LOOP(op##_f32, float, float, float, f32_expression) \
-  BINARY_LOOP(op##_f64, double, double, double, f64_expression)
-BINARY_FLOAT(X)
-#undef X
-#define TEST_LOOP(t, T, U, NAME, op, expression) UNARY_LOOP(op##_##t, T, uint8_t, uint8_t, expression)
-#define X(op, expression) FLOATS(TEST_LOOP, op, expression)
-TEST_FLOAT(X)
-#undef X
 #define INTEGER_LOOP(t, T, U, NAME, op, expression) BINARY_LOOP(op##_##t, T, U, T, expression)
-#define X(op, expression) INTEGERS(INTEGER_LOOP, op, expression)
-BINARY_INTEGER(X)
-#undef X
+#define BURN_UNARY_LIBM(op, in_f32, in_f64) \
+  UNARY_LOOP(op##_f32, float, float, float, in_f32) UNARY_LOOP(op##_f64, double, double, double, in_f64)
+#define BURN_BINARY_LIBM(op, in_f32, in_f64) \
+  BINARY_LOOP(op##_f32, float, float, float, in_f32) BINARY_LOOP(op##_f64, double, double, double, in_f64)
+#define BURN_TEST(op, in_f32, in_f64) \
+  UNARY_LOOP(op##_f32, float, uint8_t, uint8_t, in_f32) UNARY_LOOP(op##_f64, double, uint8_t, uint8_t, in_f64)
+#define BURN_BITWISE(op, bits) INTEGERS(INTEGER_LOOP, op, bits)
+#include "common/elementwise.def"
 #define NOT_LOOP(t, T, U, NAME, unused) UNARY_LOOP(bitwise_not_##t, T, U, T, ~(U)x)
 INTEGERS(NOT_LOOP, )
 #define POWER_LOOP(t, T, U, NAME, unused) BINARY_LOOP(powi_##t, T, U, int64_t, (U)power_integer((int64_t)x, y))
@@ -140,10 +91,10 @@ BINARY_LOOP(powi_f64, double, double, int64_t, power_f64(x, y))
 #define ROW(t, T, U, NAME, op, ...) {op##_##t, BURN_OP_##op, BURN_DTYPE_##NAME},
 
 const NdLoopRow nd_common_loops[] = {
-#define X(op, ...) FLOATS(ROW, op, )
-    UNARY_FLOAT(X) BINARY_FLOAT(X) TEST_FLOAT(X) X(powi, )
-#undef X
-#define X(op, ...) INTEGERS(ROW, op, )
-        BINARY_INTEGER(X) X(bitwise_not, ) X(powi, )
-#undef X
-            {NULL, 0, 0}};
+#define FLOAT_ROWS(op, ...) FLOATS(ROW, op, )
+#define BURN_UNARY_LIBM FLOAT_ROWS
+#define BURN_BINARY_LIBM FLOAT_ROWS
+#define BURN_TEST FLOAT_ROWS
+#define BURN_BITWISE(op, bits) INTEGERS(ROW, op, )
+#include "common/elementwise.def"
+    FLOAT_ROWS(powi, ) INTEGERS(ROW, bitwise_not, ) INTEGERS(ROW, powi, ){NULL, 0, 0}};

@@ -15,21 +15,19 @@ static float rounded(BurnDType dtype, double value) {
 
 /* True if 1 / s is exact, so that a product with it is the quotient. */
 static bool is_power_of_2(float s) {
-  const uint32_t bits = nd_bits_f32(s), exponent = (bits >> 23) & 0xffu;
+  const uint32_t bits = burn_bits_f32(s), exponent = (bits >> 23) & 0xffu;
   return (bits & 0x007fffffu) == 0 && exponent > 0 && exponent < 254;
 }
 
 static uint32_t opcode_of_power(float exponent) {
-  if (exponent == 0.0f) return ND_FUSED_splat;
-  if (exponent == 1.0f) return ND_FUSED_keep;
-  if (exponent == 2.0f) return ND_FUSED_power_2;
-  if (exponent == 3.0f) return ND_FUSED_power_3;
-  if (exponent == -1.0f) return ND_FUSED_recip;
-  return exponent == -2.0f ? ND_FUSED_power_minus_2 : ND_FUSED_power_any;
+#define BURN_POWER(name, of, in_f32, in_f64) \
+  if (exponent == (float)(of)) return ND_FUSED_##name;
+#include "common/elementwise.def"
+  return ND_FUSED_power_any;
 }
 
 /* The largest random word below a threshold that is not 0. */
-static float last_word(uint64_t threshold) { return nd_from_bits_f32((uint32_t)(threshold - 1)); }
+static float last_word(uint64_t threshold) { return burn_from_bits_f32((uint32_t)(threshold - 1)); }
 
 static uint32_t link_dropout(const BurnAttrs_dropout *attrs, NdFusedWord *word) {
   const uint64_t threshold = burn_random_threshold(1.0 - attrs->prob.value.f64);
@@ -40,7 +38,7 @@ static uint32_t link_dropout(const BurnAttrs_dropout *attrs, NdFusedWord *word) 
 
 static void link_bernoulli(const BurnAttrs_random_bernoulli *attrs, BurnDType dtype, NdFusedWord *word) {
   const uint64_t threshold = burn_random_threshold(attrs->prob.value.f64);
-  const float one = dtype == BURN_DTYPE_BOOL ? nd_from_bits_f32(UINT32_MAX) : 1.0f;
+  const float one = dtype == BURN_DTYPE_BOOL ? burn_from_bits_f32(UINT32_MAX) : 1.0f;
   word->s = threshold == 0 ? 0.0f : one;
   word->q = last_word(threshold);
 }
@@ -48,7 +46,7 @@ static void link_bernoulli(const BurnAttrs_random_bernoulli *attrs, BurnDType dt
 static float fill_value(const BurnAttrs_full *attrs, BurnDType dtype) {
   const double value = burn_attr_to_f64(&attrs->value);
   if (dtype != BURN_DTYPE_BOOL) return rounded(dtype, value);
-  return nd_from_bits_f32(value != 0.0 ? UINT32_MAX : 0);
+  return burn_from_bits_f32(value != 0.0 ? UINT32_MAX : 0);
 }
 
 /* Fills the scalars of an instruction; returns the opcode, on which they have influence. */

@@ -176,7 +176,8 @@ static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64
   uint64_t best[ND_TUNE_CANDIDATES];
   uint32_t winner = choice->fallback;
   for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
-  for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS); round++) {
+  for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS);
+       round++) {
     for (uint32_t i = 0; i < choice->count; i++) {
       const uint64_t begin = tuner->host->now_ns();
       choice->run(choice->context, i);
