@@ -2,10 +2,9 @@
  * differs is where the weight decay goes: into the gradient (Adam) or onto the parameter (AdamW). The corrections of
  * the moments for their start at zero are folded into step size and epsilon, so the op needs no step number. */
 #include <burn/ops_optimizer.h>
+#include <burn/train/optimizer.h>
 
 #include <math.h>
-
-#include "optimizer_internal.h"
 
 typedef struct AdamNumbers {
   double beta_1, beta_2, epsilon;
@@ -21,8 +20,7 @@ static BurnTensor *moments_step(const AdamNumbers *numbers, BurnOptimizerState *
   const double correction_1 = 1.0 - pow(numbers->beta_1, time);
   const double correction_2 = sqrt(1.0 - pow(numbers->beta_2, time));
   BurnTensor *out[3];
-  int i;
-  for (i = 0; i < 2; i++) {
+  for (int i = 0; i < 2; i++) {
     if (!state->tensors[i]) state->tensors[i] = burn_zeros_like(burn_clone(param));
   }
   burn_adam_step(param, gradient, state->tensors[0], state->tensors[1], numbers->beta_1, numbers->beta_2,
@@ -49,17 +47,17 @@ static BurnTensor *adamw_step(const void *context, BurnOptimizerState *state, Bu
   return moments_step(&numbers, state, param, gradient, learning_rate);
 }
 
-static const BurnOptimizerRule adam_rule = {
-    .name = "adam", .step = adam_step, .group = "momentum", .tensor_names = {"moment_1", "moment_2"}, .counts = true};
-static const BurnOptimizerRule adamw_rule = {
-    .name = "adamw", .step = adamw_step, .group = "momentum", .tensor_names = {"moment_1", "moment_2"}, .counts = true};
+static const BurnStateTensor moments[] = {{"momentum", "moment_1", BURN_STATE_ALWAYS},
+                                          {"momentum", "moment_2", BURN_STATE_ALWAYS}};
+static const BurnOptimizerRule adam_rule = {"adam", adam_step, moments, 2, "momentum"};
+static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, 2, "momentum"};
 
 BurnOptimizer *burn_adam_create(const BurnAdamConfig *config) {
   const BurnAdamConfig defaults = BurnAdamConfig_defaults();
-  return burn__optimizer_create(&adam_rule, config ? config : &defaults, sizeof defaults);
+  return burn_optimizer_create(&adam_rule, config ? config : &defaults, sizeof defaults);
 }
 
 BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config) {
   const BurnAdamWConfig defaults = BurnAdamWConfig_defaults();
-  return burn__optimizer_create(&adamw_rule, config ? config : &defaults, sizeof defaults);
+  return burn_optimizer_create(&adamw_rule, config ? config : &defaults, sizeof defaults);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "optimizer_internal.h"
-#include "param_map.h"
 
 struct BurnGradientsParams {
   BurnStatus status; /* why a gradient is missing; told by whoever uses the object */
@@ -30,12 +29,11 @@ BurnStatus burn__nothing_reached(BurnModule module, size_t asking) {
 
 static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
   LinkContext *link = context;
-  BurnTensor *gradient, **entry;
   if (!tensor->param || !burn_is_require_grad(tensor->param->value)) return BURN_OK;
   link->asking++;
-  gradient = burn_grad_remove(tensor->param->value, link->gradients);
+  BurnTensor *gradient = burn_grad_remove(tensor->param->value, link->gradients);
   if (!gradient) return BURN_OK;
-  entry = burn__param_map_add(&link->linked->map, tensor->param->id);
+  BurnTensor **entry = burn__param_map_add(&link->linked->map, tensor->param->id);
   if (!entry) {
     burn_drop(gradient);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory at %s", tensor->path);
@@ -68,8 +66,8 @@ BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule 
 }
 
 size_t burn_gradients_params_count(const BurnGradientsParams *gradients) {
-  size_t i, count = 0;
-  for (i = 0; gradients && i < gradients->map.count; i++) {
+  size_t count = 0;
+  for (size_t i = 0; gradients && i < gradients->map.count; i++) {
     BurnTensor *const *entry = burn__param_map_at(&gradients->map, i);
     count += *entry != NULL;
   }
@@ -89,9 +87,8 @@ BurnTensor *burn__gradients_params_take(BurnGradientsParams *gradients, uint64_t
 }
 
 void burn_gradients_params_drop(BurnGradientsParams *gradients) {
-  size_t i;
   if (!gradients) return;
-  for (i = 0; i < gradients->map.count; i++) {
+  for (size_t i = 0; i < gradients->map.count; i++) {
     BurnTensor **entry = burn__param_map_at(&gradients->map, i);
     burn_drop(*entry);
   }
@@ -102,20 +99,18 @@ void burn_gradients_params_drop(BurnGradientsParams *gradients) {
 /* Adds one gradient (taken) to the sum. */
 static BurnStatus accumulate_one(BurnGradientsParams *sum, uint64_t param_id, BurnTensor *gradient) {
   BurnTensor **entry = burn__param_map_add(&sum->map, param_id);
-  char id[14];
   if (!entry) {
     burn_drop(gradient);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory when adding them up");
   }
+  char id[14];
   *entry = burn_scope_keep(NULL, *entry ? burn_add(*entry, gradient) : gradient);
   burn_param_id_text(param_id, id);
   return burn_status_annotate(burn_tensor_status(*entry), "gradient of parameter %s", id);
 }
 
 BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more) {
-  BurnStatus status;
-  size_t i;
-  status = burn__gradients_params_status(more);
+  BurnStatus status = burn__gradients_params_status(more);
   if (status != BURN_OK) {
     burn_gradients_params_drop(more);
     return status;
@@ -124,7 +119,7 @@ BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsPar
     *sum = more;
     return BURN_OK;
   }
-  for (i = 0; i < more->map.count && status == BURN_OK; i++) {
+  for (size_t i = 0; i < more->map.count && status == BURN_OK; i++) {
     BurnTensor **entry = burn__param_map_at(&more->map, i);
     if (*entry) status = accumulate_one(*sum, more->map.ids[i], *entry);
     *entry = NULL;

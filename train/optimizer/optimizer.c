@@ -1,9 +1,6 @@
 /* optimizer.c - a rule applied to a whole module: finds each parameter's gradient and state by id, takes the parameter
- * below autodiff, lets the rule compute the new one and puts it back as a leaf. States go to records in Burn's layout,
- *
- *   {"<id>": {"V1": {"Rank2": {"momentum": {"time": 3, "moment_1": tensor, "moment_2": tensor}}}}}
- *
- * The parameter, its gradient and its state are given away, not cloned, so a step runs in the memory they have. */
+ * below autodiff, lets the rule compute the new one and puts it back as a leaf. The parameter, its gradient and its
+ * state are given away, not cloned, so a step runs in the memory they have. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,42 +9,41 @@
 #include <burn/op_call.h>
 
 #include "optimizer_internal.h"
-#include "param_map.h"
 
-struct BurnOptimizer {
-  const BurnOptimizerRule *rule;
-  void *config;
-  BurnParamMap states; /* of BurnOptimizerState */
-  bool warned;         /* of parameters without a gradient */
-};
+BurnStatus burn__no_optimizer(void) {
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
+}
 
-BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes) {
+BurnParamMap burn__states_map(const BurnOptimizerRule *rule) {
+  return (BurnParamMap){.value_bytes = sizeof(BurnStateEntry) + rule->tensor_count * sizeof(BurnTensor *)};
+}
+
+BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes) {
   BurnOptimizer *optimizer = calloc(1, sizeof *optimizer);
-  void *copy = malloc(config_bytes);
+  void *copy = malloc(config_bytes ? config_bytes : 1);
   if (!optimizer || !copy) {
     free(optimizer);
     free(copy);
     return NULL;
   }
-  memcpy(copy, config, config_bytes);
+  if (config_bytes) memcpy(copy, config, config_bytes);
   optimizer->rule = rule;
   optimizer->config = copy;
-  optimizer->states.value_bytes = sizeof(BurnOptimizerState);
+  optimizer->states = burn__states_map(rule);
   return optimizer;
 }
 
-static void states_drop(BurnParamMap *states) {
-  size_t i, t;
-  for (i = 0; i < states->count; i++) {
-    BurnOptimizerState *state = burn__param_map_at(states, i);
-    for (t = 0; t < BURN_STATE_TENSORS; t++) burn_drop(state->tensors[t]);
+void burn__states_drop(const BurnOptimizerRule *rule, BurnParamMap *states) {
+  for (size_t i = 0; i < states->count; i++) {
+    BurnStateEntry *entry = burn__param_map_at(states, i);
+    for (size_t t = 0; t < rule->tensor_count; t++) burn_drop(entry->tensors[t]);
   }
   burn__param_map_free(states);
 }
 
 void burn_optimizer_destroy(BurnOptimizer *optimizer) {
   if (!optimizer) return;
-  states_drop(&optimizer->states);
+  burn__states_drop(optimizer->rule, &optimizer->states);
   free(optimizer->config);
   free(optimizer);
 }
@@ -72,9 +68,8 @@ static BurnTensor *take_gradient(const StepContext *step, const BurnParam *param
 /* "[2, 3]" */
 static const char *shape_text(BurnShape shape, char text[192]) {
   size_t used = 0;
-  uint32_t i;
   text[used++] = '[';
-  for (i = 0; i < shape.rank; i++) {
+  for (uint32_t i = 0; i < shape.rank; i++) {
     used += (size_t)snprintf(text + used, 192 - used, "%s%" PRId64, i ? ", " : "", shape.dims[i]);
   }
   snprintf(text + used, 192 - used, "]");
@@ -94,14 +89,13 @@ static BurnStatus check_like(const char *what, const BurnTensor *tensor, const B
 }
 
 /* A gradient that a backward pass has just left has its parameter's shape. */
-static BurnStatus check_step(const StepContext *step, const BurnOptimizerState *state, const BurnTensor *gradient,
+static BurnStatus check_step(const StepContext *step, const BurnStateEntry *state, const BurnTensor *gradient,
                              const BurnTensor *param) {
   const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnStatus status = burn_tensor_status(param);
-  size_t t;
   if (status == BURN_OK) status = step->linked ? check_like("gradient", gradient, param) : burn_tensor_status(gradient);
-  for (t = 0; t < BURN_STATE_TENSORS && status == BURN_OK; t++) {
-    if (state->tensors[t]) status = check_like(rule->tensor_names[t], state->tensors[t], param);
+  for (size_t t = 0; t < rule->tensor_count && status == BURN_OK; t++) {
+    if (state->tensors[t]) status = check_like(rule->tensors[t].name, state->tensors[t], param);
   }
   return status;
 }
@@ -127,28 +121,26 @@ static BurnTensor *without_halves(BurnTensor *x) {
   return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
 
-static BurnStatus step_param(const StepContext *step, BurnOptimizerState *state, BurnTensor *gradient,
-                             BurnParam *param) {
+static BurnStatus step_param(const StepContext *step, BurnStateEntry *entry, BurnTensor *gradient, BurnParam *param) {
   const BurnOptimizerRule *rule = step->optimizer->rule;
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
-  BurnStatus status = check_step(step, state, gradient, param->value);
-  BurnDType dtype;
-  BurnTensor *value;
-  size_t t;
+  BurnStatus status = check_step(step, entry, gradient, param->value);
   if (status != BURN_OK) {
     burn_drop(gradient);
     return status;
   }
-  dtype = burn_dtype(param->value);
-  value = without_halves(burn_inner(param->value));
-  for (t = 0; t < BURN_STATE_TENSORS; t++) state->tensors[t] = moved_like(state->tensors[t], value);
-  value = rule->step(step->optimizer->config, state, value, moved_like(gradient, value), step->learning_rate);
+  const BurnDType dtype = burn_dtype(param->value);
+  BurnTensor *value = without_halves(burn_inner(param->value));
+  BurnOptimizerState state = {entry->time, entry->tensors};
+  for (size_t t = 0; t < rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
+  value = rule->step(step->optimizer->config, &state, value, moved_like(gradient, value), step->learning_rate);
+  entry->time = state.time;
   put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
-  for (t = 0; t < BURN_STATE_TENSORS; t++) burn_scope_keep(NULL, state->tensors[t]);
   status = burn_tensor_status(param->value);
-  for (t = 0; t < BURN_STATE_TENSORS && status == BURN_OK; t++) {
-    if (state->tensors[t]) status = burn_tensor_status(state->tensors[t]);
+  for (size_t t = 0; t < rule->tensor_count; t++) {
+    burn_scope_keep(NULL, state.tensors[t]);
+    if (status == BURN_OK && state.tensors[t]) status = burn_tensor_status(state.tensors[t]);
   }
   return status;
 }
@@ -177,16 +169,14 @@ static BurnStatus check_reached(const StepContext *step, BurnModule module) {
 
 static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
   StepContext *step = context;
-  BurnOptimizerState *state;
-  BurnTensor *gradient;
   if (!tensor->param) return BURN_OK;
-  gradient = take_gradient(step, tensor->param);
+  BurnTensor *gradient = take_gradient(step, tensor->param);
   if (!gradient) {
     note_missed(step, tensor);
     return BURN_OK;
   }
   step->done++;
-  state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
+  BurnStateEntry *state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
   if (!state) {
     burn_drop(gradient);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", step->optimizer->rule->name,
@@ -196,14 +186,10 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
                               tensor->path);
 }
 
-static BurnStatus no_optimizer(void) {
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
-}
-
 BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                double learning_rate) {
   StepContext step = {.optimizer = optimizer, .linked = gradients, .learning_rate = learning_rate};
-  BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : no_optimizer();
+  BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : burn__no_optimizer();
   if (status == BURN_OK) status = burn_module_visit(module, step_visitor, &step);
   if (status == BURN_OK) status = check_reached(&step, module);
   burn_gradients_params_drop(gradients);
@@ -214,128 +200,8 @@ BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTens
   StepContext step = {.optimizer = optimizer, .learning_rate = learning_rate};
   BurnStatus status = burn_backward(loss, &step.gradients);
   if (status != BURN_OK) return status;
-  status = optimizer ? burn_module_visit(module, step_visitor, &step) : no_optimizer();
+  status = optimizer ? burn_module_visit(module, step_visitor, &step) : burn__no_optimizer();
   if (status == BURN_OK) status = check_reached(&step, module);
   burn_gradients_drop(step.gradients);
   return status;
-}
-
-/* -- records ---------------------------------------------------------------------------------- */
-
-/* {"V1": {"Rank2": {group: {"time": .., names..}}}} */
-static BurnValue *state_value(const BurnOptimizerRule *rule, const BurnOptimizerState *state) {
-  BurnValue *group = burn_value_map(), *fields = burn_value_map(), *ranks = burn_value_map(),
-            *versions = burn_value_map();
-  char rank[16];
-  bool sound = true;
-  size_t t;
-  if (rule->counts) sound = burn_value_set(group, "time", burn_value_int((int64_t)state->time));
-  for (t = 0; t < BURN_STATE_TENSORS && rule->tensor_names[t]; t++) {
-    sound = burn_value_set(group, rule->tensor_names[t], burn_value_tensor(burn_clone(state->tensors[t]))) && sound;
-  }
-  snprintf(rank, sizeof rank, "Rank%u", (unsigned)burn_rank(state->tensors[0]));
-  sound = burn_value_set(fields, rule->group, group) && sound;
-  sound = burn_value_set(ranks, rank, fields) && sound;
-  sound = burn_value_set(versions, "V1", ranks) && sound;
-  if (sound) return versions;
-  burn_value_destroy(versions);
-  return NULL;
-}
-
-BurnValue *burn_optimizer_value(const BurnOptimizer *optimizer) {
-  BurnValue *map;
-  size_t i;
-  if (!optimizer) return NULL;
-  map = burn_value_map();
-  for (i = 0; i < optimizer->states.count; i++) {
-    const BurnOptimizerState *state = burn__param_map_at(&optimizer->states, i);
-    char id[14];
-    if (!state->tensors[0]) continue;
-    burn_param_id_text(optimizer->states.ids[i], id);
-    if (burn_value_set(map, id, state_value(optimizer->rule, state))) continue;
-    burn_value_destroy(map);
-    return NULL;
-  }
-  return map;
-}
-
-/* The reverse of burn_param_id_text, and of the ids of 6 bytes (10 characters) that older records have. */
-static bool param_id_from_text(const char *text, uint64_t *id) {
-  static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
-  const size_t length = strlen(text);
-  uint32_t bits = 0, bit_count = 0, byte = 0;
-  *id = 0;
-  if (length != 13 && length != 10) return false;
-  for (; *text; text++) {
-    const char *digit = strchr(digits, *text);
-    if (!digit) return false;
-    bits = (bits << 5 | (uint32_t)(digit - digits)) & 0xfffu;
-    bit_count += 5;
-    if (bit_count < 8) continue;
-    bit_count -= 8;
-    *id |= (uint64_t)(bits >> bit_count & 0xffu) << (8 * byte++);
-  }
-  return (bits & ((1u << bit_count) - 1u)) == 0;
-}
-
-static BurnStatus bad_record(const BurnOptimizerRule *rule, const char *id, const char *what) {
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: parameter %s: %s", rule->name, id, what);
-}
-
-/* Fills a zeroed state; what it has stored belongs to the state also after a failure. */
-static BurnStatus state_load(const BurnOptimizerRule *rule, const char *id, const BurnValue *group, BurnDevice *device,
-                             BurnOptimizerState *state) {
-  const int64_t time = burn_value_as_int(burn_value_get(group, "time"), -1);
-  size_t t;
-  if (rule->counts && time < 1) return bad_record(rule, id, "time is missing or below 1");
-  state->time = rule->counts ? (uint64_t)time : 0;
-  for (t = 0; t < BURN_STATE_TENSORS && rule->tensor_names[t]; t++) {
-    const BurnValue *value = burn_value_get(group, rule->tensor_names[t]);
-    BurnStatus status;
-    if (!value) return bad_record(rule, id, "a tensor of its state is missing");
-    state->tensors[t] = burn_scope_keep(NULL, burn_value_as_tensor(value, device));
-    status = burn_tensor_status(state->tensors[t]);
-    if (status != BURN_OK) {
-      return burn_status_annotate(status, "%s record: parameter %s: %s", rule->name, id, rule->tensor_names[t]);
-    }
-  }
-  return BURN_OK;
-}
-
-static BurnStatus entry_load(const BurnOptimizerRule *rule, const char *id, const BurnValue *entry, BurnDevice *device,
-                             BurnParamMap *states) {
-  const BurnValue *ranks = burn_value_get(entry, "V1");
-  const BurnValue *fields = burn_value_count(ranks) == 1 ? burn_value_at(ranks, 0) : NULL;
-  const BurnValue *group = burn_value_get(fields, rule->group);
-  BurnOptimizerState *state;
-  uint64_t param_id;
-  if (!param_id_from_text(id, &param_id)) return bad_record(rule, id, "not the text of a parameter id");
-  if (burn_value_kind(fields) != BURN_VALUE_MAP) return bad_record(rule, id, "no map V1.Rank");
-  if (burn_value_kind(group) == BURN_VALUE_NIL && rule->may_lack_state) return BURN_OK;
-  if (burn_value_kind(group) != BURN_VALUE_MAP) return bad_record(rule, id, "the state of another optimizer");
-  if (burn__param_map_find(states, param_id)) return bad_record(rule, id, "listed twice");
-  state = burn__param_map_add(states, param_id);
-  if (!state) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s record: out of memory", rule->name);
-  return state_load(rule, id, group, device, state);
-}
-
-BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value, BurnDevice *device) {
-  BurnParamMap states = {.value_bytes = sizeof(BurnOptimizerState)};
-  BurnStatus status = BURN_OK;
-  size_t i;
-  if (!optimizer) return no_optimizer();
-  if (burn_value_kind(value) != BURN_VALUE_MAP) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: a map of parameters expected", optimizer->rule->name);
-  }
-  for (i = 0; i < burn_value_count(value) && status == BURN_OK; i++) {
-    status = entry_load(optimizer->rule, burn_value_key_at(value, i), burn_value_at(value, i),
-                        burn_device_inner(device), &states);
-  }
-  if (status != BURN_OK) {
-    states_drop(&states);
-    return status;
-  }
-  states_drop(&optimizer->states);
-  optimizer->states = states;
-  return BURN_OK;
 }

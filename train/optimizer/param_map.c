@@ -27,9 +27,8 @@ void *burn__param_map_at(const BurnParamMap *map, size_t index) {
 }
 
 void *burn__param_map_find(const BurnParamMap *map, uint64_t id) {
-  size_t entry;
   if (map->count == 0) return NULL;
-  entry = map->slots[slot_of(map, id)];
+  const size_t entry = map->slots[slot_of(map, id)];
   return entry ? burn__param_map_at(map, entry - 1) : NULL;
 }
 

@@ -2,8 +2,7 @@
  * and dampening (0.1 unless told otherwise) acts from the second step on. The step is the op sgd_step; without momentum
  * its velocity is the gradient, which nobody keeps. */
 #include <burn/ops_optimizer.h>
-
-#include "optimizer_internal.h"
+#include <burn/train/optimizer.h>
 
 static BurnTensor *sgd_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
                             double learning_rate) {
@@ -21,10 +20,10 @@ static BurnTensor *sgd_step(const void *context, BurnOptimizerState *state, Burn
   return out[0];
 }
 
-static const BurnOptimizerRule sgd_rule = {
-    .name = "sgd", .step = sgd_step, .group = "momentum", .tensor_names = {"velocity"}, .may_lack_state = true};
+static const BurnStateTensor velocity = {"momentum", "velocity", BURN_STATE_GROUP_OPTIONAL};
+static const BurnOptimizerRule sgd_rule = {"sgd", sgd_step, &velocity, 1, NULL};
 
 BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config) {
   const BurnSgdConfig defaults = BurnSgdConfig_defaults();
-  return burn__optimizer_create(&sgd_rule, config ? config : &defaults, sizeof defaults);
+  return burn_optimizer_create(&sgd_rule, config ? config : &defaults, sizeof defaults);
 }

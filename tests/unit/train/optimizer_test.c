@@ -539,7 +539,7 @@ static void bad_records_are_refused(void **state) {
   load_refused(optimizer, record_of(id, burn_value_nil()), "another optimizer");
   BurnValue *partial = burn_value_map();
   assert_true(burn_value_set(partial, "time", burn_value_int(1)));
-  load_refused(optimizer, record_of(id, partial), "missing");
+  load_refused(optimizer, record_of(id, partial), "moment_1 of its state is missing");
   /* None of these has touched the state. */
   BurnValue *value = burn_optimizer_value(optimizer);
   assert_int_equal(burn_value_count(value), 2);
@@ -552,6 +552,70 @@ static void bad_records_are_refused(void **state) {
                 BURN_STATUS_INVALID_SHAPE, "adam: bias: moment_1 is [5], the parameter [3]");
   pair_read(&pair, values); /* the parameters are sound all the same */
   burn_optimizer_destroy(optimizer);
+  Pair_release(&pair);
+}
+
+/* -- an optimizer of one's own: three tensors, in two groups and beside them ------------------- */
+
+/* param -= learning_rate * the sum of all gradients so far, which is kept twice. */
+static BurnTensor *sum_step(const void *config, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
+                            double learning_rate) {
+  assert_int_equal(*(const int *)config, 7);
+  BurnTensor **sum = &state->tensors[0], **copy = &state->tensors[1];
+  state->time++;
+  burn_drop(*copy);
+  *sum = *sum ? burn_add(*sum, gradient) : gradient;
+  *copy = burn_clone(*sum);
+  return burn_sub(param, burn_mul_scalar(burn_clone(*sum), learning_rate));
+}
+
+static const BurnStateTensor sum_rows[] = {{NULL, "sum", BURN_STATE_ALWAYS},
+                                           {"twins", "copy", BURN_STATE_ALWAYS},
+                                           {"twins", "other", BURN_STATE_FIELD_OPTIONAL},
+                                           {"rest", "more", BURN_STATE_GROUP_OPTIONAL}};
+static const BurnOptimizerRule sum_rule = {"sum", sum_step, sum_rows, 4, "twins"};
+
+static BurnOptimizer *create_sum(const Rule *rule) {
+  const int config = 7;
+  (void)rule;
+  return burn_optimizer_create(&sum_rule, &config, sizeof config);
+}
+
+static void step_sum(const Rule *rule, Number *number, double gradient, int t) {
+  (void)rule;
+  (void)t;
+  number->first += gradient;
+  number->param -= LEARNING_RATE * number->first;
+}
+
+static void rules_name_their_state(void **state) {
+  (void)state;
+  const Rule rule = {.create = create_sum, .step = step_sum};
+  const BurnRecordConfig twice = {BURN_RECORD_MPK, BURN_PRECISION_DOUBLE};
+  follows_formula(&rule);
+  goes_on_after_a_record(&rule, &twice, BURN_DTYPE_F64);
+  Pair pair = pair_make(BURN_DTYPE_F32);
+  BurnOptimizer *optimizer = create_sum(&rule), *adam_optimizer = burn_adam_create(NULL), *sgd = burn_sgd_create(NULL);
+  double values[WEIGHTS + BIASES];
+  char id[14];
+  train_on(optimizer, &pair, 1, 2, values);
+  BurnValue *value = burn_optimizer_value(optimizer);
+  burn_param_id_text(pair.bias.id, id);
+  const BurnValue *fields = burn_value_get(burn_value_get(burn_value_get(value, id), "V1"), "Rank1");
+  const BurnValue *twins = burn_value_get(fields, "twins"), *rest = burn_value_get(fields, "rest");
+  assert_int_equal(burn_value_count(fields), 3);
+  assert_int_equal(burn_value_kind(burn_value_get(fields, "sum")), BURN_VALUE_TENSOR);
+  assert_int_equal(burn_value_as_int(burn_value_get(twins, "time"), -1), 2);
+  assert_int_equal(burn_value_kind(burn_value_get(twins, "copy")), BURN_VALUE_TENSOR);
+  assert_true(burn_value_get(twins, "other") && burn_value_kind(burn_value_get(twins, "other")) == BURN_VALUE_NIL);
+  assert_true(rest && burn_value_kind(rest) == BURN_VALUE_NIL);
+  /* Nobody takes it for a state of its own, not even an optimizer that may do without. */
+  check_refused(burn_optimizer_load(adam_optimizer, value, device), BURN_STATUS_CORRUPT_DATA, "another optimizer");
+  check_refused(burn_optimizer_load(sgd, value, device), BURN_STATUS_CORRUPT_DATA, "another optimizer");
+  burn_value_destroy(value);
+  burn_optimizer_destroy(optimizer);
+  burn_optimizer_destroy(adam_optimizer);
+  burn_optimizer_destroy(sgd);
   Pair_release(&pair);
 }
 
@@ -667,6 +731,7 @@ int main(void) {
       cmocka_unit_test(records_keep_every_bit),
       cmocka_unit_test(records_have_the_layout_of_burn),
       cmocka_unit_test(bad_records_are_refused),
+      cmocka_unit_test(rules_name_their_state),
       cmocka_unit_test(failures_are_reported),
       cmocka_unit_test(steps_that_reach_nothing_fail),
       cmocka_unit_test(missing_gradients_are_named_once),

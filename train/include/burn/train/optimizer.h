@@ -29,7 +29,7 @@ BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradient
 BURN_API size_t burn_gradients_params_count(const BurnGradientsParams *gradients);
 /* A clone of the gradient of a parameter; NULL if it has none. */
 BURN_API BURN_GIVES BurnTensor *burn_gradients_params_get(const BurnGradientsParams *gradients, uint64_t param_id);
-BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* takes NULL */
+BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* NULL is allowed */
 
 /* Adds `more` (taken) into *sum, which may be NULL at first: gradient accumulation is a sum, as in Burn. */
 BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more);
@@ -70,7 +70,7 @@ typedef struct BurnOptimizer BurnOptimizer;
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
-BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* takes NULL */
+BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* NULL is allowed */
 
 /* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that
  * asked for one are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has
@@ -88,6 +88,48 @@ BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
 BURN_API BURN_USE_RESULT BurnValue *burn_optimizer_value(const BurnOptimizer *optimizer);
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value,
                                                         BurnDevice *device);
+
+/* -- an optimizer of your own ----------------------------------------------------------------- */
+
+/* When a tensor of a state is there. In a record an absent one is nil, by itself or as its whole group. */
+typedef enum BurnStatePresence {
+  BURN_STATE_ALWAYS = 0,     /* from the first step on */
+  BURN_STATE_FIELD_OPTIONAL, /* {"centered": {"grad_avg": nil, ..}} */
+  BURN_STATE_GROUP_OPTIONAL  /* {"momentum": nil} */
+} BurnStatePresence;
+
+/* A tensor of a parameter's state, and its place in the record: {group: {name: tensor}}, or {name: tensor} if `group`
+ * is NULL. Rows of one group stand together. */
+typedef struct BurnStateTensor {
+  const char *group, *name;
+  BurnStatePresence presence;
+} BurnStateTensor;
+
+/* The state of one parameter: all zero before its first step. */
+typedef struct BurnOptimizerState {
+  uint64_t time;        /* steps done; rules that count them add 1 per step */
+  BurnTensor **tensors; /* one per row of the rule, NULL if absent */
+} BurnOptimizerState;
+
+/* One update of one parameter. Takes param and gradient, which have one shape, dtype and (inner) device; state tensors
+ * that are present have the same. The dtype is that of the parameter, but f32 for f16 and bf16. Returns the new param
+ * and replaces the state's tensors; failures travel in any of them. To work in place, a step gives its tensors away
+ * instead of cloning them. */
+typedef BurnTensor *(*BurnOptimizerStep)(const void *config, BurnOptimizerState *state, BurnTensor *param,
+                                         BurnTensor *gradient, double learning_rate);
+
+/* What an optimizer is: burn_optimizer_* do the rest, the walk over the module, states by parameter id, records. */
+typedef struct BurnOptimizerRule {
+  const char *name; /* "adam": in messages */
+  BurnOptimizerStep step;
+  const BurnStateTensor *tensors; /* [tensor_count] */
+  size_t tensor_count;
+  const char *time_group; /* the group whose map also has `time`, "" for none; NULL: the rule counts no steps */
+} BurnOptimizerRule;
+
+/* An optimizer by a rule, which must outlive it, with a copy of its config. NULL when out of memory. */
+BURN_API BURN_USE_RESULT BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *config,
+                                                              size_t config_bytes);
 
 BURN_EXTERN_C_END
 
