@@ -114,11 +114,11 @@ static BurnStatus ours_step(Ours *ours, double *loss) {
   BurnStatus status = ours_next(ours, &batch);
   if (status != BURN_OK) return status;
   BurnStepOutput output = model_step(NULL, &ours->model, &batch);
-  burn_drop(output.output);
-  burn_drop(output.targets);
-  status = burn_read_scalar(burn_clone(output.loss), loss);
-  if (status == BURN_OK) return burn_train_step(ours->optimizer, burn_module(Model, &ours->model), output.loss, 1e-4);
-  burn_drop(output.loss);
+  BurnTensor *mean = burn_step_take(&output, "loss");
+  burn_step_drop(&output);
+  status = burn_read_scalar(burn_clone(mean), loss);
+  if (status == BURN_OK) return burn_train_step(ours->optimizer, burn_module(Model, &ours->model), mean, 1e-4);
+  burn_drop(mean);
   return status;
 }
 

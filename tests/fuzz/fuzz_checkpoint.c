@@ -17,7 +17,8 @@ static BurnStepOutput step(void *context, const void *module, BurnBatch *batch) 
   (void)context;
   BurnTensor *targets = burn_batch_take(batch, "label");
   BurnTensor *output = burn_linear_forward(&tiny->linear, burn_batch_take(batch, "point"));
-  return (BurnStepOutput){burn_cross_entropy(burn_clone(output), burn_clone(targets)), output, targets};
+  BurnTensor *loss = burn_cross_entropy(burn_clone(output), burn_clone(targets));
+  return burn_classification_output(loss, output, targets);
 }
 
 static BurnLoader *loader_make(void) {

@@ -79,9 +79,12 @@ def checkpoint():
 
     result = {"train_loss": 0.7, "train_accuracy": 0.5, "valid_loss": 0.6, "valid_accuracy": 0.5, "seconds": 0.1,
               "items_per_second": 40.0}
+    values = {"train": 0.5, "valid": 0.6}
+    named = {"metrics": {"Loss": values, "Accuracy": values, "Gone": values}, "seconds": 0.1, "items_per_second": 40.0}
     learner = {"random": {"seed": 1, "offset": 2}, "random_inner": {"seed": 0, "offset": 0}, "history": [result]}
     files = [record(model), record({w: moments(2, 2), b: moments(2)}), record(learner, DOUBLE)]
     yield "whole", b"<|>".join(files)
+    yield "named-metrics", b"<|>".join(files[:2] + [record(dict(learner, history=[named]), DOUBLE)])
     yield "no-learner", b"<|>".join(files[:2])
     yield "history-too-long", b"<|>".join(files[:2] + [record(dict(learner, history=[result] * 3), DOUBLE)])
     yield "rank", b"<|>".join([files[0], record({w: moments(2), b: moments(2, 2)}), files[2]])

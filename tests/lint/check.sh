@@ -91,7 +91,7 @@ say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + 
 for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
   case "$source" in *_windows.c) continue ;; esac
   # shellcheck disable=SC2086
-  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Itrain/data -Itrain/learner -Itrain/optimizer \
+  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer \
     -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \
     -Werror "$source" -o /dev/null 2>&1) || die "$source
 $output"

@@ -198,7 +198,7 @@ BURN_UNUSED static BurnStepOutput step(void *context, const void *module, BurnBa
   BurnTensor *output = net_forward(net, x, training && !run->plan->without_dropout ? 0.1 : 0);
   BurnTensor *loss = burn_cross_entropy(burn_clone(output), burn_clone(labels));
   if (spoilt) loss = burn_mul_scalar(loss, (double)INFINITY);
-  return (BurnStepOutput){loss, output, labels};
+  return burn_classification_output(loss, output, labels);
 }
 
 BURN_UNUSED static BurnStatus on_epoch(void *context, const BurnEpochResult *result) {
@@ -236,7 +236,7 @@ BURN_UNUSED static Run train(const Plan *plan) {
   config.quiet = !plan->loud;
   config.on_epoch = on_epoch;
   config.context = &run;
-  if (config.learning_rate == 0) config.learning_rate = 0.03;
+  if (config.learning_rate == 0 && !config.schedule.table) config.learning_rate = 0.03;
   run.result.epochs_resumed = 0;
   run.status = burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, valid, &run.result);
   read_net(&run, &net);
@@ -249,13 +249,22 @@ BURN_UNUSED static Run train(const Plan *plan) {
   return run;
 }
 
+BURN_UNUSED static double train_of(const BurnEpochResult *result, const char *metric) {
+  return burn_epoch_metric(result, metric, BURN_SPLIT_TRAIN);
+}
+
+BURN_UNUSED static double valid_of(const BurnEpochResult *result, const char *metric) {
+  return burn_epoch_metric(result, metric, BURN_SPLIT_VALID);
+}
+
 /* All but the times. */
 BURN_UNUSED static void same_epoch(const BurnEpochResult *a, const BurnEpochResult *b) {
   assert_int_equal(a->epoch, b->epoch);
-  assert_memory_equal(&a->train_loss, &b->train_loss, sizeof(double));
-  assert_memory_equal(&a->train_accuracy, &b->train_accuracy, sizeof(double));
-  assert_memory_equal(&a->valid_loss, &b->valid_loss, sizeof(double));
-  assert_memory_equal(&a->valid_accuracy, &b->valid_accuracy, sizeof(double));
+  assert_int_equal(a->metric_count, b->metric_count);
+  for (size_t i = 0; i < a->metric_count; i++) {
+    assert_string_equal(a->metrics[i].name, b->metrics[i].name);
+    assert_memory_equal(a->metrics[i].values, b->metrics[i].values, sizeof a->metrics[i].values);
+  }
 }
 
 /* That `tail` ended as `whole` did, and went through the same epochs from `first` (0-based) on. */

@@ -22,6 +22,11 @@
 enum { MODEL = 0, OPTIM = 1, LEARNER = 2, PART_COUNT = 3 };
 static const char *const part_names[PART_COUNT] = {"model", "optim", "learner"};
 
+void burn__partial_reset(BurnPartial *partial) {
+  burn__metric_states_release(partial->metrics);
+  *partial = (BurnPartial){0};
+}
+
 BurnStatus burn__history_add(BurnHistory *history, const BurnEpochResult *result) {
   if (history->count == history->capacity) {
     const size_t capacity = history->capacity ? 2 * history->capacity : 16;
@@ -113,36 +118,62 @@ static BurnValue *random_value(const BurnDevice *device) {
   return NULL;
 }
 
-/* The numbers of a BurnEpochResult: FIELD(name). The epoch is its place. */
-#define RESULT_FIELDS(FIELD) \
-  FIELD(train_loss) FIELD(train_accuracy) FIELD(valid_loss) FIELD(valid_accuracy) FIELD(seconds) FIELD(items_per_second)
+static const char *const split_names[BURN_SPLITS] = {"train", "valid"};
 
-static BurnValue *result_value(const BurnEpochResult *result) {
+/* {"train": .., "valid": ..} */
+static BurnValue *values_value(const double values[BURN_SPLITS]) {
   BurnValue *value = burn_value_map();
   bool sound = true;
-#define FIELD(name) sound = burn_value_set(value, #name, burn_value_float(result->name)) && sound;
-  RESULT_FIELDS(FIELD)
-#undef FIELD
+  for (int i = 0; i < BURN_SPLITS; i++) {
+    sound = burn_value_set(value, split_names[i], burn_value_float(values[i])) && sound;
+  }
+  if (sound) return value;
+  burn_value_destroy(value);
+  return NULL;
+}
+
+/* The epoch is its place. */
+static BurnValue *result_value(const BurnEpochResult *result) {
+  BurnValue *value = burn_value_map(), *metrics = burn_value_map();
+  bool sound = true;
+  for (size_t i = 0; i < result->metric_count; i++) {
+    const BurnMetricResult *metric = &result->metrics[i];
+    sound = burn_value_set(metrics, metric->name, values_value(metric->values)) && sound;
+  }
+  sound = burn_value_set(value, "metrics", metrics) && sound;
+  sound = burn_value_set(value, "seconds", burn_value_float(result->seconds)) && sound;
+  sound = burn_value_set(value, "items_per_second", burn_value_float(result->items_per_second)) && sound;
   sound = burn_value_set(value, "finite", burn_value_bool(result->finite)) && sound;
   if (sound) return value;
   burn_value_destroy(value);
   return NULL;
 }
 
-static bool metric_set(BurnValue *map, const char *name, const BurnMetricState *state) {
-  BurnValue *value = burn_value_map();
-  burn_value_set(value, "sum", burn_value_float(state->sum));
-  burn_value_set(value, "items", burn_value_float(state->items));
-  burn_value_set(value, "log_bytes", burn_value_int((int64_t)state->log_bytes));
-  return burn_value_set(map, name, value) && burn_value_count(value) == 3;
+static BurnValue *state_value(const BurnMetricState *state, uint64_t log_bytes) {
+  BurnValue *value = burn_value_map(), *numbers = burn_value_array();
+  bool sound = true;
+  for (size_t i = 0; i < state->count; i++) {
+    sound = burn_value_append(numbers, burn_value_float(state->numbers[i])) && sound;
+  }
+  sound = burn_value_set(value, "numbers", numbers) && sound;
+  sound = burn_value_set(value, "weight", burn_value_float(state->weight)) && sound;
+  sound = burn_value_set(value, "log_bytes", burn_value_int((int64_t)log_bytes)) && sound;
+  if (sound) return value;
+  burn_value_destroy(value);
+  return NULL;
 }
 
-static BurnValue *partial_value(const BurnPartial *partial) {
-  BurnValue *value = burn_value_map();
+static BurnValue *partial_value(const BurnRun *run) {
+  const BurnPartial *partial = &run->partial;
+  BurnValue *value = burn_value_map(), *metrics = burn_value_map();
   bool sound = burn_value_set(value, "batches", burn_value_int((int64_t)partial->batches));
+  sound = burn_value_set(value, "items", burn_value_int((int64_t)partial->items)) && sound;
   sound = burn_value_set(value, "seconds", burn_value_float(partial->seconds)) && sound;
-  sound = metric_set(value, "loss", &partial->loss) && sound;
-  sound = metric_set(value, "accuracy", &partial->accuracy) && sound;
+  for (size_t i = 0; i < run->metrics.count; i++) {
+    BurnValue *state = state_value(&partial->metrics[i], partial->log_bytes[i]);
+    sound = burn_value_set(metrics, burn__metric_name(&run->metrics.items[i]), state) && sound;
+  }
+  sound = burn_value_set(value, "metrics", metrics) && sound;
   if (sound) return value;
   burn_value_destroy(value);
   return NULL;
@@ -151,8 +182,7 @@ static BurnValue *partial_value(const BurnPartial *partial) {
 static BurnValue *learner_value(const BurnRun *run) {
   BurnValue *value = burn_value_map(), *history = burn_value_array();
   bool sound = true;
-  size_t i;
-  for (i = 0; i < run->history.count; i++) {
+  for (size_t i = 0; i < run->history.count; i++) {
     sound = burn_value_append(history, result_value(&run->history.results[i])) && sound;
   }
   sound = burn_value_set(value, "random", random_value(run->device)) && sound;
@@ -160,7 +190,7 @@ static BurnValue *learner_value(const BurnRun *run) {
   sound = burn_value_set(value, "history", history) && sound;
   sound = burn_value_set(value, "settings", burn__settings_value(&run->settings)) && sound;
   sound = burn_value_set(value, "stack", burn_value_text(burn_device_fingerprint(run->device))) && sound;
-  if (run->partial.batches) sound = burn_value_set(value, "partial", partial_value(&run->partial)) && sound;
+  if (run->partial.batches) sound = burn_value_set(value, "partial", partial_value(run)) && sound;
   if (sound) return value;
   burn_value_destroy(value);
   return NULL;
@@ -176,8 +206,8 @@ typedef struct PruneContext {
   const char *folder;
   const BurnHistory *history; /* NULL: nothing stays */
   Position at;                /* of the checkpoint just written */
-  size_t first;               /* finite epochs from this one on stay */
-  bool later_stay;            /* those after `at`: damaged ones that a resumed run has passed over */
+  const BurnCheckpointStrategy *strategy;
+  bool later_stay; /* those after `at`: damaged ones that a resumed run has passed over */
   int part;
 } PruneContext;
 
@@ -187,7 +217,9 @@ static bool stays(const PruneContext *prune, Position found) {
   if (!prune->history) return false;
   if (order >= 0) return order == 0 || prune->later_stay;
   if (found.batches) return false;
-  return prune->at.batches || (found.epochs >= prune->first && prune->history->results[found.epochs - 1].finite);
+  const BurnCheckpointStrategy *strategy = prune->strategy;
+  return prune->at.batches ||
+         strategy->keeps(strategy->context, prune->history->results, prune->history->count, found.epochs);
 }
 
 static BurnStatus prune_one(void *context, const char *name) {
@@ -207,38 +239,26 @@ static BurnStatus prune(PruneContext context) {
   return status;
 }
 
-/* The epoch from which on `keep` epochs are finite. */
-static size_t first_kept(const BurnHistory *history, size_t keep) {
-  size_t epoch = history->count;
-  for (; epoch > 1; epoch--) {
-    if (history->results[epoch - 1].finite && --keep == 0) break;
-  }
-  return epoch;
-}
-
 BurnStatus burn__checkpoint_clear(const char *artifact_dir) {
   char folder[BURN_PATH_BYTES];
   folder_path(artifact_dir, folder);
   return prune((PruneContext){.folder = folder});
 }
 
-BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, size_t keep) {
+BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir,
+                                  const BurnCheckpointStrategy *strategy) {
   char folder[BURN_PATH_BYTES];
   folder_path(artifact_dir, folder);
-  return prune((PruneContext){.folder = folder,
-                              .history = &run->history,
-                              .at = position_of(run),
-                              .first = first_kept(&run->history, keep),
-                              .later_stay = true});
+  return prune((PruneContext){
+      .folder = folder, .history = &run->history, .at = position_of(run), .strategy = strategy, .later_stay = true});
 }
 
-BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep) {
+BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, const BurnCheckpointStrategy *strategy) {
   const Position at = position_of(run);
   char folder[BURN_PATH_BYTES], path[BURN_PATH_BYTES];
   BurnRecordConfig config;
-  BurnStatus status;
   folder_path(artifact_dir, folder);
-  status = burn_folder_make(folder);
+  BurnStatus status = burn_folder_make(folder);
   if (status == BURN_OK) status = exact_precision(run->module, &config);
   if (status != BURN_OK) return status;
   part_path(folder, MODEL, at, path);
@@ -250,8 +270,7 @@ BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, s
   part_path(folder, LEARNER, at, path);
   status = write_value(learner_value(run), path, &learner_record);
   if (status != BURN_OK) return status;
-  return prune(
-      (PruneContext){.folder = folder, .history = &run->history, .at = at, .first = first_kept(&run->history, keep)});
+  return prune((PruneContext){.folder = folder, .history = &run->history, .at = at, .strategy = strategy});
 }
 
 /* -- restore ---------------------------------------------------------------------------------- */
@@ -297,48 +316,92 @@ static bool random_restore(const BurnValue *value, BurnDevice *device) {
   return true;
 }
 
-static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnHistory *history) {
+/* The value of a metric of an epoch, also in files of before there were metrics by name: {"train_loss": ..}. */
+static double metric_value(const BurnValue *epoch, const char *metric, int split) {
+  static const struct {
+    const char *metric, *names[BURN_SPLITS];
+  } former[] = {{"Loss", {"train_loss", "valid_loss"}}, {"Accuracy", {"train_accuracy", "valid_accuracy"}}};
+  const BurnValue *metrics = burn_value_get(epoch, "metrics");
+  const BurnValue *found = burn_value_get(burn_value_get(metrics, metric), split_names[split]);
+  for (size_t i = 0; i < 2 && !metrics; i++) {
+    if (strcmp(former[i].metric, metric) == 0) found = burn_value_get(epoch, former[i].names[split]);
+  }
+  return burn_value_as_float(found, (double)NAN);
+}
+
+static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnRun *run) {
   BurnStatus status = BURN_OK;
-  size_t i;
   if (burn_value_kind(value) != BURN_VALUE_ARRAY || burn_value_count(value) != epoch) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "history of %zu epochs, %zu expected", burn_value_count(value),
                             epoch);
   }
-  for (i = 0; i < epoch && status == BURN_OK; i++) {
+  for (size_t i = 0; i < epoch && status == BURN_OK; i++) {
     const BurnValue *entry = burn_value_at(value, i);
-    BurnEpochResult result = {.epoch = i + 1};
+    BurnEpochResult result;
+    burn__result_begin(&result, &run->metrics, i + 1);
+    for (size_t m = 0; m < result.metric_count; m++) {
+      BurnMetricResult *metric = &result.metrics[m];
+      for (int split = 0; split < BURN_SPLITS; split++)
+        metric->values[split] = metric_value(entry, metric->name, split);
+    }
     result.finite = burn_value_as_bool(burn_value_get(entry, "finite"), true);
-#define FIELD(name) result.name = burn_value_as_float(burn_value_get(entry, #name), (double)NAN);
-    RESULT_FIELDS(FIELD)
-#undef FIELD
-    status = burn__history_add(history, &result);
+    result.seconds = burn_value_as_float(burn_value_get(entry, "seconds"), (double)NAN);
+    result.items_per_second = burn_value_as_float(burn_value_get(entry, "items_per_second"), (double)NAN);
+    status = burn__history_add(&run->history, &result);
   }
   return status;
 }
 
-static void metric_restore(const BurnValue *value, BurnMetricState *state) {
-  state->sum = burn_value_as_float(burn_value_get(value, "sum"), 0);
-  state->items = burn_value_as_float(burn_value_get(value, "items"), 0);
-  state->log_bytes = (uint64_t)burn_value_as_int(burn_value_get(value, "log_bytes"), 0);
-}
-
-static BurnStatus partial_restore(const BurnValue *value, Position at, BurnPartial *partial) {
-  const int64_t batches = burn_value_as_int(burn_value_get(value, "batches"), 0);
-  if (batches < 0 || (uint64_t)batches != at.batches) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%lld batches, %zu expected", (long long)batches, at.batches);
+/* {"numbers": [..], "weight": .., "log_bytes": ..}, before {"sum": .., "items": .., "log_bytes": ..}. */
+static BurnStatus state_restore(const BurnValue *value, BurnMetricState *state, uint64_t *log_bytes) {
+  const BurnValue *numbers = burn_value_get(value, "numbers"), *sum = burn_value_get(value, "sum");
+  const size_t count = sum ? 1 : burn_value_count(numbers);
+  state->weight = burn_value_as_float(burn_value_get(value, sum ? "items" : "weight"), 0);
+  *log_bytes = (uint64_t)burn_value_as_int(burn_value_get(value, "log_bytes"), 0);
+  if (count == 0) return BURN_OK;
+  state->numbers = calloc(count, sizeof *state->numbers);
+  if (!state->numbers) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for a metric");
+  state->count = count;
+  for (size_t i = 0; i < count; i++) {
+    state->numbers[i] = burn_value_as_float(sum ? sum : burn_value_at(numbers, i), 0);
   }
-  partial->batches = at.batches;
-  partial->seconds = burn_value_as_float(burn_value_get(value, "seconds"), 0);
-  metric_restore(burn_value_get(value, "loss"), &partial->loss);
-  metric_restore(burn_value_get(value, "accuracy"), &partial->accuracy);
   return BURN_OK;
 }
 
+/* Where the state of a metric is, also in files of before: {"loss": ..}. */
+static const BurnValue *partial_metric(const BurnValue *partial, const char *name) {
+  const BurnValue *metrics = burn_value_get(partial, "metrics");
+  if (metrics) return burn_value_get(metrics, name);
+  if (strcmp(name, "Loss") == 0) return burn_value_get(partial, "loss");
+  return strcmp(name, "Accuracy") == 0 ? burn_value_get(partial, "accuracy") : NULL;
+}
+
+static BurnStatus partial_restore(const BurnValue *value, Position at, BurnRun *run) {
+  BurnPartial *partial = &run->partial;
+  const int64_t batches = burn_value_as_int(burn_value_get(value, "batches"), 0);
+  BurnStatus status = BURN_OK;
+  burn__partial_reset(partial);
+  if (batches < 0 || (uint64_t)batches != at.batches) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%lld batches, %zu expected", (long long)batches, at.batches);
+  }
+  if (batches == 0) return BURN_OK;
+  partial->seconds = burn_value_as_float(burn_value_get(value, "seconds"), 0);
+  for (size_t i = 0; i < run->metrics.count && status == BURN_OK; i++) {
+    const char *name = burn__metric_name(&run->metrics.items[i]);
+    const BurnValue *state = partial_metric(value, name);
+    if (state) status = state_restore(state, &partial->metrics[i], &partial->log_bytes[i]);
+    if (!state) burn__train_warn("%s was not measured before batch %zu: its epoch begins there", name, at.batches + 1);
+  }
+  const int64_t items = burn_value_as_int(burn_value_get(value, "items"), (int64_t)partial->metrics[0].weight);
+  partial->items = items > 0 ? (size_t)items : 0;
+  partial->batches = at.batches;
+  return status;
+}
+
 static BurnStatus learner_restore(BurnRun *run, Position at, const BurnValue *value) {
-  BurnStatus status;
   run->history.count = 0;
-  status = history_restore(burn_value_get(value, "history"), at.epochs, &run->history);
-  if (status == BURN_OK) status = partial_restore(burn_value_get(value, "partial"), at, &run->partial);
+  BurnStatus status = history_restore(burn_value_get(value, "history"), at.epochs, run);
+  if (status == BURN_OK) status = partial_restore(burn_value_get(value, "partial"), at, run);
   if (status != BURN_OK) return status;
   if (random_restore(burn_value_get(value, "random"), run->device) &&
       random_restore(burn_value_get(value, "random_inner"), burn_device_inner(run->device))) {
@@ -413,6 +476,7 @@ static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, 
     any_finished = any_finished || burn__file_exists(mark);
   }
   run->history.count = 0;
+  burn__partial_reset(&run->partial);
   if (!any_finished) return BURN_OK;
   return burn_status_annotate(
       newest, "no checkpoint in %s can be used; put back an intact copy, or begin anew without resume. The newest",
@@ -422,9 +486,8 @@ static BurnStatus restore_newest(BurnRun *run, const BurnLearnerConfig *config, 
 BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config) {
   char folder[BURN_PATH_BYTES];
   Found found = {NULL, 0, 0};
-  BurnStatus status;
   folder_path(config->artifact_dir, folder);
-  status = burn__folder_list(folder, note_position, &found);
+  BurnStatus status = burn__folder_list(folder, note_position, &found);
   if (status == BURN_OK && found.count) qsort(found.positions, found.count, sizeof *found.positions, newest_first);
   if (status == BURN_OK) status = restore_newest(run, config, folder, &found);
   free(found.positions);

@@ -23,8 +23,13 @@ typedef struct Learner {
   BurnRun run;
   BurnLoader *train, *valid;
   BurnLearnerResult *result;
+  size_t kept; /* checkpoints, of the strategy of a run that names none */
+  BurnCheckpointStrategy strategy;
+  BurnRenderer renderer; /* without `batch`: nobody shows the run */
+  BurnProgressLine line;
   BurnProgress progress;
-  BurnGradientsParams *sum; /* of the batches since the last optimizer step, with gradient_accumulation */
+  double run_start, epoch_start; /* in seconds of burn__seconds */
+  BurnGradientsParams *sum;      /* of the batches since the last optimizer step, with gradient_accumulation */
   size_t summed;
   double seconds; /* of the training parts of this run */
   size_t epochs_here;
@@ -32,46 +37,46 @@ typedef struct Learner {
   BurnStatus log_status; /* the first log of this epoch that could not be written */
 } Learner;
 
-static const BurnEpochResult no_result = {.train_loss = (double)NAN,
-                                          .train_accuracy = (double)NAN,
-                                          .valid_loss = (double)NAN,
-                                          .valid_accuracy = (double)NAN,
-                                          .finite = true};
-
 /* -- one batch -------------------------------------------------------------------------------- */
 
-static void output_drop(BurnStepOutput output) {
-  burn_drop(output.loss);
-  burn_drop(output.output);
-  burn_drop(output.targets);
+static BurnStatus check_output(const BurnStepOutput *output) {
+  const BurnTensor *loss = burn_step_get(output, "loss");
+  if (output->count > BURN_MAX_STEP_TENSORS) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the step gave %zu tensors, at most %d are allowed",
+                            output->count, (int)BURN_MAX_STEP_TENSORS);
+  }
+  if (!loss) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the step gave no loss");
+  const BurnStatus status = burn_tensor_status(loss);
+  if (status != BURN_OK || burn_element_count(loss) == 1) return status;
+  return burn_status_make(BURN_STATUS_INVALID_SHAPE, "the loss has %lld elements, 1 expected",
+                          (long long)burn_element_count(loss));
 }
 
 /* The user's step; a failure leaves nothing in *output. */
 static BurnStatus task_step(const BurnTask *task, const void *module, BurnBatch *batch, BurnStepOutput *output) {
-  BurnStatus status;
   *output = task->step(task->context, module, batch);
-  if (output->loss) {
-    status = burn_tensor_status(output->loss);
-  } else {
-    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the step gave no loss");
-  }
-  if (status == BURN_OK && burn_element_count(output->loss) != 1) {
-    status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "the loss has %lld elements, 1 expected",
-                              (long long)burn_element_count(output->loss));
-  }
-  if (status != BURN_OK) output_drop(*output);
+  const BurnStatus status = check_output(output);
+  if (status != BURN_OK) burn_step_drop(output);
   return status;
+}
+
+/* All tensors of an output below autodiff; the loss as it was is returned. */
+static BurnTensor *lower(BurnStepOutput *output) {
+  BurnTensor *loss = burn_clone(burn_step_get(output, "loss"));
+  for (size_t i = 0; i < output->count; i++) {
+    if (output->tensors[i]) output->tensors[i] = burn_inner(output->tensors[i]);
+  }
+  return loss;
 }
 
 /* Backward from the loss (taken); every gradient_accumulation batches the optimizer steps with the sum of the
  * gradients. */
-static BurnStatus update(Learner *learner, BurnTensor *loss) {
+static BurnStatus update(Learner *learner, BurnTensor *loss, double learning_rate) {
   const size_t group = learner->config->gradient_accumulation;
   BurnGradients *gradients = NULL;
-  BurnGradientsParams *ready;
   BurnStatus status = burn_backward(loss, &gradients);
   if (status != BURN_OK) return status;
-  ready = burn_gradients_params(gradients, learner->run.module);
+  BurnGradientsParams *ready = burn_gradients_params(gradients, learner->run.module);
   if (group > 1) {
     status = burn_gradients_accumulate(&learner->sum, ready);
     if (status != BURN_OK || ++learner->summed < group) return status;
@@ -79,46 +84,72 @@ static BurnStatus update(Learner *learner, BurnTensor *loss) {
     learner->sum = NULL;
     learner->summed = 0;
   }
-  status = burn_optimizer_step(learner->run.optimizer, learner->run.module, ready, learner->config->learning_rate);
+  status = burn_optimizer_step(learner->run.optimizer, learner->run.module, ready, learning_rate);
   if (status == BURN_OK) learner->result->steps++;
   return status;
 }
 
-/* The loss is read after the update, when the device has the whole step to work on. */
-static BurnStatus train_batch(Learner *learner, BurnBatch *batch, BurnMetrics *metrics) {
+/* The rate of a batch (from 0) of an epoch. */
+static double rate_of(const Learner *learner, size_t epoch, size_t batch) {
+  const BurnSchedule *schedule = &learner->config->schedule;
+  const uint64_t before = (uint64_t)(epoch - 1) * burn_loader_batch_count(learner->train);
+  return schedule->table ? burn_schedule_rate(schedule, before + batch) : learner->config->learning_rate;
+}
+
+/* Measures after the update, when the device has the whole step to work on. */
+static BurnStatus train_batch(Learner *learner, BurnBatch *batch, BurnMetricPass *pass) {
+  const double rate = rate_of(learner, pass->epoch, batch->index);
   BurnStepOutput output;
-  BurnTensor *loss;
   BurnStatus status = task_step(learner->task, learner->run.module.data, batch, &output);
   if (status != BURN_OK) return status;
-  loss = output.loss;
-  output.loss = burn_inner(burn_clone(loss));
-  if (output.output) output.output = burn_inner(output.output);
-  status = update(learner, loss);
-  if (status == BURN_OK) return burn__metrics_add(metrics, output, batch->item_count);
-  output_drop(output);
+  status = update(learner, lower(&output), rate);
+  const BurnMetricInput input = {&output, batch->item_count, rate};
+  if (status == BURN_OK) status = burn__metrics_add(pass, batch->index + 1, &input);
+  burn_step_drop(&output);
   return status;
 }
 
-static BurnStatus valid_batch(const BurnTask *task, const void *module, BurnBatch *batch, BurnMetrics *metrics) {
+static BurnStatus valid_batch(const BurnTask *task, const void *module, BurnBatch *batch, BurnMetricPass *pass) {
   BurnStepOutput output;
-  const BurnStatus status = task_step(task, module, batch, &output);
-  return status == BURN_OK ? burn__metrics_add(metrics, output, batch->item_count) : status;
+  BurnStatus status = task_step(task, module, batch, &output);
+  if (status != BURN_OK) return status;
+  burn_drop(lower(&output));
+  const BurnMetricInput input = {&output, batch->item_count, (double)NAN};
+  status = burn__metrics_add(pass, batch->index + 1, &input);
+  burn_step_drop(&output);
+  return status;
 }
 
 /* -- numbers that are none -------------------------------------------------------------------- */
 
-/* As on_nan says: a failure, or one warning per epoch. */
-static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, double value) {
+/* As on_nan says: a failure, or one warning per epoch. `late` is how it was noticed, or "". */
+static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, double value, const char *late) {
   char number[BURN_NUMBER_BYTES], rate[BURN_NUMBER_BYTES];
+  const size_t batch = learner->progress.batch ? learner->progress.batch - 1 : 0;
   burn_number_text(value, 6, number);
   if (learner->config->on_nan == BURN_NAN_WARN) {
     if (!learner->warned) burn__train_warn("epoch %zu: %s is %s", epoch, what, number);
     learner->warned = true;
     return BURN_OK;
   }
+  burn_number_text(rate_of(learner, epoch, batch), 6, rate);
   return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
-                          "%s is %s; try a smaller learning_rate than %s, or set on_nan to go on", what, number,
-                          burn_number_text(learner->config->learning_rate, 6, rate));
+                          "%s is %s; try a smaller learning_rate than %s, or set on_nan to go on%s", what, number, rate,
+                          late);
+}
+
+/* A loss that was met among the numbers read last. It may be some batches old. */
+static BurnStatus check_losses(Learner *learner, BurnMetricPass *pass) {
+  const size_t batch = pass->bad_batch, later = pass->last_batch - batch;
+  char late[96] = "";
+  pass->bad_batch = 0;
+  if (batch == 0) return BURN_OK;
+  if (later > 0) {
+    snprintf(late, sizeof late, " (read %zu %s late, after batch %zu)", later, later == 1 ? "batch" : "batches",
+             pass->last_batch);
+  }
+  return burn_status_annotate(not_finite(learner, pass->epoch, "the loss", pass->bad_loss, late),
+                              "epoch %zu, batch %zu", pass->epoch, batch);
 }
 
 static BurnStatus find_not_finite(void *context, const BurnModuleTensor *tensor) {
@@ -137,16 +168,17 @@ static BurnStatus find_not_finite(void *context, const BurnModuleTensor *tensor)
 
 /* The losses of an epoch that is complete, and the parameters, which the last step can have spoilt unseen. */
 static BurnStatus check_epoch(Learner *learner, BurnEpochResult *done) {
+  const double train = done->metrics[0].values[BURN_SPLIT_TRAIN], valid = done->metrics[0].values[BURN_SPLIT_VALID];
   char path[PARAMETER_PATH_BYTES] = "", what[PARAMETER_PATH_BYTES + 64];
-  BurnStatus status = burn_module_visit(learner->run.module, find_not_finite, path);
+  const BurnStatus status = burn_module_visit(learner->run.module, find_not_finite, path);
   if (status != BURN_OK) return status;
-  done->finite = isfinite(done->train_loss) && (!learner->valid || isfinite(done->valid_loss)) && !path[0];
-  if (!isfinite(done->train_loss)) return not_finite(learner, done->epoch, "the mean loss", done->train_loss);
+  done->finite = isfinite(train) && (!learner->valid || isfinite(valid)) && !path[0];
+  if (!isfinite(train)) return not_finite(learner, done->epoch, "the mean loss", train, "");
   if (path[0]) {
     snprintf(what, sizeof what, "after the last batch an element of parameter %s", path);
-    return not_finite(learner, done->epoch, what, (double)NAN);
+    return not_finite(learner, done->epoch, what, (double)NAN, "");
   }
-  return done->finite ? BURN_OK : not_finite(learner, done->epoch, "the validation loss", done->valid_loss);
+  return done->finite ? BURN_OK : not_finite(learner, done->epoch, "the validation loss", valid, "");
 }
 
 /* -- one pass --------------------------------------------------------------------------------- */
@@ -163,61 +195,116 @@ static BurnStatus interrupted(Learner *learner, size_t epoch, size_t batch) {
                           burn_loader_batch_count(learner->train));
 }
 
-static BurnStatus train_one(Learner *learner, size_t epoch, BurnBatch *batch, BurnMetrics *metrics) {
-  BurnStatus status = train_batch(learner, batch, metrics);
-  if (status == BURN_OK && !isfinite(metrics->loss.last))
-    status = not_finite(learner, epoch, "the loss", metrics->loss.last);
-  if (status != BURN_OK) return burn_status_annotate(status, "epoch %zu, batch %zu", epoch, batch->index + 1);
-  learner->run.partial.batches = batch->index + 1;
-  burn__progress_batch(&learner->progress, batch->index + 1, batch->item_count, metrics);
-  /* A sum of gradients is in no checkpoint: the group is finished first. */
-  if (learner->summed || !burn_interrupter_stopped(learner->config->interrupter)) return BURN_OK;
-  return interrupted(learner, epoch, batch->index + 1);
+/* Shows where the run is, if somebody wants to see it, by numbers that are up to date. */
+static BurnStatus show_batch(Learner *learner, BurnMetricPass *pass, BurnEpochResult *result) {
+  BurnProgress *progress = &learner->progress;
+  const BurnRenderer *renderer = &learner->renderer;
+  const double now = burn__seconds();
+  if (!renderer->batch) return BURN_OK;
+  progress->run_seconds = now - learner->run_start;
+  progress->epoch_seconds = now - learner->epoch_start;
+  progress->result = result;
+  if (renderer->wants && !renderer->wants(renderer->context, progress)) return BURN_OK;
+  BurnStatus status = burn__metrics_read(pass);
+  if (status == BURN_OK) status = check_losses(learner, pass);
+  if (status != BURN_OK) return status;
+  burn__metrics_result(pass, result);
+  renderer->batch(renderer->context, progress);
+  return BURN_OK;
 }
 
-static BurnStatus train_pass(Learner *learner, size_t epoch, BurnMetrics *metrics) {
-  BurnBatches *batches = burn_loader_start(learner->train, learner->run.device, epoch, learner->run.partial.batches);
-  BurnStatus status = BURN_OK, stopped;
+static BurnStatus train_one(Learner *learner, BurnBatch *batch, BurnMetricPass *pass, BurnEpochResult *result) {
+  BurnProgress *progress = &learner->progress;
+  progress->batch = batch->index + 1;
+  BurnStatus status = train_batch(learner, batch, pass);
+  if (status != BURN_OK) return burn_status_annotate(status, "epoch %zu, batch %zu", pass->epoch, batch->index + 1);
+  learner->run.partial.batches = batch->index + 1;
+  learner->run.partial.items += batch->item_count;
+  progress->items += batch->item_count;
+  progress->done++;
+  status = check_losses(learner, pass);
+  if (status == BURN_OK) status = show_batch(learner, pass, result);
+  if (status != BURN_OK) return status;
+  /* A sum of gradients is in no checkpoint: the group is finished first. */
+  if (learner->summed || !burn_interrupter_stopped(learner->config->interrupter)) return BURN_OK;
+  status = burn__metrics_read(pass);
+  if (status == BURN_OK) status = check_losses(learner, pass);
+  return status == BURN_OK ? interrupted(learner, pass->epoch, batch->index + 1) : status;
+}
+
+static BurnStatus train_pass(Learner *learner, BurnMetricPass *pass, BurnEpochResult *result) {
+  BurnBatches *batches =
+      burn_loader_start(learner->train, learner->run.device, pass->epoch, learner->run.partial.batches);
+  BurnStatus status = BURN_OK;
   BurnBatch batch;
-  while (status == BURN_OK && burn_batches_next(batches, &batch)) status = train_one(learner, epoch, &batch, metrics);
-  stopped = burn_status_annotate(burn_batches_stop(batches), "epoch %zu, training data", epoch);
+  while (status == BURN_OK && burn_batches_next(batches, &batch)) status = train_one(learner, &batch, pass, result);
+  const BurnStatus stopped = burn_status_annotate(burn_batches_stop(batches), "epoch %zu, training data", pass->epoch);
   burn_gradients_params_drop(learner->sum);
   learner->sum = NULL;
   learner->summed = 0;
+  if (status == BURN_OK) status = burn_status_annotate(burn__metrics_read(pass), "epoch %zu", pass->epoch);
+  if (status == BURN_OK) status = check_losses(learner, pass);
   return first_of(status, stopped);
 }
 
 /* Ends early, with BURN_OK, when the interrupter (or NULL) asks. */
 static BurnStatus valid_pass(const BurnTask *task, BurnDevice *device, const void *module, BurnLoader *data,
-                             size_t epoch, const BurnInterrupter *interrupter, BurnMetrics *metrics) {
-  BurnBatches *batches = burn_loader_start(data, device, epoch, 0);
+                             const BurnInterrupter *interrupter, BurnMetricPass *pass) {
+  BurnBatches *batches = burn_loader_start(data, device, pass->epoch, 0);
   BurnStatus status = BURN_OK;
   BurnBatch batch;
   while (status == BURN_OK && !burn_interrupter_stopped(interrupter) && burn_batches_next(batches, &batch)) {
-    status = burn_status_annotate(valid_batch(task, module, &batch, metrics), "validation batch %zu", batch.index + 1);
+    status = burn_status_annotate(valid_batch(task, module, &batch, pass), "validation batch %zu", batch.index + 1);
   }
+  if (status == BURN_OK) status = burn_status_annotate(burn__metrics_read(pass), "validation");
   return first_of(status, burn_status_annotate(burn_batches_stop(batches), "validation data"));
 }
 
 /* -- one epoch -------------------------------------------------------------------------------- */
 
+/* Metrics with the logs of a split of an epoch, which go on at `bytes`. */
+static BurnStatus pass_begin(const Learner *learner, BurnMetricPass *pass, BurnFileLog *file, uint64_t *bytes) {
+  const BurnLearnerConfig *config = learner->config;
+  const char *names[BURN_MAX_METRICS];
+  const BurnStatus status = burn__metrics_begin(pass, config->read_interval);
+  if (status != BURN_OK || !config->artifact_dir) return status;
+  for (size_t i = 0; i < pass->set->count; i++) names[i] = burn__metric_name(&pass->set->items[i]);
+  pass->file = file;
+  pass->log_status =
+      burn__file_log_open(file, config->artifact_dir, pass->split, pass->epoch, names, pass->set->count, bytes);
+  if (pass->log_status != BURN_OK) burn__train_warn("%s", burn_status_message(pass->log_status));
+  return BURN_OK;
+}
+
+/* The values, the last lines and the end of the logs. */
+static void pass_end(Learner *learner, BurnMetricPass *pass, BurnEpochResult *result, bool complete) {
+  burn__metrics_result(pass, result);
+  burn__metrics_end(pass, complete);
+  const BurnStatus closed = pass->file ? burn__file_log_close(pass->file) : BURN_OK;
+  if (closed != BURN_OK && pass->log_status == BURN_OK) burn__train_warn("%s", burn_status_message(closed));
+  learner->log_status = first_of(learner->log_status, first_of(pass->log_status, closed));
+}
+
 static BurnStatus train_part(Learner *learner, size_t epoch, BurnEpochResult *result) {
   BurnPartial *partial = &learner->run.partial;
   const double start = burn__seconds() - partial->seconds;
-  BurnMetrics metrics;
-  BurnStatus status;
-  burn__metrics_begin(&metrics, learner->config->artifact_dir, "train", epoch, partial);
-  burn__progress_epoch(&learner->progress, epoch);
-  status = train_pass(learner, epoch, &metrics);
+  BurnFileLog file;
+  BurnMetricPass pass = {.set = &learner->run.metrics,
+                         .states = partial->metrics,
+                         .split = BURN_SPLIT_TRAIN,
+                         .epoch = epoch,
+                         .logger = learner->config->logger,
+                         .last_batch = partial->batches};
+  BurnStatus status = pass_begin(learner, &pass, &file, partial->log_bytes);
+  if (status != BURN_OK) return status;
+  learner->progress.epoch = epoch;
+  learner->progress.items = 0;
+  learner->epoch_start = burn__seconds();
+  status = train_pass(learner, &pass, result);
   status = first_of(status, burn_device_sync(learner->run.device));
   result->seconds = partial->seconds = burn__seconds() - start;
-  partial->loss = metrics.loss.state;
-  partial->accuracy = metrics.accuracy.state;
-  result->items_per_second = result->seconds > 0 ? metrics.loss.state.items / result->seconds : 0;
-  result->train_loss = burn__metric_mean(&metrics.loss);
-  result->train_accuracy = burn__metric_mean(&metrics.accuracy);
-  burn__metrics_end(&metrics, status == BURN_OK);
-  learner->log_status = first_of(learner->log_status, metrics.log_status);
+  result->items_per_second = result->seconds > 0 ? (double)partial->items / result->seconds : 0;
+  pass_end(learner, &pass, result, status == BURN_OK);
   return status;
 }
 
@@ -228,34 +315,36 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   BurnDevice *inner = burn_device_inner(learner->run.device);
   const BurnRandomState random = burn_device_random_state(inner);
   BurnModule twin = {module.type, malloc(module.type->bytes)};
-  BurnMetrics metrics;
-  BurnStatus status;
   if (!twin.data)
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory for the copy of the module to validate");
-  burn__metrics_begin(&metrics, learner->config->artifact_dir, "valid", epoch, NULL);
-  burn_module_valid(module, twin.data);
-  status = valid_pass(learner->task, inner, twin.data, learner->valid, epoch, interrupter, &metrics);
-  burn_module_release(twin);
+  BurnMetricState states[BURN_MAX_METRICS] = {{NULL, 0, 0}};
+  uint64_t bytes[BURN_MAX_METRICS] = {0};
+  BurnFileLog file;
+  BurnMetricPass pass = {.set = &learner->run.metrics,
+                         .states = states,
+                         .split = BURN_SPLIT_VALID,
+                         .epoch = epoch,
+                         .logger = learner->config->logger};
+  BurnStatus status = pass_begin(learner, &pass, &file, bytes);
+  if (status == BURN_OK) {
+    burn_module_valid(module, twin.data);
+    status = valid_pass(learner->task, inner, twin.data, learner->valid, interrupter, &pass);
+    burn_module_release(twin);
+  }
   free(twin.data);
   if (status == BURN_OK && burn_interrupter_stopped(interrupter)) {
     burn_device_set_random_state(inner, random);
     status = interrupted(learner, epoch, learner->run.partial.batches);
   }
-  result->valid_loss = burn__metric_mean(&metrics.loss);
-  result->valid_accuracy = burn__metric_mean(&metrics.accuracy);
-  burn__metrics_end(&metrics, status == BURN_OK);
-  learner->log_status = first_of(learner->log_status, metrics.log_status);
+  pass_end(learner, &pass, result, status == BURN_OK);
+  burn__metric_states_release(states);
   return status;
-}
-
-static size_t checkpoints_to_keep(const BurnLearnerConfig *config) {
-  return config->keep_checkpoints ? config->keep_checkpoints : 2;
 }
 
 static BurnStatus save(const Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   if (!config->artifact_dir) return BURN_OK;
-  return burn_status_annotate(burn__checkpoint_save(&learner->run, config->artifact_dir, checkpoints_to_keep(config)),
+  return burn_status_annotate(burn__checkpoint_save(&learner->run, config->artifact_dir, &learner->strategy),
                               "checkpoint of epoch %zu",
                               learner->run.history.count + (learner->run.partial.batches > 0));
 }
@@ -273,25 +362,30 @@ static BurnStatus run_parts(Learner *learner, size_t epoch, BurnEpochResult *don
   return saved == BURN_OK ? status : saved;
 }
 
+static void show_epoch(Learner *learner, const BurnEpochResult *done) {
+  const BurnRenderer *renderer = &learner->renderer;
+  BurnProgress *progress = &learner->progress;
+  progress->epoch = done->epoch;
+  progress->result = done;
+  progress->run_seconds = burn__seconds() - learner->run_start;
+  if (renderer->epoch) renderer->epoch(renderer->context, progress);
+}
+
 /* With the checkpoint the epoch is done. A log that is not whole ends the run after it. */
 static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   const BurnLearnerConfig *config = learner->config;
   BurnLearnerResult *result = learner->result;
-  BurnEpochResult done = no_result;
-  BurnStatus status;
-  done.epoch = epoch;
+  BurnEpochResult done;
+  burn__result_begin(&done, &learner->run.metrics, epoch);
   learner->warned = false;
-  status = run_parts(learner, epoch, &done);
+  BurnStatus status = run_parts(learner, epoch, &done);
   if (status == BURN_OK) status = burn__history_add(&learner->run.history, &done);
   if (status == BURN_OK) {
-    learner->run.partial = (BurnPartial){0};
+    burn__partial_reset(&learner->run.partial);
     status = save(learner);
   }
-  if (status != BURN_OK) {
-    burn__progress_stop(&learner->progress);
-    return status;
-  }
-  burn__progress_result(&learner->progress, &done);
+  if (status != BURN_OK) return status;
+  show_epoch(learner, &done);
   learner->seconds += done.seconds;
   result->epochs_done = epoch;
   result->last = done;
@@ -307,6 +401,26 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
 
 static BurnStatus invalid(const char *what) {
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: %s", what);
+}
+
+/* Of the config alone. */
+static BurnStatus check_config(const BurnLearnerConfig *config) {
+  if (config->epochs == 0) return invalid("epochs is 0, at least 1 expected");
+  if (!isfinite(config->learning_rate)) return invalid("learning_rate is not finite");
+  if (config->schedule.table && fabs(config->learning_rate) > 0) {
+    return invalid("learning_rate and schedule are both set: which is it?");
+  }
+  if (config->read_interval > BURN_MAX_READ_INTERVAL) return invalid("read_interval is more than 4096");
+  if (config->keep_checkpoints && config->checkpoints.keeps) {
+    return invalid("keep_checkpoints and checkpoints are both set: which is it?");
+  }
+  if (config->renderer && !config->renderer->batch) return invalid("the renderer has no function for batches");
+  if (config->artifact_dir && !config->artifact_dir[0]) return invalid("artifact_dir is empty");
+  if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
+    return invalid("artifact_dir is too long");
+  if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
+  if (!config->schedule.table) return BURN_OK;
+  return burn_status_annotate(burn_schedule_check(&config->schedule), "learner");
 }
 
 static BurnStatus check_arguments(const Learner *learner) {
@@ -325,13 +439,8 @@ static BurnStatus check_arguments(const Learner *learner) {
   }
   if (!learner->train) return invalid("no loader of training data");
   if (burn_loader_batch_count(learner->train) == 0) return invalid("the loader of training data has no items");
-  if (config->epochs == 0) return invalid("epochs is 0, at least 1 expected");
-  if (!isfinite(config->learning_rate)) return invalid("learning_rate is not finite");
-  if (config->artifact_dir && !config->artifact_dir[0]) return invalid("artifact_dir is empty");
-  if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
-    return invalid("artifact_dir is too long");
-  if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
-  return burn_module_status(learner->run.module);
+  status = check_config(config);
+  return status == BURN_OK ? burn_module_status(learner->run.module) : status;
 }
 
 /* Temporary files of processes that were killed. */
@@ -360,36 +469,62 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   if (status == BURN_OK)
     status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);
   if (status != BURN_OK) return status;
-  if (config->resume) status = burn__checkpoint_prune(run, folder, checkpoints_to_keep(config));
+  if (config->resume) status = burn__checkpoint_prune(run, folder, &learner->strategy);
   if (status != BURN_OK) return status;
   const size_t next = run->history.count + 1;
-  status = burn__metrics_clear(folder, run->partial.batches ? next + 1 : next, next);
+  status = burn__file_log_clear(folder, run->partial.batches ? next + 1 : next, next);
   return status == BURN_OK ? save_config(config) : status;
+}
+
+static BurnStatus run_epochs(Learner *learner) {
+  const BurnRenderer *renderer = &learner->renderer;
+  BurnProgress *progress = &learner->progress;
+  const size_t epochs = learner->config->epochs, resumed = learner->run.history.count;
+  BurnStatus status = BURN_OK;
+  learner->run_start = burn__seconds();
+  *progress =
+      (BurnProgress){.epoch = resumed + 1, .epochs = epochs, .batches = burn_loader_batch_count(learner->train)};
+  if (renderer->begin) renderer->begin(renderer->context, progress);
+  for (size_t epoch = resumed + 1; epoch <= epochs && status == BURN_OK; epoch++) status = run_epoch(learner, epoch);
+  if (renderer->end) renderer->end(renderer->context, status == BURN_OK);
+  return status;
 }
 
 static BurnStatus run_all(Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   BurnLearnerResult *result = learner->result;
-  BurnStatus status = config->artifact_dir ? prepare_artifacts(learner) : BURN_OK;
-  size_t epoch, resumed;
+  const BurnStatus status = config->artifact_dir ? prepare_artifacts(learner) : BURN_OK;
   if (status != BURN_OK) return status;
-  resumed = learner->run.history.count;
+  const size_t resumed = learner->run.history.count;
   result->epochs_done = result->epochs_resumed = resumed;
   if (resumed) result->last = learner->run.history.results[resumed - 1];
-  burn__progress_begin(&learner->progress, config->quiet, config->epochs, burn_loader_batch_count(learner->train));
-  for (epoch = resumed + 1; epoch <= config->epochs && status == BURN_OK; epoch++) status = run_epoch(learner, epoch);
-  return status;
+  return run_epochs(learner);
+}
+
+/* What a config leaves to the learner. */
+static void choose(Learner *learner) {
+  const BurnLearnerConfig *config = learner->config;
+  learner->kept = config->keep_checkpoints ? config->keep_checkpoints : 2;
+  learner->strategy = config->checkpoints.keeps ? config->checkpoints : burn_keep_last(&learner->kept);
+  if (config->renderer) {
+    learner->renderer = *config->renderer;
+  } else if (!config->quiet) {
+    learner->renderer = burn__progress_line(&learner->line);
+  }
 }
 
 /* The folder belongs to this run until its end. */
 static BurnStatus run_in_folder(Learner *learner) {
   BurnStatus status = check_arguments(learner);
-  BurnFolderLock *lock = NULL;
-  const char *folder = status == BURN_OK ? learner->config->artifact_dir : NULL;
-  if (status != BURN_OK || !folder) return status == BURN_OK ? run_all(learner) : status;
+  if (status == BURN_OK) status = burn__metric_set(&learner->run.metrics, &learner->config->metrics);
+  if (status != BURN_OK) return status;
+  const char *folder = learner->config->artifact_dir;
+  burn__result_begin(&learner->result->last, &learner->run.metrics, 0);
+  choose(learner);
+  if (!folder) return run_all(learner);
   status = burn_folder_make(folder);
   if (status != BURN_OK) return status;
-  lock = burn_folder_lock(folder, &status);
+  BurnFolderLock *lock = burn_folder_lock(folder, &status);
   if (!lock) return burn_status_annotate(status, "%s", folder);
   status = run_all(learner);
   burn_folder_unlock(lock);
@@ -406,21 +541,28 @@ BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *tas
                      .train = train,
                      .valid = valid,
                      .result = result ? result : &unwanted};
-  BurnStatus status;
-  *learner.result = (BurnLearnerResult){.last = no_result};
-  status = run_in_folder(&learner);
+  *learner.result = (BurnLearnerResult){.last = {.finite = true}};
+  const BurnStatus status = run_in_folder(&learner);
   free(learner.run.history.results);
+  burn__partial_reset(&learner.run.partial);
   burn__settings_release(&learner.run.settings);
   return status;
 }
 
 BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module, BurnLoader *data,
-                                 double *loss, double *accuracy) {
-  BurnMetrics metrics;
-  BurnStatus status;
-  burn__metrics_begin(&metrics, NULL, "", 1, NULL);
-  status = valid_pass(task, device, module.data, data, 1, NULL, &metrics);
-  if (loss) *loss = burn__metric_mean(&metrics.loss);
-  if (accuracy) *accuracy = burn__metric_mean(&metrics.accuracy);
+                                 const BurnMetricList *metrics, BurnEpochResult *result) {
+  BurnMetricSet set;
+  *result = (BurnEpochResult){.epoch = 0};
+  BurnStatus status = burn__metric_set(&set, metrics);
+  if (status != BURN_OK) return status;
+  BurnMetricState states[BURN_MAX_METRICS] = {{NULL, 0, 0}};
+  BurnMetricPass pass = {.set = &set, .states = states, .split = BURN_SPLIT_VALID, .epoch = 1};
+  burn__result_begin(result, &set, 0);
+  status = burn__metrics_begin(&pass, 0);
+  if (status != BURN_OK) return status;
+  status = valid_pass(task, device, module.data, data, NULL, &pass);
+  burn__metrics_result(&pass, result);
+  burn__metrics_end(&pass, false);
+  burn__metric_states_release(states);
   return status;
 }

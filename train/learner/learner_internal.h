@@ -1,5 +1,6 @@
-/* learner_internal.h - the parts around the loop of learner.c: averages of an epoch (metric.c), the progress line
- * (progress.c), checkpoints (checkpoint.c), and what these need of the system (learner_posix.c, learner_windows.c). */
+/* learner_internal.h - the parts around the loop of learner.c: metrics and their logs (metric_pass.h, file_log.h), the
+ * progress line (progress_line.c), checkpoints (checkpoint.c), and what these need of the system (learner_posix.c,
+ * learner_windows.c). */
 #ifndef BURN_TRAIN_LEARNER_INTERNAL_H
 #define BURN_TRAIN_LEARNER_INTERNAL_H
 
@@ -7,74 +8,27 @@
 
 #include <stdio.h>
 
-enum {
-  BURN_PATH_BYTES = 4096,
-  BURN_ARTIFACT_BYTES = BURN_PATH_BYTES - 128
-}; /* the rest is for the names below the folder */
-
-/* -- metric.c --------------------------------------------------------------------------------- */
-
-/* How far an average has come: what a checkpoint keeps of it. */
-typedef struct BurnMetricState {
-  double sum; /* of value * items */
-  double items;
-  uint64_t log_bytes; /* of the log so far */
-} BurnMetricState;
-
-/* An average over items and its log. */
-typedef struct BurnMetric {
-  const char *name; /* of the log: "Loss" */
-  double scale;     /* of values in the log: 100 for percent */
-  double last;      /* the value added last */
-  BurnMetricState state;
-  FILE *log; /* NULL until the first value, and without logs */
-} BurnMetric;
-
-/* The metrics of one pass over a loader. */
-typedef struct BurnMetrics {
-  BurnMetric loss, accuracy;
-  char folder[BURN_PATH_BYTES]; /* of the logs, which exists; "" for none */
-  BurnStatus log_status;        /* the first failure to write one, which has been told; nothing more is logged then */
-} BurnMetrics;
+#include "metric_pass.h"
 
 /* A pass over a part of an epoch's batches, from its begin. */
 typedef struct BurnPartial {
   size_t batches; /* done; 0: none */
+  size_t items;   /* in these */
   double seconds;
-  BurnMetricState loss, accuracy;
+  BurnMetricState metrics[BURN_MAX_METRICS];
+  uint64_t log_bytes[BURN_MAX_METRICS];
 } BurnPartial;
 
-/* Metrics with logs under "{artifact_dir}/{split}/epoch-{epoch}" (made if missing) unless artifact_dir is NULL: those
- * of `partial` go on, their logs cut to the length they had; NULL: from the begin. */
-void burn__metrics_begin(BurnMetrics *metrics, const char *artifact_dir, const char *split, size_t epoch,
-                         const BurnPartial *partial);
-/* Removes the logs of an earlier run from these epochs on. */
-BURN_USE_RESULT BurnStatus burn__metrics_clear(const char *artifact_dir, size_t first_train_epoch,
-                                               size_t first_valid_epoch);
-/* Reads the output of a step (its tensors are taken). */
-BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetrics *metrics, BurnStepOutput output, size_t items);
-/* The average so far; NaN without values. */
-double burn__metric_mean(const BurnMetric *metric);
-/* Closes the logs, with their final lines where the pass is complete. */
-void burn__metrics_end(BurnMetrics *metrics, bool complete);
+/* -- progress_line.c -------------------------------------------------------------------------- */
 
-/* -- progress.c ------------------------------------------------------------------------------- */
+/* The state of the renderer of a run that names none. */
+typedef struct BurnProgressLine {
+  bool terminal;
+  double drawn;        /* in seconds of the run */
+  size_t epoch, tenth; /* of the epoch, when last drawn */
+} BurnProgressLine;
 
-typedef struct BurnProgress {
-  bool quiet, terminal;
-  size_t epoch, epochs, batches, items; /* items: seen in this epoch, by this run */
-  size_t done;                          /* batches of this run */
-  double run_start, epoch_start, drawn; /* seconds of burn__seconds */
-  size_t tenth;                         /* of the epoch, when last drawn */
-} BurnProgress;
-
-void burn__progress_begin(BurnProgress *progress, bool quiet, size_t epochs, size_t batches);
-void burn__progress_epoch(BurnProgress *progress, size_t epoch);
-/* After batch `batch` (from 1) of `items` items. */
-void burn__progress_batch(BurnProgress *progress, size_t batch, size_t items, const BurnMetrics *metrics);
-void burn__progress_result(BurnProgress *progress, const BurnEpochResult *result);
-/* Leaves the line of a run that stops midway. */
-void burn__progress_stop(const BurnProgress *progress);
+BurnRenderer burn__progress_line(BurnProgressLine *line);
 
 /* -- run_settings.c --------------------------------------------------------------------------- */
 
@@ -115,10 +69,13 @@ typedef struct BurnHistory {
   size_t count, capacity;
 } BurnHistory;
 
+/* Frees what a partial epoch has, which then is one of no batches. */
+void burn__partial_reset(BurnPartial *partial);
 BURN_USE_RESULT BurnStatus burn__history_add(BurnHistory *history, const BurnEpochResult *result);
 
 /* What a checkpoint covers. */
 typedef struct BurnRun {
+  BurnMetricSet metrics;
   BurnDevice *device;
   BurnModule module;
   BurnOptimizer *optimizer;
@@ -127,12 +84,14 @@ typedef struct BurnRun {
   BurnSettings settings;
 } BurnRun;
 
-/* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that are
- * not among the newest `keep` of finite epochs. */
-BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, size_t keep);
+/* Writes the checkpoint of the last epoch in the history, or of the partial one after it, then removes those that the
+ * strategy does not keep. */
+BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir,
+                                                 const BurnCheckpointStrategy *strategy);
 /* Removes what a run that was killed may not have come to remove: the older checkpoints that burn__checkpoint_save
  * would. */
-BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, size_t keep);
+BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir,
+                                                  const BurnCheckpointStrategy *strategy);
 /* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config);
 /* Removes all checkpoints of an earlier run. */

@@ -106,21 +106,31 @@ static void add_data(BurnSettings *settings, const char *prefix, const BurnLoade
   if (burn__loader_checksum(loader, &checksum)) add_size(settings, prefix, "checksum of two items", checksum);
 }
 
+static void add_config(BurnSettings *settings, BurnConfig config, const char *name) {
+  if (!config.type) return;
+  char *json = burn_config_text(config);
+  if (json) (void)add_json(settings, json, name);
+  settings->failed = settings->failed || !json;
+  free(json);
+}
+
+/* The rate, or the name of what gives it, and its config. */
+static void add_rate(BurnSettings *settings, const BurnLearnerConfig *config) {
+  const BurnScheduleInterface *table = config->schedule.table;
+  char number[BURN_NUMBER_BYTES];
+  const char *rate = table ? table->name : burn_number_text(config->learning_rate, 0, number);
+  add(settings, "learning_rate", rate, strlen(rate));
+  if (table) add_config(settings, config->schedule.config, "schedule");
+}
+
 BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
                                const BurnLoader *valid) {
-  char number[BURN_NUMBER_BYTES];
-  burn_number_text(config->learning_rate, 0, number);
-  add(settings, "learning_rate", number, strlen(number));
+  add_rate(settings, config);
   add_size(settings, "", "gradient_accumulation",
            config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
   add_data(settings, "training data: ", train);
   if (valid) add_data(settings, "validation data: ", valid);
-  if (config->config.type) {
-    char *json = burn_config_text(config->config);
-    if (json) (void)add_json(settings, json, "config");
-    settings->failed = settings->failed || !json;
-    free(json);
-  }
+  add_config(settings, config->config, "config");
   return settings->failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for the settings")
                           : BURN_OK;
 }

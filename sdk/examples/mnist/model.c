@@ -45,7 +45,7 @@ BurnStepOutput model_step(void *context, const void *model, BurnBatch *batch) {
   BurnTensor *output = model_forward(model, images);
   BurnTensor *loss =
       burn_cross_entropy(burn_clone(output), burn_clone(targets));
-  return (BurnStepOutput){loss, output, targets};
+  return burn_classification_output(loss, output, targets);
 }
 
 BurnDataset *mnist_data(const TrainingConfig *config, uint32_t split,

@@ -390,8 +390,8 @@ static void damage(const char *path, int kind) {
   }
   if (kind == FLIPPED) { /* a bit of a number: of the history behind its name, else of a tensor */
     size_t at = content.count - 40;
-    for (size_t i = 0; i + 13 < content.count; i++) {
-      if (memcmp(content.data + i, "train_loss", 10) == 0) at = i + 13;
+    for (size_t i = 0; i + 19 < content.count; i++) {
+      if (memcmp(content.data + i, "items_per_second", 16) == 0) at = i + 19;
     }
     content.data[at] ^= 1;
   }

@@ -117,12 +117,14 @@ static void training_end(Training *training) {
 static void step(Training *training, BurnBatch *batch, bool pause) {
   BurnStepOutput output = model_step(NULL, &training->model, batch);
   double loss = 0, right = 0;
-  BurnTensor *hits = burn_equal(burn_argmax(output.output, 1), burn_reshape(output.targets, BURN_SHAPE(BATCH, 1)));
+  BurnTensor *hits = burn_equal(burn_argmax(burn_step_take(&output, "output"), 1),
+                                burn_reshape(burn_step_take(&output, "targets"), BURN_SHAPE(BATCH, 1)));
+  BurnTensor *mean = burn_step_take(&output, "loss");
   check(burn_read_scalar(burn_sum(burn_cast(hits, BURN_DTYPE_I64)), &right));
-  check(burn_read_scalar(burn_clone(output.loss), &loss));
+  check(burn_read_scalar(burn_clone(mean), &loss));
   require(loss > 0 && loss < 100, "the loss is between 0 and 100");
   if (pause) nanosleep(&(struct timespec){0, 20000000}, NULL);
-  check(burn_train_step(training->optimizer, burn_module(Model, &training->model), output.loss, 1e-4));
+  check(burn_train_step(training->optimizer, burn_module(Model, &training->model), mean, 1e-4));
 }
 
 /* Epoch after epoch; the last one ends early when the steps are done. */

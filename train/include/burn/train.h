@@ -2,10 +2,16 @@
 #ifndef BURN_TRAIN_H
 #define BURN_TRAIN_H
 
+#include <burn/train/checkpoint.h>
 #include <burn/train/dataset.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/learner.h>
 #include <burn/train/loader.h>
+#include <burn/train/logger.h>
+#include <burn/train/metric.h>
 #include <burn/train/optimizer.h>
+#include <burn/train/renderer.h>
+#include <burn/train/schedule.h>
+#include <burn/train/step.h>
 
 #endif

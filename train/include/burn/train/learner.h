@@ -7,25 +7,22 @@
  * middle of an epoch has the number of batches as well: model-{epoch}-{batches}.mpk. One run at a time has the folder:
  * a second one is refused with the process number of the first.
  *
- * A run that does not resume removes from the folder what an earlier run has left, and nothing else: checkpoints, logs
- * and temporary files by their exact names. One that resumes takes the newest checkpoint that is whole; what is damaged
+ * A run that does not resume removes from the folder what an earlier run has left, and nothing else: checkpoints and
+ * temporary files by their exact names, and in train/epoch-{n} and valid/epoch-{n} the files *.log, which metrics have
+ * written. One that resumes takes the newest checkpoint that is whole; what is damaged
  * or incomplete is passed over with a warning in the log. */
 #ifndef BURN_TRAIN_LEARNER_H
 #define BURN_TRAIN_LEARNER_H
 
+#include <burn/train/checkpoint.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/loader.h>
+#include <burn/train/logger.h>
 #include <burn/train/optimizer.h>
+#include <burn/train/renderer.h>
+#include <burn/train/schedule.h>
 
 BURN_EXTERN_C_BEGIN
-
-/* What a step gives back. loss is required, [1]. For classification output [n, classes] and int targets [n] give the
- * accuracy; both may be NULL. All belong to the learner. */
-typedef struct BurnStepOutput {
-  BurnTensor *loss;
-  BurnTensor *output;
-  BurnTensor *targets;
-} BurnStepOutput;
 
 /* The user's part. `module` points at the user's struct: the training model, or for validation its twin on the inner
  * device. Failures travel in the tensors. */
@@ -34,29 +31,27 @@ typedef struct BurnTask {
   void *context;
 } BurnTask;
 
-/* Averages of one epoch over its items. accuracy is in 0..1, or NaN without output and targets. */
-typedef struct BurnEpochResult {
-  size_t epoch; /* from 1 */
-  double train_loss, train_accuracy;
-  double valid_loss, valid_accuracy; /* NaN without validation data */
-  double seconds;                    /* of the training part */
-  double items_per_second;           /* of the training part */
-  bool finite;                       /* so are the losses, and the parameters after the epoch */
-} BurnEpochResult;
-
 /* What to do about a loss, or a parameter after an epoch, that is NaN or infinite. */
 typedef enum BurnOnNan {
-  BURN_NAN_STOP = 0, /* the run fails with epoch, batch and value; no checkpoint is written */
+  BURN_NAN_STOP = 0, /* the run fails with epoch, batch and value, and says how many batches later the loss was read; no
+                        checkpoint is written */
   BURN_NAN_WARN = 1  /* a warning per epoch; its checkpoint does not count as one of keep_checkpoints */
 } BurnOnNan;
 
 typedef struct BurnLearnerConfig {
   const char *artifact_dir; /* made if missing; NULL: nothing is written */
   size_t epochs;            /* at least 1 */
-  double learning_rate;
+  double learning_rate;     /* of every step; or, with 0 here, */
+  BurnSchedule schedule;    /* of each */
+  BurnMetricList metrics;   /* beside the loss; empty: the accuracy */
+  /* Batches whose numbers are read together: the device is asked for them once per so many batches, when they are to be
+   * shown, and at the end of an epoch. So a loss that is not finite is met up to so many batches late. 1: after each
+   * batch, which waits for it; 0 means 16; at most 4096. */
+  size_t read_interval;
   size_t gradient_accumulation; /* batches per optimizer step, summed; 0 and 1 mean every batch. A partial group at the
                                    end of an epoch is dropped, as in Burn */
-  size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2 */
+  size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2. Or, instead, */
+  BurnCheckpointStrategy checkpoints; /* which of them to keep */
   bool resume; /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
                   of them can be read, or where the run is another one (below) */
   /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with
@@ -69,7 +64,9 @@ typedef struct BurnLearnerConfig {
   bool accept_changes; /* what differs is a warning in the log, not a refusal */
   BurnOnNan on_nan;
   BurnInterrupter *interrupter; /* ends the run after the step that is running; NULL: nobody */
-  bool quiet;                   /* no progress, no line per epoch on stderr */
+  BurnLogger logger;            /* hears of every value, beside the files of the artifact folder */
+  const BurnRenderer *renderer; /* shows the run; NULL: a line on stderr, unless */
+  bool quiet;                   /* nobody does */
   /* Called after each epoch, NULL: not. A failed status ends the run and is returned. */
   BurnStatus (*on_epoch)(void *context, const BurnEpochResult *result);
   void *context;
@@ -97,9 +94,11 @@ BURN_API BURN_USE_RESULT BurnStatus burn_learner_fit(const BurnLearnerConfig *co
                                                      BurnDevice *device, BurnModule module, BurnOptimizer *optimizer,
                                                      BurnLoader *train, BurnLoader *valid, BurnLearnerResult *result);
 
-/* Loss and accuracy of a module (on any device, usually the inner one) over a loader. */
+/* The metrics of a module (on any device, usually the inner one) over a loader, in result->metrics[..] as values of
+ * BURN_SPLIT_VALID. `metrics` are those beside the loss; NULL or empty: the accuracy. */
 BURN_API BURN_USE_RESULT BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module,
-                                                          BurnLoader *data, double *loss, double *accuracy);
+                                                          BurnLoader *data, const BurnMetricList *metrics,
+                                                          BurnEpochResult *result);
 
 /* Makes a folder, for artifacts, and those above it where they are missing. */
 BURN_API BURN_USE_RESULT BurnStatus burn_folder_make(const char *path);

@@ -1,0 +1,32 @@
+/* schedule.h - learning rates that change during a run. A schedule is a function of the iteration, so a run that
+ * resumes needs nothing of it but its config. */
+#ifndef BURN_TRAIN_SCHEDULE_H
+#define BURN_TRAIN_SCHEDULE_H
+
+#include <burn/burn.h>
+
+BURN_EXTERN_C_BEGIN
+
+typedef struct BurnScheduleInterface {
+  const char *name; /* "cosine_annealing": in messages and checkpoints */
+  /* Why a config makes no sense, or BURN_OK; NULL: every one does. */
+  BurnStatus (*check)(const void *config);
+  /* The rate of an iteration. They are batches from the beginning of the run, counted from 0, also where several make
+   * one optimizer step, as in Burn. */
+  double (*rate)(const void *config, uint64_t iteration);
+} BurnScheduleInterface;
+
+/* A schedule in use; all zero for none. The config (which may be one without type) must outlive the run. A run that
+ * resumes must have the same one. */
+typedef struct BurnSchedule {
+  const BurnScheduleInterface *table;
+  BurnConfig config;
+} BurnSchedule;
+
+BURN_API BURN_USE_RESULT BurnStatus burn_schedule_check(const BurnSchedule *schedule);
+/* For loops of one's own; the config has been checked. */
+BURN_API double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration);
+
+BURN_EXTERN_C_END
+
+#endif

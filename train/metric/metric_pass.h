@@ -1,0 +1,67 @@
+/* metric_pass.h - the metrics of one pass over a loader: measured step by step, read from the device several steps at a
+ * time, added up, and told to the logs. */
+#ifndef BURN_TRAIN_METRIC_PASS_H
+#define BURN_TRAIN_METRIC_PASS_H
+
+#include <burn/train/logger.h>
+
+#include "file_log.h"
+
+enum { BURN_READ_INTERVAL = 16, BURN_MAX_READ_INTERVAL = 4096 };
+
+/* The metrics of a run: the loss, then those of the config. */
+typedef struct BurnMetricSet {
+  BurnMetric items[BURN_MAX_METRICS];
+  size_t count;
+} BurnMetricSet;
+
+/* `list` empty: the accuracy. Refuses what makes no sense. */
+BURN_USE_RESULT BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list);
+const char *burn__metric_name(const BurnMetric *metric);
+
+/* How far a metric has come in an epoch. */
+typedef struct BurnMetricState {
+  double *numbers; /* [count] sums, from malloc; NULL at first */
+  size_t count;
+  double weight;
+} BurnMetricState;
+
+void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]);
+
+/* A step whose numbers have not been read. */
+typedef struct BurnPendingStep {
+  size_t batch; /* from 1 */
+  BurnMeasured measured[BURN_MAX_METRICS];
+  size_t counts[BURN_MAX_METRICS]; /* elements of the tensor; 0: none */
+} BurnPendingStep;
+
+typedef struct BurnMetricPass {
+  const BurnMetricSet *set;
+  BurnMetricState *states; /* [set->count] */
+  BurnSplit split;
+  size_t epoch;
+  BurnFileLog *file; /* NULL: no files */
+  BurnLogger logger;
+  BurnStatus log_status;    /* the first failure of a log, which has been told; nothing more is logged then */
+  BurnPendingStep *pending; /* [interval], from malloc */
+  size_t pending_count, interval;
+  size_t last_batch; /* measured */
+  size_t bad_batch;  /* the first whose loss was not finite, since the last time that somebody set this to 0 */
+  double bad_loss;
+} BurnMetricPass;
+
+/* Everything but states and logs, which the caller fills in before; they stay the caller's. `interval` 0: 16. */
+BURN_USE_RESULT BurnStatus burn__metrics_begin(BurnMetricPass *pass, size_t interval);
+/* Measures a step; reads what is pending when that is enough. */
+BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input);
+/* Reads what is pending, with one wait for the device. */
+BURN_USE_RESULT BurnStatus burn__metrics_read(BurnMetricPass *pass);
+/* The values so far, into values[split] of the result, whose metrics are those of the set. */
+void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result);
+/* Drops what is pending; tells the logs the final values if the pass is complete. */
+void burn__metrics_end(BurnMetricPass *pass, bool complete);
+
+/* Names the metrics of a result, without values. */
+void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_t epoch);
+
+#endif

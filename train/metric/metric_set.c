@@ -1,0 +1,68 @@
+/* metric_set.c - the metrics of a run, and results by their names. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metric_pass.h"
+
+const char *burn__metric_name(const BurnMetric *metric) { return metric->name ? metric->name : metric->table->name; }
+
+static bool listed(const BurnMetricSet *set, const char *name) {
+  for (size_t i = 0; i < set->count; i++) {
+    if (strcmp(burn__metric_name(&set->items[i]), name) == 0) return true;
+  }
+  return false;
+}
+
+static BurnStatus add(BurnMetricSet *set, const BurnMetric *metric) {
+  const BurnMetric loss = burn_metric_loss();
+  if (!metric->table || !metric->table->measure) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: a metric has no table, or one without measure");
+  }
+  if (metric->table == loss.table && !metric->name) return BURN_OK; /* the first of every run */
+  const char *name = burn__metric_name(metric);
+  if (!name || !name[0]) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: a metric has no name");
+  if (listed(set, name)) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: two metrics are called %s: give one a name", name);
+  }
+  if (set->count == BURN_MAX_METRICS) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: more than %d metrics", (int)BURN_MAX_METRICS);
+  }
+  set->items[set->count++] = *metric;
+  return BURN_OK;
+}
+
+BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list) {
+  const BurnMetric accuracy = burn_metric_accuracy();
+  const BurnMetricList usual = {&accuracy, 1};
+  BurnStatus status = BURN_OK;
+  if (!list || list->count == 0) list = &usual;
+  *set = (BurnMetricSet){.items = {burn_metric_loss()}, .count = 1};
+  for (size_t i = 0; i < list->count && status == BURN_OK; i++) status = add(set, &list->items[i]);
+  return status;
+}
+
+void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]) {
+  for (size_t i = 0; i < BURN_MAX_METRICS; i++) {
+    free(states[i].numbers);
+    states[i] = (BurnMetricState){NULL, 0, 0};
+  }
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_t epoch) {
+  *result = (BurnEpochResult){.epoch = epoch, .metric_count = set->count, .finite = true};
+  for (size_t i = 0; i < set->count; i++) {
+    const BurnMetricInterface *table = set->items[i].table;
+    result->metrics[i] = (BurnMetricResult){
+        burn__metric_name(&set->items[i]), table->unit ? table->unit : "", table->scale, {(double)NAN, (double)NAN}};
+  }
+}
+
+double burn_epoch_metric(const BurnEpochResult *result, const char *name, BurnSplit split) {
+  for (size_t i = 0; i < result->metric_count; i++) {
+    if (strcmp(result->metrics[i].name, name) == 0) return result->metrics[i].values[split];
+  }
+  return (double)NAN;
+}
