@@ -114,6 +114,7 @@ typedef struct Results {
   uint32_t count;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   void *data[BURN_MAX_OUTPUTS]; /* malloc'd */
+  BurnStatus failure;           /* that the op or a read reported; BURN_OK: none did */
 } Results;
 void results_end(Results *results);
 

@@ -182,6 +182,7 @@ static bool is_as_promised(const Sample *sample, const BurnTensor *x, uint32_t i
 static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results *results, char *why,
                         size_t why_bytes) {
   BurnStatus status = burn_tensor_status(x);
+  results->failure = status;
   if (status != BURN_OK) snprintf(why, why_bytes, "failed: %s", burn_status_message(status));
   if (status != BURN_OK || !is_as_promised(sample, x, i, why, why_bytes)) {
     burn_drop(x);
@@ -197,6 +198,7 @@ static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results
   }
   memset(results->data[i], 0xa5, bytes);
   status = burn_read(x, results->data[i], bytes);
+  results->failure = status;
   if (status != BURN_OK) snprintf(why, why_bytes, "result %u cannot be read: %s", i, burn_status_message(status));
   return status == BURN_OK;
 }
@@ -211,7 +213,9 @@ bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, c
       burn_drop(outputs[i]);
     }
   }
+  const BurnStatus failure = results->failure;
   if (!good) results_end(results);
+  results->failure = failure;
   return good;
 }
 
