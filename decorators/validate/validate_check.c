@@ -1,5 +1,4 @@
-/* validate_check.c - what a call must keep: headers, addresses, finite values, inputs of others, the same bits again.
- */
+/* validate_check.c - what a call must keep: finite values, inputs of others, the same bits again. */
 #include "validate_internal.h"
 
 #include <string.h>
@@ -41,75 +40,6 @@ static int64_t first_difference(const Content *a, const Content *b) {
     if (memcmp(a->data + at, b->data + at, (size_t)bytes) != 0) return (int64_t)(at / bytes);
   }
   return -1;
-}
-
-/* -- headers ---------------------------------------------------------------------------------- */
-
-#define PROMISE(...) validate_broken(check, "promises", BURN_STATUS_INTERNAL, __VA_ARGS__)
-
-/* The elements that strides reach below and above the first one; false if they are absurdly many. */
-static bool reach(const BurnPrimitive *x, int64_t *below, int64_t *above) {
-  const int64_t most = INT64_C(1) << 56;
-  *below = *above = 0;
-  for (uint32_t i = 0; i < x->rank; i++) {
-    const int64_t steps = x->shape[i] - 1, stride = x->strides[i];
-    if (steps <= 0) continue;
-    if (stride > most / steps || stride < -(most / steps)) return false;
-    *(stride < 0 ? below : above) += stride * steps;
-  }
-  return *below >= -most && *above <= most;
-}
-
-static bool check_memory(Check *check, uint32_t i, const BurnPrimitive *x) {
-  const int64_t bytes = burn_dtype_bytes(x->dtype);
-  int64_t below, above;
-  if (!(x->flags & BURN_PRIMITIVE_HOST_MEMORY) || burn_primitive_count(x) == 0) return true;
-  if (!x->strides) return PROMISE("result %u says HOST_MEMORY but has no strides", i);
-  if (!x->buffer) return PROMISE("result %u says HOST_MEMORY but has no buffer", i);
-  if (x->byte_offset < 0 || x->byte_offset % bytes != 0) {
-    return PROMISE("result %u begins at byte %lld of its buffer, which is no place for a %s", i,
-                   (long long)x->byte_offset, burn_dtype_name(x->dtype));
-  }
-  if (!reach(x, &below, &above)) return PROMISE("result %u has strides that no memory could hold", i);
-  if (below >= -(x->byte_offset / bytes)) return true;
-  return PROMISE("result %u has strides that reach %lld elements before the start of its buffer", i,
-                 (long long)(-below - x->byte_offset / bytes));
-}
-
-bool validate_header(Check *check, uint32_t i, BurnPrimitive *x, const BurnTensorDesc *expected) {
-  const uint32_t owner = check->validate->next->owner;
-  char text[256];
-  Text found = {text, sizeof text};
-  if (x->struct_size < sizeof *x) {
-    return PROMISE("result %u has a header of %u bytes, %zu are needed", i, x->struct_size, sizeof *x);
-  }
-  if (x->owner != owner) return PROMISE("result %u carries the owner number %u, not %u", i, x->owner, owner);
-  if (x->dtype != expected->dtype) {
-    return PROMISE("result %u is %s, not %s", i, burn_dtype_name(x->dtype), burn_dtype_name(expected->dtype));
-  }
-  if (x->rank != expected->rank || !x->shape)
-    return PROMISE("result %u has rank %u, not %u", i, x->rank, expected->rank);
-  if (memcmp(x->shape, expected->shape, x->rank * sizeof x->shape[0]) == 0) return check_memory(check, i, x);
-  const BurnTensorDesc desc = burn_primitive_desc(x);
-  validate_add_desc(&found, &desc);
-  validate_add(&found, ", not ");
-  validate_add_desc(&found, expected);
-  return PROMISE("result %u is %s", i, text);
-}
-
-bool validate_addresses(Check *check, uint32_t i, const BurnPrimitive *x, const Content *content) {
-  const int64_t count = burn_primitive_count(x), bytes = burn_dtype_bytes(x->dtype);
-  int64_t below, above;
-  if (!(x->flags & BURN_PRIMITIVE_HOST_MEMORY) || count == 0) return true;
-  if (!reach(x, &below, &above) || above - below >= count) return true; /* a view of more: nobody here knows its end */
-  for (int64_t k = 0; k < count; k++) {
-    int64_t place = 0, rest = k;
-    for (uint32_t axis = x->rank; axis-- > 0; rest /= x->shape[axis]) place += rest % x->shape[axis] * x->strides[axis];
-    const char *element = (const char *)x->buffer + x->byte_offset + place * bytes;
-    if (memcmp(element, content->data + k * bytes, (size_t)bytes) == 0) continue;
-    return PROMISE("result %u: what lies at the address of element %lld is not what read() gives", i, (long long)k);
-  }
-  return true;
 }
 
 /* -- finite values ---------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* validate_plugin.c - a decorator that checks, while a program runs, that every op keeps what it promises, and names
  * the first one that does not. It wraps no tensors; start with validate_submit.
  *
- *   finite=true|false        (true)  no NaN or infinity out of finite inputs
+ *   finite=warn|strict|false (warn)  NaN or infinity out of finite inputs: told once per op, or a broken promise
  *   promises=true|false      (true)  dtype, shape, owner, strides and content of results
  *   ownership=true|false     (true)  inputs that others hold are unchanged, results are counted right
  *   determinism=true|false   (false) the same call gives the same bits again
@@ -55,7 +55,8 @@ static void release_all(const Validate *validate, BurnPrimitive **primitives, ui
 /* Results are read for validate_same; whoever keeps one of them must keep it although the others go. */
 static BurnStatus look_at_rehearsed(Check *check, BurnPrimitive **outputs) {
   for (uint32_t i = 0; i < check->call->output_count; i++) {
-    if (!validate_header(check, i, outputs[i], &check->call->output_descs[i])) return BURN_OK;
+    Memory memory;
+    if (!validate_header(check, i, &outputs[i], &check->call->output_descs[i], &memory)) return BURN_OK;
     validate_forget(check->validate, &check->rehearsed[i]);
     const BurnStatus status = validate_read(check->validate, outputs[i], &check->rehearsed[i]);
     if (status != BURN_OK) return status;
@@ -145,11 +146,12 @@ static BurnStatus look_at_results(Check *check) {
   const Validate *validate = check->validate;
   const BurnOpCall *call = check->call;
   for (uint32_t i = 0; i < call->output_count; i++) {
-    const bool good = validate_header(check, i, call->outputs[i], &call->output_descs[i]);
+    Memory memory;
+    const bool good = validate_header(check, i, &call->outputs[i], &call->output_descs[i], &memory);
     if (!good) return BURN_OK; /* also without promises=true: such a result cannot be looked at */
     const BurnStatus status = validate_read(validate, call->outputs[i], &check->after[i]);
     if (status != BURN_OK) return status;
-    if (validate->promises && !validate_addresses(check, i, call->outputs[i], &check->after[i])) return BURN_OK;
+    if (validate->promises && !validate_addresses(check, i, &memory, &check->after[i])) return BURN_OK;
   }
   if (validate->ownership) {
     const BurnStatus status = validate_inputs_kept(check, ~call->donate, "which was not donated");
@@ -251,7 +253,8 @@ static void BURN_API_CALL validate_close(void *self) {
 /* -- opening ---------------------------------------------------------------------------------- */
 
 #define VALIDATE_OPTIONS(X)                                                                                        \
-  X(FINITE, "finite", "true|false", "true", BURN_OPTION_HARMLESS, "results of finite inputs are finite")           \
+  X(FINITE, "finite", "warn|strict|false", "warn", BURN_OPTION_HARMLESS,                                           \
+    "results that are not finite though all inputs are: told once per op, or a broken promise")                    \
   X(PROMISES, "promises", "true|false", "true", BURN_OPTION_HARMLESS, "shapes, dtypes and owners are as said")     \
   X(OWNERSHIP, "ownership", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
     "inputs that the caller keeps stay as they are")                                                               \
@@ -274,13 +277,22 @@ static BurnStatus choose(const BurnHost *host, const char *const *values, int op
   return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
 }
 
+static BurnStatus choose_finite(const BurnHost *host, const char *value, Validate *validate) {
+  char message[256];
+  validate->finite = !value || strcmp(value, "false") != 0;
+  validate->finite_is_strict = value && strcmp(value, "strict") == 0;
+  if (!value || !validate->finite || validate->finite_is_strict || strcmp(value, "warn") == 0) return BURN_OK;
+  snprintf(message, sizeof message, "validate: finite=%.100s is none of warn, strict and false", value);
+  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
+}
+
 static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
   const BurnHost *host = validate->host;
-  validate->finite = validate->promises = validate->ownership = true;
+  validate->promises = validate->ownership = true;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const BurnStatus results[] = {
-      choose(host, values, OPTION_FINITE, "false", "true", &validate->finite),
+      choose_finite(host, values[OPTION_FINITE], validate),
       choose(host, values, OPTION_PROMISES, "false", "true", &validate->promises),
       choose(host, values, OPTION_OWNERSHIP, "false", "true", &validate->ownership),
       choose(host, values, OPTION_DETERMINISM, "false", "true", &validate->determinism),

@@ -123,10 +123,19 @@ static void add_content(Text *text, const Content *content) {
   if (count > MAX) validate_add(text, ", ..");
 }
 
+/* What the definition of an op may allow: the log of 0, a cast that overflows, the mean of nothing. */
+static bool is_only_told(const Check *check) {
+  return strcmp(check->promise, "finite") == 0 && !check->validate->finite_is_strict;
+}
+
 static void describe(const Check *check, Text *text) {
   const BurnOpCall *call = check->call;
-  validate_add(text, "validate: op '%s' broke the promise '%s': %s; inputs:", check->info->name, check->promise,
-               check->what);
+  if (is_only_told(check)) {
+    validate_add(text, "validate: op '%s' made what is not finite: %s; inputs:", check->info->name, check->what);
+  } else {
+    validate_add(text, "validate: op '%s' broke the promise '%s': %s; inputs:", check->info->name, check->promise,
+                 check->what);
+  }
   for (uint32_t i = 0; i < call->input_count && i < 4; i++) {
     validate_add(text, i ? "; " : " ");
     if (call->inputs[i]) {
@@ -288,7 +297,9 @@ BurnStatus validate_report(Check *check) {
   Validate *validate = check->validate;
   const BurnHost *host = validate->host;
   char message[760], where[704] = "";
-  if (validate->warn && atomic_exchange(&validate->warned[check->call->op % WARNED_SLOTS], true)) return BURN_OK;
+  const bool told = is_only_told(check), warn = validate->warn || told;
+  atomic_bool *before = &(told ? validate->told : validate->warned)[check->call->op % WARNED_SLOTS];
+  if (warn && atomic_exchange(before, true)) return BURN_OK;
   Text at_end = {where, sizeof where};
   if (validate->save[0]) save(check, &at_end);
   const size_t kept = strlen(where) < 400 ? strlen(where) : 0; /* the place must not be cut off */
@@ -296,7 +307,7 @@ BurnStatus validate_report(Check *check) {
   describe(check, &text);
   text.room += kept;
   if (kept) validate_add(&text, "%s", where);
-  if (!validate->warn) return host->fail(check->code, __FILE__, __LINE__, message);
+  if (!warn) return host->fail(check->code, __FILE__, __LINE__, message);
   host->log(BURN_LOG_WARN, "validate", message + strlen("validate: "));
   return BURN_OK;
 }

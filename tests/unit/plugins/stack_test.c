@@ -77,7 +77,7 @@ static const struct {
     {"ndarray:isa=mmx", INVALID, "open 'ndarray': ndarray: isa=mmx is unknown; there are baseline, avx2, avx512"},
     {"ndarray:primitives=maybe", INVALID, "ndarray: primitives=maybe is neither true nor false"},
     {"validate:action=cry<ndarray>", INVALID, "validate: action=cry is neither warn nor fail"},
-    {"validate:finite=maybe<ndarray>", INVALID, "validate: finite=maybe is neither true nor false"},
+    {"validate:finite=maybe<ndarray>", INVALID, "validate: finite=maybe is none of warn, strict and false"},
     {"validate:save=<ndarray>", INVALID, "validate: save= needs a folder of 1 to 511 bytes"},
     {"validate:x=1<ndarray>", INVALID,
      "'validate' has no option 'x'; it has: finite, promises, ownership, determinism, action, save"},

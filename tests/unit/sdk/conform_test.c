@@ -29,6 +29,19 @@ static void right_stacks_pass(void **state) {
   expect_pass("ndarray --level train --op add,sum_dim,slice,conv2d,matmul,dropout", 500);
 }
 
+/* validate calls nothing wrong that an op's definition allows. */
+static void validate_finds_nothing_in_a_right_backend(void **state) {
+  (void)state;
+  expect_pass("'validate<ndarray>' --level core", 11000);
+}
+
+/* What a stack puts off fails late: at sync or at a read. Some allocations of these calls are made then. */
+static void late_failures_are_failures(void **state) {
+  (void)state;
+  expect_pass("'fusion<reference>' --level full --check faults --op lstm_backward,quiet_softmax", 4);
+  expect_pass("'fusion<ndarray>' --level full --check faults --op lstm_backward,quiet_softmax", 4);
+}
+
 /* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or
  * `other`. */
 static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part,
@@ -112,9 +125,14 @@ static void a_stack_that_does_not_open_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(right_stacks_pass),         cmocka_unit_test(faults_are_named),
-      cmocka_unit_test(without_a_fault_it_passes), cmocka_unit_test(one_case_runs_alone),
-      cmocka_unit_test(wrong_words_are_refused),   cmocka_unit_test(a_stack_that_does_not_open_fails),
+      cmocka_unit_test(validate_finds_nothing_in_a_right_backend),
+      cmocka_unit_test(late_failures_are_failures),
+      cmocka_unit_test(right_stacks_pass),
+      cmocka_unit_test(faults_are_named),
+      cmocka_unit_test(without_a_fault_it_passes),
+      cmocka_unit_test(one_case_runs_alone),
+      cmocka_unit_test(wrong_words_are_refused),
+      cmocka_unit_test(a_stack_that_does_not_open_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
