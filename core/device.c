@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the count of users
- * --------------------------------------------------------------------------------------------------
- *
- * A tensor counts as a user of its device, so every op would change that count twice. The thread that opened the
+/* -- the count of users ------------------------------------------------------------------------ */
+
+/* A tensor counts as a user of its device, so every op would change that count twice. The thread that opened the
  * device, its home, does so without an atomic access: in home_references, which no other thread writes. Until the two
  * counts are made one, HOME_BIAS keeps the other from reaching 0. That happens in burn_device_close: another thread
  * than home asks for it (closing), makes a fence that all threads pass, and once home is not busy, home will see the

@@ -41,10 +41,9 @@ static BurnStatus matmul(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- convolutions
- * ------------------------------------------------------------------------------------------------------------
- *
- * y[n, o, oy, ox] is the sum of x[n, i, iy, ix] * w[o, i, ky, kx] over all taps, where iy = oy * stride + ky * dilation
+/* -- convolutions ------------------------------------------------------------------------------ */
+
+/* y[n, o, oy, ox] is the sum of x[n, i, iy, ix] * w[o, i, ky, kx] over all taps, where iy = oy * stride + ky * dilation
  * - padding. Each of the three ops gives one of x, w, y from the other two: conv2d y, conv2d_weight_backward w, and
  * conv_transpose2d, the gradient of conv2d with regard to its input, x. */
 

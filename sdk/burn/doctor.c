@@ -115,8 +115,7 @@ static cJSON *plugins(void) {
   return list;
 }
 
-/* -- what a program needs
- * ------------------------------------------------------------------------------------------------------ */
+/* -- what a program needs ---------------------------------------------------------------------- */
 
 typedef struct Need {
   bool train;

@@ -35,8 +35,7 @@ static const BurnOpInfo *next_op(uint32_t op) {
   return info ? info : burn_op_info(op < BURN_OP_FIRST_OF_PACKS ? BURN_OP_FIRST_OF_PACKS : op);
 }
 
-/* -- the words for what a BurnOpInfo says
- * -------------------------------------------------------------------------------------- */
+/* -- the words for what a BurnOpInfo says ------------------------------------------------------ */
 
 typedef struct Words {
   char text[320];
@@ -111,8 +110,7 @@ static const char *attrs_words(Words *words, const BurnOpInfo *info) {
   return words->text;
 }
 
-/* -- the reference page
- * ---------------------------------------------------------------------------------------------------------- */
+/* -- the reference page ------------------------------------------------------------------------ */
 
 static void print_cell(const char *text) {
   printf(" ");
@@ -162,8 +160,7 @@ static int print_markdown(void) {
   return COMMAND_OK;
 }
 
-/* -- routes through a stack
- * ------------------------------------------------------------------------------------------------------ */
+/* -- routes through a stack -------------------------------------------------------------------- */
 
 static const struct {
   uint32_t bit;

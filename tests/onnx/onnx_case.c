@@ -219,9 +219,7 @@ static void compare(Case *c, size_t output, const BurnTensor *got, const BurnTen
   }
 }
 
-/* -- a case
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* -- a case ------------------------------------------------------------------------------------ */
 
 static int64_t opset_of(const Case *c) {
   const char *domain = c->node->domain ? c->node->domain : "";

@@ -137,8 +137,7 @@ MAP(Where) {
 MAP(Cast) { onnx_give(node, 0, burn_cast(onnx_input(node, 0), onnx_dtype(onnx_int(node, "to", 0)))); }
 MAP(CastLike) { onnx_give(node, 0, burn_cast(onnx_input(node, 0), burn_dtype(node->inputs[1]))); }
 
-/* -- activations
- * ---------------------------------------------------------------------------------------------------------------- */
+/* -- activations ------------------------------------------------------------------------------- */
 
 MAP(Celu) { onnx_give(node, 0, burn_celu(onnx_input(node, 0), onnx_float(node, "alpha", 1))); }
 MAP(Elu) { onnx_give(node, 0, burn_elu(onnx_input(node, 0), onnx_float(node, "alpha", 1))); }
@@ -190,8 +189,7 @@ MAP(PRelu) {
   onnx_give(node, 0, burn_mask_where(x, below, sloped));
 }
 
-/* -- along an axis
- * ---------------------------------------------------------------------------------------------------------------- */
+/* -- along an axis ----------------------------------------------------------------------------- */
 
 MAP(Softmax) { onnx_give(node, 0, burn_softmax(onnx_input(node, 0), (int)onnx_int(node, "axis", -1))); }
 MAP(LogSoftmax) { onnx_give(node, 0, burn_log_softmax(onnx_input(node, 0), (int)onnx_int(node, "axis", -1))); }

@@ -108,8 +108,7 @@ size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values) {
   return count;
 }
 
-/* -- inputs and outputs
- * -------------------------------------------------------------------------------------------------------- */
+/* -- inputs and outputs ------------------------------------------------------------------------ */
 
 bool onnx_has_input(const OnnxNode *node, size_t i) { return i < ONNX_MAX_VALUES && node->inputs[i]; }
 BurnTensor *onnx_input(const OnnxNode *node, size_t i) {
@@ -160,8 +159,7 @@ void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
   va_end(arguments);
 }
 
-/* -- small steps
- * ------------------------------------------------------------------------------------------------------------------ */
+/* -- small steps ------------------------------------------------------------------------------- */
 
 int onnx_axis(int64_t axis, uint32_t rank) { return (int)(axis < 0 ? axis + (int64_t)rank : axis); }
 

@@ -1,7 +1,7 @@
 /* reflection_testing.h - modules that module_test.c and record_test.c share: every kind of row, made without layers.
  *
- *   Net { dense: Dense {weight [2, 3], bias [3]}, drop, blocks: [Block {dense, norm}, Block], stride, rate, tail: Dense
- * without bias, lookup: Lookup {table: integers [4]} } */
+ *   Net { dense: Dense {weight [2, 3], bias [3]}, drop, blocks: [Block {dense, norm}, Block], stride, rate,
+ *         tail: Dense without bias, lookup: Lookup {table: integers [4]} } */
 #ifndef BURN_REFLECTION_TESTING_H
 #define BURN_REFLECTION_TESTING_H
 

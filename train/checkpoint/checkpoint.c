@@ -3,8 +3,8 @@
  *
  *   model-{epoch}.mpk      the module's record, as burn_record_save writes it
  *   optim-{epoch}.mpk      the optimizer's state by parameter id
- *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs, what the run
- * is made from; in the middle of an epoch also how far its averages and logs are
+ *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs,
+ *                          what the run is made from; in the middle of an epoch also how far its averages and logs are
  *
  * In the middle of an epoch, after some of its batches, they are called model-{epoch}-{batches}.mpk and so on.
  *

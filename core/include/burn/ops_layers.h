@@ -210,11 +210,14 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4, 5) BurnTensor *burn_attention(BurnTen
 
 /* The loop of a long short-term memory over all steps: gates [n, steps, 4 * h], hidden and cell [n, h] before the first
  * step, weight [h, 4 * h] -> outputs [n, steps, h]: the hidden state after every step; and, in *cells (the caller's,
- * NULL if dead), the cell after every step, of the same shape. `gates` is what does not depend on the state, made
+ * NULL if not wanted), the cell after every step, of the same shape. `gates` is what does not depend on the state, made
  * for all steps by one product: x [n, steps, inputs] times a weight [inputs, 4 * h], plus the biases (burn_linear). In
- * each step i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh,
- * sigmoid cell = f * cell + i * g;  hidden = o * tanh(cell) The last state is burn_narrow(.., 1, steps - 1, 1) of both
- * results. */
+ * each step
+ *
+ *   i, f, g, o = the four parts of gates + hidden * weight, in PyTorch's order, through sigmoid, sigmoid, tanh, sigmoid
+ *   cell = f * cell + i * g;  hidden = o * tanh(cell)
+ *
+ * The last state is burn_narrow(.., 1, steps - 1, 1) of both results. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2, 3, 4) BurnTensor *burn_lstm(BurnTensor *gates, BurnTensor *hidden,
                                                                  BurnTensor *cell, BurnTensor *weight,
                                                                  BurnTensor **cells);

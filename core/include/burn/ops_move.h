@@ -132,8 +132,7 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cummin(BurnTensor *x, int dim
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_cummax(BurnTensor *x, int dim);
 
 /* -- sorting [FI]: floats in IEEE total order, -NaN < -inf < .. < -0 < +0 < .. < +inf < +NaN; equal ones keep their
- * order, also when descending; indices have the default int dtype. (On x86, 0.0 / 0.0 is a negative NaN.)
- * --------------------- */
+ * order, also when descending; indices have the default int dtype. (On x86, 0.0 / 0.0 is a negative NaN.) */
 
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argsort(BurnTensor *x, int dim);
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_argsort_descending(BurnTensor *x, int dim);

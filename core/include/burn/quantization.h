@@ -82,10 +82,9 @@ BURN_API BURN_GIVES BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dty
  * in integers. Takes both. */
 BURN_API BURN_GIVES BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype);
 
-/* -- ops that stay quantized
- * -----------------------------------------------------------------------------------------------
- *
- * Each is the function without quant_ (ops.h, ops_move.h), of what q stands for; it takes q. With one scale the values
+/* -- ops that stay quantized ------------------------------------------------------------------- */
+
+/* Each is the function without quant_ (ops.h, ops_move.h), of what q stands for; it takes q. With one scale the values
  * move, the scale stays, and nothing is rounded. With blocks, values and scales move and nothing is rounded where the
  * blocks of the result are whole blocks of q; elsewhere it is Burn's way: q becomes floats, they are moved, and
  * quantized again by the range of the result (min-max) under q's scheme. Then an element is off by up to half a step
@@ -141,10 +140,9 @@ BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_clone(const BurnQuantTensor 
 BURN_API void burn_quant_drop(BurnQuantTensor q);
 BURN_API BURN_USE_RESULT BurnStatus burn_quant_status(const BurnQuantTensor *q); /* BURN_OK or why it failed */
 
-/* -- bytes: Burn's layout
- * ---------------------------------------------------------------------------------------------------
- *
- * Values in row-major order, 8, 4 or 2 bits each, the first in the lowest bits of little-endian 32-bit words (for 8
+/* -- bytes: Burn's layout ---------------------------------------------------------------------- */
+
+/* Values in row-major order, 8, 4 or 2 bits each, the first in the lowest bits of little-endian 32-bit words (for 8
  * bits: one byte per value), filled up to a whole word; then the scales; then, with two levels, the global scale, 4
  * bytes at the very end. Scales start, and a global scale starts, at a multiple of 4. */
 

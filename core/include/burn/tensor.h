@@ -96,8 +96,9 @@ static inline BurnTensor *burn__moved(BurnTensor **x, BurnTensor *moved) {
 static inline void burn__auto_drop(BurnTensor **x) { burn_drop(*x); }
 #endif
 
-/* -- scopes: drop all that was made since
- * ------------------------------------------------------------------------------------
+/* -- scopes: drop all that was made since ----------------------------------------------------- */
+
+/* A scope drops all tensors that were made in it when it ends, but the one that it returns:
  *
  *   BurnTensor *block(const Block *m, BurnTensor *x) {                    takes x
  *     BurnScope *scope = burn_scope_begin();

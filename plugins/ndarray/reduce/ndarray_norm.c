@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#define ND_SUM_ROWS                                                                                                   \
+#define ND_SUM_ROWS \
   64                    /* rows with common sums in layer_norm_backward, at most; ND_STRETCH would be too many in f32 \
                          */
 #define ND_SUM_PARTS 32 /* so many parts at least, where there are rows for them */

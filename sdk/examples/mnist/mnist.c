@@ -147,15 +147,16 @@ static JsonNumber value_of(const BurnEpochResult *result, const char *metric,
 
 static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
   (void)context;
-  printf("{\"event\":\"epoch\",\"epoch\":%zu,"
-         "\"train_loss\":%s,\"train_accuracy\":%s,"
-         "\"valid_loss\":%s,\"valid_accuracy\":%s,"
-         "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
-         result->epoch, value_of(result, "Loss", BURN_SPLIT_TRAIN).text,
-         value_of(result, "Accuracy", BURN_SPLIT_TRAIN).text,
-         value_of(result, "Loss", BURN_SPLIT_VALID).text,
-         value_of(result, "Accuracy", BURN_SPLIT_VALID).text, result->seconds,
-         result->items_per_second);
+  printf(
+      "{\"event\":\"epoch\",\"epoch\":%zu,"
+      "\"train_loss\":%s,\"train_accuracy\":%s,"
+      "\"valid_loss\":%s,\"valid_accuracy\":%s,"
+      "\"seconds\":%.3f,\"items_per_second\":%.1f}\n",
+      result->epoch, value_of(result, "Loss", BURN_SPLIT_TRAIN).text,
+      value_of(result, "Accuracy", BURN_SPLIT_TRAIN).text,
+      value_of(result, "Loss", BURN_SPLIT_VALID).text,
+      value_of(result, "Accuracy", BURN_SPLIT_VALID).text, result->seconds,
+      result->items_per_second);
   fflush(stdout);
   return BURN_OK;
 }
@@ -357,19 +358,20 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
 static void print_result(const Options *options, const BurnDevice *device,
                          const Run *run) {
   const BurnLearnerResult *r = &run->result;
-  printf("%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\","
-         "\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
-         "\"steps\":%llu,\"seconds_per_epoch\":%.3f,"
-         "\"images_per_second\":%.1f,\"train_loss\":%s,"
-         "\"test_accuracy\":%s,\"test_loss\":%s,\"artifact\":%s}\n",
-         result_begin(options->json), json_text(burn_device_name(device)).text,
-         run->config.data.text[0] ? "mnist" : "generated", run->config.seed,
-         r->epochs_done, r->epochs_resumed, (unsigned long long)r->steps,
-         r->mean_epoch_seconds, r->last.items_per_second,
-         value_of(&r->last, "Loss", BURN_SPLIT_TRAIN).text,
-         value_of(&r->last, "Accuracy", BURN_SPLIT_VALID).text,
-         value_of(&r->last, "Loss", BURN_SPLIT_VALID).text,
-         json_text(options->artifact).text);
+  printf(
+      "%s\"command\":\"train\",\"backend\":%s,\"data\":\"%s\","
+      "\"seed\":%zu,\"epochs\":%zu,\"resumed_epochs\":%zu,"
+      "\"steps\":%llu,\"seconds_per_epoch\":%.3f,"
+      "\"images_per_second\":%.1f,\"train_loss\":%s,"
+      "\"test_accuracy\":%s,\"test_loss\":%s,\"artifact\":%s}\n",
+      result_begin(options->json), json_text(burn_device_name(device)).text,
+      run->config.data.text[0] ? "mnist" : "generated", run->config.seed,
+      r->epochs_done, r->epochs_resumed, (unsigned long long)r->steps,
+      r->mean_epoch_seconds, r->last.items_per_second,
+      value_of(&r->last, "Loss", BURN_SPLIT_TRAIN).text,
+      value_of(&r->last, "Accuracy", BURN_SPLIT_VALID).text,
+      value_of(&r->last, "Loss", BURN_SPLIT_VALID).text,
+      json_text(options->artifact).text);
 }
 
 /* How to go on, and the exit status of a program that a signal has ended. */

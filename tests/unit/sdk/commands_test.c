@@ -175,8 +175,7 @@ static void test_ops_tells_of_one(void **state) {
   expect_run("burn ops", 0, " 0 missing\n");
 }
 
-/* -- new, and the rest
- * ---------------------------------------------------------------------------------------------------------- */
+/* -- new, and the rest ------------------------------------------------------------------------- */
 
 static void test_new_refuses_bad_names(void **state) {
   (void)state;

@@ -176,7 +176,8 @@ static void loggers_hear_every_value(void **state) {
   const Run run = train(&plan);
   check_status(run.status);
   assert_string_equal(said, "1:8 2:8 3:8 4:8 5:8 6:8 7:2 7:50! ");
-  assert_int_equal(logged.lines, (size_t)(size_t)2 * 2 * (BATCHES + 1 + 3 + 1)); /* epochs, metrics, batches of both splits */
+  assert_int_equal(logged.lines,
+                   (size_t)(size_t)2 * 2 * (BATCHES + 1 + 3 + 1)); /* epochs, metrics, batches of both splits */
   assert_int_equal(logged.finals, 2 * 2 * 2);
   assert_true(logged.loss == train_of(&run.epochs[0], "Loss"));
   Folder folder = folder_make();

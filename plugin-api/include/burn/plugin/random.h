@@ -7,14 +7,15 @@
  * Element i (row-major) of a random op uses block offset + i / 4, word i % 4. An op over n elements therefore uses
  * blocks offset .. offset + ceil(n / 4) - 1; the caller advances its offset by burn_random_blocks(n).
  *
- *   uniform, f32       u = (word >> 8) * 2^-24, in [0, 1); result = low + u * (high - low), in f32, one rounding per
- * step uniform, f64       u = (word + 0.5) * 2^-32; result = low + u * (high - low) in f64 all floats         a sum
- * that rounds up to high becomes low, so that high is never a result (unless it equals low) uniform, integer   low +
- * ((uint64) word * (uint64)(high - low) >> 32), lowest bits; the range is at most 2^32 bernoulli          word <
- * round(prob * 2^32): 1, else 0 normal             Box-Muller in f64 from the words (a, b) of an even/odd pair: r =
- * sqrt(-2 ln((a + 1) * 2^-32)), t = 2 pi b * 2^-32; even element r * cos t, odd element r * sin t; result = mean + std
- * * that, in f64, rounded once to the dtype. ln, cos and sin are those of the platform: their last bit may differ
- *                      between platforms, which in f32 shows about once in 2^28 numbers.
+ *   uniform, f32       u = (word >> 8) * 2^-24, in [0, 1); result = low + u * (high - low), in f32, one rounding a step
+ *   uniform, f64       u = (word + 0.5) * 2^-32; result = low + u * (high - low) in f64
+ *   uniform, floats    a sum that rounds up to high becomes low, so that high is never a result (unless it equals low)
+ *   uniform, integers  low + ((uint64) word * (uint64)(high - low) >> 32), lowest bits; the range is at most 2^32
+ *   bernoulli          word < round(prob * 2^32): 1, else 0
+ *   normal             Box-Muller in f64 from the words (a, b) of an even/odd pair: r = sqrt(-2 ln((a + 1) * 2^-32)),
+ *                      t = 2 pi b * 2^-32; even element r * cos t, odd element r * sin t; result = mean + std * that, in
+ *                      f64, rounded once to the dtype. ln, cos and sin are those of the platform: their last bit may
+ *                      differ between platforms, which in f32 shows about once in 2^28 numbers.
  *
  * f16 and bf16 take the f32 result, rounded to nearest even. For uniform, low and high are rounded to the dtype first,
  * so the result is never below low; one that rounds up to high becomes low there too. */
