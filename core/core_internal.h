@@ -87,6 +87,7 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) B
 /* -- host (host.c, parallel.c) ---------------------------------------------------------------- */
 
 const BurnHost *burn__host(void);
+const void *burn__host_interface(const char *name, uint32_t min_version); /* host_services.c */
 void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
 
 /* Memory of at most BURN__SMALL_BYTES, aligned to 64 bytes, not cleared; NULL when there is none. Freed with its size,

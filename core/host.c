@@ -103,9 +103,7 @@ static BurnStatus BURN_API_CALL host_decompose(const BurnBackend *backend, const
 }
 static const BurnOpDefinition *BURN_API_CALL host_op_definition(uint32_t op) { return burn__op_definition(op); }
 static const void *BURN_API_CALL host_get_interface(const char *name, uint32_t min_version) {
-  (void)name;
-  (void)min_version;
-  return NULL; /* there are none yet */
+  return burn__host_interface(name, min_version);
 }
 
 static const BurnDTypeInfo *BURN_API_CALL host_dtype_info(BurnDType dtype) {

@@ -4,9 +4,10 @@
  * Elements are ordered by (key, index), so there is one right answer however it is found. Three ways, by how many are
  * wanted:
  *
- *   scan    the best so far are kept; a block without a key below the worst of them is passed over. For few of the first.
- *   select  the keys at both ends are found by counting digits from the highest on; what lies between is sorted. For any
- *           few.
+ *   scan    the best so far are kept; a block without a key below the worst of them is passed over. For few of the
+ *           first.
+ *   select  the keys at both ends are found by counting digits from the highest on; what lies between is sorted. For
+ *           any few.
  *   sort    all of it.
  *
  * A scan meets few better ones in random data, but nothing else in data that is

@@ -73,7 +73,7 @@ typedef struct BurnHost {
    * op has none. */
   BurnStatus(BURN_API_CALL *decompose)(const BurnBackend *backend, const BurnOpCall *call);
 
-  /* Further services by name, for later growth; NULL when unknown. */
+  /* Further services by name (services.h); NULL when unknown. */
   const void *(BURN_API_CALL *get_interface)(const char *name, uint32_t min_version);
 
   /* The definition of an op of a kernel pack (op >= BURN_OP_LIMIT); NULL for others. For decorators that differentiate.
