@@ -102,6 +102,8 @@ const char *burn_status_text(BurnStatus status) { return code_text(burn_status_c
 
 const char *burn_status_message(BurnStatus status) {
   const uint64_t serial = status >> 8;
+  if (serial != 0 && (status & 0xffu) == 0)
+    return "a plugin returned a status with a serial number but without a code: it was not made by the host's fail";
   const Message *message = &messages[serial % MESSAGE_COUNT];
   pthread_mutex_lock(&burn__message_mutex);
   const bool kept = serial != 0 && message->serial == serial;

@@ -32,6 +32,19 @@ static void test_make(void **state) {
   assert_int_equal(burn_status_code(nameless), BURN_STATUS_INTERNAL);
 }
 
+/* A number that a plugin has made up: neither success nor somebody else's message. */
+static void test_a_serial_without_a_code_is_a_failure(void **state) {
+  (void)state;
+  const BurnStatus known = burn_status_make(BURN_STATUS_IO, "of somebody else");
+  const BurnStatus status = known & ~(BurnStatus)0xff;
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INTERNAL);
+  assert_string_equal(burn_status_text(status), "internal error");
+  assert_non_null(strstr(burn_status_message(status), "a serial number but without a code"));
+  const BurnStatus annotated = burn_status_annotate(status, "open 'demo'");
+  assert_int_equal(burn_status_code(annotated), BURN_STATUS_INTERNAL);
+  assert_non_null(strstr(burn_status_message(annotated), "open 'demo': a plugin returned a status"));
+}
+
 static void test_every_code_has_a_text(void **state) {
   (void)state;
   static const struct {
@@ -207,6 +220,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ok),
       cmocka_unit_test(test_make),
+      cmocka_unit_test(test_a_serial_without_a_code_is_a_failure),
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_annotate),
       cmocka_unit_test(test_long_messages),

@@ -20,7 +20,11 @@ enum {
   BURN_STATUS_CODE_LIMIT = 32
 };
 
-/* The code in a status: 0 for BURN_OK, else one of BURN_STATUS_*. */
-static inline uint32_t burn_status_code(BurnStatus status) { return (uint32_t)(status & 0xffu); }
+/* The code in a status: 0 for BURN_OK, else one of BURN_STATUS_*. A status other than BURN_OK without a code, which no
+ * host makes, counts as INTERNAL. */
+static inline uint32_t burn_status_code(BurnStatus status) {
+  const uint32_t code = (uint32_t)(status & 0xffu);
+  return status != BURN_OK && code == 0 ? (uint32_t)BURN_STATUS_INTERNAL : code;
+}
 
 #endif
