@@ -1,4 +1,4 @@
-/* text.h - numbers as text for files that others read. */
+/* text.h - numbers as text for files that others read, and texts of others made fit for them. */
 #ifndef BURN_TEXT_H
 #define BURN_TEXT_H
 
@@ -12,6 +12,12 @@ enum { BURN_NUMBER_BYTES = 48 };
  * whatever the locale of the program. digits 0: the fewest of 15 to 17 that read back as the same double. "nan", "inf"
  * and "-inf" for what is no number. Returns `text`. */
 BURN_API const char *burn_number_text(double value, int digits, char text[BURN_NUMBER_BYTES]);
+
+/* True if the text is valid UTF-8 without control characters other than tab and line feed. */
+BURN_API bool burn_text_is_clean(const char *text);
+
+/* Makes a text so, in place: every byte that does not belong there becomes '?'. Returns `text`. */
+BURN_API char *burn_text_clean(char *text);
 
 BURN_EXTERN_C_END
 

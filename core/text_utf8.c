@@ -1,0 +1,40 @@
+/* text_utf8.c - texts of others, such as names of devices: what is no UTF-8 does not reach JSON or a terminal. */
+#include <burn/text.h>
+
+#include <string.h>
+
+/* Bytes of the valid sequence at `at`; 0 if there is none. Control characters but tab and line feed are none. (Unicode
+ * 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.) */
+static size_t sequence(const unsigned char *at) {
+  if (at[0] < 0x80) return at[0] == '\t' || at[0] == '\n' || (at[0] >= 0x20 && at[0] != 0x7f);
+  const size_t bytes = at[0] >= 0xc2 && at[0] <= 0xdf   ? 2
+                       : at[0] >= 0xe0 && at[0] <= 0xef ? 3
+                       : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                        : 0;
+  const unsigned first = at[0] == 0xe0 ? 0xa0 : at[0] == 0xf0 ? 0x90 : 0x80;
+  const unsigned last = at[0] == 0xed ? 0x9f : at[0] == 0xf4 ? 0x8f : 0xbf;
+  if (bytes == 0 || at[1] < first || at[1] > last) return 0;
+  for (size_t i = 2; i < bytes; i++) {
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
+bool burn_text_is_clean(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  while (*at) {
+    const size_t bytes = sequence(at);
+    if (bytes == 0) return false;
+    at += bytes;
+  }
+  return true;
+}
+
+char *burn_text_clean(char *text) {
+  for (char *at = text; *at;) {
+    const size_t bytes = sequence((const unsigned char *)at);
+    if (bytes == 0) *at = '?';
+    at += bytes ? bytes : 1;
+  }
+  return text;
+}
