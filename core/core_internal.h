@@ -58,8 +58,8 @@ static inline void burn__work_leave(void) {
 }
 
 /* Locks that fork_posix.c takes, each of the file that its name says. */
-extern pthread_mutex_t burn__registry_mutex, burn__pack_mutex, burn__random_mutex, burn__path_mutex, burn__scope_mutex,
-    burn__depot_mutex, burn__message_mutex;
+extern pthread_mutex_t burn__verdict_mutex, burn__registry_mutex, burn__pack_mutex, burn__random_mutex,
+    burn__path_mutex, burn__scope_mutex, burn__depot_mutex, burn__message_mutex;
 /* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
 void burn__pool_forked(void);
 
@@ -176,13 +176,11 @@ uint32_t burn__plugin_target(const BurnPlugin *plugin);
 /* Copies an interface of a plugin into a struct of `bytes`; false, and all zero, if it has none. */
 bool burn__plugin_interface(const BurnPlugin *plugin, const char *name, void *out, uint32_t bytes);
 
-/* The loaded plugin of a name, or NULL with a status that says what exists and where was looked. */
+/* The loaded plugin of a name, or a failure that says what exists and where was looked. Nothing else is loaded. */
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
 uint32_t burn__plugin_roles(const BurnPlugin *plugin); /* BURN_ROLE_* */
 /* A decorator with a role, for stacks that name none: the first whose file is named like the role, else any. */
 BurnStatus burn__plugin_with_role(uint32_t role, const char *role_name, const char **name);
-/* The backend with the highest probe score. */
-BurnStatus burn__plugin_best_backend(const char **name);
 /* A plugin from a library file that passes burn__file_check (plugin_load_*.c); the checks of its descriptor are
  * plugin_registry.c's. */
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal);
@@ -197,6 +195,8 @@ bool burn__process_is_privileged(void);
 /* Folder that has burn/plugins, beside the library or program that holds this code, as it was when that was loaded;
  * without a trailing slash; malloc'd, NULL if unknown. */
 char *burn__own_folder(void);
+/* That library or program; malloc'd, NULL if unknown. */
+char *burn__own_file(void);
 /* Names in a folder that look like plugin files, sorted; malloc'd entries. A folder that does not exist has none. */
 BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists);
 
@@ -265,7 +265,7 @@ void burn__instance_release(BurnInstance *instance);
 BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out);
 
 /* The text to open by the precedence of device.h, malloc'd, and where it was found ("BURN_BACKEND", "burn.json"), for
- * messages; NULL for the argument and the automatic choice. */
+ * messages; that is NULL for the argument. The text is NULL where nobody says: then it is the automatic choice. */
 BurnStatus burn__settings_stack(const char *argument, char **out, const char **source);
 /* Visits the folders named by "plugin_path" in the user's and the system's burn.json, with the name of the file. */
 void burn__settings_plugin_path(void (*visit)(const char *folder, const char *source));
@@ -274,7 +274,8 @@ void burn__settings_plugin_path(void (*visit)(const char *folder, const char *so
 
 struct BurnDevice {
   BurnStatus status;
-  char *failure; /* message of status, owned */
+  char *failure;     /* message of status, owned */
+  char *passed_over; /* of the automatic choice, owned; NULL: nothing */
   char *name, *fingerprint;
   BurnInstance *top;      /* NULL if the device failed */
   BurnInstance *autodiff; /* the layer with the autodiff interface; borrowed from the stack; NULL: none */

@@ -1,6 +1,7 @@
 /* device.c - the public face of a stack: default dtypes, random state, memory, and the inner device below autodiff. */
 #include "guard.h"
 #include "platform.h"
+#include "plugin_internal.h"
 
 #include <burn/op_call.h>
 #include <burn/streams.h>
@@ -150,34 +151,79 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
   return status;
 }
 
+static BurnStatus open_text(BurnDevice *device, const char *text, const BurnHost *host, bool training) {
+  BurnStackText stack = {0};
+  BurnStatus status = burn__stack_parse(text, &stack);
+  if (status == BURN_OK) status = open_stack(device, &stack, host, training);
+  burn__stack_release(&stack);
+  return status;
+}
+
+/* After an open that failed: the device has nothing of it. */
+static void forget_stack(BurnDevice *device) {
+  if (device->top) burn__instance_release(device->top);
+  device->top = NULL;
+  device->autodiff = NULL;
+  free(device->fingerprint);
+  free(device->name);
+  device->fingerprint = device->name = NULL;
+}
+
+/* A better backend did not open, for the reason in `status`; what is remembered is for people. */
+static void pass_over(BurnDevice *device, const BurnPluginInfo *info, BurnStatus status) {
+  const char *before = device->passed_over ? device->passed_over : "";
+  char *text = burn__text_format("%s%s%s (score %d): %s", before, *before ? "; " : "", info->name, info->score,
+                                 burn_status_message(status));
+  if (!text) return;
+  free(device->passed_over);
+  device->passed_over = text;
+}
+
+/* The automatic choice: the backend with the highest score that opens. */
+static BurnStatus open_best(BurnDevice *device, const BurnHost *host, bool training) {
+  const BurnPluginInfo **list;
+  size_t count;
+  BurnStatus status = burn__plugin_candidates(&list, &count);
+  if (status != BURN_OK) return status;
+  bool opened = false;
+  for (size_t i = 0; i < count && !opened; i++) {
+    status = open_text(device, list[i]->name, host, training);
+    opened = status == BURN_OK;
+    if (opened) break;
+    forget_stack(device);
+    pass_over(device, list[i], status);
+    burn__log(BURN_LOG_WARN, "devices", "backend '%s' has the highest score (%d) but did not open: %s%s", list[i]->name,
+              list[i]->score, burn_status_message(status), i + 1 < count ? "; the next one is tried" : "");
+  }
+  free((void *)list);
+  return opened ? BURN_OK : burn__plugin_no_backend(device->passed_over ? device->passed_over : "");
+}
+
+static BurnStatus open_named_or_best(BurnDevice *device, const char *argument, const BurnHost *host, bool training,
+                                     char **text) {
+  const char *source = NULL;
+  const BurnStatus status = burn__settings_stack(argument, text, &source);
+  if (status != BURN_OK) return status;
+  if (!*text) return open_best(device, host, training);
+  const BurnStatus opened = open_text(device, *text, host, training);
+  return source ? burn_status_annotate(opened, "%s", source) : opened;
+}
+
 static BurnDevice *open_device(const char *argument, const BurnHost *host, bool training) {
   burn__guards_decide();
   burn_streams_pin(); /* plugins open files */
   const bool may_work = burn__work_enter();
   BurnDevice *device = device_new();
   char *text = NULL;
-  BurnStackText stack = {0};
-  const char *source = NULL;
   BurnStatus status = may_work ? BURN_OK : burn__fork_failure();
   if (!device) status = BURN_STATUS_OUT_OF_MEMORY;
-  if (status == BURN_OK) status = burn__settings_stack(argument, &text, &source);
-  if (status == BURN_OK) {
-    status = burn__stack_parse(text, &stack);
-    if (status == BURN_OK) status = open_stack(device, &stack, host, training);
-    if (source) status = burn_status_annotate(status, "%s", source);
-  }
-  burn__stack_release(&stack);
+  if (status == BURN_OK) status = open_named_or_best(device, argument, host, training, &text);
   if (may_work) burn__work_leave();
   if (!device) return &no_memory;
   if (status != BURN_OK) {
     device->status = status;
     device->failure = burn__text_copy(burn_status_message(status));
-    if (device->top) burn__instance_release(device->top);
-    device->top = NULL;
-    device->autodiff = NULL;
-    free(device->fingerprint);
-    free(device->name);
-    device->fingerprint = device->name = NULL;
+    forget_stack(device);
   }
   if (!device->name) device->name = burn__text_format("(failed) %s", text ? text : "");
   free(text);
@@ -206,6 +252,7 @@ static void device_destroy(BurnDevice *device) {
   burn__instance_release(device->top);
   pthread_mutex_destroy(&device->live_mutex);
   free(device->failure);
+  free(device->passed_over);
   free(device->fingerprint);
   free(device->name);
   free(device);
@@ -236,6 +283,9 @@ void burn_device_close(BurnDevice *device) {
 const char *burn_device_name(const BurnDevice *device) { return device && device->name ? device->name : "(none)"; }
 const char *burn_device_fingerprint(const BurnDevice *device) {
   return device && device->fingerprint ? device->fingerprint : burn_device_name(device);
+}
+const char *burn_device_passed_over(const BurnDevice *device) {
+  return device && device->passed_over ? device->passed_over : "";
 }
 bool burn_device_is_autodiff(const BurnDevice *device) { return device && device->autodiff; }
 BurnDevice *burn_device_inner(BurnDevice *device) { return device && device->inner ? device->inner : device; }

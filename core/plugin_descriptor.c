@@ -2,8 +2,8 @@
  *
  * Nobody else in core reads a struct that a plugin wrote: they get copies, in which what the plugin's headers did not
  * have is zero. So structs can grow, on either side. */
-#include "core_internal.h"
 #include "platform.h"
+#include "plugin_internal.h"
 
 #include <burn/plugin/kernels.h>
 
@@ -66,6 +66,8 @@ static BurnStatus check_kind(const BurnPlugin *plugin, BurnRefusal *refusal) {
                   kind->interface, table[0], kind->min_bytes, plugin->abi_major, plugin->abi_minor, BURN_ABI_MAJOR,
                   BURN_ABI_MINOR, BURN_VERSION);
   }
+  const char *missing = burn__interface_lacks(plugin->kind, table);
+  if (missing) return REFUSE(BAD_INTERFACE, "its interface %s lacks the function %s", kind->interface, missing);
   return BURN_OK;
 }
 

@@ -9,6 +9,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
 }
 
 char *burn__own_folder(void) { return NULL; }
+char *burn__own_file(void) { return NULL; }
 
 char *burn__absolute_path(const char *path) { return burn__text_copy(path); }
 

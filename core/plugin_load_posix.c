@@ -1,5 +1,5 @@
 /* plugin_load_posix.c - what discovery needs from the system: folders, dlopen, our own place. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr1 */
 #include "core_internal.h"
 #include "trust_posix.h"
 
@@ -11,8 +11,36 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <link.h>
+#endif
 
 static const char prefix[] = "burn_", suffix[] = ".so";
+
+#if defined(__linux__)
+/* A file that was cut (a full disk, a copy that was stopped) is mapped all the same, and ends the process where its
+ * missing pages are touched. True also for what is no ELF file: the loader has its own words for that. */
+static bool is_whole(int file) {
+  ElfW(Ehdr) header;
+  ElfW(Phdr) segment;
+  struct stat info;
+  if (fstat(file, &info) != 0 || pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header) return true;
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment) return true;
+  for (unsigned i = 0; i < header.e_phnum; i++) {
+    const off_t at = (off_t)(header.e_phoff + i * sizeof segment);
+    if (pread(file, &segment, sizeof segment, at) != (ssize_t)sizeof segment) return false;
+    if (segment.p_type != PT_LOAD) continue;
+    if (segment.p_filesz > (size_t)info.st_size || segment.p_offset > (size_t)info.st_size - segment.p_filesz)
+      return false;
+  }
+  return true;
+}
+#else
+static bool is_whole(int file) {
+  (void)file;
+  return true;
+}
+#endif
 
 /* By its real name, so that messages, debuggers and $ORIGIN know its place (by /proc/self/fd/N they would not). Nobody
  * but root and the user can change what is behind that name: all folders above have been looked at. That it was not
@@ -20,6 +48,8 @@ static const char prefix[] = "burn_", suffix[] = ".so";
  * symbols. */
 static BurnStatus load_library(const char *real, int file, void **library) {
   struct stat checked, named;
+  if (!is_whole(file))
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the end of the file is missing; copy it again");
   *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
     const char *reason = dlerror();
@@ -30,6 +60,19 @@ static BurnStatus load_library(const char *real, int file, void **library) {
     return BURN_OK;
   }
   return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: '%s' was replaced while it was loaded", real);
+}
+
+/* A variable of that name would be called, too. */
+static bool is_function(void *symbol) {
+#if defined(__GLIBC__)
+  Dl_info info;
+  const ElfW(Sym) *entry = NULL;
+  if (dladdr1(symbol, &info, (void **)(uintptr_t)&entry, RTLD_DL_SYMENT) == 0 || !entry) return true;
+  return (entry->st_info & 0xf) != STT_OBJECT;
+#else
+  (void)symbol;
+  return true;
+#endif
 }
 
 /* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses
@@ -54,23 +97,31 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
                      ": not a Burn plugin, or one of another major version (this is %u)",
                      BURN_ABI_MAJOR);
   }
+  if (!is_function(symbol)) {
+    dlclose(library);
+    return BURN_FAIL(INCOMPATIBLE, "its " BURN_PLUGIN_SYMBOL " is no function: define it with BURN_PLUGIN_ENTRY");
+  }
   memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function pointer */
   return BURN_OK;
 }
 
-static char *own_folder; /* NULL if it could not be found */
+static char *own_file; /* NULL if it could not be found */
 
 /* When this library is loaded: its path may be relative, to a working directory that the program changes later. */
-__attribute__((constructor)) static void find_own_folder(void) {
+__attribute__((constructor)) static void find_own_file(void) {
   Dl_info info;
   /* The address of a static object of this library, so no function pointer has to be cast. */
   if (dladdr(prefix, &info) == 0 || !info.dli_fname) return;
-  own_folder = realpath(info.dli_fname, NULL);
-  char *slash = own_folder ? strrchr(own_folder, '/') : NULL;
-  if (slash) *slash = '\0';
+  own_file = realpath(info.dli_fname, NULL);
 }
 
-char *burn__own_folder(void) { return burn__text_copy(own_folder); }
+char *burn__own_file(void) { return burn__text_copy(own_file); }
+
+char *burn__own_folder(void) {
+  char *folder = burn__text_copy(own_file), *slash = folder ? strrchr(folder, '/') : NULL;
+  if (slash) *slash = '\0';
+  return folder;
+}
 
 char *burn__absolute_path(const char *path) {
   if (path[0] == '/') return burn__text_copy(path);

@@ -154,12 +154,17 @@ static WCHAR *own_file(void) {
   return NULL;
 }
 
-/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own
- * libburn.dll has no bin: then it is the folder of the DLL. */
-char *burn__own_folder(void) {
+char *burn__own_file(void) {
   WCHAR *file = own_file();
   char *path = file ? forward_slashes(burn__narrow_text(file)) : NULL;
   free(file);
+  return path;
+}
+
+/* DLLs lie in bin, beside the programs; what belongs to them in lib beside that. A program that brings its own
+ * libburn.dll has no bin: then it is the folder of the DLL. */
+char *burn__own_folder(void) {
+  char *path = burn__own_file();
   char *slash = path ? strrchr(path, '/') : NULL;
   if (slash) *slash = '\0';
   char *last = path ? strrchr(path, '/') : NULL;

@@ -5,11 +5,8 @@
  * BURN_PLUGIN_PATH, whose folders may be relative to the working directory: whoever sets it is here; the others must be
  * absolute. A plugin that cannot be used is kept as an entry with its reason; it is fatal only to whoever asked for it
  * by name. */
-#include "core_internal.h"
 #include "platform.h"
-
-#include <burn/guess.h>
-#include <burn/plugin/kernels.h>
+#include "plugin_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +23,6 @@ static struct {
   size_t place_count;
   char **added; /* paths of burn_plugin_add */
   size_t added_count;
-  BurnPluginInfo *infos; /* of burn_plugin_info */
-  size_t info_count;
 } registry;
 
 static BurnPluginEntry *entry_new(char *path, char *file_name) {
@@ -44,7 +39,7 @@ static BurnPluginEntry *entry_new(char *path, char *file_name) {
 }
 
 /* "ndarray" of "/x/burn_ndarray.so". */
-static char *name_of_file(const char *path) {
+char *burn__plugin_name_of_file(const char *path) {
   const char *file = burn__path_file_name(path);
   if (strncmp(file, "burn_", 5) == 0) file += 5;
   const char *dot = strrchr(file, '.');
@@ -66,7 +61,7 @@ static const char *kept_reason(const char *reason) {
 }
 
 static void add_file(const char *path) {
-  char *name = name_of_file(path);
+  char *name = burn__plugin_name_of_file(path);
   char *copy = burn__text_copy(path);
   if (!name || !copy) {
     free(name);
@@ -183,7 +178,9 @@ static void load(BurnPluginEntry *entry) {
   const BurnHostInfo query = {sizeof query, BURN_ABI_MAJOR, BURN_ABI_MINOR, BURN_ABI_OLDEST_MINOR, burn_version()};
   BurnPluginQuery function = NULL;
   BurnRefusal refusal = BURN_REFUSED_NONE;
+  burn__log(BURN_LOG_INFO, "plugins", "loading %s", entry->path);
   const BurnStatus status = burn__plugin_open_file(entry->path, &function, &refusal);
+  burn__probe_stage(BURN__STAGE_QUERY);
   settle(entry, function ? function(&query) : NULL, status, refusal);
 }
 
@@ -228,29 +225,6 @@ static void scan(void) {
   if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
 }
 
-/* Appends formatted text to a fixed buffer. */
-static void append(char *buffer, size_t bytes, const char *separator, const char *text) {
-  const size_t used = strlen(buffer);
-  if (used + 1 < bytes) snprintf(buffer + used, bytes - used, "%s%s", used ? separator : "", text);
-}
-
-/* The mutex is held: what exists and where was looked, for the message about a name that does not exist. */
-static BurnStatus not_found(const char *name, uint32_t kind) {
-  char known[256] = "", places[320] = "";
-  BurnGuess guess = burn_guess(name);
-  for (size_t i = 0; i < registry.count; i++) {
-    BurnPluginEntry *entry = &registry.entries[i];
-    load(entry);
-    if (!entry->plugin || entry->plugin->kind != kind) continue;
-    append(known, sizeof known, ", ", entry->plugin->name);
-    burn_guess_add(&guess, entry->plugin->name);
-  }
-  for (size_t i = 0; i < registry.folder_count; i++) append(places, sizeof places, ", ", registry.folders[i]);
-  return BURN_FAIL(NOT_FOUND, "there is no %s '%s'.%s There are: %s. Searched: %s. 'burn backends' shows details",
-                   burn__plugin_kind(kind)->name, name, burn_guess_text(&guess), known[0] ? known : "none",
-                   places[0] ? places : "nowhere");
-}
-
 /* The plugin exists but is none of `kind`. */
 static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
   const char *name = plugin->name;
@@ -265,7 +239,9 @@ static BurnStatus wrong_kind(const BurnPlugin *plugin, uint32_t kind) {
                    burn__plugin_kind(kind)->name);
 }
 
+/* The mutex is held. NULL in *out, and BURN_OK: there is none of that name. */
 static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin **out) {
+  *out = NULL;
   for (size_t i = 0; i < registry.count; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
     if (!entry->file_name || strcmp(entry->file_name, name) != 0) continue;
@@ -279,7 +255,7 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
     *out = entry->plugin;
     return BURN_OK;
   }
-  return not_found(name, kind);
+  return BURN_OK;
 }
 
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out) {
@@ -287,7 +263,7 @@ BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin *
   scan();
   const BurnStatus status = find_locked(name, kind, out);
   pthread_mutex_unlock(&burn__registry_mutex);
-  return status;
+  return status == BURN_OK && !*out ? burn__plugin_not_found(name, kind) : status;
 }
 
 uint32_t burn__plugin_roles(const BurnPlugin *plugin) {
@@ -297,11 +273,11 @@ uint32_t burn__plugin_roles(const BurnPlugin *plugin) {
   return has ? decorator.roles : 0;
 }
 
-/* Loads the files with the role's name, or (`others`) all the others, until one has the role. */
-static const BurnPlugin *find_role(uint32_t role, const char *role_name, bool others) {
+/* The mutex is held: loads the files with the role's name, and no other. */
+static const BurnPlugin *find_role(uint32_t role, const char *role_name) {
   for (size_t i = 0; i < registry.count; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
-    if ((strcmp(entry->file_name, role_name) != 0) != others) continue;
+    if (strcmp(entry->file_name, role_name) != 0) continue;
     load(entry);
     if (entry->plugin && burn__plugin_roles(entry->plugin) & role) return entry->plugin;
   }
@@ -311,47 +287,25 @@ static const BurnPlugin *find_role(uint32_t role, const char *role_name, bool ot
 BurnStatus burn__plugin_with_role(uint32_t role, const char *role_name, const char **name) {
   pthread_mutex_lock(&burn__registry_mutex);
   scan();
-  const BurnPlugin *plugin = find_role(role, role_name, false);
-  if (!plugin) plugin = find_role(role, role_name, true);
-  *name = plugin ? plugin->name : NULL;
-  const BurnStatus status = plugin ? BURN_OK : not_found(role_name, BURN_PLUGIN_DECORATOR);
+  const BurnPlugin *plugin = find_role(role, role_name);
   pthread_mutex_unlock(&burn__registry_mutex);
-  return status;
+  *name = plugin ? plugin->name : burn__plugin_known_role(role);
+  return *name ? BURN_OK : burn__plugin_not_found(role_name, BURN_PLUGIN_DECORATOR);
 }
 
-static BurnProbe probe(const BurnPlugin *plugin, BurnDeviceInfo *devices, uint32_t capacity) {
-  memset(devices, 0, capacity * sizeof *devices);
-  BurnProbe result = {
-      .struct_size = sizeof result, .device_capacity = capacity, .device_bytes = sizeof *devices, .devices = devices};
-  BurnBackendInterface interface;
-  burn__plugin_interface(plugin, "burn.backend", &interface, sizeof interface);
-  interface.probe(burn__host(), &result);
-  if (result.device_count > capacity) result.device_count = capacity;
-  result.reason[sizeof result.reason - 1] = '\0';
-  return result;
-}
-
-BurnStatus burn__plugin_best_backend(const char **name) {
-  enum { MAX = 16 };
-  BurnDeviceInfo devices[MAX];
-  int32_t best = 0;
-  *name = NULL;
+BurnStatus burn_plugin_load(const char *name) {
+  const BurnPluginEntry *found = NULL;
   pthread_mutex_lock(&burn__registry_mutex);
   scan();
-  for (size_t i = 0; i < registry.count; i++) {
+  for (size_t i = 0; i < registry.count && name && !found; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
+    if (!entry->file_name || strcmp(entry->file_name, name) != 0) continue;
     load(entry);
-    if (!entry->plugin || entry->plugin->kind != BURN_PLUGIN_BACKEND) continue;
-    const int32_t score = probe(entry->plugin, devices, MAX).score;
-    const bool tie = *name && score == best && strcmp(entry->plugin->name, *name) < 0; /* ties by name */
-    if (score > best || tie) {
-      best = score;
-      *name = entry->plugin->name;
-    }
+    found = entry;
   }
-  const BurnStatus status = *name ? BURN_OK : not_found("(any)", BURN_PLUGIN_BACKEND);
   pthread_mutex_unlock(&burn__registry_mutex);
-  return status;
+  if (!found) return BURN_FAIL(NOT_FOUND, "plugin_load: there is no plugin '%s'", name ? name : "(null)");
+  return found->plugin ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "plugin '%s' was refused: %s", name, found->reason);
 }
 
 BurnStatus burn_plugin_add(const char *path) {
@@ -377,85 +331,21 @@ BurnStatus burn_plugin_add(const char *path) {
   return status;
 }
 
-/* -- the list for people ---------------------------------------------------------------------- */
+/* -- what others ask -------------------------------------------------------------------------- */
 
-static const struct {
-  const char *word, *help;
-} refusals[] = {
-    {"", ""},
-#define BURN_REFUSAL(NAME, word, help) {word, help},
-#include <burn/refusals.def>
-#undef BURN_REFUSAL
-};
-
-static void say_refusal(BurnPluginInfo *info, BurnRefusal refusal) {
-  info->refusal = refusals[refusal].word;
-  info->help = refusals[refusal].help;
-}
-
-static void describe(const BurnPluginEntry *entry, BurnPluginInfo *info) {
-  enum { MAX = 16 };
-  *info =
-      (BurnPluginInfo){.path = entry->path ? entry->path : "linked in", .kind = "", .version = "", .description = ""};
-  info->name = entry->plugin ? entry->plugin->name : entry->file_name;
-  info->reason = entry->reason ? entry->reason : "";
-  say_refusal(info, entry->refusal);
-  if (!entry->plugin) return;
-  const bool is_backend = entry->plugin->kind == BURN_PLUGIN_BACKEND;
-  info->usable = true;
-  info->kind = burn__plugin_kind(entry->plugin->kind)->name;
-  info->version = entry->plugin->version;
-  info->description = entry->plugin->description ? entry->plugin->description : "";
-  info->options = burn__plugin_options_list(entry->plugin, &info->option_count, &info->declares_options);
-  if (!is_backend) return;
-  BurnDeviceInfo devices[MAX];
-  const BurnProbe result = probe(entry->plugin, devices, MAX);
-  info->score = result.score;
-  info->usable = result.score > 0;
-  if (!info->usable) say_refusal(info, BURN_REFUSED_NO_DEVICE);
-  const char *reason = burn__text_copy(result.reason);
-  info->reason = reason ? reason : "";
-  const char **names = calloc(result.device_count ? result.device_count : 1, sizeof *names);
-  if (!names) return;
-  for (uint32_t i = 0; i < result.device_count; i++) {
-    devices[i].name[sizeof devices[i].name - 1] = '\0';
-    const char *name = burn__text_copy(devices[i].name);
-    names[i] = name ? name : "";
-  }
-  info->devices = names;
-  info->device_count = result.device_count;
-}
-
-static int compare_infos(const void *a, const void *b) {
-  const BurnPluginInfo *left = a, *right = b;
-  if (left->usable != right->usable) return left->usable ? -1 : 1;
-  return strcmp(left->name, right->name);
-}
-
-/* Fills the list once; it stays for the life of the process, as its texts are handed out. */
-static void list_plugins(void) {
-  if (registry.infos) return;
-  scan();
-  registry.infos = calloc(registry.count ? registry.count : 1, sizeof *registry.infos);
-  if (!registry.infos) return;
-  for (size_t i = 0; i < registry.count; i++) {
-    load(&registry.entries[i]);
-    describe(&registry.entries[i], &registry.infos[i]);
-  }
-  registry.info_count = registry.count;
-  if (registry.count > 1) qsort(registry.infos, registry.count, sizeof *registry.infos, compare_infos);
-}
-
-size_t burn_plugin_count(void) {
+size_t burn__plugin_entries(BurnPluginEntry **entries) {
   pthread_mutex_lock(&burn__registry_mutex);
-  list_plugins();
-  const size_t count = registry.info_count;
+  scan();
+  *entries = registry.entries;
+  const size_t count = registry.count;
   pthread_mutex_unlock(&burn__registry_mutex);
   return count;
 }
 
-const BurnPluginInfo *burn_plugin_info(size_t index) {
-  return index < burn_plugin_count() ? &registry.infos[index] : NULL;
+void burn__plugin_load(BurnPluginEntry *entry) {
+  pthread_mutex_lock(&burn__registry_mutex);
+  load(entry);
+  pthread_mutex_unlock(&burn__registry_mutex);
 }
 
 const char *const *burn_plugin_search_path(void) {

@@ -1,8 +1,8 @@
 /* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user,
  * the system. A project's file may name a stack, with options that are declared harmless, but no folders: entering a
  * downloaded folder must neither run its code nor write what it says. */
-#include "core_internal.h"
 #include "platform.h"
+#include "plugin_internal.h"
 
 #include <burn/file.h>
 #include <cjson/cJSON.h>
@@ -133,14 +133,20 @@ BurnStatus burn__settings_stack(const char *argument, char **out, const char **s
     *out = burn__text_copy(text);
     return *out ? BURN_OK : BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", text);
   }
-  BurnStatus status = backend_in_files(out, source);
-  if (status != BURN_OK || *out) return status;
-  *source = NULL;
-  const char *best = NULL;
-  status = burn__plugin_best_backend(&best);
-  if (status != BURN_OK) return status;
-  *out = burn__text_copy(best);
-  return *out ? BURN_OK : BURN_FAIL(OUT_OF_MEMORY, "no memory for the backend text '%s'", best);
+  const BurnStatus status = backend_in_files(out, source);
+  if (status == BURN_OK && !*out) *source = NULL;
+  return status;
+}
+
+/* The name of the backend that the automatic choice tries first; malloc'd. */
+static BurnStatus best_backend(char **out) {
+  const BurnPluginInfo **list;
+  size_t count;
+  BurnStatus status = burn__plugin_candidates(&list, &count);
+  if (status == BURN_OK && count == 0) status = burn__plugin_no_backend("");
+  if (status == BURN_OK) *out = burn__text_copy(list[0]->name);
+  free((void *)list);
+  return status != BURN_OK || *out ? status : BURN_FAIL(OUT_OF_MEMORY, "no memory for the name of a backend");
 }
 
 /* The folders that one file names under "plugin_path". */
@@ -166,12 +172,14 @@ void burn__settings_plugin_path(void (*visit)(const char *folder, const char *so
 BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, const char **source) {
   char *text = NULL;
   BurnStatus status = burn__settings_stack(argument, &text, source);
+  const bool is_automatic = status == BURN_OK && !text;
+  if (is_automatic) status = best_backend(&text);
   if (status == BURN_OK && strlen(text) >= bytes) {
     status =
         BURN_FAIL(INVALID_ARGUMENT, "stack_choice: '%s' needs %zu bytes, there are %zu", text, strlen(text) + 1, bytes);
   }
   if (status == BURN_OK) memcpy(stack, text, strlen(text) + 1);
-  if (!*source) *source = argument && *argument ? "the argument" : "the highest score";
+  if (!*source) *source = is_automatic ? "the highest score" : "the argument";
   free(text);
   return status;
 }

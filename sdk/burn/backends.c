@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* "baseline|avx2 (default avx2): which one". */
 static void print_option(const char *indent, const BurnPluginOption *option) {
@@ -25,13 +26,18 @@ static void print_plugin(const BurnPluginInfo *info) {
   if (strcmp(info->kind, "backend") == 0) putchar('\n');
   for (size_t i = 0; i < info->option_count; i++) print_option("             ", &info->options[i]);
   if (!info->usable && info->reason[0]) printf("             why not: %s\n", info->reason);
+  char since[SINCE_BYTES];
+  if (info->quarantined_since)
+    printf("             in quarantine since %s; 'burn doctor --retry' tries it again\n",
+           command_quarantine_text(info, since));
 }
 
 /* The stack that a program without any choice of its own would get, for inference and for training. */
-static void print_choice(const char *what, BurnDevice *device) {
-  const BurnStatus status = burn_device_status(device);
-  printf("  %-10s %s\n", what, status == BURN_OK ? burn_device_name(device) : burn_status_message(status));
-  burn_device_close(device);
+static void print_choice(const char *what, bool train) {
+  const Need need = {.train = train};
+  const Opened opened = command_try_open(NULL, &need);
+  printf("  %-10s %s\n", what, opened.problem[0] ? opened.problem : opened.name);
+  if (opened.passed_over[0]) printf("             passed over, as they did not open: %s\n", opened.passed_over);
 }
 
 static int backends_text(void) {
@@ -46,8 +52,8 @@ static int backends_text(void) {
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) printf("  %s\n", *folder);
   printf("chosen when the program does not say (BURN_BACKEND=%s):\n",
          getenv("BURN_BACKEND") ? getenv("BURN_BACKEND") : "");
-  print_choice("inference", burn_device_open(NULL));
-  print_choice("training", burn_device_open_training(NULL));
+  print_choice("inference", false);
+  print_choice("training", true);
   return 0;
 }
 
@@ -65,6 +71,13 @@ static cJSON *options_json(const BurnPluginOption *options, size_t count) {
   return list;
 }
 
+const char *command_quarantine_text(const BurnPluginInfo *info, char text[SINCE_BYTES]) {
+  const time_t since = (time_t)info->quarantined_since;
+  const struct tm *parts = info->quarantined_since ? gmtime(&since) : NULL;
+  if (!parts || strftime(text, SINCE_BYTES, "%Y-%m-%d %H:%M:%S UTC", parts) == 0) text[0] = '\0';
+  return text;
+}
+
 cJSON *command_plugin_json(const BurnPluginInfo *info) {
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "name", info->name);
@@ -76,6 +89,8 @@ cJSON *command_plugin_json(const BurnPluginInfo *info) {
   cJSON_AddStringToObject(object, "reason", info->reason);
   cJSON_AddStringToObject(object, "refusal", info->refusal);
   cJSON_AddStringToObject(object, "help", info->help);
+  char since[SINCE_BYTES];
+  cJSON_AddStringToObject(object, "quarantined_since", command_quarantine_text(info, since));
   cJSON_AddNumberToObject(object, "score", info->score);
   cJSON_AddBoolToObject(object, "declares_options", info->declares_options);
   cJSON_AddItemToObject(object, "options", options_json(info->options, info->option_count));

@@ -3,6 +3,7 @@
 
 #include <burn/guess.h>
 #include <burn/streams.h>
+#include <burn/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ int command_print_json(cJSON *tree) {
     fprintf(stderr, "burn: out of memory\n");
     return COMMAND_FAILED;
   }
-  puts(text);
+  puts(burn_text_clean(text)); /* paths and what others say may be any bytes */
   free(text);
   return COMMAND_OK;
 }

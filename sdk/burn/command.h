@@ -29,6 +29,25 @@ bool command_parse(int argc, char **argv, const char *usage, const Argument *arg
 /* What is known of a plugin, as burn backends and burn doctor print it. */
 cJSON *command_plugin_json(const BurnPluginInfo *info);
 
+/* When a plugin was put in quarantine, "2026-01-31 16:20:05 UTC"; "" if it was not. */
+enum { SINCE_BYTES = 32 };
+const char *command_quarantine_text(const BurnPluginInfo *info, char text[SINCE_BYTES]);
+
+/* What a program needs of a stack. */
+typedef struct Need {
+  bool train;
+  BurnDType dtypes[BURN_DTYPE_LIMIT]; /* to compute in */
+  size_t dtype_count;
+} Need;
+
+/* What a program with that need would get of a stack text (NULL: none). */
+typedef struct Opened {
+  char name[1024];        /* of the device; "" if it did not open */
+  char problem[1024];     /* what is in the way; "" if nothing is */
+  char passed_over[1024]; /* burn_device_passed_over */
+} Opened;
+Opened command_try_open(const char *stack, const Need *need);
+
 /* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a word on stderr. */
 int command_print_json(cJSON *tree);
 

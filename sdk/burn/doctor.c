@@ -3,8 +3,6 @@
 #include "doctor.h"
 #include "system.h"
 
-#include <burn/plugin/backend.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +68,8 @@ static cJSON *environment(void) {
       {"BURN_BACKEND", "the stack, before any burn.json"},
       {"BURN_PLUGIN_PATH", "folders with plugins, searched first"},
       {"BURN_PLUGIN_PATH_ONLY", "1: search no other folders"},
+      {"BURN_PROBE", "child or in-process: where plugins are looked at"},
+      {"BURN_PROBE_SECONDS", "time limit for looking at one plugin, 5 where not set"},
       {"BURN_THREADS", "threads for work on the processor"},
       {"BURN_LOG", "off, error, warn, info or debug"},
   };
@@ -117,12 +117,6 @@ static cJSON *plugins(void) {
 
 /* -- what a program needs ---------------------------------------------------------------------- */
 
-typedef struct Need {
-  bool train;
-  BurnDType dtypes[BURN_DTYPE_LIMIT]; /* to compute in */
-  size_t dtype_count;
-} Need;
-
 static BurnDType dtype_named(const char *name, size_t length) {
   for (BurnDType dtype = 1; dtype < BURN_DTYPE_LIMIT; dtype++) {
     const char *known = burn_dtype_name(dtype);
@@ -151,31 +145,14 @@ static bool read_need(const char *text, Need *need) {
   return true;
 }
 
-/* Opens a stack as a program with the need would. What is in the way goes to `problem`, "" if nothing is. */
-static void try_stack(const char *stack, const Need *need, char *opened, size_t opened_bytes, char *problem,
-                      size_t bytes) {
-  BurnDevice *device = need->train ? burn_device_open_training(stack) : burn_device_open(stack);
-  const BurnStatus status = burn_device_status(device);
-  snprintf(opened, opened_bytes, "%s", status == BURN_OK ? burn_device_name(device) : "");
-  snprintf(problem, bytes, "%s", status == BURN_OK ? "" : burn_status_message(status));
-  const BurnBackend *top = burn_device_backend(device);
-  for (size_t i = 0; top && i < need->dtype_count && !problem[0]; i++) {
-    const uint32_t wanted = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
-    if ((top->dtype_usage(top->self, need->dtypes[i]) & wanted) == wanted) continue;
-    snprintf(problem, bytes, "%s cannot compute in %s", burn_device_name(device), burn_dtype_name(need->dtypes[i]));
-  }
-  burn_device_close(device);
-}
-
 /* Every backend that was found, best first as far as scores go, and whether it would do. */
 static cJSON *candidates(const Need *need) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < burn_plugin_count(); i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);
     if (strcmp(info->kind, "backend") != 0) continue;
-    char opened[256], problem[512];
-    snprintf(problem, sizeof problem, "%s", info->reason);
-    if (info->usable) try_stack(info->name, need, opened, sizeof opened, problem, sizeof problem);
+    const Opened opened = info->usable ? command_try_open(info->name, need) : (Opened){.name = ""};
+    const char *problem = info->usable ? opened.problem : info->reason;
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "name", info->name);
     cJSON_AddNumberToObject(object, "score", info->score);
@@ -187,35 +164,42 @@ static cJSON *candidates(const Need *need) {
 }
 
 static cJSON *choice(const char *argument, const char *need_text, const Need *need) {
-  char stack[1024] = "", opened[1024] = "", problem[1024];
+  char stack[1024] = "";
   const char *source = "";
+  Opened opened = {.name = ""};
   const BurnStatus status = burn_stack_choice(argument, stack, sizeof stack, &source);
-  snprintf(problem, sizeof problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
-  if (status == BURN_OK) try_stack(argument, need, opened, sizeof opened, problem, sizeof problem);
+  if (status == BURN_OK) {
+    opened = command_try_open(argument, need);
+  } else {
+    snprintf(opened.problem, sizeof opened.problem, "%s", burn_status_message(status));
+  }
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "need", need_text);
   cJSON_AddStringToObject(object, "stack", stack);
   cJSON_AddStringToObject(object, "source", source);
-  cJSON_AddStringToObject(object, "opened", opened);
-  cJSON_AddBoolToObject(object, "autodiff_added",
-                        strcmp(stack, opened) != 0 && strstr(opened, "autodiff") && !strstr(stack, "autodiff"));
-  cJSON_AddBoolToObject(object, "suits", !problem[0]);
-  cJSON_AddStringToObject(object, "problem", problem);
+  cJSON_AddStringToObject(object, "opened", opened.name);
+  cJSON_AddStringToObject(object, "passed_over", opened.passed_over);
+  cJSON_AddBoolToObject(
+      object, "autodiff_added",
+      strcmp(stack, opened.name) != 0 && strstr(opened.name, "autodiff") && !strstr(stack, "autodiff"));
+  cJSON_AddBoolToObject(object, "suits", !opened.problem[0]);
+  cJSON_AddStringToObject(object, "problem", opened.problem);
   cJSON_AddItemToObject(object, "candidates", candidates(need));
   return object;
 }
 
 int command_doctor(int argc, char **argv) {
   static const char usage[] =
-      "usage: burn doctor [--need train|infer|DTYPE,...] [--stack S] [--json]\n"
+      "usage: burn doctor [--need train|infer|DTYPE,...] [--stack S] [--retry] [--json]\n"
       "explains this machine: places, plugins and why-nots, devices, drivers, settings, and the stack a program would "
       "get.\n"
       "Exits 1 if that stack cannot be opened or lacks what is needed.";
   const char *need_text = "infer", *stack = NULL;
-  bool json = false;
+  bool json = false, retry = false;
   const Argument arguments[] = {
       {"need", ARGUMENT_TEXT, &need_text, "N", "what the program does: train, infer, f16, or several as train,f16"},
       {"stack", ARGUMENT_TEXT, &stack, "S", "the stack that the program names itself"},
+      {"retry", ARGUMENT_FLAG, &retry, NULL, "probe all plugins anew, those in quarantine too"},
       {"json", ARGUMENT_FLAG, &json, NULL, "machine-readable output"},
   };
   int status;
@@ -223,6 +207,8 @@ int command_doctor(int argc, char **argv) {
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status))
     return status;
   if (!read_need(need_text, &need)) return COMMAND_USAGE;
+  const BurnStatus retried = retry ? burn_plugin_retry() : BURN_OK;
+  if (retried != BURN_OK) fprintf(stderr, "burn doctor: %s\n", burn_status_message(retried));
   char abi[32];
   cJSON *root = cJSON_CreateObject();
   snprintf(abi, sizeof abi, "%u.%u", BURN_ABI_MAJOR, BURN_ABI_MINOR);

@@ -77,6 +77,7 @@ static void print_plugin(const cJSON *plugin) {
   if (!usable) {
     printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "refusal"), text(plugin, "reason"),
            text(plugin, "help"));
+    if (text(plugin, "quarantined_since")[0]) printf("    in quarantine since %s\n", text(plugin, "quarantined_since"));
     return;
   }
   if (strcmp(text(plugin, "kind"), "backend") != 0) return;
@@ -92,6 +93,7 @@ static void print_choice(const cJSON *choice) {
   printf("choice for a program that needs: %s\n", text(choice, "need"));
   if (text(choice, "stack")[0]) printf("  stack '%s', chosen by %s\n", text(choice, "stack"), text(choice, "source"));
   if (is(choice, "autodiff_added")) printf("  with autodiff on top, because the program trains\n");
+  if (text(choice, "passed_over")[0]) printf("  PASSED OVER, as they did not open: %s\n", text(choice, "passed_over"));
   if (is(choice, "suits")) {
     printf("  opens as %s and has what is needed\n", text(choice, "opened"));
   } else {

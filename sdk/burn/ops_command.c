@@ -278,6 +278,16 @@ static int print_table(const BurnDevice *device) {
   return COMMAND_OK;
 }
 
+/* The kernel packs that are found, so that their ops are listed. */
+static void load_packs(void) {
+  for (size_t i = 0; i < burn_plugin_count(); i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (!info->usable || strcmp(info->kind, "kernel pack") != 0) continue;
+    const BurnStatus status = burn_plugin_load(info->name);
+    if (status != BURN_OK) fprintf(stderr, "burn ops: %s\n", burn_status_message(status));
+  }
+}
+
 int command_ops(int argc, char **argv) {
   static const char usage[] =
       "usage: burn ops [--stack S] [--op NAME] [--json]\n"
@@ -295,7 +305,7 @@ int command_ops(int argc, char **argv) {
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0, &status))
     return status;
   if (markdown) return print_markdown();
-  (void)burn_plugin_count(); /* loads the kernel packs that are found, so that their ops are listed */
+  load_packs();
   const BurnOpInfo *op = NULL;
   BurnStatus failure = name ? burn_op_find(name, &op) : BURN_OK;
   BurnDevice *device = burn_device_open(stack);

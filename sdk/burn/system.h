@@ -32,6 +32,12 @@ extern const SystemVariable system_variables[];
 /* True if the system's loader finds a library. It is loaded for the question. */
 bool system_has_library(const char *name);
 
+/* Fills `result` (`bytes` long) by calling `body` in a process of its own, where there is fork, for at most `seconds`;
+ * elsewhere in this one. What it prints to stdout goes to stderr. False, with a text in `why`, if it hung, crashed or
+ * ended its process. */
+bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
+                      unsigned seconds, char *why, size_t why_bytes);
+
 /* Copied into buffers of the caller: "Linux 6.1 x86_64", the processor's name ("" if unknown). */
 void system_describe(char *system, size_t system_bytes, char *processor, size_t processor_bytes);
 unsigned system_processor_count(void);

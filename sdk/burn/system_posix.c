@@ -4,11 +4,16 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -- files ------------------------------------------------------------------------------------ */
@@ -51,6 +56,73 @@ const SystemVariable system_variables[] = {
     {"LD_LIBRARY_PATH", "where the system's loader looks for libraries first"},
     {NULL, NULL},
 };
+
+/* -- a process of its own --------------------------------------------------------------------- */
+
+/* Reads until the bytes are there, the pipe ends, or the time is over; the number of bytes read. */
+static size_t read_for(int file, char *bytes, size_t count, unsigned seconds, bool *in_time) {
+  const time_t end = time(NULL) + (time_t)seconds;
+  size_t used = 0;
+  *in_time = true;
+  while (used < count) {
+    struct pollfd wanted = {.fd = file, .events = POLLIN};
+    const int ready = poll(&wanted, 1, 200);
+    if (ready > 0) {
+      const ssize_t got = read(file, bytes + used, count - used);
+      if (got == 0 || (got < 0 && errno != EINTR)) break;
+      if (got > 0) used += (size_t)got;
+    } else if (time(NULL) > end) {
+      *in_time = false;
+      break;
+    }
+  }
+  return used;
+}
+
+static void run_child(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
+                      int answers) {
+  (void)dup2(2, 1);
+  body(context, result);
+  const char *at = result;
+  while (bytes > 0) {
+    const ssize_t written = write(answers, at, bytes);
+    if (written <= 0) _exit(1);
+    at += written;
+    bytes -= (size_t)written;
+  }
+  _exit(0); /* without what plugins do at the end of a process */
+}
+
+bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
+                      unsigned seconds, char *why, size_t why_bytes) {
+  int ends[2], status = 0;
+  bool in_time;
+  fflush(NULL);
+  if (pipe(ends) != 0) {
+    snprintf(why, why_bytes, "no pipe: %s", strerror(errno));
+    return false;
+  }
+  const pid_t child = fork();
+  if (child == 0) run_child(body, context, result, bytes, ends[1]);
+  (void)close(ends[1]);
+  const bool whole = child > 0 && read_for(ends[0], result, bytes, seconds, &in_time) == bytes;
+  (void)close(ends[0]);
+  if (child < 0) {
+    snprintf(why, why_bytes, "no process: %s", strerror(errno));
+    return false;
+  }
+  if (!whole && !in_time) (void)kill(child, SIGKILL);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (whole) return true;
+  if (!in_time) {
+    snprintf(why, why_bytes, "it had not come back after %u s", seconds);
+  } else if (WIFSIGNALED(status)) {
+    snprintf(why, why_bytes, "it crashed with signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  } else {
+    snprintf(why, why_bytes, "it ended its process with exit status %d", WEXITSTATUS(status));
+  }
+  return false;
+}
 
 bool system_has_library(const char *name) {
   void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);

@@ -47,6 +47,16 @@ const SystemVariable system_variables[] = {
 };
 
 /* Looks in the system's folders only, as plugins do. */
+bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
+                      unsigned seconds, char *why, size_t why_bytes) {
+  (void)bytes;
+  (void)seconds;
+  (void)why_bytes;
+  why[0] = '\0';
+  body(context, result);
+  return true;
+}
+
 bool system_has_library(const char *name) {
   HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
   if (library) (void)FreeLibrary(library);

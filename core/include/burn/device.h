@@ -9,8 +9,9 @@
  *
  * Precedence: the argument; BURN_BACKEND; {"backend": "..."} in burn.json of the working directory, then in
  * $XDG_CONFIG_HOME/burn/burn.json (~/.config), then in /etc/burn/burn.json; else the backend with the highest probe
- * score. The working directory's file takes options only if they are declared harmless (burn backends shows which), and
- * none in privileged programs, which do not read it.
+ * score that opens (burn_plugin_count says how scores are found; burn_device_passed_over, which did not open). The
+ * working directory's file takes options only if they are declared harmless (burn backends shows which), and none in
+ * privileged programs, which do not read it.
  *
  * After fork, the child can use devices and tensors if no other thread was in a call at that moment. Otherwise all
  * calls in it fail with FAILED_PRECONDITION, as a lock may be held by a thread that it does not have: fork before, or
@@ -57,6 +58,11 @@ BURN_API bool burn_device_is_autodiff(const BurnDevice *device);
 /* The device below autodiff, where gradients, optimizer states and validation live; the device itself if it has no
  * autodiff. Borrowed: it lives as long as `device`. */
 BURN_API BurnDevice *burn_device_inner(BurnDevice *device);
+
+/* The backends with higher scores that the automatic choice found but could not open, each with its reason, for people:
+ * "cuda (score 1000): open 'cuda': ..". "" if there are none, or the stack was named. The log has them as warnings.
+ * Borrowed, valid as long as the device. */
+BURN_API const char *burn_device_passed_over(const BurnDevice *device);
 
 /* Default dtypes of the device, used where BURN_DTYPE_DEFAULT is given: f32 and i64, unless the stack text
  * ("ndarray:float=bf16") or a call below says otherwise. Positions (argmax ..) are i64 where the int dtype is narrower

@@ -36,12 +36,32 @@ typedef struct BurnPluginInfo {
   bool declares_options;      /* false: it may have some, but nobody can tell before it is opened */
   size_t option_count;
   const BurnPluginOption *options; /* [option_count] */
+  int64_t quarantined_since; /* seconds since 1970 (UTC) when it hung, crashed or ended its process; 0: it did not */
 } BurnPluginInfo;
 
-/* Everything that discovery found, sorted: usable first, then by name. Loads all plugins. Borrowed; valid until the
- * process ends. */
+/* Everything that discovery found, sorted: usable first, then by name. Borrowed; valid until the process ends.
+ *
+ * Nothing is loaded into this process for it: each file is loaded and probed once by a child process (burn_probe,
+ * beside libburn) with a time limit of BURN_PROBE_SECONDS (5), and what it found is kept for later processes in
+ * $XDG_CACHE_HOME/burn/plugins.json, until the file or libburn changes; for backends, and for what could not be loaded,
+ * at most an hour, on an unchanged machine. A plugin that hangs, crashes or ends its process is refused so and put in
+ * quarantine: it is not tried again before its file changes (a hang: for a day). With BURN_PROBE=in-process, on
+ * Windows, and for plugins that are linked in, it happens in this process, each time; the log names a file before it is
+ * loaded (BURN_LOG=info). */
 BURN_API size_t burn_plugin_count(void);
 BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
+
+/* What earlier processes found does not count: the list is made anew, quarantine is lifted. Before the first call of
+ * burn_plugin_count and the first device that is chosen automatically, else FAILED_PRECONDITION. */
+BURN_API BURN_USE_RESULT BurnStatus burn_plugin_retry(void);
+
+/* Loads a plugin of any kind into this process by its name, as opening a stack that names it does: the ops of a kernel
+ * pack are known afterwards. NOT_FOUND: there is none; INCOMPATIBLE: it was refused. */
+BURN_API BURN_USE_RESULT BurnStatus burn_plugin_load(const char *name);
+
+/* For the program burn_probe: loads and probes the plugin file `path` in this process and writes what it found to
+ * descriptor 3, in a form that is libburn's own. Returns the program's exit status. */
+BURN_API int burn_plugin_answer(const char *path);
 
 /* The options that the host itself takes for every backend (ndarray:float=f64), and their number. Borrowed. */
 BURN_API const BurnPluginOption *burn_host_options(size_t *count);
@@ -75,8 +95,8 @@ typedef struct BurnSettingsInfo {
 BURN_API size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity);
 
 /* The stack text that burn_device_open(argument) would open, copied into `stack` (`bytes` long, an error if that is too
- * short), and in *source who chose it: "the argument", "BURN_BACKEND", the path of a burn.json, or "the highest score".
- */
+ * short), and in *source who chose it: "the argument", "BURN_BACKEND", the path of a burn.json, or "the highest score";
+ * that one is the first to be tried, see burn_device_passed_over. */
 BURN_API BURN_USE_RESULT BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes,
                                                       const char **source);
 

@@ -1,0 +1,46 @@
+/* try_open.c - opens stacks as programs would, in a process of its own: a plugin that crashes there costs the command a
+ * line of its output. */
+#include "command.h"
+#include "system.h"
+
+#include <burn/plugin/backend.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SECONDS = 60 }; /* drivers may take a while to make a context */
+
+typedef struct Wish {
+  const char *stack;
+  const Need *need;
+} Wish;
+
+static void open_here(const void *context, void *result) {
+  const Wish *wish = context;
+  Opened *out = result;
+  BurnDevice *device = wish->need->train ? burn_device_open_training(wish->stack) : burn_device_open(wish->stack);
+  const BurnStatus status = burn_device_status(device);
+  *out = (Opened){.name = ""};
+  snprintf(out->name, sizeof out->name, "%s", status == BURN_OK ? burn_device_name(device) : "");
+  snprintf(out->problem, sizeof out->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
+  snprintf(out->passed_over, sizeof out->passed_over, "%s", burn_device_passed_over(device));
+  const BurnBackend *top = burn_device_backend(device);
+  for (size_t i = 0; top && i < wish->need->dtype_count && !out->problem[0]; i++) {
+    const uint32_t wanted = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+    if ((top->dtype_usage(top->self, wish->need->dtypes[i]) & wanted) == wanted) continue;
+    snprintf(out->problem, sizeof out->problem, "%s cannot compute in %s", burn_device_name(device),
+             burn_dtype_name(wish->need->dtypes[i]));
+  }
+  burn_device_close(device);
+}
+
+Opened command_try_open(const char *stack, const Need *need) {
+  static Opened opened;
+  const Wish wish = {stack, need};
+  char why[256];
+  (void)burn_plugin_count(); /* once, here, and not in every child */
+  if (system_run_apart(open_here, &wish, &opened, sizeof opened, SECONDS, why, sizeof why)) return opened;
+  opened = (Opened){.name = ""};
+  snprintf(opened.problem, sizeof opened.problem, "opening %s: %s", stack ? stack : "the automatic choice", why);
+  return opened;
+}
