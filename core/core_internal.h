@@ -98,7 +98,7 @@ void burn__small_free(void *memory, size_t bytes);
 /* Gives the free blocks of this thread and those of no thread back to the system. */
 void burn__small_trim(void);
 
-/* -- ops (op_table.c, infer_*.c, decompose_*.c, invoke.c) ------------------------------------- */
+/* -- ops (op_table.c, infer/, decompose/, invoke.c) -------------------------------------------- */
 
 typedef BurnStatus (*BurnInferRule)(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 typedef void (*BurnDecomposition)(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
@@ -350,15 +350,27 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
 bool burn__tensor_is_shared(const BurnTensor *x);
 /* A handle around a primitive that was made of x, which `user` takes: x itself, unless guards want to know it again. */
 BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user);
+/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to
+ * know x again. */
+BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by);
 BurnTensor *burn__tensor_failed(BurnStatus status);
+/* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
+BurnStatus burn__tensor_carried_status(const BurnTensor *x);
 /* Why x cannot be used by `user`: it failed, is NULL, or was taken; BURN_OK if it can. The message is fresh. */
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);
 /* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed.
  */
 void burn__tensor_take(BurnTensor *x, const char *user);
+/* The same inside of burn__work_enter, for a handle that is one: neither NULL nor shared. */
+void burn__tensor_end(BurnTensor *x, const char *user);
 
 /* The same for several; one that stands there twice is taken once. */
 void burn__tensor_take_all(BurnTensor *const *tensors, size_t count, const char *user);
+
+/* The device's backend can hold tensors of this dtype. */
+BurnStatus burn__check_storable(const BurnDevice *device, BurnDType dtype, const char *user);
+
+/* -- apply.c ---------------------------------------------------------------------------------- */
 
 /* Runs an op on handles: takes all inputs (NULL entries are absent), returns the result. Several outputs: out[0 ..]. */
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,

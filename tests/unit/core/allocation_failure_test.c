@@ -227,7 +227,7 @@ static bool disturb(Scenario scenario, const char *stack, long long number, long
   return disturbed;
 }
 
-/* What guards keep of handles that were taken (core/guard.c). */
+/* What guards keep of handles that were taken (core/tensor/guard.c). */
 enum { QUARANTINE_BYTES = 4096 * 2 * 128 };
 
 /* In a child: all numbers in turn in a process where everything has run before. */

@@ -34,7 +34,7 @@ static long long blocks_held, bytes_held;
 enum { HEAP_COUNTS = 1, DEFAULT_STEPS = 300 };
 #endif
 enum { WARMUP_STEPS = 20, LONG_STEPS = 10000, BATCH = 64, EPOCH_BATCHES = 25, PARAMETERS = 531178 };
-/* Free blocks that timing may add to the caches: two magazines of 8 (core/small_block.c) for each of the three sizes of
+/* Free blocks that timing may add to the caches: two magazines of 8 (core/base/small_block.c) for each of the three sizes of
  * handles that a worker makes and the consumer frees. By default so many steps are made that a block lost in each is
  * more. */
 enum { CACHE_SLACK = 2 * 8 * 3 };

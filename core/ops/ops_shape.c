@@ -6,29 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out) {
-  const BurnStatus status = burn__tensor_check(x, user);
-  if (status != BURN_OK) return status;
-  const int64_t axis = dim < 0 ? (int64_t)dim + rank : dim;
-  if (axis < 0 || axis >= (int64_t)rank) {
-    BurnShapeText text;
-    return BURN_FAIL(OUT_OF_RANGE, "%s: dim %d is outside -%u..%d of shape %s", user, dim, rank, (int)rank - 1,
-                     burn__shape_text(&text, x->primitive->rank, x->primitive->shape));
-  }
-  *out = axis;
-  return BURN_OK;
-}
-
 /* -- rows with one dim ------------------------------------------------------------------------ */
-
-BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim) {
-  int64_t axis = 0;
-  const char *name = burn__op_name(op);
-  const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
-  if (status != BURN_OK) return fail(x, name, status);
-  const BurnAttr attr = burn_attr_i64(axis);
-  return burn__apply(op, &x, 1, &attr, 1);
-}
 
 WITH_DIM(sum_dim)
 WITH_DIM(mean_dim)

@@ -61,9 +61,7 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
   return x;
 }
 
-/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to
- * know x again. */
-static BurnTensor *become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
+BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
   const BurnBackend *backend = &x->device->top->backend;
   backend->release(backend->self, x->primitive);
   x->primitive = primitive;
@@ -79,7 +77,7 @@ BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitiv
     burn__tensor_take(x, user);
     return result;
   }
-  become(x, primitive, burn__tensor_made_by(x));
+  burn__tensor_become(x, primitive, burn__tensor_made_by(x));
   if (device == old) return x;
   burn__device_retain(device);
   x->device = device;
@@ -105,15 +103,14 @@ BurnTensor *burn_tensor_failed(BurnStatus status) {
       status != BURN_OK ? status : BURN_FAIL(INTERNAL, "a failed tensor was asked for without a failure"));
 }
 
-/* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
-static BURN__COLD BurnStatus carried_status(const BurnTensor *x) {
+BURN__COLD BurnStatus burn__tensor_carried_status(const BurnTensor *x) {
   return burn__status_again(burn_status_code(x->status), x->message ? x->message : burn_status_text(x->status));
 }
 
 static BURN__COLD BurnStatus check_closely(const BurnTensor *x, const char *user) {
   if (!x) return BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", user);
   const BurnStatus status = burn__is_guarded() ? burn__guard_check(x, user) : BURN_OK;
-  return status == BURN_OK && x->status != BURN_OK ? carried_status(x) : status;
+  return status == BURN_OK && x->status != BURN_OK ? burn__tensor_carried_status(x) : status;
 }
 
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
@@ -142,7 +139,7 @@ static BURN__COLD void take_watched(BurnTensor *x, const char *user) {
   burn__device_release(device);
 }
 
-static void end_handle(BurnTensor *x, const char *user) {
+void burn__tensor_end(BurnTensor *x, const char *user) {
   if (burn__watching()) {
     take_watched(x, user);
     return;
@@ -154,7 +151,7 @@ static void end_handle(BurnTensor *x, const char *user) {
 
 void burn__tensor_take(BurnTensor *x, const char *user) {
   if (!x || x == &out_of_memory || !burn__work_enter()) return;
-  end_handle(x, user);
+  burn__tensor_end(x, user);
   burn__work_leave();
 }
 
@@ -182,8 +179,7 @@ void burn_drop(BurnTensor *x) { burn__tensor_take(x, drop_name); }
 
 /* -- from host memory ------------------------------------------------------------------------- */
 
-/* The backend can hold tensors of this dtype. */
-static BurnStatus check_storable(const BurnDevice *device, BurnDType dtype, const char *user) {
+BurnStatus burn__check_storable(const BurnDevice *device, BurnDType dtype, const char *user) {
   const BurnBackend *backend = &device->top->backend;
   if (backend->dtype_usage(backend->self, dtype) & BURN_USAGE_STORE) return BURN_OK;
   return BURN_FAIL(INVALID_DTYPE, "%s: backend '%s' has no %s tensors", user, backend->name, burn_dtype_name(dtype));
@@ -209,7 +205,7 @@ static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype,
     desc.shape[i] = shape.dims[i];
     count *= shape.dims[i] ? shape.dims[i] : 1;
   }
-  status = check_storable(device, dtype, "tensor");
+  status = burn__check_storable(device, dtype, "tensor");
   if (status != BURN_OK) return burn__tensor_failed(status);
   if (!data && !empty && burn_desc_count(&desc) > 0) {
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));
@@ -287,135 +283,3 @@ int64_t burn_dim(const BurnTensor *x, int dim) {
 int64_t burn_element_count(const BurnTensor *x) { return peek(x) ? burn_primitive_count(peek(x)) : 0; }
 BurnDType burn_dtype(const BurnTensor *x) { return peek(x) ? peek(x)->dtype : BURN_DTYPE_DEFAULT; }
 BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device : NULL; }
-
-/* -- ops -------------------------------------------------------------------------------------- */
-
-enum { INLINE_INPUTS = 8 };
-
-static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs, uint32_t count) {
-  BurnStatus status = BURN_OK;
-  for (uint32_t i = 0; i < count && status == BURN_OK; i++) {
-    if (inputs[i]) status = burn__guard_check(inputs[i], burn__op_name(op));
-  }
-  return status;
-}
-
-/* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
-static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
-  if (burn__is_guarded()) {
-    const BurnStatus status = check_guards(op, inputs, count);
-    if (status != BURN_OK) return status;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    if (!inputs[i]) continue;
-    if (inputs[i]->status != BURN_OK) return carried_status(inputs[i]);
-    if (*device && *device != inputs[i]->device) {
-      return BURN_FAIL(INVALID_ARGUMENT,
-                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device",
-                       burn__op_name(op), burn_device_name(*device), burn_device_name(inputs[i]->device));
-    }
-    *device = inputs[i]->device;
-    for (uint32_t j = 0; j < i; j++) {
-      if (inputs[j] != inputs[i]) continue;
-      return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", burn__op_name(op));
-    }
-  }
-  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
-}
-
-/* Runs the call on primitives; outputs are set only on success. */
-static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                      const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
-  BurnPrimitive *few[INLINE_INPUTS];
-  BurnPrimitive **primitives = input_count <= INLINE_INPUTS ? few : malloc(input_count * sizeof *primitives);
-  if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
-  for (uint32_t i = 0; i < input_count; i++) primitives[i] = inputs[i] ? inputs[i]->primitive : NULL;
-  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  const BurnOpCall call = {.struct_size = sizeof call,
-                           .op = op,
-                           .attr_count = attr_count,
-                           .input_count = input_count,
-                           .output_count = output_count,
-                           .inputs = primitives,
-                           .outputs = outputs,
-                           .attrs = attrs,
-                           .output_descs = descs,
-                           .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
-  const BurnOpInfo *info = burn__op_info(op);
-  BurnStatus status = info ? burn__infer_as(info, &call, descs) : burn__infer(&call, descs);
-  for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
-    const bool known = input_count > 0 && inputs[0] && descs[i].dtype == inputs[0]->primitive->dtype;
-    if (!known) status = check_storable(device, descs[i].dtype, burn__op_name(op));
-  }
-  if (status == BURN_OK) status = burn__invoke_complete(&device->top->backend, info, &call);
-  if (primitives != few) free(primitives);
-  return status;
-}
-
-/* Results for inputs: no handle becomes another, and all have one place. */
-static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTensor *const *inputs,
-                                        uint32_t input_count, BurnPrimitive **outputs, BurnTensor **out,
-                                        uint32_t output_count) {
-  burn__guard_op_begin();
-  for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
-  for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], burn__op_name(op));
-  burn__guard_op_end();
-}
-
-void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
-  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  const bool may_work = burn__work_enter();
-  BurnStatus status = may_work ? check_inputs(op, inputs, input_count, &device) : burn__fork_failure();
-  if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
-  if (status != BURN_OK) {
-    for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
-    burn__tensor_take_all(inputs, input_count, burn__op_name(op));
-    if (may_work) burn__work_leave();
-    return;
-  }
-  if (burn__is_guarded()) {
-    exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
-    burn__work_leave();
-    return;
-  }
-  for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
-  const bool becomes = input_count > 0 && inputs[0];
-  out[0] = becomes ? become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
-  for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
-    if (inputs[i]) end_handle(inputs[i], NULL);
-  }
-  burn__work_leave();
-}
-
-void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
-                         uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
-  burn__apply_on(NULL, op, inputs, input_count, attrs, attr_count, out, output_count);
-}
-
-BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
-                        uint32_t attr_count) {
-  BurnTensor *out = NULL;
-  burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
-  return out;
-}
-
-BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
-                         uint32_t more_count) {
-  const BurnStatus failed = burn__device_status(device);
-  if (failed != BURN_OK) return burn__tensor_failed(failed);
-  if (shape.rank > BURN_MAX_RANK) {
-    return burn__tensor_failed(
-        BURN_FAIL(INVALID_SHAPE, "%s: rank %u; at most %u is possible", burn__op_name(op), shape.rank, BURN_MAX_RANK));
-  }
-  BurnAttr attrs[12];
-  attrs[0] = burn_attr_i64s(shape.dims, shape.rank);
-  attrs[1] = burn_attr_dtype(dtype ? dtype : device->float_dtype);
-  for (uint32_t i = 0; i < more_count; i++) attrs[2 + i] = more[i];
-  if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
-  BurnPrimitive *output = NULL;
-  const BurnStatus status = run(device, op, NULL, 0, attrs, 2 + more_count, &output, 1);
-  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, output, op) : burn__tensor_failed(status);
-  burn__work_leave();
-  return result;
-}

@@ -1,0 +1,160 @@
+/* apply.c - from a public op to a boxed call: checks of the handles, shape rule, call, and the results in their place.
+ */
+#include "guard.h"
+
+#include <stdlib.h>
+
+enum { INLINE_INPUTS = 8 };
+
+static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs, uint32_t count) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < count && status == BURN_OK; i++) {
+    if (inputs[i]) status = burn__guard_check(inputs[i], burn__op_name(op));
+  }
+  return status;
+}
+
+/* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
+static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
+  if (burn__is_guarded()) {
+    const BurnStatus status = check_guards(op, inputs, count);
+    if (status != BURN_OK) return status;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (!inputs[i]) continue;
+    if (inputs[i]->status != BURN_OK) return burn__tensor_carried_status(inputs[i]);
+    if (*device && *device != inputs[i]->device) {
+      return BURN_FAIL(INVALID_ARGUMENT,
+                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device",
+                       burn__op_name(op), burn_device_name(*device), burn_device_name(inputs[i]->device));
+    }
+    *device = inputs[i]->device;
+    for (uint32_t j = 0; j < i; j++) {
+      if (inputs[j] != inputs[i]) continue;
+      return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", burn__op_name(op));
+    }
+  }
+  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
+}
+
+/* Runs the call on primitives; outputs are set only on success. */
+static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                      const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
+  BurnPrimitive *few[INLINE_INPUTS];
+  BurnPrimitive **primitives = input_count <= INLINE_INPUTS ? few : malloc(input_count * sizeof *primitives);
+  if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
+  for (uint32_t i = 0; i < input_count; i++) primitives[i] = inputs[i] ? inputs[i]->primitive : NULL;
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  const BurnOpCall call = {.struct_size = sizeof call,
+                           .op = op,
+                           .attr_count = attr_count,
+                           .input_count = input_count,
+                           .output_count = output_count,
+                           .inputs = primitives,
+                           .outputs = outputs,
+                           .attrs = attrs,
+                           .output_descs = descs,
+                           .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
+  const BurnOpInfo *info = burn__op_info(op);
+  BurnStatus status = info ? burn__infer_as(info, &call, descs) : burn__infer(&call, descs);
+  for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
+    const bool known = input_count > 0 && inputs[0] && descs[i].dtype == inputs[0]->primitive->dtype;
+    if (!known) status = burn__check_storable(device, descs[i].dtype, burn__op_name(op));
+  }
+  if (status == BURN_OK) status = burn__invoke_complete(&device->top->backend, info, &call);
+  if (primitives != few) free(primitives);
+  return status;
+}
+
+/* Results for inputs: no handle becomes another, and all have one place. */
+static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTensor *const *inputs,
+                                        uint32_t input_count, BurnPrimitive **outputs, BurnTensor **out,
+                                        uint32_t output_count) {
+  burn__guard_op_begin();
+  for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  for (uint32_t i = 0; i < input_count; i++) burn__tensor_take(inputs[i], burn__op_name(op));
+  burn__guard_op_end();
+}
+
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  const bool may_work = burn__work_enter();
+  BurnStatus status = may_work ? check_inputs(op, inputs, input_count, &device) : burn__fork_failure();
+  if (status == BURN_OK) status = run(device, op, inputs, input_count, attrs, attr_count, outputs, output_count);
+  if (status != BURN_OK) {
+    for (uint32_t i = 0; i < output_count; i++) out[i] = burn__tensor_failed(status);
+    burn__tensor_take_all(inputs, input_count, burn__op_name(op));
+    if (may_work) burn__work_leave();
+    return;
+  }
+  if (burn__is_guarded()) {
+    exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
+    burn__work_leave();
+    return;
+  }
+  for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  const bool becomes = input_count > 0 && inputs[0];
+  out[0] = becomes ? burn__tensor_become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
+  for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
+    if (inputs[i]) burn__tensor_end(inputs[i], NULL);
+  }
+  burn__work_leave();
+}
+
+void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                         uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
+  burn__apply_on(NULL, op, inputs, input_count, attrs, attr_count, out, output_count);
+}
+
+BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                        uint32_t attr_count) {
+  BurnTensor *out = NULL;
+  burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
+  return out;
+}
+
+BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
+                         uint32_t more_count) {
+  const BurnStatus failed = burn__device_status(device);
+  if (failed != BURN_OK) return burn__tensor_failed(failed);
+  if (shape.rank > BURN_MAX_RANK) {
+    return burn__tensor_failed(
+        BURN_FAIL(INVALID_SHAPE, "%s: rank %u; at most %u is possible", burn__op_name(op), shape.rank, BURN_MAX_RANK));
+  }
+  BurnAttr attrs[12];
+  attrs[0] = burn_attr_i64s(shape.dims, shape.rank);
+  attrs[1] = burn_attr_dtype(dtype ? dtype : device->float_dtype);
+  for (uint32_t i = 0; i < more_count; i++) attrs[2 + i] = more[i];
+  if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
+  BurnPrimitive *output = NULL;
+  const BurnStatus status = run(device, op, NULL, 0, attrs, 2 + more_count, &output, 1);
+  BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, output, op) : burn__tensor_failed(status);
+  burn__work_leave();
+  return result;
+}
+
+BurnStatus burn__resolve_dim(const BurnTensor *x, const char *user, int dim, uint32_t rank, int64_t *out) {
+  const BurnStatus status = burn__tensor_check(x, user);
+  if (status != BURN_OK) return status;
+  const int64_t axis = dim < 0 ? (int64_t)dim + rank : dim;
+  if (axis < 0 || axis >= (int64_t)rank) {
+    BurnShapeText text;
+    return BURN_FAIL(OUT_OF_RANGE, "%s: dim %d is outside -%u..%d of shape %s", user, dim, rank, (int)rank - 1,
+                     burn__shape_text(&text, x->primitive->rank, x->primitive->shape));
+  }
+  *out = axis;
+  return BURN_OK;
+}
+
+BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim) {
+  int64_t axis = 0;
+  const char *name = burn__op_name(op);
+  const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
+  if (status != BURN_OK) {
+    burn__tensor_take(x, name);
+    return burn__tensor_failed(status);
+  }
+  const BurnAttr attr = burn_attr_i64(axis);
+  return burn__apply(op, &x, 1, &attr, 1);
+}
