@@ -122,17 +122,26 @@ say "macros of public headers: no reserved name"
 # 8. Layout.
 JOBS=$jobs sh tests/lint/format.sh || die "layout"
 
-# 9. Function length, include arrows.
+# 9. Commit messages.
+if command -v git >/dev/null 2>&1 && git rev-parse HEAD >/dev/null 2>&1; then
+  sh tests/lint/commits_test.sh || die "the check of commit messages"
+  sh tests/lint/commits.sh log || die "commit messages (CONTRIBUTING.md)"
+  say "commit messages: as CONTRIBUTING.md says"
+fi
+
+# 10. Function length, include arrows.
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"
+  "$python" tests/lint/headers_test.py || die "the check of public headers"
+  "$python" tests/lint/headers.py || die "public symbols without a comment"
   "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
 else
   say "source rules: skipped, no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/check.sh tests/bench/run.sh \
+  shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/*.sh tests/bench/run.sh \
     tests/sdk/sdk_test.sh .ci/run || die "shellcheck"
   say "shellcheck: dev and the scripts of tests/"
 fi

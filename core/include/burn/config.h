@@ -89,6 +89,8 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
     return &type;                                                                                                      \
   }
 
+/* A config with required rows: defines the struct Name, its descriptor Name_type(), and Name_defaults(required..),
+ * which takes the required rows in their order and fills the others. A semicolon follows. */
 #define BURN_CONFIG(Name, ROWS)                                                                            \
   BURN_INTERNAL_CONFIG_COMMON(Name, ROWS)                                                                  \
   BURN_UNUSED static inline Name Name##_defaults(                                                          \
@@ -97,6 +99,7 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
   }                                                                                                        \
   struct Name
 
+/* The same for a config without required rows: Name_defaults(void). */
 #define BURN_CONFIG_OPTIONAL(Name, ROWS)                                                                     \
   BURN_INTERNAL_CONFIG_COMMON(Name, ROWS)                                                                    \
   BURN_UNUSED static inline Name Name##_defaults(void) {                                                     \

@@ -12,6 +12,8 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* Marks of declarations: BURN_API what the libraries export, BURN_PRINTF a format and its arguments, BURN_USE_RESULT a
+ * result that must not be dropped, BURN_UNUSED what may stay unused. Nothing where the compiler has no such mark. */
 #if defined(__GNUC__)
 #if defined(_WIN32)
 #define BURN_API \

@@ -10,6 +10,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* A guess in the making; by value, nothing to free. Use the functions below. */
 typedef struct BurnGuess {
   const char *word;
   const char *best; /* NULL: no candidate is near */

@@ -30,6 +30,7 @@ typedef enum BurnQuantCalibration {
   BURN_QUANT_ABS_MEAN = 1 /* minus and plus the mean of |x| */
 } BurnQuantCalibration;
 
+/* The highest rank of a block, as in Burn. */
 enum { BURN_QUANT_BLOCK_RANK = 5 };
 
 /* How a tensor is quantized; start from BURN_QUANT_SCHEME, Burn's default: one f32 scale, Q8F. */

@@ -18,6 +18,7 @@ BURN_EXTERN_C_BEGIN
 enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1 };                                 /* formats: .mpk, .mpk.gz */
 enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
 
+/* What a record file is like. */
 typedef struct BurnRecordConfig {
   uint32_t format;
   uint32_t precision; /* of floats and ints in the file; loading converts to the dtype of the module's tensors */
@@ -53,6 +54,8 @@ enum {
  * on, and writing it fails. */
 typedef struct BurnValue BurnValue;
 
+/* A new value, which the caller owns; NULL when out of memory. A text is copied; an array or map has no children yet.
+ */
 BURN_API BURN_USE_RESULT BurnValue *burn_value_nil(void);
 BURN_API BURN_USE_RESULT BurnValue *burn_value_bool(bool value);
 BURN_API BURN_USE_RESULT BurnValue *burn_value_int(int64_t value);
@@ -73,9 +76,11 @@ BURN_API bool burn_value_set(BurnValue *map, const char *key, BurnValue *child);
 
 BURN_API uint32_t burn_value_kind(const BurnValue *value); /* NIL for NULL */
 BURN_API size_t burn_value_count(const BurnValue *value);  /* children of an array or map */
+/* A child, and its key, by its place in the order; borrowed. NULL past the end, and for what is no array or map. */
 BURN_API const BurnValue *burn_value_at(const BurnValue *value, size_t index);
 BURN_API const char *burn_value_key_at(const BurnValue *map, size_t index);
 BURN_API const BurnValue *burn_value_get(const BurnValue *map, const char *key); /* NULL if absent */
+/* The value as that type, an integer as a float, too; `fallback` for NULL and for other kinds. */
 BURN_API bool burn_value_as_bool(const BurnValue *value, bool fallback);
 BURN_API int64_t burn_value_as_int(const BurnValue *value, int64_t fallback);
 BURN_API double burn_value_as_float(const BurnValue *value, double fallback);

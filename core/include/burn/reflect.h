@@ -46,6 +46,7 @@ typedef struct BurnVariant {
   const BurnField *fields;
 } BurnVariant;
 
+/* The descriptor of a type; one per type and program, read-only. */
 struct BurnType {
   uint32_t kind; /* BURN_TYPE_* */
   const char *name;

@@ -6,6 +6,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* What the longest number needs, its terminating 0 included. */
 enum { BURN_NUMBER_BYTES = 48 };
 
 /* A number with `digits` significant digits (1 to 17), as "%.{digits}g" of printf in the C locale: "0.25", "1e-07",

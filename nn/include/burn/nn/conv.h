@@ -32,6 +32,8 @@ BURN_CONFIG(BurnConv1dConfig, BURN_CONV1D_CONFIG);
   X(BurnPadding1d, padding, "Same, Valid or Explicit")
 BURN_MODULE(BurnConv1d, BURN_CONV1D_FIELDS);
 
+/* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
+ * the reason. */
 BURN_API BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device);
 /* [batch, channels_in, length] -> [batch, channels_out, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x);
@@ -57,6 +59,8 @@ BURN_CONFIG(BurnConv2dConfig, BURN_CONV2D_CONFIG);
   X(BurnPadding2d, padding, "Same, Valid or Explicit")
 BURN_MODULE(BurnConv2d, BURN_CONV2D_FIELDS);
 
+/* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
+ * the reason. */
 BURN_API BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device);
 /* [batch, in, height, width] -> [batch, out, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x);

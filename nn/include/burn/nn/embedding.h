@@ -17,6 +17,8 @@ BURN_CONFIG(BurnEmbeddingConfig, BURN_EMBEDDING_CONFIG);
 #define BURN_EMBEDDING_FIELDS(X) X(BurnParam, weight, "[n_embedding, d_model]")
 BURN_MODULE(BurnEmbedding, BURN_EMBEDDING_FIELDS);
 
+/* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
+ * the reason. */
 BURN_API BurnEmbedding burn_embedding_init(const BurnEmbeddingConfig *config, BurnDevice *device);
 /* Integer indices [batch, sequence] -> [batch, sequence, d_model] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_embedding_forward(const BurnEmbedding *m, BurnTensor *x);

@@ -28,6 +28,7 @@ enum {
   BURN_INITIALIZER_XAVIER_NORMAL    /* N(0, gain^2 2 / (fan_in + fan_out)) */
 };
 
+/* How first values are drawn: a case with the fields that it uses. Start from one of the values below. */
 typedef struct BurnInitializer {
   uint32_t kind;         /* BURN_INITIALIZER_* */
   BurnF64 value;         /* Constant */

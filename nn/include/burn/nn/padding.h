@@ -13,6 +13,7 @@ BURN_EXTERN_C_BEGIN
 /* Cases of a padding, in the order of Burn's enum. */
 enum { BURN_PADDING_KIND_SAME = 0, BURN_PADDING_KIND_VALID, BURN_PADDING_KIND_EXPLICIT };
 
+/* A padding with its case; the sizes count for Explicit only. */
 typedef struct BurnPadding1d {
   uint32_t kind; /* BURN_PADDING_KIND_* */
   BurnSize left, right;

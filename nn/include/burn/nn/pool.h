@@ -26,6 +26,7 @@ BURN_CONFIG(BurnMaxPool1dConfig, BURN_MAX_POOL1D_CONFIG);
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnMaxPool1d, BURN_MAX_POOL1D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice *device);
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x);
@@ -46,6 +47,7 @@ BURN_CONFIG(BurnMaxPool2dConfig, BURN_MAX_POOL2D_CONFIG);
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnMaxPool2d, BURN_MAX_POOL2D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice *device);
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x);
@@ -66,6 +68,7 @@ BURN_CONFIG(BurnAvgPool1dConfig, BURN_AVG_POOL1D_CONFIG);
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnAvgPool1d, BURN_AVG_POOL1D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice *device);
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x);
@@ -86,6 +89,7 @@ BURN_CONFIG(BurnAvgPool2dConfig, BURN_AVG_POOL2D_CONFIG);
   X(BurnBool, ceil_mode, "round the output size up")
 BURN_MODULE(BurnAvgPool2d, BURN_AVG_POOL2D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice *device);
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool2d_forward(const BurnAvgPool2d *m, BurnTensor *x);
@@ -95,6 +99,7 @@ BURN_CONFIG(BurnAdaptiveAvgPool1dConfig, BURN_ADAPTIVE_AVG_POOL1D_CONFIG);
 #define BURN_ADAPTIVE_AVG_POOL1D_FIELDS(X) X(BurnSize, output_size, "length of the output")
 BURN_MODULE(BurnAdaptiveAvgPool1d, BURN_ADAPTIVE_AVG_POOL1D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dConfig *config,
                                                              BurnDevice *device);
 /* [batch, channels, length] -> [batch, channels, output_size] */
@@ -106,6 +111,7 @@ BURN_CONFIG(BurnAdaptiveAvgPool2dConfig, BURN_ADAPTIVE_AVG_POOL2D_CONFIG);
 #define BURN_ADAPTIVE_AVG_POOL2D_FIELDS(X) X(BurnSize2, output_size, "height and width of the output")
 BURN_MODULE(BurnAdaptiveAvgPool2d, BURN_ADAPTIVE_AVG_POOL2D_FIELDS);
 
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dConfig *config,
                                                              BurnDevice *device);
 /* [batch, channels, height, width] -> [batch, channels, output_size] */

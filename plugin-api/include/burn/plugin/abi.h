@@ -52,6 +52,7 @@
 #define BURN_EXPORT
 #endif
 
+/* C linkage where C++ includes a header: for one declaration, or between begin and end. */
 #ifdef __cplusplus
 #define BURN_EXTERN_C extern "C"
 #define BURN_EXTERN_C_BEGIN extern "C" {

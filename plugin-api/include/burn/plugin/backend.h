@@ -38,6 +38,8 @@ typedef struct BurnInterface {
   void *self;
 } BurnInterface;
 
+/* The table of an instance. A function that is not called optional must be there. The host fills optional ones that are
+ * NULL. */
 struct BurnBackend {
   uint32_t struct_size;
   uint32_t owner;   /* set by the host: number that primitives accepted here carry (for a decorator that does not wrap

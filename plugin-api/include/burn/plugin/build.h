@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+/* The builder; by value, its members are for the functions below. */
 typedef struct BurnBuilder {
   const BurnHost *host;
   const BurnBackend *backend;
@@ -30,6 +31,7 @@ typedef struct BurnBuilder {
   BurnPrimitive *last[BURN_MAX_FIXED_INPUTS]; /* results whose next use is the last one: given away by it */
 } BurnBuilder;
 
+/* An empty builder for one backend. burn_builder_end releases what it holds. */
 static inline BurnBuilder burn_builder_begin(const BurnHost *host, const BurnBackend *backend) {
   BurnBuilder b;
   b.host = host;
@@ -200,6 +202,7 @@ static inline BurnPrimitive *burn_build(BurnBuilder *b, uint32_t op, uint32_t in
 
 /* -- shorthands: the number in the name counts the inputs ------------------------------------- */
 
+/* An op without attributes, with one result, which is borrowed; NULL after a failure. */
 static inline BurnPrimitive *burn_build_op1(BurnBuilder *b, uint32_t op, BurnPrimitive *x) {
   return burn_build(b, op, 1, &x, 0, NULL);
 }
@@ -286,6 +289,7 @@ static inline BurnPrimitive *burn_build_transpose(BurnBuilder *b, BurnPrimitive 
   return burn_build_permute(b, x, axes, x->rank);
 }
 
+/* Arithmetic of two tensors, broadcast. */
 #define burn_build_add(b, x, y) burn_build_op2(b, BURN_OP_add, x, y)
 #define burn_build_sub(b, x, y) burn_build_op2(b, BURN_OP_sub, x, y)
 #define burn_build_mul(b, x, y) burn_build_op2(b, BURN_OP_mul, x, y)

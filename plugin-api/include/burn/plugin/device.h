@@ -14,6 +14,7 @@
 
 #include <burn/plugin/backend.h>
 
+/* The name to ask get_interface for. */
 #define BURN_DEVICE_INTERFACE_NAME "burn.device"
 
 /* Kinds of a device. */

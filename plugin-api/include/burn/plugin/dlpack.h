@@ -50,6 +50,7 @@ typedef struct BurnDlpackUnversioned {
   void (*deleter)(struct DLManagedTensor *self);
 } BurnDlpackUnversioned;
 
+/* The library's struct by its layout here. */
 static inline BurnDlpackManaged *burn_dlpack_managed(struct DLManagedTensorVersioned *tensor) {
   return (BurnDlpackManaged *)(void *)tensor;
 }

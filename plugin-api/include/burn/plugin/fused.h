@@ -12,6 +12,7 @@
 
 #include <burn/plugin/backend.h>
 
+/* The name to ask get_interface for. */
 #define BURN_FUSED_INTERFACE "burn.fused"
 #define BURN_FUSED_ABSENT UINT32_MAX /* the value number of an optional input that is not there */
 

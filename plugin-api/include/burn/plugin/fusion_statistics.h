@@ -5,6 +5,7 @@
 
 #include <burn/plugin/backend.h>
 
+/* The name to ask get_interface for. */
 #define BURN_FUSION_INTERFACE "burn.fusion"
 
 /* Counts since the decorator was opened. Every recorded op is in exactly one of fused_ops, calls and dead_ops once
@@ -21,6 +22,7 @@ typedef struct BurnFusionStatistics {
   uint64_t dead_ops;  /* whose results were never read: not computed */
 } BurnFusionStatistics;
 
+/* Interface "burn.fusion", version 1. */
 typedef struct BurnFusionInterface {
   uint32_t struct_size;
   uint32_t version;

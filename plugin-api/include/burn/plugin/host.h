@@ -15,6 +15,7 @@ enum { BURN_LOG_ERROR = 1, BURN_LOG_WARN = 2, BURN_LOG_INFO = 3, BURN_LOG_DEBUG 
 /* The body of a parallel loop: does items begin .. end-1. */
 typedef void(BURN_API_CALL *BurnLoopBody)(void *context, int64_t begin, int64_t end);
 
+/* What the host does for a plugin. Given to open; lives as long as the process, for any thread. */
 typedef struct BurnHost {
   uint32_t struct_size;
   uint32_t abi_major;

@@ -23,6 +23,7 @@
 
 #include <burn/plugin/host.h>
 
+/* The name to ask BurnPlugin.get_interface for. */
 #define BURN_OPTIONS_INTERFACE_NAME "burn.options"
 
 /* Flags of an option. */
@@ -53,6 +54,7 @@ typedef struct BurnOptionsInterface {
   const BurnOptionInfo *options; /* NULL if there are none */
 } BurnOptionsInterface;
 
+/* For a table of rows as an X-macro: the numbers OPTION_<NAME>, the rows, and the interface around them. */
 #define BURN_OPTION_NUMBER(NAME, key, values, fallback, flags, doc) OPTION_##NAME,
 #define BURN_OPTION_ROW(NAME, key, values, fallback, flags, doc) {key, values, fallback, doc, flags, 0},
 #define BURN_OPTIONS_INTERFACE(count, rows) \

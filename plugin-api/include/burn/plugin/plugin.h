@@ -130,6 +130,7 @@ typedef struct BurnPlugin {
 /* Pure: returns the same read-only data every time, from any thread. */
 typedef const BurnPlugin *(BURN_API_CALL *BurnPluginQuery)(const BurnHostInfo *query);
 
+/* The name of the only symbol that the host looks for. */
 #define BURN_PLUGIN_SYMBOL "burn_plugin_query_v0"
 
 /* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that

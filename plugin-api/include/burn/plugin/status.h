@@ -8,8 +8,10 @@
 
 #include <burn/plugin/abi.h>
 
+/* A status; see above. */
 typedef uint64_t BurnStatus;
 
+/* Success. */
 #define BURN_OK ((BurnStatus)0)
 
 /* BURN_STATUS_INVALID_SHAPE and so on: the codes, to be compared with burn_status_code(). */

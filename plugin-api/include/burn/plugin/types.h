@@ -4,6 +4,7 @@
 
 #include <burn/plugin/status.h>
 
+/* A dtype: one of BURN_DTYPE_*. */
 typedef uint32_t BurnDType;
 
 /* BURN_DTYPE_F32 and so on; BURN_DTYPE_DEFAULT (0) asks for the device's default where a function allows it. */
@@ -152,6 +153,7 @@ typedef struct BurnAttr {
   } value;
 } BurnAttr;
 
+/* An attribute of the given type. */
 static inline BurnAttr burn_attr_i64(int64_t value) {
   BurnAttr attr = {BURN_ATTR_I64, 0, {0}};
   attr.value.i64 = value;

@@ -15,6 +15,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* The highest number of columns. */
 enum { BURN_MAX_COLUMNS = 8 };
 
 /* One column. Shape is that of one item; rank 0 means a single number, which gives a batch of shape [batch]. */
@@ -38,9 +39,11 @@ typedef struct BurnDatasetInterface {
 } BurnDatasetInterface;
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInterface *dataset, BurnStatus *status);
 
+/* Datasets are counted: clone holds the same one, drop lets it go; NULL is allowed. */
 BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
 BURN_API void burn_dataset_drop(BurnDataset *dataset); /* takes NULL */
 
+/* What it has; a column is borrowed. */
 BURN_API size_t burn_dataset_count(const BurnDataset *dataset);
 BURN_API size_t burn_dataset_column_count(const BurnDataset *dataset);
 BURN_API const BurnColumn *burn_dataset_column(const BurnDataset *dataset, size_t index);

@@ -17,6 +17,7 @@ typedef struct BurnInterrupter {
   int state; /* 0, the number of the signal, or BURN_INTERRUPTED */
 } BurnInterrupter;
 
+/* The state after burn_interrupter_stop. */
 enum { BURN_INTERRUPTED = -1 };
 
 /* Asks for the end of the run. Safe in a signal handler and from any thread. */

@@ -38,6 +38,7 @@ typedef enum BurnOnNan {
   BURN_NAN_WARN = 1  /* a warning per epoch; its checkpoint does not count as one of keep_checkpoints */
 } BurnOnNan;
 
+/* How a learner trains. */
 typedef struct BurnLearnerConfig {
   const char *artifact_dir; /* made if missing; NULL: nothing is written */
   size_t epochs;            /* at least 1 */

@@ -16,6 +16,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* How a loader makes batches. */
 typedef struct BurnLoaderConfig {
   size_t batch_size; /* at least 1; the last batch of an epoch may be smaller */
   bool shuffle;      /* a new order every epoch */
