@@ -7,6 +7,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* Which checkpoints of a run stay. */
 typedef struct BurnCheckpointStrategy {
   /* After each epoch, for each older one that has a checkpoint: whether that stays. history[i] is epoch i + 1, of
    * `count`. It is a function of the history: a run that resumes asks again. */
@@ -17,6 +18,7 @@ typedef struct BurnCheckpointStrategy {
 /* The newest `*count` epochs that are finite. */
 BURN_API BurnCheckpointStrategy burn_keep_last(const size_t *count);
 
+/* The config of burn_keep_best; it must outlive the run. */
 typedef struct BurnKeepBest {
   const char *metric; /* "Loss" */
   BurnSplit split;

@@ -7,6 +7,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* One value of a metric: of a batch, or of a whole epoch. */
 typedef struct BurnLogEntry {
   BurnSplit split;
   size_t epoch, batch; /* from 1 */

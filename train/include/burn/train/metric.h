@@ -9,8 +9,10 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* The highest number of metrics of a run. */
 enum { BURN_MAX_METRICS = 16 };
 
+/* The parts of an epoch, as indices, and their number. */
 typedef enum BurnSplit { BURN_SPLIT_TRAIN = 0, BURN_SPLIT_VALID = 1 } BurnSplit;
 enum { BURN_SPLITS = 2 };
 
@@ -32,6 +34,7 @@ typedef struct BurnMeasured {
   bool mean;     /* the numbers are means over that weight; else sums */
 } BurnMeasured;
 
+/* A metric of your own: what it measures in a step, and what comes of the sums. */
 typedef struct BurnMetricInterface {
   const char *name; /* "Accuracy": of results and logs */
   const char *unit; /* on screen: "%", or "" */
@@ -50,6 +53,7 @@ typedef struct BurnMetric {
   const char *name; /* NULL: that of the table; two metrics of a run cannot have one name */
 } BurnMetric;
 
+/* Metrics by pointer and count; borrowed. */
 typedef struct BurnMetricList {
   const BurnMetric *items;
   size_t count;
@@ -80,6 +84,7 @@ typedef struct BurnMetricResult {
   double values[BURN_SPLITS];
 } BurnMetricResult;
 
+/* An epoch: all metrics, and how long it took. */
 typedef struct BurnEpochResult {
   size_t epoch; /* from 1 */
   size_t metric_count;

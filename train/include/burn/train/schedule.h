@@ -7,6 +7,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* A schedule of your own: the learning rate as a function of the iteration. */
 typedef struct BurnScheduleInterface {
   const char *name; /* "cosine_annealing": in messages and checkpoints */
   /* Why a config makes no sense, or BURN_OK; NULL: every one does. */
@@ -23,6 +24,7 @@ typedef struct BurnSchedule {
   BurnConfig config;
 } BurnSchedule;
 
+/* INVALID_ARGUMENT without a table or its rate; else what the schedule's own check says of the config. */
 BURN_API BURN_USE_RESULT BurnStatus burn_schedule_check(const BurnSchedule *schedule);
 /* For loops of one's own; the config has been checked. */
 BURN_API double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration);

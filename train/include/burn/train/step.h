@@ -16,6 +16,7 @@
 
 BURN_EXTERN_C_BEGIN
 
+/* The highest number of tensors that a step gives. */
 enum { BURN_MAX_STEP_TENSORS = 8 };
 
 /* All tensors belong to whoever has the struct: the learner, once a step has returned it. */
