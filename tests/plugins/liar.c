@@ -228,6 +228,36 @@ static void add(const BurnOpCall *call, Tensor *out) {
   }
 }
 
+/* Element of input 0 that lies at `axes` of a view of it. */
+static int64_t viewed(const BurnOpCall *call, const Tensor *x, const int64_t *axes) {
+  const uint32_t rank = call->output_descs[0].rank, more = rank - x->header.rank;
+  int64_t at = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (call->op == BURN_OP_permute) {
+      at += axes[i] * x->strides[BURN_ATTRS(permute, call)->axes.value.i64s[i]];
+    } else if (call->op == BURN_OP_slice) {
+      const BurnAttrs_slice *slice = BURN_ATTRS(slice, call);
+      at += (slice->starts.value.i64s[i] + axes[i] * slice->steps.value.i64s[i]) * x->strides[i];
+    } else if (i >= more && x->shape[i - more] != 1) { /* expand */
+      at += axes[i] * x->strides[i - more];
+    }
+  }
+  return at;
+}
+
+/* Views are copies here. */
+static void copy_view(const BurnOpCall *call, Tensor *out) {
+  const Tensor *x = tensor_of(call->inputs[0]);
+  const BurnTensorDesc *desc = &call->output_descs[0];
+  const size_t bytes = burn_dtype_bytes(desc->dtype);
+  for (int64_t i = 0; i < burn_desc_count(desc); i++) {
+    int64_t axes[BURN_MAX_RANK], rest = i;
+    for (uint32_t axis = desc->rank; axis-- > 0; rest /= desc->shape[axis]) axes[axis] = rest % desc->shape[axis];
+    const int64_t at = call->op == BURN_OP_reshape ? i : viewed(call, x, axes);
+    memcpy(out->data + (size_t)i * bytes, x->data + (size_t)at * bytes, bytes);
+  }
+}
+
 /* The lie of the instance about a sum; *out may become another primitive. */
 static void tell(Liar *liar, const BurnOpCall *call, BurnPrimitive **out) {
   Tensor *x = tensor_of(*out);
@@ -251,8 +281,8 @@ static BurnStatus BURN_API_CALL liar_submit(void *self, const BurnOpCall *call) 
   if (call->op == BURN_OP_add) {
     add(call, tensor_of(out));
     tell(liar, call, &out);
-  } else { /* reshape: the elements as they are */
-    memcpy(tensor_of(out)->data, tensor_of(call->inputs[0])->data, (size_t)tensor_of(out)->bytes);
+  } else {
+    copy_view(call, tensor_of(out));
   }
   call->outputs[0] = out;
   return BURN_OK;
@@ -261,8 +291,12 @@ static BurnStatus BURN_API_CALL liar_submit(void *self, const BurnOpCall *call) 
 /* -- the table -------------------------------------------------------------------------------- */
 
 static uint32_t BURN_API_CALL liar_op_support(void *self, uint32_t op) {
+  static const uint32_t ops[] = {BURN_OP_add, BURN_OP_reshape, BURN_OP_permute, BURN_OP_expand, BURN_OP_slice};
   (void)self;
-  return op == BURN_OP_add || op == BURN_OP_reshape ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    if (ops[i] == op) return BURN_SUPPORT_YES;
+  }
+  return BURN_SUPPORT_NO;
 }
 
 static uint32_t BURN_API_CALL liar_dtype_usage(void *self, BurnDType dtype) {

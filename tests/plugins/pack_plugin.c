@@ -151,8 +151,45 @@ static const BurnOpDefinition misshapen = {.struct_size = sizeof(BurnOpDefinitio
                                            .decompose = decompose_triple,
                                            .backward = backward_misshapen};
 
+/* -- distance: (x - target)^2, whose target is data: it gets no gradient ---------------------- */
+
+static BurnStatus BURN_API_CALL decompose_distance(const BurnHost *host, const BurnBackend *backend,
+                                                   const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnPrimitive *difference = burn_build_sub(&b, call->inputs[0], call->inputs[1]);
+  BurnPrimitive *result = burn_build_mul(&b, difference, difference);
+  return burn_builder_finish(&b, call, &result);
+}
+static BurnStatus BURN_API_CALL backward_distance(const BurnHost *host, const BurnBackend *backend,
+                                                  const BurnBackwardCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  if (call->needed & 1u) {
+    BurnPrimitive *difference = burn_build_sub(&b, call->inputs[0], call->inputs[1]);
+    BurnPrimitive *slope = burn_build_scalar(&b, BURN_OP_mul_scalar, difference, 2);
+    call->input_grads[0] = burn_build_give(&b, burn_build_mul(&b, slope, call->output_grads[0]));
+  }
+  return burn_builder_end(&b);
+}
+static const BurnOpInfo distance_info = {.struct_size = sizeof(BurnOpInfo),
+                                         .name = PLUGIN_NAME ".distance",
+                                         .input_count = 2,
+                                         .input_required = 2,
+                                         .output_count = 1,
+                                         .kinds = BURN_KIND_FLOAT,
+                                         .traits = BURN_TRAIT_ELEMENTWISE,
+                                         .input_names = xy,
+                                         .doc = "(x - y)^2, without a gradient of y"};
+static const BurnOpDefinition distance = {.struct_size = sizeof(BurnOpDefinition),
+                                          .info = &distance_info,
+                                          .infer = infer_equal,
+                                          .decompose = decompose_distance,
+                                          .backward = backward_distance,
+                                          .saved_inputs = 3,
+                                          .constant_inputs = 2};
+
 #if defined(FAULT_TWICE)
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &triple};
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple,   &kernel_only, &nonsense,
+                                              &misshapen,  &distance, &triple};
 #elif defined(FAULT_FOREIGN_NAME)
 static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo),
                                         .name = "other.op",
@@ -164,9 +201,10 @@ static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo),
                                         .doc = ""};
 static const BurnOpDefinition foreign = {
     .struct_size = sizeof(BurnOpDefinition), .info = &foreign_info, .infer = infer_same, .decompose = decompose_triple};
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &foreign};
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple,   &kernel_only, &nonsense,
+                                              &misshapen,  &distance, &foreign};
 #else
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen};
+static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &distance};
 #endif
 static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel};
 static const BurnKernelsInterface interface = {.struct_size = sizeof interface,

@@ -42,6 +42,8 @@ static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
   const BurnHost *host = wrong->host;
   if (call->op == BURN_OP_neg && has_fault("wrong_result")) return run_as(wrong, call, BURN_OP_abs);
   if (call->op == BURN_OP_exp && has_fault("crash")) abort();
+  volatile int forever = 1;
+  while (forever && has_fault(call->op == BURN_OP_exp ? "hang" : "hang_always")) continue;
   if (call->op == BURN_OP_log && has_fault("exit")) exit(0);
   if (call->op == BURN_OP_sub && has_fault("unchecked_memory")) use_unchecked_memory(host);
   if (call->op == BURN_OP_cos && has_fault("changing") && wrong->calls++ % 2) return run_as(wrong, call, BURN_OP_sin);

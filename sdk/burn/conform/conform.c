@@ -84,6 +84,14 @@ uint32_t conform_dtypes(BurnDevice *device) {
   return dtypes;
 }
 
+const BurnOpInfo *conform_op(uint32_t place) {
+  return burn_op_info(place < BURN_OP_LIMIT ? place : place - BURN_OP_LIMIT + BURN_OP_FIRST_OF_PACKS);
+}
+
+uint32_t conform_place(const BurnOpInfo *op) {
+  return op->op < BURN_OP_LIMIT ? op->op : op->op - BURN_OP_FIRST_OF_PACKS + BURN_OP_LIMIT;
+}
+
 /* The name is one of the words of a list with commas. */
 static bool is_listed(const char *list, const char *name) {
   const size_t length = strlen(name);
@@ -96,6 +104,7 @@ static bool is_listed(const char *list, const char *name) {
 bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
   const size_t length = run->pack ? strlen(run->pack) : 0;
   if (run->pack && (strncmp(op->name, run->pack, length) != 0 || op->name[length] != '.')) return false;
+  if (run->skip && is_listed(run->skip, op->name)) return false;
   return (run->pack || op->op < BURN_OP_LIMIT) && (!run->ops || is_listed(run->ops, op->name));
 }
 
@@ -131,6 +140,19 @@ static bool add_path(const char **stack) {
   return status == BURN_OK;
 }
 
+/* All words of a list with commas are ops; false with a message. */
+static bool ops_are_known(const char *list) {
+  char name[128];
+  for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+    const BurnOpInfo *info = NULL;
+    if (burn_op_find(name, &info) == BURN_OK) continue;
+    fprintf(stderr, "burn conform: there is no op '%s'\n", name);
+    return false;
+  }
+  return true;
+}
+
 static bool check_words(const Conform *run, const char *level) {
   static const char *const levels[] = {"core", "train", "full"};
   bool known = false, check_known = !run->only;
@@ -140,15 +162,7 @@ static bool check_words(const Conform *run, const char *level) {
   }
   if (!known) fprintf(stderr, "burn conform: --level is core, train or full, not '%s'\n", level);
   if (!check_known) fprintf(stderr, "burn conform: there is no check '%s'; see --help\n", run->only);
-  char name[128];
-  for (const char *at = run->ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-    const BurnOpInfo *info = NULL;
-    if (burn_op_find(name, &info) == BURN_OK) continue;
-    fprintf(stderr, "burn conform: there is no op '%s'\n", name);
-    return false;
-  }
-  return known && check_known;
+  return known && check_known && ops_are_known(run->ops) && ops_are_known(run->skip);
 }
 
 /* The other mode: graphs on two stacks. */
@@ -176,7 +190,7 @@ static double seconds_now(void) {
 }
 
 int command_conform(int argc, char **argv) {
-  Conform run = {.against = "reference", .index = -1};
+  Conform run = {.against = "reference", .index = -1, .timeout = 10};
   const char *level = "core";
   const char *stacks[2] = {NULL, NULL};
   size_t seed = 1, graphs = 0, most = 20, patience = 60;
@@ -185,11 +199,13 @@ int command_conform(int argc, char **argv) {
   const Argument arguments[] = {
       {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train or full"},
       {"op", ARGUMENT_TEXT, &run.ops, "NAME,..", "only these ops"},
+      {"skip", ARGUMENT_TEXT, &run.skip, "NAME,..", "not these ops"},
       {"check", ARGUMENT_TEXT, &run.only, "NAME", "only this check, whatever the level"},
       {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops; with --fuzz, the first graph"},
       {"fuzz", ARGUMENT_SIZE, &graphs, "N", "compare two stacks on N random graphs"},
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
       {"against", ARGUMENT_TEXT, &run.against, "STACK", "the reference"},
+      {"timeout", ARGUMENT_SIZE, &run.timeout, "SECONDS", "a case that takes longer hangs"},
       {"most", ARGUMENT_SIZE, &most, "N", "with --fuzz: stop after N graphs that differ"},
       {"patience", ARGUMENT_SIZE, &patience, "SECONDS", "with --fuzz: a graph that takes longer hangs"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},
@@ -211,7 +227,8 @@ int command_conform(int argc, char **argv) {
     return COMMAND_USAGE;
   }
   run.argument = run.stack;
-  if (!check_words(&run, level) || !add_path(&run.stack)) return COMMAND_USAGE;
+  if (!add_path(&run.stack) || !check_words(&run, level))
+    return COMMAND_USAGE; /* the path may be that of a pack, with ops */
   run.level = strcmp(level, "core") == 0 ? SAMPLE_CORE : strcmp(level, "train") == 0 ? SAMPLE_TRAIN : SAMPLE_FULL;
   run.seed = seed;
   run.index = index ? strtoll(index, NULL, 10) : -1;

@@ -41,7 +41,7 @@ typedef struct Counts {
 } Counts;
 
 typedef struct Failure {
-  uint32_t check, op, index; /* op 0: none; index: of the sample */
+  uint32_t check, op, index; /* op: its place, 0: none; index: of the sample */
   char sample[384], reason[768];
 } Failure;
 
@@ -60,7 +60,10 @@ typedef struct Report {
   char sample[384];
   uint32_t unit;             /* of the plan */
   bool is_pack;              /* what the user named is a kernel pack */
-  atomic_uint_fast64_t beat; /* grows with every case */
+  atomic_uint_fast64_t beat; /* grows with every case, and within long ones */
+  atomic_uintptr_t doing;    /* a constant text: what goes on, if that is special; 0: nothing is */
+  atomic_bool is_opening;    /* a stack is being opened, which may take long */
+  uint32_t hangs[MAX_OPS];   /* how often each op hung; 0: those without an op */
 } Report;
 
 /* -- the run ---------------------------------------------------------------------------------- */
@@ -73,6 +76,8 @@ typedef struct Conform {
   uint32_t level;
   uint64_t seed;
   const char *ops;  /* "a,b": only these; NULL: all */
+  const char *skip; /* "a,b": not these; NULL: all */
+  size_t timeout;   /* seconds until a case counts as hanging */
   const char *only; /* one check by name; NULL: all of the level */
   int64_t index;    /* only this sample of each op; -1: all */
   bool verbose;
@@ -89,6 +94,11 @@ BurnDevice *conform_traced(Conform *run);   /* trace on top of the stack under t
 BurnDevice *conform_watched(Conform *run);  /* the stack under test, opened with watching_host() */
 void conform_close(Conform *run);
 
+/* Ops have places 0 .. MAX_OPS-1 in the plan and the report: core ops their numbers, those of packs the places after.
+ * NULL if there is no op at a place. */
+const BurnOpInfo *conform_op(uint32_t place);
+uint32_t conform_place(const BurnOpInfo *op);
+
 /* Bits of the dtypes that a device stores and computes in. */
 uint32_t conform_dtypes(BurnDevice *device);
 
@@ -99,6 +109,9 @@ bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample
 
 /* Recording. begin, then exactly one of the others. */
 void report_begin(Report *report, uint32_t check, const BurnOpInfo *op, uint32_t index, const char *text);
+void report_beat(void); /* a long case goes on */
+/* What the case does next, a constant text; "" for nothing special. Told if the process ends there. */
+void report_doing(const char *what);
 void report_begin_sample(Report *report, uint32_t check, const Sample *sample);
 void report_pass(Report *report);
 void report_fail(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
@@ -142,8 +155,15 @@ bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int
 /* The op on tensors; takes them. */
 void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs);
 
-/* Reads and takes the outputs into results; a text in why on failure. */
-bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, char *why, size_t why_bytes);
+/* Reads and takes the outputs into results; a text in why on failure. `how`: RUN_* of the call. */
+bool sample_read(const Sample *sample, BurnTensor **outputs, int how, Results *results, char *why, size_t why_bytes);
+
+/* -- public headers (headers.c) --------------------------------------------------------------- */
+
+/* The public header of x is as described, and where it names host memory, the elements that it leads to are `data`,
+ * which read() gave (NULL: not looked at). A text in why if not. */
+bool header_is_right(const BurnTensor *x, const BurnTensorDesc *desc, const void *data, bool may_be_tracked, char *why,
+                     size_t why_bytes);
 
 /* -- comparison (compare.c) ------------------------------------------------------------------- */
 

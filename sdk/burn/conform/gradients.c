@@ -6,6 +6,8 @@
  */
 #include "conform.h"
 
+#include <burn/plugin/kernels.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -85,6 +87,7 @@ static bool is_close(double a, double b, double tolerance) { return fabs(a - b) 
 static bool check_element(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input, int64_t element,
                           double found, char *why, size_t why_bytes) {
   const Steps steps = steps_of(sample->inputs[input].desc.dtype);
+  report_beat();
   double above, below, middle, x_above, x_below;
   if (!evaluate_at(device, sample, data, input, element, steps.step, &x_above, &above, why, why_bytes)) return false;
   if (!evaluate_at(device, sample, data, input, element, -steps.step, &x_below, &below, why, why_bytes)) return false;
@@ -101,11 +104,18 @@ static bool check_element(BurnDevice *device, const Sample *sample, void *const 
   return false;
 }
 
+/* A float input that an op of a pack declares to be no variable, such as a target. */
+static bool is_constant(const Sample *sample, uint32_t input) {
+  const BurnOpDefinition *definition = burn_host()->op_definition(sample->op->op);
+  return definition && input < 32 && (definition->constant_inputs >> input & 1u);
+}
+
 /* Takes gradient (NULL: nothing arrived, which means zeros). */
 static bool check_input(BurnDevice *device, const Sample *sample, void *const *data, uint32_t input,
                         BurnTensor *gradient, char *why, size_t why_bytes) {
   const BurnTensorDesc *desc = &sample->inputs[input].desc;
   const int64_t count = burn_desc_count(desc);
+  if (!gradient && is_constant(sample, input)) return true;
   const BurnShape shape = burn_shape(gradient);
   double *values = calloc((size_t)count + 1, sizeof *values);
   bool good = values != NULL;

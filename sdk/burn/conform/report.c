@@ -22,9 +22,22 @@ const char *report_check_name(uint32_t check) { return check_names[check]; }
 
 /* -- recording -------------------------------------------------------------------------------- */
 
+/* What this process records into. */
+static Report *running;
+
+void report_beat(void) {
+  if (running) atomic_fetch_add(&running->beat, 1);
+}
+
+void report_doing(const char *what) {
+  if (running) atomic_store(&running->doing, (uintptr_t)what);
+}
+
 void report_begin(Report *report, uint32_t check, const BurnOpInfo *op, uint32_t index, const char *text) {
+  running = report;
+  report_doing("");
   report->check = check;
-  report->op = op ? op->op : 0;
+  report->op = op && conform_place(op) < MAX_OPS ? conform_place(op) : 0;
   report->index = index;
   snprintf(report->sample, sizeof report->sample, "%s", text);
   atomic_fetch_add(&report->beat, 1);
@@ -126,7 +139,7 @@ static void print_families(const Report *report) {
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     Counts sum = {0, 0, 0};
     for (uint32_t op = 1; op < MAX_OPS; op++) {
-      const BurnOpInfo *info = burn_op_info(op);
+      const BurnOpInfo *info = conform_op(op);
       if (!info || taken[op] || (families[f].trait && !(info->traits & families[f].trait))) continue;
       taken[op] = true;
       add(&sum, op_total(report, op));
@@ -139,12 +152,12 @@ static void print_ops(const Report *report) {
   print_heads("op");
   for (uint32_t op = 1; op < MAX_OPS; op++) {
     const Counts counts = op_total(report, op);
-    if (cases(counts) > 0) print_row(burn_op_info(op)->name, counts);
+    if (cases(counts) > 0) print_row(conform_op(op)->name, counts);
   }
 }
 
 static void command_line(const Conform *run, const Failure *failure, char *text, size_t bytes) {
-  const BurnOpInfo *info = failure->op ? burn_op_info(failure->op) : NULL;
+  const BurnOpInfo *info = failure->op ? conform_op(failure->op) : NULL;
   char op[96] = "", against[160] = "";
   if (info && failure->check != CHECK_THREADS)
     snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
@@ -214,7 +227,7 @@ static void add_failures(const Conform *run, cJSON *root) {
     const Failure *failure = &run->report->failures[i];
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "check", check_names[failure->check]);
-    cJSON_AddStringToObject(object, "op", failure->op ? burn_op_info(failure->op)->name : "");
+    cJSON_AddStringToObject(object, "op", failure->op ? conform_op(failure->op)->name : "");
     cJSON_AddNumberToObject(object, "case", failure->index);
     cJSON_AddStringToObject(object, "sample", failure->sample);
     cJSON_AddStringToObject(object, "reason", failure->reason);
@@ -243,7 +256,7 @@ static cJSON *make_json(const Conform *run, double seconds) {
   cJSON *ops = cJSON_AddObjectToObject(root, "ops");
   for (uint32_t op = 1; op < MAX_OPS; op++) {
     const Counts counts = op_total(report, op);
-    if (cases(counts) > 0) add_counts(cJSON_AddObjectToObject(ops, burn_op_info(op)->name), counts);
+    if (cases(counts) > 0) add_counts(cJSON_AddObjectToObject(ops, conform_op(op)->name), counts);
   }
   cJSON *skips = cJSON_AddArrayToObject(root, "skips");
   for (uint32_t i = 0; i < report->skip_count; i++) {

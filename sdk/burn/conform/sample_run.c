@@ -179,7 +179,7 @@ static bool is_as_promised(const Sample *sample, const BurnTensor *x, uint32_t i
 }
 
 /* Takes x. */
-static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results *results, char *why,
+static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, int how, Results *results, char *why,
                         size_t why_bytes) {
   BurnStatus status = burn_tensor_status(x);
   results->failure = status;
@@ -197,18 +197,24 @@ static bool read_output(const Sample *sample, BurnTensor *x, uint32_t i, Results
     return false;
   }
   memset(results->data[i], 0xa5, bytes);
-  status = burn_read(x, results->data[i], bytes);
+  status = burn_read(burn_clone(x), results->data[i], bytes);
   results->failure = status;
   if (status != BURN_OK) snprintf(why, why_bytes, "result %u cannot be read: %s", i, burn_status_message(status));
-  return status == BURN_OK;
+  char wrong[512];
+  const bool is_tracked = how == RUN_TRACKED && burn_device_is_autodiff(burn_tensor_device(x));
+  const bool right =
+      status == BURN_OK && header_is_right(x, &sample->outputs[i], results->data[i], is_tracked, wrong, sizeof wrong);
+  if (status == BURN_OK && !right) snprintf(why, why_bytes, "the header of result %u: %s", i, wrong);
+  burn_drop(x);
+  return right;
 }
 
-bool sample_read(const Sample *sample, BurnTensor **outputs, Results *results, char *why, size_t why_bytes) {
+bool sample_read(const Sample *sample, BurnTensor **outputs, int how, Results *results, char *why, size_t why_bytes) {
   bool good = true;
   *results = (Results){.count = sample->op->output_count};
   for (uint32_t i = 0; i < results->count; i++) {
     if (good) {
-      good = read_output(sample, outputs[i], i, results, why, why_bytes);
+      good = read_output(sample, outputs[i], i, how, results, why, why_bytes);
     } else {
       burn_drop(outputs[i]);
     }
@@ -228,15 +234,19 @@ static bool is_unchanged(const Sample *sample, BurnTensor *x, uint32_t i, const 
   const BurnTensorDesc *desc = &sample->inputs[i].desc;
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   char *found = malloc(bytes + 1);
-  const BurnStatus status = found ? burn_read(x, found, bytes) : BURN_STATUS_OUT_OF_MEMORY;
-  if (!found) burn_drop(x);
-  const bool same = status == BURN_OK && memcmp(found, data, bytes) == 0;
+  const BurnStatus status = found ? burn_read(burn_clone(x), found, bytes) : BURN_STATUS_OUT_OF_MEMORY;
+  bool same = status == BURN_OK && memcmp(found, data, bytes) == 0;
+  char wrong[512];
   if (status != BURN_OK) {
     snprintf(why, why_bytes, "input %u cannot be read after the call: %s", i, burn_status_message(status));
   } else if (!same) {
     snprintf(why, why_bytes, "the op changed input %u (%s), which somebody else holds", i,
              i < sample->op->input_count ? sample->op->input_names[i] : "list");
+  } else if (!header_is_right(x, desc, found, false, wrong, sizeof wrong)) {
+    snprintf(why, why_bytes, "the header of input %u: %s", i, wrong);
+    same = false;
   }
+  burn_drop(x);
   free(found);
   return same;
 }
@@ -273,7 +283,7 @@ bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int
   } else {
     sample_call(device, sample, inputs, outputs);
   }
-  bool good = sample_read(sample, outputs, results, why, why_bytes);
+  bool good = sample_read(sample, outputs, how, results, why, why_bytes);
   for (uint32_t i = 0; i < sample->input_count; i++) {
     if (good) {
       good = is_unchanged(sample, kept[i], i, data[i], why, why_bytes);

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 120, POLL_MILLISECONDS = 10 };
+/* Opening loads libraries and starts devices. An op that hung twice is not tried again, and after so many hangs nothing
+ * is: most of what is left would hang as well. */
+enum { OPENING_TIMEOUTS = 6, HANGS_PER_OP = 2, MAX_HANGS = 12, POLL_MILLISECONDS = 10 };
 
 /* -- the plan --------------------------------------------------------------------------------- */
 
@@ -73,7 +75,7 @@ static bool make_plan(const Conform *run, Units *units) {
       continue; /* those are the stack's */
     } else if (per_op(check)) {
       for (uint32_t op = 1; op < MAX_OPS; op++) {
-        if (burn_op_info(op) && conform_wants_op(run, burn_op_info(op))) add_unit(units, check, op);
+        if (conform_op(op) && conform_wants_op(run, conform_op(op))) add_unit(units, check, op);
       }
     } else {
       add_unit(units, check, 0);
@@ -98,9 +100,14 @@ pid_t conform_fork(void) {
 
 /* -- the child -------------------------------------------------------------------------------- */
 
-static void run_unit(Conform *run, const Unit *unit) {
-  const BurnOpInfo *op = per_op(unit->check) ? burn_op_info(unit->part) : NULL;
+static const BurnOpInfo *report_begin_unit(Conform *run, const Unit *unit) {
+  const BurnOpInfo *op = per_op(unit->check) ? conform_op(unit->part) : NULL;
   report_begin(run->report, unit->check, op, 0, op ? op->name : report_check_name(unit->check));
+  return op;
+}
+
+static void run_unit(Conform *run, const Unit *unit) {
+  const BurnOpInfo *op = report_begin_unit(run, unit);
   switch (unit->check) {
     case CHECK_HANDSHAKE:
       check_handshake(run, unit->part);
@@ -129,20 +136,34 @@ static void run_unit(Conform *run, const Unit *unit) {
 /* The checks with values need the stack and the reference. */
 static bool devices_open(Conform *run, uint32_t check) {
   if (check == CHECK_HANDSHAKE) return true;
+  atomic_store(&run->report->is_opening, true);
   const BurnStatus status = burn_device_status(conform_device(run));
   const BurnStatus reference =
       status == BURN_OK && check == CHECK_FORWARD ? burn_device_status(conform_reference(run)) : BURN_OK;
+  atomic_store(&run->report->is_opening, false);
   if (status == BURN_OK && reference == BURN_OK) return true;
   report_begin(run->report, check, NULL, 0, status != BURN_OK ? run->stack : run->against);
   report_fail(run->report, "cannot be opened: %s", burn_status_message(status != BURN_OK ? status : reference));
   return false;
 }
 
+/* Why a unit is not run after all that hung before it; NULL if it is. */
+static const char *why_left_out(const Report *report, const Unit *unit) {
+  uint32_t all = 0;
+  for (uint32_t op = 0; op < MAX_OPS; op++) all += report->hangs[op];
+  if (all >= MAX_HANGS) return "not run: too much hung before it";
+  return report->hangs[per_op(unit->check) ? unit->part : 0] >= HANGS_PER_OP ? "not run: it hung twice" : NULL;
+}
+
 static void child(Conform *run, const Units *units) {
   uint32_t broken = UINT32_MAX; /* a check whose devices do not open: said once */
   while (run->report->unit < units->count) {
     const Unit *unit = &units->list[run->report->unit];
-    if (unit->check != broken) {
+    const char *left_out = why_left_out(run->report, unit);
+    if (left_out) {
+      report_begin_unit(run, unit);
+      report_skip(run->report, "%s", left_out);
+    } else if (unit->check != broken) {
       if (devices_open(run, unit->check)) {
         run_unit(run, unit);
       } else {
@@ -158,7 +179,7 @@ static void child(Conform *run, const Units *units) {
 
 static void show_progress(const Conform *run, const Units *units) {
   const Report *report = run->report;
-  const BurnOpInfo *info = report->op ? burn_op_info(report->op) : NULL;
+  const BurnOpInfo *info = report->op ? conform_op(report->op) : NULL;
   const uint32_t unit = report->unit;
   fprintf(stderr, "\r\033[K%3u%% %s %s", units->count ? unit * 100 / units->count : 0, report_check_name(report->check),
           info ? info->name : "");
@@ -177,7 +198,8 @@ static bool wait_for(const Conform *run, const Units *units, pid_t pid, int *sta
     const uint64_t now = atomic_load(&run->report->beat);
     quiet = now == beat ? quiet + 1 : 0;
     beat = now;
-    if (quiet > HANG_SECONDS * 1000 / POLL_MILLISECONDS) {
+    const size_t limit = run->timeout * (atomic_load(&run->report->is_opening) ? OPENING_TIMEOUTS : 1);
+    if (quiet > limit * 1000 / POLL_MILLISECONDS) {
       kill(pid, SIGKILL);
       waitpid(pid, status, 0);
       return true;
@@ -189,9 +211,14 @@ static bool wait_for(const Conform *run, const Units *units, pid_t pid, int *sta
 
 /* The child is gone before its time, or with a bad status: a failure of what it was doing. */
 static void record_end(Conform *run, bool killed, int status) {
-  static const char rest[] = "; what was left of this op was not run";
+  char rest[160];
+  const char *doing = (const char *)atomic_load(&run->report->doing);
+  snprintf(rest, sizeof rest, "%s%s; what was left of this op was not run", doing && doing[0] ? " while " : "",
+           doing ? doing : "");
   if (killed) {
-    report_fail(run->report, "hangs: nothing happened for %d s%s", HANG_SECONDS, rest);
+    const size_t limit = run->timeout * (atomic_load(&run->report->is_opening) ? OPENING_TIMEOUTS : 1);
+    report_fail(run->report, "hangs: nothing happened for %zu s%s", limit, rest);
+    run->report->hangs[run->report->op]++;
   } else if (WIFSIGNALED(status)) {
     report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status),
                 strsignal(WTERMSIG(status)), rest);

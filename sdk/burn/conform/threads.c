@@ -54,6 +54,7 @@ static void add_jobs(Conform *run, Jobs *jobs, const BurnOpInfo *op) {
   while (taken < JOBS_PER_OP && jobs->count < MAX_JOBS &&
          samples_next(&iterator, &sample, why, sizeof why) == SAMPLE_MADE) {
     if (sample.index % 5 != 0) continue; /* not only the tiniest */
+    report_beat();
     Job *job = job_new(jobs->device, &sample);
     if (job) jobs->jobs[jobs->count++] = job;
     taken++;
@@ -75,7 +76,7 @@ static void run_job(BurnDevice *device, Job *job) {
   for (uint32_t i = 0; i < job->sample.input_count; i++)
     inputs[i] = sample_tensor(device, &job->sample, i, job->data[i]);
   sample_call(device, &job->sample, inputs, outputs);
-  const bool same = sample_read(&job->sample, outputs, &found, why, sizeof why) &&
+  const bool same = sample_read(&job->sample, outputs, RUN_OWNED, &found, why, sizeof why) &&
                     results_are_same(&found, &job->plain, why, sizeof why);
   results_end(&found);
   if (!same && !atomic_exchange(&job->differs, true)) snprintf(job->why, sizeof job->why, "%s", why);
@@ -84,6 +85,7 @@ static void run_job(BurnDevice *device, Job *job) {
 static void *work(void *context) {
   const Worker *worker = context;
   for (uint32_t i = 0; i < worker->jobs->count; i++) {
+    report_beat();
     run_job(worker->jobs->device, worker->jobs->jobs[(worker->start + i) % worker->jobs->count]);
   }
   return NULL;
@@ -109,7 +111,7 @@ void check_threads(Conform *run) {
     return;
   }
   for (uint32_t op = 1; op < MAX_OPS; op++) {
-    const BurnOpInfo *info = burn_op_info(op);
+    const BurnOpInfo *info = conform_op(op);
     if (info && conform_wants_op(run, info)) add_jobs(run, &jobs, info);
   }
   run_threads(&jobs);

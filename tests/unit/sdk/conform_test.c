@@ -3,6 +3,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "burn_command.h"
 
+#include <stdbool.h>
+
 /* burn conform with --json, against the reference. */
 static cJSON *conform(const char *arguments, int *exit_status) {
   char command[1024];
@@ -42,16 +44,22 @@ static void late_failures_are_failures(void **state) {
   expect_pass("'fusion<ndarray>' --level full --check faults --op lstm_backward,quiet_softmax", 4);
 }
 
-/* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or
- * `other`. */
-static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part,
-                         const char *other) {
+static cJSON *conform_with_fault(const char *fault, const char *arguments) {
   char stack[512];
   int status = -1;
   assert_int_equal(setenv("BURN_TEST_FAULT", fault, 1), 0);
   snprintf(stack, sizeof stack, "'" BURN_BUILD_DIR "/tests/broken_plugins/burn_wrong.so' %s", arguments);
   cJSON *root = conform(stack, &status);
   assert_int_equal(status, 1);
+  assert_int_equal(unsetenv("BURN_TEST_FAULT"), 0);
+  return root;
+}
+
+/* Every failure of a run with this fault is of `check`, the first names `op` (if it is not "") and says `part` or
+ * `other`. */
+static void expect_fault(const char *fault, const char *arguments, const char *check, const char *op, const char *part,
+                         const char *other) {
+  cJSON *root = conform_with_fault(fault, arguments);
   const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "failures"), 0);
   if (!first) fail_msg("%s is not found", fault);
   const char *reason = text_of(first, "reason");
@@ -61,7 +69,6 @@ static void expect_fault(const char *fault, const char *arguments, const char *c
   if (!strstr(reason, part) && !strstr(reason, other)) fail_msg("%s: the reason lacks \"%s\": %s", fault, part, reason);
   assert_non_null(strstr(text_of(first, "command"), "burn conform"));
   cJSON_Delete(root);
-  assert_int_equal(unsetenv("BURN_TEST_FAULT"), 0);
 }
 #define EXPECT(fault, arguments, check, op, part) expect_fault(fault, arguments, check, op, part, part)
 
@@ -80,6 +87,82 @@ static void faults_are_named(void **state) {
   expect_fault("crash", "--op exp,log", "forward", "exp", "crashes", "ends the process");
   expect_fault("exit", "--op log", "forward", "log", "ends the process", "ends the process");
   expect_fault("unchecked_memory", "--check faults --op sub,add", "faults", "sub", "crashes", "ends the process");
+}
+
+static int count_hangs(const cJSON *root) {
+  const cJSON *failure;
+  int hangs = 0;
+  cJSON_ArrayForEach(failure, cJSON_GetObjectItem(root, "failures")) {
+    hangs += strstr(text_of(failure, "reason"), "hangs: nothing happened for 1 s") != NULL;
+  }
+  return hangs;
+}
+
+/* An op that hung twice is not tried again, other ops are; where all hang, the run ends all the same. */
+static void hangs_end(void **state) {
+  (void)state;
+  cJSON *root = conform_with_fault("hang", "--level train --timeout 1 --op exp,log");
+  assert_int_equal(count_hangs(root), 3); /* exp twice, and the threads, which run all ops */
+  const cJSON *skip = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "skips"), 0);
+  assert_string_equal(text_of(skip, "reason"), "not run: it hung twice");
+  assert_true(number(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "ops"), "log"), "passed") > 100);
+  cJSON_Delete(root);
+  root = conform_with_fault("hang_always", "--timeout 1 --check forward");
+  assert_int_equal(count_hangs(root), 12);
+  assert_true(number(root, "skipped") > 150);
+  skip = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "skips"), 0);
+  assert_string_equal(text_of(skip, "reason"), "not run: too much hung before it");
+  cJSON_Delete(root);
+}
+
+/* What liar.c tells of the results of add, which it computes right. */
+static void lies_in_headers_are_found(void **state) {
+  (void)state;
+  static const struct {
+    const char *lie, *part, *other;
+  } lies[] = {
+      {"header_small", "the header of result 0: struct_size is 0", ""},
+      {"tracked", "the header of result 0: flags are 0x3: TRACKED, though no input is", ""},
+      {"owner", "the header of result 0: owner is 1001", ""},
+      {"dtype_unknown", "result 0 is ? of rank 1", ""},
+      {"buffer_missing", "flags have HOST_MEMORY, and buffer is NULL", ""},
+      {"strides_other", "at the address of element 1 (strides 0, byte_offset 0) lies ", ""},
+      {"offset_odd", "byte_offset is 2, no place for a f32", ""},
+      {"offset_other", "at the address of element 0 (strides 1, byte_offset 4) lies ", ""},
+      {"offset_past_end", "crashes", "ends the process"},
+      {"strides_past_end", "while reading a tensor through its public header", "ends the process"},
+  };
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", BURN_BUILD_DIR "/tests/broken_plugins", 1), 0);
+  for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+    char arguments[128];
+    int status = -1;
+    snprintf(arguments, sizeof arguments, "'liar:lie=%s' --op add --check forward", lies[i].lie);
+    cJSON *root = conform(arguments, &status);
+    assert_int_equal(status, 1);
+    const char *reason = text_of(cJSON_GetArrayItem(cJSON_GetObjectItem(root, "failures"), 0), "reason");
+    const bool named = strstr(reason, lies[i].part) || (lies[i].other[0] && strstr(reason, lies[i].other));
+    if (!named) fail_msg("%s: the reason lacks \"%s\": %s", lies[i].lie, lies[i].part, reason);
+    cJSON_Delete(root);
+  }
+  expect_pass("liar --op add", 100);
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
+}
+
+static void ops_can_be_left_out(void **state) {
+  (void)state;
+  int status = -1;
+  cJSON *root = conform("ndarray --check forward --op add,sub,mul --skip sub", &status);
+  const cJSON *ops = cJSON_GetObjectItem(root, "ops");
+  assert_int_equal(status, 0);
+  assert_int_equal(cJSON_GetArraySize(ops), 2);
+  assert_null(cJSON_GetObjectItem(ops, "sub"));
+  cJSON_Delete(root);
+}
+
+/* A loss whose target is a float without a gradient. */
+static void a_pack_may_leave_gradients_out(void **state) {
+  (void)state;
+  expect_pass("'" BURN_BUILD_DIR "/tests/broken_plugins/burn_pack.so' --level full --op pack.distance", 100);
 }
 
 /* The layer is right when no fault is asked for. */
@@ -102,9 +185,14 @@ static void one_case_runs_alone(void **state) {
 
 static void wrong_words_are_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {
-      "ndarray --level much", "ndarray --op no_such_op",         "ndarray --check no_such_check", "", "''",
-      "ndarray --case -1",    "ndarray --op add --case 99999999"};
+  static const char *const wrong[] = {"ndarray --level much",
+                                      "ndarray --skip no_such_op",
+                                      "ndarray --op no_such_op",
+                                      "ndarray --check no_such_check",
+                                      "",
+                                      "''",
+                                      "ndarray --case -1",
+                                      "ndarray --op add --case 99999999"};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     char command[512];
     snprintf(command, sizeof command, "'%s' conform %s >/dev/null 2>&1", burn, wrong[i]);
@@ -127,6 +215,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(validate_finds_nothing_in_a_right_backend),
       cmocka_unit_test(late_failures_are_failures),
+      cmocka_unit_test(hangs_end),
+      cmocka_unit_test(lies_in_headers_are_found),
+      cmocka_unit_test(ops_can_be_left_out),
+      cmocka_unit_test(a_pack_may_leave_gradients_out),
       cmocka_unit_test(right_stacks_pass),
       cmocka_unit_test(faults_are_named),
       cmocka_unit_test(without_a_fault_it_passes),
