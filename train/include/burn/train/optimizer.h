@@ -62,6 +62,17 @@ BURN_CONFIG_OPTIONAL(BurnAdamConfig, BURN_ADAM_CONFIG);
   OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves")
 BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
 
+/* g = gradient + weight_decay * param; s = alpha s + (1 - alpha) g^2; if centered also a = alpha a + (1 - alpha) g, and
+ * d = s - a^2, else d = s; u = g / (sqrt(d) + epsilon); with momentum > 0 b = momentum b + u, else b = u; param -= lr
+ * b. The first s, a and b begin at 0. (PyTorch's default epsilon is 1e-8, its momentum 0.) */
+#define BURN_RMSPROP_CONFIG(REQ, OPT)                                                    \
+  OPT(BurnF64, alpha, 0.99, "decay of the averages")                                     \
+  OPT(BurnF64, momentum, 0.9, "share of the updates so far that stays; 0: none is kept") \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                               \
+  OPT(BurnBool, centered, false, "divide by the deviation, not the root of the square")  \
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")
+BURN_CONFIG_OPTIONAL(BurnRmsPropConfig, BURN_RMSPROP_CONFIG);
+
 /* -- optimizers ------------------------------------------------------------------------------- */
 
 typedef struct BurnOptimizer BurnOptimizer;
@@ -70,6 +81,7 @@ typedef struct BurnOptimizer BurnOptimizer;
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
+BURN_API BURN_USE_RESULT BurnOptimizer *burn_rmsprop_create(const BurnRmsPropConfig *config);
 BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* NULL is allowed */
 
 /* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that
