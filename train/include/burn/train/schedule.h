@@ -29,6 +29,17 @@ BURN_API BURN_USE_RESULT BurnStatus burn_schedule_check(const BurnSchedule *sche
 /* For loops of one's own; the config has been checked. */
 BURN_API double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration);
 
+/* -- schedules that ship with the framework --------------------------------------------------- */
+
+/* min_lr + (initial_lr - min_lr) (1 + cos(pi i / num_iters)) / 2, with iteration i from 0. At num_iters it is min_lr;
+ * then it rises again. 0 < initial_lr <= 1 and 0 <= min_lr <= initial_lr, as in Burn. */
+#define BURN_COSINE_ANNEALING_CONFIG(REQ, OPT)            \
+  REQ(BurnF64, initial_lr, "rate of the first iteration") \
+  REQ(BurnSize, num_iters, "iterations down to min_lr")   \
+  OPT(BurnF64, min_lr, 0, "lowest rate")
+BURN_CONFIG(BurnCosineAnnealingConfig, BURN_COSINE_ANNEALING_CONFIG);
+BURN_API BurnSchedule burn_schedule_cosine_annealing(BurnCosineAnnealingConfig *config);
+
 BURN_EXTERN_C_END
 
 #endif
