@@ -75,6 +75,19 @@ BURN_API BurnMetric burn_metric_accuracy(void);
 /* "LearningRate": the mean over the steps of training. */
 BURN_API BurnMetric burn_metric_learning_rate(void);
 
+/* F-beta: with hits (true positives), false positives and false negatives over an epoch, (1 + beta^2) hits / ((1 +
+ * beta^2) hits + beta^2 false negatives + false positives). beta 1 is F1. Of "output" [n, classes] and "targets", which
+ * are classes [n] or 0 and 1 in [n, classes]. The mean over the classes (macro), where those with nothing to divide by
+ * do not count; or the score of the counts of all classes (micro). As in Burn. */
+#define BURN_F_BETA_CONFIG(REQ, OPT)                                                             \
+  OPT(BurnF64, beta, 1, "weight of recall against precision")                                    \
+  OPT(BurnSize, top_k, 1, "so many classes per row are predicted; 0: those above the threshold") \
+  OPT(BurnF64, threshold, 0.5, "with top_k 0; the output is probabilities")                      \
+  OPT(BurnBool, micro, false, "over the counts of all classes; else the mean of their scores")
+BURN_CONFIG_OPTIONAL(BurnFBetaConfig, BURN_F_BETA_CONFIG);
+/* "FBetaScore". */
+BURN_API BurnMetric burn_metric_f_beta(const BurnFBetaConfig *config);
+
 /* -- results ---------------------------------------------------------------------------------- */
 
 /* The values of a metric in an epoch, by BurnSplit; NaN: none. They are not scaled. */
