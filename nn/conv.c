@@ -1,4 +1,5 @@
-/* conv.c - convolution layers: checks, parameters, and padding that the ops do not know.
+/* conv.c - convolution layers: checks, parameters, and padding that the ops do not know. What does not depend on the
+ * rank is written once, over a Geometry of 1 to 3 axes; a layer of one more rank is its init and its forward.
  *
  * Weight and bias share one initializer and the fans of the weight: fan_in = in / groups * kernel positions, fan_out =
  * out / groups * kernel positions. Transposed convolution swaps the channels and has no fan_out. */
@@ -6,53 +7,86 @@
 
 #include "nn_internal.h"
 
-/* The sizes that both two-dimensional configs share, checked. */
-static BurnStatus check_2d(const char *layer, BurnSize2 channels, BurnSize2 kernel_size, BurnSize2 stride,
-                           BurnSize2 dilation, size_t groups) {
-  const BurnNnSize sizes[] = {
-      {"channels_in", channels.at[0]},     {"channels_out", channels.at[1]}, {"kernel height", kernel_size.at[0]},
-      {"kernel width", kernel_size.at[1]}, {"stride[0]", stride.at[0]},      {"stride[1]", stride.at[1]},
-      {"dilation[0]", dilation.at[0]},     {"dilation[1]", dilation.at[1]},  {"groups", groups}};
-  const BurnStatus status = burn_nn_check_sizes(layer, sizes, sizeof sizes / sizeof sizes[0]);
-  return status != BURN_OK ? status : burn_nn_check_groups(layer, channels.at[0], channels.at[1], groups);
+/* What a config says, whatever its rank. */
+typedef struct Geometry {
+  const char *layer;
+  bool transposed;
+  size_t in, out, groups;
+  BurnNnWindow window;
+} Geometry;
+
+/* Names of sizes in messages, by the number of axes. */
+static const char *const kernel_names[BURN_NN_MAX_AXES][BURN_NN_MAX_AXES] = {
+    {"kernel_size"}, {"kernel height", "kernel width"}, {"kernel depth", "kernel height", "kernel width"}};
+static const char *const stride_names[] = {"stride[0]", "stride[1]", "stride[2]"};
+static const char *const dilation_names[] = {"dilation[0]", "dilation[1]", "dilation[2]"};
+
+static BurnStatus check(const Geometry *g) {
+  const BurnNnWindow *window = &g->window;
+  const uint32_t axes = window->axes;
+  BurnNnSize sizes[3 + 3 * BURN_NN_MAX_AXES] = {{"channels_in", g->in}, {"channels_out", g->out}};
+  size_t count = 2;
+  for (uint32_t i = 0; i < axes; i++) {
+    sizes[count++] = (BurnNnSize){kernel_names[axes - 1][i], window->kernel_size[i]};
+  }
+  for (uint32_t i = 0; i < axes; i++) {
+    sizes[count++] = (BurnNnSize){axes == 1 ? "stride" : stride_names[i], window->stride[i]};
+  }
+  for (uint32_t i = 0; i < axes; i++) {
+    sizes[count++] = (BurnNnSize){axes == 1 ? "dilation" : dilation_names[i], window->dilation[i]};
+  }
+  sizes[count++] = (BurnNnSize){"groups", g->groups};
+  const BurnStatus status = burn_nn_check_sizes(g->layer, sizes, count);
+  return status != BURN_OK ? status : burn_nn_check_groups(g->layer, g->in, g->out, g->groups);
 }
+
+/* Weight and bias; `status` is a failure before, or BURN_OK. */
+static void parameters(BurnStatus status, const Geometry *g, const BurnInitializer *initializer, bool has_bias,
+                       BurnDevice *device, BurnParam *weight, BurnParam *bias) {
+  const size_t groups = g->groups ? g->groups : 1;
+  const int64_t in = (int64_t)g->in, out = (int64_t)g->out;
+  const int64_t group_in = (int64_t)(g->in / groups), group_out = (int64_t)(g->out / groups);
+  BurnShape shape = {g->window.axes + 2, {g->transposed ? in : out, g->transposed ? group_out : group_in}};
+  int64_t fan_in = 0, fan_out = 0;
+  burn_nn_to_options(g->window.axes, g->window.kernel_size, shape.dims + 2);
+  if (status == BURN_OK) status = check(g);
+  if (status == BURN_OK) {
+    const int64_t positions = burn_nn_positions(&g->window);
+    fan_in = burn_nn_product(g->transposed ? group_out : group_in, positions);
+    fan_out = g->transposed ? 0 : burn_nn_product(group_out, positions);
+  }
+  *weight = burn_nn_param(status, g->layer, initializer, shape, fan_in, fan_out, device);
+  if (has_bias) *bias = burn_nn_param(status, g->layer, initializer, BURN_SHAPE(out), fan_in, fan_out, device);
+}
+
+/* -- convolutions ----------------------------------------------------------------------------- */
 
 BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConv1dConfig_type(), "conv1d", &status);
-  const BurnNnSize sizes[] = {{"channels_in", config->channels_in}, {"channels_out", config->channels_out},
-                              {"kernel_size", config->kernel_size}, {"stride", config->stride},
-                              {"dilation", config->dilation},       {"groups", config->groups}};
-  if (status == BURN_OK) status = burn_nn_check_sizes("conv1d", sizes, sizeof sizes / sizeof sizes[0]);
-  const size_t groups = config->groups ? config->groups : 1;
-  const int64_t in = (int64_t)(config->channels_in / groups), out = (int64_t)config->channels_out;
-  const int64_t kernel = (int64_t)config->kernel_size;
+  const Geometry g = {"conv1d",
+                      false,
+                      config->channels_in,
+                      config->channels_out,
+                      config->groups,
+                      burn_nn_window(1, &config->kernel_size, &config->stride, &config->dilation)};
   BurnConv1d m = {.stride = config->stride,
                   .kernel_size = config->kernel_size,
                   .dilation = config->dilation,
                   .groups = config->groups,
                   .padding = config->padding};
-  int64_t fan_in, fan_out;
-  if (status == BURN_OK) status = burn_nn_check_groups("conv1d", config->channels_in, config->channels_out, groups);
-  fan_in = status == BURN_OK ? burn_nn_product(in, kernel) : 0;
-  fan_out = status == BURN_OK ? burn_nn_product(out / (int64_t)groups, kernel) : 0;
-  m.weight =
-      burn_nn_param(status, "conv1d", &config->initializer, BURN_SHAPE(out, in, kernel), fan_in, fan_out, device);
-  if (config->bias) {
-    m.bias = burn_nn_param(status, "conv1d", &config->initializer, BURN_SHAPE(out), fan_in, fan_out, device);
-  }
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
   return m;
 }
 
 BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
   const bool sound = burn_nn_sound(x);
-  const BurnNnWindow window = {{m->kernel_size, 1}, {m->stride, 1}, {m->dilation, 1}};
-  const BurnNnSides sides = burn_nn_sides_1d(&m->padding, x, &window);
-  int64_t padding[2];
+  const BurnNnWindow window = burn_nn_window(1, &m->kernel_size, &m->stride, &m->dilation);
+  const BurnNnPadding padding = burn_nn_padding_1d(&m->padding);
+  const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
   BurnConv1dOptions options = BURN_CONV1D_OPTIONS;
-  x = burn_nn_pad(x, &sides, 0, padding);
+  x = burn_nn_pad(x, &sides, 0, &options.padding);
   options.stride = (int64_t)m->stride;
-  options.padding = padding[0];
   options.dilation = (int64_t)m->dilation;
   options.groups = (int64_t)m->groups;
   x = burn_conv1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
@@ -62,60 +96,49 @@ BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
 BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConv2dConfig_type(), "conv2d", &status);
-  if (status == BURN_OK) {
-    status =
-        check_2d("conv2d", config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
-  }
-  const size_t groups = config->groups ? config->groups : 1;
-  const int64_t in = (int64_t)(config->channels.at[0] / groups), out = (int64_t)config->channels.at[1];
-  const int64_t height = (int64_t)config->kernel_size.at[0], width = (int64_t)config->kernel_size.at[1];
+  const Geometry g = {"conv2d",
+                      false,
+                      config->channels.at[0],
+                      config->channels.at[1],
+                      config->groups,
+                      burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConv2d m = {.stride = config->stride,
                   .kernel_size = config->kernel_size,
                   .dilation = config->dilation,
                   .groups = config->groups,
                   .padding = config->padding};
-  int64_t fan_in = 0, fan_out = 0;
-  if (status == BURN_OK) {
-    fan_in = burn_nn_product(in, height * width);
-    fan_out = burn_nn_product(out / (int64_t)groups, height * width);
-  }
-  m.weight = burn_nn_param(status, "conv2d", &config->initializer, BURN_SHAPE(out, in, height, width), fan_in, fan_out,
-                           device);
-  if (config->bias) {
-    m.bias = burn_nn_param(status, "conv2d", &config->initializer, BURN_SHAPE(out), fan_in, fan_out, device);
-  }
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
   return m;
+}
+
+static BurnConv2dOptions options_2d(const size_t *stride, const size_t *dilation, size_t groups) {
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  burn_nn_to_options(2, stride, options.stride);
+  burn_nn_to_options(2, dilation, options.dilation);
+  options.groups = (int64_t)groups;
+  return options;
 }
 
 BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
   const bool sound = burn_nn_sound(x);
-  const BurnNnWindow window = {{m->kernel_size.at[0], m->kernel_size.at[1]},
-                               {m->stride.at[0], m->stride.at[1]},
-                               {m->dilation.at[0], m->dilation.at[1]}};
-  const BurnNnSides sides = burn_nn_sides_2d(&m->padding, x, &window);
-  BurnConv2dOptions options = {{(int64_t)m->stride.at[0], (int64_t)m->stride.at[1]},
-                               {0, 0},
-                               {(int64_t)m->dilation.at[0], (int64_t)m->dilation.at[1]},
-                               (int64_t)m->groups,
-                               {0, 0},
-                               false,
-                               {0, 0}};
+  const BurnNnWindow window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at);
+  const BurnNnPadding padding = burn_nn_padding_2d(&m->padding);
+  const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
+  BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
   x = burn_nn_pad(x, &sides, 0, options.padding);
   x = burn_conv2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv2d", x);
 }
 
+/* -- transposed ------------------------------------------------------------------------------- */
+
 BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *config, BurnDevice *device) {
-  const char *layer = "conv_transpose2d";
   BurnStatus status = BURN_OK;
-  config = burn_nn_config(config, BurnConvTranspose2dConfig_type(), layer, &status);
-  if (status == BURN_OK) {
-    status = check_2d(layer, config->channels, config->kernel_size, config->stride, config->dilation, config->groups);
-  }
-  const size_t groups = config->groups ? config->groups : 1;
-  const int64_t in = (int64_t)config->channels.at[0], out = (int64_t)config->channels.at[1];
-  const int64_t group_out = (int64_t)(config->channels.at[1] / groups);
-  const int64_t height = (int64_t)config->kernel_size.at[0], width = (int64_t)config->kernel_size.at[1];
+  config = burn_nn_config(config, BurnConvTranspose2dConfig_type(), "conv_transpose2d", &status);
+  const Geometry g = {
+      "conv_transpose2d",     true,
+      config->channels.at[0], config->channels.at[1],
+      config->groups,         burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConvTranspose2d m = {.stride = config->stride,
                            .kernel_size = config->kernel_size,
                            .dilation = config->dilation,
@@ -123,22 +146,15 @@ BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *
                            .padding = config->padding,
                            .padding_out = config->padding_out,
                            .channels = config->channels};
-  const int64_t fan_in = status == BURN_OK ? burn_nn_product(group_out, height * width) : 0;
-  m.weight =
-      burn_nn_param(status, layer, &config->initializer, BURN_SHAPE(in, group_out, height, width), fan_in, 0, device);
-  if (config->bias) m.bias = burn_nn_param(status, layer, &config->initializer, BURN_SHAPE(out), fan_in, 0, device);
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
   return m;
 }
 
 BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTensor *x) {
-  const BurnConv2dOptions options = {{(int64_t)m->stride.at[0], (int64_t)m->stride.at[1]},
-                                     {(int64_t)m->padding.at[0], (int64_t)m->padding.at[1]},
-                                     {(int64_t)m->dilation.at[0], (int64_t)m->dilation.at[1]},
-                                     (int64_t)m->groups,
-                                     {(int64_t)m->padding_out.at[0], (int64_t)m->padding_out.at[1]},
-                                     false,
-                                     {0, 0}};
   const bool sound = burn_nn_sound(x);
+  BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
+  burn_nn_to_options(2, m->padding.at, options.padding);
+  burn_nn_to_options(2, m->padding_out.at, options.padding_out);
   x = burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv_transpose2d", x);
 }

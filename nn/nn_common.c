@@ -106,8 +106,6 @@ const char *burn_nn_shape_text(BurnShape shape, char text[192]) {
   return text;
 }
 
-int64_t burn_nn_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
-
 bool burn_nn_is_training(const BurnTensor *x) {
   const BurnDevice *device = burn_tensor_device(x);
   return device && burn_device_is_autodiff(device);

@@ -53,23 +53,44 @@ int64_t burn_nn_product(int64_t a, int64_t b);
 /* True if x is on a device with autodiff: where layers train. False for NULL and failed tensors. */
 bool burn_nn_is_training(const BurnTensor *x);
 
-/* Padding of the spatial axes (2 and, of two, 3) of a tensor. */
-typedef struct BurnNnSides {
-  uint32_t axes; /* 1 or 2 */
-  int64_t start[2], end[2];
-} BurnNnSides;
+/* -- window.c: windows over 1 to 3 spatial axes, which follow batch and channels --------------- */
 
-/* The window of a convolution or pooling layer along its axes, for Same padding. */
+enum { BURN_NN_MAX_AXES = 3 };
+
+/* The window of a convolution or pooling layer along its axes. */
 typedef struct BurnNnWindow {
-  size_t kernel_size[2], stride[2], dilation[2];
+  uint32_t axes;
+  size_t kernel_size[BURN_NN_MAX_AXES], stride[BURN_NN_MAX_AXES], dilation[BURN_NN_MAX_AXES];
 } BurnNnWindow;
 
-/* What a padding means for the input x (borrowed). */
-BurnNnSides burn_nn_sides_1d(const BurnPadding1d *padding, const BurnTensor *x, const BurnNnWindow *window);
-BurnNnSides burn_nn_sides_2d(const BurnPadding2d *padding, const BurnTensor *x, const BurnNnWindow *window);
+/* [axes] each: &m->stride of a BurnSize, m->stride.at of a BurnSize2. `dilation` NULL: ones. */
+BurnNnWindow burn_nn_window(uint32_t axes, const size_t *kernel_size, const size_t *stride, const size_t *dilation);
+/* The positions under the kernel, INT64_MAX where that overflows. */
+int64_t burn_nn_positions(const BurnNnWindow *window);
 
-/* Takes x. Even sides go to `padding` for the op to carry out and x is returned as it is; uneven ones give x surrounded
- * by `value`, and zeros in `padding`. */
-BurnTensor *burn_nn_pad(BurnTensor *x, const BurnNnSides *sides, double value, int64_t padding[2]);
+/* A padding of any rank. */
+typedef struct BurnNnPadding {
+  uint32_t kind;                                         /* BURN_PADDING_KIND_* */
+  size_t start[BURN_NN_MAX_AXES], end[BURN_NN_MAX_AXES]; /* of Explicit */
+} BurnNnPadding;
+
+BurnNnPadding burn_nn_padding_1d(const BurnPadding1d *padding); /* padding.c */
+BurnNnPadding burn_nn_padding_2d(const BurnPadding2d *padding); /* padding.c */
+
+/* Positions added before and after each axis. */
+typedef struct BurnNnSides {
+  uint32_t axes;
+  int64_t start[BURN_NN_MAX_AXES], end[BURN_NN_MAX_AXES];
+} BurnNnSides;
+
+/* What a padding means for the input x (borrowed). */
+BurnNnSides burn_nn_sides(const BurnNnPadding *padding, const BurnTensor *x, const BurnNnWindow *window);
+
+/* Takes x. Even sides go to `padding` [axes] for the op to carry out and x is returned as it is; uneven ones give x
+ * surrounded by `value`, and zeros in `padding`. */
+BurnTensor *burn_nn_pad(BurnTensor *x, const BurnNnSides *sides, double value, int64_t *padding);
+
+/* Sizes as the options of ops have them: to[i] = from[i]. */
+void burn_nn_to_options(uint32_t axes, const size_t *from, int64_t *to);
 
 #endif

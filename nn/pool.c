@@ -21,22 +21,31 @@ static BurnTensor *as_planes(const char *layer, BurnTensor *x) {
   return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: rank 3 expected, found %u", layer, rank));
 }
 
-/* The options of the op for planes of height 1. */
-static BurnPool2dOptions options_1d(size_t kernel_size, size_t stride, size_t dilation) {
-  BurnPool2dOptions options = BURN_POOL2D_OPTIONS(1, (int64_t)kernel_size);
-  options.stride[1] = (int64_t)stride;
-  options.dilation[1] = (int64_t)dilation;
-  return options;
+/* What the forward pass of a pooling layer has to know, whatever its rank. */
+typedef struct Pooling {
+  const char *layer;
+  BurnTensor *(*op)(BurnTensor *x, BurnPool2dOptions options);
+  double fill; /* around uneven paddings */
+  BurnNnWindow window;
+  BurnNnPadding padding;
+  bool ceil_mode, count_include_pad;
+} Pooling;
+
+static BurnTensor *pooled(const Pooling *with, BurnTensor *x) {
+  const BurnNnWindow *window = &with->window;
+  const uint32_t axes = window->axes, first = 2 - axes; /* of the axes of a plane */
+  const BurnNnSides sides = burn_nn_sides(&with->padding, x, window);
+  BurnPool2dOptions options = BURN_POOL2D_OPTIONS(1, 1);
+  burn_nn_to_options(axes, window->kernel_size, options.kernel_size + first);
+  burn_nn_to_options(axes, window->stride, options.stride + first);
+  burn_nn_to_options(axes, window->dilation, options.dilation + first);
+  options.ceil_mode = with->ceil_mode;
+  options.count_include_pad = with->count_include_pad;
+  x = burn_nn_pad(x, &sides, with->fill, options.padding + first);
+  return axes == 2 ? with->op(x, options) : burn_squeeze_dim(with->op(as_planes(with->layer, x), options), 2);
 }
 
-static BurnPool2dOptions options_2d(BurnSize2 kernel_size, BurnSize2 stride, BurnSize2 dilation) {
-  BurnPool2dOptions options = BURN_POOL2D_OPTIONS((int64_t)kernel_size.at[0], (int64_t)kernel_size.at[1]);
-  for (int i = 0; i < 2; i++) {
-    options.stride[i] = (int64_t)stride.at[i];
-    options.dilation[i] = (int64_t)dilation.at[i];
-  }
-  return options;
-}
+/* -- maxima ----------------------------------------------------------------------------------- */
 
 BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice *device) {
   (void)device;
@@ -50,14 +59,13 @@ BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice
 
 BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x) {
   if (m->kernel_size == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnMaxPool1dConfig_type(), "max_pool1d");
-  const BurnNnWindow window = {{m->kernel_size, 1}, {m->stride, 1}, {m->dilation, 1}};
-  const BurnNnSides sides = burn_nn_sides_1d(&m->padding, x, &window);
-  BurnPool2dOptions options = options_1d(m->kernel_size, m->stride, m->dilation);
-  int64_t padding[2];
-  x = burn_nn_pad(x, &sides, -HUGE_VAL, padding);
-  options.padding[1] = padding[0];
-  options.ceil_mode = m->ceil_mode;
-  return burn_squeeze_dim(burn_max_pool2d(as_planes("max_pool1d", x), options), 2);
+  const Pooling with = {.layer = "max_pool1d",
+                        .op = burn_max_pool2d,
+                        .fill = -HUGE_VAL,
+                        .window = burn_nn_window(1, &m->kernel_size, &m->stride, &m->dilation),
+                        .padding = burn_nn_padding_1d(&m->padding),
+                        .ceil_mode = m->ceil_mode};
+  return pooled(&with, x);
 }
 
 BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice *device) {
@@ -72,15 +80,16 @@ BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice
 
 BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x) {
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnMaxPool2dConfig_type(), "max_pool2d");
-  const BurnNnWindow window = {{m->kernel_size.at[0], m->kernel_size.at[1]},
-                               {m->stride.at[0], m->stride.at[1]},
-                               {m->dilation.at[0], m->dilation.at[1]}};
-  const BurnNnSides sides = burn_nn_sides_2d(&m->padding, x, &window);
-  BurnPool2dOptions options = options_2d(m->kernel_size, m->stride, m->dilation);
-  x = burn_nn_pad(x, &sides, -HUGE_VAL, options.padding);
-  options.ceil_mode = m->ceil_mode;
-  return burn_max_pool2d(x, options);
+  const Pooling with = {.layer = "max_pool2d",
+                        .op = burn_max_pool2d,
+                        .fill = -HUGE_VAL,
+                        .window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at),
+                        .padding = burn_nn_padding_2d(&m->padding),
+                        .ceil_mode = m->ceil_mode};
+  return pooled(&with, x);
 }
+
+/* -- means ------------------------------------------------------------------------------------ */
 
 BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice *device) {
   (void)device;
@@ -94,15 +103,13 @@ BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice
 
 BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x) {
   if (m->kernel_size == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAvgPool1dConfig_type(), "avg_pool1d");
-  const BurnNnWindow window = {{m->kernel_size, 1}, {m->stride, 1}, {1, 1}};
-  const BurnNnSides sides = burn_nn_sides_1d(&m->padding, x, &window);
-  BurnPool2dOptions options = options_1d(m->kernel_size, m->stride, 1);
-  int64_t padding[2];
-  x = burn_nn_pad(x, &sides, 0, padding);
-  options.padding[1] = padding[0];
-  options.ceil_mode = m->ceil_mode;
-  options.count_include_pad = m->count_include_pad;
-  return burn_squeeze_dim(burn_avg_pool2d(as_planes("avg_pool1d", x), options), 2);
+  const Pooling with = {.layer = "avg_pool1d",
+                        .op = burn_avg_pool2d,
+                        .window = burn_nn_window(1, &m->kernel_size, &m->stride, NULL),
+                        .padding = burn_nn_padding_1d(&m->padding),
+                        .ceil_mode = m->ceil_mode,
+                        .count_include_pad = m->count_include_pad};
+  return pooled(&with, x);
 }
 
 BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice *device) {
@@ -117,14 +124,13 @@ BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice
 
 BurnTensor *burn_avg_pool2d_forward(const BurnAvgPool2d *m, BurnTensor *x) {
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAvgPool2dConfig_type(), "avg_pool2d");
-  const BurnNnWindow window = {
-      {m->kernel_size.at[0], m->kernel_size.at[1]}, {m->stride.at[0], m->stride.at[1]}, {1, 1}};
-  const BurnNnSides sides = burn_nn_sides_2d(&m->padding, x, &window);
-  BurnPool2dOptions options = options_2d(m->kernel_size, m->stride, BURN_SIZE2(1, 1));
-  x = burn_nn_pad(x, &sides, 0, options.padding);
-  options.ceil_mode = m->ceil_mode;
-  options.count_include_pad = m->count_include_pad;
-  return burn_avg_pool2d(x, options);
+  const Pooling with = {.layer = "avg_pool2d",
+                        .op = burn_avg_pool2d,
+                        .window = burn_nn_window(2, m->kernel_size.at, m->stride.at, NULL),
+                        .padding = burn_nn_padding_2d(&m->padding),
+                        .ceil_mode = m->ceil_mode,
+                        .count_include_pad = m->count_include_pad};
+  return pooled(&with, x);
 }
 
 BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dConfig *config, BurnDevice *device) {

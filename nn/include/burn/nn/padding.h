@@ -52,6 +52,12 @@ struct BurnPaddingKind {
 #define BURN_PAIR_OF_ZEROS BURN_INTERNAL_ROW_VALUE(BurnSize2, {0, 0})
 #define BURN_PAIR_OF_ONES BURN_INTERNAL_ROW_VALUE(BurnSize2, {1, 1})
 
+/* Zeros and ones per axis for the rows that layers of every rank share: BURN_INTERNAL_ONES_##D of rank D. */
+#define BURN_INTERNAL_ZEROS_1D 0
+#define BURN_INTERNAL_ZEROS_2D BURN_PAIR_OF_ZEROS
+#define BURN_INTERNAL_ONES_1D 1
+#define BURN_INTERNAL_ONES_2D BURN_PAIR_OF_ONES
+
 BURN_EXTERN_C_END
 
 #endif

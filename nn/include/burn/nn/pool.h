@@ -10,20 +10,44 @@
 
 BURN_EXTERN_C_BEGIN
 
-#define BURN_MAX_POOL1D_CONFIG(REQ, OPT)                                     \
-  REQ(BurnSize, kernel_size, "positions in a window")                        \
-  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")             \
-  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit") \
-  OPT(BurnSize, dilation, 1, "distance between positions")                   \
+/* -- rows that pools of every rank share; the name of the stride in a config is the rank's, as in Burn - */
+
+#define BURN_INTERNAL_POOL_WINDOW(REQ, OPT, D, Size, Padding, stride_name)              \
+  REQ(Size, kernel_size, "positions in a window")                                       \
+  OPT(Size, stride_name, BURN_INTERNAL_ZEROS_##D, "step of the window; 0: kernel_size") \
+  OPT(Padding, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")
+
+#define BURN_INTERNAL_MAX_POOL_CONFIG(REQ, OPT, D, Size, Padding, stride_name) \
+  BURN_INTERNAL_POOL_WINDOW(REQ, OPT, D, Size, Padding, stride_name)           \
+  OPT(Size, dilation, BURN_INTERNAL_ONES_##D, "distance between positions")    \
   OPT(BurnBool, ceil_mode, false, "round the output size up")
+
+#define BURN_INTERNAL_AVG_POOL_CONFIG(REQ, OPT, D, Size, Padding, stride_name) \
+  BURN_INTERNAL_POOL_WINDOW(REQ, OPT, D, Size, Padding, stride_name)           \
+  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")     \
+  OPT(BurnBool, ceil_mode, false, "round the output size up")
+
+#define BURN_INTERNAL_POOL_FIELDS(X, Size, Padding) \
+  X(Size, stride, "step of the window")             \
+  X(Size, kernel_size, "positions in a window")     \
+  X(Padding, padding, "Same, Valid or Explicit")
+
+#define BURN_INTERNAL_MAX_POOL_FIELDS(X, Size, Padding) \
+  BURN_INTERNAL_POOL_FIELDS(X, Size, Padding)           \
+  X(Size, dilation, "distance between positions")       \
+  X(BurnBool, ceil_mode, "round the output size up")
+
+#define BURN_INTERNAL_AVG_POOL_FIELDS(X, Size, Padding)            \
+  BURN_INTERNAL_POOL_FIELDS(X, Size, Padding)                      \
+  X(BurnBool, count_include_pad, "padded zeros count in the mean") \
+  X(BurnBool, ceil_mode, "round the output size up")
+
+/* -- maxima ----------------------------------------------------------------------------------- */
+
+#define BURN_MAX_POOL1D_CONFIG(REQ, OPT) BURN_INTERNAL_MAX_POOL_CONFIG(REQ, OPT, 1D, BurnSize, BurnPadding1d, stride)
 BURN_CONFIG(BurnMaxPool1dConfig, BURN_MAX_POOL1D_CONFIG);
 
-#define BURN_MAX_POOL1D_FIELDS(X)                      \
-  X(BurnSize, stride, "step of the window")            \
-  X(BurnSize, kernel_size, "positions in a window")    \
-  X(BurnPadding1d, padding, "Same, Valid or Explicit") \
-  X(BurnSize, dilation, "distance between positions")  \
-  X(BurnBool, ceil_mode, "round the output size up")
+#define BURN_MAX_POOL1D_FIELDS(X) BURN_INTERNAL_MAX_POOL_FIELDS(X, BurnSize, BurnPadding1d)
 BURN_MODULE(BurnMaxPool1d, BURN_MAX_POOL1D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
@@ -31,20 +55,10 @@ BURN_API BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, B
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x);
 
-#define BURN_MAX_POOL2D_CONFIG(REQ, OPT)                                             \
-  REQ(BurnSize2, kernel_size, "positions in a window")                               \
-  OPT(BurnSize2, strides, BURN_PAIR_OF_ZEROS, "steps of the window; 0: kernel_size") \
-  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")         \
-  OPT(BurnSize2, dilation, BURN_PAIR_OF_ONES, "distance between positions")          \
-  OPT(BurnBool, ceil_mode, false, "round the output size up")
+#define BURN_MAX_POOL2D_CONFIG(REQ, OPT) BURN_INTERNAL_MAX_POOL_CONFIG(REQ, OPT, 2D, BurnSize2, BurnPadding2d, strides)
 BURN_CONFIG(BurnMaxPool2dConfig, BURN_MAX_POOL2D_CONFIG);
 
-#define BURN_MAX_POOL2D_FIELDS(X)                      \
-  X(BurnSize2, stride, "steps of the window")          \
-  X(BurnSize2, kernel_size, "positions in a window")   \
-  X(BurnPadding2d, padding, "Same, Valid or Explicit") \
-  X(BurnSize2, dilation, "distance between positions") \
-  X(BurnBool, ceil_mode, "round the output size up")
+#define BURN_MAX_POOL2D_FIELDS(X) BURN_INTERNAL_MAX_POOL_FIELDS(X, BurnSize2, BurnPadding2d)
 BURN_MODULE(BurnMaxPool2d, BURN_MAX_POOL2D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
@@ -52,20 +66,12 @@ BURN_API BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, B
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x);
 
-#define BURN_AVG_POOL1D_CONFIG(REQ, OPT)                                     \
-  REQ(BurnSize, kernel_size, "positions in a window")                        \
-  OPT(BurnSize, stride, 0, "step of the window; 0: kernel_size")             \
-  OPT(BurnPadding1d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit") \
-  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")   \
-  OPT(BurnBool, ceil_mode, false, "round the output size up")
+/* -- means ------------------------------------------------------------------------------------ */
+
+#define BURN_AVG_POOL1D_CONFIG(REQ, OPT) BURN_INTERNAL_AVG_POOL_CONFIG(REQ, OPT, 1D, BurnSize, BurnPadding1d, stride)
 BURN_CONFIG(BurnAvgPool1dConfig, BURN_AVG_POOL1D_CONFIG);
 
-#define BURN_AVG_POOL1D_FIELDS(X)                                  \
-  X(BurnSize, stride, "step of the window")                        \
-  X(BurnSize, kernel_size, "positions in a window")                \
-  X(BurnPadding1d, padding, "Same, Valid or Explicit")             \
-  X(BurnBool, count_include_pad, "padded zeros count in the mean") \
-  X(BurnBool, ceil_mode, "round the output size up")
+#define BURN_AVG_POOL1D_FIELDS(X) BURN_INTERNAL_AVG_POOL_FIELDS(X, BurnSize, BurnPadding1d)
 BURN_MODULE(BurnAvgPool1d, BURN_AVG_POOL1D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
@@ -73,20 +79,10 @@ BURN_API BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, B
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x);
 
-#define BURN_AVG_POOL2D_CONFIG(REQ, OPT)                                             \
-  REQ(BurnSize2, kernel_size, "positions in a window")                               \
-  OPT(BurnSize2, strides, BURN_PAIR_OF_ZEROS, "steps of the window; 0: kernel_size") \
-  OPT(BurnPadding2d, padding, BURN_PADDING_VALID, "Same, Valid or Explicit")         \
-  OPT(BurnBool, count_include_pad, true, "padded zeros count in the mean")           \
-  OPT(BurnBool, ceil_mode, false, "round the output size up")
+#define BURN_AVG_POOL2D_CONFIG(REQ, OPT) BURN_INTERNAL_AVG_POOL_CONFIG(REQ, OPT, 2D, BurnSize2, BurnPadding2d, strides)
 BURN_CONFIG(BurnAvgPool2dConfig, BURN_AVG_POOL2D_CONFIG);
 
-#define BURN_AVG_POOL2D_FIELDS(X)                                  \
-  X(BurnSize2, stride, "steps of the window")                      \
-  X(BurnSize2, kernel_size, "positions in a window")               \
-  X(BurnPadding2d, padding, "Same, Valid or Explicit")             \
-  X(BurnBool, count_include_pad, "padded zeros count in the mean") \
-  X(BurnBool, ceil_mode, "round the output size up")
+#define BURN_AVG_POOL2D_FIELDS(X) BURN_INTERNAL_AVG_POOL_FIELDS(X, BurnSize2, BurnPadding2d)
 BURN_MODULE(BurnAvgPool2d, BURN_AVG_POOL2D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
