@@ -36,11 +36,10 @@ static bool stands_already(const char *path) {
 BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
   const size_t length = strlen(path);
-  size_t i;
   if (length >= sizeof part)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);
   memcpy(part, path, length + 1);
-  for (i = 1; i <= length; i++) {
+  for (size_t i = 1; i <= length; i++) {
     if (part[i] != '/' && part[i] != '\0') continue;
     part[i] = '\0';
     if (mkdir(part, 0777) != 0 && !stands_already(part)) return failed("cannot make folder", part);
