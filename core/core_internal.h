@@ -356,6 +356,8 @@ BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_
 BurnTensor *burn__tensor_failed(BurnStatus status);
 /* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */
 BurnStatus burn__tensor_carried_status(const BurnTensor *x);
+/* A description of what can be stored on a device that works; fails for dtypes and shapes that cannot. */
+BurnStatus burn__tensor_desc(const BurnDevice *device, BurnDType dtype, BurnShape shape, BurnTensorDesc *out);
 /* Why x cannot be used by `user`: it failed, is NULL, or was taken; BURN_OK if it can. The message is fresh. */
 BurnStatus burn__tensor_check(const BurnTensor *x, const char *user);
 /* Ends a handle after it was used by `user`: releases its primitive; with guards keeps it as "taken". NULL is allowed.

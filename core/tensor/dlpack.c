@@ -1,6 +1,6 @@
 /* dlpack.c - tensors to and from DLPack: checks of foreign structs, the way down the stack and up again. */
-#include "core_internal.h"
 #include "platform.h"
+#include "transfer.h"
 
 #include <burn/dlpack.h>
 #include <burn/plugin/dlpack.h>
@@ -37,21 +37,6 @@ static void export_delete(struct DLManagedTensorVersioned *managed) {
   export_free(burn_dlpack_managed(managed)->manager_ctx);
 }
 
-/* Borrowed: the primitive of the bottom backend that x stands for. */
-static BurnStatus lowered(const BurnTensor *x, BurnInstance **bottom, BurnPrimitive **out) {
-  BurnInstance *instance = x->device->top;
-  BurnPrimitive *primitive = x->primitive;
-  for (; instance->next; instance = instance->next) {
-    if (!instance->wraps_tensors) continue;
-    primitive = instance->backend.unwrap(instance->backend.self, primitive);
-    if (!primitive)
-      return BURN_FAIL(INTERNAL, "to_dlpack: an op that the tensor needs has failed; burn_read tells which");
-  }
-  *bottom = instance;
-  *out = primitive;
-  return BURN_OK;
-}
-
 static bool has_negative_stride(const BurnPrimitive *x) {
   for (uint32_t i = 0; i < x->rank; i++) {
     if (x->strides[i] < 0 && x->shape[i] > 1) return true;
@@ -70,22 +55,39 @@ static BurnStatus pack(Export *export, BurnPrimitive *x) {
   return bytes == 0 ? BURN_OK : backend->read(backend->self, x, export->packed, bytes);
 }
 
-/* Where the elements lie: by the header, or as the backend says. */
-static BurnStatus locate(Export *export, BurnPrimitive *x) {
+/* The interface of a backend; NULL if it has none. */
+static const BurnDlpackInterface *dlpack_interface(const BurnBackend *backend, void **self) {
+  BurnInterface found;
+  if (!backend->get_interface(backend->self, BURN_DLPACK_INTERFACE, 1, &found)) return NULL;
+  *self = found.self;
+  return found.table;
+}
+
+/* The slots that were appended are there. */
+static bool knows_streams(const BurnDlpackInterface *dlpack) {
+  return dlpack && BURN_HAS(dlpack, BurnDlpackInterface, locate_on) && dlpack->import_on && dlpack->locate_on;
+}
+
+/* Where the elements lie: by the header, or as the backend says. With a stream (NULL: without) the work on them comes
+ * before what follows there; otherwise it is done. */
+static BurnStatus locate(Export *export, BurnPrimitive *x, const int64_t *stream) {
   const BurnBackend *backend = &export->bottom->backend;
   BurnDlpackTensor *tensor = &export->managed.tensor;
-  BurnInterface interface;
+  void *self = NULL;
+  const BurnDlpackInterface *dlpack = dlpack_interface(backend, &self);
   backend->retain(backend->self, x);
   export->primitive = x;
+  if (stream && knows_streams(dlpack) && !(x->flags & BURN_PRIMITIVE_HOST_MEMORY))
+    return dlpack->locate_on(self, x, *stream, tensor);
+  const BurnStatus status = backend->sync(backend->self);
+  if (status != BURN_OK) return status;
   if (x->flags & BURN_PRIMITIVE_HOST_MEMORY) {
     tensor->data = x->buffer ? (char *)x->buffer + x->byte_offset : NULL; /* NULL: no elements */
     return BURN_OK;
   }
-  const bool has = backend->get_interface(backend->self, BURN_DLPACK_INTERFACE, 1, &interface) != 0;
-  const BurnDlpackInterface *dlpack = has ? interface.table : NULL;
   if (!dlpack || !dlpack->locate)
     return BURN_FAIL(UNIMPLEMENTED, "to_dlpack: memory of '%s' has no address", backend->name);
-  return dlpack->locate(interface.self, x, tensor);
+  return dlpack->locate(self, x, tensor);
 }
 
 static void describe(Export *export, const BurnPrimitive *x) {
@@ -102,9 +104,8 @@ static void describe(Export *export, const BurnPrimitive *x) {
   burn_dlpack_set_dtype(&managed->tensor, x->dtype);
 }
 
-static BurnStatus fill_export(Export *export, const BurnTensor *x) {
+static BurnStatus fill_export(Export *export, const BurnTensor *x, const int64_t *stream) {
   BurnDlpackManaged *managed = &export->managed;
-  BurnPrimitive *primitive = NULL;
   managed->major = BURN_DLPACK_MAJOR;
   managed->manager_ctx = export;
   managed->deleter = export_delete;
@@ -112,22 +113,23 @@ static BurnStatus fill_export(Export *export, const BurnTensor *x) {
   managed->tensor.device_type = BURN_DLPACK_CPU;
   export->device = x->device;
   burn__device_retain(x->device);
-  BurnStatus status = lowered(x, &export->bottom, &primitive);
-  if (status == BURN_OK) status = export->bottom->backend.sync(export->bottom->backend.self);
-  if (status != BURN_OK) return status;
+  export->bottom = burn__bottom(x->device);
+  BurnPrimitive *primitive = burn__lowered(x);
+  if (!primitive)
+    return BURN_FAIL(INTERNAL, "to_dlpack: an op that the tensor needs has failed; burn_read tells which");
   const bool must_pack = !primitive->strides || has_negative_stride(primitive);
-  status = must_pack ? pack(export, primitive) : locate(export, primitive);
+  const BurnStatus status = must_pack ? pack(export, primitive) : locate(export, primitive, stream);
   if (status == BURN_OK) describe(export, primitive);
   return status;
 }
 
-BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out) {
+static BurnStatus to_dlpack(BurnTensor *x, const int64_t *stream, struct DLManagedTensorVersioned **out) {
   *out = NULL;
   BurnStatus status = burn__tensor_check(x, "to_dlpack");
   Export *export = status == BURN_OK ? calloc(1, sizeof *export) : NULL;
   if (status == BURN_OK && !export) status = BURN_FAIL(OUT_OF_MEMORY, "to_dlpack: no memory");
   const bool entered = status == BURN_OK && burn__work_enter();
-  if (status == BURN_OK) status = entered ? fill_export(export, x) : burn__fork_failure();
+  if (status == BURN_OK) status = entered ? fill_export(export, x, stream) : burn__fork_failure();
   if (entered) burn__work_leave();
   if (status == BURN_OK) {
     *out = (struct DLManagedTensorVersioned *)(void *)&export->managed;
@@ -136,6 +138,11 @@ BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out) 
   }
   burn__tensor_take(x, "to_dlpack");
   return status;
+}
+
+BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out) { return to_dlpack(x, NULL, out); }
+BurnStatus burn_to_dlpack_on(BurnTensor *x, int64_t stream, struct DLManagedTensorVersioned **out) {
+  return to_dlpack(x, &stream, out);
 }
 
 /* -- in --------------------------------------------------------------------------------------- */
@@ -233,37 +240,27 @@ static BurnTensor *copied(const Import *import, BurnDType dtype, BurnDevice *dev
   return x;
 }
 
-/* Takes a primitive of the layer below `instance` up to the top. */
-static BurnStatus raised(BurnInstance *instance, BurnPrimitive *bottom, BurnPrimitive **out) {
-  if (!instance->next) {
-    *out = bottom;
-    return BURN_OK;
-  }
-  BurnPrimitive *below = NULL;
-  BurnStatus status = raised(instance->next, bottom, &below);
-  *out = below;
-  if (status != BURN_OK || !instance->wraps_tensors) return status;
-  status = instance->backend.adopt(instance->backend.self, below, out); /* retains what it wraps */
-  instance->next->backend.release(instance->next->backend.self, below);
-  return status;
+/* The backend's primitive over the memory. */
+static BurnStatus import_bottom(const BurnBackend *bottom, Import *import, BurnDType dtype, const int64_t *stream,
+                                BurnPrimitive **out) {
+  const BurnDlpackTensor *tensor = &import->managed.tensor;
+  const bool is_aligned = ((uintptr_t)tensor->data + tensor->byte_offset) % burn_dtype_bytes(dtype) == 0;
+  struct DLManagedTensorVersioned *managed = (struct DLManagedTensorVersioned *)(void *)&import->managed;
+  void *self = NULL;
+  const BurnDlpackInterface *dlpack = dlpack_interface(bottom, &self);
+  if (!dlpack || !is_aligned) return BURN_STATUS_UNIMPLEMENTED;
+  if (!stream || tensor->device_type == BURN_DLPACK_CPU) return dlpack->import(self, managed, out);
+  if (!knows_streams(dlpack)) return BURN_STATUS_UNIMPLEMENTED;
+  return dlpack->import_on(self, managed, *stream, out);
 }
 
 /* NULL if the backend cannot use the memory; then the import is the caller's still. */
-static BurnTensor *shared(Import *import, BurnDType dtype, BurnDevice *device) {
-  BurnInstance *bottom = device->top;
-  BurnInterface interface;
+static BurnTensor *shared(Import *import, BurnDType dtype, const int64_t *stream, BurnDevice *device) {
   BurnPrimitive *primitive = NULL, *top = NULL;
-  while (bottom->next) bottom = bottom->next;
-  const BurnDlpackTensor *tensor = &import->managed.tensor;
-  const bool is_aligned = ((uintptr_t)tensor->data + tensor->byte_offset) % burn_dtype_bytes(dtype) == 0;
-  const bool has = bottom->backend.get_interface(bottom->backend.self, BURN_DLPACK_INTERFACE, 1, &interface) != 0;
-  if (!has || !is_aligned) return NULL;
-  const BurnDlpackInterface *dlpack = interface.table;
-  BurnStatus status =
-      dlpack->import(interface.self, (struct DLManagedTensorVersioned *)(void *)&import->managed, &primitive);
+  BurnStatus status = import_bottom(&burn__bottom(device)->backend, import, dtype, stream, &primitive);
   if (burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED) return NULL;
   if (status == BURN_OK) {
-    status = raised(device->top, primitive, &top);
+    status = burn__raised(device->top, primitive, &top);
   } else {
     import_delete((struct DLManagedTensorVersioned *)(void *)&import->managed);
   }
@@ -276,7 +273,7 @@ static BurnTensor *refused(BurnDlpackManaged *foreign, Import *import, BurnStatu
   return burn__tensor_failed(status);
 }
 
-BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice *device) {
+static BurnTensor *from_dlpack(struct DLManagedTensorVersioned *tensor, const int64_t *stream, BurnDevice *device) {
   if (!tensor) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "from_dlpack: the tensor is NULL"));
   BurnDlpackManaged *foreign = burn_dlpack_managed(tensor);
   BurnDType dtype = BURN_DTYPE_DEFAULT;
@@ -292,12 +289,19 @@ BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice
   status = import_shape(import);
   if (status != BURN_OK) return refused(foreign, import, status);
   if (!burn__work_enter()) return refused(foreign, import, burn__fork_failure());
-  BurnTensor *x = shared(import, dtype, device);
+  BurnTensor *x = shared(import, dtype, stream, device);
   burn__work_leave();
   if (x) return x;
   x = copied(import, dtype, device);
   import_delete((struct DLManagedTensorVersioned *)(void *)&import->managed);
   return x;
+}
+
+BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice *device) {
+  return from_dlpack(tensor, NULL, device);
+}
+BurnTensor *burn_from_dlpack_on(struct DLManagedTensorVersioned *tensor, int64_t stream, BurnDevice *device) {
+  return from_dlpack(tensor, &stream, device);
 }
 
 /* -- before version 1 ------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* read.c - where data leaves tensors: read, convert, write back, move to another device. */
 #include "guard.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 
@@ -37,7 +38,11 @@ BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes) {
 BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes, size_t count) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < count && status == BURN_OK; i++) status = check_room(tensors[i], bytes[i], "read_all");
-  for (size_t i = 0; i < count && status == BURN_OK; i++) status = read_raw(tensors[i], data[i], bytes[i]);
+  if (status == BURN_OK && count == 1) {
+    status = read_raw(tensors[0], data[0], bytes[0]);
+  } else if (status == BURN_OK) {
+    status = burn__read_all(tensors, data, bytes, count);
+  }
   burn__tensor_take_all(tensors, count, "read_all");
   return status;
 }
@@ -91,8 +96,19 @@ BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes) {
   return BURN_OK;
 }
 
-/* Borrowed: a copy on `device` through host memory. */
+/* Said once: a program that does this in a loop should know that it may be slow. */
+static void note_detour(const BurnTensor *x, const BurnDevice *device) {
+  static atomic_bool said;
+  if (!atomic_exchange(&said, true))
+    burn__log(BURN_LOG_INFO, "to_device", "from '%s' to '%s' through host memory; not said again",
+              burn_device_name(x->device), burn_device_name(device));
+}
+
+/* Borrowed: a copy on `device`, through host memory unless the devices can do without. */
 static BurnTensor *copy_to(const BurnTensor *x, BurnDevice *device) {
+  BurnTensor *direct = burn__copy_between(x, device);
+  if (direct) return direct;
+  note_detour(x, device);
   void *raw = malloc(bytes_of(x) ? bytes_of(x) : 1);
   if (!raw) return burn__tensor_failed(BURN_FAIL(OUT_OF_MEMORY, "to_device: no memory for %zu bytes", bytes_of(x)));
   const BurnStatus status = read_raw(x, raw, bytes_of(x));

@@ -185,27 +185,29 @@ BurnStatus burn__check_storable(const BurnDevice *device, BurnDType dtype, const
   return BURN_FAIL(INVALID_DTYPE, "%s: backend '%s' has no %s tensors", user, backend->name, burn_dtype_name(dtype));
 }
 
-/* With `empty` there is no data, and the values are undefined. */
-static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape, bool empty) {
-  BurnStatus status = burn__device_status(device);
-  if (status != BURN_OK) return burn__tensor_failed(status);
-  if (burn_dtype_bytes(dtype) == 0)
-    return burn__tensor_failed(BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype));
-  if (shape.rank < 1 || shape.rank > BURN_MAX_RANK) {
-    return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "tensor: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK));
-  }
-  BurnTensorDesc desc = {.dtype = dtype, .rank = shape.rank};
+BurnStatus burn__tensor_desc(const BurnDevice *device, BurnDType dtype, BurnShape shape, BurnTensorDesc *out) {
+  if (burn_dtype_bytes(dtype) == 0) return BURN_FAIL(INVALID_DTYPE, "tensor: there is no dtype number %u", dtype);
+  if (shape.rank < 1 || shape.rank > BURN_MAX_RANK)
+    return BURN_FAIL(INVALID_SHAPE, "tensor: rank %u is not in 1..%u", shape.rank, BURN_MAX_RANK);
+  *out = (BurnTensorDesc){.dtype = dtype, .rank = shape.rank};
   int64_t count = 1;
   for (uint32_t i = 0; i < shape.rank; i++) {
     if (shape.dims[i] < 0 || (shape.dims[i] > 0 && count > INT64_MAX / 16 / shape.dims[i])) {
       BurnShapeText text;
-      return burn__tensor_failed(BURN_FAIL(INVALID_SHAPE, "tensor: shape %s is not possible",
-                                           burn__shape_text(&text, shape.rank, shape.dims)));
+      return BURN_FAIL(INVALID_SHAPE, "tensor: shape %s is not possible",
+                       burn__shape_text(&text, shape.rank, shape.dims));
     }
-    desc.shape[i] = shape.dims[i];
+    out->shape[i] = shape.dims[i];
     count *= shape.dims[i] ? shape.dims[i] : 1;
   }
-  status = burn__check_storable(device, dtype, "tensor");
+  return burn__check_storable(device, dtype, "tensor");
+}
+
+/* With `empty` there is no data, and the values are undefined. */
+static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype, BurnShape shape, bool empty) {
+  BurnTensorDesc desc;
+  BurnStatus status = burn__device_status(device);
+  if (status == BURN_OK) status = burn__tensor_desc(device, dtype, shape, &desc);
   if (status != BURN_OK) return burn__tensor_failed(status);
   if (!data && !empty && burn_desc_count(&desc) > 0) {
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "tensor: the data is NULL"));

@@ -22,5 +22,6 @@
 #include <burn/streams.h>
 #include <burn/tensor.h>
 #include <burn/text.h>
+#include <burn/transfer.h>
 
 #endif

@@ -21,12 +21,25 @@ struct DLManagedTensor;
  * flag IS_COPIED. Fails for a failed tensor, and with UNIMPLEMENTED where the backend's memory has no address. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out);
 
+/* The same for a consumer that goes on in a stream of the device: what it puts there afterwards comes after the work
+ * that x needs, and the host does not wait. `stream` is the number of DLPack's Python protocol (__dlpack__(stream=..)):
+ * for CUDA 1 is the legacy default stream, 2 the default stream of the thread, a larger one the address of a
+ * cudaStream_t, -1 no order at all. INVALID_ARGUMENT for others. Memory of the CPU has no streams: then this is
+ * burn_to_dlpack. */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
+    burn_to_dlpack_on(BurnTensor *x, int64_t stream, struct DLManagedTensorVersioned **out);
+
 /* A tensor on `device` over the elements of `tensor`, which is taken: its deleter is called when the last use is gone,
  * or at once when this fails or copies. Shared where the device's backend can use the memory (ndarray and torch:cpu:
  * CPU memory; torch:cuda: of that GPU); otherwise, and where data is not aligned to its elements, CPU memory is copied;
  * other memory is an error. Rank 0 becomes [1]. Fails for a major version other than 1, more than BURN_MAX_RANK axes,
  * and dtypes that we lack. */
 BURN_API BURN_GIVES BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned *tensor, BurnDevice *device);
+
+/* The same for a producer that has put work on `tensor` into `stream` (as above) and has not waited for it: ours comes
+ * after it, and the host does not wait. UNIMPLEMENTED for memory of a device whose backend here knows no streams. */
+BURN_API BURN_GIVES BurnTensor *burn_from_dlpack_on(struct DLManagedTensorVersioned *tensor, int64_t stream,
+                                                    BurnDevice *device);
 
 /* The same for the struct of before DLPack 1. */
 BURN_API BURN_GIVES BurnTensor *burn_from_dlpack_unversioned(struct DLManagedTensor *tensor, BurnDevice *device);

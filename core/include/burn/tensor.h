@@ -160,8 +160,9 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, i
 /* The value of a tensor of one element. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
-/* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. Nothing is
- * copied if one of them failed or has another size. (Burn's Transaction.) */
+/* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. All copies are
+ * started before the first is waited for. Nothing is copied if one of them failed or has another size. (Burn's
+ * Transaction.) burn/transfer.h has reads that are finished later. */
 BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes,
                                                   size_t count);
 
@@ -178,8 +179,9 @@ BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
 BURN_API void burn_show(const BurnTensor *x);
 BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
 
-/* x on another device: itself if it is there already, a move between a device and its inner one, else a copy through
- * the host. From autodiff to its inner device the history is dropped. */
+/* x on another device: itself if it is there already, a move between a device and its inner one, else a copy: from
+ * device to device where both belong to one backend that can do it, otherwise through the host, which the log says once
+ * (at info). From autodiff to its inner device the history is dropped. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_to_device(BurnTensor *x, BurnDevice *device);
 
 BURN_EXTERN_C_END

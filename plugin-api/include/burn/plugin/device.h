@@ -113,5 +113,6 @@ typedef struct BurnDeviceInterface {
   BurnStatus(BURN_API_CALL *native_memory)(void *self, BurnPrimitive *x, BurnNativeMemory *out);
   BurnStatus(BURN_API_CALL *native_queue)(void *self, BurnNativeQueue *out);
 } BurnDeviceInterface;
+#define BURN_DEVICE_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInterface, native_queue)
 
 #endif

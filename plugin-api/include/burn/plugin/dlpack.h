@@ -108,6 +108,15 @@ typedef struct BurnDlpackInterface {
   /* Optional, for primitives without BURN_PRIMITIVE_HOST_MEMORY (others the host exports itself): fills device_type,
    * device_id, data and byte_offset. Work on x that was submitted is done when this returns. */
   BurnStatus(BURN_API_CALL *locate)(void *self, BurnPrimitive *x, BurnDlpackTensor *out);
+
+  /* Optional, appended: the same two with the stream of the other library, so that the host waits for nothing. `stream`
+   * is DLPack's number of the Python protocol: for CUDA 1 is the legacy default stream, 2 that of the thread, a larger
+   * one the address of a cudaStream_t; -1: the caller takes care of the order. Others are INVALID_ARGUMENT. import_on:
+   * what is in the producer's stream comes before whatever this instance does with the tensor. locate_on: work on x
+   * that was submitted comes before what is put into the consumer's stream afterwards. */
+  BurnStatus(BURN_API_CALL *import_on)(void *self, struct DLManagedTensorVersioned *tensor, int64_t stream,
+                                       BurnPrimitive **out);
+  BurnStatus(BURN_API_CALL *locate_on)(void *self, BurnPrimitive *x, int64_t stream, BurnDlpackTensor *out);
 } BurnDlpackInterface;
 
 #endif
