@@ -1,5 +1,5 @@
 # FindLibtorch.cmake - where is libtorch? Sets TORCH_FOUND_IN (a folder, or empty), TORCH_VERSION, TORCH_INCLUDE_DIRS, TORCH_LIBRARIES (paths)
-# and TORCH_MISSING (why there is none).
+# TORCH_HAS_CUDA and TORCH_MISSING (why there is none).
 #
 # Looked for in this order: Torch_DIR (the folder of TorchConfig.cmake, or the root of an unpacked libtorch or of a torch wheel), the torch
 # package of python3, the system's (Debian: libtorch-dev). find_package(Torch) is not used: it wants every library that torch was built
@@ -54,10 +54,12 @@ endforeach()
 set(TORCH_INCLUDE_DIRS "${torch_header}")
 set(TORCH_LIBRARIES "${torch_cpu}" "${torch_c10}")
 # With CUDA: nothing of ours calls these, but they must be loaded for ATen to have its CUDA kernels.
+set(TORCH_HAS_CUDA OFF)
 foreach(name torch_cuda c10_cuda)
   unset(torch_${name} CACHE)
   find_library(torch_${name} ${name} PATHS "${TORCH_FOUND_IN}" NO_DEFAULT_PATH)
   if(torch_${name})
     list(APPEND TORCH_LIBRARIES "${torch_${name}}")
+    set(TORCH_HAS_CUDA ON)
   endif()
 endforeach()

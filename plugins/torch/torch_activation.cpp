@@ -36,15 +36,22 @@ namespace {
 double number_of(const Run &run, uint32_t i) { return run.number(run.call->attrs[i]); }
 int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
 
-/* -0 stays -0, of which ATen makes 0 on GPUs. */
+/* The smallest negative number of a dtype. */
+double below_zero(at::ScalarType type) {
+  if (type == at::kHalf) return -0x1p-24;
+  if (type == at::kBFloat16) return -0x1p-133;
+  return type == at::kFloat ? -0x1p-149 : -0x1p-1074;
+}
+
+/* -0 stays -0, of which ATen's relu makes 0 on GPUs: there all that is not above the largest number below -0 is 0. */
 void relu(Run &run) {
   const at::Tensor &x = run.in(0);
   if (!x.is_cpu())
-    run.out[0] = x.masked_fill(x.lt(0), 0);
+    run.out[0] = at::threshold(x, below_zero(x.scalar_type()), 0);
   else
     run.out[0] = run.may_write(0) ? run.inputs[0].relu_() : at::relu(x);
 }
-void relu_backward(Run &run) { run.out[0] = at::where(run.in(1).gt(0), run.in(0), at::zeros_like(run.in(0))); }
+void relu_backward(Run &run) { run.out[0] = at::where(run.in(1).gt(0), run.in(0), at::Scalar(0.0)); }
 void leaky_relu(Run &run) { run.out[0] = at::leaky_relu(run.in(0), number_of(run, 0)); }
 void sigmoid(Run &run) { run.out[0] = run.may_write(0) ? run.inputs[0].sigmoid_() : at::sigmoid(run.in(0)); }
 void gelu(Run &run) { run.out[0] = at::gelu(run.in(0), "none"); }

@@ -1,15 +1,16 @@
 /* torch_call.cpp - a call from the host to its kernel and back: rows, halves, donated inputs, results as ops.def wants
  * them, exceptions. */
-#include "torch_internal.h"
+#include "torch_transfer.h"
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/contiguous.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 namespace burn_torch {
@@ -56,18 +57,40 @@ BurnStatus status_of_exception(const BurnHost *host, const char *what) {
   }
 }
 
+std::string RecentOps::names(const BurnHost *host) const {
+  const uint32_t last = count(), room = static_cast<uint32_t>(ops_.size());
+  const uint32_t since = last - settled_.load(std::memory_order_relaxed);
+  std::string text;
+  for (uint32_t i = last - std::min(since, room); i != last; i++) {
+    const BurnOpInfo *info = host->op_info(ops_[i % room].load(std::memory_order_relaxed));
+    if (!text.empty()) text += ", ";
+    text += info ? info->name : "?";
+  }
+  return text;
+}
+
+BurnStatus status_of_exception(const Torch &torch, const char *what) {
+  const BurnStatus status = status_of_exception(torch.host, what);
+  char message[256];
+  torch.host->status_message(status, message, sizeof message);
+  if (!torch.device.is_cuda() || !std::strstr(message, "CUDA error")) return status;
+  const std::string names = torch.recent.names(torch.host);
+  return torch.host->annotate(status, ("work on the device has failed, one of: " + names).c_str());
+}
+
 /* -- rows ------------------------------------------------------------------------------------- */
 
 void fill_rows(Torch &torch) {
-  const Rows lists[] = {arithmetic_rows(), compare_rows(),  create_rows(),   view_rows(), move_rows(),
-                        index_rows(),      reduce_rows(),   matmul_rows(),   conv_rows(), pool_rows(),
-                        activation_rows(), norm_rows(),     sequence_rows(), sort_rows(), linalg_rows(),
-                        sample_rows(),     optimizer_rows()};
+  const Rows lists[] = {arithmetic_rows(), compare_rows(),   create_rows(),   view_rows(), move_rows(),
+                        index_rows(),      reduce_rows(),    matmul_rows(),   conv_rows(), pool_rows(),
+                        activation_rows(), norm_rows(),      sequence_rows(), sort_rows(), linalg_rows(),
+                        sample_rows(),     optimizer_rows(), jit_rows()};
   for (const Rows &list : lists) {
     for (size_t i = 0; i < list.count; i++) {
       const BurnOpInfo *info = torch.host->op_info(list.rows[i].op);
       if (torch.primitives_only && info && info->is_composite) continue;
-      torch.rows[list.rows[i].op] = &list.rows[i];
+      if (list.rows[i].only_cuda && (!torch.device.is_cuda() || torch.aten_random)) continue;
+      torch.rows[list.rows[i].op] = &list.rows[i]; /* the later row of an op counts */
     }
   }
 }
@@ -119,15 +142,18 @@ double Run::number(double value) const {
   }
 }
 
-at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t size) {
+at::Tensor checked_indices(const Run &run, uint32_t i, const at::Tensor &indices, int64_t size) {
   const at::Tensor whole = indices.to(at::kLong);
-  if (whole.numel() == 0) return whole;
+  KnownRange &bounds = tensor_of(run.call->inputs[i])->bounds;
+  if (whole.numel() == 0 || bounds.are_within(size)) return whole;
+  const Waiting counted(run.torch);
   const auto [low, high] = at::aminmax(whole);
   const int64_t least = low.item().toLong(), most = high.item().toLong();
   if (least < 0 || most >= size) {
     fail(BURN_STATUS_OUT_OF_RANGE, "%s: index %lld is outside 0 .. %lld", run.name(),
          static_cast<long long>(least < 0 ? least : most), static_cast<long long>(size - 1));
   }
+  if (indices.is_same(run.in(i))) bounds.set(least, most);
   return whole;
 }
 
@@ -165,14 +191,27 @@ static at::Tensor finished(const Run &run, uint32_t i) {
   return x.reshape(sizes_of(desc));
 }
 
+/* A view of an integer tensor has its bounds. */
+static bool is_view_of_integers(const BurnOpCall *call) {
+  switch (call->op) {
+    case BURN_OP_reshape:
+    case BURN_OP_permute:
+    case BURN_OP_expand:
+    case BURN_OP_slice:
+      return burn_dtype_kind(call->inputs[0]->dtype) == BURN_KIND_INT;
+    default:
+      return false;
+  }
+}
+
 static void run_call(Torch &torch, const Row &row, const BurnOpCall *call) {
-  const c10::InferenceMode no_gradients;
   Run run{torch, call, &row, gather_inputs(torch, row, call)};
   row.kernel(run);
   std::array<at::Tensor, BURN_MAX_OUTPUTS> results;
   for (uint32_t i = 0; i < call->output_count; i++) results[i] = finished(run, i);
   run.inputs.clear();
   run.out = {};
+  torch.recent.add(call->op);
   uint32_t made = 0;
   try {
     for (; made < call->output_count; made++) call->outputs[made] = wrap(torch, std::move(results[made]));
@@ -183,19 +222,17 @@ static void run_call(Torch &torch, const Row &row, const BurnOpCall *call) {
     }
     throw;
   }
+  if (is_view_of_integers(call)) tensor_of(call->outputs[0])->bounds.take_from(tensor_of(call->inputs[0])->bounds);
 }
 
 BurnStatus BURN_API_CALL torch_submit(void *self, const BurnOpCall *call) {
   Torch &torch = *static_cast<Torch *>(self);
   const BurnOpInfo *info = torch.host->op_info(call->op);
   const Row *row = row_of(torch, call->op);
-  try {
+  return guarded(torch, info ? info->name : nullptr, [&] {
     if (!row) fail(BURN_STATUS_UNIMPLEMENTED, "there is no kernel");
     run_call(torch, *row, call);
-    return BURN_OK;
-  } catch (...) {
-    return status_of_exception(torch.host, info ? info->name : nullptr);
-  }
+  });
 }
 
 }  // namespace burn_torch

@@ -1,5 +1,6 @@
 /* torch_create.cpp - tensors from nothing. Random numbers are those of random.h, to the bit, made on the host's threads
  * and then moved to the device; with the option random=aten they come from ATen's generator, seeded per call. */
+#include "torch_transfer.h"
 #include "torch_write.h"
 
 #include <burn/plugin/random.h>
@@ -188,13 +189,14 @@ struct BernoulliElement { /* bytes of 0 and 1, which ATen makes elements of */
 template <class Element>
 void fill_random(Run &run, Numbers numbers) {
   const BurnAttr *attrs = run.call->attrs;
-  at::Tensor host = at::empty(sizes_of(run.desc()), at::TensorOptions().dtype(scalar_type(numbers.dtype)));
+  const at::TensorOptions host_options = at::TensorOptions().dtype(scalar_type(numbers.dtype));
+  at::Tensor host = at::empty(sizes_of(run.desc()), host_options.pinned_memory(is_asynchronous(run.torch)));
   numbers.data = host.data_ptr();
   numbers.seed = static_cast<uint64_t>(attrs[2].value.i64);
   numbers.offset = static_cast<uint64_t>(attrs[3].value.i64);
   Filling<Element> filling{numbers, host.numel()};
   run.torch.host->parallel_for((filling.count + 4 * LANES - 1) / (4 * LANES), 256, Filling<Element>::groups, &filling);
-  run.out[0] = host.to(run.torch.device);
+  run.out[0] = host.to(run.torch.device, host.scalar_type(), /*non_blocking=*/is_asynchronous(run.torch));
 }
 
 /* -- ATen's generator ------------------------------------------------------------------------- */
@@ -228,6 +230,7 @@ void random_uniform(Run &run) {
     fail(BURN_STATUS_INVALID_ARGUMENT, "the range %lld..%lld is larger than 2^32", static_cast<long long>(first),
          static_cast<long long>(last));
   }
+  if (run.torch.device.is_cuda() && random_on_device(run)) return;
   if (run.torch.aten_random && is_float) {
     run.out[0] = empty_result(run).uniform_(low, high, generator_of(run));
   } else if (run.torch.aten_random) {
@@ -256,6 +259,7 @@ void random_normal(Run &run) {
 
 void random_bernoulli(Run &run) {
   const double prob = TORCH_ATTRS(random_bernoulli, run)->prob.value.f64;
+  if (run.torch.device.is_cuda() && random_on_device(run)) return;
   if (run.torch.aten_random) {
     run.out[0] = empty_result(run).bernoulli_(prob > 0 ? (prob < 1 ? prob : 1) : 0, generator_of(run));
   } else {

@@ -1,13 +1,12 @@
 /* torch_device.cpp - opening a device: options (torch_bridge.h), the table of functions, questions about memory. */
 #include "torch_bridge.h"
-#include "torch_internal.h"
+#include "torch_transfer.h"
 
 #include <burn/plugin/dlpack.h>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdlib>
@@ -136,6 +135,9 @@ BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
       case BURN_QUERY_LIVE_TENSORS:
         *out = torch.live_tensors.load();
         return BURN_OK;
+      case BURN_QUERY_HOST_WAITS:
+        *out = torch.host_waits.load();
+        return BURN_OK;
       default:
         fail(BURN_STATUS_NOT_FOUND, "query %u is unknown", key);
     }
@@ -159,12 +161,7 @@ BurnStatus BURN_API_CALL trim(void *self) {
 /* CPU kernels have finished when submit returns. */
 BurnStatus BURN_API_CALL sync(void *self) {
   Torch &torch = *static_cast<Torch *>(self);
-  try {
-    if (!torch.device.is_cpu()) c10::impl::VirtualGuardImpl(torch.device.type()).getStream(torch.device).synchronize();
-    return BURN_OK;
-  } catch (...) {
-    return status_of_exception(torch.host, "sync");
-  }
+  return guarded(torch, "sync", [&] { wait_for_all(torch); });
 }
 
 /* -- DLPack ------------------------------------------------------------------------------------ */
@@ -186,14 +183,23 @@ bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
   return is_here && is_forward && burn_dlpack_dtype(&tensor) != BURN_DTYPE_BOOL;
 }
 
+/* The stream of a number of DLPack's protocol; NULL with *ordered false: there is nothing to order. */
+void *foreign_stream(int64_t stream, bool *ordered) {
+  *ordered = stream != -1;
+  if (stream == 0 || stream < -1) {
+    fail(BURN_STATUS_INVALID_ARGUMENT, "%lld is no stream of DLPack's protocol: 1, 2, an address, or -1 for none",
+         static_cast<long long>(stream));
+  }
+  return *ordered ? reinterpret_cast<void *>(static_cast<intptr_t>(stream)) : nullptr;
+}
+
 BurnStatus BURN_API_CALL import_dlpack(void *self, struct DLManagedTensorVersioned *foreign, BurnPrimitive **out) {
   Torch &torch = *static_cast<Torch *>(self);
   const BurnDlpackManaged *managed = burn_dlpack_managed(foreign);
   const BurnDlpackTensor &tensor = managed->tensor;
-  try {
+  return guarded(torch, "from_dlpack", [&] {
     if (!can_share(torch, tensor))
       fail(BURN_STATUS_UNIMPLEMENTED, "memory of DLPack's device type %d is not shared", tensor.device_type);
-    const c10::InferenceMode no_gradients;
     /* The deleter is only armed when nothing can fail any more: until then the tensor is the caller's. */
     const auto armed = std::make_shared<std::atomic<bool>>(false);
     const auto release = [foreign, managed, armed](void *) {
@@ -205,14 +211,10 @@ BurnStatus BURN_API_CALL import_dlpack(void *self, struct DLManagedTensorVersion
         torch, at::from_blob(static_cast<char *>(tensor.data) + tensor.byte_offset, at::IntArrayRef(tensor.shape, rank),
                              at::IntArrayRef(tensor.strides, rank), release, options, torch.device));
     armed->store(true);
-    return BURN_OK;
-  } catch (...) {
-    return status_of_exception(torch.host, "from_dlpack");
-  }
+  });
 }
 
-BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
-  Torch &torch = *static_cast<Torch *>(self);
+BurnStatus describe_memory(const Torch &torch, const BurnPrimitive *x, BurnDlpackTensor *out) {
   if (dlpack_type(torch.device) == 0) {
     return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__,
                             "torch: memory of this device has no number in DLPack");
@@ -220,14 +222,43 @@ BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *
   out->device_type = dlpack_type(torch.device);
   out->device_id = torch.device.has_index() ? torch.device.index() : 0;
   out->data = x->buffer;
-  return sync(self);
+  return BURN_OK;
 }
 
-const BurnDlpackInterface dlpack_interface = {sizeof(BurnDlpackInterface), 1, import_dlpack, locate};
+BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackTensor *out) {
+  const BurnStatus status = describe_memory(*static_cast<Torch *>(self), x, out);
+  return status == BURN_OK ? sync(self) : status;
+}
+
+BurnStatus BURN_API_CALL import_on(void *self, struct DLManagedTensorVersioned *foreign, int64_t stream,
+                                   BurnPrimitive **out) {
+  Torch &torch = *static_cast<Torch *>(self);
+  const BurnStatus status = guarded(torch, "from_dlpack", [&] {
+    bool ordered = false;
+    void *producer = foreign_stream(stream, &ordered);
+    if (ordered && torch.device.is_cuda()) order_streams(torch.device.index(), producer, cuda_stream(torch));
+  });
+  return status == BURN_OK ? import_dlpack(self, foreign, out) : status;
+}
+
+BurnStatus BURN_API_CALL locate_on(void *self, BurnPrimitive *x, int64_t stream, BurnDlpackTensor *out) {
+  Torch &torch = *static_cast<Torch *>(self);
+  const BurnStatus status = guarded(torch, "to_dlpack", [&] {
+    bool ordered = false;
+    void *consumer = foreign_stream(stream, &ordered);
+    if (ordered && torch.device.is_cuda()) order_streams(torch.device.index(), cuda_stream(torch), consumer);
+  });
+  return status == BURN_OK ? describe_memory(torch, x, out) : status;
+}
+
+const BurnDlpackInterface dlpack_interface = {
+    sizeof(BurnDlpackInterface), 1, import_dlpack, locate, import_on, locate_on};
 
 int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
-  if (std::strcmp(name, BURN_DLPACK_INTERFACE) != 0 || min_version > dlpack_interface.version) return 0;
-  out->table = &dlpack_interface;
+  const bool is_dlpack = std::strcmp(name, BURN_DLPACK_INTERFACE) == 0;
+  if (!is_dlpack && std::strcmp(name, BURN_DEVICE_INTERFACE_NAME) != 0) return 0;
+  if (min_version > 1) return 0;
+  out->table = is_dlpack ? static_cast<const void *>(&dlpack_interface) : &device_interface;
   out->self = self;
   return 1;
 }

@@ -23,16 +23,16 @@ namespace {
 
 void select(Run &run) {
   const int64_t dim = TORCH_ATTRS(select, run)->dim.value.i64;
-  run.out[0] = at::index_select(run.in(0), dim, checked_indices(run, run.in(1), run.in(0).size(dim)));
+  run.out[0] = at::index_select(run.in(0), dim, checked_indices(run, 1, run.in(1), run.in(0).size(dim)));
 }
 
 void gather(Run &run) {
   const int64_t dim = TORCH_ATTRS(gather, run)->dim.value.i64;
-  run.out[0] = at::gather(run.in(0), dim, checked_indices(run, run.in(1), run.in(0).size(dim)));
+  run.out[0] = at::gather(run.in(0), dim, checked_indices(run, 1, run.in(1), run.in(0).size(dim)));
 }
 
 void embedding(Run &run) {
-  const at::Tensor indices = checked_indices(run, run.in(1), run.in(0).size(0));
+  const at::Tensor indices = checked_indices(run, 1, run.in(1), run.in(0).size(0));
   run.out[0] = at::index_select(run.in(0), 0, indices.reshape({-1}));
 }
 
@@ -94,14 +94,14 @@ at::Tensor updated_any(const at::Tensor &x, int64_t dim, const at::Tensor &indic
 void scatter(Run &run) {
   const BurnAttrs_scatter *attrs = TORCH_ATTRS(scatter, run);
   const int64_t dim = attrs->dim.value.i64;
-  const at::Tensor indices = checked_indices(run, run.in(1), run.in(0).size(dim));
+  const at::Tensor indices = checked_indices(run, 1, run.in(1), run.in(0).size(dim));
   run.out[0] = updated_any(run.in(0), dim, indices, run.in(2), attrs->update.value.i64);
 }
 
 void select_assign(Run &run) {
   const BurnAttrs_select_assign *attrs = TORCH_ATTRS(select_assign, run);
   const int64_t dim = attrs->dim.value.i64;
-  const at::Tensor indices = checked_indices(run, run.in(1), run.in(0).size(dim));
+  const at::Tensor indices = checked_indices(run, 1, run.in(1), run.in(0).size(dim));
   std::vector<int64_t> shape(static_cast<size_t>(run.in(0).dim()), 1);
   shape[static_cast<size_t>(dim)] = indices.numel();
   run.out[0] =
@@ -116,7 +116,7 @@ at::Tensor row_numbers(const Run &run, const at::Tensor &x, const at::Tensor &in
   at::Tensor numbers =
       at::zeros(indices.sizes().slice(0, static_cast<size_t>(indices.dim() - 1)), indices.options().dtype(at::kLong));
   for (int64_t axis = 0; axis < depth; axis++) {
-    numbers = numbers * x.size(axis) + checked_indices(run, indices.select(-1, axis), x.size(axis));
+    numbers = numbers * x.size(axis) + checked_indices(run, 1, indices.select(-1, axis), x.size(axis));
   }
   return numbers.reshape({-1});
 }

@@ -11,11 +11,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/InferenceMode.h>
 
 #include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace burn_torch {
@@ -39,6 +41,7 @@ struct Row {
   Kernel kernel;
   Halves halves = Halves::widen_on_cpu;
   Supports supports = nullptr; /* NULL: every call */
+  bool only_cuda = false;      /* other devices have no such row */
 };
 
 /* The rows, family by family: a pointer and a count. */
@@ -48,7 +51,45 @@ struct Rows {
 };
 Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(),
     matmul_rows(), conv_rows(), pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(),
-    linalg_rows(), sample_rows(), optimizer_rows();
+    linalg_rows(), sample_rows(), optimizer_rows(), jit_rows();
+
+/* The ops that were submitted last, for the message of a failure that comes late. A failure names those since the last
+ * wait that went well. Any thread may use it; what races is only a name in a message. */
+class RecentOps {
+ public:
+  void add(uint32_t op) { ops_[count_.fetch_add(1, std::memory_order_relaxed) % ops_.size()] = op; }
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  void settle(uint32_t count) { settled_.store(count, std::memory_order_relaxed); }
+  std::string names(const BurnHost *host) const; /* "relu, conv2d"; "" if there are none */
+
+ private:
+  std::array<std::atomic<uint32_t>, 16> ops_{};
+  std::atomic<uint32_t> count_{0}, settled_{0};
+};
+
+/* The smallest and largest element of an integer tensor, where they are known. */
+class KnownRange {
+ public:
+  void set(int64_t low, int64_t high) {
+    low_.store(low, std::memory_order_relaxed);
+    high_.store(high, std::memory_order_relaxed);
+    known_.store(true, std::memory_order_release);
+  }
+  void clear() { known_.store(false, std::memory_order_relaxed); }
+  bool are_within(int64_t size) const {
+    return known_.load(std::memory_order_acquire) && low_.load(std::memory_order_relaxed) >= 0 &&
+           high_.load(std::memory_order_relaxed) < size;
+  }
+  /* Those of a tensor with the same elements, or fewer. */
+  void take_from(const KnownRange &other) {
+    if (other.known_.load(std::memory_order_acquire))
+      set(other.low_.load(std::memory_order_relaxed), other.high_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::atomic<int64_t> low_{0}, high_{0};
+  std::atomic<bool> known_{false};
+};
 
 /* An opened device. */
 struct Torch {
@@ -62,6 +103,12 @@ struct Torch {
   std::atomic<int64_t> live_tensors{0};
   std::mutex storages; /* guards what follows, and the question whether a storage is the last use of its bytes */
   int64_t live_bytes = 0, peak_bytes = 0;
+  std::atomic<int64_t> host_waits{0}; /* times that a function waited for the device */
+  RecentOps recent;
+  std::mutex staging_mutex; /* guards staging */
+  std::unordered_map<void *, at::Tensor> staging;
+  std::mutex positions_mutex; /* guards positions */
+  at::Tensor positions;       /* 0, 1, 2 .. as i32 on the device, for torch_jit.cpp */
 };
 
 /* A primitive: the header that everybody may read, and the tensor. header.shape and .strides point into the tensor,
@@ -70,6 +117,7 @@ struct TorchTensor {
   BurnPrimitive header;
   std::atomic<uint32_t> references{1};
   at::Tensor value;
+  KnownRange bounds; /* of integers that came from the host, or were looked at before */
 };
 
 /* A failure with a status code of ours; everything else that is thrown becomes INTERNAL or OUT_OF_MEMORY. */
@@ -120,6 +168,9 @@ inline at::TensorOptions options_of(const Torch &torch, BurnDType dtype) {
 BurnPrimitive *wrap(Torch &torch, at::Tensor value);
 inline TorchTensor *tensor_of(BurnPrimitive *x) { return reinterpret_cast<TorchTensor *>(x); }
 
+/* The tensor of x, which must be this instance's and have `bytes`. */
+const at::Tensor &checked_source(const Torch &torch, const BurnPrimitive *x, uint64_t bytes);
+
 BurnStatus BURN_API_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
 BurnStatus BURN_API_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
 void BURN_API_CALL torch_retain(void *self, BurnPrimitive *x);
@@ -135,11 +186,26 @@ void fill_rows(Torch &torch);
 /* A status from the exception that is being handled: call it in a catch block. `what` goes before the message, may be
  * NULL. */
 BurnStatus status_of_exception(const BurnHost *host, const char *what);
+/* The same for an instance: a failure of the device comes from an op before, so those are named. */
+BurnStatus status_of_exception(const Torch &torch, const char *what);
+
+/* Runs body; what it throws becomes a status. */
+template <class Body>
+BurnStatus guarded(Torch &torch, const char *what, Body body) {
+  try {
+    const c10::InferenceMode no_gradients;
+    body();
+    return BURN_OK;
+  } catch (...) {
+    return status_of_exception(torch, what);
+  }
+}
 
 /* -- helpers of kernels ----------------------------------------------------------------------- */
 
-/* Indices as i64, checked to be within 0 .. size-1; an index outside is an error that names it. */
-at::Tensor checked_indices(const Run &run, const at::Tensor &indices, int64_t size);
+/* The indices of input i, or a part of them, as i64, checked to be within 0 .. size-1; an index outside is an error
+ * that names it. Waits for the device unless the bounds of the input are known. */
+at::Tensor checked_indices(const Run &run, uint32_t i, const at::Tensor &indices, int64_t size);
 
 /* The attributes of the running call as the struct of its op: TORCH_ATTRS(softmax, run)->dim.value.i64 */
 #define TORCH_ATTRS(op, run) BURN_ATTRS(op, (run).call)

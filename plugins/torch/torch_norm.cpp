@@ -3,6 +3,7 @@
 
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_softmax.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
@@ -80,21 +81,24 @@ void batch_norm_train_backward(Run &run) {
 
 /* -- cross entropy ---------------------------------------------------------------------------- */
 
-at::Tensor target_column(const Run &run, const at::Tensor &targets, int64_t classes) {
-  return checked_indices(run, targets, classes).reshape({-1, 1});
+at::Tensor target_column(const Run &run, uint32_t targets, int64_t classes) {
+  return checked_indices(run, targets, run.in(targets), classes).reshape({-1, 1});
 }
 
 void cross_entropy(Run &run) {
   const at::Tensor &logits = run.in(0);
-  run.out[0] =
-      at::gather(at::_log_softmax(logits, 1, false), 1, target_column(run, run.in(1), logits.size(1))).mean().neg();
+  run.out[0] = at::gather(at::_log_softmax(logits, 1, false), 1, target_column(run, 1, logits.size(1))).mean().neg();
 }
 
 void cross_entropy_backward(Run &run) {
   const at::Tensor &grad = run.in(0), &logits = run.in(1);
   at::Tensor share = at::_softmax(logits, 1, false);
-  const at::Tensor column = target_column(run, run.in(2), logits.size(1));
-  share.scatter_add_(1, column, at::full(column.sizes(), -1, share.options()));
+  const at::Tensor column = target_column(run, 2, logits.size(1));
+  if (share.is_cpu()) {
+    share.scatter_add_(1, column, at::full(column.sizes(), -1, share.options()));
+  } else { /* deterministic scatters sort */
+    share.sub_(at::arange(share.size(1), column.options()).eq(column).to(share.scalar_type()));
+  }
   run.out[0] = share.mul_(grad / static_cast<double>(logits.size(0)));
 }
 

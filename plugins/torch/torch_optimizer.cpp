@@ -1,5 +1,5 @@
 /* torch_optimizer.cpp - steps of optimizers, in place where the old values were given up. */
-#include "torch_internal.h"
+#include "torch_transfer.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
@@ -15,6 +15,7 @@ at::Tensor scaled(Run &run, uint32_t i, double factor) {
 }
 
 void adam_step(Run &run) {
+  if (adam_on_device(run)) return;
   const BurnAttrs_adam_step *a = TORCH_ATTRS(adam_step, run);
   const double beta_1 = a->beta_1.value.f64, beta_2 = a->beta_2.value.f64, penalty = a->penalty.value.f64;
   const at::Tensor grad = penalty == 0 ? run.in(1) : at::add(run.in(1), run.in(0), penalty);

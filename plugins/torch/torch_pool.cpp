@@ -116,7 +116,8 @@ void max_pool2d_backward(Run &run) {
   const at::Tensor zeros = at::zeros({shape[0], shape[1], area}, run.in(0).options());
   const int64_t windows = run.in(0).size(2) * run.in(0).size(3);
   const std::array<int64_t, 3> flat{shape[0], shape[1], windows};
-  run.out[0] = at::scatter_add(zeros, 2, checked_indices(run, run.in(1), area).reshape(flat), run.in(0).reshape(flat));
+  run.out[0] =
+      at::scatter_add(zeros, 2, checked_indices(run, 1, run.in(1), area).reshape(flat), run.in(0).reshape(flat));
 }
 
 /* -- means ------------------------------------------------------------------------------------- */

@@ -1,9 +1,8 @@
 /* torch_tensor.cpp - primitives over at::Tensor: dtypes, making, reading, counting of bytes. */
-#include "torch_internal.h"
+#include "torch_transfer.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/InferenceMode.h>
 
 #include <cstring>
 #include <memory>
@@ -95,57 +94,59 @@ void BURN_API_CALL torch_release(void *self, BurnPrimitive *x) {
 
 /* -- data ------------------------------------------------------------------------------------- */
 
-/* A tensor on the host around memory of somebody else's. */
-static at::Tensor around(void *data, at::IntArrayRef sizes, at::ScalarType type) {
-  return at::from_blob(data, sizes, at::TensorOptions().dtype(type));
-}
+/* More than this is not copied into pinned memory first: the wait is short beside the copy. */
+static constexpr uint64_t PINNED_LIMIT = 64U << 20;
 
 static at::Tensor make(Torch &torch, const BurnTensorDesc &desc, const void *data) {
-  at::Tensor x = at::empty(sizes_of(desc), options_of(torch, desc.dtype));
-  if (!data || x.numel() == 0) return x;
-  void *bytes = const_cast<void *>(data); /* only read */
-  if (desc.dtype == BURN_DTYPE_BOOL) {    /* any byte but 0 is true */
-    x.copy_(around(bytes, sizes_of(desc), at::kByte));
-  } else if (x.is_cpu()) {
+  if (!data || burn_desc_count(&desc) == 0) return at::empty(sizes_of(desc), options_of(torch, desc.dtype));
+  if (torch.device.is_cpu() && desc.dtype != BURN_DTYPE_BOOL) {
+    at::Tensor x = at::empty(sizes_of(desc), options_of(torch, desc.dtype));
     std::memcpy(x.data_ptr(), data, x.nbytes());
-  } else {
-    x.copy_(around(bytes, sizes_of(desc), x.scalar_type()));
+    return x;
   }
+  const uint64_t bytes = static_cast<uint64_t>(burn_desc_count(&desc)) * burn_dtype_bytes(desc.dtype);
+  if (is_asynchronous(torch) && bytes <= PINNED_LIMIT) {
+    const at::Tensor pinned = pinned_copy(desc, data); /* ATen keeps its memory until the device has read it */
+    return upload(torch, desc, pinned);
+  }
+  at::Tensor x = upload(torch, desc, around(desc, data));
+  wait_for_all(torch);
   return x;
 }
 
 BurnStatus BURN_API_CALL torch_create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Torch &torch = *static_cast<Torch *>(self);
-  try {
-    const c10::InferenceMode no_gradients;
+  return guarded(torch, "create", [&] {
     *out = wrap(torch, make(torch, *desc, data));
-    return BURN_OK;
-  } catch (...) {
-    return status_of_exception(torch.host, "create");
+    if (data && is_asynchronous(torch)) note_bounds(*out, *desc, data);
+  });
+}
+
+const at::Tensor &checked_source(const Torch &torch, const BurnPrimitive *x, uint64_t bytes) {
+  const at::Tensor &value = reinterpret_cast<const TorchTensor *>(x)->value;
+  if (x->owner != torch.owner)
+    fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
+  if (bytes != value.nbytes()) {
+    fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu",
+         static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(value.nbytes()));
   }
+  return value;
 }
 
 BurnStatus BURN_API_CALL torch_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   Torch &torch = *static_cast<Torch *>(self);
-  try {
-    const c10::InferenceMode no_gradients;
-    const at::Tensor &value = tensor_of(x)->value;
-    if (x->owner != torch.owner)
-      fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
-    if (bytes != value.nbytes()) {
-      fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu",
-           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(value.nbytes()));
-    }
-    if (bytes == 0) return BURN_OK;
+  return guarded(torch, "read", [&] {
+    const at::Tensor &value = checked_source(torch, x, bytes);
+    if (bytes == 0) return;
     if (value.is_cpu() && value.is_contiguous()) {
       std::memcpy(data, value.data_ptr(), bytes);
-    } else {
-      around(data, value.sizes(), value.scalar_type()).copy_(value);
+      return;
     }
-    return BURN_OK;
-  } catch (...) {
-    return status_of_exception(torch.host, "read");
-  }
+    const uint32_t submitted = torch.recent.count();
+    const Waiting counted(torch);
+    at::from_blob(data, value.sizes(), at::TensorOptions().dtype(value.scalar_type())).copy_(value);
+    torch.recent.settle(submitted);
+  });
 }
 
 }  // namespace burn_torch
