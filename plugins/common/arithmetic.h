@@ -6,11 +6,11 @@
  * Which NaN comes out of an operation is not defined: any NaN is like any other.
  *
  *   BURN_FMA(a, b, c)       a * b + c in f32, rounded once
- *   BURN_FMA_F64(a, b, c)   the same in f64, for finite numbers of which no product or sum is beyond 2^970 or below
- * 2^-960, or 0
+ *   BURN_FMA_F64(a, b, c)   the same in f64
  *
  * Where the instruction set has no fused multiply-add, both are computed from several operations: a dozen times slower,
- * same bits. */
+ * same bits (in f64 where products are 0 or of sizes from 2^-960 to 2^960; what is not finite is what it would be
+ * without fusing). */
 #ifndef BURN_COMMON_ARITHMETIC_H
 #define BURN_COMMON_ARITHMETIC_H
 
@@ -77,7 +77,8 @@ static inline double burn_emulated_fma_f64(double a, double b, double c) {
   const double low = c + error, low_part = low - c, low_lost = (c - (low - low_part)) + (error - low_part);
   const double high = product + low, high_part = high - product;
   const double high_lost = (product - (high - high_part)) + (low - high_part);
-  return high + burn_add_to_odd(low_lost, high_lost);
+  const double result = high + burn_add_to_odd(low_lost, high_lost);
+  return result - result == 0.0 ? result : product + c;
 }
 
 #if defined(__FMA__) || defined(__aarch64__) || defined(__FP_FAST_FMAF)

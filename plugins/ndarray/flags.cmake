@@ -14,7 +14,6 @@
 #   short    of -O3 nothing but vectors and inlining
 #   tiles    vectors are written out in the source
 #   tiny     as small as can be; packed: in functions without gaps between them
-#   exact    defined to the bit: no fused multiply-add
 
 # -Wno-pass-failed: clang need not say that loops over libm calls stay scalar. Short arrays of accumulators are cleared by vector stores
 # instead of a string instruction that takes longer than the loop after it. With clang's sanitizers -O1: instrumented loops are no faster
@@ -24,7 +23,6 @@ if(BURN_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES "Clang")
   set(ndarray_loop_level -O1)
 endif()
 set(ndarray_flags_vector -O3)
-set(ndarray_flags_exact -ffp-contract=off)
 set(ndarray_flags_loops ${ndarray_loop_level} -fno-math-errno -fno-trapping-math $<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-pass-failed>
   $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
 foreach(class cold rolled short tiles tiny packed peeled epilogues digits)
@@ -53,8 +51,8 @@ if(MINGW AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
   set(ndarray_wide_stack -Wa,-muse-unaligned-vector-move)
 endif()
 set(ndarray_isa_baseline)
-set(ndarray_isa_avx2 -march=x86-64-v3 -ffp-contract=fast ${ndarray_wide_stack})
-set(ndarray_isa_avx512 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast ${ndarray_wide_stack})
+set(ndarray_isa_avx2 -march=x86-64-v3 ${ndarray_wide_stack})
+set(ndarray_isa_avx512 -march=x86-64-v4 -mprefer-vector-width=512 ${ndarray_wide_stack})
 
 # Sources of this folder, with the options of their classes; the target lives in the folder above.
 function(burn_ndarray_add files classes)

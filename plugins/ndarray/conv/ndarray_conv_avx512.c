@@ -6,7 +6,7 @@
 
 #define CONV_TABLE nd_conv_avx512
 #define CONV_F32_ONLY
-#define CONV_VECTOR_BYTES 64
+#define ND_VECTOR_BYTES 64
 #define CONV_ROWS 8
 #define CONV_TAPS 6
 #define CONV_SWEEP_TAPS 25

@@ -2,7 +2,7 @@
 #include "ndarray_conv_loops.h"
 
 #define CONV_TABLE nd_conv_baseline
-#define CONV_VECTOR_BYTES 16
+#define ND_VECTOR_BYTES 16
 #define CONV_ROWS 4
 #define CONV_TAPS 3
 #define CONV_SWEEP_TAPS 12

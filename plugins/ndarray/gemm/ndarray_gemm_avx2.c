@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define GEMM_TABLE nd_gemm_avx2
-#define GEMM_VECTOR_BYTES 32
+#define ND_VECTOR_BYTES 32
 #define GEMM_ROWS 6
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4) M(5) M(6)
 #define GEMM_DOT_ROWS 2

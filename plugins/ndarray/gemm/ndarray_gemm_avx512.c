@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define GEMM_TABLE nd_gemm_avx512
-#define GEMM_VECTOR_BYTES 64
+#define ND_VECTOR_BYTES 64
 #define GEMM_ROWS 14
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14)
 #define GEMM_DOT_ROWS 4

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define GEMM_TABLE nd_gemm_baseline
-#define GEMM_VECTOR_BYTES 16
+#define ND_VECTOR_BYTES 16
 #define GEMM_ROWS 4
 #define GEMM_EACH_ROWS(M) M(1) M(2) M(3) M(4)
 #define GEMM_DOT_ROWS 2

@@ -3,7 +3,7 @@
 #include "ndarray_sequence.h"
 
 #define SEQUENCE_TABLE nd_sequence_avx2
-#define SEQUENCE_VECTOR_BYTES 32
+#define ND_VECTOR_BYTES 32
 #define SEQUENCE_VECTORS 2
 #define SEQUENCE_TILE_ROWS 6
 #define SEQUENCE_QUAD_ROWS 3

@@ -2,7 +2,7 @@
 #include "ndarray_sequence.h"
 
 #define SEQUENCE_TABLE nd_sequence_avx512
-#define SEQUENCE_VECTOR_BYTES 64
+#define ND_VECTOR_BYTES 64
 #define SEQUENCE_VECTORS 4
 #define SEQUENCE_TILE_ROWS 12
 #define SEQUENCE_QUAD_ROWS 6

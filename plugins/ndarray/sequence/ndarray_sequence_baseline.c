@@ -2,7 +2,7 @@
 #include "ndarray_sequence.h"
 
 #define SEQUENCE_TABLE nd_sequence_baseline
-#define SEQUENCE_VECTOR_BYTES 16
+#define ND_VECTOR_BYTES 16
 #define SEQUENCE_VECTORS 2
 #define SEQUENCE_TILE_ROWS 4
 #define SEQUENCE_QUAD_ROWS 2
