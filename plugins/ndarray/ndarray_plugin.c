@@ -210,7 +210,8 @@ static BurnStatus BURN_API_CALL ndarray_import(void *self, struct DLManagedTenso
   return BURN_OK;
 }
 
-static const BurnDlpackInterface dlpack_interface = {(uint32_t)sizeof(BurnDlpackInterface), 1, ndarray_import, NULL, NULL, NULL};
+static const BurnDlpackInterface dlpack_interface = {
+    (uint32_t)sizeof(BurnDlpackInterface), 1, ndarray_import, NULL, NULL, NULL};
 
 static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version,
                                                    BurnInterface *out) {

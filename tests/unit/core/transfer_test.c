@@ -1,7 +1,8 @@
 /* transfer_test.c - reads that are finished later, uploads through staging memory, copies between devices, late
  * failures: on stacks that do everything at once, and on the test backend "lazy" (tests/plugins), whose work is really
- * late. BURN_TEST_STACKS adds stacks, separated by spaces: "torch:cuda autodiff<torch:cuda>". */
+ * late. */
 #include "forked.h"
+#include "test_stacks.h"
 
 #include <burn/plugin/dlpack.h>
 
