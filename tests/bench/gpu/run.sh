@@ -16,6 +16,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo 'there 
 "$build/tests/transfer_bench" --backend "$stack"
 "$build/tests/transfer_bench" --backend "fusion<$stack>" --megabytes 0
 BURN_TEST_STACKS="$stack; autodiff<$stack>; autodiff<fusion<$stack>>" "$build/tests/transfer_test"
+python3 "$root/tests/bench/gpu/dlpack_streams.py" "$build/lib/libburn.so" "$stack"
 SAMPLER_OUT=$build/profile.txt LD_PRELOAD="$build/sampler.so" "$build/tests/transfer_bench" --backend "$stack" --megabytes 0 --steps 3000
 head -40 "$build/profile.txt"
 "$build/bin/burn" conform "$stack" --level core
