@@ -1,5 +1,5 @@
-/* decompose_activation.c - activations written with other ops; see decompose.c for the rules. Where a branch that is
- * not taken could overflow, its input is masked first: 0 * infinity in its gradient would be NaN. */
+/* decompose_activation.c - activations written with other ops; see decompose_internal.h for the rules. Where a branch
+ * that is not taken could overflow, its input is masked first: 0 * infinity in its gradient would be NaN. */
 #include "decompose_internal.h"
 
 static BurnPrimitive *compared(BurnBuilder *b, uint32_t op, BurnPrimitive *x, double value) {
@@ -259,4 +259,14 @@ DECOMPOSE(quiet_softmax) {
 DECOMPOSE(softmin) {
   const int64_t dim = BURN_ATTRS(softmin, call)->dim.value.i64;
   out[0] = burn_build_dim(builder, BURN_OP_softmax, one(builder, BURN_OP_neg, call->inputs[0]), dim);
+}
+
+DECOMPOSE(dropout) {
+  const BurnAttrs_dropout *attrs = BURN_ATTRS(dropout, call);
+  const BurnPrimitive *x = call->inputs[0];
+  const double keep = 1 - attrs->prob.value.f64;
+  const BurnAttr random[] = {burn_attr_i64s(x->shape, x->rank), burn_attr_dtype(x->dtype), attrs->seed, attrs->offset,
+                             burn_attr_f64(keep)};
+  BurnPrimitive *kept = burn_build(builder, BURN_OP_random_bernoulli, 0, NULL, 5, random);
+  out[0] = scaled(builder, burn_build_mul(builder, call->inputs[0], kept), 1 / keep);
 }

@@ -1,4 +1,8 @@
-/* decompose_internal.h - what the decompose_*.c files share: the frame of a decomposition and its small steps. */
+/* decompose_internal.h - what the decompose_*.c files share: the frame of a decomposition and its small steps.
+ *
+ * A decomposition borrows the inputs of its call and leaves borrowed results in out (see burn/plugin/build.h). It runs
+ * on the level of the stack where the op was not known: on autodiff it is what gets differentiated, on a backend it is
+ * the kernel that nobody had to write. Attributes are complete and shapes are checked when it runs. */
 #ifndef BURN_DECOMPOSE_INTERNAL_H
 #define BURN_DECOMPOSE_INTERNAL_H
 
@@ -89,5 +93,15 @@ static inline void end_turn(BurnBuilder *builder, BurnBuilder *turn, BurnPrimiti
   burn_builder_fail(builder, burn_builder_end(turn));
 }
 static inline int64_t last_axis(const BurnPrimitive *x) { return (int64_t)x->rank - 1; }
+
+/* -- pictures (decompose_sample.c) ------------------------------------------------------------ */
+
+/* Pictures [n, c, h * w], of which `points` positions each are read. */
+typedef struct Picture {
+  BurnPrimitive *x;
+  int64_t n, c, h, w, points;
+} Picture;
+/* [n, c, points]: read between the pixels at positions [n, 1, points]; 0 outside. */
+BurnPrimitive *burn__decompose_bilinear(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x);
 
 #endif

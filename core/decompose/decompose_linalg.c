@@ -1,6 +1,6 @@
-/* decompose_linalg.c - determinant, LU and QR of batches of matrices, written with other ops; see decompose.c for the
- * rules. They loop over columns on the host, but never look at values: pivots are found by argmax and rows exchanged by
- * gather. */
+/* decompose_linalg.c - determinant, LU and QR of batches of matrices, written with other ops; see decompose_internal.h
+ * for the rules. They loop over columns on the host, but never look at values: pivots are found by argmax and rows
+ * exchanged by gather. */
 #include "decompose_internal.h"
 
 static int64_t rows_of(const BurnPrimitive *x) { return x->shape[x->rank - 2]; }
@@ -281,4 +281,41 @@ DECOMPOSE(qr) {
   out[0] = in_dtype(builder, q, x->dtype);
   out[1] = in_dtype(builder, r, x->dtype);
   builder->host->free(parts, bytes);
+}
+
+/* x is folded to two axes around the product, so that one matrix product serves every rank. */
+DECOMPOSE(linear) {
+  BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
+  const BurnTensorDesc *desc = call->output_descs;
+  int64_t rows = 1;
+  for (uint32_t i = 0; i + 1 < x->rank; i++) rows *= x->shape[i];
+  const int64_t folded[] = {rows, weight->shape[0]}, row[] = {1, weight->shape[1]};
+  if (x->rank != 2) x = burn_build_reshape(builder, x, folded, 2);
+  out[0] = burn_build_op2(builder, BURN_OP_matmul, x, weight);
+  if (call->input_count > 2 && call->inputs[2]) {
+    out[0] = burn_build_add(builder, out[0], burn_build_reshape(builder, call->inputs[2], row, 2));
+  }
+  if (desc->rank != 2) out[0] = burn_build_reshape(builder, out[0], desc->shape, desc->rank);
+}
+
+/* [.., width] as [rows, width]. */
+static BurnPrimitive *as_rows(BurnBuilder *b, BurnPrimitive *x) {
+  int64_t shape[2] = {1, x->shape[x->rank - 1]};
+  for (uint32_t i = 0; i + 1 < x->rank; i++) shape[0] *= x->shape[i];
+  return x->rank == 2 ? x : burn_build_reshape(b, x, shape, 2);
+}
+
+/* Sums over one row are that row. */
+DECOMPOSE(linear_backward) {
+  BurnPrimitive *grad = call->inputs[0], *weight = call->inputs[2], *rows = as_rows(builder, grad);
+  const BurnTensorDesc *descs = call->output_descs;
+  if (weight) {
+    out[0] = burn_build_op3(builder, BURN_OP_linear, grad, burn_build_transpose(builder, weight), NULL);
+  } else {
+    out[0] = burn_build_full(builder, descs[0].shape, 1, descs[0].dtype, 0);
+  }
+  out[1] =
+      burn_build_op2(builder, BURN_OP_matmul, burn_build_transpose(builder, as_rows(builder, call->inputs[1])), rows);
+  if (rows && rows->shape[0] != 1) rows = burn_build_dim(builder, BURN_OP_sum_dim, rows, 0);
+  out[2] = burn_build_reshape(builder, rows, descs[2].shape, 1);
 }

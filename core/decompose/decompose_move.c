@@ -1,55 +1,37 @@
-/* decompose_move.c - the composite ops that move elements by tuples of indices, by windows, into margins, and in order.
- * See decompose.c for what a decomposition may do. */
+/* decompose_move.c - ops that put elements to other places. */
 #include "decompose_internal.h"
 
-/* -- tuples of indices ------------------------------------------------------------------------ */
+/* -- parts and repeats ------------------------------------------------------------------------ */
 
-/* Where x is true and y is true. */
-static BurnPrimitive *either(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *y) {
-  return x ? burn_build_op2(b, BURN_OP_bool_or, x, y) : y;
+/* Rows minus columns of the last two axes against the diagonal: true where the element is cut away. */
+static BurnPrimitive *triangle(BurnBuilder *b, const BurnOpCall *call, uint32_t cut) {
+  BurnPrimitive *x = call->inputs[0];
+  const int64_t rows = x->shape[x->rank - 2], columns = x->shape[x->rank - 1];
+  int64_t column_shape[BURN_MAX_RANK], row_shape[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) column_shape[i] = row_shape[i] = 1;
+  column_shape[x->rank - 2] = rows;
+  row_shape[x->rank - 1] = columns;
+  const int64_t diagonal = burn__near_diagonal(BURN_ATTRS(triu, call)->diagonal.value.i64, rows, columns);
+  BurnPrimitive *row = burn_build_reshape(b, arange(b, rows, diagonal), column_shape, x->rank);
+  BurnPrimitive *column = burn_build_reshape(b, arange(b, columns, 0), row_shape, x->rank);
+  return masked(b, x, burn_build_op2(b, cut, column, row), 0);
 }
 
-/* x [.., k, rest ..] and tuples [.., k]: numbers of the rows of x [product of the k leading axes, rest], rank 1. A
- * tuple with a coordinate outside its axis becomes -1, so that select, or whoever takes the numbers, refuses it. */
-static BurnPrimitive *row_numbers(BurnBuilder *b, const BurnPrimitive *x, BurnPrimitive *tuples) {
-  const int64_t width = tuples->shape[tuples->rank - 1];
-  const int64_t pairs[] = {width > 0 ? burn_primitive_count(tuples) / width : 0, width};
-  tuples = burn_build_reshape(b, burn_build_cast(b, tuples, BURN_DTYPE_I64), pairs, 2);
-  BurnPrimitive *numbers = NULL, *outside = NULL;
-  for (int64_t k = 0; k < width; k++) {
-    const int64_t starts[] = {0, k}, counts[] = {pairs[0], 1}, steps[] = {1, 1};
-    const BurnAttr attrs[] = {burn_attr_i64s(starts, 2), burn_attr_i64s(counts, 2), burn_attr_i64s(steps, 2)};
-    BurnPrimitive *column = burn_build(b, BURN_OP_slice, 1, &tuples, 3, attrs);
-    outside = either(b, outside, burn_build_scalar(b, BURN_OP_lower_scalar, column, 0));
-    outside = either(b, outside, burn_build_scalar(b, BURN_OP_greater_equal_scalar, column, (double)x->shape[k]));
-    numbers = numbers ? burn_build_add(b, scaled(b, numbers, (double)x->shape[k]), column) : column;
-  }
-  return burn_build_reshape(b, masked(b, numbers, outside, -1), pairs, 1);
-}
+DECOMPOSE(triu) { out[0] = triangle(builder, call, BURN_OP_lower); }
+DECOMPOSE(tril) { out[0] = triangle(builder, call, BURN_OP_greater); }
 
-/* x as rows: [product of the k leading axes, product of the others]. */
-static BurnPrimitive *as_rows(BurnBuilder *b, BurnPrimitive *x, int64_t leading) {
-  int64_t shape[] = {1, 1};
-  for (int64_t i = 0; i < (int64_t)x->rank; i++) shape[i < leading ? 0 : 1] *= x->shape[i];
-  return burn_build_reshape(b, x, shape, 2);
-}
-
-static int64_t tuple_width(const BurnPrimitive *indices) { return indices->shape[indices->rank - 1]; }
-
-DECOMPOSE(gather_nd) {
-  BurnPrimitive *x = call->inputs[0], *indices = call->inputs[1];
-  BurnPrimitive *rows = as_rows(builder, x, tuple_width(indices));
-  rows = burn_build_dim2(builder, BURN_OP_select, rows, row_numbers(builder, x, indices), 0);
-  out[0] = burn_build_reshape(builder, rows, call->output_descs[0].shape, call->output_descs[0].rank);
-}
-
-DECOMPOSE(scatter_nd) {
-  BurnPrimitive *x = call->inputs[0], *indices = call->inputs[1];
-  BurnPrimitive *values = as_rows(builder, call->inputs[2], (int64_t)indices->rank - 1);
-  BurnPrimitive *const inputs[] = {as_rows(builder, x, tuple_width(indices)), row_numbers(builder, x, indices), values};
-  const BurnAttr attrs[] = {burn_attr_i64(0), BURN_ATTRS(scatter_nd, call)->update};
-  out[0] =
-      burn_build_reshape(builder, burn_build(builder, BURN_OP_select_assign, 3, inputs, 2, attrs), x->shape, x->rank);
+/* [.., n, ..] -> [.., 1, n, ..] -> [.., times, n, ..] -> [.., times * n, ..]; rank 8 has no room for the extra axis, so
+ * all axes before and after dim are folded first. */
+DECOMPOSE(repeat_dim) {
+  const BurnAttrs_repeat_dim *attrs = BURN_ATTRS(repeat_dim, call);
+  BurnPrimitive *x = call->inputs[0];
+  const int64_t dim = attrs->dim.value.i64, times = attrs->times.value.i64;
+  int64_t before = 1, rest = 1;
+  for (int64_t i = 0; i < dim; i++) before *= x->shape[i];
+  for (int64_t i = dim; i < (int64_t)x->rank; i++) rest *= x->shape[i];
+  const int64_t folded[] = {before, 1, rest}, repeated[] = {before, times, rest};
+  BurnPrimitive *wide = burn_build_expand(builder, burn_build_reshape(builder, x, folded, 3), repeated, 3);
+  out[0] = burn_build_reshape(builder, wide, call->output_descs[0].shape, call->output_descs[0].rank);
 }
 
 /* -- windows ---------------------------------------------------------------------------------- */
@@ -131,21 +113,4 @@ DECOMPOSE(pad) {
   }
   for (uint32_t i = 0; i < desc->rank; i++) x = pad_axis(builder, x, i, before[i], after[i], mode);
   out[0] = x;
-}
-
-/* -- order ------------------------------------------------------------------------------------ */
-
-DECOMPOSE(sort_with_indices) {
-  const int64_t dim = BURN_ATTRS(sort_with_indices, call)->dim.value.i64;
-  out[1] = burn_build(builder, BURN_OP_argsort, 1, call->inputs, 3, call->attrs);
-  out[0] = burn_build_dim2(builder, BURN_OP_gather, call->inputs[0], out[1], dim);
-}
-
-DECOMPOSE(sort_range) {
-  const BurnAttrs_sort_range *attrs = BURN_ATTRS(sort_range, call);
-  const int64_t dim = attrs->dim.value.i64, begin = attrs->begin.value.i64;
-  const BurnAttr order[] = {attrs->dim, attrs->descending, attrs->index_dtype};
-  BurnPrimitive *places = burn_build(builder, BURN_OP_argsort, 1, call->inputs, 3, order);
-  out[1] = range(builder, places, dim, begin, attrs->end.value.i64 - begin);
-  out[0] = burn_build_dim2(builder, BURN_OP_gather, call->inputs[0], out[1], dim);
 }

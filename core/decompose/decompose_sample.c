@@ -137,12 +137,6 @@ DECOMPOSE(interpolate) {
 
 /* -- reading at positions --------------------------------------------------------------------- */
 
-/* Pictures [n, c, h * w], of which `points` positions each are read. */
-typedef struct Picture {
-  BurnPrimitive *x;
-  int64_t n, c, h, w, points;
-} Picture;
-
 static BurnPrimitive *between(BurnBuilder *b, BurnPrimitive *x, double low, double high) {
   return burn_build_op2(b, BURN_OP_bool_and, burn_build_scalar(b, BURN_OP_greater_equal_scalar, x, low),
                         burn_build_scalar(b, BURN_OP_lower_equal_scalar, x, high));
@@ -176,7 +170,7 @@ static BurnPrimitive *near_picture(BurnBuilder *b, BurnPrimitive *x, int64_t siz
 /* 1 - t */
 static BurnPrimitive *rest_of(BurnBuilder *b, BurnPrimitive *t) { return plus(b, one(b, BURN_OP_neg, t), 1); }
 
-static BurnPrimitive *bilinear(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x) {
+BurnPrimitive *burn__decompose_bilinear(BurnBuilder *b, const Picture *p, BurnPrimitive *y, BurnPrimitive *x) {
   y = near_picture(b, y, p->h);
   x = near_picture(b, x, p->w);
   BurnPrimitive *y0 = one(b, BURN_OP_floor, y), *x0 = one(b, BURN_OP_floor, x);
@@ -268,69 +262,9 @@ DECOMPOSE(grid_sample_2d) {
   if (mode == BURN_GRID_SAMPLE_NEAREST) {
     result = pixels(builder, &picture, one(builder, BURN_OP_round, at[1]), one(builder, BURN_OP_round, at[0]), NULL);
   } else if (mode == BURN_GRID_SAMPLE_BILINEAR) {
-    result = bilinear(builder, &picture, at[1], at[0]);
+    result = burn__decompose_bilinear(builder, &picture, at[1], at[0]);
   } else {
     result = bicubic(builder, &picture, at[1], at[0], &sampling);
   }
   out[0] = in_dtype(builder, burn_build_reshape(builder, result, call->output_descs[0].shape, 4), dtype);
-}
-
-/* -- deform_conv2d ---------------------------------------------------------------------------- */
-
-/* Where the taps of an undeformed convolution read along one axis: [1, taps, oh, ow], in `dtype`. */
-static BurnPrimitive *tap_positions(BurnBuilder *b, const BurnOpCall *call, uint32_t axis, BurnDType dtype) {
-  const BurnAttrs_deform_conv2d *attrs = BURN_ATTRS(deform_conv2d, call);
-  const int64_t *o = call->output_descs[0].shape, *kernel = call->inputs[2]->shape + 2;
-  const int64_t all[] = {1, kernel[0], kernel[1], o[2], o[3]}, taps[] = {1, kernel[0] * kernel[1], o[2], o[3]};
-  int64_t windows[] = {1, 1, 1, 1, 1}, steps[] = {1, 1, 1, 1, 1};
-  windows[3 + axis] = o[2 + axis];
-  steps[1 + axis] = kernel[axis];
-  const BurnAttr window[] = {burn_attr_i64s(&o[2 + axis], 1), burn_attr_dtype(BURN_DTYPE_I64),
-                             burn_attr_i64(-attrs->padding.value.i64s[axis]),
-                             burn_attr_i64(attrs->stride.value.i64s[axis])};
-  const BurnAttr tap[] = {burn_attr_i64s(&kernel[axis], 1), burn_attr_dtype(BURN_DTYPE_I64), burn_attr_i64(0),
-                          burn_attr_i64(attrs->dilation.value.i64s[axis])};
-  BurnPrimitive *starts = burn_build_reshape(b, burn_build(b, BURN_OP_arange, 0, NULL, 4, window), windows, 5);
-  BurnPrimitive *moves = burn_build_reshape(b, burn_build(b, BURN_OP_arange, 0, NULL, 4, tap), steps, 5);
-  BurnPrimitive *positions = burn_build_expand(b, burn_build_add(b, starts, moves), all, 5);
-  return burn_build_cast(b, burn_build_reshape(b, positions, taps, 4), dtype);
-}
-
-/* What the taps read, [n, in, taps, oh * ow], as a convolution's columns. */
-static BurnPrimitive *deformed_columns(BurnBuilder *b, const BurnOpCall *call, BurnDType wide) {
-  const BurnAttrs_deform_conv2d *attrs = BURN_ATTRS(deform_conv2d, call);
-  const int64_t *s = call->inputs[0]->shape, *o = call->output_descs[0].shape, *kernel = call->inputs[2]->shape + 2;
-  const int64_t groups = attrs->offset_groups.value.i64, taps = kernel[0] * kernel[1], points = taps * o[2] * o[3];
-  const int64_t offsets[] = {s[0] * groups, taps, 2, o[2], o[3]}, steps[] = {1, 1, 1, 1, 1};
-  const int64_t counts[] = {s[0] * groups, taps, 1, o[2], o[3]}, planes[] = {s[0] * groups, taps, o[2], o[3]};
-  const int64_t row[] = {s[0] * groups, 1, points}, flat_planes[] = {s[0] * groups, s[1] / groups, s[2] * s[3]};
-  BurnPrimitive *offset = burn_build_reshape(b, in_dtype(b, call->inputs[1], wide), offsets, 5), *at[2];
-  for (int64_t i = 0; i < 2; i++) { /* the offsets hold y, then x */
-    const int64_t starts[] = {0, 0, i, 0, 0};
-    const BurnAttr part[] = {burn_attr_i64s(starts, 5), burn_attr_i64s(counts, 5), burn_attr_i64s(steps, 5)};
-    BurnPrimitive *moved = burn_build_reshape(b, burn_build(b, BURN_OP_slice, 1, &offset, 3, part), planes, 4);
-    at[i] = burn_build_reshape(b, burn_build_add(b, moved, tap_positions(b, call, (uint32_t)i, wide)), row, 3);
-  }
-  BurnPrimitive *x = burn_build_reshape(b, in_dtype(b, call->inputs[0], wide), flat_planes, 3);
-  const Picture picture = {x, row[0], flat_planes[1], s[2], s[3], points};
-  BurnPrimitive *columns = bilinear(b, &picture, at[0], at[1]);
-  if (call->input_count > 3 && call->inputs[3]) {
-    columns = burn_build_mul(b, columns, burn_build_reshape(b, in_dtype(b, call->inputs[3], wide), row, 3));
-  }
-  return in_dtype(b, columns, call->inputs[0]->dtype);
-}
-
-DECOMPOSE(deform_conv2d) {
-  const BurnPrimitive *x = call->inputs[0];
-  const int64_t *o = call->output_descs[0].shape, *w = call->inputs[2]->shape;
-  const int64_t groups = BURN_ATTRS(deform_conv2d, call)->weight_groups.value.i64, rows = w[1] * w[2] * w[3];
-  const int64_t columns_shape[] = {x->shape[0], groups, rows, o[2] * o[3]};
-  const int64_t weight_shape[] = {1, groups, w[0] / groups, rows};
-  const int64_t channels[] = {1, o[1], 1, 1};
-  BurnPrimitive *columns = deformed_columns(builder, call, at_least_f32(x->dtype));
-  columns = burn_build_reshape(builder, columns, columns_shape, 4);
-  BurnPrimitive *weight = burn_build_reshape(builder, call->inputs[2], weight_shape, 4);
-  out[0] = burn_build_reshape(builder, burn_build_op2(builder, BURN_OP_matmul, weight, columns), o, 4);
-  if (call->input_count < 5 || !call->inputs[4]) return;
-  out[0] = burn_build_add(builder, out[0], burn_build_reshape(builder, call->inputs[4], channels, 4));
 }

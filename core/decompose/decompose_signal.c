@@ -1,4 +1,4 @@
-/* decompose_signal.c - Fourier transforms written with other ops; see decompose.c for the rules.
+/* decompose_signal.c - Fourier transforms written with other ops; see decompose_internal.h for the rules.
  *
  * Stockham's scheme: with n = 2 m and x seen as [2, m, s], the sums a + b and the turned differences (a - b) e^(-2 pi i
  * p / n) become [m, 2, s], which is a transform of length m over s times 2 columns; the order of the bins comes out

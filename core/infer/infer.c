@@ -153,3 +153,21 @@ BurnStatus burn__infer_count(const BurnOpInfo *info, const BurnTensorDesc *desc)
   }
   return BURN_OK;
 }
+
+/* Elements start, start + step, .. (count of them) lie within an axis of `size`. */
+static bool range_fits(int64_t start, int64_t count, int64_t step, int64_t size) {
+  if (count < 0 || step == 0) return false;
+  if (count == 0) return true;
+  if (start < 0 || start >= size) return false;
+  const int64_t room = step > 0 ? (size - 1 - start) / step : -(start / step);
+  return count - 1 <= room;
+}
+
+BurnStatus burn__infer_range(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t start,
+                             int64_t count, int64_t step) {
+  if (range_fits(start, count, step, x->shape[axis])) return BURN_OK;
+  BurnShapeText text;
+  return BURN_FAIL(OUT_OF_RANGE, "%s: %lld elements from %lld with step %lld do not fit into axis %u of %s", info->name,
+                   (long long)count, (long long)start, (long long)step, axis,
+                   burn__shape_text(&text, x->rank, x->shape));
+}

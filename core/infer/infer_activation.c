@@ -1,4 +1,4 @@
-/* infer_activation.c - shape rules of activations whose result is not shaped like x, or that have more than x. */
+/* infer_activation.c - rules of activations that are not simply "same"; same_dim serves scans, too. */
 #include "infer_internal.h"
 
 BURN_RULE(prelu) {
@@ -31,4 +31,9 @@ BURN_RULE(glu) {
   BurnShapeText text;
   return BURN_FAIL(INVALID_SHAPE, "%s: axis %lld of %s is halved and must be even", info->name, (long long)dim,
                    burn__shape_text(&text, x->rank, x->shape));
+}
+
+BURN_RULE(same_dim) {
+  BURN_TRY(burn__infer_check_dim(info, call->inputs[0], call->attrs[0].value.i64));
+  return burn__infer_same(info, call, out);
 }

@@ -1,4 +1,4 @@
-/* infer_index.c - shape rules of ops that read and write through indices, of windows, padding and sorting. */
+/* infer_index.c - rules of ops that find their elements by indices or a mask. */
 #include "infer_internal.h"
 
 BURN_RULE(select) {
@@ -116,95 +116,23 @@ BURN_RULE(scatter_nd) {
   return BURN_OK;
 }
 
-/* -- windows and padding ---------------------------------------------------------------------- */
+/* -- masks ------------------------------------------------------------------------------------ */
 
-BURN_RULE(unfold) {
-  const BurnPrimitive *x = call->inputs[0];
-  const BurnAttrs_unfold *attrs = BURN_ATTRS(unfold, call);
-  const int64_t dim = attrs->dim.value.i64, size = attrs->size.value.i64, step = attrs->step.value.i64;
-  BURN_TRY(burn__infer_check_dim(info, x, dim));
-  if (size < 1 || step < 1) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: windows of %lld every %lld elements; both must be 1 or more", info->name,
-                     (long long)size, (long long)step);
-  }
-  if (x->rank == BURN_MAX_RANK) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u, there is no room for the axis of windows", info->name,
-                     x->rank);
-  }
-  *out = burn_primitive_desc(x);
-  out->shape[dim] = x->shape[dim] < size ? 0 : (x->shape[dim] - size) / step + 1;
-  out->shape[out->rank++] = size;
-  return burn__infer_count(info, out);
+BURN_RULE(mask_where) {
+  BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_BOOL, "bool"));
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, 2));
+  BurnTensorDesc pair = {0};
+  BURN_TRY(burn__infer_broadcast(info, call->inputs[0], call->inputs[1], &pair));
+  BurnPrimitive joined = *call->inputs[0];
+  joined.rank = pair.rank;
+  joined.shape = pair.shape;
+  out->dtype = call->inputs[0]->dtype;
+  return burn__infer_broadcast(info, &joined, call->inputs[2], out);
 }
 
-/* What one side of an axis asks for is possible. */
-static BurnStatus check_pad(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t padding,
-                            int64_t mode) {
-  static const char *const names[BURN_PAD_LIMIT] = {"constant", "reflect", "edge"};
-  if (padding < 0 || padding > INT64_MAX / 4) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: padding %lld on axis %u; 0 or more expected (cut with burn_slice)",
-                     info->name, (long long)padding, axis);
-  }
-  const int64_t least = mode == BURN_PAD_REFLECT ? padding + 1 : 1;
-  if (mode == BURN_PAD_CONSTANT || padding == 0 || x->shape[axis] >= least) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: %s padding %lld needs an axis of %lld elements or more, axis %u has %lld",
-                   info->name, names[mode], (long long)padding, (long long)least, axis, (long long)x->shape[axis]);
-}
-
-BURN_RULE(pad) {
-  const BurnPrimitive *x = call->inputs[0];
-  const BurnAttrs_pad *attrs = BURN_ATTRS(pad, call);
-  const int64_t mode = attrs->mode.value.i64;
-  if (attrs->before.count < x->rank || attrs->after.count < x->rank) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: one entry of before and after per axis is needed (%u)", info->name,
-                     x->rank);
-  }
-  if (mode < 0 || mode >= BURN_PAD_LIMIT) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: there is no mode %lld; it is one of BURN_PAD_*", info->name,
-                     (long long)mode);
-  }
-  *out = burn_primitive_desc(x);
-  for (uint32_t i = 0; i < x->rank; i++) {
-    const int64_t before = attrs->before.value.i64s[i], after = attrs->after.value.i64s[i];
-    BURN_TRY(check_pad(info, x, i, before, mode));
-    BURN_TRY(check_pad(info, x, i, after, mode));
-    out->shape[i] += before + after;
-  }
-  return burn__infer_count(info, out);
-}
-
-/* -- sorting ---------------------------------------------------------------------------------- */
-
-/* Indices of the elements of x. */
-static BurnStatus indices_of(const BurnOpInfo *info, const BurnOpCall *call, int64_t dtype, BurnTensorDesc *out) {
-  *out = burn_primitive_desc(call->inputs[0]);
-  out->dtype = (BurnDType)dtype;
-  if (dtype == BURN_DTYPE_I32 || dtype == BURN_DTYPE_I64) return BURN_OK;
-  return BURN_FAIL(INVALID_DTYPE, "%s: indices are i32 or i64, not %s", info->name, burn_dtype_name(out->dtype));
-}
-
-BURN_RULE(argsort) {
-  BURN_TRY(burn__infer_check_dim(info, call->inputs[0], call->attrs[0].value.i64));
-  return indices_of(info, call, call->attrs[2].value.i64, out);
-}
-
-BURN_RULE(sort_with_indices) {
-  BURN_TRY(burn__infer_argsort(info, call, &out[1]));
-  out[0] = burn_primitive_desc(call->inputs[0]);
-  return BURN_OK;
-}
-
-BURN_RULE(sort_range) {
-  const BurnAttrs_sort_range *attrs = BURN_ATTRS(sort_range, call);
-  const int64_t dim = attrs->dim.value.i64, begin = attrs->begin.value.i64, end = attrs->end.value.i64;
-  BURN_TRY(burn__infer_check_dim(info, call->inputs[0], dim));
-  const int64_t size = call->inputs[0]->shape[dim];
-  if (begin < 0 || begin > end || end > size) {
-    return BURN_FAIL(OUT_OF_RANGE, "%s: elements %lld .. %lld of an axis of size %lld", info->name, (long long)begin,
-                     (long long)(end > INT64_MIN ? end - 1 : end), (long long)size);
-  }
-  BURN_TRY(indices_of(info, call, attrs->index_dtype.value.i64, &out[1]));
-  out[0] = burn_primitive_desc(call->inputs[0]);
-  out[0].shape[dim] = out[1].shape[dim] = end - begin;
+BURN_RULE(mask_fill) {
+  BURN_TRY(burn__infer_kind(info, call, 1, BURN_KIND_BOOL, "bool"));
+  BURN_TRY(burn__infer_broadcast(info, call->inputs[0], call->inputs[1], out));
+  out->dtype = call->inputs[0]->dtype;
   return BURN_OK;
 }

@@ -35,8 +35,11 @@ BurnStatus burn__infer_kind(const BurnOpInfo *info, const BurnOpCall *call, uint
 BurnStatus burn__infer_rank(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, uint32_t rank);
 BurnStatus burn__infer_broadcast(const BurnOpInfo *info, const BurnPrimitive *lhs, const BurnPrimitive *rhs,
                                  BurnTensorDesc *out);
+/* `count` elements of an axis of x, from `start` with `step`, are there. */
+BurnStatus burn__infer_range(const BurnOpInfo *info, const BurnPrimitive *x, uint32_t axis, int64_t start,
+                             int64_t count, int64_t step);
 
-/* -- windows: convolutions and pools (infer_layers.c) ----------------------------------------- */
+/* -- windows: convolutions and pools (infer_windows.c) ---------------------------------------- */
 
 /* An attribute with an entry for each of the last `axes` axes, every one at least `least` and at most INT32_MAX. */
 BurnStatus burn__infer_sizes(const BurnOpInfo *info, const BurnAttr *sizes, const char *name, uint32_t axes,
@@ -52,7 +55,11 @@ int64_t burn__infer_window_count(int64_t in, int64_t padding, int64_t dilation, 
 /* An optional input [channels] of the dtype of the first. */
 BurnStatus burn__infer_bias(const BurnOpInfo *info, const BurnOpCall *call, uint32_t input, int64_t channels);
 BurnStatus burn__infer_groups(const BurnOpInfo *info, int64_t groups, int64_t channels, const char *what);
-/* The rule of matmul, for ops that end in one. */
+bool burn__infer_has_empty_axis(const int64_t *shape, uint32_t axes);
+/* The first input is pictures [n, c, h, w] with at least one pixel. */
+BurnStatus burn__infer_pictures(const BurnOpInfo *info, const BurnOpCall *call);
+/* Rules that others end in. */
+BurnStatus burn__infer_same(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 BurnStatus burn__infer_matmul(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
 #endif

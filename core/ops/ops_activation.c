@@ -1,8 +1,6 @@
 /* ops_activation.c - the public activations: one row of ops.def each, by signature. */
 #include "ops_internal.h"
 
-#define UNARY(name) \
-  BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }
 UNARY(relu)
 UNARY(sigmoid)
 UNARY(gelu)
@@ -46,4 +44,18 @@ WITH_DIM(glu)
 
 BurnTensor *burn_prelu(BurnTensor *x, BurnTensor *alpha) {
   return burn__apply(BURN_OP_prelu, (BurnTensor *const[]){x, alpha}, 2, NULL, 0);
+}
+
+BurnTensor *burn_dropout(BurnTensor *x, double prob) {
+  BurnStatus status = burn__tensor_check(x, "dropout");
+  if (status == BURN_OK && !(prob >= 0 && prob <= 1))
+    status = BURN_FAIL(INVALID_ARGUMENT, "dropout: prob %g is not in 0..1", prob);
+  if (status != BURN_OK) {
+    burn__tensor_take(x, "dropout");
+    return burn__tensor_failed(status);
+  }
+  BurnDevice *device = x->device;
+  const BurnAttr attrs[] = {burn_attr_f64(prob), burn_attr_i64((int64_t)atomic_load(&device->seed)),
+                            burn_attr_i64((int64_t)burn__random_offset(device, burn_element_count(x)))};
+  return burn__apply(BURN_OP_dropout, &x, 1, attrs, 3);
 }

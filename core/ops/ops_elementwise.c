@@ -1,8 +1,120 @@
-/* ops_elementwise.c - public ops that work element by element and are made of rows of ops.def: forms with a scalar for
- * ops whose rows take two tensors, angles, closeness. They fail under their own names. */
-#include "core_internal.h"
+/* ops_elementwise.c - public ops on every element for itself: one line per row of ops.def, then those that are
+ * compositions, among them numbers on the left and bit ops with a number. */
+#include "ops_internal.h"
 
 #include <math.h>
+
+/* -- rows of ops.def -------------------------------------------------------------------------- */
+
+UNARY(neg)
+UNARY(abs)
+UNARY(sign)
+UNARY(exp)
+UNARY(log)
+UNARY(log1p)
+UNARY(sqrt)
+UNARY(recip)
+UNARY(sin)
+UNARY(cos)
+UNARY(tanh)
+UNARY(erf)
+UNARY(floor)
+UNARY(ceil)
+UNARY(round)
+UNARY(bool_not)
+UNARY(tan)
+UNARY(sinh)
+UNARY(cosh)
+UNARY(asin)
+UNARY(acos)
+UNARY(atan)
+UNARY(asinh)
+UNARY(acosh)
+UNARY(atanh)
+UNARY(trunc)
+UNARY(bitwise_not)
+UNARY(is_nan)
+UNARY(is_inf)
+UNARY(is_finite)
+
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+BINARY(remainder)
+BINARY(powf)
+BINARY(max_pair)
+BINARY(min_pair)
+BINARY(bool_and)
+BINARY(bool_or)
+BINARY(bool_xor)
+BINARY(atan2)
+BINARY(hypot)
+BINARY(fmod)
+BINARY(powi)
+BINARY(bitwise_and)
+BINARY(bitwise_or)
+BINARY(bitwise_xor)
+BINARY(bitwise_left_shift)
+BINARY(bitwise_right_shift)
+BINARY(equal)
+BINARY(not_equal)
+BINARY(greater)
+BINARY(greater_equal)
+BINARY(lower)
+BINARY(lower_equal)
+
+#define SCALAR_AS(name, op, type, tag)                 \
+  BurnTensor *burn_##name(BurnTensor *x, type value) { \
+    const BurnAttr attr = burn_attr_##tag(value);      \
+    return burn__apply(BURN_OP_##op, &x, 1, &attr, 1); \
+  }
+#define SCALAR(name) SCALAR_AS(name, name, double, f64) SCALAR_AS(name##_i64, name, int64_t, i64)
+SCALAR_AS(powf_scalar, powf_scalar, double, f64)
+SCALAR(add_scalar)
+SCALAR(mul_scalar)
+SCALAR(div_scalar)
+SCALAR(remainder_scalar)
+SCALAR(clamp_min)
+SCALAR(clamp_max)
+SCALAR(equal_scalar)
+SCALAR(not_equal_scalar)
+SCALAR(greater_scalar)
+SCALAR(greater_equal_scalar)
+SCALAR(lower_scalar)
+SCALAR(lower_equal_scalar)
+
+BurnTensor *burn_sub_scalar(BurnTensor *x, double value) { return burn_add_scalar(x, -value); }
+BurnTensor *burn_sub_scalar_i64(BurnTensor *x, int64_t value) {
+  const bool is_float = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT;
+  if (is_float) return burn_sub_scalar(x, (double)value);        /* minus the least integer is one of f64, not of i64 */
+  return burn_add_scalar_i64(x, (int64_t)(0 - (uint64_t)value)); /* which wraps for integers, as the sum does */
+}
+
+static BurnTensor *clamp(BurnTensor *x, BurnAttr min, BurnAttr max) {
+  const BurnAttr attrs[] = {min, max};
+  return burn__apply(BURN_OP_clamp, &x, 1, attrs, 2);
+}
+BurnTensor *burn_clamp(BurnTensor *x, double min, double max) {
+  return clamp(x, burn_attr_f64(min), burn_attr_f64(max));
+}
+BurnTensor *burn_clamp_i64(BurnTensor *x, int64_t min, int64_t max) {
+  return clamp(x, burn_attr_i64(min), burn_attr_i64(max));
+}
+
+BurnTensor *burn_square(BurnTensor *x) {
+  BurnTensor *other = burn_clone(x);
+  return burn_mul(x, other);
+}
+
+BurnTensor *burn_cast(BurnTensor *x, BurnDType dtype) {
+  if (x && burn_dtype(x) == dtype) return x;
+  const BurnAttr attr = burn_attr_dtype(dtype);
+  return burn__apply(BURN_OP_cast, &x, 1, &attr, 1);
+}
+BurnTensor *burn_int(BurnTensor *x) { return burn_cast(x, burn_device_int_dtype(burn_tensor_device(x))); }
+BurnTensor *burn_float(BurnTensor *x) { return burn_cast(x, burn_device_float_dtype(burn_tensor_device(x))); }
+BurnTensor *burn_bool(BurnTensor *x) { return burn_cast(x, BURN_DTYPE_BOOL); }
 
 /* -- checks ----------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* ops_internal.h - small steps of public ops: inputs that are taken when something is wrong with them, rows with a dim.
- */
+/* ops_internal.h - small steps of public ops: inputs that are taken when something is wrong with them, functions by
+ * their signature. */
 #ifndef BURN_OPS_INTERNAL_H
 #define BURN_OPS_INTERNAL_H
 
@@ -57,7 +57,27 @@ static inline BurnTensor *unrounded_as(BurnTensor *x, BurnDType dtype) {
   return burn_dtype(x) == dtype ? unrounded(x) : x;
 }
 
-/* The public function of an op whose attribute is a dim. */
+/* A part of a tensor, as slice and slice_assign want it. */
+typedef struct Part {
+  int64_t starts[BURN_MAX_RANK], counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
+} Part;
+/* What the ranges of a user mean for x. ops_view.c */
+BurnStatus burn__resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count,
+                                Part *part);
+
+/* Hands out the blocks of random numbers that `count` elements need; two threads never get the same ones. ops_create.c
+ */
+uint64_t burn__random_offset(BurnDevice *device, int64_t count);
+
+/* The public functions of ops by their signature: one tensor, two, one and a dim. */
+#define UNARY(name) \
+  BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }
+#define BINARY(name)                                          \
+  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) { \
+    BurnTensor *const inputs[] = {lhs, rhs};                  \
+    return burn__apply(BURN_OP_##name, inputs, 2, NULL, 0);   \
+  }
+
 #define WITH_DIM(name) \
   BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }
 

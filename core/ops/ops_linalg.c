@@ -1,10 +1,18 @@
 /* ops_linalg.c - public linear algebra: the rows det, lu and qr, and what is composed of other public ops. */
-#include <burn/linalg.h>
-
 #include "ops_internal.h"
+
+#include <burn/linalg.h>
 
 #include <math.h>
 #include <stdlib.h>
+
+/* -- rows of ops.def -------------------------------------------------------------------------- */
+
+BINARY(matmul)
+
+BurnTensor *burn_linear(BurnTensor *x, BurnTensor *weight, BurnTensor *bias) {
+  return burn__apply(BURN_OP_linear, (BurnTensor *const[]){x, weight, bias}, 3, NULL, 0);
+}
 
 /* x can be used and has at least this rank. */
 static BurnStatus check_rank(const BurnTensor *x, const char *user, uint32_t least) {
@@ -134,6 +142,19 @@ static BurnTensor *outer(BurnTensor *lhs, BurnTensor *rhs, int dim, const char *
 
 BurnTensor *burn_outer(BurnTensor *lhs, BurnTensor *rhs) { return outer(lhs, rhs, -1, "outer"); }
 BurnTensor *burn_outer_dim(BurnTensor *lhs, BurnTensor *rhs, int dim) { return outer(lhs, rhs, dim, "outer_dim"); }
+
+BurnTensor *burn_dot(BurnTensor *lhs, BurnTensor *rhs) {
+  BurnTensor *const both[] = {lhs, rhs};
+  BurnStatus status = burn__tensor_check(lhs, "dot");
+  if (status == BURN_OK) status = burn__tensor_check(rhs, "dot");
+  if (status == BURN_OK && (burn_rank(lhs) != 1 || burn_rank(rhs) != 1 || burn_dim(lhs, 0) != burn_dim(rhs, 0))) {
+    const BurnShape a = burn_shape(lhs), b = burn_shape(rhs);
+    BurnShapeText l, r;
+    status = BURN_FAIL(INVALID_SHAPE, "dot: %s and %s; two tensors of rank 1 and one size expected",
+                       burn__shape_text(&l, a.rank, a.dims), burn__shape_text(&r, b.rank, b.dims));
+  }
+  return status == BURN_OK ? burn_sum(burn_mul(lhs, rhs)) : fail_all(both, 2, "dot", status);
+}
 
 /* -- norms ------------------------------------------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 /* ops_signal.c - public Fourier transforms (rows of ops.def), and composed of them and other ops: short-time
  * transforms, windows. */
-#include <burn/signal.h>
-
 #include "ops_internal.h"
+
+#include <burn/signal.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* quantization_ops.c - ops whose result stays quantized. Where the blocks of the result are whole blocks of q, values
- * and scales move alike and nothing is rounded. Elsewhere it is Burn's way: floats, the op, and quantized again by the
- * range of the result. */
+/* ops_quantization_moves.c - ops whose result stays quantized. Where the blocks of the result are whole blocks of q,
+ * values and scales move alike and nothing is rounded. Elsewhere it is Burn's way: floats, the op, and quantized again
+ * by the range of the result. */
 #include "quantization_internal.h"
 
 typedef BurnTensor *(*Move)(BurnTensor *x, const void *arguments);

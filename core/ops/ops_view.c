@@ -1,74 +1,10 @@
-/* ops_shape.c - public ops with a dim or a shape: resolves what users may write (negative dims, -1, clamped ranges)
- * into what ops.def wants, and builds the many views from the few rows. */
+/* ops_view.c - public ops that see the elements of a tensor in another shape or order: they resolve what users may
+ * write (negative dims, -1, clamped ranges) into what ops.def wants, and build the many views from the few rows. */
 #include "ops_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* -- rows with one dim ------------------------------------------------------------------------ */
-
-WITH_DIM(sum_dim)
-WITH_DIM(mean_dim)
-WITH_DIM(prod_dim)
-WITH_DIM(max_dim)
-WITH_DIM(min_dim)
-WITH_DIM(any_dim)
-WITH_DIM(all_dim)
-
-static BurnTensor *arg(uint32_t op, BurnTensor *x, int dim) {
-  int64_t axis = 0;
-  const char *name = burn__op_name(op);
-  const BurnStatus status = burn__resolve_dim(x, name, dim, burn_rank(x), &axis);
-  if (status != BURN_OK) return fail(x, name, status);
-  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_dtype(burn__device_index_dtype(x->device))};
-  return burn__apply(op, &x, 1, attrs, 2);
-}
-BurnTensor *burn_argmax(BurnTensor *x, int dim) { return arg(BURN_OP_argmax, x, dim); }
-BurnTensor *burn_argmin(BurnTensor *x, int dim) { return arg(BURN_OP_argmin, x, dim); }
-
-/* The values are gathered from where the indices point, so that both always agree and the gradient goes there. */
-BurnTensor *burn_max_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
-  BurnTensor *places = burn_argmax(burn_clone(x), dim);
-  BurnTensor *values = burn_gather(x, dim, burn_clone(places));
-  give(indices, places);
-  return values;
-}
-BurnTensor *burn_min_dim_with_indices(BurnTensor *x, int dim, BurnTensor **indices) {
-  BurnTensor *places = burn_argmin(burn_clone(x), dim);
-  BurnTensor *values = burn_gather(x, dim, burn_clone(places));
-  give(indices, places);
-  return values;
-}
-
-/* -- by index --------------------------------------------------------------------------------- */
-
-static BurnTensor *indexed(uint32_t op, int dim, BurnTensor *const *inputs, uint32_t input_count) {
-  int64_t axis = 0;
-  const char *name = burn__op_name(op);
-  const BurnStatus status = burn__resolve_dim(inputs[0], name, dim, burn_rank(inputs[0]), &axis);
-  if (status == BURN_OK) {
-    const BurnAttr attr = burn_attr_i64(axis);
-    return burn__apply(op, inputs, input_count, &attr, 1);
-  }
-  burn__tensor_take_all(inputs, input_count, name);
-  return burn__tensor_failed(status);
-}
-
-BurnTensor *burn_select(BurnTensor *x, int dim, BurnTensor *indices) {
-  return indexed(BURN_OP_select, dim, (BurnTensor *const[]){x, indices}, 2);
-}
-BurnTensor *burn_gather(BurnTensor *x, int dim, BurnTensor *indices) {
-  return indexed(BURN_OP_gather, dim, (BurnTensor *const[]){x, indices}, 2);
-}
-BurnTensor *burn_select_add(BurnTensor *x, int dim, BurnTensor *indices, BurnTensor *values) {
-  return burn_select_assign(x, dim, indices, values, BURN_UPDATE_ADD);
-}
-BurnTensor *burn_scatter_add(BurnTensor *x, int dim, BurnTensor *indices, BurnTensor *values) {
-  return burn_scatter(x, dim, indices, values, BURN_UPDATE_ADD);
-}
-
-/* -- views ------------------------------------------------------------------------------------ */
+/* -- shapes ----------------------------------------------------------------------------------- */
 
 static BurnTensor *view(uint32_t op, BurnTensor *x, const int64_t *values, uint32_t count) {
   const BurnAttr attr = burn_attr_i64s(values, count);
@@ -241,15 +177,114 @@ BurnTensor *burn_expand(BurnTensor *x, BurnShape shape) {
   return view(BURN_OP_expand, x, shape.dims, shape.rank);
 }
 
+/* -- axes ------------------------------------------------------------------------------------- */
+
+/* Resolved dims, each of them once; *mask has a bit for each. */
+static BurnStatus resolve_dims(const BurnTensor *x, const char *user, const int *dims, uint32_t count, int64_t *out,
+                               uint32_t *mask) {
+  BurnStatus status = burn__tensor_check(x, user);
+  if (status == BURN_OK) status = check_list(dims, count, user, "dims");
+  *mask = 0;
+  for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
+    int64_t axis = 0;
+    status = burn__resolve_dim(x, user, dims[i], burn_rank(x), &axis);
+    if (status != BURN_OK) return status;
+    if (*mask & (1u << axis))
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: dim %d names an axis that was named before", user, dims[i]);
+    *mask |= 1u << axis;
+    if (out) out[i] = axis;
+  }
+  return status;
+}
+
+BurnTensor *burn_squeeze_dims(BurnTensor *x, const int *dims, uint32_t count) {
+  if (count == 0) return burn_squeeze(x);
+  uint32_t dropped = 0;
+  BurnStatus status = resolve_dims(x, "squeeze_dims", dims, count, NULL, &dropped);
+  const BurnShape from = burn_shape(x);
+  BurnShape to = {0, {0}};
+  for (uint32_t i = 0; i < from.rank; i++) {
+    if (!(dropped & (1u << i))) to.dims[to.rank++] = from.dims[i];
+    if (status != BURN_OK || !(dropped & (1u << i)) || from.dims[i] == 1) continue;
+    status = BURN_FAIL(INVALID_SHAPE, "squeeze_dims: axis %u has size %lld; only axes of size 1 can be dropped", i,
+                       (long long)from.dims[i]);
+  }
+  if (status == BURN_OK && to.rank == 0)
+    status = BURN_FAIL(INVALID_SHAPE, "squeeze_dims: no axis would be left; there is no rank 0");
+  return status == BURN_OK ? burn__reshape_to(x, to) : fail(x, "squeeze_dims", status);
+}
+
+/* The place that `dim` asks for among `rank`: the next free one, walking backwards for a negative dim; -1 if there is
+ * none. */
+static int64_t free_place(int dim, int64_t rank, uint32_t taken) {
+  const int64_t step = dim < 0 ? -1 : 1;
+  for (int64_t at = dim < 0 ? dim + rank : dim; at >= 0 && at < rank; at += step) {
+    if (!(taken & (1u << at))) return at;
+  }
+  return -1;
+}
+
+BurnTensor *burn_unsqueeze_dims(BurnTensor *x, const int *dims, uint32_t count) {
+  BurnStatus status = burn__tensor_check(x, "unsqueeze_dims");
+  if (status == BURN_OK) status = check_list(dims, count, "unsqueeze_dims", "dims");
+  const BurnShape from = burn_shape(x);
+  if (status == BURN_OK && count > BURN_MAX_RANK - from.rank) {
+    status = BURN_FAIL(INVALID_SHAPE, "unsqueeze_dims: %u axes more than %u; %u axes is the most", count, from.rank,
+                       BURN_MAX_RANK);
+  }
+  uint32_t added = 0;
+  BurnShape to = {.rank = from.rank + count, .dims = {0}};
+  for (uint32_t i = 0; status == BURN_OK && i < count; i++) {
+    const int64_t place = free_place(dims[i], to.rank, added);
+    if (place >= 0) added |= 1u << place;
+    if (place < 0)
+      status = BURN_FAIL(OUT_OF_RANGE, "unsqueeze_dims: dim %d has no place among %u axes", dims[i], to.rank);
+  }
+  if (status != BURN_OK) return fail(x, "unsqueeze_dims", status);
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < to.rank; i++) to.dims[i] = added & (1u << i) ? 1 : from.dims[next++];
+  return burn__reshape_to(x, to);
+}
+
+BurnTensor *burn_movedims(BurnTensor *x, const int *sources, const int *destinations, uint32_t count) {
+  const char *user = "movedim";
+  int64_t from[BURN_MAX_RANK], to[BURN_MAX_RANK], axes[BURN_MAX_RANK];
+  uint32_t moved = 0, filled = 0;
+  BurnStatus status = burn__tensor_check(x, user);
+  const uint32_t rank = burn_rank(x);
+  if (status == BURN_OK && count > rank)
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %u dims for rank %u", user, count, rank);
+  if (status == BURN_OK) status = resolve_dims(x, user, sources, count, from, &moved);
+  if (status == BURN_OK) status = resolve_dims(x, user, destinations, count, to, &filled);
+  if (status != BURN_OK) return fail(x, user, status);
+  for (uint32_t i = 0; i < count; i++) axes[to[i]] = from[i];
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (filled & (1u << i)) continue;
+    while (moved & (1u << next)) next++;
+    axes[i] = next++;
+  }
+  const BurnAttr attr = burn_attr_i64s(axes, rank);
+  return burn__apply(BURN_OP_permute, &x, 1, &attr, 1);
+}
+BurnTensor *burn_movedim(BurnTensor *x, int source, int destination) {
+  return burn_movedims(x, &source, &destination, 1);
+}
+
+BurnTensor *burn_flip(BurnTensor *x, const int *dims, uint32_t count) {
+  uint32_t flipped = 0;
+  const BurnStatus status = resolve_dims(x, "flip", dims, count, NULL, &flipped);
+  if (status != BURN_OK) return fail(x, "flip", status);
+  BurnRange ranges[BURN_MAX_RANK];
+  const uint32_t rank = burn_rank(x);
+  for (uint32_t i = 0; i < rank; i++) ranges[i] = BURN_RANGE_STEP(0, BURN_END, flipped & (1u << i) ? -1 : 1);
+  return burn_slice(x, ranges, rank);
+}
+
 /* -- parts ------------------------------------------------------------------------------------ */
 
-typedef struct Part {
-  int64_t starts[BURN_MAX_RANK], counts[BURN_MAX_RANK], steps[BURN_MAX_RANK];
-} Part;
-
-/* What the ranges of a user mean for x. */
-static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count,
-                                 Part *part) {
+BurnStatus burn__resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count,
+                                Part *part) {
   BurnStatus status = burn__tensor_check(x, user);
   if (status == BURN_OK) status = check_list(ranges, count, user, "ranges");
   if (status != BURN_OK) return status;
@@ -276,47 +311,12 @@ static BurnStatus resolve_ranges(const BurnTensor *x, const char *user, const Bu
 
 BurnTensor *burn_slice(BurnTensor *x, const BurnRange *ranges, uint32_t count) {
   Part part;
-  const BurnStatus status = resolve_ranges(x, "slice", ranges, count, &part);
+  const BurnStatus status = burn__resolve_ranges(x, "slice", ranges, count, &part);
   if (status != BURN_OK) return fail(x, "slice", status);
   const uint32_t rank = burn_rank(x);
   const BurnAttr attrs[] = {burn_attr_i64s(part.starts, rank), burn_attr_i64s(part.counts, rank),
                             burn_attr_i64s(part.steps, rank)};
   return burn__apply(BURN_OP_slice, &x, 1, attrs, 3);
-}
-
-static bool is_empty(const Part *part, uint32_t rank) {
-  for (uint32_t i = 0; i < rank; i++)
-    if (part->counts[i] == 0) return true;
-  return false;
-}
-
-static BurnStatus check_part_shape(const BurnTensor *x, const Part *part, const BurnTensor *values) {
-  const BurnShape shape = burn_shape(values);
-  bool equal = shape.rank == burn_rank(x);
-  for (uint32_t i = 0; equal && i < shape.rank; i++) equal = shape.dims[i] == part->counts[i];
-  if (equal) return BURN_OK;
-  BurnShapeText given, expected;
-  return BURN_FAIL(INVALID_SHAPE, "slice_assign: the ranges cover %s, values have shape %s",
-                   burn__shape_text(&expected, burn_rank(x), part->counts),
-                   burn__shape_text(&given, shape.rank, shape.dims));
-}
-
-BurnTensor *burn_slice_assign(BurnTensor *x, const BurnRange *ranges, uint32_t count, BurnTensor *values) {
-  Part part;
-  BurnStatus status = resolve_ranges(x, "slice_assign", ranges, count, &part);
-  if (status == BURN_OK) status = burn__tensor_check(values, "slice_assign");
-  if (status == BURN_OK && is_empty(&part, burn_rank(x))) {
-    burn__tensor_take(values, "slice_assign");
-    return x;
-  }
-  if (status == BURN_OK) status = check_part_shape(x, &part, values);
-  if (status != BURN_OK) {
-    burn__tensor_take_all((BurnTensor *const[]){x, values}, 2, "slice_assign");
-    return burn__tensor_failed(status);
-  }
-  const uint32_t rank = burn_rank(x);
-  const BurnAttr attrs[] = {burn_attr_i64s(part.starts, rank), burn_attr_i64s(part.steps, rank)};
-  return burn__apply(BURN_OP_slice_assign, (BurnTensor *const[]){x, values}, 2, attrs, 2);
 }
 
 /* Takes x: elements start .. start + length - 1 of an axis, which lie within it. */
@@ -394,62 +394,56 @@ BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts
   return cut(x, "chunk", size, axis, parts, capacity, count);
 }
 
-/* -- joins ------------------------------------------------------------------------------------ */
-
-BurnTensor *burn_cat(BurnTensor *const *tensors, size_t count, int dim) {
-  if (!tensors || count == 0 || count > UINT32_MAX) {
-    return burn__tensor_failed(
-        BURN_FAIL(INVALID_ARGUMENT, "cat: %zu tensors given%s", count, tensors || count == 0 ? "" : " as NULL"));
-  }
+BurnTensor *burn_slice_dim(BurnTensor *x, int dim, BurnRange range) {
   int64_t axis = 0;
-  BurnStatus status = burn__resolve_dim(tensors[0], "cat", dim, burn_rank(tensors[0]), &axis);
-  for (size_t i = 1; status == BURN_OK && i < count; i++) status = burn__tensor_check(tensors[i], "cat");
-  if (status != BURN_OK) return fail_all(tensors, count, "cat", status);
-  const BurnAttr attr = burn_attr_i64(axis);
-  return burn__apply(BURN_OP_cat, tensors, (uint32_t)count, &attr, 1);
+  const BurnStatus status = burn__resolve_dim(x, "slice_dim", dim, burn_rank(x), &axis);
+  if (status != BURN_OK) return fail(x, "slice_dim", status);
+  BurnRange ranges[BURN_MAX_RANK];
+  for (int64_t i = 0; i < axis; i++) ranges[i] = BURN_RANGE_ALL;
+  ranges[axis] = range;
+  return burn_slice(x, ranges, (uint32_t)axis + 1);
 }
 
-BurnTensor *burn_stack(BurnTensor *const *tensors, size_t count, int dim) {
-  const BurnStatus listed = check_list(tensors, count, "stack", "tensors");
-  if (listed != BURN_OK) return burn__tensor_failed(listed);
-  BurnTensor **wide = count > 0 ? malloc(count * sizeof *wide) : NULL;
-  if (!wide) {
-    return fail_all(tensors, count, "stack",
-                    count ? BURN_FAIL(OUT_OF_MEMORY, "stack: no memory for %zu tensors", count)
-                          : BURN_FAIL(INVALID_ARGUMENT, "stack: no tensors given"));
-  }
-  for (size_t i = 1; i < count; i++) {
-    for (size_t j = 0; j < i; j++) {
-      if (tensors[j] != tensors[i]) continue;
-      free(wide);
-      return fail_all(tensors, count, "stack",
-                      BURN_FAIL(TENSOR_TAKEN, "stack: the same tensor is given twice; give a burn_clone of it"));
+/* Sizes that can be taken from an axis of `total`; counts the parts. */
+static BurnStatus check_sizes(const int64_t *sizes, size_t size_count, int64_t total, size_t *parts) {
+  int64_t left = total;
+  for (size_t i = 0; i < size_count; i++) {
+    if (sizes[i] < 0 || sizes[i] > left) {
+      return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: size %zu is %lld, %lld of %lld elements are left", i,
+                       (long long)sizes[i], (long long)left, (long long)total);
     }
+    left -= sizes[i];
+    *parts += sizes[i] > 0;
   }
-  const int axis = dim < 0 ? dim + (int)burn_rank(tensors[0]) + 1 : dim;
-  bool fine = true; /* else the failure is that of an input */
-  for (size_t i = 0; i < count; i++) fine = fine && tensors[i] && burn_tensor_status(tensors[i]) == BURN_OK;
-  for (size_t i = 0; i < count; i++) wide[i] = burn_unsqueeze_dim(tensors[i], dim);
-  BurnTensor *result = burn_cat(wide, count, axis);
-  free(wide);
-  return fine ? in_name_of("stack", result) : result;
+  if (left == 0) return BURN_OK;
+  return BURN_FAIL(INVALID_ARGUMENT, "split_with_sizes: the sizes sum to %lld, the axis has %lld elements",
+                   (long long)(total - left), (long long)total);
 }
 
-BurnTensor *burn_repeat_dim(BurnTensor *x, int dim, int64_t times) {
+BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t size_count, int dim, BurnTensor **parts,
+                                 size_t capacity, size_t *count) {
+  const char *user = "split_with_sizes";
+  int64_t axis = 0, start = 0;
+  *count = 0;
+  BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
+  if (status == BURN_OK) status = check_list(sizes, size_count, user, "sizes");
+  if (status == BURN_OK) status = check_sizes(sizes, size_count, burn_dim(x, dim), count);
+  if (status == BURN_OK && *count > capacity) {
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, *count, capacity);
+  }
+  for (size_t i = 0, used = 0; status == BURN_OK && i < size_count; i++) {
+    if (sizes[i] > 0) parts[used++] = burn_narrow(burn_clone(x), (int)axis, start, sizes[i]);
+    start += sizes[i];
+  }
+  burn__tensor_take(x, user);
+  return status;
+}
+
+BurnStatus burn_iter_dim(BurnTensor *x, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
-  const BurnStatus status = burn__resolve_dim(x, "repeat_dim", dim, burn_rank(x), &axis);
-  if (status != BURN_OK) return fail(x, "repeat_dim", status);
-  const BurnAttr attrs[] = {burn_attr_i64(axis), burn_attr_i64(times)};
-  return burn__apply(BURN_OP_repeat_dim, &x, 1, attrs, 2);
-}
-
-BurnTensor *burn_repeat(BurnTensor *x, const int64_t *times) {
-  BurnStatus status = burn__tensor_check(x, "repeat");
-  const uint32_t rank = burn_rank(x);
-  if (status == BURN_OK) status = check_list(times, rank, "repeat", "times");
-  if (status != BURN_OK) return fail(x, "repeat", status);
-  for (uint32_t i = 0; i < rank; i++) {
-    if (times[i] != 1) x = burn_repeat_dim(x, (int)i, times[i]);
-  }
-  return in_name_of("repeat", x);
+  const BurnStatus status = burn__resolve_dim(x, "iter_dim", dim, burn_rank(x), &axis);
+  *count = 0;
+  if (status == BURN_OK) return burn_split(x, 1, dim, parts, capacity, count);
+  burn__tensor_take(x, "iter_dim");
+  return status;
 }

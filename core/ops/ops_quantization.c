@@ -1,5 +1,5 @@
-/* quantization.c - see burn/quantization.h: ranges, scales, the quantized tensor, and its bytes. Its ops are in
- * quantization_ops.c. */
+/* ops_quantization.c - see burn/quantization.h: ranges, scales, the quantized tensor, and its bytes. Its ops are in
+ * ops_quantization_moves.c. */
 #include "quantization_internal.h"
 
 #include <stdlib.h>

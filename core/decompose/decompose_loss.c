@@ -1,44 +1,9 @@
-/* decompose_layers.c - layers and losses written with other ops: linear, batch norms, ctc_loss. */
+/* decompose_loss.c - losses and their gradients. */
 #include "decompose_internal.h"
 
 #include <math.h>
 
-/* x is folded to two axes around the product, so that one matrix product serves every rank. */
-DECOMPOSE(linear) {
-  BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
-  const BurnTensorDesc *desc = call->output_descs;
-  int64_t rows = 1;
-  for (uint32_t i = 0; i + 1 < x->rank; i++) rows *= x->shape[i];
-  const int64_t folded[] = {rows, weight->shape[0]}, row[] = {1, weight->shape[1]};
-  if (x->rank != 2) x = burn_build_reshape(builder, x, folded, 2);
-  out[0] = burn_build_op2(builder, BURN_OP_matmul, x, weight);
-  if (call->input_count > 2 && call->inputs[2]) {
-    out[0] = burn_build_add(builder, out[0], burn_build_reshape(builder, call->inputs[2], row, 2));
-  }
-  if (desc->rank != 2) out[0] = burn_build_reshape(builder, out[0], desc->shape, desc->rank);
-}
-
-/* [.., width] as [rows, width]. */
-static BurnPrimitive *as_rows(BurnBuilder *b, BurnPrimitive *x) {
-  int64_t shape[2] = {1, x->shape[x->rank - 1]};
-  for (uint32_t i = 0; i + 1 < x->rank; i++) shape[0] *= x->shape[i];
-  return x->rank == 2 ? x : burn_build_reshape(b, x, shape, 2);
-}
-
-/* Sums over one row are that row. */
-DECOMPOSE(linear_backward) {
-  BurnPrimitive *grad = call->inputs[0], *weight = call->inputs[2], *rows = as_rows(builder, grad);
-  const BurnTensorDesc *descs = call->output_descs;
-  if (weight) {
-    out[0] = burn_build_op3(builder, BURN_OP_linear, grad, burn_build_transpose(builder, weight), NULL);
-  } else {
-    out[0] = burn_build_full(builder, descs[0].shape, 1, descs[0].dtype, 0);
-  }
-  out[1] =
-      burn_build_op2(builder, BURN_OP_matmul, burn_build_transpose(builder, as_rows(builder, call->inputs[1])), rows);
-  if (rows && rows->shape[0] != 1) rows = burn_build_dim(builder, BURN_OP_sum_dim, rows, 0);
-  out[2] = burn_build_reshape(builder, rows, descs[2].shape, 1);
-}
+/* -- mse, cross_entropy ----------------------------------------------------------------------- */
 
 DECOMPOSE(mse) {
   BurnPrimitive *distance = burn_build_sub(builder, call->inputs[0], call->inputs[1]);
@@ -54,67 +19,24 @@ DECOMPOSE(mse_backward) {
   out[0] = burn_build_mul(builder, burn_build_sub(builder, call->inputs[1], call->inputs[2]), part);
 }
 
-DECOMPOSE(batch_norm) {
-  BurnPrimitive *x = call->inputs[0], *by_channel[5];
-  int64_t wide[BURN_MAX_RANK];
-  for (uint32_t i = 0; i < x->rank; i++) wide[i] = i == 1 ? x->shape[1] : 1;
-  for (uint32_t i = 1; i < 5; i++) by_channel[i] = burn_build_reshape(builder, call->inputs[i], wide, x->rank);
-  const double epsilon = BURN_ATTRS(batch_norm, call)->epsilon.value.f64;
-  BurnPrimitive *deviation = one(builder, BURN_OP_sqrt, plus(builder, by_channel[4], epsilon));
-  BurnPrimitive *result = burn_build_div(builder, burn_build_sub(builder, x, by_channel[3]), deviation);
-  out[0] = burn_build_add(builder, burn_build_mul(builder, result, by_channel[1]), by_channel[2]);
+DECOMPOSE(cross_entropy) {
+  BurnPrimitive *logits = call->inputs[0];
+  const int64_t column[] = {logits->shape[0], 1};
+  BurnPrimitive *targets = burn_build_reshape(builder, call->inputs[1], column, 2);
+  BurnPrimitive *all = burn_build_dim(builder, BURN_OP_log_softmax, logits, 1);
+  out[0] =
+      one(builder, BURN_OP_neg, one(builder, BURN_OP_mean, burn_build_dim2(builder, BURN_OP_gather, all, targets, 1)));
 }
 
-/* x [n, c, ..] as [n, c, rest]. */
-static BurnPrimitive *by_channel(BurnBuilder *b, BurnPrimitive *x) {
-  int64_t rest = 1;
-  for (uint32_t i = 2; i < x->rank; i++) rest *= x->shape[i];
-  const int64_t shape[] = {x->shape[0], x->shape[1], rest};
-  return burn_build_reshape(b, x, shape, 3);
-}
-/* [c] as [1, c, 1], and back. */
-static BurnPrimitive *across(BurnBuilder *b, BurnPrimitive *x) {
-  const int64_t shape[] = {1, x ? burn_primitive_count(x) : 0, 1};
-  return burn_build_reshape(b, x, shape, 3);
-}
-/* x [n, c, rest] -> [1, c, 1] by two steps of a reduction. */
-static BurnPrimitive *over_channels(BurnBuilder *b, uint32_t op, BurnPrimitive *x) {
-  return burn_build_dim(b, op, burn_build_dim(b, op, x, 2), 0);
-}
-
-DECOMPOSE(batch_norm_train) {
-  const BurnTensorDesc *desc = call->output_descs;
-  BurnPrimitive *x = by_channel(builder, call->inputs[0]);
-  BurnPrimitive *mean = over_channels(builder, BURN_OP_mean_dim, x);
-  BurnPrimitive *centred = burn_build_sub(builder, x, mean);
-  BurnPrimitive *var = over_channels(builder, BURN_OP_mean_dim, burn_build_mul(builder, centred, centred));
-  BurnPrimitive *deviation =
-      one(builder, BURN_OP_sqrt, plus(builder, var, BURN_ATTRS(batch_norm_train, call)->epsilon.value.f64));
-  BurnPrimitive *y =
-      burn_build_mul(builder, burn_build_div(builder, centred, deviation), across(builder, call->inputs[1]));
-  y = burn_build_add(builder, y, across(builder, call->inputs[2]));
-  out[0] = burn_build_reshape(builder, y, desc->shape, desc->rank);
-  out[1] = flat(builder, mean);
-  out[2] = flat(builder, var);
-}
-
-/* With n the normalised x: gamma / deviation * (grad - mean(grad) - n * mean(grad * n)), means by channel. */
-DECOMPOSE(batch_norm_train_backward) {
-  const BurnTensorDesc *desc = call->output_descs;
-  BurnPrimitive *grad = by_channel(builder, call->inputs[0]), *x = by_channel(builder, call->inputs[1]);
-  BurnPrimitive *deviation =
-      plus(builder, call->inputs[4], BURN_ATTRS(batch_norm_train_backward, call)->epsilon.value.f64);
-  deviation = one(builder, BURN_OP_sqrt, deviation);
-  BurnPrimitive *normal = burn_build_sub(builder, x, across(builder, call->inputs[3]));
-  normal = burn_build_div(builder, normal, across(builder, deviation));
-  BurnPrimitive *grad_normal = burn_build_mul(builder, grad, normal);
-  BurnPrimitive *change = burn_build_sub(builder, grad, over_channels(builder, BURN_OP_mean_dim, grad));
-  BurnPrimitive *along = over_channels(builder, BURN_OP_mean_dim, grad_normal);
-  change = burn_build_sub(builder, change, burn_build_mul(builder, normal, along));
-  change = burn_build_mul(builder, change, across(builder, burn_build_div(builder, call->inputs[2], deviation)));
-  out[0] = burn_build_reshape(builder, change, desc->shape, desc->rank);
-  out[1] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad_normal));
-  out[2] = flat(builder, over_channels(builder, BURN_OP_sum_dim, grad));
+DECOMPOSE(cross_entropy_backward) {
+  BurnPrimitive *logits = call->inputs[1];
+  const int64_t items = logits->shape[0], column[] = {items, 1}, one_each[] = {1, 1};
+  BurnPrimitive *targets = burn_build_reshape(builder, call->inputs[2], column, 2);
+  BurnPrimitive *share = burn_build_dim(builder, BURN_OP_softmax, logits, 1);
+  BurnPrimitive *less_1 = burn_build_full(builder, column, 2, logits->dtype, -1);
+  share = burn_build_dim3(builder, BURN_OP_scatter, share, targets, less_1, 1);
+  BurnPrimitive *grad = burn_build_scalar(builder, BURN_OP_div_scalar, call->inputs[0], (double)items);
+  out[0] = burn_build_mul(builder, share, burn_build_reshape(builder, grad, one_each, 2));
 }
 
 /* -- ctc_loss --------------------------------------------------------------------------------- */
