@@ -88,3 +88,10 @@ BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, 
 BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask) {
   return burn__gradient_where_false(c, x, burn_build_op1(&c->builder, BURN_OP_bool_not, mask));
 }
+
+BurnPrimitive *burn__gradient_write_slice(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *values, BurnAttr starts,
+                                          BurnAttr steps) {
+  BurnPrimitive *inputs[2] = {x, values};
+  const BurnAttr attrs[2] = {starts, steps};
+  return burn_build(b, BURN_OP_slice_assign, 2, inputs, 2, attrs);
+}

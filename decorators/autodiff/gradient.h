@@ -73,6 +73,10 @@ BurnPrimitive *burn__gradient_zeros(GradientContext *c, uint32_t input);
 BurnPrimitive *burn__gradient_where_false(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 BurnPrimitive *burn__gradient_where_true(GradientContext *c, BurnPrimitive *x, BurnPrimitive *mask);
 
+/* x with values written at start + i * step. */
+BurnPrimitive *burn__gradient_write_slice(BurnBuilder *b, BurnPrimitive *x, BurnPrimitive *values, BurnAttr starts,
+                                          BurnAttr steps);
+
 /* What the gradient of an input of select_assign or scatter is computed from, by BURN_UPDATE_*: the row in
  * gradients.def names everything that some mode looks at. */
 uint32_t burn__gradient_update_needs(int64_t update, uint32_t input);

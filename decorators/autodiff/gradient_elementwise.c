@@ -143,27 +143,6 @@ void burn__gradient_cast(GradientContext *c) {
   burn__gradient_set(c, 0, burn_build_cast(&c->builder, c->grad, c->input_descs[0].dtype));
 }
 
-/* The mask follows from seed and offset, so the gradient is the same op again and nothing is kept. */
-void burn__gradient_dropout(GradientContext *c) {
-  const uint32_t count = (uint32_t)(sizeof(BurnAttrs_dropout) / sizeof(BurnAttr));
-  burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_dropout, 1, &c->grad, count, c->attrs));
-}
-
-void burn__gradient_relu(GradientContext *c) {
-  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_relu_backward, c->grad, c->outputs[0]));
-}
-
-void burn__gradient_gelu(GradientContext *c) {
-  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_gelu_backward, c->grad, c->inputs[0]));
-}
-
-/* g * (y - y * y) */
-void burn__gradient_sigmoid(GradientContext *c) {
-  BurnBuilder *b = &c->builder;
-  BurnPrimitive *y = c->outputs[0];
-  burn__gradient_set(c, 0, burn_build_mul(b, c->grad, burn_build_sub(b, y, burn_build_mul(b, y, y))));
-}
-
 /* -- two inputs, broadcast -------------------------------------------------------------------- */
 
 void burn__gradient_add(GradientContext *c) {
@@ -314,17 +293,4 @@ void burn__gradient_clamp_min(GradientContext *c) {
 }
 void burn__gradient_clamp_max(GradientContext *c) {
   gradient_clamp(c, BURN_OP_greater_scalar, burn_attr_to_f64(&GRADIENT_ATTRS(clamp_max, c)->value));
-}
-
-/* -- masks ------------------------------------------------------------------------------------ */
-
-/* inputs x, mask, value: value was taken where the mask is true. */
-void burn__gradient_mask_where(GradientContext *c) {
-  BurnPrimitive *mask = c->inputs[1];
-  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, mask));
-  if (burn__gradient_needs(c, 2)) burn__gradient_set_reduced(c, 2, burn__gradient_where_true(c, c->grad, mask));
-}
-
-void burn__gradient_mask_fill(GradientContext *c) {
-  burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, c->inputs[1]));
 }

@@ -170,3 +170,16 @@ void burn__gradient_scatter(GradientContext *c) {
   const Places at = {BURN_OP_scatter, BURN_OP_gather, attrs->dim.value.i64};
   gradient_update(c, &at, attrs->update.value.i64);
 }
+
+/* -- masks ------------------------------------------------------------------------------------ */
+
+/* inputs x, mask, value: value was taken where the mask is true. */
+void burn__gradient_mask_where(GradientContext *c) {
+  BurnPrimitive *mask = c->inputs[1];
+  if (burn__gradient_needs(c, 0)) burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, mask));
+  if (burn__gradient_needs(c, 2)) burn__gradient_set_reduced(c, 2, burn__gradient_where_true(c, c->grad, mask));
+}
+
+void burn__gradient_mask_fill(GradientContext *c) {
+  burn__gradient_set_reduced(c, 0, burn__gradient_where_false(c, c->grad, c->inputs[1]));
+}

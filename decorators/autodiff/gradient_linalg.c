@@ -1,4 +1,4 @@
-/* gradient_matmul.c - the rules of the matrix product [.., m, k] x [.., k, n] -> [.., m, n], and of linear.
+/* gradient_linalg.c - the rules of the matrix product [.., m, k] x [.., k, n] -> [.., m, n], and of linear.
  *
  * grad lhs = g x transpose(rhs) and grad rhs = transpose(lhs) x g, summed over leading axes that were stretched. A
  * right side without batch (a weight) is worth a shorter way: its gradient is one product of two tall matrices instead
