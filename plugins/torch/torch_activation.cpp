@@ -34,7 +34,6 @@ namespace {
 
 /* The i-th attribute, a number that meets the elements. */
 double number_of(const Run &run, uint32_t i) { return run.number(run.call->attrs[i]); }
-int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
 
 /* The smallest negative number of a dtype. */
 double below_zero(at::ScalarType type) {

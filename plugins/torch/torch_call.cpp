@@ -81,10 +81,10 @@ BurnStatus status_of_exception(const Torch &torch, const char *what) {
 /* -- rows ------------------------------------------------------------------------------------- */
 
 void fill_rows(Torch &torch) {
-  const Rows lists[] = {arithmetic_rows(), compare_rows(),   create_rows(),   view_rows(), move_rows(),
-                        index_rows(),      reduce_rows(),    matmul_rows(),   conv_rows(), pool_rows(),
-                        activation_rows(), norm_rows(),      sequence_rows(), sort_rows(), linalg_rows(),
-                        sample_rows(),     optimizer_rows(), jit_rows()};
+  const Rows lists[] = {activation_rows(), conv_rows(),   create_rows(), elementwise_rows(), elementwise_compare_rows(),
+                        index_rows(),      linalg_rows(), loss_rows(),   move_rows(),        norm_rows(),
+                        optimizer_rows(),  pool_rows(),   reduce_rows(), sample_rows(),      scan_rows(),
+                        sequence_rows(),   signal_rows(), sort_rows(),   view_rows(),        jit_rows()};
   for (const Rows &list : lists) {
     for (size_t i = 0; i < list.count; i++) {
       const BurnOpInfo *info = torch.host->op_info(list.rows[i].op);
@@ -155,6 +155,15 @@ at::Tensor checked_indices(const Run &run, uint32_t i, const at::Tensor &indices
   }
   if (indices.is_same(run.in(i))) bounds.set(least, most);
   return whole;
+}
+
+bool first_has_elements(const BurnOpCall *call, std::string &why) {
+  why = "ATen refuses empty tensors";
+  return burn_primitive_count(call->inputs[0]) > 0;
+}
+
+bool has_elements(const BurnOpCall *call, std::string &why) {
+  return first_has_elements(call, why) && burn_desc_count(&call->output_descs[0]) > 0;
 }
 
 /* -- a call ----------------------------------------------------------------------------------- */

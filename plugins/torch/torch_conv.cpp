@@ -121,11 +121,6 @@ void fold4d(Run &run) {
   run.out[0] = at::col2im(run.in(0), ints(a->output_size, 2), ints(a->kernel_size, 2), ints(a->dilation, 2),
                           ints(a->padding, 2), ints(a->stride, 2));
 }
-bool has_elements(const BurnOpCall *call, std::string &why) {
-  why = "ATen refuses empty tensors";
-  return burn_primitive_count(call->inputs[0]) > 0 && burn_desc_count(&call->output_descs[0]) > 0;
-}
-
 const Row rows[] = {
     {BURN_OP_conv2d, conv2d},
     {BURN_OP_conv3d, conv3d},

@@ -49,6 +49,12 @@ int64_t saturated(const BurnAttr &number, BurnDType dtype) {
   return std::clamp(burn_attr_to_i64(&number), bounds.lowest, bounds.highest);
 }
 
+at::Scalar element_of(const Run &run, const BurnAttr &number) {
+  const uint32_t kind = burn_dtype_kind(run.desc().dtype);
+  if (kind == BURN_KIND_BOOL) return at::Scalar(burn_attr_to_f64(&number) != 0);
+  return kind == BURN_KIND_FLOAT ? at::Scalar(run.number(number)) : at::Scalar(saturated(number, run.desc().dtype));
+}
+
 at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype) {
   const Bounds bounds = bounds_of(dtype);
   const at::Tensor wide = x.to(at::kDouble);

@@ -1,12 +1,13 @@
 /* torch_index.cpp - rows and elements at indices: read, and written with every BURN_UPDATE_*. Indices are checked
  * first: on GPUs ATen would end the process. */
-#include "torch_internal.h"
+#include "torch_write.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/index_copy.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/masked_fill.h>
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
 #include <ATen/ops/scatter_reduce.h>
@@ -141,11 +142,21 @@ void scatter_nd(Run &run) {
                            TORCH_ATTRS(scatter_nd, run)->update.value.i64);
 }
 
+/* -- masks ------------------------------------------------------------------------------------ */
+
+void mask_where(Run &run) { run.out[0] = at::where(run.in(1), run.in(2), run.in(0)); }
+void mask_fill(Run &run) {
+  const at::Scalar value = element_of(run, TORCH_ATTRS(mask_fill, run)->value);
+  const bool in_place = run.may_write(0) && run.in(0).sizes() == sizes_of(run.desc());
+  run.out[0] = in_place ? run.inputs[0].masked_fill_(run.in(1), value) : at::masked_fill(run.in(0), run.in(1), value);
+}
+
 const Row rows[] = {
     {BURN_OP_select, select, Halves::keep},          {BURN_OP_gather, gather, Halves::keep},
     {BURN_OP_embedding, embedding, Halves::keep},    {BURN_OP_gather_nd, gather_nd, Halves::keep},
     {BURN_OP_scatter, scatter, Halves::widen},       {BURN_OP_select_assign, select_assign, Halves::widen},
-    {BURN_OP_scatter_nd, scatter_nd, Halves::widen},
+    {BURN_OP_scatter_nd, scatter_nd, Halves::widen}, {BURN_OP_mask_where, mask_where, Halves::keep},
+    {BURN_OP_mask_fill, mask_fill, Halves::keep},
 };
 
 }  // namespace

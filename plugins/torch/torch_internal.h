@@ -49,9 +49,9 @@ struct Rows {
   const Row *rows;
   size_t count;
 };
-Rows arithmetic_rows(), compare_rows(), create_rows(), view_rows(), move_rows(), index_rows(), reduce_rows(),
-    matmul_rows(), conv_rows(), pool_rows(), activation_rows(), norm_rows(), sequence_rows(), sort_rows(),
-    linalg_rows(), sample_rows(), optimizer_rows(), jit_rows();
+Rows activation_rows(), conv_rows(), create_rows(), elementwise_rows(), elementwise_compare_rows(), index_rows(),
+    linalg_rows(), loss_rows(), move_rows(), norm_rows(), optimizer_rows(), pool_rows(), reduce_rows(), sample_rows(),
+    scan_rows(), sequence_rows(), signal_rows(), sort_rows(), view_rows(), jit_rows();
 
 /* The ops that were submitted last, for the message of a failure that comes late. A failure names those since the last
  * wait that went well. Any thread may use it; what races is only a name in a message. */
@@ -206,6 +206,13 @@ BurnStatus guarded(Torch &torch, const char *what, Body body) {
 /* The indices of input i, or a part of them, as i64, checked to be within 0 .. size-1; an index outside is an error
  * that names it. Waits for the device unless the bounds of the input are known. */
 at::Tensor checked_indices(const Run &run, uint32_t i, const at::Tensor &indices, int64_t size);
+
+/* The dim of ops along an axis: it is their first attribute. */
+inline int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
+
+/* For Row.supports: empty tensors are left to the decomposition. */
+bool has_elements(const BurnOpCall *call, std::string &why); /* the first input and the first result */
+bool first_has_elements(const BurnOpCall *call, std::string &why);
 
 /* The attributes of the running call as the struct of its op: TORCH_ATTRS(softmax, run)->dim.value.i64 */
 #define TORCH_ATTRS(op, run) BURN_ATTRS(op, (run).call)

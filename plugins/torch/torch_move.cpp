@@ -1,14 +1,12 @@
-/* torch_move.cpp - elements copied to other places: parts replaced, tensors joined and repeated, masks, triangles,
- * padding. */
+/* torch_move.cpp - elements copied to other places: parts replaced, tensors joined and repeated, triangles,
+ * padding, windows. */
 #include "torch_write.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/flip.h>
-#include <ATen/ops/masked_fill.h>
 #include <ATen/ops/tril.h>
 #include <ATen/ops/triu.h>
-#include <ATen/ops/where.h>
 
 namespace burn_torch {
 namespace {
@@ -44,19 +42,6 @@ void repeat_dim(Run &run) {
   run.out[0] = run.in(0).repeat(times);
 }
 
-/* The number as an element of the result. */
-at::Scalar element(const Run &run, const BurnAttr &number) {
-  const uint32_t kind = burn_dtype_kind(run.desc().dtype);
-  if (kind == BURN_KIND_BOOL) return at::Scalar(burn_attr_to_f64(&number) != 0);
-  return kind == BURN_KIND_FLOAT ? at::Scalar(run.number(number)) : at::Scalar(saturated(number, run.desc().dtype));
-}
-
-void mask_where(Run &run) { run.out[0] = at::where(run.in(1), run.in(2), run.in(0)); }
-void mask_fill(Run &run) {
-  const at::Scalar value = element(run, TORCH_ATTRS(mask_fill, run)->value);
-  const bool in_place = run.may_write(0) && run.in(0).sizes() == sizes_of(run.desc());
-  run.out[0] = in_place ? run.inputs[0].masked_fill_(run.in(1), value) : at::masked_fill(run.in(0), run.in(1), value);
-}
 void triu(Run &run) { run.out[0] = at::triu(run.in(0), TORCH_ATTRS(triu, run)->diagonal.value.i64); }
 void tril(Run &run) { run.out[0] = at::tril(run.in(0), TORCH_ATTRS(tril, run)->diagonal.value.i64); }
 
@@ -71,17 +56,21 @@ void pad(Run &run) {
     widths.push_back(attrs->before.value.i64s[axis]);
     widths.push_back(attrs->after.value.i64s[axis]);
   }
-  run.out[0] = at::constant_pad_nd(run.in(0), widths, element(run, attrs->value));
+  run.out[0] = at::constant_pad_nd(run.in(0), widths, element_of(run, attrs->value));
+}
+
+void unfold(Run &run) {
+  const BurnAttrs_unfold *attrs = TORCH_ATTRS(unfold, run);
+  run.out[0] = run.in(0).unfold(attrs->dim.value.i64, attrs->size.value.i64, attrs->step.value.i64);
 }
 
 const Row rows[] = {
     {BURN_OP_slice_assign, slice_assign, Halves::keep},
     {BURN_OP_cat, cat, Halves::keep},
     {BURN_OP_repeat_dim, repeat_dim, Halves::keep},
-    {BURN_OP_mask_where, mask_where, Halves::keep},
-    {BURN_OP_mask_fill, mask_fill, Halves::keep},
     {BURN_OP_triu, triu, Halves::keep},
     {BURN_OP_tril, tril, Halves::keep},
+    {BURN_OP_unfold, unfold, Halves::keep},
     {BURN_OP_pad, pad, Halves::keep, pads_with_constant},
 };
 

@@ -1,12 +1,8 @@
-/* torch_norm.cpp - layer and batch norm, cross entropy, with their gradients. */
+/* torch_norm.cpp - layer and batch norm, with their gradients. */
 #include "torch_internal.h"
 
-#include <ATen/ops/_log_softmax.h>
-#include <ATen/ops/_softmax.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/gather.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/native_layer_norm.h>
@@ -20,11 +16,6 @@ namespace {
 double epsilon_of(const Run &run) { return run.call->attrs[0].value.f64; }
 c10::optional<at::Tensor> optional(const Run &run, uint32_t i) {
   return run.has(i) ? c10::optional<at::Tensor>(run.in(i)) : c10::nullopt;
-}
-
-bool first_has_elements(const BurnOpCall *call, std::string &why) {
-  why = "ATen refuses empty tensors";
-  return burn_primitive_count(call->inputs[0]) > 0;
 }
 
 /* -- layer norm ------------------------------------------------------------------------------- */
@@ -79,37 +70,12 @@ void batch_norm_train_backward(Run &run) {
       grad, x, gamma, c10::nullopt, c10::nullopt, mean, scale, true, epsilon_of(run), {true, true, true});
 }
 
-/* -- cross entropy ---------------------------------------------------------------------------- */
-
-at::Tensor target_column(const Run &run, uint32_t targets, int64_t classes) {
-  return checked_indices(run, targets, run.in(targets), classes).reshape({-1, 1});
-}
-
-void cross_entropy(Run &run) {
-  const at::Tensor &logits = run.in(0);
-  run.out[0] = at::gather(at::_log_softmax(logits, 1, false), 1, target_column(run, 1, logits.size(1))).mean().neg();
-}
-
-void cross_entropy_backward(Run &run) {
-  const at::Tensor &grad = run.in(0), &logits = run.in(1);
-  at::Tensor share = at::_softmax(logits, 1, false);
-  const at::Tensor column = target_column(run, 2, logits.size(1));
-  if (share.is_cpu()) {
-    share.scatter_add_(1, column, at::full(column.sizes(), -1, share.options()));
-  } else { /* deterministic scatters sort */
-    share.sub_(at::arange(share.size(1), column.options()).eq(column).to(share.scalar_type()));
-  }
-  run.out[0] = share.mul_(grad / static_cast<double>(logits.size(0)));
-}
-
 const Row rows[] = {
     {BURN_OP_layer_norm, layer_norm, Halves::widen, first_has_elements},
     {BURN_OP_layer_norm_backward, layer_norm_backward, Halves::widen, first_has_elements},
     {BURN_OP_batch_norm, batch_norm, Halves::widen, first_has_elements},
     {BURN_OP_batch_norm_train, batch_norm_train, Halves::widen, first_has_elements},
     {BURN_OP_batch_norm_train_backward, batch_norm_train_backward, Halves::widen, first_has_elements},
-    {BURN_OP_cross_entropy, cross_entropy, Halves::widen},
-    {BURN_OP_cross_entropy_backward, cross_entropy_backward, Halves::widen, first_has_elements},
 };
 
 }  // namespace

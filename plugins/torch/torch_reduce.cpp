@@ -1,7 +1,5 @@
-/* torch_reduce.cpp - elements combined along an axis, or all of them; running sums. Halves arrive as f32 and are
- * rounded once.
- */
-#include "torch_internal.h"
+/* torch_reduce.cpp - elements combined along an axis, or all of them. Halves arrive as f32 and are rounded once. */
+#include "torch_write.h"
 
 #include <ATen/ops/all.h>
 #include <ATen/ops/amax.h>
@@ -9,31 +7,19 @@
 #include <ATen/ops/any.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/argmin.h>
-#include <ATen/ops/cummax.h>
-#include <ATen/ops/cummin.h>
-#include <ATen/ops/cumprod.h>
-#include <ATen/ops/cumsum.h>
-#include <ATen/ops/gather.h>
 #include <ATen/ops/max.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/min.h>
 #include <ATen/ops/prod.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/where.h>
 
 namespace burn_torch {
 namespace {
-
-/* `dim` is the first attribute of every op along an axis. */
-int64_t dim_of(const Run &run) { return run.call->attrs[0].value.i64; }
 
 bool is_float(const BurnOpCall *call, std::string &why) {
   why = "means of integers truncate, which ATen's do not";
   return burn_dtype_kind(call->inputs[0]->dtype) == BURN_KIND_FLOAT;
 }
-
-/* Products and running sums of f32 go through f64: the CPU's kernels do so themselves. */
-at::Tensor wide(const at::Tensor &x) { return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x; }
 
 /* ATen adds integers in i64 unless told to stay in their dtype. */
 void sum(Run &run) { run.out[0] = at::sum(run.in(0), run.in(0).scalar_type()); }
@@ -61,25 +47,6 @@ void all(Run &run) { run.out[0] = at::all(run.in(0).ne(0)); }
 void any_dim(Run &run) { run.out[0] = at::any(run.in(0).ne(0), dim_of(run), true); }
 void all_dim(Run &run) { run.out[0] = at::all(run.in(0).ne(0), dim_of(run), true); }
 
-/* -- running ----------------------------------------------------------------------------------- */
-
-void cumsum(Run &run) { run.out[0] = at::cumsum(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
-void cumprod(Run &run) { run.out[0] = at::cumprod(wide(run.in(0)), dim_of(run), wide(run.in(0)).scalar_type()); }
-/* Of equal elements the first stays, which shows in the sign of zeros; ATen takes the last. */
-at::Tensor with_first_zero(const at::Tensor &x, const at::Tensor &running, int64_t dim) {
-  if (!x.is_floating_point() || x.numel() == 0) return running;
-  const at::Tensor zeros = running.eq(0);
-  const at::Tensor first = at::argmax(zeros.to(at::kByte), dim, true);
-  return at::where(zeros, at::gather(x, dim, first), running);
-}
-
-void cummax(Run &run) {
-  run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummax(run.in(0), dim_of(run))), dim_of(run));
-}
-void cummin(Run &run) {
-  run.out[0] = with_first_zero(run.in(0), std::get<0>(at::cummin(run.in(0), dim_of(run))), dim_of(run));
-}
-
 const Row rows[] = {
     {BURN_OP_sum, sum, Halves::widen},
     {BURN_OP_sum_dim, sum_dim, Halves::widen},
@@ -97,10 +64,6 @@ const Row rows[] = {
     {BURN_OP_all, all},
     {BURN_OP_any_dim, any_dim},
     {BURN_OP_all_dim, all_dim},
-    {BURN_OP_cumsum, cumsum, Halves::widen},
-    {BURN_OP_cumprod, cumprod, Halves::widen},
-    {BURN_OP_cummax, cummax},
-    {BURN_OP_cummin, cummin},
 };
 
 }  // namespace

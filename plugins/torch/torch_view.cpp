@@ -32,15 +32,11 @@ void slice(Run &run) {
   run.out[0] = turned.empty() ? x : at::flip(x, turned);
 }
 
-void unfold(Run &run) {
-  const BurnAttrs_unfold *attrs = TORCH_ATTRS(unfold, run);
-  run.out[0] = run.in(0).unfold(attrs->dim.value.i64, attrs->size.value.i64, attrs->step.value.i64);
-}
-
 const Row rows[] = {
-    {BURN_OP_reshape, reshape, Halves::keep}, {BURN_OP_permute, permute, Halves::keep},
-    {BURN_OP_expand, expand, Halves::keep},   {BURN_OP_slice, slice, Halves::keep},
-    {BURN_OP_unfold, unfold, Halves::keep},
+    {BURN_OP_reshape, reshape, Halves::keep},
+    {BURN_OP_permute, permute, Halves::keep},
+    {BURN_OP_expand, expand, Halves::keep},
+    {BURN_OP_slice, slice, Halves::keep},
 };
 
 }  // namespace

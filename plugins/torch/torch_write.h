@@ -33,8 +33,16 @@ void binary(Run &run, New make, Out into) {
 /* A number attribute within an integer dtype: toward zero, NaN is 0. */
 int64_t saturated(const BurnAttr &number, BurnDType dtype);
 
+/* A number attribute as an element of the result. */
+at::Scalar element_of(const Run &run, const BurnAttr &number);
+
 /* Float elements toward zero, within an integer dtype; NaN is 0. */
 at::Tensor whole_numbers_of(const at::Tensor &x, BurnDType dtype);
+
+/* Products and running sums of f32 go through f64: the CPU's kernels do so themselves. */
+inline at::Tensor wide(const at::Tensor &x) {
+  return x.scalar_type() == at::kFloat && !x.is_cpu() ? x.to(at::kDouble) : x;
+}
 
 /* f64 to f16 or bf16, rounded once: ATen goes through f32. */
 at::Tensor half_of_f64(const at::Tensor &x, at::ScalarType half);

@@ -1,4 +1,4 @@
-/* torch_arithmetic.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from
+/* torch_elementwise.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from
  * ops.def (whole numbers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
 #include "torch_internal.h"
 #include "torch_write.h"
@@ -366,6 +366,6 @@ const Row rows[] = {
 
 }  // namespace
 
-Rows arithmetic_rows() { return {rows, sizeof rows / sizeof rows[0]}; }
+Rows elementwise_rows() { return {rows, sizeof rows / sizeof rows[0]}; }
 
 }  // namespace burn_torch

@@ -1,4 +1,4 @@
-/* torch_compare.cpp - comparisons of two tensors, and of a tensor and a number. The result is bool. */
+/* torch_elementwise_compare.cpp - comparisons of two tensors, and of a tensor and a number. The result is bool. */
 #include "torch_write.h"
 
 #include <ATen/ops/eq.h>
@@ -93,6 +93,6 @@ const Row rows[] = {
 
 }  // namespace
 
-Rows compare_rows() { return {rows, sizeof rows / sizeof rows[0]}; }
+Rows elementwise_compare_rows() { return {rows, sizeof rows / sizeof rows[0]}; }
 
 }  // namespace burn_torch
