@@ -40,11 +40,24 @@ struct ReferenceRow {
 };
 
 /* The rows, family by family; each list ends with op 0. */
-extern const ReferenceRow reference_arithmetic_rows[], reference_create_rows[], reference_move_rows[],
-    reference_compute_rows[];
+extern const ReferenceRow reference_conv_rows[], reference_create_rows[], reference_elementwise_rows[],
+    reference_index_rows[], reference_linalg_rows[], reference_move_rows[], reference_pool_rows[],
+    reference_reduce_rows[], reference_scan_rows[], reference_sort_rows[], reference_view_rows[];
 
-/* What becomes of an element where a value is put, by the attribute `update`: the functions of these rows. */
-extern const ReferenceRow reference_updates[BURN_UPDATE_LIMIT];
+/* Functions of reference_elementwise.def by which other families join elements: reference_real_add for floats,
+ * reference_whole_add for ints and bools. */
+#define REFERENCE_JOINS(JOIN) \
+  JOIN(add) JOIN(mul) JOIN(largest) JOIN(smallest) JOIN(second) JOIN(either) JOIN(is_larger) JOIN(is_smaller)
+#define REFERENCE_JOIN(name)                        \
+  double reference_real_##name(double a, double b); \
+  int64_t reference_whole_##name(int64_t a, int64_t b);
+REFERENCE_JOINS(REFERENCE_JOIN)
+#undef REFERENCE_JOIN
+
+/* Where a slice of this shape begins and how it steps through a tensor with these strides. A step that is never taken
+ * may be of any size. */
+int64_t reference_slice_steps(const BurnPrimitive *x, const int64_t *shape, const BurnAttr *starts,
+                              const BurnAttr *steps, int64_t *out_steps);
 
 /* -- reference_tensor.c ----------------------------------------------------------------------- */
 
@@ -77,6 +90,11 @@ void reference_put_number(BurnPrimitive *x, int64_t i, const BurnAttr *number);
 /* The same as a value of an integer dtype. */
 int64_t reference_saturate(BurnDType dtype, const BurnAttr *number);
 
+/* Adds to an element of a float tensor. */
+static inline void reference_add_to(BurnPrimitive *x, int64_t i, double value) {
+  reference_put_float(x, i, reference_get_float(x, i) + value);
+}
+
 /* A tensor of the same shape in f64, or i64 for integers, of zeros: sums are rounded once, by reference_narrow. NULL
  * when there is no memory. */
 BurnPrimitive *reference_wide(Reference *reference, const BurnPrimitive *like);
@@ -91,11 +109,19 @@ void reference_broadcast(const BurnPrimitive *x, int64_t *steps);
 
 /* A failure with the op's name in front. */
 BurnStatus reference_fail(const ReferenceRun *run, uint32_t code, const char *format, ...);
+static inline BurnStatus reference_no_memory(const ReferenceRun *run) {
+  return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory for the sums");
+}
 
 /* A tensor seen as [outer, size, inner] around the axis dim. */
 typedef struct ReferenceAxis {
   int64_t outer, size, inner;
 } ReferenceAxis;
 ReferenceAxis reference_axis(const BurnPrimitive *x, int64_t dim);
+
+/* Element number k of line number i along an axis: lines are numbered as the elements of the result. */
+static inline int64_t reference_on_line(const ReferenceAxis *axis, int64_t i, int64_t k) {
+  return (i / axis->inner * axis->size + k) * axis->inner + i % axis->inner;
+}
 
 #endif

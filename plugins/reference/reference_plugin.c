@@ -94,8 +94,10 @@ static void BURN_API_CALL close_device(void *self) {
 }
 
 static void fill_rows(Reference *reference) {
-  static const ReferenceRow *const lists[] = {reference_arithmetic_rows, reference_create_rows, reference_move_rows,
-                                              reference_compute_rows};
+  static const ReferenceRow *const lists[] = {reference_conv_rows,  reference_create_rows, reference_elementwise_rows,
+                                              reference_index_rows, reference_linalg_rows, reference_move_rows,
+                                              reference_pool_rows,  reference_reduce_rows, reference_scan_rows,
+                                              reference_sort_rows,  reference_view_rows};
   for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++) {
     for (const ReferenceRow *row = lists[list]; row->op; row++) reference->rows[row->op] = row;
   }

@@ -1,9 +1,7 @@
-/* reference_arithmetic.c - the ops of reference_arithmetic.def: element by element, and along an axis. */
+/* reference_elementwise.c - the ops of reference_elementwise.def, element by element. */
 #include "reference_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* -- the functions ---------------------------------------------------------------------------- */
 
@@ -57,21 +55,22 @@ static int64_t floor_shift(int64_t a, int64_t b) {
 #define SAME(op, expression) BOTH(op, expression, expression)
 #define HELPER(name, expression) BOTH(name, expression, expression)
 #define SCALAR(op, of, kind)
-#define FOLD(op, of, empty)
-#define SCAN(op, of, kind)
-#define ARG(op, of)
 #define OWN(op, kernel)
-#include "reference_arithmetic.def"
+#include "reference_elementwise.def"
 #undef BOTH
 #undef REAL
 #undef WHOLE
 #undef SAME
 #undef HELPER
 #undef SCALAR
-#undef FOLD
-#undef SCAN
-#undef ARG
 #undef OWN
+
+/* What other families join elements by. */
+#define JOIN(name)                                                               \
+  double reference_real_##name(double a, double b) { return real_##name(a, b); } \
+  int64_t reference_whole_##name(int64_t a, int64_t b) { return whole_##name(a, b); }
+REFERENCE_JOINS(JOIN)
+#undef JOIN
 
 /* -- element by element ----------------------------------------------------------------------- */
 
@@ -152,122 +151,6 @@ static BurnStatus scalar(const ReferenceRun *run) {
   return BURN_OK;
 }
 
-/* -- along an axis ---------------------------------------------------------------------------- */
-
-/* Element number k of line number i along an axis: lines are numbered as the elements of the result. */
-static int64_t on_line(const ReferenceAxis *axis, int64_t i, int64_t k) {
-  return (i / axis->inner * axis->size + k) * axis->inner + i % axis->inner;
-}
-
-static BurnStatus fold(const ReferenceRun *run) {
-  const BurnPrimitive *x = run->call->inputs[0];
-  BurnPrimitive *out = run->out[0];
-  const ReferenceRow *row = run->row;
-  const ReferenceAxis axis = reference_axis(x, run->call->attrs[0].value.i64);
-  const bool is_test = out->dtype == BURN_DTYPE_BOOL; /* then even one element must go through the function */
-  for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
-    if (reference_is_float(x)) {
-      double total = is_test || axis.size == 0 ? row->detail : reference_get_float(x, on_line(&axis, i, 0));
-      for (int64_t k = !is_test; k < axis.size; k++)
-        total = row->real(total, reference_get_float(x, on_line(&axis, i, k)));
-      reference_put_float(out, i, total);
-    } else {
-      int64_t total = is_test || axis.size == 0 ? row->detail : reference_get_integer(x, on_line(&axis, i, 0));
-      for (int64_t k = !is_test; k < axis.size; k++)
-        total = row->whole(total, reference_get_integer(x, on_line(&axis, i, k)));
-      reference_put_integer(out, i, total);
-    }
-  }
-  return BURN_OK;
-}
-
-/* True if element b of x is better than element a. */
-static bool is_better(const ReferenceRow *row, const BurnPrimitive *x, int64_t a, int64_t b) {
-  if (reference_is_float(x)) return row->real(reference_get_float(x, a), reference_get_float(x, b)) != 0;
-  return row->whole(reference_get_integer(x, a), reference_get_integer(x, b)) != 0;
-}
-
-static BurnStatus arg(const ReferenceRun *run) {
-  const BurnPrimitive *x = run->call->inputs[0];
-  const ReferenceAxis axis = reference_axis(x, run->call->attrs[0].value.i64);
-  for (int64_t i = 0, count = burn_primitive_count(run->out[0]); i < count; i++) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < axis.size; k++) {
-      if (is_better(run->row, x, on_line(&axis, i, best), on_line(&axis, i, k))) best = k;
-    }
-    reference_put_integer(run->out[0], i, best);
-  }
-  return BURN_OK;
-}
-
-enum { FROM_ZERO, FROM_FIRST };
-
-static BurnStatus scan(const ReferenceRun *run) {
-  const BurnPrimitive *x = run->call->inputs[0];
-  BurnPrimitive *out = run->out[0];
-  const ReferenceRow *row = run->row;
-  const ReferenceAxis axis = reference_axis(x, run->call->attrs[0].value.i64);
-  for (int64_t line = 0; line < axis.outer * axis.inner; line++) {
-    double real = 0;
-    int64_t whole = 0;
-    for (int64_t k = 0; k < axis.size; k++) {
-      const int64_t i = on_line(&axis, line, k);
-      if (reference_is_float(x)) {
-        real = k == 0 && row->detail == FROM_FIRST ? reference_get_float(x, i)
-                                                   : row->real(real, reference_get_float(x, i));
-        reference_put_float(out, i, real); /* rounded here, not in what goes on */
-      } else {
-        whole = k == 0 && row->detail == FROM_FIRST ? reference_get_integer(x, i)
-                                                    : row->whole(whole, reference_get_integer(x, i));
-        reference_put_integer(out, i, whole);
-      }
-    }
-  }
-  return BURN_OK;
-}
-
-/* A number that orders elements: -NaN < -inf < .. < -0 < +0 < .. < inf < NaN, as the bits of floats do. */
-static int64_t rank_of(const BurnPrimitive *x, int64_t i) {
-  if (!reference_is_float(x)) return reference_get_integer(x, i);
-  const double value = reference_get_float(x, i);
-  int64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits < 0 ? bits ^ INT64_MAX : bits;
-}
-
-typedef struct Ranked {
-  int64_t rank, index;
-} Ranked;
-
-/* Equal ranks keep their order, in both directions. */
-static int compare_up(const void *a, const void *b) {
-  const Ranked *x = a, *y = b;
-  return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->index > y->index) - (x->index < y->index);
-}
-static int compare_down(const void *a, const void *b) {
-  const Ranked *x = a, *y = b;
-  return x->rank != y->rank ? (x->rank < y->rank) - (x->rank > y->rank) : (x->index > y->index) - (x->index < y->index);
-}
-
-static BurnStatus argsort(const ReferenceRun *run) {
-  const BurnAttrs_argsort *attrs = BURN_ATTRS(argsort, run->call);
-  const BurnHost *host = run->reference->host;
-  const BurnPrimitive *x = run->call->inputs[0];
-  const ReferenceAxis axis = reference_axis(x, attrs->dim.value.i64);
-  const uint64_t bytes = (uint64_t)axis.size * sizeof(Ranked);
-  Ranked *ranked = host->allocate(bytes);
-  if (!ranked) return reference_fail(run, BURN_STATUS_OUT_OF_MEMORY, "no memory to sort in");
-  for (int64_t line = 0; line < axis.outer * axis.inner; line++) {
-    for (int64_t k = 0; k < axis.size; k++) ranked[k] = (Ranked){rank_of(x, on_line(&axis, line, k)), k};
-    if (axis.size > 0)
-      qsort(ranked, (size_t)axis.size, sizeof *ranked, attrs->descending.value.i64 ? compare_down : compare_up);
-    for (int64_t k = 0; k < axis.size; k++)
-      reference_put_integer(run->out[0], on_line(&axis, line, k), ranked[k].index);
-  }
-  host->free(ranked, bytes);
-  return BURN_OK;
-}
-
 /* -- the rows --------------------------------------------------------------------------------- */
 
 #define BOTH(op, real, whole) {BURN_OP_##op, elements, real_##op, whole_##op, 0},
@@ -276,19 +159,8 @@ static BurnStatus argsort(const ReferenceRun *run) {
 #define SAME(op, expression) BOTH(op, , )
 #define HELPER(name, expression)
 #define SCALAR(op, of, kind) {BURN_OP_##op, scalar, real_##of, whole_##of, kind},
-#define FOLD(op, of, empty) {BURN_OP_##op, fold, real_##of, whole_##of, empty},
-#define SCAN(op, of, kind) {BURN_OP_##op, scan, real_##of, whole_##of, kind},
 #define OWN(op, kernel) {BURN_OP_##op, kernel, NULL, NULL, 0},
-#define ARG(op, of) {BURN_OP_##op, arg, real_##of, whole_##of, 0},
 
-const ReferenceRow reference_arithmetic_rows[] = {
-#include "reference_arithmetic.def"
+const ReferenceRow reference_elementwise_rows[] = {
+#include "reference_elementwise.def"
     {0, NULL, NULL, NULL, 0}};
-
-const ReferenceRow reference_updates[BURN_UPDATE_LIMIT] = {
-    [BURN_UPDATE_ASSIGN] = {0, NULL, real_second, whole_second, 0},
-    [BURN_UPDATE_ADD] = {0, NULL, real_add, whole_add, 0},
-    [BURN_UPDATE_MUL] = {0, NULL, real_mul, whole_mul, 0},
-    [BURN_UPDATE_MIN] = {0, NULL, real_smallest, whole_smallest, 0},
-    [BURN_UPDATE_MAX] = {0, NULL, real_largest, whole_largest, 0},
-};
