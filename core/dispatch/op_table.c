@@ -1,4 +1,17 @@
-/* op_table.c - ops.def as tables: names, inputs, attributes, rules. */
+/* op_table.c - ops.def as tables: names, inputs, attributes, rules.
+ *
+ * The list is included ten times, each time with other meanings of its columns. Include
+ *
+ *   1   input_names_<op>, attr_names_<op>   arrays of the names of inputs and attributes
+ *   2   attr_since_<op>                     the minors in which attributes came
+ *   3   attr_tags_<op>                      the types of attributes
+ *   4   attr_defaults_<op>                  their defaults
+ *   5   takes_list_<op>                     1 where the inputs are a list
+ *   6   burn__infer_<rule>                  declarations of the shape rules
+ *   7   burn__decompose_<op>                declarations of the decompositions
+ *   8   rows                                one OpRow per op, made of all these
+ *   9   row_<op>                            the place of an op's row
+ *   10  places                              the same by the op's number */
 #include "core_internal.h"
 
 #include <string.h>
@@ -12,7 +25,7 @@
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const char *const input_names_##name[] = {NULL inputs};                                               \
   static const char *const attr_names_##name[] = {NULL attrs};
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 1 */
 #undef BURN_OP
 #undef BURN_ATTR
 
@@ -21,7 +34,7 @@
 #define BURN_ATTR_SINCE(minor, TAG, name, fallback) , minor
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const uint32_t attr_since_##name[] = {0 attrs};
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 2 */
 #undef BURN_OP
 #undef BURN_ATTR
 #undef BURN_ATTR_SINCE
@@ -44,7 +57,7 @@
 #define BURN_ATTR(TAG, name, fallback) , BURN_ATTR_##TAG
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const uint32_t attr_tags_##name[] = {0 attrs};
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 3 */
 #undef BURN_OP
 #undef BURN_ATTR
 #define DEFAULT_TAG(TAG) ((TAG) == BURN_ATTR_NUMBER ? BURN_ATTR_I64 : (TAG))
@@ -55,7 +68,7 @@
   }
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   static const BurnAttr attr_defaults_##name[] = {{0, 0, {.i64 = 0}} attrs};
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 4 */
 #undef BURN_OP
 #undef BURN_ATTR
 #undef BURN_IN
@@ -78,24 +91,24 @@ enum {
 #define BURN_LIST(name) +1
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   takes_list_##name = (0 inputs),
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 5 */
 #undef BURN_OP
 #undef BURN_IN
 #define BURN_IN(name) +1
   takes_list_end
 };
 
-/* Shape rules and decompositions by name; they are defined in infer_*.c and decompose_*.c. */
+/* Shape rules and decompositions by name; they are defined in infer/ and decompose/. */
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   BurnStatus burn__infer_##rule(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 6 */
 #undef BURN_OP
 #define DECLARE_PRIMITIVE(name)
 #define DECLARE_COMPOSITE(name) \
   void burn__decompose_##name(BurnBuilder *builder, const BurnOpCall *call, BurnPrimitive **out);
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   DECLARE_##form(name)
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 7 */
 #undef BURN_OP
 
 /* The rows of ops.def, one after the other; row 0 is that of numbers without an op. */
@@ -131,7 +144,7 @@ static const OpRow rows[] = {
     attr_since_##name + 1},                                                                                    \
    burn__infer_##rule,                                                                                         \
    DECOMPOSITION_##form(name)},
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 8 */
 #undef BURN_OP
 };
 
@@ -140,14 +153,14 @@ enum {
   row_none,
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   row_##name,
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 9 */
 #undef BURN_OP
   row_end
 };
 static const uint16_t places[BURN_OP_LIMIT] = {
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   [number] = row_##name,
-#include <burn/plugin/ops.def>
+#include <burn/plugin/ops.def> /* 10 */
 #undef BURN_OP
 };
 
