@@ -129,10 +129,12 @@ if command -v git >/dev/null 2>&1 && git rev-parse HEAD >/dev/null 2>&1; then
   say "commit messages: as CONTRIBUTING.md says"
 fi
 
-# 10. Function length, include arrows.
+# 10. Function length, include arrows, files by family.
 python=$(command -v python3 || true)
 if [ -n "$python" ]; then
   "$python" tests/lint/check_source.py || die "source rules"
+  "$python" tests/lint/check_families_test.py || die "the check of families"
+  "$python" tests/lint/check_families.py || die "parts of an op in files of different families"
   "$python" tests/lint/headers_test.py || die "the check of public headers"
   "$python" tests/lint/headers.py || die "public symbols without a comment"
   "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
