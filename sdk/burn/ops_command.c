@@ -5,34 +5,54 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Families of ops.def: blocks of 32 numbers. */
-static const char *const families[] = {"Creation",
-                                       "One input, same shape",
-                                       "Two inputs, broadcast",
-                                       "One input and a scalar",
-                                       "Comparison",
-                                       "Reductions",
-                                       "Products",
-                                       "Views",
-                                       "Moving elements",
-                                       "Activations",
-                                       "Layers",
-                                       "Optimizer steps",
-                                       "Running and sorting",
-                                       "Linear algebra",
-                                       "Signals",
-                                       "Quantization"};
-enum { FAMILY_SIZE = 32, FAMILY_COUNT = sizeof families / sizeof families[0] };
-
-static const char *family_of(uint32_t op) {
-  return op / FAMILY_SIZE < FAMILY_COUNT ? families[op / FAMILY_SIZE] : "Further ops";
-}
+/* The families of ops.def, in the order of the page. */
+static const struct {
+  const char *family, *title;
+} families[] = {
+    {"create", "Creation"},
+    {"elementwise", "Elementwise"},
+    {"reduce", "Reductions"},
+    {"linalg", "Products and linear algebra"},
+    {"view", "Views"},
+    {"move", "Moving elements"},
+    {"index", "Indices and masks"},
+    {"activation", "Activations"},
+    {"conv", "Convolutions"},
+    {"pool", "Pools"},
+    {"norm", "Normalization"},
+    {"loss", "Losses"},
+    {"sample", "Resampling"},
+    {"sequence", "Sequences"},
+    {"optimizer", "Optimizer steps"},
+    {"signal", "Signals"},
+    {"quantization", "Quantization"},
+    {"scan", "Running along an axis"},
+    {"sort", "Sorting"},
+    {"pack", "Kernel packs"}, /* the host's word where an op of a pack names none */
+};
+enum { FAMILY_COUNT = sizeof families / sizeof families[0] };
 
 /* The op after `op` by number, those of loaded kernel packs at the end; NULL when there is none. */
 static const BurnOpInfo *next_op(uint32_t op) {
   const BurnOpInfo *info = NULL;
   for (op++; !info && op < BURN_OP_LIMIT; op++) info = burn_op_info(op);
   return info ? info : burn_op_info(op < BURN_OP_FIRST_OF_PACKS ? BURN_OP_FIRST_OF_PACKS : op);
+}
+
+/* Its place in the list; FAMILY_COUNT for one that is not there, as that of a kernel pack's op may be. */
+static size_t family_of(const BurnOpInfo *info) {
+  size_t family = 0;
+  while (family < FAMILY_COUNT && (!info->family || strcmp(info->family, families[family].family) != 0)) family++;
+  return family;
+}
+
+static const char *title_of(size_t family) { return family < FAMILY_COUNT ? families[family].title : "Further ops"; }
+
+/* The op after `op` in its family, or NULL. */
+static const BurnOpInfo *next_of_family(size_t family, uint32_t op) {
+  const BurnOpInfo *info = next_op(op);
+  while (info && family_of(info) != family) info = next_op(info->op);
+  return info;
 }
 
 /* -- the words for what a BurnOpInfo says ------------------------------------------------------ */
@@ -132,6 +152,21 @@ static void print_row(const BurnOpInfo *info) {
   putchar('\n');
 }
 
+static bool is_of_core(const BurnOpInfo *info) { return info && info->op < BURN_OP_LIMIT; }
+
+/* Returns how many ops it has. */
+static uint32_t print_family(size_t family) {
+  const BurnOpInfo *info = next_of_family(family, 0);
+  if (!is_of_core(info)) return 0;
+  printf(
+      "\n## %s\n\n| number | op | inputs | attributes | kinds | outputs | form | gradient | what |\n"
+      "|---|---|---|---|---|---|---|---|---|\n",
+      title_of(family));
+  uint32_t count = 0;
+  for (; is_of_core(info); info = next_of_family(family, info->op), count++) print_row(info);
+  return count;
+}
+
 /* Core ops only: those of kernel packs are described by whoever ships the pack. */
 static int print_markdown(void) {
   printf(
@@ -144,18 +179,7 @@ static int print_markdown(void) {
       "ops, the attribute `dtype`) may have. A composite op runs by its decomposition where a backend has no "
       "kernel.\n");
   uint32_t count = 0;
-  const char *family = "";
-  for (const BurnOpInfo *info = next_op(0); info && info->op < BURN_OP_LIMIT; info = next_op(info->op)) {
-    if (strcmp(family, family_of(info->op)) != 0) {
-      family = family_of(info->op);
-      printf(
-          "\n## %s\n\n| number | op | inputs | attributes | kinds | outputs | form | gradient | what |\n"
-          "|---|---|---|---|---|---|---|---|---|\n",
-          family);
-    }
-    print_row(info);
-    count++;
-  }
+  for (size_t family = 0; family <= FAMILY_COUNT; family++) count += print_family(family);
   printf("\n%u ops.\n", count);
   return COMMAND_OK;
 }
@@ -202,6 +226,7 @@ static cJSON *op_json(const BurnBackend *top, const BurnOpInfo *info) {
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "name", info->name);
   cJSON_AddNumberToObject(object, "number", info->op);
+  cJSON_AddStringToObject(object, "family", info->family ? info->family : "");
   cJSON_AddStringToObject(object, "form", form_word(info));
   cJSON_AddStringToObject(object, "gradient", gradient_word(info));
   cJSON_AddStringToObject(object, "inputs", inputs_words(&words, info));
@@ -228,6 +253,7 @@ static int print_json(const BurnDevice *device, const BurnOpInfo *only) {
 static int print_op(const BurnDevice *device, const BurnOpInfo *info) {
   Words words;
   printf("%s: %s\n", info->name, info->doc);
+  printf("  family      %s\n", info->family ? info->family : "none");
   printf("  inputs      %s\n", info->input_count ? inputs_words(&words, info) : "none");
   printf("  attributes  %s\n", info->attr_count ? attrs_words(&words, info) : "none");
   printf("  kinds       %s\n", kinds_words(&words, info));
@@ -260,20 +286,28 @@ static void print_totals(const BurnBackend *level) {
   printf(", %u missing\n", missing);
 }
 
+static void print_line(const BurnBackend *top, const BurnOpInfo *info) {
+  Words words;
+  printf("%-28s %-22s", info->name, gradient_word(info));
+  for (const BurnBackend *level = top; level; level = burn_backend_below(level)) {
+    printf(" %-20s", route_words(&words, level, info->op));
+  }
+  putchar('\n');
+}
+
+/* By family. */
 static int print_table(const BurnDevice *device) {
   const BurnBackend *top = burn_device_backend(device);
   printf("%-28s %-22s", "op", "gradient");
   for (const BurnBackend *level = top; level; level = burn_backend_below(level))
     printf(" %-20s", burn_backend_label(level));
   putchar('\n');
-  for (const BurnOpInfo *info = next_op(0); info; info = next_op(info->op)) {
-    Words words;
-    printf("%-28s %-22s", info->name, gradient_word(info));
-    for (const BurnBackend *level = top; level; level = burn_backend_below(level)) {
-      printf(" %-20s", route_words(&words, level, info->op));
-    }
-    putchar('\n');
+  for (size_t family = 0; family <= FAMILY_COUNT; family++) {
+    const BurnOpInfo *info = next_of_family(family, 0);
+    if (info) printf("\n%s\n", title_of(family));
+    for (; info; info = next_of_family(family, info->op)) print_line(top, info);
   }
+  putchar('\n');
   for (const BurnBackend *level = top; level; level = burn_backend_below(level)) print_totals(level);
   return COMMAND_OK;
 }

@@ -172,7 +172,26 @@ static void test_ops_tells_of_one(void **state) {
   assert_non_null(strstr(output, "  ndarray: native\n"));
   expect_run("burn ops --op nosuch", 1, "there is no op 'nosuch'");
   expect_run("burn ops --stack nosuch", 1, "there is no backend 'nosuch'");
+  expect_run("burn ops --op softmax", 0, "family      activation\n");
   expect_run("burn ops", 0, " 0 missing\n");
+}
+
+/* By the column `family`, not by number: those of softmax and its gradient lie in different blocks. */
+static void test_ops_are_listed_by_family(void **state) {
+  (void)state;
+  expect_run("burn ops --stack ndarray", 0, "\nActivations\n");
+  const char *begin = strstr(output, "\nActivations\n"), *end = strstr(output, "\nConvolutions\n");
+  const char *inside[] = {"\nsoftmax ", "\nrelu ", "\nlog_softmax_backward ", "\ndropout "};
+  for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+    const char *line = strstr(output, inside[i]);
+    if (!begin || !end || !line || line < begin || line > end)
+      fail_msg("%s is not among Activations:\n%s", inside[i], output);
+  }
+  assert_null(strstr(output, "\nFurther ops\n"));
+  cJSON *root = run_json("burn ops --json --op cumsum --stack ndarray", 0);
+  const cJSON *op = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "ops"), 0);
+  assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(op, "family")), "scan");
+  cJSON_Delete(root);
 }
 
 /* -- new, and the rest ------------------------------------------------------------------------- */
@@ -354,6 +373,7 @@ int main(void) {
       cmocka_unit_test(test_doctor_reads_settings),
       cmocka_unit_test(test_ops_shows_every_route),
       cmocka_unit_test(test_ops_tells_of_one),
+      cmocka_unit_test(test_ops_are_listed_by_family),
       cmocka_unit_test(test_new_refuses_bad_names),
       cmocka_unit_test(test_new_names_compile),
       cmocka_unit_test(test_conform_ends_with_its_children),
