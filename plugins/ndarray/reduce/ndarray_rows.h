@@ -148,9 +148,12 @@ typedef struct NdRows {
   NdAdamLoop adam_f32, adam_f64;
 } NdRows;
 
-extern const NdFold nd_rare_folds[ND_FOLD_COUNT][ND_DTYPE_COUNT]; /* what no instruction set has */
+/* The folds that are rare. */
+extern const NdFold nd_rare_folds_baseline[ND_FOLD_COUNT][ND_DTYPE_COUNT];
 extern const NdRows nd_rows_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
+extern const NdFold nd_rare_folds_avx2[ND_FOLD_COUNT][ND_DTYPE_COUNT],
+    nd_rare_folds_avx512[ND_FOLD_COUNT][ND_DTYPE_COUNT];
 extern const NdRows nd_rows_avx2, nd_rows_avx512;
 #endif
 
@@ -187,6 +190,15 @@ static inline const NdRows *nd_rows_of(const Ndarray *nd, BurnDType dtype) {
   return nd_rows(nd);
 }
 
+static inline const NdFold *nd_rare_fold(const Ndarray *nd, uint32_t family, BurnDType dtype) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  if (nd->isa == NDARRAY_ISA_AVX512) return &nd_rare_folds_avx512[family][dtype];
+  if (nd->isa == NDARRAY_ISA_AVX2) return &nd_rare_folds_avx2[family][dtype];
+#endif
+  (void)nd;
+  return &nd_rare_folds_baseline[family][dtype];
+}
+
 /* The passes over rows of a float dtype; NULL for other dtypes. */
 static inline const NdFloatRows *nd_float_rows(const Ndarray *nd, BurnDType dtype) {
   if (dtype == BURN_DTYPE_F32) return &nd_rows(nd)->f32;
@@ -204,7 +216,7 @@ static inline const NdFold *nd_fold(const Ndarray *nd, uint32_t family, BurnDTyp
   const BurnDType stored = dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_U8 : dtype;
   if (stored >= ND_DTYPE_COUNT) return NULL;
   const NdFold *fold = &nd_rows_of(nd, stored)->folds[family][stored];
-  if (!fold->run) fold = &nd_rare_folds[family][stored];
+  if (!fold->run) fold = nd_rare_fold(nd, family, stored);
   return fold->run ? fold : NULL;
 }
 
