@@ -1,5 +1,5 @@
 /* ops_command.c - burn ops: how each level of a stack runs each op; one op in full; the reference page of all ops. */
-#include "command.h"
+#include "ops_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -221,30 +221,18 @@ static cJSON *levels_json(const BurnBackend *top, uint32_t op) {
   return levels;
 }
 
-static cJSON *op_json(const BurnBackend *top, const BurnOpInfo *info) {
-  Words words;
-  cJSON *object = cJSON_CreateObject();
-  cJSON_AddStringToObject(object, "name", info->name);
-  cJSON_AddNumberToObject(object, "number", info->op);
-  cJSON_AddStringToObject(object, "family", info->family ? info->family : "");
-  cJSON_AddStringToObject(object, "form", form_word(info));
-  cJSON_AddStringToObject(object, "gradient", gradient_word(info));
-  cJSON_AddStringToObject(object, "inputs", inputs_words(&words, info));
-  cJSON_AddStringToObject(object, "attributes", attrs_words(&words, info));
-  cJSON_AddStringToObject(object, "kinds", kinds_words(&words, info));
-  cJSON_AddNumberToObject(object, "outputs", info->output_count);
-  cJSON_AddStringToObject(object, "doc", info->doc);
-  cJSON_AddItemToObject(object, "levels", levels_json(top, info->op));
-  return object;
-}
-
+/* The table of ops; with a device also how the levels of its stack run each, and the ops of packs. */
 static int print_json(const BurnDevice *device, const BurnOpInfo *only) {
-  const BurnBackend *top = burn_device_backend(device);
+  const BurnBackend *top = device ? burn_device_backend(device) : NULL;
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "stack", burn_device_name(device));
+  if (device) cJSON_AddStringToObject(root, "stack", burn_device_name(device));
+  ops_json_add_abi(root);
   cJSON *ops = cJSON_AddArrayToObject(root, "ops");
   for (const BurnOpInfo *info = only ? only : next_op(0); info; info = only ? NULL : next_op(info->op)) {
-    cJSON_AddItemToArray(ops, op_json(top, info));
+    if (!device && !only && info->op >= BURN_OP_FIRST_OF_PACKS) break;
+    cJSON *op = ops_json_op(info);
+    if (device) cJSON_AddItemToObject(op, "levels", levels_json(top, info->op));
+    cJSON_AddItemToArray(ops, op);
   }
   return command_print_json(root);
 }
@@ -332,7 +320,7 @@ int command_ops(int argc, char **argv) {
   const Argument arguments[] = {
       {"stack", ARGUMENT_TEXT, &stack, "S", "the stack to ask, as autodiff<ndarray>; else what a program would get"},
       {"op", ARGUMENT_TEXT, &name, "NAME", "one op in full: matmul, or acme.gelu of a kernel pack"},
-      {"json", ARGUMENT_FLAG, &json, NULL, "machine-readable output"},
+      {"json", ARGUMENT_FLAG, &json, NULL, "the table of ops as data; with --stack also how each is run"},
       {"markdown", ARGUMENT_FLAG, &markdown, NULL, "the reference page of all ops"},
   };
   int status;
@@ -342,6 +330,7 @@ int command_ops(int argc, char **argv) {
   load_packs();
   const BurnOpInfo *op = NULL;
   BurnStatus failure = name ? burn_op_find(name, &op) : BURN_OK;
+  if (failure == BURN_OK && json && !stack) return print_json(NULL, op);
   BurnDevice *device = burn_device_open(stack);
   if (failure == BURN_OK) failure = burn_device_status(device);
   if (failure != BURN_OK) {
