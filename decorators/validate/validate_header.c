@@ -5,11 +5,7 @@
 #include "validate_internal.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
-
-/* The header of the first version: what is needed. */
-enum { HEADER_BYTES = offsetof(BurnPrimitive, id) + sizeof(uint64_t) };
 
 #define PROMISE(...) validate_broken(check, "promises", BURN_STATUS_INTERNAL, __VA_ARGS__)
 
@@ -106,8 +102,8 @@ static bool copy_header(Check *check, uint32_t i, const BurnPrimitive *x, BurnPr
   if (!validate_copy(&size, x, sizeof size)) {
     return PROMISE("result %u is the address 0x%" PRIxPTR ", where no header can be read", i, (uintptr_t)x);
   }
-  if (size < HEADER_BYTES)
-    return PROMISE("result %u has a header of %u bytes, %u are needed", i, size, (unsigned)HEADER_BYTES);
+  if (size < BURN_PRIMITIVE_MIN_BYTES)
+    return PROMISE("result %u has a header of %u bytes, %u are needed", i, size, (unsigned)BURN_PRIMITIVE_MIN_BYTES);
   if (validate_copy(header, x, size < sizeof *header ? size : sizeof *header)) return true;
   return PROMISE("result %u has a header of %u bytes at 0x%" PRIxPTR ", which cannot be read to its end", i, size,
                  (uintptr_t)x);
