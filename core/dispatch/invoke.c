@@ -164,8 +164,10 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
   const BurnStatus status = check_owners(backend, info, call);
   if (status != BURN_OK) return status;
-  /* A call with output_descs was completed by an earlier invoke. */
-  return call->output_descs ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
+  /* A call with output_descs was completed by an earlier invoke; one that a plugin of an older version passes on may
+   * lack attributes, which the plugin was not given. */
+  const bool complete = call->output_descs && call->attr_count == info->attr_count;
+  return complete ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
 }
 
 /* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits,

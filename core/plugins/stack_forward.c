@@ -25,7 +25,14 @@ static void BURN_API_CALL forward_close(void *self) {
   const BurnBackend *own = &instance_of(self)->own;
   own->close(own->self);
 }
-static uint32_t BURN_API_CALL forward_op_support(void *self, uint32_t op) { FORWARD(op_support, op); }
+/* The level below has been asked already for what its version knows. */
+static uint32_t BURN_API_CALL forward_op_support(void *self, uint32_t op) {
+  const BurnBackend *own = &instance_of(self)->own;
+  const BurnInstance *below = instance_of(self)->next;
+  if (own->op_support) return own->op_support(own->self, op);
+  if (op < BURN_OP_LIMIT) return below->support[op] & ~(uint32_t)BURN__SUPPORT_OLDER;
+  return below->backend.op_support(below->backend.self, op);
+}
 static int32_t BURN_API_CALL forward_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   FORWARD(supports, call, why, why_bytes);
 }

@@ -32,7 +32,8 @@ typedef struct BurnFusedStep {
   uint32_t attr_count;
   uint32_t reserved;
   const uint32_t *inputs; /* [input_count] value numbers, smaller than that of the result; or BURN_FUSED_ABSENT */
-  const BurnAttr *attrs;  /* [attr_count], complete */
+  const BurnAttr *attrs;  /* [attr_count], in the order of ops.def. A decorator of an older version gives those that it
+                             knows: the others are at their defaults */
 } BurnFusedStep;
 
 /* A group of ops. Values 0 .. input_count-1 are the inputs; step i makes value input_count + i. Only the values in
