@@ -22,9 +22,10 @@ const BurnPluginOption *burn_host_options(size_t *count) {
 
 const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin) {
   const BurnOptionsInterface *declared = plugin->get_interface(BURN_OPTIONS_INTERFACE_NAME, 1);
-  if (!declared || declared->struct_size < sizeof *declared || declared->option_count > OPTIONS_MAX) return NULL;
+  if (!declared || declared->struct_size < BURN_OPTIONS_INTERFACE_MIN_BYTES || declared->option_count > OPTIONS_MAX)
+    return NULL;
   if (declared->option_count == 0) return declared;
-  if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo)) return NULL;
+  if (!declared->options || declared->option_bytes < BURN_OPTION_INFO_MIN_BYTES) return NULL;
   for (uint32_t i = 0; i < declared->option_count; i++) {
     const BurnOptionInfo *info = burn_option_info(declared, i);
     if (!info->key || !info->values || !info->fallback || !info->doc) return NULL;

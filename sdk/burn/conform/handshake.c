@@ -366,10 +366,10 @@ static bool is_declared(const BurnOptionsInterface *declared, const char *key) {
 }
 
 static const char *fault_of_declaration(const BurnOptionsInterface *declared) {
-  if (declared->struct_size < sizeof *declared)
+  if (declared->struct_size < BURN_OPTIONS_INTERFACE_MIN_BYTES)
     return FAULT("its interface burn.options has %u bytes", declared->struct_size);
   if (declared->option_count == 0) return NULL;
-  if (!declared->options || declared->option_bytes < sizeof(BurnOptionInfo))
+  if (!declared->options || declared->option_bytes < BURN_OPTION_INFO_MIN_BYTES)
     return FAULT("its interface burn.options has no table");
   for (uint32_t i = 0; i < declared->option_count; i++) {
     const BurnOptionInfo *info = burn_option_info(declared, i);

@@ -85,7 +85,8 @@ static inline void burn_struct_copy(void *to, uint32_t to_bytes, const void *fro
 
 /* The head of an extension: a struct that hangs on a call by its `next` and says more about it. Whoever knows the name
  * reads it as the struct of that name; everybody else passes the chain on unread. Names are "burn.*", or those of a
- * plugin with its name in front. Borrowed like the call. No extension is defined yet. */
+ * plugin with its name in front. Borrowed like the call. The layout of this head is frozen. No extension is defined
+ * yet. */
 typedef struct BurnExtension {
   uint32_t struct_size; /* of the whole struct */
   uint32_t reserved;

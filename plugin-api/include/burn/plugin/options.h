@@ -43,6 +43,7 @@ typedef struct BurnOptionInfo {
   uint32_t flags;       /* BURN_OPTION_* */
   uint32_t reserved;    /* 0 */
 } BurnOptionInfo;
+#define BURN_OPTION_INFO_MIN_BYTES BURN_BYTES_THROUGH(BurnOptionInfo, reserved)
 
 /* Interface "burn.options", version 1: read-only data of the plugin, the same every time. The layout is frozen as
  * above. */
@@ -53,6 +54,7 @@ typedef struct BurnOptionsInterface {
   uint32_t option_bytes;         /* from one row to the next: sizeof(BurnOptionInfo) of the plugin's headers */
   const BurnOptionInfo *options; /* NULL if there are none */
 } BurnOptionsInterface;
+#define BURN_OPTIONS_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnOptionsInterface, options)
 
 /* For a table of rows as an X-macro: the numbers OPTION_<NAME>, the rows, and the interface around them. */
 #define BURN_OPTION_NUMBER(NAME, key, values, fallback, flags, doc) OPTION_##NAME,
