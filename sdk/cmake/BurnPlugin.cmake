@@ -1,10 +1,11 @@
 # BurnPlugin.cmake - how a plugin is compiled and linked, in Burn's own tree and in yours (find_package(Burn) includes this).
 #
-#   burn_add_plugin(NAME source...)
+#   burn_add_plugin(NAME [TARGET_MINOR minor] source...)
 #
 # makes the target burn_NAME, which builds burn_NAME.so (burn_NAME.dll on Windows): the file that the stack text NAME opens. Only the entry symbol is
 # visible, undefined symbols are errors at link time, and nothing of Burn is linked. Add what you need to the target:
-# target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall).
+# target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall). TARGET_MINOR is the oldest host that it shall run
+# on, by the minor of its plugin ABI (default: that of the headers): see burn/plugin/abi.h.
 #
 #   BURN_PLUGIN_OUTPUT_DIRECTORY  where the file goes (default: the top of your build folder, so that
 #                                 BURN_PLUGIN_PATH=$PWD/build finds it)
@@ -17,9 +18,14 @@ function(burn_add_plugin name)
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "burn_add_plugin: '${name}' is no plugin name; it has a-z, 0-9 and _, and starts with a letter")
   endif()
+  cmake_parse_arguments(plugin "" "TARGET_MINOR" "" ${ARGN})
+  set(target_minor "")
+  if(plugin_TARGET_MINOR)
+    set(target_minor BURN_TARGET_MINOR=${plugin_TARGET_MINOR}u)
+  endif()
   if(BURN_STATIC)
-    add_library(burn_${name} STATIC ${ARGN})
-    target_compile_definitions(burn_${name} PRIVATE BURN_PLUGIN_STATIC=burn_static_query_${name})
+    add_library(burn_${name} STATIC ${plugin_UNPARSED_ARGUMENTS})
+    target_compile_definitions(burn_${name} PRIVATE BURN_PLUGIN_STATIC=burn_static_query_${name} ${target_minor})
     target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
     set_property(GLOBAL APPEND PROPERTY BURN_STATIC_PLUGINS ${name})
     return()
@@ -28,7 +34,8 @@ function(burn_add_plugin name)
   if(NOT folder)
     set(folder "${CMAKE_BINARY_DIR}")
   endif()
-  add_library(burn_${name} MODULE ${ARGN})
+  add_library(burn_${name} MODULE ${plugin_UNPARSED_ARGUMENTS})
+  target_compile_definitions(burn_${name} PRIVATE ${target_minor})
   set_target_properties(burn_${name} PROPERTIES PREFIX "" SUFFIX ${CMAKE_SHARED_MODULE_SUFFIX}
     LIBRARY_OUTPUT_DIRECTORY "${folder}" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON INSTALL_RPATH "")

@@ -2,8 +2,8 @@
  * its own.
  *
  * A stack text puts it on top of any backend or other decorator: my_decorator<ndarray>,
- * autodiff<my_decorator<ndarray>>. It hands out no tensors of its own, so everything but the functions below comes from
- * pass_through.h, and ops that it has never heard of pass through as they are. Change `my_submit` to make it yours. */
+ * autodiff<my_decorator<ndarray>>. It hands out no tensors of its own, so everything but the functions below is done by
+ * the level below, and ops that it has never heard of pass through as they are. Change `my_submit` to make it yours. */
 #include "my_decorator.h"
 
 #include <burn/plugin/build.h>
