@@ -138,13 +138,14 @@ if [ -n "$python" ]; then
   "$python" tests/lint/headers_test.py || die "the check of public headers"
   "$python" tests/lint/headers.py || die "public symbols without a comment"
   "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
+  "$python" tests/abi/snapshot.py check || die "the plugin ABI against tests/abi/snapshot.txt"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
 else
   say "source rules: skipped, no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/*.sh tests/bench/run.sh \
-    tests/sdk/sdk_test.sh .ci/run || die "shellcheck"
+    tests/sdk/sdk_test.sh tests/abi/keep tests/abi/update .ci/run || die "shellcheck"
   say "shellcheck: dev and the scripts of tests/"
 fi
 say "all passed"
