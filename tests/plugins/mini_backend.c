@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,9 +239,10 @@ static BurnStatus BURN_API_CALL mini_open(const BurnHost *host, uint32_t index, 
   return host->fail(BURN_STATUS_FAILED_PRECONDITION, __FILE__, __LINE__, "no device is here");
 #endif
   if (index != 0) {
-    const BurnStatus status = failed(mini, BURN_STATUS_NOT_FOUND, "mini: there is only device 0");
+    char message[64];
+    snprintf(message, sizeof message, "mini: there is no device %u, only 0", index);
     free(mini);
-    return status;
+    return host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, message);
   }
   out->self = mini;
   out->name = PLUGIN_NAME;

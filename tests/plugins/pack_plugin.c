@@ -1,5 +1,6 @@
 /* pack_plugin.c - a kernel pack for kernel_pack_test: an op with everything, one with a decomposition alone, one with a
- * kernel alone, one whose shape rule is wrong, one whose backward rule is. */
+ * kernel alone, one whose shape rule is wrong, one whose backward rule is; one that is better fused, one with an input
+ * that is constant, one that calls another of the pack by its number. */
 #include <burn/plugin/kernels.h>
 
 #ifndef PLUGIN_NAME
@@ -187,9 +188,77 @@ static const BurnOpDefinition distance = {.struct_size = sizeof(BurnOpDefinition
                                           .saved_inputs = 3,
                                           .constant_inputs = 2};
 
+/* -- fusable: its parts, fused with their neighbours, are the better choice ------------------- */
+
+/* 1000 is added so that the test sees that the kernel ran. */
+static BurnStatus BURN_API_CALL run_fusable(const BurnKernelCall *call) {
+  const BurnTensorView *x = &call->inputs[0], *out = &call->outputs[0];
+  for (int64_t i = 0; i < out->shape[0]; i++)
+    ((float *)out->data)[i] = 3 * ((const float *)x->data)[i * x->strides[0]] + 1000.0f;
+  return BURN_OK;
+}
+static const BurnOpInfo fusable_info = ONE_INPUT("fusable", "3 * x");
+static const BurnOpDefinition fusable = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &fusable_info, .infer = infer_same, .decompose = decompose_triple};
+static const BurnKernel fusable_kernel = {.struct_size = sizeof(BurnKernel),
+                                          .priority = -1,
+                                          .op = PLUGIN_NAME ".fusable",
+                                          .accept = accepts_f32,
+                                          .run = run_fusable};
+
+/* -- masked: x * mask, where nothing flows to the mask; the rule fails if it is asked for that - */
+
+static BurnStatus BURN_API_CALL decompose_masked(const BurnHost *host, const BurnBackend *backend,
+                                                 const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin_for(host, backend, call);
+  BurnPrimitive *result = burn_build_mul(&b, call->inputs[0], call->inputs[1]);
+  return burn_builder_finish(&b, call, &result);
+}
+static BurnStatus BURN_API_CALL backward_masked(const BurnHost *host, const BurnBackend *backend,
+                                                const BurnBackwardCall *call) {
+  if (call->needed != 1) return host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "the mask is asked for");
+  BurnBuilder b = burn_builder_begin(host, backend);
+  call->input_grads[0] = burn_build_give(&b, burn_build_mul(&b, call->output_grads[0], call->inputs[1]));
+  return burn_builder_end(&b);
+}
+static const BurnOpInfo masked_info = {.struct_size = sizeof(BurnOpInfo),
+                                       .name = PLUGIN_NAME ".masked",
+                                       .input_count = 2,
+                                       .input_required = 2,
+                                       .output_count = 1,
+                                       .kinds = BURN_KIND_FLOAT,
+                                       .traits = BURN_TRAIT_ELEMENTWISE,
+                                       .input_names = xy,
+                                       .doc = "x * y, constant in y"};
+static const BurnOpDefinition masked = {.struct_size = sizeof(BurnOpDefinition),
+                                        .info = &masked_info,
+                                        .infer = infer_equal,
+                                        .decompose = decompose_masked,
+                                        .backward = backward_masked,
+                                        .saved_inputs = 2,
+                                        .constant_inputs = 2};
+
+/* -- nine_times: calls triple twice, by the number that the host gave to it ------------------- */
+
+static uint32_t number_of_triple;
+static void BURN_API_CALL registered(const uint32_t *numbers) { number_of_triple = numbers[1]; }
+
+static BurnStatus BURN_API_CALL decompose_nine_times(const BurnHost *host, const BurnBackend *backend,
+                                                     const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin_for(host, backend, call);
+  BurnPrimitive *result = burn_build_op1(&b, number_of_triple, call->inputs[0]);
+  result = burn_build_op1(&b, number_of_triple, result);
+  return burn_builder_finish(&b, call, &result);
+}
+static const BurnOpInfo nine_times_info = ONE_INPUT("nine_times", "9 * x");
+static const BurnOpDefinition nine_times = {.struct_size = sizeof(BurnOpDefinition),
+                                            .info = &nine_times_info,
+                                            .infer = infer_same,
+                                            .decompose = decompose_nine_times};
+
+#define ALL_OPS &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance
 #if defined(FAULT_TWICE)
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple,   &kernel_only, &nonsense,
-                                              &misshapen,  &distance, &triple};
+static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
 #elif defined(FAULT_FOREIGN_NAME)
 static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo),
                                         .name = "other.op",
@@ -201,18 +270,18 @@ static const BurnOpInfo foreign_info = {.struct_size = sizeof(BurnOpInfo),
                                         .doc = ""};
 static const BurnOpDefinition foreign = {
     .struct_size = sizeof(BurnOpDefinition), .info = &foreign_info, .infer = infer_same, .decompose = decompose_triple};
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple,   &kernel_only, &nonsense,
-                                              &misshapen,  &distance, &foreign};
+static const BurnOpDefinition *const ops[] = {ALL_OPS, &foreign};
 #else
-static const BurnOpDefinition *const ops[] = {&scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &distance};
+static const BurnOpDefinition *const ops[] = {ALL_OPS};
 #endif
-static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel};
+static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel, &fusable_kernel};
 static const BurnKernelsInterface interface = {.struct_size = sizeof interface,
                                                .version = 1,
                                                .op_count = sizeof ops / sizeof ops[0],
-                                               .kernel_count = 2,
+                                               .kernel_count = sizeof kernels / sizeof kernels[0],
                                                .ops = ops,
-                                               .kernels = kernels};
+                                               .kernels = kernels,
+                                               .registered = registered};
 
 static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= 1 ? &interface : NULL;

@@ -74,6 +74,47 @@ static void test_gradients(void **state) {
   burn_device_close(device);
 }
 
+/* A kernel runs under fusion, too, unless its priority says that the parts, fused, are better. */
+static void test_under_fusion(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"fusion<ndarray>", "autodiff<fusion<ndarray>>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    BurnTensor *inputs[] = {burn_exp(vector(device, 0, 0)), burn_mul_scalar(vector(device, 1, 2), 10)};
+    expect(burn_op("pack.scaled_add", inputs, 2, NULL, 0), 1021, 1041);
+    BurnTensor *x = burn_mul_scalar(vector(device, 1, 2), 10);
+    expect(burn_op("pack.fusable", &x, 1, NULL, 0), 30, 60);
+    burn_device_close(device);
+  }
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = vector(device, 10, 20);
+  expect(burn_op("pack.fusable", &x, 1, NULL, 0), 1030, 1060);
+  burn_device_close(device);
+}
+
+/* The gradient of a constant input is not asked for, whatever was required. */
+static void test_constant_inputs(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  BurnTensor *x = burn_require_grad(vector(device, 1, 2)), *mask = burn_require_grad(vector(device, 0, 1));
+  BurnTensor *inputs[] = {burn_clone(x), burn_clone(mask)};
+  BurnGradients *gradients = NULL;
+  const BurnStatus status = burn_backward(burn_sum(burn_op("pack.masked", inputs, 2, NULL, 0)), &gradients);
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+  expect(burn_grad(x, gradients), 0, 1);
+  assert_null(burn_grad(mask, gradients));
+  burn_gradients_drop(gradients);
+  burn_drop(x);
+  burn_drop(mask);
+  burn_device_close(device);
+}
+
+/* A pack knows the numbers of its ops from the start. */
+static void test_numbers_are_told(void **state) {
+  BurnTensor *x = vector(*state, 1, 2);
+  expect(burn_op("pack.nine_times", &x, 1, NULL, 0), 9, 18);
+}
+
 static void test_under_decorators(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("trace:format=count,file=/dev/null<autodiff<ndarray>>");
@@ -162,9 +203,15 @@ static int close_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kernel_or_decomposition), cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_under_decorators),        cmocka_unit_test(test_failures),
-      cmocka_unit_test(test_ops_of_the_table),        cmocka_unit_test(test_missing_results),
+      cmocka_unit_test(test_kernel_or_decomposition),
+      cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_under_fusion),
+      cmocka_unit_test(test_constant_inputs),
+      cmocka_unit_test(test_numbers_are_told),
+      cmocka_unit_test(test_under_decorators),
+      cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_ops_of_the_table),
+      cmocka_unit_test(test_missing_results),
   };
   return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
 }
