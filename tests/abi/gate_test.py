@@ -12,7 +12,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 import snapshot  # noqa: E402
 
-KEPT_MINOR = 4  # of the headers that the changes below are made in
+KEPT_MINOR = 4  # of the headers that the changes below are made in: those of the zoo, once they are kept there
+KEPT_HEADERS = os.path.join(HERE, "zoo", f"0.{KEPT_MINOR}", "include")
+HEADERS = KEPT_HEADERS if os.path.isdir(KEPT_HEADERS) else os.path.join(ROOT, "plugin-api", "include")
 NEXT = KEPT_MINOR + 1
 
 
@@ -20,7 +22,7 @@ class Gate(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.headers = os.path.join(self.folder, "include")
-        shutil.copytree(os.path.join(ROOT, "plugin-api", "include"), self.headers)
+        shutil.copytree(HEADERS, self.headers)
         self.changes = os.path.join(self.folder, "CHANGES.md")
         self.kept = os.path.join(self.folder, "zoo")
         with open(self.changes, "w") as file:
@@ -32,7 +34,7 @@ class Gate(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.reference = "\n".join(snapshot.snapshot_of(os.path.join(ROOT, "plugin-api", "include"))) + "\n"
+        cls.reference = "\n".join(snapshot.snapshot_of(HEADERS)) + "\n"
 
     def tearDown(self):
         shutil.rmtree(self.folder)
