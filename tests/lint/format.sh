@@ -16,7 +16,7 @@ if [ -z "$formatter" ]; then
 fi
 
 sources() {
-  find . -type d \( -path './build*' -o -name .git -o -path ./tests/golden \) -prune -o -type f \
+  find . -type d \( -path './build*' -o -name .git -o -path ./tests/golden -o -path ./tests/abi/zoo \) -prune -o -type f \
     \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' \) -print0
 }
 if [ "${1:-}" = write ]; then
