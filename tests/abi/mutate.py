@@ -110,12 +110,14 @@ def new_attribute(tree, tomorrow):
 def write(tree, folder):
     def is_wanted(path):
         return not path.endswith(".pyc")
+    known = set()
     for top in COPIED:
         source = os.path.join(ROOT, top)
         paths = [source] if os.path.isfile(source) else [os.path.join(at, name) for at, _, names in os.walk(source) for name in names]
         for path in filter(is_wanted, paths):
             name = os.path.relpath(path, ROOT)
             target = os.path.join(folder, name)
+            known.add(target)
             with open(path, "rb") as file:
                 content = tree.files[name].encode() if name in tree.files else file.read()
             if os.path.exists(target) and open(target, "rb").read() == content:
@@ -124,6 +126,9 @@ def write(tree, folder):
             with open(target, "wb") as file:
                 file.write(content)
             shutil.copymode(path, target)
+    for at, _, names in os.walk(folder):
+        for stale in {os.path.join(at, name) for name in names} - known:
+            os.remove(stale)
 
 
 def main():
