@@ -129,13 +129,13 @@ BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
 BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
 /* Room for the attributes of a call that lacks some. */
-typedef struct BurnAttrRoom {
+typedef struct BurnAttrStorage {
   BurnAttr attrs[BURN_MAX_ATTRS];
   int64_t repeated[BURN_MAX_ATTRS][BURN_MAX_RANK]; /* I64S defaults, one value for every axis */
-} BurnAttrRoom;
+} BurnAttrStorage;
 /* Attributes beyond those given, or with tag NONE, take the defaults of ops.def; the call may point into room
  * afterwards. */
-BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room);
+BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrStorage *room);
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
 /* The same for a call with all attributes and output_descs, whose inputs are the backend's. */
 BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call);

@@ -101,7 +101,7 @@ typedef struct Walk {
 
 static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument) {
   Walk *walk = argument;
-  int at_instruction = 0; /* not behind the call */
+  int at_instruction = 0; /* not after the call */
   const uintptr_t next = (uintptr_t)_Unwind_GetIPInfo(context, &at_instruction);
   const uintptr_t address = next - (at_instruction ? 0 : 1);
   if (next == 0) return _URC_END_OF_STACK;

@@ -34,7 +34,7 @@ size_t burn__program_frames(const void **frames, size_t most) {
   const unsigned count = CaptureStackBackTrace(0, sizeof all / sizeof all[0], all, NULL);
   size_t found = 0;
   for (unsigned i = 0; i < count && found < most; i++) {
-    const void *address = (const char *)all[i] - 1; /* in the call, not behind it */
+    const void *address = (const char *)all[i] - 1; /* in the call, not after it */
     if (is_program(address, own)) frames[found++] = address;
   }
   return found;

@@ -75,7 +75,7 @@ static uint64_t BURN_API_CALL host_now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A thread takes numbers in blocks, so that it seldom meets the others. */
+/* A thread takes numbers in blocks, so that it rarely meets the others. */
 static uint64_t BURN_API_CALL host_next_id(void) {
   enum { BLOCK = 256 };
   static atomic_ullong blocks;

@@ -4,7 +4,7 @@
  * infinities and NaN stay where they are, and the gradient of each is the other. Halves are added in f32. */
 #include "decompose_internal.h"
 
-/* x with begin[i] zeros before axis i and end[i] behind it. */
+/* x with begin[i] zeros before axis i and end[i] after it. */
 static BurnPrimitive *zero_padded(BurnBuilder *b, BurnPrimitive *x, const int64_t *begin, const int64_t *end) {
   int64_t shape[BURN_MAX_RANK], steps[BURN_MAX_RANK];
   bool is_padded = false;

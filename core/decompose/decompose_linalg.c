@@ -240,7 +240,7 @@ static BurnPrimitive *identity(BurnBuilder *b, const BurnPrimitive *like) {
   return burn_build_expand(b, eye, shape, like->rank);
 }
 
-/* All reflections: row i of R goes to parts[i], column i of Q to parts[steps + i], and what is left of Q behind them.
+/* All reflections: row i of R goes to parts[i], column i of Q to parts[steps + i], and what is left of Q after them.
  */
 static void qr_parts(BurnBuilder *b, BurnPrimitive *x, int64_t steps, BurnPrimitive **parts) {
   BurnPrimitive *kept[KEPT] = {NULL};
@@ -270,7 +270,7 @@ DECOMPOSE(qr) {
     return;
   }
   qr_parts(builder, x, steps, parts);
-  /* The columns of Q lie behind the rows of R, and what is left of Q behind them. R is joined last: its zero rows go
+  /* The columns of Q lie after the rows of R, and what is left of Q after them. R is joined last: its zero rows go
    * there. */
   const bool whole = inner > steps, none = inner == 0;
   BurnPrimitive *q =

@@ -115,7 +115,7 @@ static BurnPrimitive *next_alpha(BurnBuilder *outer, const Ctc *c, BurnPrimitive
   return burn_build_own(outer, given);
 }
 
-/* [n]: -log of the probability to end in the last label or the blank behind it. */
+/* [n]: -log of the probability to end in the last label or the blank after it. */
 static BurnPrimitive *ended(BurnBuilder *b, const Ctc *c, BurnPrimitive *alpha, BurnPrimitive *target_lengths) {
   const int64_t one_each[] = {c->samples};
   BurnPrimitive *wide = pair(b, filled(b, c->samples, 1, c->dtype, -(double)INFINITY), alpha, 1);

@@ -13,7 +13,7 @@
 /* A call made complete. */
 typedef struct CompleteCall {
   BurnOpCall call;
-  BurnAttrRoom room;
+  BurnAttrStorage room;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
 } CompleteCall;
 
@@ -25,7 +25,7 @@ static bool attrs_are_complete(const BurnOpInfo *info, const BurnOpCall *call) {
   return true;
 }
 
-BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrRoom *room) {
+BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAttrStorage *room) {
   if (attrs_are_complete(info, call)) return BURN_OK;
   if (call->attr_count > info->attr_count || info->attr_count > BURN_MAX_ATTRS) {
     return BURN_FAIL(INVALID_ARGUMENT, "%s: %u attributes given, %u known", info->name, call->attr_count,

@@ -14,7 +14,7 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
                   const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs) {
   const uint32_t inputs_given = input_count > UINT32_MAX ? UINT32_MAX : (uint32_t)input_count;
   BurnOpCall call = {.attrs = attrs, .attr_count = attr_count > UINT32_MAX ? UINT32_MAX : (uint32_t)attr_count};
-  BurnAttrRoom room;
+  BurnAttrStorage room;
   BurnStatus status = device ? burn__device_status(device) : BURN_OK;
   if (status == BURN_OK) status = burn__complete_attrs(op, &call, &room);
   if (status != BURN_OK) {

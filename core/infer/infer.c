@@ -18,8 +18,8 @@ static BurnStatus check_inputs(const BurnOpInfo *info, const BurnOpCall *call) {
                      info->input_names[info->takes_list ? 0 : i]);
   }
   if (call->output_count != info->output_count) {
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: room for %u outputs given, %u needed", info->name, call->output_count,
-                     info->output_count);
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: the list of outputs holds %u, %u are needed", info->name,
+                     call->output_count, info->output_count);
   }
   return BURN_OK;
 }

@@ -213,7 +213,7 @@ BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, si
   BurnStatus status = burn__tensor_check(x, "nonzero");
   *count = status == BURN_OK ? burn_rank(x) : 0;
   if (status == BURN_OK && *count > capacity) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "nonzero: %zu tensors come out, there is room for %zu", *count, capacity);
+    status = BURN_FAIL(INVALID_ARGUMENT, "nonzero: %zu tensors come out, the list holds %zu", *count, capacity);
   }
   if (status != BURN_OK) {
     burn__tensor_take(x, "nonzero");

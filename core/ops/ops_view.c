@@ -358,7 +358,7 @@ static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axi
   *count = needed;
   BurnStatus status = BURN_OK;
   if (needed > capacity)
-    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, needed, capacity);
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, the list holds %zu", user, needed, capacity);
   for (size_t i = 0; status == BURN_OK && i < needed; i++) {
     const int64_t start = (int64_t)i * size, left = total - start;
     parts[i] = along(burn_clone(x), axis, start, left < size ? left : size);
@@ -429,7 +429,7 @@ BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t siz
   if (status == BURN_OK) status = check_list(sizes, size_count, user, "sizes");
   if (status == BURN_OK) status = check_sizes(sizes, size_count, burn_dim(x, dim), count);
   if (status == BURN_OK && *count > capacity) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, there is room for %zu", user, *count, capacity);
+    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, the list holds %zu", user, *count, capacity);
   }
   for (size_t i = 0, used = 0; status == BURN_OK && i < size_count; i++) {
     if (sizes[i] > 0) parts[used++] = burn_narrow(burn_clone(x), (int)axis, start, sizes[i]);

@@ -26,7 +26,7 @@ static const char *settings_name(int file) {
   return file == PROJECT ? "burn.json" : "burn.json of the user";
 }
 
-/* The bytes as a JSON object, with nothing behind it. */
+/* The bytes as a JSON object, with nothing after it. */
 static BurnStatus parse_settings(const char *path, const char *text, size_t count, cJSON **out) {
   const char *end = NULL;
   *out = cJSON_ParseWithLengthOpts(text, count, &end, false);

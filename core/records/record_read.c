@@ -90,7 +90,7 @@ static double float_of(uint64_t bits, unsigned bytes) {
   return f64;
 }
 
-/* Reads the number behind a first byte of 0xc0 .. 0xdf. */
+/* Reads the number after a first byte of 0xc0 .. 0xdf. */
 static BurnStatus read_long_head(Reader *reader, uint8_t first, size_t start, Head *head) {
   const HeadRow *row = &head_rows[first & 0x1f];
   uint64_t bits = 0;
@@ -132,7 +132,7 @@ static BurnStatus check_length(const Reader *reader, size_t start, uint64_t leng
                           (unsigned long long)length, left);
 }
 
-/* Copies the text behind a head. */
+/* Copies the text after a head. */
 static BurnStatus read_text(Reader *reader, const Head *head, size_t start, char **out) {
   BurnStatus status = check_length(reader, start, head->length, 1);
   if (status != BURN_OK) return status;

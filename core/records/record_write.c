@@ -224,7 +224,7 @@ static void put_metadata(Writer *writer, const BurnRecordConfig *config) {
   put_text(writer, "checksum");
 }
 
-/* The item behind the checksum of its bytes. */
+/* The item after the checksum of its bytes. */
 static BurnStatus put_item(Writer *writer, const BurnValue *item) {
   BurnRecordChecksum checksum = {""};
   put_text(writer, burn__record_checksum(&checksum, NULL, 0)); /* its place */

@@ -23,7 +23,7 @@ static BurnStatus check_room(const BurnTensor *x, size_t bytes, const char *user
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK || bytes == bytes_of(x)) return status;
   BurnShapeText text;
-  return BURN_FAIL(INVALID_ARGUMENT, "%s: room for %zu bytes given, a %s tensor of shape %s has %zu", user, bytes,
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: the buffer holds %zu bytes, a %s tensor of shape %s has %zu", user, bytes,
                    burn_dtype_name(x->primitive->dtype),
                    burn__shape_text(&text, x->primitive->rank, x->primitive->shape), bytes_of(x));
 }
@@ -52,7 +52,7 @@ static BurnStatus read_as(const BurnTensor *x, void *data, BurnDType dtype, size
   const BurnPrimitive *primitive = x->primitive;
   if (count != (size_t)burn_primitive_count(primitive)) {
     BurnShapeText text;
-    return BURN_FAIL(INVALID_ARGUMENT, "read: room for %zu elements given, a tensor of shape %s has %lld", count,
+    return BURN_FAIL(INVALID_ARGUMENT, "read: the buffer holds %zu elements, a tensor of shape %s has %lld", count,
                      burn__shape_text(&text, primitive->rank, primitive->shape),
                      (long long)burn_primitive_count(primitive));
   }

@@ -190,7 +190,7 @@ static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitiv
   return status;
 }
 
-/* A rule that hands out a wrong shape would spoil every gradient behind it in silence. */
+/* A rule that hands out a wrong shape would spoil every gradient after it in silence. */
 static BurnStatus check_gradient(const Walk *walk, const AutodiffNode *node, uint32_t input) {
   const BurnTensorDesc *want = &node->input_descs[input];
   const BurnPrimitive *have = node->input_gradients[input];

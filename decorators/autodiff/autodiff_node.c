@@ -16,7 +16,7 @@ static uint64_t node_bytes(const BurnOpCall *call) {
   return bytes;
 }
 
-/* Copies the attributes of a call and behind them their lists, to the end of a node. */
+/* Copies the attributes of a call and after them their lists, to the end of a node. */
 static void copy_attrs(BurnAttr *attrs, const BurnOpCall *call) {
   int64_t *list = (int64_t *)(void *)(attrs + call->attr_count);
   for (uint32_t i = 0; i < call->attr_count; i++) {
@@ -28,7 +28,7 @@ static void copy_attrs(BurnAttr *attrs, const BurnOpCall *call) {
   }
 }
 
-/* Places the arrays of a node behind it. What they hold is the caller's to write. */
+/* Places the arrays of a node after it. What they hold is the caller's to write. */
 static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
   node->edges = (AutodiffEdge *)(void *)(node + 1);
   node->saved_inputs = (BurnPrimitive **)(void *)(node->edges + call->input_count);

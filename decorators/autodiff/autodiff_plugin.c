@@ -80,7 +80,7 @@ static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, u
 
 static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                            uint32_t owner, BurnBackend *out) {
-  (void)options; /* there are none; the host refuses what nobody asks for */
+  (void)options; /* there are none; the host refuses options that are never read */
   const BurnStatus checked = burn_plugin_check_open(host, out, "autodiff");
   if (checked != BURN_OK) return checked;
   AutodiffLayer *decorator = (AutodiffLayer *)host->allocate(sizeof *decorator);

@@ -185,7 +185,7 @@ FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDe
 /* A failed status of a copy of which is kept, with the op's name in front unless it is there; never NULL. */
 FusionFailure *burn__fusion_failure_new(FusionLayer *decorator, BurnStatus status, uint32_t op);
 FusionFailure *burn__fusion_failure_retain(FusionFailure *failure);
-void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure); /* takes NULL */
+void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure); /* NULL is allowed */
 /* BURN_OK for NULL, else a fresh status with its message. */
 BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure);
 /* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
@@ -226,7 +226,7 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
 
 /* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
-void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan); /* takes NULL */
+void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan); /* NULL is allowed */
 
 static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) {
   return (const FusionLaunch *)plan->launches.items;

@@ -264,7 +264,7 @@ static const BurnPlugin plugin = {
     .name = "fusion",
     .version = "0.1.0",
     .license = "MIT OR Apache-2.0",
-    .description = "queues ops, runs groups of them as one kernel, computes nothing that nobody asks for",
+    .description = "queues ops, runs groups of them as one kernel, skips results that are never read",
     .get_interface = plugin_get_interface,
 };
 

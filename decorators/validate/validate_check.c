@@ -79,7 +79,7 @@ static int64_t count_odd(const Content *content, int64_t *first) {
   return odd;
 }
 
-/* Whoever gives an infinity as a number wants it: mask_fill(-infinity). */
+/* An infinity that is given as a number is wanted: mask_fill(-infinity). */
 static bool has_odd_attribute(const BurnOpCall *call) {
   for (uint32_t i = 0; i < call->attr_count; i++) {
     const double value = call->attrs[i].value.f64;

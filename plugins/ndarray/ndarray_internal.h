@@ -83,7 +83,7 @@ extern const NdKernelRow nd_lstm_kernels[];      /* ndarray_lstm.c: lstm and its
 
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
-void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* takes NULL */
+void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* NULL is allowed */
 
 /* -- tensors (ndarray_tensor.c) --------------------------------------------------------------- */
 
@@ -103,7 +103,7 @@ NdTensor *nd_view(Ndarray *nd, NdTensor *base, uint32_t rank, const int64_t *sha
 void nd_retain(NdTensor *x);
 /* The same for an input that may be overwritten: nobody else counts meanwhile. */
 static inline void nd_retain_sole(NdTensor *x) { atomic_store_explicit(&x->references, 2, memory_order_relaxed); }
-void nd_release(Ndarray *nd, NdTensor *x); /* takes NULL */
+void nd_release(Ndarray *nd, NdTensor *x); /* NULL is allowed */
 
 /* True if the elements lie in row-major order without gaps. */
 bool nd_is_contiguous(const NdTensor *x);

@@ -142,7 +142,7 @@ static BurnStatus BURN_API_CALL ndarray_read(void *self, BurnPrimitive *x, void 
                    nd->owner);
   }
   if (bytes != expected) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "read: room for %llu bytes, the tensor has %llu",
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "read: the buffer holds %llu bytes, the tensor has %llu",
                    (unsigned long long)bytes, (unsigned long long)expected);
   }
   if (bytes > 0) nd_pack(nd, nd_tensor(x), data);

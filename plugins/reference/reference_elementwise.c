@@ -22,7 +22,7 @@ static double real_modulo(double a, double b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/* Wraps; of negative exponents what truncates to a whole number: 1 / 1, 1 / -1, else 0. */
+/* Wraps; of negative exponents what truncates to an integer: 1 / 1, 1 / -1, else 0. */
 static int64_t whole_power(int64_t a, int64_t b) {
   if (b < 0 && a != 1 && a != -1) return 0;
   uint64_t power = 1, square = (uint64_t)a;

@@ -64,15 +64,15 @@ int64_t reference_slice_steps(const BurnPrimitive *x, const int64_t *shape, cons
 /* A new tensor of zeros with one reference; NULL when there is no memory. */
 BurnPrimitive *reference_new(Reference *reference, const BurnTensorDesc *desc);
 void reference_retain(BurnPrimitive *x);
-void reference_release(Reference *reference, BurnPrimitive *x); /* takes NULL */
+void reference_release(Reference *reference, BurnPrimitive *x); /* NULL is allowed */
 
-/* Element i as f64 (exact for floats) or i64 (exact for ints and bool). Whole numbers of a float tensor are not asked
+/* Element i as f64 (exact for floats) or i64 (exact for ints and bool). Integers of a float tensor are not asked
  * for. */
 double reference_get_float(const BurnPrimitive *x, int64_t i);
 int64_t reference_get_integer(const BurnPrimitive *x, int64_t i);
 
 /* Element i becomes the value in the dtype of x. Floats round once, to nearest even. Ints take reals toward zero and
- * saturated (NaN is 0), and the low bits of whole numbers. bool is value != 0. */
+ * saturated (NaN is 0), and the low bits of integers. bool is value != 0. */
 void reference_put_float(BurnPrimitive *x, int64_t i, double value);
 void reference_put_integer(BurnPrimitive *x, int64_t i, int64_t value);
 

@@ -107,7 +107,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                                             uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "reference");
   if (checked != BURN_OK) return checked;
-  (void)options; /* there are none: the host refuses what nobody asks for */
+  (void)options; /* there are none: the host refuses options that are never read */
   if (index != 0) {
     char message[64];
     snprintf(message, sizeof message, "reference: there is no device %u, only 0", index);

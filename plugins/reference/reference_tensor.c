@@ -109,7 +109,7 @@ static uint16_t half_from_real(HalfFormat format, double value) {
   return (uint16_t)(sign | (bits < infinity ? bits : infinity));
 }
 
-/* A whole number as f64 that still rounds right to fewer than 40 bits: bits that do not fit leave a trace in the last.
+/* An integer as f64 that still rounds right to fewer than 40 bits: bits that do not fit leave a trace in the last.
  */
 static double sticky_real(int64_t value) {
   const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

@@ -1,4 +1,4 @@
-/* torch_convert.cpp - numbers that change their dtype as ops.def wants it: whole numbers saturate, halves are rounded
+/* torch_convert.cpp - numbers that change their dtype as ops.def wants it: integers saturate, halves are rounded
  * once. */
 #include "torch_write.h"
 

@@ -57,7 +57,7 @@ void eye(Run &run) {
 struct Numbers {
   BurnDType dtype;
   double a = 0, b = 0;           /* low and high, or mean and standard deviation */
-  uint64_t first = 0, range = 0; /* of whole numbers: low, and high - low */
+  uint64_t first = 0, range = 0; /* of integers: low, and high - low */
   uint64_t threshold = 0;        /* of bernoulli */
   void *data = nullptr;          /* fill_random sets these */
   uint64_t seed = 0, offset = 0;

@@ -1,5 +1,5 @@
 /* torch_elementwise.cpp - functions of one or two numbers, and of an element and a number. Where ATen differs from
- * ops.def (whole numbers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
+ * ops.def (integers divided by 0, shifts beyond the bits, NaN), the kernel says how. */
 #include "torch_internal.h"
 #include "torch_write.h"
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double two_to_63 = 9223372036854775808.0;
 
-/* Whole numbers against a real one: against the whole number beside it, or all alike where it is beyond every i64 or
+/* Integers against a float: against the integer beside it, or all alike where it is beyond every i64 or
  * NaN. */
 at::Tensor compare_integer(const at::Tensor &x, uint32_t op, const BurnAttr &number) {
   const double value = burn_attr_to_f64(&number);

@@ -127,7 +127,7 @@ const at::Tensor &checked_source(const Torch &torch, const BurnPrimitive *x, uin
   if (x->owner != torch.owner)
     fail(BURN_STATUS_BAD_OWNER, "the tensor belongs to backend %u, this is %u", x->owner, torch.owner);
   if (bytes != value.nbytes()) {
-    fail(BURN_STATUS_INVALID_ARGUMENT, "room for %llu bytes, the tensor has %llu",
+    fail(BURN_STATUS_INVALID_ARGUMENT, "the buffer holds %llu bytes, the tensor has %llu",
          static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(value.nbytes()));
   }
   return value;

@@ -44,7 +44,7 @@ static BurnTensor *quantized(BurnTensor *x, const Draw *v) {
 
 static BurnTensor *first_part(BurnStatus status, BurnTensor **parts, size_t capacity, size_t count) {
   if (!fuzz_ok(status)) return burn_tensor_failed(status);
-  FUZZ_REQUIRE(count <= capacity, "%zu parts in room for %zu", count, capacity);
+  FUZZ_REQUIRE(count <= capacity, "%zu parts, the list holds %zu", count, capacity);
   for (size_t i = 1; i < count; i++) burn_drop(parts[i]);
   return count ? parts[0] : NULL;
 }

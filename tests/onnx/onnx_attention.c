@@ -1,6 +1,6 @@
 /* onnx_attention.c - ONNX operators of transformers: attention with its caches and masks, rotary positions.
  *
- * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or behind
+ * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or after
  * the cached ones; ours (is_causal) ends at the last: so causal masks are given as masks. */
 #include "onnx_node.h"
 
@@ -42,7 +42,7 @@ static BurnTensor *either(BurnTensor *lhs, BurnTensor *rhs) {
   return lhs ? onnx_broadcast(burn_bool_or, lhs, rhs) : rhs;
 }
 
-/* Hides keys later than the query; queries start behind the cached keys, or, with padded keys, before the last valid
+/* Hides keys later than the query; queries start after the cached keys, or, with padded keys, before the last valid
  * ones. */
 static BurnTensor *hide_later(OnnxNode *node, BurnTensor *hidden, int64_t queries, int64_t keys) {
   const int64_t row_dims[] = {1, 1, queries, 1}, column_dims[] = {1, 1, 1, keys}, offset_dims[] = {-1, 1, 1, 1};

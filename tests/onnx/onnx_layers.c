@@ -45,7 +45,7 @@ MAP(MatMulInteger) { onnx_give(node, 0, product(centred(node, 0, 2, BY_ROW), cen
 
 typedef struct Window {
   size_t rank; /* spatial axes */
-  int64_t in[SPATIAL], kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], before[SPATIAL], behind[SPATIAL];
+  int64_t in[SPATIAL], kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], before[SPATIAL], after[SPATIAL];
 } Window;
 
 /* SAME: ceil(in / stride) results; an odd margin is larger at the end (UPPER) or the start. */
@@ -54,7 +54,7 @@ static void same(Window *w, size_t i, bool upper) {
   const int64_t wanted = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - w->in[i];
   const int64_t total = wanted > 0 ? wanted : 0;
   w->before[i] = upper ? total / 2 : total - total / 2;
-  w->behind[i] = total - w->before[i];
+  w->after[i] = total - w->before[i];
 }
 
 /* From the attributes; sizes of the kernel from the weight where the attribute is absent. */
@@ -71,20 +71,20 @@ static Window window_of(OnnxNode *node, size_t weight) {
     w.stride[i] = has_stride ? stride[i] : 1;
     w.dilation[i] = has_dilation ? dilation[i] : 1;
     w.before[i] = has_pads ? pads[i] : 0;
-    w.behind[i] = has_pads ? pads[i + w.rank] : 0;
+    w.after[i] = has_pads ? pads[i + w.rank] : 0;
     if (upper || lower) same(&w, i, upper);
   }
   return w;
 }
 
-static bool symmetric(const Window *w) { return memcmp(w->before, w->behind, sizeof w->before) == 0; }
+static bool symmetric(const Window *w) { return memcmp(w->before, w->after, sizeof w->before) == 0; }
 
 /* -- convolution ------------------------------------------------------------------------------ */
 
 /* Margins that differ are added first. */
 static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias, Window w, int64_t groups) {
   if (!symmetric(&w)) {
-    x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+    x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
     memset(w.before, 0, sizeof w.before);
   }
   if (w.rank == 1) {
@@ -147,7 +147,7 @@ static BurnTensor *transposed(OnnxNode *node, const Window *w, const int64_t *mo
 
 MAP(ConvTranspose) {
   Window w = window_of(node, 1);
-  int64_t wanted[ONNX_INTS], more[ONNX_INTS] = {0}, less_before[SPATIAL] = {0}, less_behind[SPATIAL] = {0};
+  int64_t wanted[ONNX_INTS], more[ONNX_INTS] = {0}, less_before[SPATIAL] = {0}, less_after[SPATIAL] = {0};
   onnx_ints(node, "output_padding", more);
   const bool upper = onnx_is(node, "auto_pad", "NOTSET", "SAME_UPPER");
   const bool is_same = upper || onnx_is(node, "auto_pad", "NOTSET", "SAME_LOWER");
@@ -159,13 +159,13 @@ MAP(ConvTranspose) {
       const int64_t total = full - wanted[i] > 0 ? full - wanted[i] : 0;
       more[i] += full < wanted[i] ? wanted[i] - full : 0;
       w.before[i] = upper ? total / 2 : total - total / 2;
-      w.behind[i] = total - w.before[i];
+      w.after[i] = total - w.before[i];
     }
     less_before[i] = -w.before[i];
-    less_behind[i] = -w.behind[i];
+    less_after[i] = -w.after[i];
   }
   BurnTensor *x = transposed(node, &w, more);
-  onnx_give(node, 0, onnx_pad(x, less_before, less_behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0));
+  onnx_give(node, 0, onnx_pad(x, less_before, less_after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0));
 }
 
 MAP(DeformConv) {
@@ -173,7 +173,7 @@ MAP(DeformConv) {
   BurnDeformConv2dOptions options = BURN_DEFORM_CONV2D_OPTIONS;
   BurnTensor *x = onnx_input(node, 0);
   if (!symmetric(&w)) {
-    x = onnx_pad(x, w.before, w.behind, 2, BURN_PAD_CONSTANT, 0);
+    x = onnx_pad(x, w.before, w.after, 2, BURN_PAD_CONSTANT, 0);
   } else {
     memcpy(options.padding, w.before, sizeof options.padding);
   }
@@ -259,7 +259,7 @@ MAP(MaxPool) {
   if (!symmetric(&w) && onnx_wants_output(node, 1)) onnx_not_mapped(node, "indices with margins that differ");
   if (cast) x = burn_cast(x, BURN_DTYPE_F32);
   if (!node->reason[0] && !symmetric(&w)) {
-    x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, -(double)INFINITY);
+    x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, -(double)INFINITY);
     memset(w.before, 0, sizeof w.before);
   }
   if (!node->reason[0] && onnx_wants_output(node, 1)) {
@@ -302,8 +302,8 @@ MAP(AveragePool) {
     return;
   }
   BurnTensor *ones = burn_ones_like(burn_clone(x));
-  ones = onnx_pad(ones, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, count ? 1 : 0);
-  x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+  ones = onnx_pad(ones, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, count ? 1 : 0);
+  x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
   memset(w.before, 0, sizeof w.before);
   x = average(x, &w, ceil_mode, true);
   onnx_give(node, 0, burn_div(x, average(ones, &w, ceil_mode, true)));
@@ -317,7 +317,7 @@ MAP(LpPool) {
   if (!averages(node, &w)) return;
   for (size_t i = 0; i < w.rank; i++) elements *= (double)w.kernel[i];
   BurnTensor *x = burn_powf_scalar(burn_abs(onnx_input(node, 0)), p);
-  x = onnx_pad(x, w.before, w.behind, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
+  x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
   memset(w.before, 0, sizeof w.before);
   x = average(x, &w, onnx_int(node, "ceil_mode", 0), true);
   onnx_give(node, 0, burn_powf_scalar(burn_mul_scalar(x, elements), 1 / p));

@@ -151,26 +151,26 @@ MAP(Tile) {
 
 MAP(Pad) {
   BurnTensor *x = onnx_input(node, 0);
-  int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, behind[BURN_MAX_RANK] = {0};
+  int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
   const uint32_t rank = burn_rank(x);
   const size_t count = onnx_input_ints(node, 1, pads) / 2;
   const bool has_axes = onnx_input_ints(node, 3, axes);
   for (size_t i = 0; i < count; i++) {
     const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
     before[axis] = pads[i];
-    behind[axis] = pads[i + count];
+    after[axis] = pads[i + count];
   }
   const bool reflect = onnx_is(node, "mode", "constant", "reflect"), edge = onnx_is(node, "mode", "constant", "edge");
   if (onnx_is(node, "mode", "constant", "wrap"))
     onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
   const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
-  onnx_give(node, 0, onnx_pad(x, before, behind, rank, mode, onnx_input_number(node, 2, 0)));
+  onnx_give(node, 0, onnx_pad(x, before, after, rank, mode, onnx_input_number(node, 2, 0)));
 }
 
 /* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */
 MAP(CenterCropPad) {
   BurnTensor *x = onnx_input(node, 0);
-  int64_t wanted[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, behind[BURN_MAX_RANK] = {0};
+  int64_t wanted[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
   const uint32_t rank = burn_rank(x);
   const size_t count = onnx_input_ints(node, 1, wanted);
   const bool has_axes = onnx_ints(node, "axes", axes);
@@ -178,9 +178,9 @@ MAP(CenterCropPad) {
     const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
     const int64_t more = wanted[i] - burn_dim(x, axis);
     before[axis] = more / 2;
-    behind[axis] = more - more / 2;
+    after[axis] = more - more / 2;
   }
-  onnx_give(node, 0, onnx_pad(x, before, behind, rank, BURN_PAD_CONSTANT, 0));
+  onnx_give(node, 0, onnx_pad(x, before, after, rank, BURN_PAD_CONSTANT, 0));
 }
 
 MAP(DepthToSpace) {

@@ -198,7 +198,7 @@ BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size) {
   return burn_mask_where(indices, below, wrapped);
 }
 
-BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode,
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
                      double value) {
   int64_t margins[2 * BURN_MAX_RANK], begins[BURN_MAX_RANK] = {0}, sizes[BURN_MAX_RANK];
   const BurnShape shape = burn_shape(x);
@@ -206,11 +206,11 @@ BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind
   for (uint32_t i = 0; i < shape.rank; i++) sizes[i] = shape.dims[i];
   for (uint32_t i = 0; i < count && shape.rank >= count; i++) {
     const uint32_t axis = shape.rank - count + i;
-    const int64_t less = before[i] < 0 ? -before[i] : 0, lesser = behind[i] < 0 ? -behind[i] : 0;
+    const int64_t less = before[i] < 0 ? -before[i] : 0, lesser = after[i] < 0 ? -after[i] : 0;
     begins[axis] = less;
     sizes[axis] -= less + lesser;
     margins[2 * i] = before[i] < 0 ? 0 : before[i];
-    margins[2 * i + 1] = behind[i] < 0 ? 0 : behind[i];
+    margins[2 * i + 1] = after[i] < 0 ? 0 : after[i];
     cut = cut || less || lesser;
     added = added || margins[2 * i] || margins[2 * i + 1];
   }

@@ -81,8 +81,8 @@ BurnShape onnx_shape(const int64_t *dims, size_t count);
 BurnTensor *onnx_part(BurnTensor *x, const int64_t *begins, const int64_t *sizes);
 /* Indices below 0 count from the end of an axis of that size. */
 BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size);
-/* Margins of `value` before and behind the last `count` axes; negative ones cut off. */
-BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *behind, uint32_t count, int64_t mode,
+/* Margins of `value` before and after the last `count` axes; negative ones cut off. */
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
                      double value);
 BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count);
 

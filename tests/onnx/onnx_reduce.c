@@ -57,7 +57,7 @@ MAP(ReduceProd) { reduce(node, NULL, burn_prod_dims, NULL); }
 MAP(ReduceSum) { reduce(node, NULL, burn_sum_dims, NULL); }
 MAP(ReduceSumSquare) { reduce(node, burn_square, burn_sum_dims, NULL); }
 
-/* The last of equal ones is the first when looked at from behind. */
+/* The last of equal ones is the first when looked at from after. */
 static void find(OnnxNode *node, BurnTensor *(*apply)(BurnTensor *, int)) {
   BurnTensor *x = onnx_input(node, 0);
   const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));

@@ -138,7 +138,7 @@ static BurnStatus reader_read(Reader *reader, unsigned char *out, size_t wanted,
                           (unsigned long long)reader->offset, (unsigned long long)expected);
 }
 
-/* Checks that data and file end here. Reading on makes zlib verify the checksum, which stands behind the last byte. */
+/* Checks that data and file end here. Reading on makes zlib verify the checksum, which stands after the last byte. */
 static BurnStatus reader_end(Reader *reader) {
   unsigned char extra = 0;
   size_t got = 0;

@@ -41,7 +41,7 @@ BURN_API BURN_GIVES BurnTensor *burn_from_dlpack(struct DLManagedTensorVersioned
 BURN_API BURN_GIVES BurnTensor *burn_from_dlpack_on(struct DLManagedTensorVersioned *tensor, int64_t stream,
                                                     BurnDevice *device);
 
-/* The same for the struct of before DLPack 1. */
+/* The same for the struct of DLPack before 1.0. */
 BURN_API BURN_GIVES BurnTensor *burn_from_dlpack_unversioned(struct DLManagedTensor *tensor, BurnDevice *device);
 
 #if defined(__cplusplus)

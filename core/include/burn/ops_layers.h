@@ -35,7 +35,7 @@ typedef struct BurnConv2dOptions {
   int64_t dilation[2];
   int64_t groups;
   int64_t padding_out[2]; /* transposed convolution only: added to one side of the output */
-  bool asymmetric;        /* convolution only: padding_end holds, instead of padding, behind the last element */
+  bool asymmetric;        /* convolution only: padding_end holds, instead of padding, after the last element */
   int64_t padding_end[2];
 } BurnConv2dOptions;
 #define BURN_CONV2D_OPTIONS BURN_INTERNAL_VALUE(BurnConv2dOptions, {1, 1}, {0, 0}, {1, 1}, 1, {0, 0}, false, {0, 0})

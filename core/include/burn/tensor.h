@@ -120,13 +120,13 @@ static inline void burn__auto_drop(BurnTensor **x) { burn_drop(*x); }
  * - Tensors of burn.hpp drop themselves: a scope around them would drop them twice. */
 typedef struct BurnScope BurnScope;
 
-/* Opens a scope on this thread, inside those that are open. NULL when out of memory, with a word on the log: then the
- * functions below do nothing but return their tensor, and nothing is dropped. */
+/* Opens a scope on this thread, inside those that are open. NULL when out of memory, with a message in the log: then
+ * the functions below do nothing but return their tensor, and nothing is dropped. */
 BURN_API BURN_USE_RESULT BurnScope *burn_scope_begin(void);
 
 /* Drops what belongs to the scope, and ends it with all scopes in it that are still open. `kept`, which may be NULL or
  * failed, is returned and belongs to the enclosing scope if it belonged to this one. A scope of another thread, or one
- * that was ended, is left alone with a word on the log. */
+ * that was ended, is left alone with a message in the log. */
 BURN_API BurnTensor *burn_scope_end(BurnScope *scope, BurnTensor *kept);
 
 /* x moves from the scope, or one inside it, to the enclosing one, if there is one; with NULL for the scope out of all

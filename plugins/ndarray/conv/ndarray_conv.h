@@ -73,7 +73,7 @@ typedef struct NdConvPlan {
   NdConvAxis y, x;
   NdConvWay way;
   bool in_place;                 /* no copy */
-  int64_t images, band;          /* an item is so many images, and so many rows of the grid; one of the two is whole */
+  int64_t images, band;          /* images and grid rows per item; one of the two is whole */
   int64_t blocks, bands;         /* so many items for a group */
   int64_t kernel_columns;        /* of the kernel, for the gradient */
   int64_t pixel;                 /* elements of the copy (or input) from column to column */

@@ -55,7 +55,7 @@ static const char *grad_of(const WeightGradient *work, const NdConvItem *item, i
 /* Columns of a copied gradient: whole vectors. */
 static int64_t wide_columns(const NdConvPlan *plan) { return nd_round_up(plan->x.out, plan->loops->lanes); }
 
-/* Copies the gradient of an item to wide rows, with zeros behind the last column. */
+/* Copies the gradient of an item to wide rows, with zeros after the last column. */
 static void copy_grad(const WeightGradient *work, const NdConvItem *item, char *to) {
   const NdConvPlan *plan = &work->plan;
   const int64_t plane = plan->y.out * plan->x.out * plan->element_bytes, wide = wide_columns(plan);
@@ -297,7 +297,7 @@ static void BURN_API_CALL share_body(void *context, int64_t begin, int64_t end) 
     atomic_store_explicit(&work->out_of_memory, true, memory_order_relaxed);
     return;
   }
-  /* Tiles of taps are whole: what lies behind the last tap is multiplied too, and has to be numbers. */
+  /* Tiles of taps are whole: what lies after the last tap is multiplied too, and has to be numbers. */
   memset(scratch.copy + scratch.columns_at, 0, (size_t)(scratch.grad_at - scratch.columns_at));
   for (int64_t i = begin; i < end; i++) {
     const int64_t group = i / work->shares % plan->groups, share = i % work->shares;

@@ -93,7 +93,7 @@ typedef struct NdConvPlane {
 } NdConvPlane;
 
 /* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input +
- * row * row_width + column]. Rows of grad are whole vectors, with zeros behind the last column. */
+ * row * row_width + column]. Rows of grad are whole vectors, with zeros after the last column. */
 typedef struct NdConvCorrelation {
   const void *input, *grad;
   void *sums; /* [channels, tap_count, lanes] */
@@ -131,7 +131,7 @@ typedef struct NdConvLoops {
   int64_t rows;        /* output channels of a tile */
   int64_t max_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
   int64_t tile_taps;   /* of the narrowest panel; a panel of v vectors has tile_taps / v */
-  bool reads_within;   /* correlate reads no input behind the last column */
+  bool reads_within;   /* correlate reads no input after the last column */
   void (*copy)(const NdConvCopy *copy);
   void (*gather)(const NdConvGather *gather);
   /* to[j][lane] = from[index[lane] + j * step] for j < count */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-  DEPTH = 1024,          /* deepest block of k: panels stay in the second-level cache, C is read seldom */
+  DEPTH = 1024,          /* deepest block of k: panels stay in the second-level cache, C is read rarely */
   BLOCK_BYTES = 1 << 20, /* part of A that all panels of B meet: half of a second-level cache */
   PAGE_BYTES = 4096,
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */

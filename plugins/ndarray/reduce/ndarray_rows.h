@@ -113,7 +113,7 @@ typedef struct NdFloatRows {
   NdRowLoop layer_norm;
   NdRowLoop
       layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
-  /* Of n elements in a row; asks for n elements at `ahead`, which may be x. */
+  /* Of n elements in a row; prefetches n elements from `ahead`, which may be x. */
   NdMoments (*moments)(int64_t n, const void *x, const void *ahead);
   /* By columns over rows that lie `stride` apart: sums of x, and of (x - center)^2 for at most ND_STRETCH rows. */
   void (*column_sums)(int64_t rows, int64_t width, int64_t stride, const void *x, double *sums);

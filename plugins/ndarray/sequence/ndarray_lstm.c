@@ -338,7 +338,7 @@ static void BURN_API_CALL forward_body(void *context, int64_t begin, int64_t end
   for_shares(&((Forward *)context)->lstm, begin, end, forward_item, context);
 }
 
-/* [n, units] -> what goes from step to step, with zeros behind. */
+/* [n, units] -> what goes from step to step, with zeros after. */
 static void pack_state(const Lstm *lstm, const void *from, int64_t from_row, char *to, int64_t to_row) {
   lstm->loops->pack(lstm->n, lstm->units, from, from_row, 1, to, to_row, to_row);
 }

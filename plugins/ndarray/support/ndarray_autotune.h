@@ -29,7 +29,7 @@ typedef struct NdTuneChoice {
 /* `machine` names what times depend on (processor and instruction set); `path` is the file of remembered
  * choices, or NULL for none. Both are copied. NULL without memory. */
 NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path);
-void nd_tuner_destroy(NdTuner *tuner); /* takes NULL */
+void nd_tuner_destroy(NdTuner *tuner); /* NULL is allowed */
 
 /* The number of the way to take. A NULL tuner, and mode off, give the fallback. Runs every way a few times when the
  * choice is met for the first time on this machine. */

@@ -123,7 +123,7 @@ Spread spread_of(double *samples, size_t count);
 /* A child process that measures the same kinds; see peer.c for the lines that are exchanged. */
 typedef struct Peer Peer;
 BurnStatus peer_open(Peer **out, const char *python, const char *script, const char *label, bool tuned_malloc);
-void peer_close(Peer *peer); /* takes NULL */
+void peer_close(Peer *peer); /* NULL is allowed */
 const char *peer_label(const Peer *peer);
 const char *peer_version(const Peer *peer);
 /* Prepares a case; *known is false if the peer has no such kind. *loss is NaN for what has none. */

@@ -215,7 +215,7 @@ int command_conform(int argc, char **argv) {
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], stacks, 2, &status))
     return status;
   if (index && (!index[0] || strspn(index, "0123456789") != strlen(index))) {
-    fprintf(stderr, "burn conform: --case needs a whole number, not '%s'\n", index);
+    fprintf(stderr, "burn conform: --case needs an integer, not '%s'\n", index);
     return COMMAND_USAGE;
   }
   const uint64_t first = index ? strtoull(index, NULL, 10) : 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The reference's results; false with a word in why if it cannot run the sample. */
+/* The reference's results; false with a reason in why if it cannot run the sample. */
 static bool run_reference(Conform *run, const Sample *sample, void *const *data, Results *expected, char *why,
                           size_t why_bytes) {
   /* The kernels of a pack would run there too: their decompositions are the reference. */

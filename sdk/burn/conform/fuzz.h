@@ -7,7 +7,7 @@
  * Three runs of a graph are compared. The reference is stack A op by op with every tensor kept and read. Then both
  * stacks run the graph as drawn: handles given away, reads only where drawn, leaves tracked. Equal bits are equal.
  * Otherwise the reference runs again with every inexact result moved by what its op may be wrong (compare.c): what that
- * moves, and nothing else, may differ, by as much. Whole numbers pass most ops exactly, so half of the graphs are
+ * moves, and nothing else, may differ, by as much. Integers pass most ops exactly, so half of the graphs are
  * compared bit by bit to their ends. */
 #ifndef BURN_SDK_FUZZ_H
 #define BURN_SDK_FUZZ_H
@@ -97,7 +97,7 @@ bool fuzz_run(FuzzSession *session, BurnDevice *device, const FuzzGraph *graph, 
 /* How surely a value is the same everywhere. */
 enum {
   FUZZ_BITS = 0, /* to the bit */
-  FUZZ_WHOLE,    /* sums of small whole numbers: exact in any order, but for the sign of a zero */
+  FUZZ_WHOLE,    /* sums of small integers: exact in any order, but for the sign of a zero */
   FUZZ_INEXACT   /* within what the reference moves */
 };
 

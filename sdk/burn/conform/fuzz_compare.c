@@ -57,7 +57,7 @@ void fuzz_stacks_close(FuzzStacks *stacks) {
 
 /* -- how surely is a value the same everywhere? ----------------------------------------------- */
 
-/* Ops that only add and multiply: exact in any order while whole numbers stay small. */
+/* Ops that only add and multiply: exact in any order while integers stay small. */
 static bool only_adds(uint32_t op) {
   static const uint32_t list[] = {BURN_OP_sum,        BURN_OP_sum_dim,          BURN_OP_matmul,
                                   BURN_OP_conv2d,     BURN_OP_conv3d,           BURN_OP_conv2d_weight_backward,

@@ -64,7 +64,7 @@ typedef struct Drawer {
   FuzzGraph *graph;
   FuzzSession session;
   uint64_t random;
-  bool whole; /* leaves are whole numbers */
+  bool whole; /* leaves are integers */
   bool ended; /* an op failed: the graph ends there */
   Stats stats[FUZZ_MAX_VALUES];
 } Drawer;
@@ -187,7 +187,7 @@ static int32_t sliced(Drawer *d, uint32_t v, const int64_t *starts, const int64_
 
 /* -- leaves ----------------------------------------------------------------------------------- */
 
-/* A whole number of the domain next to x; some domains have none and keep x. */
+/* An integer of the domain next to x; some domains have none and keep x. */
 static double whole_in(uint32_t domain, double x) {
   switch (domain) {
     case SAMPLE_ANY:

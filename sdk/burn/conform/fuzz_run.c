@@ -120,7 +120,7 @@ static bool flip_zeros(FuzzSession *session, uint32_t node, uint32_t v) {
   return true;
 }
 
-/* Sums of whole numbers; not on the way to gradients, which a factor would change. */
+/* Sums of integers; not on the way to gradients, which a factor would change. */
 static bool has_free_zeros(const FuzzSession *session, uint32_t node, uint32_t v) {
   return (session->how & FUZZ_MOVE) && !(session->how & FUZZ_WALK) && session->classes[v] == FUZZ_WHOLE &&
          session->graph->nodes[node].sample.tolerance != SAMPLE_EXACT;

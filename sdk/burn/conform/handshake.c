@@ -219,7 +219,8 @@ static const char *probe(const Subject *subject, size_t bytes, uint32_t capacity
   if (devices) guarded_end(devices);
   out->devices = NULL;
   if (!tail_is_whole) return FAULT("probe writes beyond the BurnProbe that it knows");
-  if (out->device_count > capacity) return FAULT("probe says %u devices with room for %u", out->device_count, capacity);
+  if (out->device_count > capacity)
+    return FAULT("probe says %u devices, the list holds %u", out->device_count, capacity);
   if (!memchr(out->reason, '\0', sizeof out->reason)) return FAULT("the reason of probe is not terminated");
   return NULL;
 }

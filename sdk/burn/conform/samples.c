@@ -119,7 +119,7 @@ static BurnAttr parse_number(const char *text, char **end) {
   return whole_end == *end ? burn_attr_i64(whole) : burn_attr_f64(number);
 }
 
-/* The value behind "name=". */
+/* The value after "name=". */
 static bool parse_value(Sample *sample, uint32_t i, const char *text) {
   char *end = NULL;
   switch (sample->op->attr_tags[i]) {

@@ -35,7 +35,7 @@ enum {
   SAMPLE_FACTOR,      /* 0.6 .. 1.5; integers 1 and -1: products stay small */
   SAMPLE_PROBABILITY, /* 0.05 .. 0.95 */
   SAMPLE_DISTINCT,    /* as any, no two alike */
-  SAMPLE_COUNT,       /* whole numbers 0 .. 4: exponents, shifts */
+  SAMPLE_COUNT,       /* integers 0 .. 4: exponents, shifts */
   SAMPLE_INDEX,       /* integers 0 .. limit-1 */
   SAMPLE_MASK,        /* booleans */
   SAMPLE_ASCENDING,   /* rising along the last axis: boundaries, sorted input */

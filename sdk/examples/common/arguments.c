@@ -98,7 +98,7 @@ static const Argument *find(const Parse *parse, const char *name,
 
 static bool needs(const Parse *parse, const Argument *argument,
                   const char *found) {
-  const char *wanted = argument->kind == ARGUMENT_SIZE     ? "a whole number"
+  const char *wanted = argument->kind == ARGUMENT_SIZE     ? "an integer"
                        : argument->kind == ARGUMENT_NUMBER ? "a number"
                                                            : "a value";
   fprintf(stderr, "%s: --%s needs %s", parse->argv[0], argument->name, wanted);

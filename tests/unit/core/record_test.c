@@ -108,7 +108,7 @@ static void put_back(Bytes *bytes) {
   put_byte(bytes, 0x90);
 }
 
-/* Offset of the item in bytes that put_front has begun: behind its key. */
+/* Offset of the item in bytes that put_front has begun: after its key. */
 static size_t item_offset(const Bytes *bytes) {
   for (size_t i = 0; i + 5 < bytes->count; i++) {
     if (memcmp(bytes->data + i, "\xa4item", 5) == 0) return i + 5;
@@ -119,7 +119,7 @@ static size_t item_offset(const Bytes *bytes) {
 
 /* A whole record of Burn's layout becomes ours: a sixth entry of the metadata has the checksum of the item. */
 static Bytes with_checksum(const Bytes *bytes) {
-  const size_t item = item_offset(bytes), item_bytes = bytes->count - 4 - item; /* behind it "_b" and its empty array */
+  const size_t item = item_offset(bytes), item_bytes = bytes->count - 4 - item; /* after it "_b" and its empty array */
   char checksum[24];
   Bytes ours = {{0}, 0};
   (void)snprintf(checksum, sizeof checksum, "crc32:%08lx", crc32(0, bytes->data + item, (uInt)item_bytes));
@@ -463,7 +463,7 @@ static void assert_item_refused(const Fixture *fixture, const Bytes *item, const
   BurnStatus status = burn_value_read(path.text, &plain_full, &value);
   assert_null(value);
   assert_int_equal(burn_status_code(status), BURN_STATUS_CORRUPT_DATA);
-  const char *found = strstr(reason(status, path.text), ": "); /* behind "byte N" */
+  const char *found = strstr(reason(status, path.text), ": "); /* after "byte N" */
   assert_non_null(found);
   assert_string_equal(found + 2, message);
   assert_int_equal(unlink(path.text), 0);
@@ -482,7 +482,7 @@ static void test_hostile_items(void **state) {
   for (int i = 0; i < 200; i++) put_byte(&item, 0x91); /* arrays in arrays */
   put_byte(&item, 0xc0);
   assert_item_refused(fixture, &item, "nested too deeply");
-  /* Lengths of 4 GiB with a few bytes behind them ("_b" and its array). */
+  /* Lengths of 4 GiB with a few bytes after them ("_b" and its array). */
   ASSERT_RAW_REFUSED(fixture, "\xdd\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
   ASSERT_RAW_REFUSED(fixture, "\xdf\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
   ASSERT_RAW_REFUSED(fixture, "\xdb\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");

@@ -303,7 +303,7 @@ static void test_several_are_read_at_once(void **state) {
   BurnTensor *const wrong[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)),
                                burn_tensor_i64(device, whole, BURN_SHAPE(1))};
   assert_string_equal(burn_status_message(burn_read_all(wrong, data, bytes, 2)),
-                      "read_all: room for 16 bytes given, a i64 tensor of shape [1] has 8");
+                      "read_all: the buffer holds 16 bytes, a i64 tensor of shape [1] has 8");
   assert_true(f32[0] == 9); /* nothing was copied */
 }
 

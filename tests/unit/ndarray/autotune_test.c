@@ -1,6 +1,6 @@
-/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/support/ndarray_autotune.c, built into this test): what it
- * picks, how often it times, what the file may look like. Time is a counter of the test's own, so nothing depends on
- * the machine. */
+/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/support/ndarray_autotune.c, built into this test):
+ * what it picks, how often it times, what the file may look like. Time is a counter of the test's own, so nothing
+ * depends on the machine. */
 #include "ndarray_autotune.h"
 #include "forked.h"
 

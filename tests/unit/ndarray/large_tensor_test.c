@@ -251,7 +251,7 @@ static void test_rows(void **state) {
 
 /* -- random numbers --------------------------------------------------------------------------- */
 
-/* Large results are the small ones behind each other: word i belongs to element i. */
+/* Large results are the small ones after each other: word i belongs to element i. */
 static void test_random(void **state) {
   (void)state;
   enum { COUNT = 4 * 1000 * 1000, PART = 40000 };

@@ -35,7 +35,7 @@ static float number(int64_t i, int64_t seed) {
 
 static float whole(int64_t i, int64_t seed) { return (float)(int)number(i, seed); }
 
-/* [rows, columns] of whole numbers, lying as such or transposed. */
+/* [rows, columns] of integers, lying as such or transposed. */
 static BurnTensor *matrix(BurnDevice *device, int64_t rows, int64_t columns, int64_t seed, bool transposed,
                           BurnDType dtype) {
   float *values = malloc((size_t)(rows * columns) * sizeof *values);

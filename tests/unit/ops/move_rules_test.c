@@ -122,7 +122,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_unfold(F(5), 0, 2, -1), INVALID_ARGUMENT, "unfold: windows of 2 every -1 elements; both must be 1 or more") \
   ROW(burn_unfold(F(5), 1, 2, 1), OUT_OF_RANGE, "unfold: dim 1 is outside -1..0 of shape [5]")                         \
   ROW(burn_unfold(F(1, 1, 1, 1, 1, 1, 1, 2), -1, 2, 1), INVALID_SHAPE,                                                 \
-      "unfold: the tensor has rank 8, there is no room for the axis of windows")                                       \
+      "unfold: the tensor has rank 8, the axis of windows would be one too many")                                      \
   ROW(pad(F(2, 3), 0, 3, BURN_PAD_REFLECT), INVALID_ARGUMENT,                                                          \
       "pad: reflect padding 3 needs an axis of 4 elements or more, axis 1 has 3")                                      \
   ROW(pad(F(2, 0), 1, 0, BURN_PAD_EDGE), INVALID_ARGUMENT,                                                             \
@@ -143,7 +143,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
       "mask_select: x is [2,3] and the mask is [1,3]; they must be equal (see burn_expand)")                           \
   ROW(burn_mask_select(F(2), I(2)), INVALID_DTYPE, "mask_select: a bool tensor is needed, not i64")                    \
   ROW(burn_argwhere(F(2)), INVALID_DTYPE, "argwhere: a bool tensor is needed, not f32")                                \
-  ROW(nonzero_status(B(2, 2), 1), INVALID_ARGUMENT, "nonzero: 2 tensors come out, there is room for 1")                \
+  ROW(nonzero_status(B(2, 2), 1), INVALID_ARGUMENT, "nonzero: 2 tensors come out, the list holds 1")                   \
   ROW(nonzero_status(I(2), 4), INVALID_DTYPE, "argwhere: a bool tensor is needed, not i64")                            \
   ROW(burn_one_hot(I(2), 1), INVALID_ARGUMENT, "one_hot: 1 classes; 2 or more expected")                               \
   ROW(burn_one_hot(CLASSES(0, 3), 3), OUT_OF_RANGE, "scatter: index 3 at position 1 is outside 0..2 (axis 1)")         \
@@ -172,9 +172,9 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
       "split_with_sizes: the sizes sum to 4, the axis has 5 elements")                                                 \
   ROW(split_status(F(5), 2, 4, 0, 4), INVALID_ARGUMENT, "split_with_sizes: size 1 is 4, 3 of 5 elements are left")     \
   ROW(split_status(F(5), -1, 6, 0, 4), INVALID_ARGUMENT, "split_with_sizes: size 0 is -1, 5 of 5 elements are left")   \
-  ROW(split_status(F(5), 2, 3, 0, 1), INVALID_ARGUMENT, "split_with_sizes: 2 parts come out, there is room for 1")     \
+  ROW(split_status(F(5), 2, 3, 0, 1), INVALID_ARGUMENT, "split_with_sizes: 2 parts come out, the list holds 1")        \
   ROW(iter_status(F(5), 1), OUT_OF_RANGE, "iter_dim: dim 1 is outside -1..0 of shape [5]")                             \
-  ROW(iter_status(F(5), 0), INVALID_ARGUMENT, "split: 5 parts come out, there is room for 1")                          \
+  ROW(iter_status(F(5), 0), INVALID_ARGUMENT, "split: 5 parts come out, the list holds 1")                             \
   ROW(burn_sum_dims_squeeze(F(5), DIMS(1)), OUT_OF_RANGE, "sum_dims_squeeze: dim 1 is outside -1..0 of shape [5]")     \
   ROW(burn_max_dims(F(5, 0), DIMS(0, 1)), INVALID_SHAPE, "max_dims: max_dim: axis 1 of [1,0] is empty")                \
   ROW(burn_dot(F(3), F(1)), INVALID_SHAPE, "dot: [3] and [1]; two tensors of rank 1 and one size expected")            \

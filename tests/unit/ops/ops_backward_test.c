@@ -1,4 +1,4 @@
-/* ops_backward_test.c - the ops behind gradient rules of activations, norms and losses, and batch_norm_train; see
+/* ops_backward_test.c - the ops of gradient rules of activations, norms and losses, and batch_norm_train; see
  * ops_case.h. */
 #define OPS_GOLDEN "ops_backward_golden.h"
 #include "ops_golden.h"

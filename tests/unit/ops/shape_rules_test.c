@@ -327,11 +327,11 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_narrow(F(2, 5), -1, -1, 1), OUT_OF_RANGE, "narrow: 1 elements from -1 are not within axis 1 of size 5")     \
   ROW(burn_select_dim(F(2, 5), 1, 5), OUT_OF_RANGE, "select_dim: index 5 is outside axis 1 of size 5")                 \
   ROW(burn_select_dim(F(2, 5), 1, -6), OUT_OF_RANGE, "select_dim: index -6 is outside axis 1 of size 5")               \
-  ROW(split_status(F(5), 2, 0, 2), INVALID_ARGUMENT, "split: 3 parts come out, there is room for 2")                   \
+  ROW(split_status(F(5), 2, 0, 2), INVALID_ARGUMENT, "split: 3 parts come out, the list holds 2")                      \
   ROW(split_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "split: pieces of size 0 are not possible")                       \
   ROW(split_status(F(5), 1, 1, 2), OUT_OF_RANGE, "split: dim 1 is outside -1..0 of shape [5]")                         \
   ROW(chunk_status(F(5), 0, 0, 2), INVALID_ARGUMENT, "chunk: 0 chunks are not possible")                               \
-  ROW(chunk_status(F(5), 5, 0, 4), INVALID_ARGUMENT, "chunk: 5 parts come out, there is room for 4")                   \
+  ROW(chunk_status(F(5), 5, 0, 4), INVALID_ARGUMENT, "chunk: 5 parts come out, the list holds 4")                      \
   ROW(cat2(F(2, 3), F(3, 3), 1), INVALID_SHAPE,                                                                        \
       "cat: tensor 0 is [2,3] and tensor 1 is [3,3]; axes other than 1 must be equal")                                 \
   ROW(cat2(F(2, 3), F(2), 0), INVALID_SHAPE,                                                                           \
@@ -551,8 +551,8 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, rank_0()), INVALID_SHAPE, "tensor: rank 0 is not in 1..8")          \
   ROW(burn_tensor_from(device, "", BURN_DTYPE_F32, BURN_SHAPE(2, -2)), INVALID_SHAPE,                                  \
       "tensor: shape [2,-2] is not possible")                                                                          \
-  ROW(read_status(F(2, 3), 4), INVALID_ARGUMENT, "read: room for 4 elements given, a tensor of shape [2,3] has 6")     \
-  ROW(scalar_status(F(2)), INVALID_ARGUMENT, "read: room for 1 elements given, a tensor of shape [2] has 2")           \
+  ROW(read_status(F(2, 3), 4), INVALID_ARGUMENT, "read: the buffer holds 4 elements, a tensor of shape [2,3] has 6")   \
+  ROW(scalar_status(F(2)), INVALID_ARGUMENT, "read: the buffer holds 1 elements, a tensor of shape [2] has 2")         \
   ROW(write_status(F(2), 4), INVALID_ARGUMENT, "write: 4 bytes given, the tensor has 8")
 
 typedef struct Mistake {

@@ -371,7 +371,7 @@ static void check_order(void *context) {
   const BurnPluginInfo *ndarray = find("ndarray", NULL), *trace = find("trace", NULL);
   CHECK(ndarray && strcmp(ndarray->kind, "backend") == 0 && ndarray->score == 100 && ndarray->device_count == 1,
         "ndarray");
-  CHECK(!ndarray->refusal[0] && !ndarray->help[0], "a usable plugin has a why-not: %s", ndarray->refusal);
+  CHECK(!ndarray->refusal[0] && !ndarray->help[0], "a usable plugin has a reason: %s", ndarray->refusal);
   CHECK(trace && strcmp(trace->kind, "decorator") == 0 && trace->usable && trace->description[0], "trace");
   check_contains(ndarray->path, good_folder);
 }

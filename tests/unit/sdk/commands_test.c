@@ -291,8 +291,8 @@ static void test_options_have_one_name(void **state) {
   expect_run("burn doctor --stak ndarray", 2,
              "burn doctor: there is no option '--stak'. Did you mean '--stack'? See --help");
   expect_run("burn new backed demo", 2, "there is no template 'backed'. Did you mean 'backend'?");
-  expect_run("mnist --epochs", 2, "mnist: --epochs needs a whole number\n");
-  expect_run("mnist --epochs=two", 2, "mnist: --epochs needs a whole number, not 'two'");
+  expect_run("mnist --epochs", 2, "mnist: --epochs needs an integer\n");
+  expect_run("mnist --epochs=two", 2, "mnist: --epochs needs an integer, not 'two'");
   expect_run("mnist --lr nan", 2, "mnist: --lr needs a number, not 'nan'");
   expect_run("mnist --resume=yes", 2, "mnist: --resume takes no value");
   expect_run("mnist -x", 2, "mnist: there is no option '-x'. See --help");

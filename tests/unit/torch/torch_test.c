@@ -1,6 +1,6 @@
 /* torch_test.c - burn_torch.so beside burn_ndarray.so in one process: devices and options, the same random numbers,
  * tensors that cross over with and without a copy, training on both at once, memory. That its ops are right is what
- * `burn conform torch:cpu` shows. Skipped with a word where there is no libtorch. */
+ * `burn conform torch:cpu` shows. skipped with a message where there is no libtorch. */
 #include "forked.h"
 
 #include <burn/nn.h>

@@ -25,7 +25,7 @@ typedef struct BurnAutodiffInterface {
   /* The gradient of leaf x as an inner primitive; NULL when none reached it. `remove` != 0 takes it out of the set. */
   BurnStatus(BURN_API_CALL *gradient)(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
                                       BurnPrimitive **out);
-  /* Ends a set; takes NULL. */
+  /* Ends a set; NULL is allowed. */
   void(BURN_API_CALL *gradients_release)(void *self, BurnGradientSet *set);
 } BurnAutodiffInterface;
 #define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, gradients_release)

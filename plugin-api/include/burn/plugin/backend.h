@@ -67,7 +67,7 @@ struct BurnBackend {
    * device. */
   BurnStatus(BURN_API_CALL *read)(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
 
-  /* One reference more or less; release takes NULL. */
+  /* One reference more or less; release: NULL is allowed. */
   void(BURN_API_CALL *retain)(void *self, BurnPrimitive *x);
   void(BURN_API_CALL *release)(void *self, BurnPrimitive *x);
 

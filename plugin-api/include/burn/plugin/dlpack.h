@@ -43,7 +43,7 @@ typedef struct BurnDlpackManaged {
   BurnDlpackTensor tensor;
 } BurnDlpackManaged;
 
-/* DLManagedTensor, of before version 1. */
+/* DLManagedTensor of DLPack before 1.0. */
 typedef struct BurnDlpackUnversioned {
   BurnDlpackTensor tensor;
   void *manager_ctx;

@@ -38,7 +38,8 @@ typedef struct BurnHost {
   /* 1 if messages of this level are printed, so that costly texts need not be built. */
   int32_t(BURN_API_CALL *log_enabled)(uint32_t level);
 
-  /* Memory aligned to 64 bytes, not cleared; NULL when there is none. Give the same size back to free. free takes NULL.
+  /* Memory aligned to 64 bytes, not cleared; NULL when there is none. Give the same size back to free. free: NULL is
+   * allowed.
    */
   void *(BURN_API_CALL *allocate)(uint64_t bytes);
   void(BURN_API_CALL *free)(void *memory, uint64_t bytes);

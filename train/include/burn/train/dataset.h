@@ -41,7 +41,7 @@ BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInter
 
 /* Datasets are counted: clone holds the same one, drop lets it go; NULL is allowed. */
 BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
-BURN_API void burn_dataset_drop(BurnDataset *dataset); /* takes NULL */
+BURN_API void burn_dataset_drop(BurnDataset *dataset); /* NULL is allowed */
 
 /* What it has; a column is borrowed. */
 BURN_API size_t burn_dataset_count(const BurnDataset *dataset);

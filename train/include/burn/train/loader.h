@@ -30,7 +30,7 @@ typedef struct BurnLoader BurnLoader;
 /* Takes the dataset. NULL with the reason in *status, by the rules of dataset.h. */
 BURN_API BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config,
                                                         BurnStatus *status);
-BURN_API void burn_loader_destroy(BurnLoader *loader); /* takes NULL; no iteration is running */
+BURN_API void burn_loader_destroy(BurnLoader *loader); /* NULL is allowed; no iteration is running */
 BURN_API size_t burn_loader_batch_count(const BurnLoader *loader);
 BURN_API size_t burn_loader_item_count(const BurnLoader *loader);
 
