@@ -73,7 +73,7 @@ static void add_probe(cJSON *answer, const BurnPlugin *plugin) {
   interface.probe(burn__host(), &result);
   result.reason[sizeof result.reason - 1] = '\0';
   if (result.device_count > DEVICES_MAX) {
-    burn__log(BURN_LOG_INFO, "plugins", "%s counts %u devices where there was room for %d", plugin->name,
+    burn__log(BURN_LOG_INFO, "plugins", "%s counts %u devices where the list holds %d", plugin->name,
               result.device_count, DEVICES_MAX);
     result.device_count = DEVICES_MAX;
   }

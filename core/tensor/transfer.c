@@ -208,7 +208,7 @@ static BurnStatus read_converted(BurnPendingRead *read, void *data, BurnDType dt
 static BurnStatus check_size(const BurnPendingRead *read, size_t given, size_t has, const char *unit) {
   BurnShapeText text;
   if (given == has) return BURN_OK;
-  return BURN_FAIL(INVALID_ARGUMENT, "read: room for %zu %s given, a %s tensor of shape %s has %zu", given, unit,
+  return BURN_FAIL(INVALID_ARGUMENT, "read: the buffer holds %zu %s, a %s tensor of shape %s has %zu", given, unit,
                    burn_dtype_name(read->dtype), burn__shape_text(&text, read->rank, read->dims), has);
 }
 

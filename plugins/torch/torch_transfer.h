@@ -34,7 +34,7 @@ at::Tensor pinned_copy(const BurnTensorDesc &desc, const void *data);
 /* A tensor of the device with the elements of one of these, in the queue. */
 at::Tensor upload(Torch &torch, const BurnTensorDesc &desc, const at::Tensor &host);
 
-/* The smallest and largest element of integers at `data`, known from now on of x: so nobody asks the device for them.
+/* The smallest and largest element of integers at `data`, known from now on of x: so the device is not asked for them.
  */
 void note_bounds(BurnPrimitive *x, const BurnTensorDesc &desc, const void *data);
 

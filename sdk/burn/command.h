@@ -48,7 +48,7 @@ typedef struct Opened {
 } Opened;
 Opened command_try_open(const char *stack, const Need *need);
 
-/* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a word on stderr. */
+/* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a message on stderr. */
 int command_print_json(cJSON *tree);
 
 #endif

@@ -72,9 +72,9 @@ static void test_reads_that_cannot_be(void **state) {
     if (!device) continue;
     BurnPendingRead *read = burn_read_start(odd(device, 3));
     expect(burn_read_finish(read, values, 8), BURN_STATUS_INVALID_ARGUMENT,
-           "read: room for 8 bytes given, a f32 tensor of shape [3] has 12");
+           "read: the buffer holds 8 bytes, a f32 tensor of shape [3] has 12");
     read = burn_read_start(odd(device, 3));
-    expect(burn_read_finish_f32(read, values, 2), BURN_STATUS_INVALID_ARGUMENT, "room for 2 elements given");
+    expect(burn_read_finish_f32(read, values, 2), BURN_STATUS_INVALID_ARGUMENT, "the buffer holds 2 elements");
     read = burn_read_start(burn_reshape(odd(device, 3), BURN_SHAPE(2)));
     assert_true(burn_read_ready(read));
     expect(burn_read_finish(read, values, 12), BURN_STATUS_INVALID_SHAPE, "reshape");
@@ -99,7 +99,7 @@ static void test_several_reads_at_once(void **state) {
     assert_true(a[3] == 7 && b[1] == 3 && c == 16);
     if (before >= 0) assert_true(burn_device_host_waits(device) - before <= 1); /* once for all three */
     BurnTensor *const wrong[] = {odd(device, 4), odd(device, 3), odd(device, 1)};
-    expect(burn_read_all(wrong, data, bytes, 3), BURN_STATUS_INVALID_ARGUMENT, "room for 8 bytes");
+    expect(burn_read_all(wrong, data, bytes, 3), BURN_STATUS_INVALID_ARGUMENT, "the buffer holds 8 bytes");
     burn_device_close(device);
   }
 }

@@ -13,8 +13,8 @@
  *   uniform, integers  low + ((uint64) word * (uint64)(high - low) >> 32), lowest bits; the range is at most 2^32
  *   bernoulli          word < round(prob * 2^32): 1, else 0
  *   normal             Box-Muller in f64 from the words (a, b) of an even/odd pair: r = sqrt(-2 ln((a + 1) * 2^-32)),
- *                      t = 2 pi b * 2^-32; even element r * cos t, odd element r * sin t; result = mean + std * that, in
- *                      f64, rounded once to the dtype. ln, cos and sin are those of the platform: their last bit may
+ *                      t = 2 pi b * 2^-32; even element r * cos t, odd element r * sin t; result = mean + std * that,
+ *                      in f64, rounded once to the dtype. ln, cos and sin are those of the platform: their last bit may
  *                      differ between platforms, which in f32 shows about once in 2^28 numbers.
  *
  * f16 and bf16 take the f32 result, rounded to nearest even. For uniform, low and high are rounded to the dtype first,

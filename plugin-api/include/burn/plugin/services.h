@@ -1,8 +1,8 @@
-/* services.h - what the headers have as inline functions, as functions of the host: for plugins in languages that cannot
- * compile C.
+/* services.h - what the headers have as inline functions, as functions of the host: for plugins in languages that
+ * cannot compile C.
  *
- * host->get_interface(name, 1) returns these tables, which live as long as the process. C and C++ plugins use the inline
- * functions (random.h, build.h), which do the same. What else is inline: facts of dtypes are host->dtype_info, and what
+ * host->get_interface(name, 1) returns these tables, which live as long as the process. C and C++ plugins use the
+ * inline functions (random.h, build.h), which do the same. What else is inline: facts of dtypes are host->dtype_info, and what
  * a decorator leaves out of its table the host does. */
 #ifndef BURN_PLUGIN_SERVICES_H
 #define BURN_PLUGIN_SERVICES_H
