@@ -33,6 +33,11 @@ FROZEN = {"BurnExtension"}  # has a size, that of what follows it
 NEW_OP = "double_up"
 
 
+def has(path, text):
+    with open(os.path.join(ROOT, path)) as file:
+        return text in file.read()
+
+
 class Tree:
     """The changed files in memory; they are written at the end."""
 
@@ -50,6 +55,14 @@ class Tree:
         if count != 1:
             sys.exit(f"mutate: {path}: {count} places for the edit of\n{old}\nBring tests/abi/mutate.py up to date.")
         self.files[path] = self.files[path].replace(old, new)
+
+    def file_with(self, folder, text):
+        """The one source in a folder that has this text, wherever it lies."""
+        paths = [os.path.relpath(os.path.join(at, name), ROOT) for at, _, names in os.walk(os.path.join(ROOT, folder)) for name in names]
+        found = [path for path in paths if path.endswith(".c") and has(path, text)]
+        if len(found) != 1:
+            sys.exit(f"mutate: {len(found)} sources in {folder} have '{text}'. Bring tests/abi/mutate.py up to date.")
+        return found[0]
 
     def append(self, path, text):
         self.files[path] = self.text(path) + text
@@ -96,7 +109,7 @@ def new_op(tree, tomorrow):
     tree.replace(API + "ops.def", "BURN_OP(65, add, elementwise,",
                  f"BURN_OP(32, {NEW_OP}, elementwise, {tomorrow}, same, NUMERIC, BURN_IN(x), BURN_ATTR(F64, more, 0), 1, COMPOSITE, VIA,"
                  ' ELEMENTWISE, "x + x")\nBURN_OP(65, add, elementwise,')
-    tree.append("core/decompose/decompose.c", f"\nDECOMPOSE({NEW_OP}) {{ out[0] = burn_build_add(builder, call->inputs[0], call->inputs[0]); }}\n")
+    tree.append(tree.file_with("core", "DECOMPOSE(is_finite)"), f"\nDECOMPOSE({NEW_OP}) {{ out[0] = burn_build_add(builder, call->inputs[0], call->inputs[0]); }}\n")
     tree.append("sdk/burn/conform/samples.def", f'SAMPLER({NEW_OP}, unary, any, "", EXACT, EXTREME)\n')
 
 
