@@ -76,7 +76,7 @@ BURN_RULE(unfold) {
                      (long long)size, (long long)step);
   }
   if (x->rank == BURN_MAX_RANK) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u, there is no room for the axis of windows", info->name,
+    return BURN_FAIL(INVALID_SHAPE, "%s: the tensor has rank %u, the axis of windows would be one too many", info->name,
                      x->rank);
   }
   *out = burn_primitive_desc(x);

@@ -231,7 +231,7 @@ static void test_when_none_opens_each_has_its_reason(void **state) {
   shell("mkdir -m 755 %s/few && cp %s/burn_closed_winner.so %s/burn_crash_probe.so %s/burn_no_open.so %s/few", place,
         HOSTILE, HOSTILE, HOSTILE, place);
   snprintf(variables, sizeof variables, "BURN_PLUGIN_PATH_ONLY=1 BURN_PLUGIN_PATH=%s/few", place);
-  assert_int_equal(run(variables, "burn ops --json"), 1);
+  assert_int_equal(run(variables, "burn ops"), 1);
   assert_true(
       log_has("there is no backend that can be used. closed_winner (score 99999): open 'closed_winner': the device"));
   assert_true(log_has("crash_probe: it "));

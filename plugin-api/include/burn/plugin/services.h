@@ -2,8 +2,8 @@
  * cannot compile C.
  *
  * host->get_interface(name, 1) returns these tables, which live as long as the process. C and C++ plugins use the
- * inline functions (random.h, build.h), which do the same. What else is inline: facts of dtypes are host->dtype_info, and what
- * a decorator leaves out of its table the host does. */
+ * inline functions (random.h, build.h), which do the same. What else is inline: facts of dtypes are host->dtype_info,
+ * and what a decorator leaves out of its table the host does. */
 #ifndef BURN_PLUGIN_SERVICES_H
 #define BURN_PLUGIN_SERVICES_H
 
