@@ -84,10 +84,10 @@ void burn_status_arguments(const char *format, ...);
 BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) BURN_PRINTF(2, 3) BURN_USE_RESULT;
 
 /* Calls `hook` once for every failure, on the thread and at the moment it is made, with the source file and line that
- * found it (of this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). Neither
- * a failure that travels in tensors nor a prefix put before its message calls it again. A breakpoint in the hook stops
- * there; the lines of your program are further up its stack, and in the message with BURN_BACKTRACE=1. NULL removes the
- * hook. */
+ * found it (of this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). The
+ * texts are valid during the call. Neither a failure that travels in tensors nor a prefix put before its message calls
+ * it again. A breakpoint in the hook stops there; the lines of your program are further up its stack, and in the
+ * message with BURN_BACKTRACE=1. NULL removes the hook. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 

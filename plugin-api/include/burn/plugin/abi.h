@@ -2,13 +2,19 @@
  *
  * Rules for everything in this folder: C99 and C++-clean; only fixed-width integers, pointers and double cross the
  * boundary (no enum, bool, long, size_t, bit field, varargs or returned struct); every struct that may grow starts with
- * its size, and grows only at its end. The reasons stand in plugin-api/README.md. */
+ * its size, and grows only at its end. The reasons stand in plugin-api/README.md.
+ *
+ * With BURN_NO_INLINE defined there are no function bodies, only declarations in plain C99, for tools that translate
+ * headers into other languages (bindgen, cffi). Enums have names for them; fields that hold such a number are uint32_t
+ * all the same, because the size of an enum is the compiler's business. */
 #ifndef BURN_PLUGIN_ABI_H
 #define BURN_PLUGIN_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
+#if !defined(BURN_NO_INLINE)
 #include <string.h>
+#endif
 
 /* The version of these headers. The major is part of the entry symbol's name. A host serves plugins that target
  * BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR. */
@@ -72,6 +78,7 @@
 #define BURN_MAX_OUTPUTS 8u
 #define BURN_MAX_ATTRS 32u
 
+#if !defined(BURN_NO_INLINE)
 /* Copies a struct that starts with its size into one of `to_bytes`, whose struct_size becomes the number of bytes that
  * came across; the rest is zero. So a struct of older or newer headers can be used as one's own. */
 static inline void burn_struct_copy(void *to, uint32_t to_bytes, const void *from) {
@@ -82,6 +89,7 @@ static inline void burn_struct_copy(void *to, uint32_t to_bytes, const void *fro
   memcpy(to, from, from_bytes);
   memcpy(to, &from_bytes, sizeof from_bytes);
 }
+#endif
 
 /* The head of an extension: a struct that hangs on a call by its `next` and says more about it. Whoever knows the name
  * reads it as the struct of that name; everybody else passes the chain on unread. Names are "burn.*", or those of a
@@ -94,10 +102,12 @@ typedef struct BurnExtension {
   const struct BurnExtension *next; /* NULL: the last */
 } BurnExtension;
 
+#if !defined(BURN_NO_INLINE)
 /* The extension of a name in a chain, or NULL. */
 static inline const BurnExtension *burn_extension_find(const BurnExtension *chain, const char *name) {
   while (chain && strcmp(chain->name, name) != 0) chain = chain->next;
   return chain;
 }
+#endif
 
 #endif

@@ -10,20 +10,20 @@
 #include <burn/plugin/host.h>
 
 /* Answers of op_support. */
-enum {
+enum BurnSupport {
   BURN_SUPPORT_NO = 0,  /* never: the host decomposes the op */
   BURN_SUPPORT_YES = 1, /* always */
   BURN_SUPPORT_ASK = 2  /* it depends: ask supports() with the call */
 };
 
 /* Bits of dtype_usage. */
-enum {
-  BURN_USAGE_STORE = 1,      /* create, read, views, moves */
-  BURN_USAGE_ARITHMETIC = 2, /* everything that ops.def allows for its kind */
+enum BurnUsage {
+  BURN_USAGE_STORE = 1,     /* create, read, views, moves */
+  BURN_USAGE_ARITHMETIC = 2 /* everything that ops.def allows for its kind */
 };
 
 /* Keys of query(); values are written to out. */
-enum {
+enum BurnQueryKey {
   BURN_QUERY_BYTES_IN_USE = 1,   /* bytes of live tensors */
   BURN_QUERY_BYTES_RESERVED = 2, /* bytes held, caches included */
   BURN_QUERY_BYTES_PEAK = 3,     /* highest BYTES_IN_USE so far */

@@ -17,6 +17,9 @@
 #include <string.h>
 
 /* The builder; by value, its members are for the functions below. */
+#if !defined(BURN_NO_INLINE)
+
+/* The state of a builder. Its layout is no part of the ABI: plugins and host each compile their own. */
 typedef struct BurnBuilder {
   const BurnHost *host;
   const BurnBackend *backend;
@@ -294,5 +297,7 @@ static inline BurnPrimitive *burn_build_transpose(BurnBuilder *b, BurnPrimitive 
 #define burn_build_sub(b, x, y) burn_build_op2(b, BURN_OP_sub, x, y)
 #define burn_build_mul(b, x, y) burn_build_op2(b, BURN_OP_mul, x, y)
 #define burn_build_div(b, x, y) burn_build_op2(b, BURN_OP_div, x, y)
+
+#endif
 
 #endif

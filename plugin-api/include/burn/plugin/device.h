@@ -18,7 +18,7 @@
 #define BURN_DEVICE_INTERFACE_NAME "burn.device"
 
 /* Kinds of a device. */
-enum {
+enum BurnDeviceKind {
   BURN_DEVICE_KIND_OTHER = 0,
   BURN_DEVICE_KIND_CPU = 1,
   BURN_DEVICE_KIND_DISCRETE_GPU = 2,

@@ -13,11 +13,17 @@ struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
 /* DLDeviceType: what a backend of ours may meet. */
-enum { BURN_DLPACK_CPU = 1, BURN_DLPACK_CUDA = 2, BURN_DLPACK_CUDA_HOST = 3, BURN_DLPACK_METAL = 8 };
+enum BurnDlpackDevice { BURN_DLPACK_CPU = 1, BURN_DLPACK_CUDA = 2, BURN_DLPACK_CUDA_HOST = 3, BURN_DLPACK_METAL = 8 };
 /* DLDataTypeCode. */
-enum { BURN_DLPACK_INT = 0, BURN_DLPACK_UINT = 1, BURN_DLPACK_FLOAT = 2, BURN_DLPACK_BFLOAT = 4, BURN_DLPACK_BOOL = 6 };
+enum BurnDlpackCode {
+  BURN_DLPACK_INT = 0,
+  BURN_DLPACK_UINT = 1,
+  BURN_DLPACK_FLOAT = 2,
+  BURN_DLPACK_BFLOAT = 4,
+  BURN_DLPACK_BOOL = 6
+};
 /* Bits of flags. */
-enum { BURN_DLPACK_READ_ONLY = 1, BURN_DLPACK_IS_COPIED = 2 };
+enum BurnDlpackFlag { BURN_DLPACK_READ_ONLY = 1, BURN_DLPACK_IS_COPIED = 2 };
 #define BURN_DLPACK_MAJOR 1u
 
 /* DLTensor. */
@@ -50,6 +56,7 @@ typedef struct BurnDlpackUnversioned {
   void (*deleter)(struct DLManagedTensor *self);
 } BurnDlpackUnversioned;
 
+#if !defined(BURN_NO_INLINE)
 /* The library's struct by its layout here. */
 static inline BurnDlpackManaged *burn_dlpack_managed(struct DLManagedTensorVersioned *tensor) {
   return (BurnDlpackManaged *)(void *)tensor;
@@ -94,6 +101,7 @@ static inline void burn_dlpack_set_dtype(BurnDlpackTensor *tensor, BurnDType dty
   if (dtype == BURN_DTYPE_BOOL) tensor->code = BURN_DLPACK_BOOL;
   if (dtype == BURN_DTYPE_U8) tensor->code = BURN_DLPACK_UINT;
 }
+#endif
 
 /* Interface "burn.dlpack" of a backend, version 1. The host has checked every tensor that it hands over: version, rank
  * 1 .. BURN_MAX_RANK, a dtype of ours, strides present, data that is aligned to its elements. */

@@ -17,7 +17,7 @@
 #define BURN_FUSED_ABSENT UINT32_MAX /* the value number of an optional input that is not there */
 
 /* The part an op may play in a body: answers of BurnFusedInterface.role. */
-enum {
+enum BurnFusedRole {
   BURN_FUSED_NO = 0, /* none: it is always a call of its own */
   BURN_FUSED_ELEMENTWISE =
       1,                 /* element i of the result is a function of the elements i of its inputs, which broadcast */

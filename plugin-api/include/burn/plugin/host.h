@@ -10,7 +10,7 @@ typedef struct BurnOpDefinition BurnOpDefinition; /* kernels.h */
 typedef struct BurnOptions BurnOptions;           /* the options of one part of a stack text; opaque */
 
 /* Levels of host->log. BURN_LOG=off|error|warn|info|debug chooses what is printed, to stderr; default warn. */
-enum { BURN_LOG_ERROR = 1, BURN_LOG_WARN = 2, BURN_LOG_INFO = 3, BURN_LOG_DEBUG = 4 };
+enum BurnLogLevel { BURN_LOG_ERROR = 1, BURN_LOG_WARN = 2, BURN_LOG_INFO = 3, BURN_LOG_DEBUG = 4 };
 
 /* The body of a parallel loop: does items begin .. end-1. */
 typedef void(BURN_API_CALL *BurnLoopBody)(void *context, int64_t begin, int64_t end);
@@ -23,8 +23,8 @@ typedef struct BurnHost {
   uint32_t reserved;
 
   /* Makes a failed status with the given code (BURN_STATUS_*) and message, which is copied. `file` and `line` say
-   * where; `file` NULL: it was made before, and kept by the plugin. Every failure of the framework is made here: a
-   * breakpoint on burn__status_make sees them all. */
+   * where; `file` is read during this call only. `file` NULL: it was made before, and kept by the plugin. Every failure
+   * of the framework is made here: a breakpoint on burn__status_make sees them all. */
   BurnStatus(BURN_API_CALL *fail)(uint32_t code, const char *file, int32_t line, const char *message);
 
   /* Puts "prefix: " before the message of a failed status; BURN_OK stays BURN_OK. */
@@ -46,7 +46,7 @@ typedef struct BurnHost {
 
   /* The value of an option of this instance ("threads" of "ndarray:threads=1"), or NULL. The host refuses options that
    * nobody asked for, so every open function asks for all the options it knows, each time (burn_options_ask of
-   * options.h). */
+   * options.h). The text is valid until open returns. */
   const char *(BURN_API_CALL *option)(const BurnOptions *options, const char *key);
 
   /* Runs body over 0 .. count-1 in chunks of at least `grain` items on the host's threads and the caller; returns when

@@ -7,7 +7,7 @@
 
 /* BURN_OP_matmul and so on. BURN_OP_LIMIT is above the highest number of these headers, for tables by op: a plugin can
  * meet higher ones, from newer hosts and, from BURN_OP_FIRST_OF_PACKS up, of kernel packs. */
-enum {
+enum BurnOpNumber {
   BURN_OP_INVALID = 0,
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
   BURN_OP_##name = (number),
@@ -20,7 +20,7 @@ enum {
 /* Attribute `update` of select_assign, scatter and scatter_nd: what becomes of the element x where a value v is put.
  * Several values for one element are applied one after the other, in row-major order, so with ASSIGN the last one
  * stays. Bool has ASSIGN, ADD (or) and MUL (and). */
-enum {
+enum BurnUpdate {
   BURN_UPDATE_ASSIGN = 0, /* v */
   BURN_UPDATE_ADD = 1,    /* x + v */
   BURN_UPDATE_MUL = 2,    /* x * v */
@@ -30,7 +30,7 @@ enum {
 };
 
 /* Attribute `mode` of pad: what new elements are. */
-enum {
+enum BurnPadMode {
   BURN_PAD_CONSTANT = 0, /* `value` */
   BURN_PAD_REFLECT = 1,  /* mirrored at the outermost element, which is not repeated: c b | a b c | b a */
   BURN_PAD_EDGE = 2,     /* the outermost element */
@@ -38,7 +38,7 @@ enum {
 };
 
 /* What kind of work an op is. */
-enum {
+enum BurnTrait {
   BURN_TRAIT_ELEMENTWISE = 1, /* element i of the result needs element i of the (broadcast) inputs only */
   BURN_TRAIT_REDUCE = 2,      /* combines elements along axes */
   BURN_TRAIT_VIEW = 4,        /* other shape or order over the same storage where the backend has strides */
@@ -51,7 +51,9 @@ enum {
 };
 
 /* For each op a struct BurnAttrs_<name> whose members are BurnAttr only, which is the layout of call->attrs. So
- * attributes have names in C and are still an array of tagged values for whoever handles calls in general. */
+ * attributes have names in C and are still an array of tagged values for whoever handles calls in general. An op
+ * without attributes has a struct with one member, `none`, only because C has no empty structs: its attr_count is 0,
+ * there is nothing at call->attrs, and nobody reads it. */
 #define BURN_ATTR(TAG, attr, fallback) BurnAttr attr;
 #define BURN_NONE BurnAttr none;
 #define BURN_OP(number, name, family, since, rule, kinds, inputs, attrs, outputs, form, gradient, traits, doc) \
@@ -64,7 +66,7 @@ enum {
 #undef BURN_NONE
 
 /* Flags of a BurnOpCall. */
-enum {
+enum BurnCallFlag {
   BURN_CALL_DETERMINISTIC = 1 /* the same bits every time, whatever it costs */
 };
 
@@ -93,6 +95,7 @@ typedef struct BurnOpCall {
 } BurnOpCall;
 #define BURN_OP_CALL_MIN_BYTES BURN_BYTES_THROUGH(BurnOpCall, reserved)
 
+#if !defined(BURN_NO_INLINE)
 /* The call as a struct of one's own, to be changed and passed on. Do not write `mine = *call`: the caller's may be
  * shorter or longer than these headers say, and carries its own size. */
 static inline BurnOpCall burn_call_copy(const BurnOpCall *call) {
@@ -101,6 +104,7 @@ static inline BurnOpCall burn_call_copy(const BurnOpCall *call) {
   mine.struct_size = (uint32_t)sizeof mine; /* what came after the caller's headers is zero, which means as before */
   return mine;
 }
+#endif
 
 /* The attributes of a call as the struct of its op: BURN_ATTRS(conv2d, call)->stride.value.i64s[0]. */
 #define BURN_ATTRS(name, call) ((const BurnAttrs_##name *)(const void *)(call)->attrs)
@@ -130,6 +134,7 @@ typedef struct BurnOpInfo {
 } BurnOpInfo;
 #define BURN_OP_INFO_MIN_BYTES BURN_BYTES_THROUGH(BurnOpInfo, attr_since)
 
+#if !defined(BURN_NO_INLINE)
 /* The schema version of an op: the minor that a plugin must know to run calls with every attribute of it. */
 static inline uint32_t burn_op_schema(const BurnOpInfo *info) {
   uint32_t newest = info->since, i;
@@ -138,8 +143,9 @@ static inline uint32_t burn_op_schema(const BurnOpInfo *info) {
   }
   return newest;
 }
+#endif
 
 /* How gradients pass an op; see ops.def. */
-enum { BURN_GRADIENT_CONSTANT = 0, BURN_GRADIENT_RULE = 1, BURN_GRADIENT_VIA = 2 };
+enum BurnGradientForm { BURN_GRADIENT_CONSTANT = 0, BURN_GRADIENT_RULE = 1, BURN_GRADIENT_VIA = 2 };
 
 #endif

@@ -27,7 +27,7 @@
 #define BURN_OPTIONS_INTERFACE_NAME "burn.options"
 
 /* Flags of an option. */
-enum {
+enum BurnOptionFlag {
   /* It only chooses among ways to compute, or among texts printed to stderr. It never names or makes a file, a folder,
    * a program or a device of others, whatever its value is. */
   BURN_OPTION_HARMLESS = 1
@@ -62,6 +62,7 @@ typedef struct BurnOptionsInterface {
 #define BURN_OPTIONS_INTERFACE(count, rows) \
   { (uint32_t)sizeof(BurnOptionsInterface), 1, count, (uint32_t)sizeof(BurnOptionInfo), rows }
 
+#if !defined(BURN_NO_INLINE)
 /* Row `index` of a table made with these headers or others. The caller knows that there is one. */
 static inline const BurnOptionInfo *burn_option_info(const BurnOptionsInterface *declared, uint32_t index) {
   return (const BurnOptionInfo *)(const void *)((const char *)declared->options +
@@ -75,5 +76,6 @@ static inline void burn_options_ask(const BurnHost *host, const BurnOptions *opt
   uint32_t i;
   for (i = 0; i < declared->option_count; i++) values[i] = host->option(options, burn_option_info(declared, i)->key);
 }
+#endif
 
 #endif

@@ -9,7 +9,7 @@
 #include <burn/plugin/backend.h>
 
 /* Kinds of a plugin. */
-enum {
+enum BurnPluginKindNumber {
   BURN_PLUGIN_BACKEND = 1,   /* offers "burn.backend" */
   BURN_PLUGIN_DECORATOR = 2, /* a decorator; offers "burn.decorator" */
   BURN_PLUGIN_KERNELS = 3    /* a kernel pack; offers "burn.kernels" (kernels.h) */
@@ -46,6 +46,7 @@ typedef struct BurnProbe {
 } BurnProbe;
 #define BURN_PROBE_MIN_BYTES BURN_BYTES_THROUGH(BurnProbe, reason)
 
+#if !defined(BURN_NO_INLINE)
 /* For probe: adds a device, with the number it will be opened by. More than the host can hold are left out. */
 static inline void burn_probe_add(BurnProbe *out, uint32_t index, const char *name, int64_t memory_bytes) {
   BurnDeviceInfo device;
@@ -71,6 +72,7 @@ static inline BurnStatus burn_plugin_check_open(const BurnHost *host, const Burn
   return host->annotate((host->fail)(BURN_STATUS_INCOMPATIBLE, __FILE__, __LINE__, message),
                         name); /* cmocka has a macro fail */
 }
+#endif
 
 /* Interface "burn.backend", version 1. */
 typedef struct BurnBackendInterface {
@@ -86,7 +88,7 @@ typedef struct BurnBackendInterface {
 #define BURN_BACKEND_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnBackendInterface, open)
 
 /* Roles of a decorator, as bits: what the host and others may rely on, whatever its name is. */
-enum {
+enum BurnRole {
   /* It records what passes and offers "burn.autodiff". It lies above whatever changes when ops run, once in a stack; a
    * device for training gets the first plugin with this role on top unless its stack has one. */
   BURN_ROLE_AUTODIFF = 1,

@@ -24,6 +24,8 @@
 
 #include <burn/plugin/abi.h>
 
+#if !defined(BURN_NO_INLINE)
+
 /* Blocks that an op over `count` elements uses. */
 static inline uint64_t burn_random_blocks(uint64_t count) { return (count + 3u) / 4u; }
 
@@ -69,5 +71,7 @@ static inline uint64_t burn_random_threshold(double prob) {
   if (prob >= 1.0) return (uint64_t)1 << 32;
   return (uint64_t)(prob * 4294967296.0 + 0.5);
 }
+
+#endif
 
 #endif

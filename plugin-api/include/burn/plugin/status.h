@@ -14,19 +14,23 @@ typedef uint64_t BurnStatus;
 /* Success. */
 #define BURN_OK ((BurnStatus)0)
 
-/* BURN_STATUS_INVALID_SHAPE and so on: the codes, to be compared with burn_status_code(). */
-enum {
+/* BURN_STATUS_INVALID_SHAPE and so on: the codes, to be compared with burn_status_code(). BURN_STATUS_OK is the code of
+ * BURN_OK and the same number: languages that cannot read a macro with a cast write a status of this value. */
+enum BurnStatusCode {
+  BURN_STATUS_OK = 0,
 #define BURN_STATUS(number, NAME, text) BURN_STATUS_##NAME = (number),
 #include <burn/plugin/status.def>
 #undef BURN_STATUS
   BURN_STATUS_CODE_LIMIT = 32
 };
 
+#if !defined(BURN_NO_INLINE)
 /* The code in a status: 0 for BURN_OK, else one of BURN_STATUS_*. A status other than BURN_OK without a code, which no
  * host makes, counts as INTERNAL. */
 static inline uint32_t burn_status_code(BurnStatus status) {
   const uint32_t code = (uint32_t)(status & 0xffu);
   return status != BURN_OK && code == 0 ? (uint32_t)BURN_STATUS_INTERNAL : code;
 }
+#endif
 
 #endif

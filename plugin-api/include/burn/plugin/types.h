@@ -8,7 +8,7 @@
 typedef uint32_t BurnDType;
 
 /* BURN_DTYPE_F32 and so on; BURN_DTYPE_DEFAULT (0) asks for the device's default where a function allows it. */
-enum {
+enum BurnDTypeNumber {
   BURN_DTYPE_DEFAULT = 0,
 #define BURN_DTYPE(number, NAME, name, bytes, KIND, c_type) BURN_DTYPE_##NAME = (number),
 #include <burn/plugin/dtypes.def>
@@ -17,10 +17,11 @@ enum {
 };
 
 /* Kinds, as in Burn: they decide which ops accept a dtype. Bits, so that an op can name several. */
-enum { BURN_KIND_FLOAT = 1, BURN_KIND_INT = 2, BURN_KIND_BOOL = 4, BURN_KIND_NUMERIC = 3, BURN_KIND_ANY = 7 };
+enum BurnKind { BURN_KIND_FLOAT = 1, BURN_KIND_INT = 2, BURN_KIND_BOOL = 4, BURN_KIND_NUMERIC = 3, BURN_KIND_ANY = 7 };
 
 /* The dtypes of these headers. A decorator or a backend that outlives them asks host->dtype_info for others. */
 
+#if !defined(BURN_NO_INLINE)
 /* Bytes of one element; 0 for an unknown dtype. */
 static inline uint32_t burn_dtype_bytes(BurnDType dtype) {
   switch (dtype) {
@@ -59,6 +60,7 @@ static inline const char *burn_dtype_name(BurnDType dtype) {
       return "?";
   }
 }
+#endif
 
 /* Shape and dtype without storage. Frozen layout. shape[rank..] is zero. Rank is 1 or more: there is no rank 0. */
 typedef struct BurnTensorDesc {
@@ -78,6 +80,7 @@ typedef struct BurnDTypeInfo {
   uint32_t block_bytes; /* bytes of such a block: bits / 8 for plain dtypes */
 } BurnDTypeInfo;
 
+#if !defined(BURN_NO_INLINE)
 /* Elements of a description: the product of its axes. */
 static inline int64_t burn_desc_count(const BurnTensorDesc *desc) {
   int64_t count = 1;
@@ -85,9 +88,10 @@ static inline int64_t burn_desc_count(const BurnTensorDesc *desc) {
   for (i = 0; i < desc->rank; i++) count *= desc->shape[i];
   return count;
 }
+#endif
 
 /* Flags of a BurnPrimitive. */
-enum {
+enum BurnPrimitiveFlag {
   BURN_PRIMITIVE_HOST_MEMORY = 1, /* buffer + byte_offset is an address this process can read */
   BURN_PRIMITIVE_TRACKED = 2      /* an autodiff decorator records what is computed from it */
 };
@@ -111,6 +115,7 @@ typedef struct BurnPrimitive {
 } BurnPrimitive;
 #define BURN_PRIMITIVE_MIN_BYTES BURN_BYTES_THROUGH(BurnPrimitive, id)
 
+#if !defined(BURN_NO_INLINE)
 /* Shape and dtype of a primitive. */
 static inline BurnTensorDesc burn_primitive_desc(const BurnPrimitive *x) {
   BurnTensorDesc desc = {0, 0, {0}};
@@ -128,10 +133,11 @@ static inline int64_t burn_primitive_count(const BurnPrimitive *x) {
   for (i = 0; i < x->rank; i++) count *= x->shape[i];
   return count;
 }
+#endif
 
 /* Tags of a BurnAttr. More will come (text, lists of f64, a tensor): who meets a tag that it does not know answers that
  * it does not support the call. */
-enum {
+enum BurnAttrTag {
   BURN_ATTR_NONE = 0, /* absent: the host puts the default of ops.def there */
   BURN_ATTR_I64 = 1,
   BURN_ATTR_F64 = 2,
@@ -153,6 +159,7 @@ typedef struct BurnAttr {
   } value;
 } BurnAttr;
 
+#if !defined(BURN_NO_INLINE)
 /* An attribute of the given type. */
 static inline BurnAttr burn_attr_i64(int64_t value) {
   BurnAttr attr = {BURN_ATTR_I64, 0, {0}};
@@ -200,5 +207,6 @@ static inline BurnAttr burn_attr_i64s(const int64_t *values, uint32_t count) {
   attr.value.i64s = values;
   return attr;
 }
+#endif
 
 #endif
