@@ -16,6 +16,7 @@ uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, con
     inputs[i] = slots[i] == FUSION_NONE ? (BurnTensorDesc){0, 0, {0}} : *desc_of(queue, slots[i]);
   }
   const BurnFusedStep step = {.op = op->op,
+                              .output_count = 1,
                               .input_count = op->input_count,
                               .attr_count = op->attr_count,
                               .inputs = numbers,
@@ -61,6 +62,7 @@ static void describe(const FusionBody *body, const BodyRoom *room, BurnFusedBody
     const FusionOp *op = &fusion_ops(body->queue)[body->ops[i]];
     room->values[body->input_count + i] = *desc_of(body->queue, op->first_output);
     room->steps[i] = (BurnFusedStep){.op = op->op,
+                                     .output_count = 1,
                                      .input_count = op->input_count,
                                      .attr_count = op->attr_count,
                                      .inputs = numbers,

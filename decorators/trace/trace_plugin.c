@@ -8,6 +8,7 @@
  *
  * It is also the example of how small a decorator is: what it leaves out of its table is done by the level below, and
  * ops that it has never heard of pass through by construction. */
+#include <burn/plugin/fused.h>
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -37,7 +38,10 @@ typedef struct Trace {
   uint32_t format;
   uint64_t events, opened_ns;
   char name[64];
-  OpTotal totals[BURN_OP_LIMIT];
+  BurnFusedInterface fused; /* what is offered above, and .. */
+  BurnFusedInterface below; /* .. the fused runs of the level below; all zero if there are none */
+  void *below_self;
+  OpTotal totals[BURN_OP_LIMIT]; /* by op; 0: fused runs */
 } Trace;
 
 /* "f32[2,3]" */
@@ -65,6 +69,7 @@ static void write_shapes(FILE *file, const BurnOpCall *call) {
 }
 
 static const char *op_name(const Trace *trace, uint32_t op) {
+  if (op == BURN_OP_INVALID) return "fused";
   const BurnOpInfo *info = trace->host->op_info(op);
   return info ? info->name : "?";
 }
@@ -82,18 +87,36 @@ static Decimal decimal(uint64_t nanoseconds, uint64_t unit, int places) {
   return result;
 }
 
-static void write_event(Trace *trace, const BurnOpCall *call, uint64_t begin, uint64_t end) {
-  const char *name = op_name(trace, call->op);
+/* What ran: a call, or else a kernel that the level below describes. */
+static void write_what(Trace *trace, const BurnOpCall *call, const BurnFusedKernel *kernel) {
+  char text[256] = "";
+  if (call) {
+    write_shapes(trace->file, call);
+    return;
+  }
+  trace->below.describe(trace->below_self, kernel, text, sizeof text);
+  fputs(text, trace->file);
+}
+
+/* The mutex is held. */
+static void write_event(Trace *trace, const BurnOpCall *call, const BurnFusedKernel *kernel, uint64_t begin,
+                        uint64_t end) {
+  const uint32_t op = call ? call->op : BURN_OP_INVALID;
+  const char *name = op_name(trace, op);
+  if (op < BURN_OP_LIMIT) {
+    trace->totals[op].calls++;
+    trace->totals[op].nanoseconds += end - begin;
+  }
   if (trace->format == FORMAT_TEXT) {
     fprintf(trace->file, "trace: %-24s %9s us  ", name, decimal(end - begin, 1000, 1).text);
-    write_shapes(trace->file, call);
+    write_what(trace, call, kernel);
     fputc('\n', trace->file);
   } else if (trace->format == FORMAT_CHROME) {
     fprintf(trace->file,
             "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%s,\"dur\":%s,\"args\":{\"shapes\":\"",
             trace->events ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text,
             decimal(end - begin, 1000, 3).text);
-    write_shapes(trace->file, call);
+    write_what(trace, call, kernel);
     fputs("\"}}", trace->file);
   }
   trace->events++;
@@ -107,13 +130,67 @@ static BurnStatus BURN_API_CALL trace_submit(void *self, const BurnOpCall *call)
   const BurnStatus status = host->invoke(trace->next, call);
   const uint64_t end = host->now_ns();
   pthread_mutex_lock(&trace->mutex);
-  if (call->op < BURN_OP_LIMIT) {
-    trace->totals[call->op].calls++;
-    trace->totals[call->op].nanoseconds += end - begin;
-  }
-  write_event(trace, call, begin, end);
+  write_event(trace, call, NULL, begin, end);
   pthread_mutex_unlock(&trace->mutex);
   return status;
+}
+
+/* -- fused runs: seen as they pass ------------------------------------------------------------ */
+
+static BurnStatus BURN_API_CALL trace_fused_run(void *self, const BurnFusedCall *call) {
+  Trace *trace = self;
+  const uint64_t begin = trace->host->now_ns();
+  const BurnStatus status = trace->below.run(trace->below_self, call);
+  const uint64_t end = trace->host->now_ns();
+  pthread_mutex_lock(&trace->mutex);
+  write_event(trace, NULL, call->kernel, begin, end);
+  pthread_mutex_unlock(&trace->mutex);
+  return status;
+}
+static uint32_t BURN_API_CALL trace_fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
+                                               const BurnTensorDesc *output) {
+  const Trace *trace = self;
+  return trace->below.role(trace->below_self, step, inputs, output);
+}
+static BurnStatus BURN_API_CALL trace_fused_compile(void *self, const BurnFusedBody *body, BurnFusedKernel **out,
+                                                    char *why, uint64_t why_bytes) {
+  const Trace *trace = self;
+  return trace->below.compile(trace->below_self, body, out, why, why_bytes);
+}
+static void BURN_API_CALL trace_fused_release(void *self, BurnFusedKernel *kernel) {
+  const Trace *trace = self;
+  trace->below.release(trace->below_self, kernel);
+}
+static void BURN_API_CALL trace_fused_describe(void *self, const BurnFusedKernel *kernel, char *text,
+                                               uint64_t text_bytes) {
+  const Trace *trace = self;
+  trace->below.describe(trace->below_self, kernel, text, text_bytes);
+}
+
+/* The table of the level below, with run on the way through here. */
+static void find_fused(Trace *trace) {
+  BurnInterface found = {NULL, NULL};
+  if (!trace->next->get_interface(trace->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
+  burn_struct_copy(&trace->below, sizeof trace->below, found.table);
+  trace->below_self = found.self;
+  trace->fused = trace->below;
+  trace->fused.role = trace_fused_role;
+  trace->fused.compile = trace_fused_compile;
+  trace->fused.run = trace_fused_run;
+  trace->fused.release = trace_fused_release;
+  trace->fused.describe = trace_fused_describe;
+}
+
+/* Every other name is the level below's to answer. */
+static int32_t BURN_API_CALL trace_get_interface(void *self, const char *name, uint32_t min_version,
+                                                 BurnInterface *out) {
+  Trace *trace = self;
+  if (strcmp(name, BURN_FUSED_INTERFACE) != 0 || trace->fused.struct_size < BURN_FUSED_INTERFACE_MIN_BYTES)
+    return trace->next->get_interface(trace->next->self, name, min_version, out);
+  if (min_version > trace->fused.version) return 0;
+  out->table = &trace->fused;
+  out->self = trace;
+  return 1;
 }
 
 static void write_totals(const Trace *trace) {
@@ -200,7 +277,9 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   snprintf(trace->name, sizeof trace->name, "trace on %s", next->name);
   out->self = trace; /* what is left out here is done by the level below */
   out->name = trace->name;
+  find_fused(trace);
   out->submit = trace_submit;
+  out->get_interface = trace_get_interface;
   out->close = trace_close;
   return BURN_OK;
 }

@@ -181,7 +181,7 @@ static void compile(Work *work) {
   for (uint32_t i = 0; i < chain->step_count; i++) {
     for (uint32_t k = 0; k < inputs_of(&chain->steps[i]); k++) inputs[i][k] = (uint32_t)chain->steps[i].inputs[k];
     steps[i] = (BurnFusedStep){
-        chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 0, inputs[i], &work->attrs[i]};
+        chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 1, inputs[i], &work->attrs[i]};
   }
   const BurnFusedBody body = {
       (uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};

@@ -7,7 +7,7 @@
 static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
                                          const BurnTensorDesc *output) {
   const Ndarray *nd = self;
-  const bool has_kernel = step->op < BURN_OP_LIMIT && nd->kernels[step->op];
+  const bool has_kernel = step->op < BURN_OP_LIMIT && step->output_count == 1 && nd->kernels[step->op];
   return has_kernel ? nd_fused_role(step, inputs, output) : BURN_FUSED_NO;
 }
 

@@ -440,6 +440,7 @@ static void add_step(Body *body, BurnInterface fused) {
   BurnTensorDesc descs[3];
   step->op = op->op == REDUCE ? any_reduction() : op->op;
   step->input_count = (uint32_t)strlen(op->inputs);
+  step->output_count = 1;
   step->inputs = inputs;
   for (uint32_t i = 0; i < step->input_count; i++) {
     inputs[i] = choose_value(body, op, i, inputs[0]);

@@ -599,6 +599,30 @@ static void test_counting_trace(void **state) {
   rmdir(folder);
 }
 
+/* Below fusion it sees the kernels that ops became, each with what it is. */
+static void test_traced_fused_runs(void **state) {
+  (void)state;
+  char folder[64], stack[160], path[96], text[4096] = "";
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/trace.txt", folder);
+  snprintf(stack, sizeof stack, "fusion<trace:file=%s<ndarray>>", path);
+  BurnDevice *device = burn_device_open(stack);
+  must(burn_device_status(device));
+  float values[2];
+  must(burn_read_f32(burn_mul_scalar(burn_exp(burn_neg(burn_ones(device, BURN_SHAPE(2), 0))), 2), values, 2));
+  burn_device_close(device);
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+  fclose(file);
+  const char *line = strstr(text, "trace: fused ");
+  assert_non_null(line);
+  assert_non_null(strstr(line, " us  ")); /* the time, then the backend's words for the kernel */
+  assert_null(strstr(text, "trace: exp "));
+  remove_file(folder, "trace.txt");
+  rmdir(folder);
+}
+
 int main(void) {
   static const char *const variables[] = {"BURN_BACKEND", "BURN_PLUGIN_PATH", "BURN_PLUGIN_PATH_ONLY"};
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) unsetenv(variables[i]);
@@ -623,6 +647,7 @@ int main(void) {
     cmocka_unit_test(test_decorators_change_no_number),
     cmocka_unit_test(test_chrome_trace_is_json),
     cmocka_unit_test(test_counting_trace),
+    cmocka_unit_test(test_traced_fused_runs),
     cmocka_unit_test(test_tensors_outlive_the_handle_of_their_device),
   };
   return cmocka_run_group_tests_name("stacks", tests, NULL, NULL);

@@ -25,18 +25,19 @@ enum BurnFusedRole {
   BURN_FUSED_EXPAND = 3  /* axes of 1 stretch: its input may be read through an index */
 };
 
-/* An op of a body. It has one result. Frozen layout. */
+/* An op of a body. Frozen layout. Its results are numbered one after the other, after those of the steps before it. No
+ * fusing decorator makes steps with several results yet; a backend that cannot have them answers BURN_FUSED_NO. */
 typedef struct BurnFusedStep {
   uint32_t op;
   uint32_t input_count;
   uint32_t attr_count;
-  uint32_t reserved;
+  uint32_t output_count;  /* 1 or more */
   const uint32_t *inputs; /* [input_count] value numbers, smaller than that of the result; or BURN_FUSED_ABSENT */
   const BurnAttr *attrs;  /* [attr_count], in the order of ops.def. A decorator of an older version gives those that it
                              knows: the others are at their defaults */
 } BurnFusedStep;
 
-/* A group of ops. Values 0 .. input_count-1 are the inputs; step i makes value input_count + i. Only the values in
+/* A group of ops. Values 0 .. input_count-1 are the inputs; those of the steps follow, in order. Only the values in
  * `outputs` leave the body. At most 64 inputs. Shapes are exact; strides are not part of a body: inputs come with any.
  */
 typedef struct BurnFusedBody {
@@ -44,7 +45,7 @@ typedef struct BurnFusedBody {
   uint32_t input_count;
   uint32_t step_count;
   uint32_t output_count;
-  const BurnTensorDesc *values; /* [input_count + step_count] */
+  const BurnTensorDesc *values; /* [input_count + results of all steps] */
   const BurnFusedStep *steps;   /* [step_count] */
   const uint32_t *outputs;      /* [output_count] value numbers of steps */
 } BurnFusedBody;
@@ -57,8 +58,10 @@ typedef struct BurnFusedKernel BurnFusedKernel;
  * new reference for the caller. Bit i of `donate` says that the caller drops its reference to input i after the call.
  * `attrs[i]` are the attributes of step i: those with the tag F64, numbers (BURN_ATTR_NUMBER; they keep the tag they
  * were compiled with), and those with the tag I64 of ops with the trait RANDOM, may differ from the body's; everything
- * else is as it was compiled. A run that fails has stored nothing and changed no input: the steps may then be called
- * one by one. */
+ * else is as it was compiled.  A run that fails has stored nothing and changed no input: the steps may then be called
+ * one by one. That holds for what is found before the work is queued. Where work is done later, a failure of it is one
+ * of late work (device.h): run has returned BURN_OK, the contents of the outputs are undefined, the next verb reports it
+ * with the ops of the body, and the steps are not called again. */
 typedef struct BurnFusedCall {
   uint32_t struct_size;
   uint32_t reserved;
@@ -84,7 +87,9 @@ typedef struct BurnFusedInterface {
   uint32_t(BURN_API_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
                                 const BurnTensorDesc *output);
 
-  /* Compiles a body, which is not needed any more afterwards. *out stays NULL, and `why` (terminated) says the reason,
+  /* Compiles a body, which is not needed any more afterwards. Shapes differ from call to call in real programs: a backend
+   * that compiles slowly keeps its code by structure (ops, dtypes, ranks, which axes are 1), takes sizes as arguments of
+   * the run, and finds here what it already has. *out stays NULL, and `why` (terminated) says the reason,
    * if the steps should rather be called one by one; that is no failure. */
   BurnStatus(BURN_API_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes);
