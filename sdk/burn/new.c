@@ -17,16 +17,20 @@
 enum { NAME_MAX = 32, FILE_BYTES_MAX = 1 << 20, PATH_BYTES = 4096 };
 
 typedef struct Template {
-  const char *kind;        /* what the user types, and the folder's name */
+  const char *kind;        /* what the user types */
+  const char *language;    /* likewise, after --lang */
+  const char *folder;      /* below share/burn/templates */
   const char *placeholder; /* the name to be replaced */
   const char *what;
   bool is_english; /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are
                       meant */
 } Template;
 static const Template templates[] = {
-    {"backend", "reference", "backend", true},
-    {"decorator", "my_decorator", "decorator", false},
-    {"kernels", "my_kernels", "kernel pack", false},
+    {"backend", "c", "backend", "reference", "backend", true},
+    {"backend", "cpp", "backend_cpp", "my_backend", "backend", false},
+    {"backend", "rust", "backend_rust", "my_backend", "backend", false},
+    {"decorator", "c", "decorator", "my_decorator", "decorator", false},
+    {"kernels", "c", "kernels", "my_kernels", "kernel pack", false},
 };
 enum { TEMPLATE_COUNT = sizeof templates / sizeof templates[0] };
 
@@ -273,11 +277,11 @@ static bool copy_folder(Copy *copy) {
   return count > 0 && !copy->failed;
 }
 
-/* share/burn/templates/<kind> beside the folder this program lies in, installed and in a build folder alike. */
-static bool template_folder(const char *kind, char *out, size_t bytes) {
+/* share/burn/templates/<folder> beside the folder this program lies in, installed and in a build folder alike. */
+static bool template_folder(const Template *template, char *out, size_t bytes) {
   char prefix[PATH_BYTES];
   if (!system_prefix(prefix, sizeof prefix)) return complain("cannot find the folder of", "burn");
-  return (size_t)snprintf(out, bytes, "%s/share/burn/templates/%s", prefix, kind) < bytes;
+  return (size_t)snprintf(out, bytes, "%s/share/burn/templates/%s", prefix, template->folder) < bytes;
 }
 
 static bool stop(void *context, const char *name) {
@@ -296,11 +300,29 @@ static bool make_folder(const char *path) {
 
 /* -- the command ------------------------------------------------------------------------------ */
 
-static const Template *find_template(const char *kind) {
+/* The template of that kind in that language, in the first of its languages if NULL. */
+static const Template *find_template(const char *kind, const char *language) {
   for (size_t i = 0; kind && i < TEMPLATE_COUNT; i++) {
-    if (strcmp(templates[i].kind, kind) == 0) return &templates[i];
+    const bool fits = !language || strcmp(templates[i].language, language) == 0;
+    if (fits && strcmp(templates[i].kind, kind) == 0) return &templates[i];
   }
   return NULL;
+}
+
+/* Why there is no such template: an unknown kind, or a language that it does not come in. */
+static void complain_template(const char *kind, const char *language) {
+  const Template *other = find_template(kind, NULL);
+  if (!other) {
+    BurnGuess guess = burn_guess(kind);
+    for (size_t i = 0; i < TEMPLATE_COUNT; i++) burn_guess_add(&guess, templates[i].kind);
+    fprintf(stderr, "burn new: there is no template '%s'.%s\n", kind, burn_guess_text(&guess));
+    return;
+  }
+  fprintf(stderr, "burn new: there is no %s template in '%s'; there is:", other->what, language);
+  for (size_t i = 0; i < TEMPLATE_COUNT; i++) {
+    if (strcmp(templates[i].kind, kind) == 0) fprintf(stderr, " --lang %s", templates[i].language);
+  }
+  fprintf(stderr, "\n");
 }
 
 static void print_next(const Template *template, const char *name, const char *folder) {
@@ -312,32 +334,10 @@ static void print_next(const Template *template, const char *name, const char *f
       "\nREADME.md there says what is in each file.\n");
 }
 
-int command_new(int argc, char **argv) {
-  static const char usage[] =
-      "usage: burn new backend|decorator|kernels NAME [--dir DIR]\n"
-      "writes out a plugin NAME that builds, with its test: into the current folder if that is empty, else into NAME/";
-  const char *positions[2] = {NULL, NULL}, *folder = NULL;
-  const Argument arguments[] = {
-      {"dir", ARGUMENT_TEXT, &folder, "DIR", "write there instead: a new or an empty folder"}};
-  int status;
-  if (!command_parse(argc, argv, usage, arguments, 1, positions, 2, &status)) return status;
-  const Template *template = find_template(positions[0]);
-  const char *name = positions[1];
-  if (!template || !name) {
-    BurnGuess guess = burn_guess(positions[0]);
-    for (size_t i = 0; i < TEMPLATE_COUNT; i++) burn_guess_add(&guess, templates[i].kind);
-    if (positions[0] && !template)
-      fprintf(stderr, "burn new: there is no template '%s'.%s\n", positions[0], burn_guess_text(&guess));
-    fprintf(stderr, "%s\n", usage);
-    return COMMAND_USAGE;
-  }
-  const char *problem = name_problem(name);
-  if (problem) {
-    fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
-    return COMMAND_USAGE;
-  }
+/* Writes the plugin out, into an empty current folder or NAME/ if `folder` is NULL. Returns COMMAND_*. */
+static int write_plugin(const Template *template, const char *name, const char *folder) {
   char from[PATH_BYTES];
-  if (!template_folder(template->kind, from, sizeof from)) return COMMAND_FAILED;
+  if (!template_folder(template, from, sizeof from)) return COMMAND_FAILED;
   Use use = {from, name, false};
   (void)system_list_folder(from, visit_use, &use);
   if (use.found) {
@@ -350,4 +350,30 @@ int command_new(int argc, char **argv) {
   if (!make_folder(folder) || !copy_folder(&copy)) return COMMAND_FAILED;
   print_next(template, name, folder);
   return COMMAND_OK;
+}
+
+int command_new(int argc, char **argv) {
+  static const char usage[] =
+      "usage: burn new backend|decorator|kernels NAME [--lang LANG] [--dir DIR]\n"
+      "writes out a plugin NAME that builds, with its test: into the current folder if that is empty, else into NAME/";
+  const char *positions[2] = {NULL, NULL}, *folder = NULL, *language = NULL;
+  const Argument arguments[] = {
+      {"lang", ARGUMENT_TEXT, &language, "LANG", "c; a backend also in cpp or rust (c)"},
+      {"dir", ARGUMENT_TEXT, &folder, "DIR", "write there instead: a new or an empty folder"}};
+  int status;
+  if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], positions, 2, &status))
+    return status;
+  const Template *template = find_template(positions[0], language);
+  const char *name = positions[1];
+  if (positions[0] && !template) complain_template(positions[0], language);
+  if (!template || !name) {
+    fprintf(stderr, "%s\n", usage);
+    return COMMAND_USAGE;
+  }
+  const char *problem = name_problem(name);
+  if (problem) {
+    fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
+    return COMMAND_USAGE;
+  }
+  return write_plugin(template, name, folder);
 }

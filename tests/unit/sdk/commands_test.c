@@ -213,6 +213,12 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new decorator host", 2, "the name 'host' is a word that the sources of a new decorator use");
   expect_run("burn new kernels shape", 2, "the name 'shape' is a word that the sources of a new kernel pack use");
   expect_run("burn new backend", 2, "usage: burn new");
+  expect_run("burn new --help", 0, "--lang LANG            c; a backend also in cpp or rust (c)");
+  expect_run("burn new backend demo --lang go", 2,
+             "there is no backend template in 'go'; there is: --lang c --lang cpp --lang rust");
+  expect_run("burn new decorator demo --lang cpp", 2, "there is no decorator template in 'cpp'; there is: --lang c\n");
+  expect_run("burn new kernels demo --lang rust", 2,
+             "there is no kernel pack template in 'rust'; there is: --lang c\n");
   expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
   expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
 }
