@@ -44,21 +44,92 @@ new_folder() {
   cd "$work/$1"
 }
 
-# guide_part KIND: the commands of the guide page, as they stand there, one after the other; then what they left behind.
-guide_part() {
-  new_folder "$1"
+# follow_guide PAGE: the commands of the guide page, as they stand there, one after the other; then what they left behind.
+follow_guide() {
   awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$prefix/share/burn/guide/$1.md" >commands
   [ "$(wc -l <commands)" -ge 8 ] || fail "the guide has lost its commands"
   sh -eux ./commands || fail "a command of the guide page $1.md"
   cd demo
-  old='my_(decorator|kernels)|My(Decorator|Kernels)|MY_(DECORATOR|KERNELS)|reference_|REFERENCE_|Reference[A-Z ]|"reference'
+  old='my_(backend|decorator|kernels)|My(Backend|Decorator|Kernels)|MY_(BACKEND|DECORATOR|KERNELS)|reference_|REFERENCE_|Reference[A-Z ]|"reference'
   if grep -rnE --exclude-dir=b "$old" .; then
     fail "the old name is left in these lines"
   fi
-  if burn new "$1" demo --dir . 2>message; then fail "burn new wrote into a full folder"; fi
+  if burn new backend demo --dir . 2>message; then fail "burn new wrote into a full folder"; fi
   grep -q "not empty" message || fail "$(cat message)"
   BURN_PLUGIN_PATH=b burn backends | grep -q "demo/b/burn_demo.so" || fail "BURN_PLUGIN_PATH=b does not find it"
   ls b/CTestTestfile.cmake installed/lib/burn/plugins/burn_demo.so
+}
+
+guide_part() {
+  new_folder "$1"
+  follow_guide "$1"
+}
+
+# value NAME: of the result line on stdin.
+value() { sed -n "s/^result: .*\"$1\":\([^,}]*\).*/\1/p"; }
+
+# same_loss PROGRAM ARGUMENTS..: the loss is the same on demo with and without fusion, and close to that on the reference.
+same_loss() {
+  program=$1
+  shift
+  for stack in 'autodiff<demo>' 'autodiff<fusion<demo>>' 'autodiff<reference>'; do
+    BURN_PLUGIN_PATH=$PWD/b "$prefix/bin/$program" --backend "$stack" "$@" >output || fail "$program on $stack"
+    loss="$(value train_loss <output)$(value loss <output)"
+    [ -n "$loss" ] || fail "$program has no loss on $stack: $(cat output)"
+    echo "$program on $stack: loss $loss"
+    losses="${losses:-} $loss"
+  done
+  echo "$losses" | awk '{ d = $1 - $3; exit $1 != $2 || d * d > 1e-8 }' || fail "the losses of $program differ: $losses"
+  losses=
+}
+
+# no_primitive_missing: every op that the SDK's list calls primitive is run by demo itself.
+no_primitive_missing() {
+  awk -F '"' '/^\t\t\t"name":/ { name = $4 } /^\t\t\t"form":.*"primitive"/ { print name }' "$prefix/share/burn/ops.json" >primitives
+  echo "$(wc -l <primitives) primitive ops"
+  [ "$(wc -l <primitives)" -ge 100 ] || fail "ops.json has lost its primitives"
+  BURN_PLUGIN_PATH=b burn ops --stack demo | awk '$NF == "native" { print $1 }' >native
+  if grep -vxFf native primitives; then fail "these primitive ops have no kernel"; fi
+}
+
+# The guide's Rust backend: complete, trains like the reference, and a panic in a kernel is a failure of that call alone.
+rust_part() {
+  new_folder rust
+  mkdir tools
+  for tool in rustc bindgen; do # those of the system, where there are others before them: they are what the guide promises
+    if [ -x /usr/bin/$tool ]; then ln -s /usr/bin/$tool tools/; fi
+  done
+  PATH=$PWD/tools:$PATH
+  for tool in rustc bindgen; do
+    command -v $tool >/dev/null 2>&1 || { echo "skipped: there is no $tool"; exit 77; }
+  done
+  echo '#include <stddef.h>' >headers.h
+  bindgen headers.h >/dev/null 2>&1 || { echo "skipped: bindgen finds no libclang, or that no stddef.h"; exit 77; }
+  follow_guide backend-rust
+  no_primitive_missing
+  same_loss xor
+  same_loss mnist --epochs 1 --train-items 64 --test-items 16 --batch-size 16 --show 0 --artifact "$PWD/mnist"
+  sed -i 's/^fn conv2d(call: &Call) -> Result {/&\n    panic!("on purpose");/' conv.rs
+  cmake --build b >build.log 2>&1 || { cat build.log; fail "building"; }
+  BURN_PLUGIN_PATH=b burn conform demo --level core --op conv2d --check forward >panic.log 2>&1 && fail "a kernel that panics has passed"
+  grep -q "conv2d: .*panicked at.*on purpose.*conv.rs" panic.log || { cat panic.log; fail "the panic is not in the message"; }
+  if grep -qi "crash\|signal\|thread .*panicked" panic.log; then cat panic.log; fail "the panic left the plugin"; fi
+}
+
+# The backend template in C++: complete, and an exception in a kernel is a failure of that call alone.
+cpp_part() {
+  command -v c++ >/dev/null 2>&1 || { echo "skipped: there is no c++"; exit 77; }
+  new_folder cpp
+  export CXXFLAGS="$CFLAGS"
+  burn new backend demo --lang cpp
+  cmake -B b >cmake.log 2>&1 || { cat cmake.log; fail "configuring"; }
+  cmake --build b >build.log 2>&1 || { cat build.log; fail "building"; }
+  ctest --test-dir b --output-on-failure || fail "the tests of the C++ template"
+  no_primitive_missing
+  sed -i 's/^void matmul(const Call &call) {/&\n  if (call.count() >= 0) throw std::runtime_error("on purpose");/; s/^#include <cmath>/&\n#include <stdexcept>/' compute.cpp
+  cmake --build b >build.log 2>&1 || { cat build.log; fail "building"; }
+  BURN_PLUGIN_PATH=b burn conform demo --level core --op matmul --check forward >exception.log 2>&1 && fail "a kernel that throws has passed"
+  grep -q "matmul: on purpose" exception.log || { cat exception.log; fail "the exception is not in the message"; }
 }
 
 # block FILE LANGUAGE: the first code block in that language.
@@ -137,6 +208,8 @@ case "$part" in
   backend | decorator | kernels) guide_part "$part" ;;
   program) program_part ;;
   readme) readme_part ;;
+  rust) rust_part ;;
+  cpp) cpp_part ;;
   debugging) debugging_part ;;
   *) fail "there is no part '$part'" ;;
 esac
