@@ -54,10 +54,11 @@ static void test_reads_are_finished_later(void **state) {
     ok(burn_read_finish_f64(as_f64, f64, COUNT));
     ok(burn_read_finish(raw, f32, sizeof f32));
     ok(burn_read_finish_i64(as_i64, i64, COUNT));
-    for (int i = 0; i < COUNT; i++) assert_true(f32[i] == 2 * i + 1 && f64[i] == 2 * i + 1 && i64[i] == 2 * i + 1);
+    for (int i = 0; i < COUNT; i++)
+      assert_true((int)f32[i] == 2 * i + 1 && (int)f64[i] == 2 * i + 1 && i64[i] == 2 * i + 1);
     while (!burn_read_ready(turned) && strstr(stacks.items[s].text, "lazy")) continue;
     ok(burn_read_finish_f32(turned, f32, COUNT));
-    for (int i = 0; i < COUNT; i++) assert_true(f32[i] == -(2 * (i % 10 * 100 + i / 10) + 1));
+    for (int i = 0; i < COUNT; i++) assert_true((int)f32[i] == -(2 * (i % 10 * 100 + i / 10) + 1));
     burn_read_drop(dropped);
     burn_device_close(device);
   }

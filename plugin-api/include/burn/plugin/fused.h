@@ -60,8 +60,8 @@ typedef struct BurnFusedKernel BurnFusedKernel;
  * were compiled with), and those with the tag I64 of ops with the trait RANDOM, may differ from the body's; everything
  * else is as it was compiled.  A run that fails has stored nothing and changed no input: the steps may then be called
  * one by one. That holds for what is found before the work is queued. Where work is done later, a failure of it is one
- * of late work (device.h): run has returned BURN_OK, the contents of the outputs are undefined, the next verb reports it
- * with the ops of the body, and the steps are not called again. */
+ * of late work (device.h): run has returned BURN_OK, the contents of the outputs are undefined, the next verb reports
+ * it with the ops of the body, and the steps are not called again. */
 typedef struct BurnFusedCall {
   uint32_t struct_size;
   uint32_t reserved;
@@ -87,9 +87,9 @@ typedef struct BurnFusedInterface {
   uint32_t(BURN_API_CALL *role)(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
                                 const BurnTensorDesc *output);
 
-  /* Compiles a body, which is not needed any more afterwards. Shapes differ from call to call in real programs: a backend
-   * that compiles slowly keeps its code by structure (ops, dtypes, ranks, which axes are 1), takes sizes as arguments of
-   * the run, and finds here what it already has. *out stays NULL, and `why` (terminated) says the reason,
+  /* Compiles a body, which is not needed any more afterwards. Shapes differ from call to call in real programs: a
+   * backend that compiles slowly keeps its code by structure (ops, dtypes, ranks, which axes are 1), takes sizes as
+   * arguments of the run, and finds here what it already has. *out stays NULL, and `why` (terminated) says the reason,
    * if the steps should rather be called one by one; that is no failure. */
   BurnStatus(BURN_API_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes);
