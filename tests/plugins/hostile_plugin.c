@@ -86,7 +86,7 @@ static const BurnBackendInterface backend = {(uint32_t)sizeof backend, 1, probe,
 static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   if (strcmp(name, "burn.backend") != 0 || min_version > 1) return NULL;
 #if defined(HOSTILE_WILD_TABLE)
-  return (const void *)WILD;
+  return backend.version ? (const void *)WILD : NULL;
 #else
   return &backend;
 #endif
