@@ -72,10 +72,7 @@ BurnStatus burn__status_make(uint32_t code, const char *file, int line, const ch
 /* A failure that travels, as a fresh status with this message: the hook has heard of it when it was made. */
 BurnStatus burn__status_again(uint32_t code, const char *text) BURN__COLD;
 
-/* A shape as text, "[32,784]", in a buffer of the caller. */
-typedef struct BurnShapeText {
-  char text[8 + BURN_MAX_RANK * 21];
-} BurnShapeText;
+/* burn_shape_text in a buffer of the caller, of sizes that are in no BurnShape. */
 const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank,
                              const int64_t *shape) BURN__COLD; /* only for messages */
 static inline const char *burn__shape_of(BurnShapeText *buffer, const BurnPrimitive *x) {

@@ -162,10 +162,9 @@ static bool are_alike(const BurnTensor *predictions, const BurnTensor *targets) 
 
 /* Takes both, whose shapes differ. */
 static BurnTensor *mse_refused(BurnTensor *predictions, BurnTensor *targets) {
-  char given[192], wanted[192];
-  const BurnStatus status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "mse_loss: predictions %s, targets %s",
-                                             burn_nn_shape_text(burn_shape(predictions), given),
-                                             burn_nn_shape_text(burn_shape(targets), wanted));
+  const BurnStatus status =
+      burn_status_make(BURN_STATUS_INVALID_SHAPE, "mse_loss: predictions %s, targets %s",
+                       burn_shape_text(burn_shape(predictions)).text, burn_shape_text(burn_shape(targets)).text);
   burn_drop(predictions);
   burn_drop(targets);
   return burn_tensor_failed(status);

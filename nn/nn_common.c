@@ -94,18 +94,6 @@ BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitiali
   return burn_param(burn_tensor_failed(burn_status_annotate(status, "%s", layer)));
 }
 
-const char *burn_nn_shape_text(BurnShape shape, char text[192]) {
-  size_t used = 1;
-  text[0] = '[';
-  /* Eight axes of at most 20 characters and two of separators fit. */
-  for (uint32_t i = 0; i < shape.rank && i < BURN_MAX_RANK; i++) {
-    used += (size_t)snprintf(text + used, 192 - used, "%s%lld", i ? ", " : "", (long long)shape.dims[i]);
-  }
-  text[used] = ']';
-  text[used + 1] = 0;
-  return text;
-}
-
 bool burn_nn_is_training(const BurnTensor *x) {
   const BurnDevice *device = burn_tensor_device(x);
   return device && burn_device_is_autodiff(device);

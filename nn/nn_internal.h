@@ -44,9 +44,6 @@ BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, doubl
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device);
 
-/* "[2, 3]" into text, shortened to fit; returns text. */
-const char *burn_nn_shape_text(BurnShape shape, char text[192]);
-
 /* a * b for sizes of at least 0, INT64_MAX where that overflows. */
 int64_t burn_nn_product(int64_t a, int64_t b);
 

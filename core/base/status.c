@@ -131,6 +131,12 @@ const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank, const int64_t
   return buffer->text;
 }
 
+BurnShapeText burn_shape_text(BurnShape shape) {
+  BurnShapeText buffer;
+  (void)burn__shape_text(&buffer, shape.rank, shape.dims);
+  return buffer;
+}
+
 char *burn__text_copy(const char *text) {
   if (!text) return NULL;
   const size_t bytes = strlen(text) + 1;

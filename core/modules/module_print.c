@@ -1,7 +1,7 @@
 /* module_print.c - a module as a text tree, in Burn's manner:
  *
  *   Mlp {
- *     fc1: Linear {weight: [784, 128], bias: [128], params: 100480}
+ *     fc1: Linear {weight: [784,128], bias: [128], params: 100480}
  *     drop: Dropout {prob: 0.5}
  *     params: 100480
  *   }
@@ -31,9 +31,7 @@ static void print_tensor(BurnTextBuilder *out, BurnTensor *x) {
   } else if (status != BURN_OK) {
     burn__text_addf(out, "failed (%s)", burn_status_message(status));
   } else {
-    BurnShape shape = burn_shape(x);
-    BurnShapeLabel label;
-    burn__text_add(out, burn__shape_label(&shape, &label));
+    burn__text_add(out, burn_shape_text(burn_shape(x)).text);
   }
   burn_drop(x);
 }

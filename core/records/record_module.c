@@ -296,10 +296,9 @@ static BurnStatus load_present(Loader *loader, const Step *step, const BurnTenso
   BurnStatus status = burn_tensor_status(current);
   if (status != BURN_OK) return at_step(step, status);
   BurnShape wanted = burn_shape(current), found = value->as.tensor->shape;
-  BurnShapeLabel wanted_label, found_label;
   if (!same_shape(&wanted, &found)) {
-    return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s",
-                   burn__shape_label(&wanted, &wanted_label), burn__shape_label(&found, &found_label));
+    return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s", burn_shape_text(wanted).text,
+                   burn_shape_text(found).text);
   }
   status = make_like(current, value->as.tensor, &item.value);
   return at_step(step, status == BURN_OK ? loader_push(loader, item) : status);

@@ -219,7 +219,6 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   const BurnValue *bytes = burn_value_get(map, "bytes"), *label = burn_value_get(map, "dtype");
   const FileDType *dtype = find_dtype(label);
   BurnShape shape;
-  BurnShapeLabel shape_label;
   size_t elements = 0, wanted = 0;
   if (!bytes || bytes->kind != BURN_INTERNAL_VALUE_BYTES || map->as.list.count != 3) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "bytes outside of a tensor");
@@ -232,7 +231,7 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   if (status != BURN_OK) return status;
   if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != bytes->as.bytes.count) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s",
-                            bytes->as.bytes.count, burn__shape_label(&shape, &shape_label), dtype->name);
+                            bytes->as.bytes.count, burn_shape_text(shape).text, dtype->name);
   }
   status = burn__value_new_tensor(dtype->dtype, &shape, out);
   if (status != BURN_OK) return status;

@@ -69,25 +69,12 @@ bool burn__shape_bytes(const BurnShape *shape, uint32_t element_bytes, size_t *e
   return true;
 }
 
-const char *burn__shape_label(const BurnShape *shape, BurnShapeLabel *label) {
-  size_t length = 1;
-  (void)snprintf(label->text, sizeof label->text, "[");
-  for (uint32_t i = 0; i < shape->rank && i < BURN_MAX_RANK; i++) {
-    const char *comma = i ? ", " : "";
-    int added = snprintf(label->text + length, sizeof label->text - length, "%s%lld", comma, (long long)shape->dims[i]);
-    length += added > 0 ? (size_t)added : 0;
-  }
-  (void)snprintf(label->text + length, sizeof label->text - length, "]");
-  return label->text;
-}
-
 BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnValue **out) {
-  BurnShapeLabel label;
   size_t elements = 0, bytes = 0;
   uint32_t element_bytes = burn_dtype_bytes(dtype);
   if (!element_bytes || !burn__shape_bytes(shape, element_bytes, &elements, &bytes)) {
-    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor of shape %s and dtype %s",
-                            burn__shape_label(shape, &label), burn_dtype_name(dtype));
+    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor of shape %s and dtype %s", burn_shape_text(*shape).text,
+                            burn_dtype_name(dtype));
   }
   BurnHostTensor *tensor = malloc(sizeof *tensor);
   uint8_t *data = malloc(bytes ? bytes : 1);

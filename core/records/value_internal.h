@@ -54,10 +54,4 @@ bool burn__value_push(BurnValue *list, char *key, BurnValue *child);
  * without its axes of size 0. */
 bool burn__shape_bytes(const BurnShape *shape, uint32_t element_bytes, size_t *elements, size_t *bytes);
 
-/* "[784, 128]" */
-typedef struct BurnShapeLabel {
-  char text[BURN_MAX_RANK * 22 + 4];
-} BurnShapeLabel;
-const char *burn__shape_label(const BurnShape *shape, BurnShapeLabel *label);
-
 #endif

@@ -161,14 +161,6 @@ static bool same_shape(BurnShape a, BurnShape b) {
   return a.rank == b.rank && memcmp(a.dims, b.dims, a.rank * sizeof a.dims[0]) == 0;
 }
 
-static void shape_text(BurnShape shape, char *text, size_t room) {
-  size_t used = (size_t)snprintf(text, room, "[");
-  for (uint32_t i = 0; i < shape.rank && used < room; i++) {
-    used += (size_t)snprintf(text + used, room - used, i ? ", %lld" : "%lld", (long long)shape.dims[i]);
-  }
-  if (used < room) snprintf(text + used, room - used, "] %s", "");
-}
-
 static bool close_to(double got, double expected, double atol) {
   if (isnan(got) || isnan(expected)) return isnan(got) && isnan(expected);
   return got == expected || fabs(got - expected) <= atol + ONNX_RTOL * fabs(expected);
@@ -202,7 +194,6 @@ static void compare_elements(Case *c, size_t output, const BurnTensor *got, cons
 }
 
 static void compare(Case *c, size_t output, const BurnTensor *got, const BurnTensor *expected, bool random) {
-  char ours[96], theirs[96];
   if (!got) {
     end(c, ONNX_FAILED, "the mapping gives no output %zu", output);
   } else if (burn_tensor_status(got) != BURN_OK) {
@@ -211,9 +202,8 @@ static void compare(Case *c, size_t output, const BurnTensor *got, const BurnTen
     end(c, ONNX_FAILED, "output %zu has dtype %s, expected %s", output, burn_dtype_name(burn_dtype(got)),
         burn_dtype_name(burn_dtype(expected)));
   } else if (!same_shape(burn_shape(got), burn_shape(expected))) {
-    shape_text(burn_shape(got), ours, sizeof ours);
-    shape_text(burn_shape(expected), theirs, sizeof theirs);
-    end(c, ONNX_FAILED, "output %zu has shape %s, expected %s", output, ours, theirs);
+    end(c, ONNX_FAILED, "output %zu has shape %s, expected %s", output, burn_shape_text(burn_shape(got)).text,
+        burn_shape_text(burn_shape(expected)).text);
   } else if (!random) {
     compare_elements(c, output, got, expected);
   }

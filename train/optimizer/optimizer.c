@@ -65,27 +65,15 @@ static BurnTensor *take_gradient(const StepContext *step, const BurnParam *param
   return burn_is_require_grad(param->value) ? burn_grad_remove(param->value, step->gradients) : NULL;
 }
 
-/* "[2, 3]" */
-static const char *shape_text(BurnShape shape, char text[192]) {
-  size_t used = 0;
-  text[used++] = '[';
-  for (uint32_t i = 0; i < shape.rank; i++) {
-    used += (size_t)snprintf(text + used, 192 - used, "%s%" PRId64, i ? ", " : "", shape.dims[i]);
-  }
-  snprintf(text + used, 192 - used, "]");
-  return text;
-}
-
 /* That a tensor is sound and shaped like the parameter: checked before the parameter is given away. */
 static BurnStatus check_like(const char *what, const BurnTensor *tensor, const BurnTensor *param) {
   const BurnStatus status = burn_tensor_status(tensor);
   if (status != BURN_OK) return status;
   const BurnShape shape = burn_shape(tensor), expected = burn_shape(param);
-  char found_text[192], expected_text[192];
   if (shape.rank == expected.rank && memcmp(shape.dims, expected.dims, shape.rank * sizeof shape.dims[0]) == 0)
     return BURN_OK;
-  return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s is %s, the parameter %s", what, shape_text(shape, found_text),
-                          shape_text(expected, expected_text));
+  return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s is %s, the parameter %s", what, burn_shape_text(shape).text,
+                          burn_shape_text(expected).text);
 }
 
 /* A gradient that a backward pass has just left has its parameter's shape. */

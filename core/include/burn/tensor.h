@@ -26,6 +26,13 @@ typedef struct BurnShape {
   uint32_t rank;
   int64_t dims[BURN_MAX_RANK];
 } BurnShape;
+
+/* A shape as text, as all messages have it: "[32,784]". By value, so nothing is allocated or freed; in the arguments of
+ * a call: printf("%s", burn_shape_text(shape).text). A rank beyond BURN_MAX_RANK is cut to it; rank 0 is "[]". */
+typedef struct BurnShapeText {
+  char text[8 + BURN_MAX_RANK * 21]; /* each of 8 sizes has up to 20 characters and a separator */
+} BurnShapeText;
+BURN_API BurnShapeText burn_shape_text(BurnShape shape);
 #ifdef __cplusplus
 }
 #include <initializer_list>

@@ -1,4 +1,4 @@
-/* text_test.c - texts of others: what is no UTF-8, or would steer a terminal, is replaced. */
+/* text_test.c - shapes as text; texts of others: what is no UTF-8, or would steer a terminal, is replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <burn/tensor.h>
 #include <burn/text.h>
 
 #include <string.h>
@@ -31,7 +32,19 @@ static void test_texts_become_utf8(void **state) {
   }
 }
 
+static void test_shapes_have_one_spelling(void **state) {
+  (void)state;
+  const int64_t most = INT64_MIN;
+  const BurnShape longest = {BURN_MAX_RANK, {most, most, most, most, most, most, most, most}};
+  assert_string_equal(burn_shape_text((BurnShape){0, {0}}).text, "[]");
+  assert_string_equal(burn_shape_text(BURN_SHAPE(5)).text, "[5]");
+  assert_string_equal(burn_shape_text(BURN_SHAPE(32, 784)).text, "[32,784]");
+  assert_int_equal(strlen(burn_shape_text(longest).text), 8 * 20 + 7 + 2);
+  assert_int_equal(strlen(burn_shape_text((BurnShape){99, {1, 2, 3, 4, 5, 6, 7, 8}}).text), 17);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts_become_utf8)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes_have_one_spelling),
+                                     cmocka_unit_test(test_texts_become_utf8)};
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
