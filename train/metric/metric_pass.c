@@ -1,6 +1,7 @@
 /* metric_pass.c - see metric_pass.h. The numbers of a step stay on the device until those of `interval` steps are
- * there, or somebody wants to see them; then one burn_read_all gets all of them. Sums are made on the host in f64,
- * because the logs need the numbers of every batch anyway, and sums in f32 would lose digits over an epoch. */
+ * there, a window; then their reads are started, and those of the window before are finished. Who wants to see the
+ * numbers up to date waits for both. Sums are made on the host in f64, because the logs need the numbers of every batch
+ * anyway, and sums in f32 would lose digits over an epoch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,10 @@
 
 BurnStatus burn__metrics_begin(BurnMetricPass *pass, size_t interval) {
   pass->interval = interval ? interval : BURN_READ_INTERVAL;
-  pass->pending = calloc(pass->interval, sizeof *pass->pending);
-  if (pass->pending) return BURN_OK;
+  pass->filling.steps = calloc(pass->interval, sizeof *pass->filling.steps);
+  pass->started.steps = calloc(pass->interval, sizeof *pass->started.steps);
+  if (pass->filling.steps && pass->started.steps) return BURN_OK;
+  burn__metrics_end(pass, false);
   return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for the numbers of %zu steps",
                           pass->interval);
 }
@@ -20,114 +23,16 @@ static size_t elements_of(const BurnTensor *x) { return (size_t)burn_element_cou
 /* -- a step ----------------------------------------------------------------------------------- */
 
 static void step_drop(const BurnMetricPass *pass, BurnPendingStep *step) {
-  for (size_t i = 0; i < pass->set->count; i++) burn_drop(step->measured[i].numbers);
+  for (size_t i = 0; i < pass->set->count; i++) {
+    burn_drop(step->measured[i].numbers);
+    burn_read_drop(step->reads[i]);
+  }
   *step = (BurnPendingStep){0};
 }
 
-/* Numbers of a dtype that unpack knows. Takes x. */
-static BurnTensor *readable(BurnTensor *x) {
-  const BurnDType dtype = burn_dtype(x);
-  if (dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F64 || dtype == BURN_DTYPE_I32 || dtype == BURN_DTYPE_I64)
-    return x;
-  return burn_cast(x, burn_dtype_kind(dtype) == BURN_KIND_FLOAT ? BURN_DTYPE_F32 : BURN_DTYPE_I64);
-}
-
-BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input) {
-  BurnPendingStep *step = &pass->pending[pass->pending_count++];
-  BurnStatus status = BURN_OK;
-  step->batch = pass->last_batch = batch;
-  for (size_t i = 0; i < pass->set->count && status == BURN_OK; i++) {
-    const BurnMetric *metric = &pass->set->items[i];
-    BurnMeasured *measured = &step->measured[i];
-    *measured = metric->table->measure(metric->config, input);
-    if (!measured->numbers) continue;
-    measured->numbers = burn_scope_keep(NULL, readable(measured->numbers));
-    step->counts[i] = elements_of(measured->numbers);
-    status = burn_tensor_status(measured->numbers);
-    if (status == BURN_OK && step->counts[i] == 0) {
-      status =
-          burn_status_make(BURN_STATUS_INVALID_SHAPE, "metric %s: a tensor of no numbers", burn__metric_name(metric));
-    }
-  }
-  if (status != BURN_OK) {
-    step_drop(pass, step);
-    pass->pending_count--;
-  }
-  return status == BURN_OK && pass->pending_count == pass->interval ? burn__metrics_read(pass) : status;
-}
-
-/* -- reading ---------------------------------------------------------------------------------- */
-
-/* All tensors that are pending, and where their elements go: `bytes` of each, from malloc. */
-typedef struct Reading {
-  size_t count;
-  BurnTensor **tensors;
-  BurnDType *dtypes;
-  void **data;
-  size_t *bytes;
-  uint64_t *raw;   /* a place of 8 bytes for each element */
-  double *numbers; /* the same elements */
-} Reading;
-
-static void reading_free(Reading *reading) {
-  free(reading->tensors);
-  free(reading->dtypes);
-  free(reading->data);
-  free(reading->bytes);
-  free(reading->raw);
-  free(reading->numbers);
-}
-
-static bool reading_make(Reading *reading, size_t tensors, size_t elements) {
-  *reading = (Reading){.tensors = calloc(tensors + 1, sizeof *reading->tensors),
-                       .dtypes = calloc(tensors + 1, sizeof *reading->dtypes),
-                       .data = calloc(tensors + 1, sizeof *reading->data),
-                       .bytes = calloc(tensors + 1, sizeof *reading->bytes),
-                       .raw = calloc(elements + 1, sizeof *reading->raw),
-                       .numbers = calloc(elements + 1, sizeof *reading->numbers)};
-  return reading->tensors && reading->dtypes && reading->data && reading->bytes && reading->raw && reading->numbers;
-}
-
-/* Moves the pending tensors into the reading. */
-static BurnStatus collect(BurnMetricPass *pass, Reading *reading) {
-  size_t tensors = 0, elements = 0, used = 0;
-  for (size_t s = 0; s < pass->pending_count; s++) {
-    for (size_t i = 0; i < pass->set->count; i++) {
-      tensors += pass->pending[s].counts[i] > 0;
-      elements += pass->pending[s].counts[i];
-    }
-  }
-  if (!reading_make(reading, tensors, elements)) {
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for %zu numbers of metrics", elements);
-  }
-  for (size_t s = 0; s < pass->pending_count; s++) {
-    for (size_t i = 0; i < pass->set->count; i++) {
-      BurnTensor *x = pass->pending[s].measured[i].numbers;
-      if (!x) continue;
-      const size_t place = reading->count++;
-      reading->tensors[place] = x;
-      reading->dtypes[place] = burn_dtype(x);
-      reading->bytes[place] = elements_of(x) * burn_dtype_bytes(burn_dtype(x));
-      reading->data[place] = reading->raw + used;
-      used += elements_of(x);
-      pass->pending[s].measured[i].numbers = NULL;
-    }
-  }
-  return BURN_OK;
-}
-
-/* The `count` elements of tensor `place` as doubles. */
-static double *unpack(const Reading *reading, size_t place, size_t count) {
-  const void *data = reading->data[place];
-  const BurnDType dtype = reading->dtypes[place];
-  double *numbers = reading->numbers + ((const uint64_t *)data - reading->raw);
-  for (size_t i = 0; i < count; i++) {
-    if (dtype == BURN_DTYPE_F32) numbers[i] = (double)((const float *)data)[i];
-    if (dtype == BURN_DTYPE_F64) numbers[i] = ((const double *)data)[i];
-    if (dtype == BURN_DTYPE_I32) numbers[i] = (double)((const int32_t *)data)[i];
-    if (dtype == BURN_DTYPE_I64) numbers[i] = (double)((const int64_t *)data)[i];
-  }
-  return numbers;
+static void window_drop(const BurnMetricPass *pass, BurnMetricWindow *window) {
+  for (size_t s = 0; s < window->count; s++) step_drop(pass, &window->steps[s]);
+  window->count = 0;
 }
 
 /* -- adding up -------------------------------------------------------------------------------- */
@@ -189,34 +94,117 @@ static BurnStatus fold(BurnMetricPass *pass, const BurnPendingStep *step, size_t
   return add_up(item, &pass->states[metric], numbers, count, measured->weight);
 }
 
-/* The tensors of the step begin at *place, which moves on. */
-static BurnStatus fold_step(BurnMetricPass *pass, BurnPendingStep *step, const Reading *reading, size_t *place) {
+/* The numbers of the step begin at *numbers, which moves on. */
+static BurnStatus fold_step(BurnMetricPass *pass, BurnPendingStep *step, double **numbers) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < pass->set->count && status == BURN_OK; i++) {
     BurnMeasured *measured = &step->measured[i];
     const size_t count = step->counts[i];
-    double *numbers = count ? unpack(reading, (*place)++, count) : &measured->number;
-    if (measured->weight > 0) status = fold(pass, step, i, numbers, count ? count : 1);
+    double *values = count ? *numbers : &measured->number;
+    *numbers += count;
+    if (measured->weight > 0) status = fold(pass, step, i, values, count ? count : 1);
   }
   return status;
 }
 
-BurnStatus burn__metrics_read(BurnMetricPass *pass) {
-  if (pass->pending_count == 0) return BURN_OK;
-  Reading reading;
-  size_t place = 0;
-  BurnStatus status = collect(pass, &reading);
-  if (status == BURN_OK && reading.count > 0) {
-    status = burn_read_all(reading.tensors, reading.data, reading.bytes, reading.count);
-    status = burn_status_annotate(status, "numbers of batches %zu to %zu", pass->pending[0].batch, pass->last_batch);
+/* -- reading ---------------------------------------------------------------------------------- */
+
+static void window_start(const BurnMetricPass *pass, BurnMetricWindow *window) {
+  for (size_t s = 0; s < window->count; s++) {
+    BurnPendingStep *step = &window->steps[s];
+    for (size_t i = 0; i < pass->set->count; i++) {
+      if (step->counts[i] > 0) step->reads[i] = burn_read_start(step->measured[i].numbers);
+      step->measured[i].numbers = NULL;
+    }
   }
-  for (size_t s = 0; s < pass->pending_count; s++) {
-    if (status == BURN_OK) status = fold_step(pass, &pass->pending[s], &reading, &place);
-    step_drop(pass, &pass->pending[s]);
+}
+
+static bool window_ready(const BurnMetricPass *pass, const BurnMetricWindow *window) {
+  for (size_t s = 0; s < window->count; s++) {
+    for (size_t i = 0; i < pass->set->count; i++) {
+      if (!burn_read_ready(window->steps[s].reads[i])) return false;
+    }
   }
-  pass->pending_count = 0;
-  reading_free(&reading);
+  return true;
+}
+
+/* The elements of all tensors of a window, one after the other. The last one comes first: when it is there, so are the
+ * others, and the device was waited for once. */
+static BurnStatus window_read(const BurnMetricPass *pass, BurnMetricWindow *window, double *end) {
+  BurnStatus status = BURN_OK;
+  for (size_t s = window->count; s-- > 0;) {
+    BurnPendingStep *step = &window->steps[s];
+    for (size_t i = pass->set->count; i-- > 0 && status == BURN_OK;) {
+      const size_t count = step->counts[i];
+      end -= count;
+      if (count > 0) status = burn_read_finish_f64(step->reads[i], end, count);
+      step->reads[i] = NULL;
+    }
+  }
+  return burn_status_annotate(status, "numbers of batches %zu to %zu", window->steps[0].batch,
+                              window->steps[window->count - 1].batch);
+}
+
+static size_t window_elements(const BurnMetricPass *pass, const BurnMetricWindow *window) {
+  size_t elements = 0;
+  for (size_t s = 0; s < window->count; s++) {
+    for (size_t i = 0; i < pass->set->count; i++) elements += window->steps[s].counts[i];
+  }
+  return elements;
+}
+
+/* Waits for a window whose reads are started, and adds it up; leaves it empty. */
+static BurnStatus window_finish(BurnMetricPass *pass, BurnMetricWindow *window) {
+  if (window->count == 0) return BURN_OK;
+  const size_t elements = window_elements(pass, window);
+  double *const numbers = calloc(elements + 1, sizeof *numbers), *next = numbers;
+  BurnStatus status = numbers ? window_read(pass, window, numbers + elements)
+                              : burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
+                                                 "learner: out of memory for %zu numbers of metrics", elements);
+  for (size_t s = 0; s < window->count && status == BURN_OK; s++) status = fold_step(pass, &window->steps[s], &next);
+  free(numbers);
+  window_drop(pass, window);
   return status;
+}
+
+/* Starts the reads of the window that was filled before anybody waits for the one before it. */
+static BurnStatus window_turn(BurnMetricPass *pass) {
+  const BurnMetricWindow before = pass->started;
+  window_start(pass, &pass->filling);
+  pass->started = pass->filling;
+  pass->filling = before;
+  const BurnStatus status = window_finish(pass, &pass->filling);
+  const bool wanted = pass->interval == 1 || window_ready(pass, &pass->started); /* 1: the user wants to wait */
+  return status == BURN_OK && wanted ? window_finish(pass, &pass->started) : status;
+}
+
+BurnStatus burn__metrics_read(BurnMetricPass *pass) {
+  const BurnStatus status = window_turn(pass);
+  return status == BURN_OK ? window_finish(pass, &pass->started) : status;
+}
+
+BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input) {
+  BurnPendingStep *step = &pass->filling.steps[pass->filling.count++];
+  BurnStatus status = BURN_OK;
+  step->batch = pass->last_batch = batch;
+  for (size_t i = 0; i < pass->set->count && status == BURN_OK; i++) {
+    const BurnMetric *metric = &pass->set->items[i];
+    BurnMeasured *measured = &step->measured[i];
+    *measured = metric->table->measure(metric->config, input);
+    if (!measured->numbers) continue;
+    measured->numbers = burn_scope_keep(NULL, measured->numbers);
+    step->counts[i] = elements_of(measured->numbers);
+    status = burn_tensor_status(measured->numbers);
+    if (status == BURN_OK && step->counts[i] == 0) {
+      status =
+          burn_status_make(BURN_STATUS_INVALID_SHAPE, "metric %s: a tensor of no numbers", burn__metric_name(metric));
+    }
+  }
+  if (status != BURN_OK) {
+    step_drop(pass, step);
+    pass->filling.count--;
+  }
+  return status == BURN_OK && pass->filling.count == pass->interval ? window_turn(pass) : status;
 }
 
 /* -- the values ------------------------------------------------------------------------------- */
@@ -232,10 +220,11 @@ void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result) {
 }
 
 void burn__metrics_end(BurnMetricPass *pass, bool complete) {
-  for (size_t s = 0; s < pass->pending_count; s++) step_drop(pass, &pass->pending[s]);
-  free(pass->pending);
-  pass->pending = NULL;
-  pass->pending_count = 0;
+  window_drop(pass, &pass->filling);
+  window_drop(pass, &pass->started);
+  free(pass->filling.steps);
+  free(pass->started.steps);
+  pass->filling = pass->started = (BurnMetricWindow){NULL, 0};
   for (size_t i = 0; i < pass->set->count && complete; i++) {
     const BurnMetricState *state = &pass->states[i];
     if (state->weight > 0 && logs(pass)) {

@@ -1,9 +1,10 @@
 /* metric_pass.h - the metrics of one pass over a loader: measured step by step, read from the device several steps at a
- * time, added up, and told to the logs. */
+ * time while it goes on, added up, and told to the logs. */
 #ifndef BURN_TRAIN_METRIC_PASS_H
 #define BURN_TRAIN_METRIC_PASS_H
 
 #include <burn/train/logger.h>
+#include <burn/transfer.h>
 
 #include "file_log.h"
 
@@ -28,12 +29,19 @@ typedef struct BurnMetricState {
 
 void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]);
 
-/* A step whose numbers have not been read. */
+/* A step whose numbers have not been added up. */
 typedef struct BurnPendingStep {
   size_t batch; /* from 1 */
   BurnMeasured measured[BURN_MAX_METRICS];
-  size_t counts[BURN_MAX_METRICS]; /* elements of the tensor; 0: none */
+  size_t counts[BURN_MAX_METRICS];          /* elements of the tensor; 0: none */
+  BurnPendingRead *reads[BURN_MAX_METRICS]; /* of a window on its way: of the tensors, which are gone then */
 } BurnPendingStep;
+
+/* Steps whose numbers are read together. */
+typedef struct BurnMetricWindow {
+  BurnPendingStep *steps; /* [interval], from malloc */
+  size_t count;
+} BurnMetricWindow;
 
 typedef struct BurnMetricPass {
   const BurnMetricSet *set;
@@ -43,8 +51,9 @@ typedef struct BurnMetricPass {
   BurnFileLog *file; /* NULL: no files */
   BurnLogger logger;
   BurnStatus log_status;    /* the first failure of a log, which has been told; nothing more is logged then */
-  BurnPendingStep *pending; /* [interval], from malloc */
-  size_t pending_count, interval;
+  BurnMetricWindow filling; /* steps whose numbers are on the device */
+  BurnMetricWindow started; /* the window before: its numbers are on their way to the host */
+  size_t interval;
   size_t last_batch; /* measured */
   size_t bad_batch;  /* the first whose loss was not finite, since the last time that somebody set this to 0 */
   double bad_loss;
@@ -52,9 +61,11 @@ typedef struct BurnMetricPass {
 
 /* Everything but states and logs, which the caller fills in before; they stay the caller's. `interval` 0: 16. */
 BURN_USE_RESULT BurnStatus burn__metrics_begin(BurnMetricPass *pass, size_t interval);
-/* Measures a step; reads what is pending when that is enough. */
+/* Measures a step. With `interval` of them their reads are started, and those of the window before are finished: so a
+ * device that works on its own has a window's time before anybody waits. A read that is ready at once, as they all are
+ * where the backend works at once, is finished at once; with an interval of 1 every read is. */
 BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input);
-/* Reads what is pending, with one wait for the device. */
+/* Reads all that is pending, with one wait for the device. */
 BURN_USE_RESULT BurnStatus burn__metrics_read(BurnMetricPass *pass);
 /* The values so far, into values[split] of the result, whose metrics are those of the set. */
 void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result);

@@ -46,7 +46,8 @@ typedef struct BurnLearnerConfig {
   BurnSchedule schedule;    /* of each */
   BurnMetricList metrics;   /* beside the loss; empty: the accuracy */
   /* Batches whose numbers are read together: the device is asked for them once per so many batches, when they are to be
-   * shown, and at the end of an epoch. So a loss that is not finite is met up to so many batches late. 1: after each
+   * shown, and at the end of an epoch. So a loss that is not finite is met up to so many batches late; up to twice as
+   * many on a device that works on its own, where they are on their way while the next ones are computed. 1: after each
    * batch, which waits for it; 0 means 16; at most 4096. */
   size_t read_interval;
   size_t gradient_accumulation; /* batches per optimizer step, summed; 0 and 1 mean every batch. A partial group at the
