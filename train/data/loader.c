@@ -5,9 +5,13 @@
  * number is drawn only when its slot is free. The consumer takes the slots in turn. So the order never depends on the
  * workers, at most `prefetch` batches exist ahead, and a failure is met exactly where it lies in the order.
  *
+ * Items are gathered in a slot of a staging ring, and the tensors are made of it: a device that works on its own copies
+ * them while the slots after it are filled. Nobody waits for such a copy before its slot's turn comes round again.
+ *
  * The iteration keeps the tensors of the batch that it handed out and burn_batch_take gives clones of them: so it can
  * drop untaken ones without touching the user's BurnBatch, which may be gone by then. */
 #include <burn/train/loader.h>
+#include <burn/transfer.h>
 
 #include "dataset_private.h"
 #include "learner_internal.h"
@@ -18,7 +22,12 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { DEFAULT_PREFETCH = 4, MAX_WORKERS = 1024, MAX_PREFETCH = 65536 };
+enum { DEFAULT_PREFETCH = 4, MAX_WORKERS = 1024, MAX_PREFETCH = 65536, COLUMN_ALIGNMENT = 64 };
+
+/* The ring on a device that works on its own. Uploads are done in the order of the work, so the ring is as long as the
+ * learner lets the host be ahead: two windows of metrics and some batches. Large batches are few, as pinned memory is
+ * dear, and take long on the device. */
+enum { RING_SLOTS = 40, RING_BYTES = 64 << 20, MAX_SLOTS = 1024 /* of burn_staging_open */ };
 
 struct BurnLoader {
   BurnDataset *dataset;
@@ -39,11 +48,6 @@ typedef struct Slot {
   Made made;
 } Slot;
 
-/* Host memory in which one thread gathers the items of a batch. */
-typedef struct Staging {
-  unsigned char *columns[BURN_MAX_COLUMNS];
-} Staging;
-
 struct BurnBatches {
   const BurnLoader *loader;
   BurnDevice *device;
@@ -53,7 +57,7 @@ struct BurnBatches {
   bool ended;        /* nothing more will be handed out */
   BurnStatus status; /* the first failure that the consumer met */
   Made handed_out;
-  Staging staging; /* without workers */
+  BurnStaging *staging; /* NULL: there is nothing to make */
   size_t worker_count;
   pthread_t *workers;
   size_t slot_count;
@@ -81,11 +85,13 @@ static BurnStatus loader_check(const BurnDataset *dataset, const BurnLoaderConfi
                             config->prefetch, MAX_WORKERS, MAX_PREFETCH);
   const size_t count = burn_dataset_count(dataset);
   const size_t most = config->batch_size < count ? config->batch_size : count;
+  size_t left = (size_t)PTRDIFF_MAX; /* of what the columns of a batch may have together */
   for (size_t i = 0; i < burn_dataset_column_count(dataset); i++) {
     const size_t bytes = burn_dataset_column_bytes(dataset, i);
-    if (most > (size_t)PTRDIFF_MAX / bytes)
+    if (left < COLUMN_ALIGNMENT || most > (left - COLUMN_ALIGNMENT) / bytes)
       return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: a batch of %zu items of %zu bytes is too large",
                               most, bytes);
+    left -= most * bytes + COLUMN_ALIGNMENT;
   }
   return BURN_OK;
 }
@@ -151,23 +157,33 @@ static size_t batch_item_count(const BurnLoader *loader, size_t index) {
 
 /* -- making one batch ------------------------------------------------------------------------- */
 
-static void staging_release(Staging *staging) {
-  for (size_t i = 0; i < BURN_MAX_COLUMNS; i++) free(staging->columns[i]);
-  memset(staging, 0, sizeof *staging);
+/* Where a column begins in a slot; for the number of columns: the bytes of a slot. */
+static size_t column_offset(const BurnLoader *loader, size_t column) {
+  const size_t items = batch_item_count(loader, 0);
+  size_t offset = 0;
+  for (size_t i = 0; i < column; i++) {
+    const size_t bytes = items * loader->bytes[i];
+    offset += bytes + (COLUMN_ALIGNMENT - bytes % COLUMN_ALIGNMENT) % COLUMN_ALIGNMENT;
+  }
+  return offset;
 }
 
-/* Room for a full batch; false when out of memory, with nothing kept. */
-static bool staging_init(Staging *staging, const BurnLoader *loader) {
-  memset(staging, 0, sizeof *staging);
-  const size_t items = loader->item_count > 0 ? batch_item_count(loader, 0) : 1;
-  for (size_t i = 0; i < loader->column_count; i++) {
-    staging->columns[i] = malloc(items * loader->bytes[i]);
-    if (staging->columns[i] == NULL) {
-      staging_release(staging);
-      return false;
-    }
+/* Where the work is done at once a slot is free again at once: each thread fills one. */
+static BurnStatus staging_open(BurnBatches *batches) {
+  const BurnLoader *loader = batches->loader;
+  const size_t bytes = column_offset(loader, loader->column_count);
+  const size_t threads = loader->config.workers > 0 ? loader->config.workers : 1;
+  const bool works_alone = burn_device_host_waits(batches->device) >= 0; /* it counts the waits for it */
+  size_t slots = threads;
+  if (works_alone) {
+    slots = RING_BYTES / bytes < RING_SLOTS ? RING_BYTES / bytes : RING_SLOTS;
+    if (slots < threads + 2) slots = threads + 2;
   }
-  return true;
+  const size_t left = batches->batch_count - batches->next;
+  if (slots > left) slots = left;
+  if (slots > MAX_SLOTS) slots = MAX_SLOTS;
+  return burn_status_annotate(burn_staging_open(batches->device, bytes, slots, &batches->staging),
+                              "loader: a batch of %zu items", batch_item_count(loader, 0));
 }
 
 static void made_release(Made *made) {
@@ -182,13 +198,15 @@ static BurnShape batch_shape(const BurnColumn *column, size_t count) {
   return shape;
 }
 
-/* Reads the items of batch `index` into the staging memory. */
-static BurnStatus items_gather(const BurnBatches *batches, size_t index, const Staging *staging) {
+/* Reads the items of batch `index` into the memory of a slot. */
+static BurnStatus items_gather(const BurnBatches *batches, size_t index, unsigned char *memory) {
   const BurnLoader *loader = batches->loader;
   const size_t first = index * loader->config.batch_size, count = batch_item_count(loader, index);
+  unsigned char *starts[BURN_MAX_COLUMNS];
+  for (size_t j = 0; j < loader->column_count; j++) starts[j] = memory + column_offset(loader, j);
   for (size_t i = 0; i < count; i++) {
     void *columns[BURN_MAX_COLUMNS] = {NULL};
-    for (size_t j = 0; j < loader->column_count; j++) columns[j] = staging->columns[j] + i * loader->bytes[j];
+    for (size_t j = 0; j < loader->column_count; j++) columns[j] = starts[j] + i * loader->bytes[j];
     const size_t item = batches->order != NULL ? batches->order[first + i] : first + i;
     const BurnStatus status = burn_dataset_get(loader->dataset, item, columns);
     if (status != BURN_OK) return burn_status_annotate(status, "loader: item %zu, in batch %zu", item, index);
@@ -196,17 +214,25 @@ static BurnStatus items_gather(const BurnBatches *batches, size_t index, const S
   return BURN_OK;
 }
 
-/* Makes batch `index`. A failure leaves no tensors. */
-static Made batch_make(const BurnBatches *batches, size_t index, const Staging *staging) {
+/* Gathers batch `index` in a slot and makes its tensors, as far as that goes. */
+static void slot_fill(const BurnBatches *batches, size_t index, BurnStagingSlot *slot, Made *made) {
   const BurnLoader *loader = batches->loader;
-  Made made = {items_gather(batches, index, staging), {NULL}};
-  for (size_t i = 0; made.status == BURN_OK && i < loader->column_count; i++) {
+  made->status = items_gather(batches, index, burn_staging_memory(slot));
+  for (size_t i = 0; made->status == BURN_OK && i < loader->column_count; i++) {
     const BurnColumn *column = burn_dataset_column(loader->dataset, i);
     const BurnShape shape = batch_shape(column, batch_item_count(loader, index));
-    made.tensors[i] =
-        burn_scope_keep(NULL, burn_tensor_from(batches->device, staging->columns[i], column->dtype, shape));
-    made.status = burn_tensor_status(made.tensors[i]);
+    made->tensors[i] = burn_scope_keep(NULL, burn_staging_tensor(slot, column_offset(loader, i), column->dtype, shape));
+    made->status = burn_tensor_status(made->tensors[i]);
   }
+}
+
+/* Makes batch `index`. A failure leaves no tensors. */
+static Made batch_make(const BurnBatches *batches, size_t index) {
+  Made made = {BURN_OK, {NULL}};
+  BurnStagingSlot *slot = NULL;
+  made.status = burn_status_annotate(burn_staging_take(batches->staging, &slot), "loader: batch %zu", index);
+  if (made.status == BURN_OK) slot_fill(batches, index, slot, &made);
+  burn_staging_give(slot);
   if (made.status == BURN_OK) return made;
   const BurnStatus status = made.status;
   made_release(&made);
@@ -240,19 +266,7 @@ static void batch_deliver(BurnBatches *batches, size_t index, Made made) {
 
 static void *worker_run(void *argument) {
   BurnBatches *batches = argument;
-  Staging staging;
-  const bool staged = staging_init(&staging, batches->loader);
-  for (size_t index = 0; batch_draw(batches, &index);) {
-    Made made = {BURN_OK, {NULL}};
-    if (staged) {
-      made = batch_make(batches, index, &staging);
-    } else {
-      made.status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for a batch of %zu items",
-                                     batch_item_count(batches->loader, index));
-    }
-    batch_deliver(batches, index, made);
-  }
-  if (staged) staging_release(&staging);
+  for (size_t index = 0; batch_draw(batches, &index);) batch_deliver(batches, index, batch_make(batches, index));
   return NULL;
 }
 
@@ -316,11 +330,8 @@ static BurnStatus batches_start(BurnBatches *batches, size_t epoch, size_t first
   batches->next = batches->drawn = batches->freed = first_batch;
   const BurnStatus status = order_create(batches, epoch);
   if (status != BURN_OK || first_batch == batches->batch_count) return status;
-  if (batches->loader->config.workers > 0) return workers_start(batches);
-  if (!staging_init(&batches->staging, batches->loader))
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for a batch of %zu items",
-                            batch_item_count(batches->loader, 0));
-  return BURN_OK;
+  const BurnStatus staging = staging_open(batches);
+  return staging == BURN_OK && batches->loader->config.workers > 0 ? workers_start(batches) : staging;
 }
 
 BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch, size_t first_batch) {
@@ -344,8 +355,7 @@ bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
   if (batches == &nothing_started) return false;
   made_release(&batches->handed_out);
   if (batches->ended || batches->next == batches->batch_count) return false;
-  const Made made =
-      batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next, &batches->staging);
+  const Made made = batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next);
   if (made.status != BURN_OK) {
     batches->status = made.status;
     batches->ended = true;
@@ -378,7 +388,7 @@ BurnStatus burn_batches_stop(BurnBatches *batches) {
   const BurnStatus status = batches->status;
   for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) made_release(&batches->slots[i].made);
   made_release(&batches->handed_out);
-  staging_release(&batches->staging);
+  burn_staging_close(batches->staging);
   pthread_cond_destroy(&batches->slot_free);
   pthread_cond_destroy(&batches->slot_ready);
   pthread_mutex_destroy(&batches->mutex);
