@@ -7,6 +7,7 @@ Each side is kept busy before the tensor is made, so that whoever does not wait 
 import ctypes
 import pathlib
 import sys
+import time
 from ctypes import byref, c_char_p, c_double, c_int64, c_void_p
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "sdk/examples/python"))
@@ -49,8 +50,10 @@ for turn in range(3):  # in the first, libraries are loaded, which takes longer 
         x = torch.zeros(1 << 20, device="cuda")
         delay()
         x += turn + 1
+        queued = time.perf_counter()
         ours = given(x, producer.cuda_stream)
-        assert turn == 0 or not producer.query(), "the producer was waited for, or too short"
+        taken = 1e3 * (time.perf_counter() - queued)
+        assert turn == 0 or not producer.query(), f"turn {turn}: the producer was waited for ({taken:.1f} ms), or too short"
     with torch.cuda.stream(torch.cuda.default_stream()):
         delay()  # Burn's work goes there, too
     ours = burn.mul_scalar(ours, 2.0)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures and tests what a GPU is needed for: the guide CNN's step, transfers and waits, transfer_test, burn conform, a profile of the host's time.
+# Measures and tests what a GPU is needed for: the guide CNN's step, transfers and waits, waits in training, transfer_test, burn conform, a profile of the host's time.
 #   run.sh [BUILD]    BUILD: a build tree for the PyTorch of this machine; without one it is made in build-gpu
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -15,7 +15,10 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo 'there 
 "$build/bin/burn" bench --stacks "$stack" --only 'guide CNN step' --rounds 5 --seconds 0.3
 "$build/tests/transfer_bench" --backend "$stack"
 "$build/tests/transfer_bench" --backend "fusion<$stack>" --megabytes 0
+"$build/tests/training_waits" --backend "$stack"
+"$build/tests/training_waits" --backend "fusion<$stack>"
 BURN_TEST_STACKS="$stack; autodiff<$stack>; autodiff<fusion<$stack>>" "$build/tests/transfer_test"
+BURN_TEST_STACKS="$stack; fusion<$stack>" "$build/tests/learner_async_test"
 python3 "$root/tests/bench/gpu/dlpack_streams.py" "$build/lib/libburn.so" "$stack"
 SAMPLER_OUT=$build/profile.txt LD_PRELOAD="$build/sampler.so" "$build/tests/transfer_bench" --backend "$stack" --megabytes 0 --steps 3000
 head -40 "$build/profile.txt"
