@@ -352,14 +352,21 @@ BurnStatus burn_staging_open(BurnDevice *device, size_t bytes, size_t slots, Bur
   return status;
 }
 
-/* Under the lock: the slot that was given back first; NULL if all are taken. */
-static BurnStagingSlot *first_given(BurnStaging *staging) {
-  BurnStagingSlot *first = NULL;
+/* Slot a, rather than b, is the next one: of those without uploads, as they all are where the work is done at once, the
+ * last one given back, which is still in the caches; else the first one, whose uploads are done first. */
+static bool comes_before(const BurnStagingSlot *a, const BurnStagingSlot *b) {
+  if ((a->event_count == 0) != (b->event_count == 0)) return a->event_count == 0;
+  return a->event_count == 0 ? a->given > b->given : a->given < b->given;
+}
+
+/* Under the lock: the next slot; NULL if all are taken. */
+static BurnStagingSlot *next_free(BurnStaging *staging) {
+  BurnStagingSlot *next = NULL;
   for (size_t i = 0; i < staging->slot_count; i++) {
     BurnStagingSlot *slot = &staging->slots[i];
-    if (!slot->taken && (!first || slot->given < first->given)) first = slot;
+    if (!slot->taken && (!next || comes_before(slot, next))) next = slot;
   }
-  return first;
+  return next;
 }
 
 /* Waits for the uploads of a slot that the caller alone holds. */
@@ -379,7 +386,7 @@ BurnStatus burn_staging_take(BurnStaging *staging, BurnStagingSlot **out) {
   *out = NULL;
   BurnStagingSlot *slot;
   pthread_mutex_lock(&staging->mutex);
-  while (!(slot = first_given(staging))) pthread_cond_wait(&staging->given_back, &staging->mutex);
+  while (!(slot = next_free(staging))) pthread_cond_wait(&staging->given_back, &staging->mutex);
   slot->taken = true;
   pthread_mutex_unlock(&staging->mutex);
   const bool entered = burn__work_enter();
