@@ -33,10 +33,12 @@ typedef struct LazyTensor {
   int64_t shape[BURN_MAX_RANK];
 } LazyTensor;
 
+typedef enum Kind { RUN_OP, CREATE, READ, WRITE, COPY } Kind;
+
 /* One piece of work. Tensors in it hold a reference. */
 typedef struct Piece {
   struct Piece *next;
-  enum { RUN_OP, CREATE, READ, WRITE, COPY } kind;
+  Kind kind;
   uint64_t number; /* of the queue; done when `finished` has reached it */
   BurnOpCall call; /* RUN_OP: with copies of all that it points to */
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
@@ -303,7 +305,7 @@ static BurnStatus BURN_API_CALL lazy_submit(void *state, const BurnOpCall *call)
 }
 
 /* A piece of one kind around one input or one output. */
-static Piece *piece_new(Lazy *self, int kind, BurnPrimitive *input, const BurnTensorDesc *output) {
+static Piece *piece_new(Lazy *self, Kind kind, BurnPrimitive *input, const BurnTensorDesc *output) {
   Piece *piece = calloc(1, sizeof *piece);
   if (!piece) return NULL;
   piece->kind = kind;
