@@ -2,14 +2,14 @@
  * table of the reference backend, which is compiled in. So tests see asynchronous work without a GPU: events that are
  * not done at once, reads that are on their way, failures that come after submit has returned.
  *
- * Options: delay=microseconds before each piece (default 0); fail=name of an op whose work fails. A failure is told by
+ * Options: delay=microseconds before each piece (default 0); fail=name of an op whose work fails; wrong=what the backend
+ * does wrong (lazy.h). A failure is told by
  * the next function that can tell one, with the names of the ops since the last wait. */
-#include <burn/plugin/device.h>
+#include "lazy.h"
+
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,62 +18,16 @@
 /* The reference's plugin: its entry function is compiled under this name. */
 const BurnPlugin *BURN_API_CALL reference_query(const BurnHostInfo *host);
 
+#define WRONG_WORD(NAME, name) #name "|"
 #define LAZY_OPTIONS(X)                                                                                \
   X(DELAY, "delay", "0..1000000", "0", BURN_OPTION_HARMLESS, "microseconds before each piece of work") \
-  X(FAIL, "fail", "op", "", BURN_OPTION_HARMLESS, "name of an op whose work fails")
+  X(FAIL, "fail", "op", "", BURN_OPTION_HARMLESS, "name of an op whose work fails")                    \
+  X(WRONG, "wrong", LAZY_WRONGS(WRONG_WORD) "nothing", "nothing", BURN_OPTION_HARMLESS, "what the backend does wrong")
 enum { LAZY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {LAZY_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-/* A primitive: its shape is known at once, `inner` of the reference once the work is done. */
-typedef struct LazyTensor {
-  BurnPrimitive header;
-  unsigned references; /* under the mutex */
-  BurnPrimitive *inner;
-  int64_t shape[BURN_MAX_RANK];
-} LazyTensor;
-
-typedef enum Kind { RUN_OP, CREATE, READ, WRITE, COPY } Kind;
-
-/* One piece of work. Tensors in it hold a reference. */
-typedef struct Piece {
-  struct Piece *next;
-  Kind kind;
-  uint64_t number; /* of the queue; done when `finished` has reached it */
-  BurnOpCall call; /* RUN_OP: with copies of all that it points to */
-  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  BurnAttr *attrs;
-  int64_t *lists; /* of the attributes */
-  LazyTensor **inputs, *outputs[BURN_MAX_OUTPUTS];
-  const void *from;
-  void *to, *owned; /* owned: a copy of the data, freed with the piece */
-  uint64_t bytes;
-} Piece;
-
-typedef struct Lazy {
-  const BurnHost *host;
-  uint32_t owner;
-  BurnBackend reference;
-  long delay_us;
-  uint32_t failing_op; /* BURN_OP_INVALID: none */
-  pthread_t thread;
-  pthread_mutex_t mutex; /* guards all below, and the tensors */
-  pthread_cond_t work, progress;
-  Piece *first, *last;
-  uint64_t submitted, finished;
-  bool ending;
-  int64_t live, waits;
-  char failure[256]; /* "" : none that has not been told */
-  char recent[128];  /* names of the ops since the last wait */
-} Lazy;
-
-struct BurnEvent {
-  uint64_t number;
-};
-
-static LazyTensor *lazy(BurnPrimitive *x) { return (LazyTensor *)(void *)x; }
-
-static BurnStatus fail(const Lazy *self, uint32_t code, const char *message) {
+BurnStatus lazy_fail(const Lazy *self, uint32_t code, const char *message) {
   return (self->host->fail)(code, __FILE__, __LINE__, message); /* fail is a macro of cmocka */
 }
 
@@ -100,7 +54,7 @@ static void tensor_release(Lazy *self, LazyTensor *x) {
   free(x);
 }
 
-static BurnTensorDesc desc_of(const LazyTensor *x) {
+BurnTensorDesc lazy_desc_of(const LazyTensor *x) {
   BurnTensorDesc desc = {.dtype = x->header.dtype, .rank = x->header.rank};
   memcpy(desc.shape, x->shape, sizeof desc.shape);
   return desc;
@@ -110,12 +64,14 @@ static void BURN_API_CALL lazy_retain(void *state, BurnPrimitive *x) {
   Lazy *self = state;
   pthread_mutex_lock(&self->mutex);
   lazy(x)->references++;
+  lazy(x)->callers++;
   pthread_mutex_unlock(&self->mutex);
 }
 
 static void BURN_API_CALL lazy_release(void *state, BurnPrimitive *x) {
   Lazy *self = state;
   pthread_mutex_lock(&self->mutex);
+  if (x) lazy(x)->callers--;
   if (x) tensor_release(self, lazy(x));
   pthread_mutex_unlock(&self->mutex);
 }
@@ -134,8 +90,21 @@ static void piece_free(Lazy *self, Piece *piece) {
 
 /* Keeps the first failure that nobody has heard of, with the names of what was submitted. */
 static void note_failure(Lazy *self, const char *message) {
-  if (!self->failure[0])
+  if (self->failure[0] || self->wrong == LAZY_LOSES_FAILURES) return;
+  if (self->wrong == LAZY_NAMES_NOTHING) {
+    (void)snprintf(self->failure, sizeof self->failure, "lazy: some work has failed");
+  } else {
     (void)snprintf(self->failure, sizeof self->failure, "lazy: %s; one of: %s", message, self->recent);
+  }
+}
+
+/* READS_LATE: results lie where donated inputs did, which reads before the op have yet to see. */
+static void overwrite_input(const Lazy *self, const Piece *piece) {
+  const LazyTensor *in = piece->call.input_count ? piece->inputs[0] : NULL, *out = piece->outputs[0];
+  if (self->wrong != LAZY_READS_LATE || !in || !out || !(piece->call.donate & 1)) return;
+  const BurnTensorDesc to = lazy_desc_of(in), from = lazy_desc_of(out);
+  if (burn_desc_count(&to) != burn_desc_count(&from) || to.dtype != from.dtype) return;
+  memcpy(in->inner->buffer, out->inner->buffer, (size_t)burn_desc_count(&to) * burn_dtype_bytes(to.dtype));
 }
 
 static BurnStatus run_op(Lazy *self, Piece *piece) {
@@ -148,9 +117,25 @@ static BurnStatus run_op(Lazy *self, Piece *piece) {
   call.inputs = inputs;
   call.outputs = outputs;
   call.donate = 0;
-  if (call.op == self->failing_op) return fail(self, BURN_STATUS_INTERNAL, "the option fail= wants this op to fail");
+  if (call.op == self->failing_op)
+    return lazy_fail(self, BURN_STATUS_INTERNAL, "the option fail= wants this op to fail");
   const BurnStatus status = self->reference.submit(self->reference.self, &call);
   for (uint32_t i = 0; status == BURN_OK && i < call.output_count; i++) piece->outputs[i]->inner = outputs[i];
+  if (status == BURN_OK) overwrite_input(self, piece);
+  return status;
+}
+
+static BurnStatus run_write(const Lazy *self, LazyTensor *x, const Piece *piece) {
+  const BurnBackend *reference = &self->reference;
+  BurnPrimitive *before = x->inner;
+  if (!before) return BURN_STATUS_INTERNAL;
+  if (self->wrong != LAZY_MOVES) {
+    memcpy(before->buffer, piece->from, (size_t)piece->bytes);
+    return BURN_OK;
+  }
+  const BurnTensorDesc desc = lazy_desc_of(x);
+  const BurnStatus status = reference->create(reference->self, &desc, piece->from, &x->inner);
+  if (status == BURN_OK) reference->release(reference->self, before);
   return status;
 }
 
@@ -160,13 +145,32 @@ static BurnStatus run_piece(Lazy *self, Piece *piece) {
   if (piece->kind == RUN_OP) return run_op(self, piece);
   if (piece->kind == READ)
     return in->inner ? reference->read(reference->self, in->inner, piece->to, piece->bytes) : BURN_STATUS_INTERNAL;
-  if (piece->kind == WRITE) {
-    memcpy(in->inner->buffer, piece->from, (size_t)piece->bytes);
-    return BURN_OK;
-  }
-  const BurnTensorDesc desc = desc_of(out);
+  if (piece->kind == WRITE) return run_write(self, in, piece);
+  const BurnTensorDesc desc = lazy_desc_of(out);
   if (piece->kind == COPY && !in->inner) return BURN_STATUS_INTERNAL;
   return reference->create(reference->self, &desc, piece->kind == COPY ? in->inner->buffer : piece->from, &out->inner);
+}
+
+/* READS_LATE: a read and the op after it change places; events for the read still come after it. */
+static void exchange(Lazy *self, Piece *read, Piece *op) {
+  const uint64_t number = op->number;
+  op->number = read->number - 1;
+  read->number = number;
+  read->next = op->next;
+  op->next = read;
+  self->first = op;
+  if (self->last == op) self->last = read;
+}
+
+static Piece *take_first(Lazy *self) {
+  Piece *first = self->first;
+  if (!first) return NULL;
+  const bool is_late = self->wrong == LAZY_READS_LATE && first->kind == READ && first->next;
+  if (is_late && first->next->kind == RUN_OP) exchange(self, first, first->next);
+  first = self->first;
+  self->first = first->next;
+  if (!self->first) self->last = NULL;
+  return first;
 }
 
 static void *work(void *state) {
@@ -175,10 +179,8 @@ static void *work(void *state) {
   pthread_mutex_lock(&self->mutex);
   for (;;) {
     while (!self->first && !self->ending) pthread_cond_wait(&self->work, &self->mutex);
-    Piece *piece = self->first;
+    Piece *piece = take_first(self);
     if (!piece) break;
-    self->first = piece->next;
-    if (!self->first) self->last = NULL;
     pthread_mutex_unlock(&self->mutex);
     if (self->delay_us > 0) (void)nanosleep(&delay, NULL);
     const BurnStatus status = run_piece(self, piece);
@@ -197,7 +199,7 @@ static void *work(void *state) {
 /* The failure that nobody has heard of; then it is told. */
 static BurnStatus told(Lazy *self) {
   if (!self->failure[0]) return BURN_OK;
-  const BurnStatus status = fail(self, BURN_STATUS_INTERNAL, self->failure);
+  const BurnStatus status = lazy_fail(self, BURN_STATUS_INTERNAL, self->failure);
   self->failure[0] = '\0';
   return status;
 }
@@ -214,18 +216,12 @@ static void enqueue(Lazy *self, Piece *piece) {
 }
 
 /* Until piece `number` is done; counts if it was not. */
-static BurnStatus wait_for(Lazy *self, uint64_t number) {
+BurnStatus lazy_wait_for(Lazy *self, uint64_t number) {
   if (self->finished < number) self->waits++;
   while (self->finished < number) pthread_cond_wait(&self->progress, &self->mutex);
   const BurnStatus status = told(self);
   if (status == BURN_OK && number == self->submitted) self->recent[0] = '\0';
   return status;
-}
-
-static BurnEvent *event_here(const Lazy *self) {
-  BurnEvent *event = malloc(sizeof *event);
-  if (event) event->number = self->submitted;
-  return event;
 }
 
 /* -- the table -------------------------------------------------------------------------------- */
@@ -272,14 +268,15 @@ static bool hold_tensors(Lazy *self, Piece *piece, BurnPrimitive *const *inputs,
 }
 
 /* Puts a piece into the queue and gives its outputs out; takes it. */
-static BurnStatus submit_piece(Lazy *self, Piece *piece, bool complete, BurnPrimitive **outputs) {
-  BurnStatus status = complete ? told(self) : fail(self, BURN_STATUS_OUT_OF_MEMORY, "lazy: no memory");
+BurnStatus lazy_submit_piece(Lazy *self, Piece *piece, bool complete, BurnPrimitive **outputs) {
+  BurnStatus status = complete ? told(self) : lazy_fail(self, BURN_STATUS_OUT_OF_MEMORY, "lazy: no memory");
   if (status != BURN_OK) {
     if (piece) piece_free(self, piece);
     return status;
   }
   for (uint32_t i = 0; i < piece->call.output_count; i++) {
     piece->outputs[i]->references++;
+    piece->outputs[i]->callers = 1;
     outputs[i] = &piece->outputs[i]->header;
   }
   enqueue(self, piece);
@@ -288,7 +285,7 @@ static BurnStatus submit_piece(Lazy *self, Piece *piece, bool complete, BurnPrim
 
 static BurnStatus BURN_API_CALL lazy_submit(void *state, const BurnOpCall *call) {
   Lazy *self = state;
-  if (call->input_count > 64) return fail(self, BURN_STATUS_UNIMPLEMENTED, "lazy: more than 64 inputs");
+  if (call->input_count > 64) return lazy_fail(self, BURN_STATUS_UNIMPLEMENTED, "lazy: more than 64 inputs");
   pthread_mutex_lock(&self->mutex);
   Piece *piece = calloc(1, sizeof *piece);
   if (piece) {
@@ -299,13 +296,13 @@ static BurnStatus BURN_API_CALL lazy_submit(void *state, const BurnOpCall *call)
                    self->host->op_info(call->op)->name);
   }
   const bool complete = piece && copy_attrs(piece, call) && hold_tensors(self, piece, call->inputs, call->output_descs);
-  const BurnStatus status = submit_piece(self, piece, complete, call->outputs);
+  const BurnStatus status = lazy_submit_piece(self, piece, complete, call->outputs);
   pthread_mutex_unlock(&self->mutex);
   return status;
 }
 
 /* A piece of one kind around one input or one output. */
-static Piece *piece_new(Lazy *self, Kind kind, BurnPrimitive *input, const BurnTensorDesc *output) {
+Piece *lazy_piece_new(Lazy *self, Kind kind, BurnPrimitive *input, const BurnTensorDesc *output) {
   Piece *piece = calloc(1, sizeof *piece);
   if (!piece) return NULL;
   piece->kind = kind;
@@ -316,34 +313,33 @@ static Piece *piece_new(Lazy *self, Kind kind, BurnPrimitive *input, const BurnT
   return NULL;
 }
 
-static BurnStatus BURN_API_CALL lazy_create(void *state, const BurnTensorDesc *desc, const void *data,
-                                            BurnPrimitive **out) {
+BurnStatus BURN_API_CALL lazy_create(void *state, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Lazy *self = state;
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   pthread_mutex_lock(&self->mutex);
-  Piece *piece = piece_new(self, CREATE, NULL, desc);
+  Piece *piece = lazy_piece_new(self, CREATE, NULL, desc);
   void *copy = data && bytes ? malloc(bytes) : NULL;
   const bool complete = piece && (copy || !data || bytes == 0);
   if (complete && copy) memcpy(copy, data, bytes);
   if (piece) piece->from = piece->owned = copy;
   if (!piece) free(copy);
-  const BurnStatus status = submit_piece(self, piece, complete, out);
+  const BurnStatus status = lazy_submit_piece(self, piece, complete, out);
   pthread_mutex_unlock(&self->mutex);
   return status;
 }
 
-static BurnStatus read_piece(Lazy *self, BurnPrimitive *x, void *data, uint64_t bytes) {
-  Piece *piece = piece_new(self, READ, x, NULL);
+BurnStatus lazy_read_piece(Lazy *self, BurnPrimitive *x, void *data, uint64_t bytes) {
+  Piece *piece = lazy_piece_new(self, READ, x, NULL);
   if (piece) piece->to = data;
   if (piece) piece->bytes = bytes;
-  return submit_piece(self, piece, piece != NULL, NULL);
+  return lazy_submit_piece(self, piece, piece != NULL, NULL);
 }
 
 static BurnStatus BURN_API_CALL lazy_read(void *state, BurnPrimitive *x, void *data, uint64_t bytes) {
   Lazy *self = state;
   pthread_mutex_lock(&self->mutex);
-  BurnStatus status = read_piece(self, x, data, bytes);
-  if (status == BURN_OK) status = wait_for(self, self->submitted);
+  BurnStatus status = lazy_read_piece(self, x, data, bytes);
+  if (status == BURN_OK) status = lazy_wait_for(self, self->submitted);
   pthread_mutex_unlock(&self->mutex);
   return status;
 }
@@ -351,7 +347,7 @@ static BurnStatus BURN_API_CALL lazy_read(void *state, BurnPrimitive *x, void *d
 static BurnStatus BURN_API_CALL lazy_sync(void *state) {
   Lazy *self = state;
   pthread_mutex_lock(&self->mutex);
-  const BurnStatus status = wait_for(self, self->submitted);
+  const BurnStatus status = lazy_wait_for(self, self->submitted);
   pthread_mutex_unlock(&self->mutex);
   return status;
 }
@@ -371,96 +367,9 @@ static BurnStatus BURN_API_CALL lazy_query(void *state, uint32_t key, int64_t *o
   return BURN_OK;
 }
 
-/* -- burn.device ------------------------------------------------------------------------------ */
-
-static BurnStatus BURN_API_CALL describe(void *state, BurnDeviceDescription *out) {
-  (void)state;
-  out->kind = BURN_DEVICE_KIND_ACCELERATOR;
-  out->uuid[15] = 7;
-  (void)snprintf(out->name, sizeof out->name, "a lazy thread");
-  return BURN_OK;
-}
-
-static BurnStatus done_event(Lazy *self, BurnStatus status, BurnEvent **done) {
-  if (status != BURN_OK) return status;
-  *done = event_here(self);
-  return *done ? BURN_OK : fail(self, BURN_STATUS_OUT_OF_MEMORY, "lazy: no memory for an event");
-}
-
-static BurnStatus BURN_API_CALL create_async(void *state, const BurnTensorDesc *desc, const void *data,
-                                             BurnPrimitive **out, BurnEvent **done) {
-  Lazy *self = state;
-  pthread_mutex_lock(&self->mutex);
-  Piece *piece = piece_new(self, CREATE, NULL, desc);
-  if (piece) piece->from = data; /* read when its turn comes: the caller has promised to leave it alone */
-  const BurnStatus status = done_event(self, submit_piece(self, piece, piece != NULL, out), done);
-  pthread_mutex_unlock(&self->mutex);
-  return status;
-}
-
-static BurnStatus BURN_API_CALL read_async(void *state, BurnPrimitive *x, void *data, uint64_t bytes,
-                                           BurnEvent **done) {
-  Lazy *self = state;
-  pthread_mutex_lock(&self->mutex);
-  const BurnStatus status = done_event(self, read_piece(self, x, data, bytes), done);
-  pthread_mutex_unlock(&self->mutex);
-  return status;
-}
-
-static BurnStatus BURN_API_CALL copy_from(void *state, const BurnBackend *source, BurnPrimitive *x,
-                                          BurnPrimitive **out) {
-  Lazy *self = state, *from = source->self;
-  pthread_mutex_lock(&from->mutex);
-  BurnStatus status = wait_for(from, from->submitted); /* two queues; the reference's tensors are plain memory */
-  const BurnTensorDesc desc = desc_of(lazy(x));
-  pthread_mutex_unlock(&from->mutex);
-  if (status != BURN_OK) return status;
-  return lazy_create(self, &desc, lazy(x)->inner->buffer, out);
-}
-
-static BurnStatus BURN_API_CALL event_record(void *state, BurnEvent **out) {
-  Lazy *self = state;
-  pthread_mutex_lock(&self->mutex);
-  const BurnStatus status = done_event(self, BURN_OK, out);
-  pthread_mutex_unlock(&self->mutex);
-  return status;
-}
-
-static BurnStatus BURN_API_CALL event_query(void *state, BurnEvent *event, int32_t *done) {
-  Lazy *self = state;
-  pthread_mutex_lock(&self->mutex);
-  *done = self->finished >= event->number;
-  pthread_mutex_unlock(&self->mutex);
-  return BURN_OK;
-}
-
-static BurnStatus BURN_API_CALL event_wait(void *state, BurnEvent *event) {
-  Lazy *self = state;
-  pthread_mutex_lock(&self->mutex);
-  const BurnStatus status = wait_for(self, event->number);
-  pthread_mutex_unlock(&self->mutex);
-  return status;
-}
-
-static void BURN_API_CALL event_release(void *state, BurnEvent *event) {
-  (void)state;
-  free(event);
-}
-
-static const BurnDeviceInterface device_interface = {.struct_size = (uint32_t)sizeof(BurnDeviceInterface),
-                                                     .version = 1,
-                                                     .describe = describe,
-                                                     .create_async = create_async,
-                                                     .read_async = read_async,
-                                                     .copy_from = copy_from,
-                                                     .event_record = event_record,
-                                                     .event_query = event_query,
-                                                     .event_wait = event_wait,
-                                                     .event_release = event_release};
-
 static int32_t BURN_API_CALL lazy_interface(void *state, const char *name, uint32_t min_version, BurnInterface *out) {
   if (strcmp(name, BURN_DEVICE_INTERFACE_NAME) != 0 || min_version > 1) return 0;
-  out->table = &device_interface;
+  out->table = &lazy_device_interface;
   out->self = state;
   return 1;
 }
@@ -497,6 +406,16 @@ static void fill_table(Lazy *self, BurnBackend *out) {
   out->get_interface = lazy_interface;
 }
 
+static uint32_t wrong_named(const char *name) {
+  static const char *const names[] = {"nothing",
+#define WRONG_NAME(NAME, name) #name,
+                                      LAZY_WRONGS(WRONG_NAME)};
+  for (uint32_t i = 0; name && i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(names[i], name) == 0) return i;
+  }
+  return LAZY_RIGHT;
+}
+
 static BurnStatus BURN_API_CALL lazy_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                           uint32_t owner, BurnBackend *out) {
   const char *values[OPTION_COUNT];
@@ -510,6 +429,7 @@ static BurnStatus BURN_API_CALL lazy_open(const BurnHost *host, uint32_t index, 
   self->owner = owner;
   self->delay_us = values[OPTION_DELAY] ? strtol(values[OPTION_DELAY], NULL, 10) : 0;
   const BurnOpInfo *failing = values[OPTION_FAIL] ? host->op_find(values[OPTION_FAIL]) : NULL;
+  self->wrong = wrong_named(values[OPTION_WRONG]);
   self->failing_op = failing ? failing->op : BURN_OP_INVALID;
   self->reference.struct_size = sizeof self->reference;
   const BurnBackendInterface *reference = reference_query(NULL)->get_interface("burn.backend", 1);

@@ -24,7 +24,11 @@ static const char usage[] =
     "levels: core   every op forward in f32, i64 and bool, failing allocations, the handshake, threads: seconds\n"
     "        train  more dtypes and shapes, gradients, laws\n"
     "        full   everything: thousands of cases, minutes\n"
-    "checks: handshake forward laws gradients faults threads shutdown\n"
+    "        async  work that is late, alone: reads in flight, events, uploads, copies between instances, failures "
+    "that "
+    "come\n"
+    "               later; through the backend's interface burn.device, or core's own way where it has none\n"
+    "checks: handshake forward laws gradients faults async threads shutdown\n"
     "\n"
     "--fuzz runs N random graphs of ops on both stacks: views, inputs given away or kept, reads in the middle, "
     "gradients. What\n"
@@ -108,6 +112,8 @@ bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
   return (run->pack || op->op < BURN_OP_LIMIT) && (!run->ops || is_listed(run->ops, op->name));
 }
 
+const char *conform_level_name(const Conform *run) { return run->is_async ? "async" : sample_level_name(run->level); }
+
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample) {
   char why[768];
   for (;;) {
@@ -153,16 +159,27 @@ static bool ops_are_known(const char *list) {
   return true;
 }
 
+/* --fails names an op that the cases of async do not use, and goes with them alone: other ops may decompose into it. */
+static bool fails_can_be(const Conform *run, const char *level) {
+  const char *op = run->fails;
+  if (!op) return true;
+  const bool is_used = strcmp(op, "neg") == 0 || strcmp(op, "reshape") == 0;
+  const bool is_alone = run->only ? strcmp(run->only, "async") == 0 : strcmp(level, "async") == 0;
+  if (is_used) fprintf(stderr, "burn conform: --fails cannot be %s, which the cases themselves use\n", op);
+  if (!is_alone) fprintf(stderr, "burn conform: --fails goes with --level async or --check async\n");
+  return !is_used && is_alone && ops_are_known(op);
+}
+
 static bool check_words(const Conform *run, const char *level) {
-  static const char *const levels[] = {"core", "train", "full"};
+  static const char *const levels[] = {"core", "train", "full", "async"};
   bool known = false, check_known = !run->only;
-  for (size_t i = 0; i < 3; i++) known = known || strcmp(level, levels[i]) == 0;
+  for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) known = known || strcmp(level, levels[i]) == 0;
   for (uint32_t check = 0; check < CHECK_COUNT && run->only; check++) {
     check_known = check_known || strcmp(run->only, report_check_name(check)) == 0;
   }
-  if (!known) fprintf(stderr, "burn conform: --level is core, train or full, not '%s'\n", level);
+  if (!known) fprintf(stderr, "burn conform: --level is core, train, full or async, not '%s'\n", level);
   if (!check_known) fprintf(stderr, "burn conform: there is no check '%s'; see --help\n", run->only);
-  return known && check_known && ops_are_known(run->ops) && ops_are_known(run->skip);
+  return known && check_known && fails_can_be(run, level) && ops_are_known(run->ops) && ops_are_known(run->skip);
 }
 
 /* The other mode: graphs on two stacks. */
@@ -174,7 +191,7 @@ static int run_fuzz(const FuzzOptions *options) {
 
 /* Some check ran a sample: with --case there may be none of that number. */
 static bool met_samples(const Conform *run) {
-  static const uint32_t checks[] = {CHECK_FORWARD, CHECK_LAWS, CHECK_GRADIENTS, CHECK_FAULTS};
+  static const uint32_t checks[] = {CHECK_FORWARD, CHECK_LAWS, CHECK_GRADIENTS, CHECK_FAULTS, CHECK_ASYNC};
   uint32_t cases = 0;
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
     const Counts counts = report_total(run->report, checks[i]);
@@ -197,10 +214,11 @@ int command_conform(int argc, char **argv) {
   const char *index = NULL;
   bool json = false;
   const Argument arguments[] = {
-      {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train or full"},
+      {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train, full or async"},
       {"op", ARGUMENT_TEXT, &run.ops, "NAME,..", "only these ops"},
       {"skip", ARGUMENT_TEXT, &run.skip, "NAME,..", "not these ops"},
       {"check", ARGUMENT_TEXT, &run.only, "NAME", "only this check, whatever the level"},
+      {"fails", ARGUMENT_TEXT, &run.fails, "OP", "work of this op fails late here: async checks that it is told"},
       {"case", ARGUMENT_TEXT, &index, "N", "only sample N of the ops; with --fuzz, the first graph"},
       {"fuzz", ARGUMENT_SIZE, &graphs, "N", "compare two stacks on N random graphs"},
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
@@ -230,6 +248,8 @@ int command_conform(int argc, char **argv) {
   if (!add_path(&run.stack) || !check_words(&run, level))
     return COMMAND_USAGE; /* the path may be that of a pack, with ops */
   run.level = strcmp(level, "core") == 0 ? SAMPLE_CORE : strcmp(level, "train") == 0 ? SAMPLE_TRAIN : SAMPLE_FULL;
+  run.is_async = strcmp(level, "async") == 0;
+  if (run.is_async) run.level = SAMPLE_CORE;
   run.seed = seed;
   run.index = index ? strtoll(index, NULL, 10) : -1;
   const double start = seconds_now();

@@ -19,6 +19,7 @@
   CHECK(LAWS, laws, true, SAMPLE_TRAIN, "views, determinism, layers that change nothing")                            \
   CHECK(GRADIENTS, gradients, true, SAMPLE_TRAIN, "gradients against finite differences")                            \
   CHECK(FAULTS, faults, true, SAMPLE_CORE, "every allocation failing in turn")                                       \
+  CHECK(ASYNC, async, false, SAMPLE_FULL, "work that is late: reads in flight, uploads, events, copies, failures")   \
   CHECK(THREADS, threads, false, SAMPLE_CORE, "four threads on one device")                                          \
   CHECK(SHUTDOWN, shutdown, false, SAMPLE_CORE, "nothing is left over at the end")
 
@@ -63,6 +64,7 @@ typedef struct Report {
   atomic_uint_fast64_t beat; /* grows with every case, and within long ones */
   atomic_uintptr_t doing;    /* a constant text: what goes on, if that is special; 0: nothing is */
   atomic_bool is_opening;    /* a stack is being opened, which may take long */
+  char async_way[160];       /* what the check "async" went through; "": it did not run */
   uint32_t hangs[MAX_OPS];   /* how often each op hung; 0: those without an op */
 } Report;
 
@@ -74,12 +76,14 @@ typedef struct Conform {
   const char *argument; /* what the user wrote */
   const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
+  bool is_async; /* --level async: this check alone, and what must be gone at the end */
   uint64_t seed;
-  const char *ops;  /* "a,b": only these; NULL: all */
-  const char *skip; /* "a,b": not these; NULL: all */
-  size_t timeout;   /* seconds until a case counts as hanging */
-  const char *only; /* one check by name; NULL: all of the level */
-  int64_t index;    /* only this sample of each op; -1: all */
+  const char *ops;   /* "a,b": only these; NULL: all */
+  const char *skip;  /* "a,b": not these; NULL: all */
+  const char *fails; /* an op whose work fails late on this stack; NULL: none is known */
+  size_t timeout;    /* seconds until a case counts as hanging */
+  const char *only;  /* one check by name; NULL: all of the level */
+  int64_t index;     /* only this sample of each op; -1: all */
   bool verbose;
   Report *report;
   /* Opened by the child when first needed; see the functions below. */
@@ -103,6 +107,9 @@ uint32_t conform_place(const BurnOpInfo *op);
 uint32_t conform_dtypes(BurnDevice *device);
 
 bool conform_wants_op(const Conform *run, const BurnOpInfo *op);
+
+/* As --level says it. */
+const char *conform_level_name(const Conform *run);
 
 /* The next sample to run: honours --case, records an invalid one as a failure. False at the end. */
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample);
@@ -190,6 +197,10 @@ void check_shutdown(Conform *run);
 /* The handshake consists of steps, so that a crash in one leaves the others: how many there are, and one of them. */
 uint32_t handshake_step_count(const Conform *run);
 void check_handshake(Conform *run, uint32_t step);
+
+/* The cases of async, numbered: async_step_count() of work in flight, then one for each place of an op. */
+uint32_t async_step_count(void);
+void check_async(Conform *run, uint32_t part);
 
 /* -- stack texts (stack_parts.c) -------------------------------------------------------------- */
 

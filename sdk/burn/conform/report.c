@@ -158,12 +158,13 @@ static void print_ops(const Report *report) {
 
 static void command_line(const Conform *run, const Failure *failure, char *text, size_t bytes) {
   const BurnOpInfo *info = failure->op ? conform_op(failure->op) : NULL;
-  char op[96] = "", against[160] = "";
+  char op[96] = "", against[160] = "", fails[96] = "";
   if (info && failure->check != CHECK_THREADS)
     snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
+  if (run->fails) snprintf(fails, sizeof fails, " --fails %s", run->fails);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
-  snprintf(text, bytes, "burn conform '%s'%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against,
-           sample_level_name(run->level), run->seed, check_names[failure->check], op);
+  snprintf(text, bytes, "burn conform '%s'%s%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against,
+           fails, conform_level_name(run), run->seed, check_names[failure->check], op);
 }
 
 static void print_failures(const Conform *run) {
@@ -186,13 +187,13 @@ static void print_failures(const Conform *run) {
 static void print_text(const Conform *run, double seconds) {
   const Report *report = run->report;
   if (run->pack) printf("kernel pack %s on ", run->pack);
-  printf("%s against %s, level %s, seed %" PRIu64 "\n", run->stack, run->against, sample_level_name(run->level),
-         run->seed);
+  printf("%s against %s, level %s, seed %" PRIu64 "\n", run->stack, run->against, conform_level_name(run), run->seed);
   print_heads("check");
   for (uint32_t check = 0; check < CHECK_COUNT; check++) {
     const Counts counts = report_total(report, check);
     if (cases(counts) > 0) print_row(check_names[check], counts);
   }
+  if (report->async_way[0]) printf("\nasync was tested through %s\n", report->async_way);
   if (run->verbose) {
     print_ops(report);
   } else if (cases(all_total(report)) > 0) {
@@ -243,9 +244,10 @@ static cJSON *make_json(const Conform *run, double seconds) {
   cJSON_AddStringToObject(root, "stack", run->stack);
   if (run->pack) cJSON_AddStringToObject(root, "pack", run->pack);
   cJSON_AddStringToObject(root, "against", run->against);
-  cJSON_AddStringToObject(root, "level", sample_level_name(run->level));
+  cJSON_AddStringToObject(root, "level", conform_level_name(run));
   cJSON_AddNumberToObject(root, "seed", (double)run->seed);
   cJSON_AddNumberToObject(root, "seconds", seconds);
+  if (report->async_way[0]) cJSON_AddStringToObject(root, "async_way", report->async_way);
   add_counts(root, all_total(report));
   cJSON *checks = cJSON_AddObjectToObject(root, "checks");
   for (uint32_t check = 0; check < CHECK_COUNT; check++) {

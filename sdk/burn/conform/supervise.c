@@ -23,7 +23,7 @@ enum { OPENING_TIMEOUTS = 6, HANGS_PER_OP = 2, MAX_HANGS = 12, POLL_MILLISECONDS
 /* -- the plan --------------------------------------------------------------------------------- */
 
 typedef struct Unit {
-  uint32_t check, part; /* op, or step of the handshake */
+  uint32_t check, part; /* op, or step of the handshake or of async */
 } Unit;
 
 typedef struct Units {
@@ -33,6 +33,7 @@ typedef struct Units {
 
 static bool check_is_wanted(const Conform *run, uint32_t check, uint32_t level) {
   if (run->only) return strcmp(run->only, report_check_name(check)) == 0;
+  if (run->is_async) return check == CHECK_ASYNC || check == CHECK_SHUTDOWN;
   return run->level >= level;
 }
 
@@ -62,21 +63,31 @@ static uint32_t level_of(uint32_t check) {
 
 static void add_unit(Units *units, uint32_t check, uint32_t part) { units->list[units->count++] = (Unit){check, part}; }
 
+/* With --op only ops are meant. */
+static void add_steps(const Conform *run, Units *units, uint32_t check, uint32_t count) {
+  for (uint32_t step = 0; (!run->ops || run->only) && step < count; step++) add_unit(units, check, step);
+}
+
+static void add_ops(const Conform *run, Units *units, uint32_t check, uint32_t first) {
+  for (uint32_t op = 1; op < MAX_OPS; op++) {
+    if (conform_op(op) && conform_wants_op(run, conform_op(op))) add_unit(units, check, first + op);
+  }
+}
+
 static bool make_plan(const Conform *run, Units *units) {
   units->list = calloc((size_t)CHECK_COUNT * (MAX_OPS + 128), sizeof *units->list);
   units->count = 0;
   for (uint32_t check = 0; units->list && check < CHECK_COUNT; check++) {
     if (!check_is_wanted(run, check, level_of(check))) continue;
     if (check == CHECK_HANDSHAKE) {
-      /* With --op only ops are meant. */
-      for (uint32_t step = 0; (!run->ops || run->only) && step < handshake_step_count(run); step++)
-        add_unit(units, check, step);
+      add_steps(run, units, check, handshake_step_count(run));
     } else if (run->pack && !per_op(check)) {
       continue; /* those are the stack's */
+    } else if (check == CHECK_ASYNC) {
+      add_steps(run, units, check, async_step_count());
+      if (!run->fails) add_ops(run, units, check, async_step_count()); /* others may decompose into that op */
     } else if (per_op(check)) {
-      for (uint32_t op = 1; op < MAX_OPS; op++) {
-        if (conform_op(op) && conform_wants_op(run, conform_op(op))) add_unit(units, check, op);
-      }
+      add_ops(run, units, check, 0);
     } else {
       add_unit(units, check, 0);
     }
@@ -123,6 +134,9 @@ static void run_unit(Conform *run, const Unit *unit) {
       break;
     case CHECK_FAULTS:
       check_faults(run, op);
+      break;
+    case CHECK_ASYNC:
+      check_async(run, unit->part);
       break;
     case CHECK_THREADS:
       check_threads(run);

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+static const char test_plugins[] = BURN_BUILD_DIR "/tests/broken_plugins:" BURN_BUILD_DIR "/lib/burn/plugins";
+
 /* burn conform with --json, against the reference. */
 static cJSON *conform(const char *arguments, int *exit_status) {
   char command[1024];
@@ -132,7 +134,7 @@ static void lies_in_headers_are_found(void **state) {
       {"offset_past_end", "crashes", "ends the process"},
       {"strides_past_end", "while reading a tensor through its public header", "ends the process"},
   };
-  assert_int_equal(setenv("BURN_PLUGIN_PATH", BURN_BUILD_DIR "/tests/broken_plugins", 1), 0);
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
   for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
     char arguments[128];
     int status = -1;
@@ -145,6 +147,77 @@ static void lies_in_headers_are_found(void **state) {
     cJSON_Delete(root);
   }
   expect_pass("liar --op add", 100);
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
+}
+
+/* All cases of --level async pass, but for `skipped` that have nothing to look at; `way` is what they went through. */
+static void expect_async(const char *stack, const char *way, int least_cases, int skipped) {
+  char arguments[160];
+  int status = -1;
+  snprintf(arguments, sizeof arguments, "%s --level async", stack);
+  cJSON *root = conform(arguments, &status);
+  const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "failures"), 0);
+  if (first) fail_msg("%s: %s: %s", arguments, text_of(first, "sample"), text_of(first, "reason"));
+  assert_int_equal(status, 0);
+  assert_string_equal(text_of(root, "level"), "async");
+  assert_non_null(strstr(text_of(root, "async_way"), way));
+  if (number(root, "passed") < least_cases) fail_msg("%s: only %d cases passed", arguments, number(root, "passed"));
+  assert_int_equal(number(root, "skipped"), skipped);
+  assert_int_equal(number(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "checks"), "forward"), "cases"), 0);
+  cJSON_Delete(root);
+}
+
+/* Where the backend has no burn.device its 15 cases have nothing to look at, and no op fails late. */
+static void work_in_flight_is_right(void **state) {
+  (void)state;
+  expect_async("ndarray", "core's own way, as ndarray has no burn.device", 390, 16);
+  expect_async("'fusion<ndarray>'", "core's own way", 390, 16);
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
+  expect_async("lazy:delay=100", "the interface burn.device of lazy", 390, 3); /* staging memory and late failures */
+  expect_async("'fusion<lazy:delay=100>'", "the interface burn.device of lazy", 390, 3);
+  expect_async("lazy:delay=100,fail=exp --fails exp", "the interface burn.device of lazy", 24, 1);
+  expect_async("'fusion<lazy:delay=100,fail=exp>' --fails exp", "the interface burn.device of lazy", 24, 1);
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
+  expect_pass("ndarray --level full --check async", 500);
+}
+
+/* What the test backend "lazy" does wrong, by its option wrong=. */
+static void faults_of_work_in_flight_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *wrong, *part;
+  } faults[] = {
+      {"reads_late", "a read that was started before neg of the same tensor: element 0 is -1, not 1"},
+      {"done_at_once", "event_query says that the read is done: element 0 is -777.25, not 1 (nothing was written"},
+      {"waits_not", "a read that was started before neg of the same tensor: element 0 is "},
+      {"waits_once", "the second time event_wait fails: lazy: the event was waited for before"},
+      {"needs_data", "a create_async whose data was overwritten after its event: element 0 is 777.25, not -1"},
+      {"writes_shared", "write_async into a tensor with two references gives 0, not FAILED_PRECONDITION (10)"},
+      {"moves", "the address must stay"},
+      {"copies_early", "copy_from, with neg of its source after it: element 0 is 0, not 1"},
+      {"loses_failures", "the work of exp fails, but sync after it reports BURN_OK"},
+      {"names_nothing", "the message of sync after it does not name it: lazy: some work has failed"},
+      {"describes_beyond", "describe writes byte 192 of a struct whose struct_size is 192"},
+      {"endless_text", "name has no terminating zero within its 128 bytes"},
+      {"no_text", "name is no UTF-8: its byte 0 is 0xff"},
+      {"leaks", "2 tensors of the backend are left over after everything was released"},
+  };
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+    char arguments[160];
+    int status = -1;
+    snprintf(arguments, sizeof arguments, "lazy:delay=2000,fail=exp,wrong=%s --fails exp --level async",
+             faults[i].wrong);
+    cJSON *root = conform(arguments, &status), *failures = cJSON_GetObjectItem(root, "failures");
+    const cJSON *failure;
+    bool named = false;
+    assert_int_equal(status, 1);
+    cJSON_ArrayForEach(failure, failures) named = named || strstr(text_of(failure, "reason"), faults[i].part);
+    if (!named)
+      fail_msg("%s: no reason says \"%s\"; the first: %s", faults[i].wrong, faults[i].part,
+               text_of(cJSON_GetArrayItem(failures, 0), "reason"));
+    cJSON_Delete(root);
+  }
   assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
 }
 
@@ -186,6 +259,9 @@ static void one_case_runs_alone(void **state) {
 static void wrong_words_are_refused(void **state) {
   (void)state;
   static const char *const wrong[] = {"ndarray --level much",
+                                      "ndarray --level async --fails no_such_op",
+                                      "ndarray --level async --fails neg",
+                                      "ndarray --level full --fails exp",
                                       "ndarray --skip no_such_op",
                                       "ndarray --op no_such_op",
                                       "ndarray --check no_such_check",
@@ -217,6 +293,8 @@ int main(void) {
       cmocka_unit_test(late_failures_are_failures),
       cmocka_unit_test(hangs_end),
       cmocka_unit_test(lies_in_headers_are_found),
+      cmocka_unit_test(work_in_flight_is_right),
+      cmocka_unit_test(faults_of_work_in_flight_are_named),
       cmocka_unit_test(ops_can_be_left_out),
       cmocka_unit_test(a_pack_may_leave_gradients_out),
       cmocka_unit_test(right_stacks_pass),
