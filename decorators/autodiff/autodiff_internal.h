@@ -9,6 +9,7 @@
 #ifndef BURN_AUTODIFF_INTERNAL_H
 #define BURN_AUTODIFF_INTERNAL_H
 
+#include <burn/common/failure.h>
 #include <burn/plugin/autodiff.h>
 
 #include <stdatomic.h>
@@ -77,13 +78,7 @@ static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (Autodi
 /* -- autodiff_plugin.c ------------------------------------------------------------------------ */
 
 /* A failed status with a formatted message. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 5, 6), cold))
-#endif
-BurnStatus
-burn__autodiff_fail(const AutodiffLayer *decorator, uint32_t code, const char *file, int line, const char *format, ...);
-#define AUTODIFF_FAIL(decorator, CODE, ...) \
-  burn__autodiff_fail(decorator, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+#define AUTODIFF_FAIL(decorator, CODE, ...) BURN_COMMON_FAIL((decorator)->host, CODE, NULL, __VA_ARGS__)
 
 /* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
 BurnStatus burn__autodiff_check_owner(const AutodiffLayer *decorator, const BurnPrimitive *x, const char *what);

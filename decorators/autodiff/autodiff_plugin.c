@@ -2,23 +2,10 @@
  *
  * The decorator wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first.
  */
+#include <burn/common/descriptor.h>
 #include <burn/plugin/options.h>
-#include <burn/plugin/plugin.h>
 
 #include "autodiff_internal.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-BurnStatus burn__autodiff_fail(const AutodiffLayer *decorator, uint32_t code, const char *file, int line,
-                               const char *format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  return decorator->host->fail(code, file, (int32_t)line, message);
-}
 
 BurnStatus burn__autodiff_check_owner(const AutodiffLayer *decorator, const BurnPrimitive *x, const char *what) {
   if (x->owner == decorator->owner) return BURN_OK;
@@ -72,10 +59,8 @@ static const BurnAutodiffInterface autodiff_interface = {
 
 static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
                                                  BurnInterface *out) {
-  if (strcmp(name, "burn.autodiff") != 0 || min_version > autodiff_interface.version) return 0;
-  out->table = &autodiff_interface;
-  out->self = self;
-  return 1;
+  static const BurnCommonInterface offered[] = {{"burn.autodiff", &autodiff_interface}};
+  return burn_common_offer(offered, 1, name, min_version, self, out);
 }
 
 static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
@@ -84,9 +69,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   const BurnStatus checked = burn_plugin_check_open(host, out, "autodiff");
   if (checked != BURN_OK) return checked;
   AutodiffLayer *decorator = (AutodiffLayer *)host->allocate(sizeof *decorator);
-  if (!decorator)
-    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, (int32_t)__LINE__,
-                      "autodiff: no memory to open the decorator");
+  if (!decorator) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "autodiff", "no memory to open the decorator");
   decorator->host = host;
   decorator->next = next;
   decorator->owner = owner;
@@ -120,24 +103,6 @@ static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
-static const void *BURN_API_CALL plugin_get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  if (strcmp(name, "burn.decorator") == 0 && min_version <= layer_interface.version) return &layer_interface;
-  return NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = (uint32_t)sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_DECORATOR,
-    .name = "autodiff",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "gradients by reverse-mode differentiation, over any backend",
-    .get_interface = plugin_get_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(DECORATOR, "autodiff", "0.1.0", "MIT OR Apache-2.0",
+                   "gradients by reverse-mode differentiation, over any backend", {"burn.decorator", &layer_interface},
+                   {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

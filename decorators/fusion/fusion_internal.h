@@ -14,6 +14,7 @@
 #ifndef BURN_FUSION_INTERNAL_H
 #define BURN_FUSION_INTERNAL_H
 
+#include <burn/common/failure.h>
 #include <burn/plugin/fused.h>
 #include <burn/plugin/fusion_statistics.h>
 
@@ -154,13 +155,8 @@ struct FusionLayer {
 
 /* -- fusion_plugin.c -------------------------------------------------------------------------- */
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 5, 6)))
-#endif
-BurnStatus
-burn__fusion_fail(const FusionLayer *decorator, uint32_t code, const char *file, int line, const char *format, ...);
-#define FUSION_FAIL(decorator, CODE, ...) \
-  burn__fusion_fail(decorator, BURN_STATUS_##CODE, __FILE__, __LINE__, __VA_ARGS__)
+/* A failed status with a formatted message. */
+#define FUSION_FAIL(decorator, CODE, ...) BURN_COMMON_FAIL((decorator)->host, CODE, NULL, __VA_ARGS__)
 
 /* Flushes nothing. */
 BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator);

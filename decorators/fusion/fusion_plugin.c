@@ -1,24 +1,13 @@
 /* fusion_plugin.c - the plugin: descriptor, options, open and close, and the table of the instance. Read open at the
  * end first. */
-#include <burn/plugin/options.h>
-#include <burn/plugin/plugin.h>
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 
 #include "fusion_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-BurnStatus burn__fusion_fail(const FusionLayer *decorator, uint32_t code, const char *file, int line,
-                             const char *format, ...) {
-  char message[640];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  return (decorator->host->fail)(code, file, (int32_t)line, message);
-}
 
 const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op) {
   const BurnOpInfo *info = decorator->host->op_info(op);
@@ -102,10 +91,8 @@ static const BurnFusionInterface fusion_interface = {
 
 static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
                                                  BurnInterface *out) {
-  if (strcmp(name, BURN_FUSION_INTERFACE) != 0 || min_version > fusion_interface.version) return 0;
-  out->table = &fusion_interface;
-  out->self = self;
-  return 1;
+  static const BurnCommonInterface offered[] = {{BURN_FUSION_INTERFACE, &fusion_interface}};
+  return burn_common_offer(offered, 1, name, min_version, self, out);
 }
 
 /* -- options ---------------------------------------------------------------------------------- */
@@ -122,41 +109,22 @@ enum { FUSION_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {FUSION_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-/* A number from 1 to `most`; absent leaves *value alone. */
-static BurnStatus number_option(const BurnHost *host, const char *const *values, int option, uint64_t most,
-                                uint64_t *value) {
-  const char *text = values[option], *key = option_rows[option].key;
-  if (!text) return BURN_OK;
-  char *end = NULL;
-  const unsigned long long number = strtoull(text, &end, 10);
-  if (*text >= '0' && *text <= '9' && *end == '\0' && number >= 1u && number <= most) {
-    *value = number;
-    return BURN_OK;
-  }
-  char message[256];
-  (void)snprintf(message, sizeof message, "fusion: %s=%.64s is not a number from 1 to %llu", key, text,
-                 (unsigned long long)most);
-  return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
-}
-
 static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) {
   const char *variable = getenv("BURN_FUSION_LOG");
   *log = text ? strcmp(text, "true") == 0 : variable && *variable && strcmp(variable, "0") != 0;
   if (!text || *log || strcmp(text, "false") == 0) return BURN_OK;
-  char message[128];
-  (void)snprintf(message, sizeof message, "fusion: log=%.64s is unknown; it is true or false", text);
-  return (host->fail)(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
+  return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "fusion", "log=%.64s is unknown; it is true or false", text);
 }
 
 static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options) {
   uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
   const char *values[OPTION_COUNT];
   burn_options_ask(decorator->host, options, &options_interface, values);
-  BurnStatus status = number_option(decorator->host, values, OPTION_MAX_OPS, 4096, &max_ops);
-  const BurnStatus bytes = number_option(decorator->host, values, OPTION_MAX_BYTES, UINT64_C(1) << 50, &max_bytes);
-  const BurnStatus cache = number_option(decorator->host, values, OPTION_PLANS, 1000000, &plans);
-  const BurnStatus log = log_option(decorator->host, values[OPTION_LOG], &decorator->log);
-  if (status == BURN_OK) status = bytes != BURN_OK ? bytes : cache != BURN_OK ? cache : log;
+  const BurnCommonSettings given = {decorator->host, "fusion", &options_interface, values};
+  BurnStatus status = burn_common_number(&given, OPTION_MAX_OPS, &max_ops);
+  if (status == BURN_OK) status = burn_common_number(&given, OPTION_MAX_BYTES, &max_bytes);
+  if (status == BURN_OK) status = burn_common_number(&given, OPTION_PLANS, &plans);
+  if (status == BURN_OK) status = log_option(decorator->host, values[OPTION_LOG], &decorator->log);
   decorator->max_ops = (uint32_t)max_ops;
   decorator->max_bytes = max_bytes;
   burn__fusion_cache_open(&decorator->cache, (uint32_t)plans);
@@ -219,8 +187,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
   if (checked != BURN_OK) return checked;
   FusionLayer *decorator = (FusionLayer *)host->allocate(sizeof *decorator);
-  if (!decorator)
-    return (host->fail)(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "fusion: no memory to open the decorator");
+  if (!decorator) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "fusion", "no memory to open the decorator");
   memset(decorator, 0, sizeof *decorator);
   decorator->host = host;
   decorator->next = next;
@@ -249,23 +216,6 @@ static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)
                                                        .roles = BURN_ROLE_FUSION,
                                                        .open = layer_open};
 
-static const void *BURN_API_CALL plugin_get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.decorator") == 0 && min_version <= layer_interface.version ? &layer_interface : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = (uint32_t)sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_DECORATOR,
-    .name = "fusion",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "queues ops, runs groups of them as one kernel, skips results that are never read",
-    .get_interface = plugin_get_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(DECORATOR, "fusion", "0.1.0", "MIT OR Apache-2.0",
+                   "queues ops, runs groups of them as one kernel, skips results that are never read",
+                   {"burn.decorator", &layer_interface}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

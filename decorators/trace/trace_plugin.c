@@ -9,8 +9,8 @@
  * It is also the example of how small a decorator is: what it leaves out of its table is done by the level below, and
  * ops that it has never heard of pass through by construction. */
 #include <burn/plugin/fused.h>
-#include <burn/plugin/options.h>
-#include <burn/plugin/plugin.h>
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #define NOT_INHERITED "e"
 #endif
 
-enum { FORMAT_TEXT, FORMAT_COUNT, FORMAT_CHROME };
+enum { FORMAT_TEXT, FORMAT_COUNT, FORMAT_CHROME }; /* as in the row of the option */
 
 typedef struct OpTotal {
   uint64_t calls, nanoseconds;
@@ -220,12 +220,6 @@ static void BURN_API_CALL trace_close(void *self) {
   trace->host->free(trace, sizeof *trace);
 }
 
-static BurnStatus fail(const BurnHost *host, uint32_t code, const char *format, const char *value) {
-  char message[512];
-  snprintf(message, sizeof message, format, value);
-  return host->fail(code, __FILE__, __LINE__, message);
-}
-
 /* Not even the format is harmless: chrome makes a file of its own accord. */
 #define TRACE_OPTIONS(X)                                                  \
   X(FORMAT, "format", "text|count|chrome", "text", 0,                     \
@@ -241,18 +235,14 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
   const char *format = values[OPTION_FORMAT], *path = values[OPTION_FILE];
-  if (!format || strcmp(format, "text") == 0) {
-    trace->format = FORMAT_TEXT;
-  } else if (strcmp(format, "count") == 0) {
-    trace->format = FORMAT_COUNT;
-  } else if (strcmp(format, "chrome") == 0) {
-    trace->format = FORMAT_CHROME;
-  } else {
-    return fail(host, BURN_STATUS_INVALID_ARGUMENT, "trace: format=%s is unknown; it is text, count or chrome", format);
-  }
+  const uint32_t formats = burn_common_word_count(option_rows[OPTION_FORMAT].values);
+  trace->format = format ? burn_common_word_index(option_rows[OPTION_FORMAT].values, format) : FORMAT_TEXT;
+  if (trace->format == formats)
+    return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "trace", "format=%s is unknown; it is text, count or chrome",
+                            format);
   if (!path && trace->format == FORMAT_CHROME) path = "burn-trace.json";
   trace->file = path ? fopen(path, "w" NOT_INHERITED) : stderr;
-  if (!trace->file) return fail(host, BURN_STATUS_IO, "trace: cannot write file '%s'", path);
+  if (!trace->file) return BURN_COMMON_FAIL(host, IO, "trace", "cannot write file '%s'", path);
   if (trace->format == FORMAT_CHROME) fputs("{\"traceEvents\":[", trace->file);
   return BURN_OK;
 }
@@ -263,7 +253,7 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   const BurnStatus checked = burn_plugin_check_open(host, out, "trace");
   if (checked != BURN_OK) return checked;
   Trace *trace = host->allocate(sizeof *trace);
-  if (!trace) return fail(host, BURN_STATUS_OUT_OF_MEMORY, "trace: no memory%s", "");
+  if (!trace) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "trace", "no memory");
   memset(trace, 0, sizeof *trace);
   trace->host = host;
   trace->next = next;
@@ -291,23 +281,6 @@ static const BurnDecoratorInterface decorator = {
     .open = trace_open,
 };
 
-static const void *BURN_API_CALL trace_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_DECORATOR,
-    .name = "trace",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "prints, counts or records every op that passes, with shapes and times",
-    .get_interface = trace_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(DECORATOR, "trace", "0.1.0", "MIT OR Apache-2.0",
+                   "prints, counts or records every op that passes, with shapes and times",
+                   {"burn.decorator", &decorator}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

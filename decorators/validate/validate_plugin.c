@@ -5,12 +5,13 @@
  *   promises=true|false      (true)  dtype, shape, owner, strides and content of results
  *   ownership=true|false     (true)  inputs that others hold are unchanged, results are counted right
  *   determinism=true|false   (false) the same call gives the same bits again
- *   action=fail|warn         (fail)  the call fails, or goes on with a warning, once per op
+ *   action=warn|fail         (fail)  the call goes on with a warning, once per op, or fails
  *   save=FOLDER              inputs and attributes of a call that broke a promise go to FOLDER/<number>-<op>/ */
 #include "validate_internal.h"
 
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 #include <burn/plugin/fused.h>
-#include <burn/plugin/options.h>
 
 #include <string.h>
 
@@ -120,7 +121,7 @@ static BurnStatus rehearse_all(Check *check) {
   if (!validate->ownership && !validate->determinism) return BURN_OK;
   const uint64_t bytes = (count + 1) * sizeof(BurnPrimitive *);
   BurnPrimitive **held = validate->host->allocate(bytes);
-  if (!held) return validate->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  if (!held) return BURN_COMMON_FAIL(validate->host, OUT_OF_MEMORY, "validate", "no memory");
   BurnStatus status = rehearse(check, held, CLONED);
   const bool again =
       status == BURN_OK && !check->promise && validate->ownership && check->call->donate != 0 && count > 0;
@@ -198,8 +199,7 @@ static BurnStatus BURN_API_CALL validate_submit(void *self, const BurnOpCall *gi
   BurnOpCall call = *given;
   const uint64_t bytes = (call.input_count + 1) * sizeof(Content);
   Check check = {.validate = validate, .call = &call, .info = host->op_info(call.op), .before = host->allocate(bytes)};
-  if (!check.before)
-    return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory for a check");
+  if (!check.before) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "validate", "no memory for a check");
   memset(check.before, 0, (size_t)bytes);
   if (validate->determinism) call.flags |= BURN_CALL_DETERMINISTIC;
   enter(validate);
@@ -259,56 +259,37 @@ static void BURN_API_CALL validate_close(void *self) {
   X(OWNERSHIP, "ownership", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
     "inputs that the caller keeps stay as they are")                                                               \
   X(DETERMINISM, "determinism", "true|false", "false", BURN_OPTION_HARMLESS, "every op gives the same bits twice") \
-  X(ACTION, "action", "fail|warn", "fail", BURN_OPTION_HARMLESS, "what the first broken promise does")             \
+  X(ACTION, "action", "warn|fail", "fail", BURN_OPTION_HARMLESS, "what the first broken promise does")             \
   X(SAVE, "save", "path", "", 0, "folder that gets the inputs of the call that broke one; else they are not kept")
 
 enum { VALIDATE_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+enum { FINITE_WARN, FINITE_STRICT, FINITE_FALSE }; /* words of the rows, in their order */
+enum { ACTION_WARN, ACTION_FAIL };
 static const BurnOptionInfo option_rows[] = {VALIDATE_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-static BurnStatus choose(const BurnHost *host, const char *const *values, int option, const char *no, const char *yes,
-                         bool *chosen) {
-  const char *value = values[option], *key = option_rows[option].key;
-  char message[256];
-  if (!value) return BURN_OK;
-  *chosen = strcmp(value, yes) == 0;
-  if (*chosen || strcmp(value, no) == 0) return BURN_OK;
-  snprintf(message, sizeof message, "validate: %s=%.100s is neither %s nor %s", key, value, yes, no);
-  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
-}
-
-static BurnStatus choose_finite(const BurnHost *host, const char *value, Validate *validate) {
-  char message[256];
-  validate->finite = !value || strcmp(value, "false") != 0;
-  validate->finite_is_strict = value && strcmp(value, "strict") == 0;
-  if (!value || !validate->finite || validate->finite_is_strict || strcmp(value, "warn") == 0) return BURN_OK;
-  snprintf(message, sizeof message, "validate: finite=%.100s is none of warn, strict and false", value);
-  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, message);
-}
-
 static BurnStatus choose_all(Validate *validate, const BurnOptions *options) {
   const BurnHost *host = validate->host;
-  validate->promises = validate->ownership = true;
   const char *values[OPTION_COUNT];
   burn_options_ask(host, options, &options_interface, values);
-  const BurnStatus results[] = {
-      choose_finite(host, values[OPTION_FINITE], validate),
-      choose(host, values, OPTION_PROMISES, "false", "true", &validate->promises),
-      choose(host, values, OPTION_OWNERSHIP, "false", "true", &validate->ownership),
-      choose(host, values, OPTION_DETERMINISM, "false", "true", &validate->determinism),
-      choose(host, values, OPTION_ACTION, "fail", "warn", &validate->warn),
-  };
+  const BurnCommonSettings given = {host, "validate", &options_interface, values};
+  uint32_t finite = FINITE_WARN, action = ACTION_FAIL;
+  validate->promises = validate->ownership = true;
+  BurnStatus status = burn_common_word(&given, OPTION_FINITE, &finite);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PROMISES, &validate->promises);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_OWNERSHIP, &validate->ownership);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_DETERMINISM, &validate->determinism);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_ACTION, &action);
+  validate->finite = finite != FINITE_FALSE;
+  validate->finite_is_strict = finite == FINITE_STRICT;
+  validate->warn = action == ACTION_WARN;
   const char *folder = values[OPTION_SAVE];
-  for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-    if (results[i] != BURN_OK) return results[i];
-  }
-  if (!folder) return BURN_OK;
+  if (status != BURN_OK || !folder) return status;
   if (strlen(folder) < sizeof validate->save && *folder) {
     snprintf(validate->save, sizeof validate->save, "%s", folder);
     return BURN_OK;
   }
-  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__,
-                    "validate: save= needs a folder of 1 to 511 bytes");
+  return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "validate", "save= needs a folder of 1 to 511 bytes");
 }
 
 static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
@@ -317,7 +298,7 @@ static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBa
   const BurnStatus checked = burn_plugin_check_open(host, out, "validate");
   if (checked != BURN_OK) return checked;
   Validate *validate = host->allocate(sizeof *validate);
-  if (!validate) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "validate: no memory");
+  if (!validate) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "validate", "no memory");
   memset(validate, 0, sizeof *validate);
   validate->host = host;
   validate->next = next;
@@ -345,24 +326,7 @@ static const BurnDecoratorInterface decorator = {
     .open = validate_open,
 };
 
-static const void *BURN_API_CALL validate_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_DECORATOR,
-    .name = "validate",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description =
-        "checks every op that passes: finite values, shapes, ownership, determinism; names the first that breaks",
-    .get_interface = validate_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(DECORATOR, "validate", "0.1.0", "MIT OR Apache-2.0",
+                   "checks every op that passes: finite values, shapes, ownership, determinism; names the first that "
+                   "breaks",
+                   {"burn.decorator", &decorator}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

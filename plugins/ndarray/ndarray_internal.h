@@ -6,6 +6,7 @@
 #include "support/ndarray_compiler.h"
 #include "support/ndarray_numbers.h"
 
+#include <burn/common/failure.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
@@ -153,12 +154,7 @@ BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call);
 /* -- failures --------------------------------------------------------------------------------- */
 
 /* A failed status with a printf-style message; says the caller's file and line. */
-#define nd_fail(nd, code, ...) nd_fail_at(nd, code, __FILE__, __LINE__, __VA_ARGS__)
-BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line, const char *format, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 5, 6), cold))
-#endif
-    ;
+#define nd_fail(nd, code, ...) burn_common_fail((nd)->host, code, __FILE__, __LINE__, NULL, __VA_ARGS__)
 BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op's name and the size asked for */
 /* "... bytes in use", and of which limit, for such messages. */
 void nd_describe_memory(Ndarray *nd, char *text, size_t size);

@@ -4,8 +4,9 @@
 #include "fused/ndarray_fused.h"
 #include "ndarray_internal.h"
 
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 #include <burn/plugin/dlpack.h>
-#include <burn/plugin/options.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -215,12 +216,9 @@ static const BurnDlpackInterface dlpack_interface = {
 
 static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version,
                                                    BurnInterface *out) {
-  const bool is_fused = strcmp(name, BURN_FUSED_INTERFACE) == 0 && min_version <= nd_fused_interface.version;
-  const bool is_dlpack = strcmp(name, BURN_DLPACK_INTERFACE) == 0 && min_version <= dlpack_interface.version;
-  if (!is_fused && !is_dlpack) return 0;
-  out->table = is_fused ? (const void *)&nd_fused_interface : &dlpack_interface;
-  out->self = self;
-  return 1;
+  static const BurnCommonInterface offered[] = {{BURN_FUSED_INTERFACE, &nd_fused_interface},
+                                                {BURN_DLPACK_INTERFACE, &dlpack_interface}};
+  return burn_common_offer(offered, sizeof offered / sizeof offered[0], name, min_version, self, out);
 }
 
 static void BURN_API_CALL ndarray_close(void *self) {
@@ -278,17 +276,15 @@ static BurnStatus open_tuner(Ndarray *nd, const char *option) {
 static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const char *values[OPTION_COUNT];
   burn_options_ask(nd->host, options, &options_interface, values);
-  const char *primitives = values[OPTION_PRIMITIVES], *limit = values[OPTION_LIMIT];
+  const BurnCommonSettings given = {nd->host, "ndarray", &options_interface, values};
+  const char *limit = values[OPTION_LIMIT];
   nd->memory_limit = limit ? parse_bytes(limit) : 0;
   if (limit && nd->memory_limit == 0) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT,
                    "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB", limit);
   }
-  if (primitives && strcmp(primitives, "true") != 0 && strcmp(primitives, "false") != 0) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: primitives=%s is neither true nor false", primitives);
-  }
-  nd->primitives_only = primitives && strcmp(primitives, "true") == 0;
-  BurnStatus status = isa_choose(nd, values[OPTION_ISA]);
+  BurnStatus status = burn_common_truth(&given, OPTION_PRIMITIVES, &nd->primitives_only);
+  if (status == BURN_OK) status = isa_choose(nd, values[OPTION_ISA]);
   if (status == BURN_OK) status = nd_gemm_open(nd, values[OPTION_GEMM]);
   return status == BURN_OK ? open_tuner(nd, values[OPTION_AUTOTUNE]) : status;
 }
@@ -365,24 +361,6 @@ static const BurnBackendInterface backend_interface = {
     ndarray_open,
 };
 
-static const void *BURN_API_CALL ndarray_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.backend") == 0 && min_version <= 1 ? &backend_interface : NULL;
-}
-
-static const BurnPlugin ndarray_plugin = {
-    .struct_size = (uint32_t)sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_BACKEND,
-    .reserved = 0,
-    .name = "ndarray",
-    .version = BURN_NDARRAY_VERSION,
-    .license = "MIT OR Apache-2.0",
-    .description = "CPU tensors with strides; vector kernels for the CPU at hand",
-    .get_interface = ndarray_interface,
-};
-
-BURN_PLUGIN_ENTRY(ndarray_plugin)
+BURN_COMMON_PLUGIN(BACKEND, "ndarray", BURN_NDARRAY_VERSION, "MIT OR Apache-2.0",
+                   "CPU tensors with strides; vector kernels for the CPU at hand", {"burn.backend", &backend_interface},
+                   {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

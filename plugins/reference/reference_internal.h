@@ -5,6 +5,7 @@
 #ifndef BURN_REFERENCE_INTERNAL_H
 #define BURN_REFERENCE_INTERNAL_H
 
+#include <burn/common/failure.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>

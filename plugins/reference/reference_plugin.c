@@ -3,6 +3,7 @@
  * It has a kernel for every primitive op and for nothing else, and no options. */
 #include "reference_internal.h"
 
+#include <burn/common/descriptor.h>
 #include <burn/plugin/options.h>
 
 #include <stdio.h>
@@ -40,8 +41,7 @@ static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
 static BurnStatus BURN_API_CALL create(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   Reference *reference = self;
   BurnPrimitive *x = reference_new(reference, desc);
-  if (!x)
-    return reference->host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory for a tensor");
+  if (!x) return BURN_COMMON_FAIL(reference->host, OUT_OF_MEMORY, "reference", "no memory for a tensor");
   const size_t bytes = (size_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   if (data && bytes > 0) memcpy(x->buffer, data, bytes);
   *out = x;
@@ -82,7 +82,7 @@ static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
       *out = atomic_load(&reference->live_tensors);
       return BURN_OK;
     default:
-      return reference->host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, "reference: unknown query");
+      return BURN_COMMON_FAIL(reference->host, NOT_FOUND, "reference", "unknown query");
   }
 }
 
@@ -108,13 +108,9 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
   const BurnStatus checked = burn_plugin_check_open(host, out, "reference");
   if (checked != BURN_OK) return checked;
   (void)options; /* there are none: the host refuses options that are never read */
-  if (index != 0) {
-    char message[64];
-    snprintf(message, sizeof message, "reference: there is no device %u, only 0", index);
-    return host->fail(BURN_STATUS_NOT_FOUND, __FILE__, __LINE__, message);
-  }
+  if (index != 0) return BURN_COMMON_FAIL(host, NOT_FOUND, "reference", "there is no device %u, only 0", index);
   Reference *reference = host->allocate(sizeof *reference);
-  if (!reference) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "reference: no memory");
+  if (!reference) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "reference", "no memory");
   memset(reference, 0, sizeof *reference);
   reference->host = host;
   reference->owner = owner;
@@ -145,23 +141,6 @@ static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, pr
 
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
-static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_BACKEND,
-    .name = "reference",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "the reference: every op by its definition in f64, every dtype, primitives only; slow",
-    .get_interface = get_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(BACKEND, "reference", "0.1.0", "MIT OR Apache-2.0",
+                   "the reference: every op by its definition in f64, every dtype, primitives only; slow",
+                   {"burn.backend", &backend}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

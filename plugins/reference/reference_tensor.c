@@ -262,11 +262,10 @@ ReferenceAxis reference_axis(const BurnPrimitive *x, int64_t dim) {
 
 BurnStatus reference_fail(const ReferenceRun *run, uint32_t code, const char *format, ...) {
   const BurnHost *host = run->reference->host;
-  char message[512];
-  const int length = snprintf(message, sizeof message, "%s: ", host->op_info(run->call->op)->name);
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(message + length, sizeof message - (size_t)length, format, arguments);
+  const BurnStatus status =
+      burn_common_fail_list(host, code, __FILE__, __LINE__, host->op_info(run->call->op)->name, format, arguments);
   va_end(arguments);
-  return host->fail(code, __FILE__, __LINE__, message);
+  return status;
 }

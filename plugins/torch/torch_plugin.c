@@ -6,6 +6,9 @@
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "torch_bridge.h"
 
+#include <burn/common/descriptor.h>
+#include <burn/common/failure.h>
+
 #include <dlfcn.h>
 #include <limits.h>
 #if defined(__linux__)
@@ -21,10 +24,6 @@
 #if !defined(BURN_TORCH_LIBRARY) || !defined(BURN_TORCH_VERSION)
 #error "the build says which libtorch this is for"
 #endif
-
-static BurnStatus fail(const BurnHost *host, uint32_t code, const char *message) {
-  return host->fail(code, __FILE__, __LINE__, message);
-}
 
 static const char *file_name(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -94,7 +93,7 @@ static void load_bridge(void) {
   char path[PATH_MAX];
   if (finds_other_libtorch(path)) {
     (void)snprintf(bridge_problem, sizeof bridge_problem,
-                   "torch: this process already has another libtorch, %.300s; build the plugin for that one "
+                   "this process already has another libtorch, %.300s; build the plugin for that one "
                    "(-DTorch_DIR=, it is for %s)",
                    path, BURN_TORCH_VERSION);
     return;
@@ -105,7 +104,7 @@ static void load_bridge(void) {
   const char *reason = symbol ? NULL : dlerror();
   if (symbol) memcpy(&bridge_open, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
   if (!symbol)
-    (void)snprintf(bridge_problem, sizeof bridge_problem, "torch: libtorch %s cannot be loaded: %s", BURN_TORCH_VERSION,
+    (void)snprintf(bridge_problem, sizeof bridge_problem, "libtorch %s cannot be loaded: %s", BURN_TORCH_VERSION,
                    reason ? reason : "unknown reason");
 }
 
@@ -121,7 +120,7 @@ static BurnStatus BURN_API_CALL torch_open(const BurnHost *host, uint32_t index,
   burn_options_ask(host, options, &options_interface, values);
   pthread_once(&once, load_bridge);
   return bridge_open ? bridge_open(host, values, index, owner, out)
-                     : fail(host, BURN_STATUS_FAILED_PRECONDITION, bridge_problem);
+                     : BURN_COMMON_FAIL(host, FAILED_PRECONDITION, "torch", "%s", bridge_problem);
 }
 
 /* Below ndarray's score: it is there to be named. Whether there is a GPU is only known once libtorch is loaded. */
@@ -137,23 +136,6 @@ static void BURN_API_CALL torch_probe(const BurnHost *host, BurnProbe *out) {
 
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, torch_probe, torch_open};
 
-static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.backend") == 0 && min_version <= backend.version ? &backend : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = (uint32_t)sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_BACKEND,
-    .name = "torch",
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "libtorch " BURN_TORCH_VERSION " as a backend: CPU, and CUDA or MPS where it has them",
-    .get_interface = get_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+BURN_COMMON_PLUGIN(BACKEND, "torch", "0.1.0", "MIT OR Apache-2.0",
+                   "libtorch " BURN_TORCH_VERSION " as a backend: CPU, and CUDA or MPS where it has them",
+                   {"burn.backend", &backend}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

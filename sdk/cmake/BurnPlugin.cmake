@@ -26,7 +26,7 @@ function(burn_add_plugin name)
   if(BURN_STATIC)
     add_library(burn_${name} STATIC ${plugin_UNPARSED_ARGUMENTS})
     target_compile_definitions(burn_${name} PRIVATE BURN_PLUGIN_STATIC=burn_static_query_${name} ${target_minor})
-    target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
+    target_link_libraries(burn_${name} PRIVATE Burn::plugin_common ${BURN_PLUGIN_OPTIONS})
     set_property(GLOBAL APPEND PROPERTY BURN_STATIC_PLUGINS ${name})
     return()
   endif()
@@ -39,7 +39,7 @@ function(burn_add_plugin name)
   set_target_properties(burn_${name} PROPERTIES PREFIX "" SUFFIX ${CMAKE_SHARED_MODULE_SUFFIX}
     LIBRARY_OUTPUT_DIRECTORY "${folder}" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON INSTALL_RPATH "")
-  target_link_libraries(burn_${name} PRIVATE Burn::plugin_api ${BURN_PLUGIN_OPTIONS})
+  target_link_libraries(burn_${name} PRIVATE Burn::plugin_common ${BURN_PLUGIN_OPTIONS})
   if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
     target_link_options(burn_${name} PRIVATE LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,nodelete)
     # Sanitizers of clang leave symbols for the program that loads the plugin.

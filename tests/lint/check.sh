@@ -9,7 +9,8 @@ die() { printf 'check: FAILED: %s\n' "$*" >&2; exit 1; }
 
 api_headers=$(find plugin-api/include -name '*.h' | sort)
 public_headers=$(find core/include nn/include train/include -name '*.h' -o -name '*.hpp' | sort)
-includes="-Iplugin-api/include -Icore/include -Inn/include -Itrain/include"
+common_headers=$(find plugins/common/include -name '*.h' | sort)
+includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include"
 
 cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
 
@@ -31,17 +32,18 @@ for compiler in ${2:-gcc clang}; do
   say "$compiler: no warnings"
 done
 
-# 2. Every public header alone: those of the plugin ABI as C99, without padding that two compilers could lay out differently, the others as
+# 2. Every public header alone: those of the plugin ABI and of plugins/common as C99, the first without padding that two compilers could lay out differently, the others as
 #    C11; all of them as C++17 and C++20, and so what the C++ tests make of their macros. The ABI as C++11, too.
 # syntax COMPILER LANGUAGE STANDARD: /tmp/check-$$.c, with $flags.
 syntax() {
   # shellcheck disable=SC2086
   "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Wshadow -Werror $flags -fsyntax-only "/tmp/check-$$.c" || die "$header as $3 by $1"
 }
-for header in $api_headers $public_headers tests/cpp/*_test.cpp; do
+for header in $api_headers $common_headers $public_headers tests/cpp/*_test.cpp; do
   printf '#include <%s>\n' "${header#*/include/}" >"/tmp/check-$$.c"
   case "$header" in
     plugin-api/*) flags="-Wpadded -Iplugin-api/include" c=c99 cxx="c++11 c++17 c++20" ;;
+    plugins/common/*) flags=$includes c=c99 cxx="c++11 c++17 c++20" ;;
     *.h) flags=$includes c=c11 cxx="c++17 c++20" ;;
     *.hpp) flags=$includes c="" cxx="c++17 c++20" ;;
     *) flags="$includes -Itests/cpp" c="" cxx="c++17 c++20" && cp "$header" "/tmp/check-$$.c" ;;
@@ -52,7 +54,7 @@ for header in $api_headers $public_headers tests/cpp/*_test.cpp; do
   done
 done
 rm -f "/tmp/check-$$.c"
-say "headers alone: plugin-api as C99 and C++11, the others as C11, all as C++17 and C++20"
+say "headers alone: plugin-api and plugins/common as C99 and C++11, the others as C11, all as C++17 and C++20"
 [ $# = 0 ] || exit 0
 
 # 3. Plugins export their entry symbol and nothing else; libraries export burn_ and Burn names only.

@@ -17,8 +17,8 @@ EXAMPLE_COLUMNS = 80   # under sdk/examples, which are read in a terminal
 # Which public headers (by prefix) the sources of a folder may include with <burn/...>.
 ARROWS = {
     "plugin-api": ["burn/plugin/"],
-    "plugins": ["burn/plugin/"],
-    "decorators": ["burn/plugin/"],
+    "plugins": ["burn/plugin/", "burn/common/"],
+    "decorators": ["burn/plugin/", "burn/common/"],
     "core": ["burn/"],
     "nn": ["burn/"],
     "train": ["burn/"],

@@ -7,7 +7,6 @@
 
 #include <burn/plugin/dlpack.h>
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,15 +22,6 @@ typedef struct NdOwner {
 _Static_assert(sizeof(NdOwner) <= ND_INLINE_OFFSET, "the elements must not overlap the records");
 
 /* -- failures --------------------------------------------------------------------------------- */
-
-BurnStatus nd_fail_at(Ndarray *nd, uint32_t code, const char *file, int32_t line, const char *format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  return nd->host->fail(code, file, line, message);
-}
 
 BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call) {
   const BurnOpInfo *info = nd->host->op_info(call->op);

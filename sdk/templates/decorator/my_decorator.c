@@ -6,9 +6,9 @@
  * the level below, and ops that it has never heard of pass through as they are. Change `my_submit` to make it yours. */
 #include "my_decorator.h"
 
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 #include <burn/plugin/build.h>
-#include <burn/plugin/options.h>
-#include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,10 +53,8 @@ static uint64_t BURN_API_CALL get_replaced(void *self) { return atomic_load(&((M
 static const MyDecoratorCounts counts = {sizeof(MyDecoratorCounts), 1, get_calls, get_replaced};
 
 static int32_t BURN_API_CALL my_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
-  if (strcmp(name, "my_decorator.counts") != 0 || min_version > counts.version) return 0;
-  out->table = &counts;
-  out->self = self;
-  return 1;
+  static const BurnCommonInterface offered[] = {{"my_decorator.counts", &counts}};
+  return burn_common_offer(offered, 1, name, min_version, self, out);
 }
 
 /* -- life ------------------------------------------------------------------------------------- */
@@ -75,13 +73,11 @@ static const BurnOptionInfo option_rows[] = {MY_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
 static BurnStatus read_options(MyDecorator *my, const BurnOptions *options) {
-  const BurnHost *host = my->host;
   const char *values[OPTION_COUNT];
-  burn_options_ask(host, options, &options_interface, values);
-  const char *replace = values[OPTION_REPLACE];
-  my->replaces = !replace || strcmp(replace, "true") == 0;
-  if (my->replaces || strcmp(replace, "false") == 0) return BURN_OK;
-  return host->fail(BURN_STATUS_INVALID_ARGUMENT, __FILE__, __LINE__, "my_decorator: replace= is true or false");
+  burn_options_ask(my->host, options, &options_interface, values);
+  const BurnCommonSettings given = {my->host, "my_decorator", &options_interface, values};
+  my->replaces = true; /* the default of the row */
+  return burn_common_truth(&given, OPTION_REPLACE, &my->replaces);
 }
 
 /* Called for every stack that names the decorator. `next` is what lies below, and stays until after close. */
@@ -91,7 +87,7 @@ static BurnStatus BURN_API_CALL my_open(const BurnHost *host, const BurnBackend 
   const BurnStatus checked = burn_plugin_check_open(host, out, "my_decorator"); /* a host older than these headers? */
   if (checked != BURN_OK) return checked;
   MyDecorator *my = (MyDecorator *)host->allocate(sizeof *my);
-  if (!my) return host->fail(BURN_STATUS_OUT_OF_MEMORY, __FILE__, __LINE__, "my_decorator: no memory");
+  if (!my) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "my_decorator", "no memory");
   memset(my, 0, sizeof *my);
   my->host = host;
   my->next = next;
@@ -116,23 +112,7 @@ static BurnStatus BURN_API_CALL my_open(const BurnHost *host, const BurnBackend 
 static const BurnDecoratorInterface decorator = {
     .struct_size = sizeof(BurnDecoratorInterface), .version = 1, .open = my_open};
 
-static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
-  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0 && min_version <= options_interface.version)
-    return &options_interface;
-  return strcmp(name, "burn.decorator") == 0 && min_version <= decorator.version ? &decorator : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_DECORATOR,
-    .name = "my_decorator", /* must be that of the file, burn_my_decorator.so */
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "counts the ops that pass, and computes x - y as x + (-y)",
-    .get_interface = plugin_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+/* The name must be that of the file, burn_my_decorator.so. */
+BURN_COMMON_PLUGIN(DECORATOR, "my_decorator", "0.1.0", "MIT OR Apache-2.0",
+                   "counts the ops that pass, and computes x - y as x + (-y)", {"burn.decorator", &decorator},
+                   {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

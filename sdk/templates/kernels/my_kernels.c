@@ -8,26 +8,24 @@
  * - a backward rule, so that it works under autodiff in one step
  *
  * Programs call it with burn_op("my_kernels.scaled_add", ...), which loads this plugin. */
+#include <burn/common/descriptor.h>
+#include <burn/common/failure.h>
 #include <burn/plugin/kernels.h>
 
-#include <stdio.h>
 #include <string.h>
 
 /* -- shape and dtype -------------------------------------------------------------------------- */
 
 static BurnStatus BURN_API_CALL infer_scaled_add(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]), y = burn_primitive_desc(call->inputs[1]);
-  char message[160];
   if (x.dtype != y.dtype) {
-    snprintf(message, sizeof message, "my_kernels.scaled_add: x is %s and y is %s; cast one of them",
-             burn_dtype_name(x.dtype), burn_dtype_name(y.dtype));
-    return host->fail(BURN_STATUS_INVALID_DTYPE, __FILE__, __LINE__, message);
+    return BURN_COMMON_FAIL(host, INVALID_DTYPE, "my_kernels.scaled_add", "x is %s and y is %s; cast one of them",
+                            burn_dtype_name(x.dtype), burn_dtype_name(y.dtype));
   }
   for (uint32_t i = 0; i < x.rank || i < y.rank; i++) {
     if (x.rank == y.rank && x.shape[i] == y.shape[i]) continue;
-    snprintf(message, sizeof message,
-             "my_kernels.scaled_add: the shapes of x (rank %u) and y (rank %u) differ at axis %u", x.rank, y.rank, i);
-    return host->fail(BURN_STATUS_INVALID_SHAPE, __FILE__, __LINE__, message);
+    return BURN_COMMON_FAIL(host, INVALID_SHAPE, "my_kernels.scaled_add",
+                            "the shapes of x (rank %u) and y (rank %u) differ at axis %u", x.rank, y.rank, i);
   }
   *out = x;
   return BURN_OK;
@@ -145,21 +143,6 @@ static const BurnKernelsInterface pack = {
     .kernels = kernels,
 };
 
-static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.kernels") == 0 && min_version <= pack.version ? &pack : NULL;
-}
-
-static const BurnPlugin plugin = {
-    .struct_size = sizeof(BurnPlugin),
-    .abi_major = BURN_ABI_MAJOR,
-    .abi_minor = BURN_ABI_MINOR,
-    .min_host_minor = BURN_TARGET_MINOR,
-    .kind = BURN_PLUGIN_KERNELS,
-    .name = "my_kernels", /* must be that of the file, burn_my_kernels.so */
-    .version = "0.1.0",
-    .license = "MIT OR Apache-2.0",
-    .description = "the op scaled_add: x + factor * y in one pass",
-    .get_interface = plugin_interface,
-};
-
-BURN_PLUGIN_ENTRY(plugin)
+/* The name must be that of the file, burn_my_kernels.so. */
+BURN_COMMON_PLUGIN(KERNELS, "my_kernels", "0.1.0", "MIT OR Apache-2.0", "the op scaled_add: x + factor * y in one pass",
+                   {"burn.kernels", &pack})

@@ -241,8 +241,8 @@ static void test_new_names_compile(void **state) {
     accepted++;
     snprintf(command, sizeof command,
              "cd %s/%s && for f in *.c; do '%s' -std=c11 -fsyntax-only -I'%s/plugin-api/include' -I'%s/core/include' "
-             "$f || exit 1; done",
-             folder, names[i], BURN_TEST_COMPILER, BURN_SOURCE_DIR, BURN_SOURCE_DIR);
+             "-I'%s/plugins/common/include' $f || exit 1; done",
+             folder, names[i], BURN_TEST_COMPILER, BURN_SOURCE_DIR, BURN_SOURCE_DIR, BURN_SOURCE_DIR);
     if (run(command) != 0) fail_msg("'%s' was accepted and does not compile:\n%.2000s", names[i], output);
   }
   assert_true(accepted >= 3);
