@@ -55,11 +55,6 @@ extern const ReferenceRow reference_conv_rows[], reference_create_rows[], refere
 REFERENCE_JOINS(REFERENCE_JOIN)
 #undef REFERENCE_JOIN
 
-/* Where a slice of this shape begins and how it steps through a tensor with these strides. A step that is never taken
- * may be of any size. */
-int64_t reference_slice_steps(const BurnPrimitive *x, const int64_t *shape, const BurnAttr *starts,
-                              const BurnAttr *steps, int64_t *out_steps);
-
 /* -- reference_tensor.c ----------------------------------------------------------------------- */
 
 /* A new tensor of zeros with one reference; NULL when there is no memory. */

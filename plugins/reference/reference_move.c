@@ -1,6 +1,8 @@
 /* reference_move.c - parts put together. */
 #include "reference_internal.h"
 
+#include <burn/common/view.h>
+
 static void copy_all(BurnPrimitive *to, const BurnPrimitive *from) {
   for (int64_t i = 0, count = burn_primitive_count(from); i < count; i++) reference_copy(to, i, from, i);
 }
@@ -8,8 +10,9 @@ static void copy_all(BurnPrimitive *to, const BurnPrimitive *from) {
 static BurnStatus slice_assign(const ReferenceRun *run) {
   const BurnAttrs_slice_assign *attrs = BURN_ATTRS(slice_assign, run->call);
   const BurnPrimitive *x = run->call->inputs[0], *values = run->call->inputs[1];
-  int64_t steps[BURN_MAX_RANK];
-  const int64_t start = reference_slice_steps(x, values->shape, &attrs->starts, &attrs->steps, steps);
+  int64_t steps[BURN_MAX_RANK] = {0};
+  const int64_t start =
+      burn_common_slice(x->rank, x->strides, attrs->starts.value.i64s, attrs->steps.value.i64s, values->shape, steps);
   copy_all(run->out[0], x);
   for (int64_t i = 0, count = burn_primitive_count(values); i < count; i++) {
     reference_copy(run->out[0], start + reference_place(values, i, steps), values, i);

@@ -2,6 +2,8 @@
  * element of x at start + sum of coordinate * step. */
 #include "reference_internal.h"
 
+#include <burn/common/view.h>
+
 static BurnStatus view(const ReferenceRun *run, int64_t start, const int64_t *steps) {
   BurnPrimitive *out = run->out[0];
   for (int64_t i = 0, count = burn_primitive_count(out); i < count; i++) {
@@ -15,33 +17,25 @@ static BurnStatus reshape(const ReferenceRun *run) { return view(run, 0, run->ou
 static BurnStatus permute(const ReferenceRun *run) {
   const BurnPrimitive *x = run->call->inputs[0];
   const int64_t *axes = BURN_ATTRS(permute, run->call)->axes.value.i64s;
-  int64_t steps[BURN_MAX_RANK];
-  for (uint32_t i = 0; i < x->rank; i++) steps[i] = x->strides[axes[i]];
+  int64_t steps[BURN_MAX_RANK] = {0};
+  burn_common_permute(x->rank, axes, x->strides, steps);
   return view(run, 0, steps);
 }
 
 static BurnStatus expand(const ReferenceRun *run) {
   const BurnPrimitive *x = run->call->inputs[0];
+  const BurnPrimitive *out = run->out[0];
   int64_t steps[BURN_MAX_RANK] = {0};
-  reference_broadcast(x, steps + (run->out[0]->rank - x->rank)); /* new axes lead, with step 0 */
+  burn_common_expand(x->rank, x->shape, x->strides, out->rank, out->shape, steps);
   return view(run, 0, steps);
-}
-
-int64_t reference_slice_steps(const BurnPrimitive *x, const int64_t *shape, const BurnAttr *starts,
-                              const BurnAttr *steps, int64_t *out_steps) {
-  int64_t start = 0;
-  for (uint32_t i = 0; i < x->rank; i++) {
-    start += starts->value.i64s[i] * x->strides[i];
-    out_steps[i] = shape[i] > 1 ? steps->value.i64s[i] * x->strides[i] : 0;
-  }
-  return start;
 }
 
 static BurnStatus slice(const ReferenceRun *run) {
   const BurnAttrs_slice *attrs = BURN_ATTRS(slice, run->call);
-  int64_t steps[BURN_MAX_RANK];
-  const int64_t start =
-      reference_slice_steps(run->call->inputs[0], run->out[0]->shape, &attrs->starts, &attrs->steps, steps);
+  const BurnPrimitive *x = run->call->inputs[0];
+  int64_t steps[BURN_MAX_RANK] = {0};
+  const int64_t start = burn_common_slice(x->rank, x->strides, attrs->starts.value.i64s, attrs->steps.value.i64s,
+                                          run->out[0]->shape, steps);
   return view(run, start, steps);
 }
 

@@ -4,6 +4,8 @@
 #include "ndarray_index.h"
 #include "ndarray_moves.h"
 
+#include <burn/common/view.h>
+
 #include <string.h>
 
 /* A copy from one strided region to another. Sizes and strides run from the outermost axis to the innermost; strides
@@ -152,12 +154,10 @@ BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
   NdTensor *out = covers_all ? nd_new(nd, &call->output_descs[0]) : nd_writable(nd, call, 0);
   if (!out) return nd_out_of_memory(nd, call);
   Copy copy = {.element_bytes = burn_dtype_bytes(x->header.dtype), .from = (const char *)nd_data(values)};
-  int64_t first = 0;
-  for (uint32_t i = 0; i < x->header.rank; i++) {
-    const int64_t step = attrs->steps.value.i64s[i];
-    if (values->shape[i] > 0) first += attrs->starts.value.i64s[i] * out->strides[i];
-    copy_axis(&copy, values->shape[i], values->shape[i] > 1 ? step * out->strides[i] : 0, values->strides[i]);
-  }
+  int64_t strides[BURN_MAX_RANK];
+  const int64_t first = burn_common_slice(x->header.rank, out->strides, attrs->starts.value.i64s,
+                                          attrs->steps.value.i64s, values->shape, strides);
+  for (uint32_t i = 0; i < x->header.rank; i++) copy_axis(&copy, values->shape[i], strides[i], values->strides[i]);
   copy.to = (char *)nd_data(out) + first * copy.element_bytes;
   run_copy(nd, &copy);
   return nd_finish(nd, call, out);
