@@ -48,7 +48,7 @@ struct Ndarray {
   NdPool *pool;
   uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
   bool uses_openblas;
-  struct NdTuner *tuner;         /* ndarray_autotune.h; NULL: nothing is tuned */
+  struct BurnCommonTuner *tuner; /* burn/common/autotune.h; NULL: nothing is tuned */
   bool has_amx;                  /* bf16 products run in tile registers */
   uint32_t isa;                  /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   struct NdKernels *elementwise; /* ndarray_kernels.h */

@@ -1,9 +1,9 @@
 /* ndarray_plugin.c - the CPU backend as a plugin: descriptor, options, probe, open, and the backend table over the
  * kernels. Threads are the host's. */
-#include "support/ndarray_autotune.h"
 #include "fused/ndarray_fused.h"
 #include "ndarray_internal.h"
 
+#include <burn/common/autotune.h>
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
 #include <burn/plugin/dlpack.h>
@@ -225,7 +225,7 @@ static void BURN_API_CALL ndarray_close(void *self) {
   Ndarray *nd = self;
   const BurnHost *host = nd->host;
   nd_pool_destroy(nd->pool);
-  nd_tuner_destroy(nd->tuner);
+  burn_common_tuner_destroy(nd->tuner);
   nd_kernels_destroy(nd, nd->elementwise);
   host->free(nd, sizeof *nd);
 }
@@ -260,16 +260,16 @@ static uint64_t parse_bytes(const char *text) {
 /* Opens the tuner: option autotune=, else BURN_AUTOTUNE. Without memory nothing is tuned. */
 static BurnStatus open_tuner(Ndarray *nd, const char *option) {
   bool known = true;
-  uint32_t mode = nd_tune_mode(&known);
+  uint32_t mode = burn_common_tune_mode(&known);
   if (!known) nd->host->log(BURN_LOG_WARN, "autotune", "BURN_AUTOTUNE is none of off, quick, full; quick is taken");
-  if (option && !nd_tune_parse(option, &mode)) {
+  if (option && !burn_common_tune_parse(option, &mode)) {
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: autotune=%s is none of off, quick, full", option);
   }
-  if (mode == ND_TUNE_OFF) return BURN_OK;
+  if (mode == BURN_COMMON_TUNE_OFF) return BURN_OK;
   char path[1024], machine[128];
-  nd_tune_path(path, sizeof path, BURN_NDARRAY_VERSION);
-  nd_tune_machine(machine, sizeof machine, isa_names[nd->isa]);
-  nd->tuner = nd_tuner_create(nd->host, mode, machine, path);
+  burn_common_tune_path(path, sizeof path, "ndarray", BURN_NDARRAY_VERSION);
+  burn_common_tune_machine(machine, sizeof machine, isa_names[nd->isa]);
+  nd->tuner = burn_common_tuner_create(nd->host, mode, machine, path);
   return BURN_OK;
 }
 
@@ -310,7 +310,7 @@ static BurnStatus BURN_API_CALL ndarray_open(const BurnHost *host, uint32_t inde
   }
   if (status != BURN_OK) {
     nd_kernels_destroy(nd, nd->elementwise);
-    nd_tuner_destroy(nd->tuner);
+    burn_common_tuner_destroy(nd->tuner);
     host->free(nd, sizeof *nd);
     return status;
   }

@@ -3,8 +3,9 @@
  * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same
  * bits whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place
  * is copied panel by panel on the way (ndarray_gemm_type.inc). */
-#include "support/ndarray_autotune.h"
 #include "ndarray_gemm_amx.h"
+
+#include <burn/common/autotune.h>
 
 #include <string.h>
 
@@ -174,7 +175,7 @@ static void tune(Matmul *work) {
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
   if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MAX_FLOPS)
     return;
-  const NdTuneChoice choice = {
+  const BurnCommonTuneChoice choice = {
       .work = "matmul_packing",
       .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row,
                   g->a_step, g->b_step, g->b_column},
@@ -183,7 +184,7 @@ static void tune(Matmul *work) {
       .fallback = (work->plan.pack_b ? PACK_RHS : 0u) | (work->plan.shared && work->plan.pack_a ? PACK_LHS : 0u),
       .run = run_candidate,
       .context = work};
-  const uint32_t winner = nd_tune(work->nd->tuner, &choice);
+  const uint32_t winner = burn_common_tune(work->nd->tuner, &choice);
   work->plan.pack_b = (winner & PACK_RHS) != 0;
   if (work->plan.shared) work->plan.pack_a = (winner & PACK_LHS) != 0;
 }

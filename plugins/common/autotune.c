@@ -1,4 +1,4 @@
-/* ndarray_autotune.c - timing, the table of choices, and their file.
+/* autotune.c - timing, the table of choices, and their file.
  *
  * The table only grows, so looking a choice up takes no lock: an entry is complete before its address is stored. The
  * file is text, a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are
@@ -7,7 +7,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* secure_getenv */
 #endif
-#include "ndarray_autotune.h"
+#include <burn/common/autotune.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -32,11 +32,11 @@ enum { MIN_ROUNDS = 3, MAX_ROUNDS = 8, SHORT_NS = 10000000 };
 enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
 
 typedef struct Entry {
-  int64_t numbers[ND_TUNE_NUMBERS];
+  int64_t numbers[BURN_COMMON_TUNE_NUMBERS];
   char work[40], winner[40];
 } Entry;
 
-struct NdTuner {
+struct BurnCommonTuner {
   const BurnHost *host;
   uint32_t mode, count;
   pthread_mutex_t mutex; /* of what follows */
@@ -49,13 +49,13 @@ struct NdTuner {
 static uint64_t hash_of(const char *work, const int64_t *numbers) {
   uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
   for (; *work; work++) hash = (hash ^ (unsigned char)*work) * UINT64_C(0x100000001b3);
-  for (int i = 0; i < ND_TUNE_NUMBERS; i++)
+  for (int i = 0; i < BURN_COMMON_TUNE_NUMBERS; i++)
     hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0xff51afd7ed558ccd) ^ hash >> 31;
   return hash;
 }
 
 /* The entry, or the place where it would stand; NULL if the table is full. */
-static _Atomic(Entry *) *place_of(NdTuner *tuner, const char *work, const int64_t *numbers) {
+static _Atomic(Entry *) *place_of(BurnCommonTuner *tuner, const char *work, const int64_t *numbers) {
   const uint64_t hash = hash_of(work, numbers);
   for (uint32_t i = 0; i < TABLE_SIZE; i++) {
     _Atomic(Entry *) *place = &tuner->table[(hash + i) % TABLE_SIZE];
@@ -67,7 +67,7 @@ static _Atomic(Entry *) *place_of(NdTuner *tuner, const char *work, const int64_
 }
 
 /* With the mutex held. Half of the table stays empty, so that looking up ends soon. */
-static void remember(NdTuner *tuner, const Entry *new_entry) {
+static void remember(BurnCommonTuner *tuner, const Entry *new_entry) {
   _Atomic(Entry *) *place = place_of(tuner, new_entry->work, new_entry->numbers);
   if (!place || atomic_load(place) || tuner->count >= TABLE_SIZE / 2) return;
   Entry *entry = (Entry *)tuner->host->allocate(sizeof *entry);
@@ -106,23 +106,23 @@ static bool take_word(const char **at, char *word, size_t bytes) {
 
 /* "machine TAB work TAB 1,2,.. TAB winner TAB ns" */
 static bool parse_line(const char *line, char *machine, Entry *entry) {
-  char numbers[ND_TUNE_NUMBERS * 22];
+  char numbers[BURN_COMMON_TUNE_NUMBERS * 22];
   memset(entry, 0, sizeof *entry);
   if (!take_word(&line, machine, MACHINE_BYTES) || !take_word(&line, entry->work, sizeof entry->work) ||
       !take_word(&line, numbers, sizeof numbers) || !take_word(&line, entry->winner, sizeof entry->winner))
     return false;
   char *at = numbers;
-  for (int i = 0; i < ND_TUNE_NUMBERS; i++) {
+  for (int i = 0; i < BURN_COMMON_TUNE_NUMBERS; i++) {
     char *end = NULL;
     entry->numbers[i] = strtoll(at, &end, 10);
-    if (end == at || *end != (i + 1 < ND_TUNE_NUMBERS ? ',' : '\0')) return false;
+    if (end == at || *end != (i + 1 < BURN_COMMON_TUNE_NUMBERS ? ',' : '\0')) return false;
     at = end + 1;
   }
   return true;
 }
 
 /* With the mutex held. */
-static void load(NdTuner *tuner) {
+static void load(BurnCommonTuner *tuner) {
   if (tuner->loaded) return;
   tuner->loaded = true;
   FILE *file = tuner->path ? open_file(tuner->path, "r") : NULL;
@@ -151,11 +151,11 @@ static void make_folders(const char *path) {
 }
 
 /* One write, so that lines of several processes do not mix. A file that cannot be written is done without. */
-static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanoseconds) {
+static void append(const BurnCommonTuner *tuner, const Entry *entry, uint64_t nanoseconds) {
   if (!tuner->path) return;
   char line[LINE_BYTES];
   int used = snprintf(line, sizeof line, "%s\t%s\t", tuner->machine, entry->work);
-  for (int i = 0; i < ND_TUNE_NUMBERS; i++)
+  for (int i = 0; i < BURN_COMMON_TUNE_NUMBERS; i++)
     used += snprintf(line + used, sizeof line - (size_t)used, i ? ",%" PRId64 : "%" PRId64, entry->numbers[i]);
   used += snprintf(line + used, sizeof line - (size_t)used, "\t%s\t%" PRIu64 "\n", entry->winner, nanoseconds);
   make_folders(tuner->path);
@@ -170,10 +170,10 @@ static void append(const NdTuner *tuner, const Entry *entry, uint64_t nanosecond
 /* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon
  * repeated. What a rule would take is left for one that is clearly faster only: a chance of the moment would stay for
  * good. */
-static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64_t *nanoseconds) {
-  const uint32_t rounds = tuner->mode == ND_TUNE_FULL ? 10 : MIN_ROUNDS;
+static uint32_t measure(const BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice, uint64_t *nanoseconds) {
+  const uint32_t rounds = tuner->mode == BURN_COMMON_TUNE_FULL ? 10 : MIN_ROUNDS;
   const uint64_t start = tuner->host->now_ns();
-  uint64_t best[ND_TUNE_CANDIDATES];
+  uint64_t best[BURN_COMMON_TUNE_CANDIDATES];
   uint32_t winner = choice->fallback;
   for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
   for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS);
@@ -192,14 +192,14 @@ static uint32_t measure(const NdTuner *tuner, const NdTuneChoice *choice, uint64
   return winner;
 }
 
-static uint32_t number_of(const NdTuneChoice *choice, const Entry *entry) {
+static uint32_t number_of(const BurnCommonTuneChoice *choice, const Entry *entry) {
   for (uint32_t i = 0; i < choice->count; i++)
     if (strcmp(choice->names[i], entry->winner) == 0) return i;
   return choice->fallback;
 }
 
 /* The mutex is held while timing: two choices timed at once would disturb each other. */
-static uint32_t decide(NdTuner *tuner, const NdTuneChoice *choice) {
+static uint32_t decide(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice) {
   load(tuner);
   _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
   if (!place || tuner->count >= TABLE_SIZE / 2) return choice->fallback;
@@ -222,8 +222,8 @@ static uint32_t decide(NdTuner *tuner, const NdTuneChoice *choice) {
   return winner;
 }
 
-uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice) {
-  if (!tuner || tuner->mode == ND_TUNE_OFF || choice->count < 2) return choice->fallback;
+uint32_t burn_common_tune(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice) {
+  if (!tuner || tuner->mode == BURN_COMMON_TUNE_OFF || choice->count < 2) return choice->fallback;
   _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
   const Entry *entry = place ? atomic_load_explicit(place, memory_order_acquire) : NULL;
   if (entry) return number_of(choice, entry);
@@ -235,8 +235,8 @@ uint32_t nd_tune(NdTuner *tuner, const NdTuneChoice *choice) {
 
 /* -- life ------------------------------------------------------------------------------------- */
 
-NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path) {
-  NdTuner *tuner = (NdTuner *)host->allocate(sizeof *tuner);
+BurnCommonTuner *burn_common_tuner_create(const BurnHost *host, uint32_t mode, const char *machine, const char *path) {
+  BurnCommonTuner *tuner = (BurnCommonTuner *)host->allocate(sizeof *tuner);
   if (!tuner) return NULL;
   memset(tuner, 0, sizeof *tuner);
   tuner->host = host;
@@ -254,7 +254,7 @@ NdTuner *nd_tuner_create(const BurnHost *host, uint32_t mode, const char *machin
   return tuner;
 }
 
-void nd_tuner_destroy(NdTuner *tuner) {
+void burn_common_tuner_destroy(BurnCommonTuner *tuner) {
   if (!tuner) return;
   const BurnHost *host = tuner->host;
   for (uint32_t i = 0; i < TABLE_SIZE; i++) host->free(atomic_load(&tuner->table[i]), sizeof(Entry));
@@ -273,7 +273,7 @@ static const char *variable(const char *name) {
 #endif
 }
 
-void nd_tune_machine(char *machine, uint64_t bytes, const char *isa) {
+void burn_common_tune_machine(char *machine, uint64_t bytes, const char *variant) {
   uint32_t name[13] = {0}; /* 48 bytes and an end */
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
   for (uint32_t i = 0; i < 3; i++) {
@@ -285,10 +285,10 @@ void nd_tune_machine(char *machine, uint64_t bytes, const char *isa) {
   memcpy(text, name, sizeof name);
   for (char *at = text; *at; at++)
     if (*at == '\t' || *at == '\n') *at = ' ';
-  (void)snprintf(machine, bytes, "%s, %s", text[0] ? text : "unknown processor", isa);
+  (void)snprintf(machine, bytes, "%s, %s", text[0] ? text : "unknown processor", variant);
 }
 
-bool nd_tune_parse(const char *text, uint32_t *mode) {
+bool burn_common_tune_parse(const char *text, uint32_t *mode) {
   static const char *const words[] = {"off", "quick", "full"};
   for (uint32_t i = 0; i < 3; i++) {
     if (strcmp(text, words[i]) != 0) continue;
@@ -298,14 +298,14 @@ bool nd_tune_parse(const char *text, uint32_t *mode) {
   return false;
 }
 
-uint32_t nd_tune_mode(bool *known) {
+uint32_t burn_common_tune_mode(bool *known) {
   const char *text = getenv("BURN_AUTOTUNE");
-  uint32_t mode = ND_TUNE_QUICK;
-  *known = !text || !*text || nd_tune_parse(text, &mode);
+  uint32_t mode = BURN_COMMON_TUNE_QUICK;
+  *known = !text || !*text || burn_common_tune_parse(text, &mode);
   return mode;
 }
 
-void nd_tune_path(char *path, uint64_t bytes, const char *version) {
+void burn_common_tune_path(char *path, uint64_t bytes, const char *plugin, const char *version) {
 #if defined(_WIN32)
   const char *cache = variable("LOCALAPPDATA"), *below = "";
 #else
@@ -316,6 +316,6 @@ void nd_tune_path(char *path, uint64_t bytes, const char *version) {
   }
 #endif
   const int length =
-      cache && *cache ? snprintf(path, bytes, "%s%s/burn/autotune-ndarray-%s.txt", cache, below, version) : 0;
+      cache && *cache ? snprintf(path, bytes, "%s%s/burn/autotune-%s-%s.txt", cache, below, plugin, version) : 0;
   if (length <= 0 || (uint64_t)length >= bytes) path[0] = '\0';
 }

@@ -1,9 +1,8 @@
-/* autotune_test.c - the tuner of the CPU backend (plugins/ndarray/support/ndarray_autotune.c, built into this test):
- * what it picks, how often it times, what the file may look like. Time is a counter of the test's own, so nothing
- * depends on the machine. */
-#include "ndarray_autotune.h"
+/* common_autotune_test.c - the tuner of the backends (plugins/common/autotune.c): what it picks, how often it times, what
+ * the file may look like. Time is a counter of the test's own, so nothing depends on the machine. */
 #include "forked.h"
 
+#include <burn/common/autotune.h>
 #include <burn/op_call.h>
 #include <sys/stat.h>
 
@@ -28,14 +27,14 @@ static void run_way(void *context, uint32_t candidate) {
 }
 
 static const char *const names[] = {"slow", "fast", "middle"};
-static NdTuneChoice choice_of(Work *work, int64_t number) {
-  return (NdTuneChoice){.work = "test_work",
-                        .numbers = {number, -1},
-                        .names = names,
-                        .count = 3,
-                        .fallback = 2,
-                        .run = run_way,
-                        .context = work};
+static BurnCommonTuneChoice choice_of(Work *work, int64_t number) {
+  return (BurnCommonTuneChoice){.work = "test_work",
+                                .numbers = {number, -1},
+                                .names = names,
+                                .count = 3,
+                                .fallback = 2,
+                                .run = run_way,
+                                .context = work};
 }
 
 /* Longer, three times, than a machine can be. */
@@ -65,24 +64,24 @@ static void test_the_fastest_is_taken_and_remembered(void **state) {
   (void)state;
   const BurnHost host = fake_host();
   Work work = {{0}};
-  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
   for (int i = 0; i < 5; i++) {
-    const NdTuneChoice choice = choice_of(&work, 7);
-    assert_int_equal(nd_tune(tuner, &choice), 1);
+    const BurnCommonTuneChoice choice = choice_of(&work, 7);
+    assert_int_equal(burn_common_tune(tuner, &choice), 1);
   }
   assert_int_equal(work.runs[0], 8); /* once only */
-  nd_tuner_destroy(tuner);
-  const NdTuneChoice again = choice_of(&work, 7), other = choice_of(&work, 8);
-  tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path); /* another process */
-  assert_int_equal(nd_tune(tuner, &again), 1);
+  burn_common_tuner_destroy(tuner);
+  const BurnCommonTuneChoice again = choice_of(&work, 7), other = choice_of(&work, 8);
+  tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path); /* another process */
+  assert_int_equal(burn_common_tune(tuner, &again), 1);
   assert_int_equal(work.runs[0], 8);
-  assert_int_equal(nd_tune(tuner, &other), 1);
+  assert_int_equal(burn_common_tune(tuner, &other), 1);
   assert_int_equal(work.runs[0], 16);
-  nd_tuner_destroy(tuner);
-  tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 4", path); /* another machine */
-  assert_int_equal(nd_tune(tuner, &again), 1);
+  burn_common_tuner_destroy(tuner);
+  tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 4", path); /* another machine */
+  assert_int_equal(burn_common_tune(tuner, &again), 1);
   assert_int_equal(work.runs[0], 24);
-  nd_tuner_destroy(tuner);
+  burn_common_tuner_destroy(tuner);
 }
 
 /* The rule's way takes 1000 ns, the other one the context's. */
@@ -98,10 +97,11 @@ static void test_the_rule_stays_unless_another_way_is_clearly_faster(void **stat
   const BurnHost host = fake_host();
   for (uint32_t i = 0; i < 3; i++) {
     uint64_t cost = costs[i];
-    const NdTuneChoice choice = {.work = "near_work", .names = ways, .count = 2, .run = run_near_way, .context = &cost};
-    NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", NULL);
-    assert_int_equal(nd_tune(tuner, &choice), i == 0);
-    nd_tuner_destroy(tuner);
+    const BurnCommonTuneChoice choice = {
+        .work = "near_work", .names = ways, .count = 2, .run = run_near_way, .context = &cost};
+    BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", NULL);
+    assert_int_equal(burn_common_tune(tuner, &choice), i == 0);
+    burn_common_tuner_destroy(tuner);
   }
 }
 
@@ -109,12 +109,12 @@ static void test_off_times_nothing(void **state) {
   (void)state;
   const BurnHost host = fake_host();
   Work work = {{0}};
-  const NdTuneChoice choice = choice_of(&work, 7);
-  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_OFF, "cpu 2", path);
-  assert_int_equal(nd_tune(tuner, &choice), 2);
-  assert_int_equal(nd_tune(NULL, &choice), 2);
+  const BurnCommonTuneChoice choice = choice_of(&work, 7);
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_OFF, "cpu 2", path);
+  assert_int_equal(burn_common_tune(tuner, &choice), 2);
+  assert_int_equal(burn_common_tune(NULL, &choice), 2);
   assert_int_equal(work.runs[0] + work.runs[1] + work.runs[2], 0);
-  nd_tuner_destroy(tuner);
+  burn_common_tuner_destroy(tuner);
 }
 
 /* Nobody writes into the pipe: it is done without. */
@@ -122,14 +122,14 @@ static void test_a_pipe_in_place_of_the_file_is_passed_over(void **state) {
   (void)state;
   const BurnHost host = fake_host();
   Work work = {{0}};
-  const NdTuneChoice choice = choice_of(&work, 7);
+  const BurnCommonTuneChoice choice = choice_of(&work, 7);
   write_choices("");
   assert_int_equal(unlink(path), 0);
   assert_int_equal(mkfifo(path, 0600), 0);
   alarm(10); /* instead of waiting for ever */
-  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
-  assert_int_equal(nd_tune(tuner, &choice), 1);
-  nd_tuner_destroy(tuner);
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
+  assert_int_equal(burn_common_tune(tuner, &choice), 1);
+  burn_common_tuner_destroy(tuner);
   alarm(0);
   assert_int_equal(unlink(path), 0);
 }
@@ -151,30 +151,31 @@ static void test_a_hostile_file_is_passed_over(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     write_choices(texts[i]);
     Work work = {{0}};
-    const NdTuneChoice choice = choice_of(&work, 7);
-    NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
-    assert_int_equal(nd_tune(tuner, &choice), 1);
+    const BurnCommonTuneChoice choice = choice_of(&work, 7);
+    BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
+    assert_int_equal(burn_common_tune(tuner, &choice), 1);
     if (work.runs[0] != 8) fail_msg("line %d was taken for a choice", (int)i);
-    nd_tuner_destroy(tuner);
+    burn_common_tuner_destroy(tuner);
   }
   write_choices("cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0\tgone\t1\n"); /* a way that this release does not have */
   Work work = {{0}};
-  const NdTuneChoice choice = choice_of(&work, 7);
-  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_QUICK, "cpu 2", path);
-  assert_int_equal(nd_tune(tuner, &choice), 2);
-  nd_tuner_destroy(tuner);
+  const BurnCommonTuneChoice choice = choice_of(&work, 7);
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
+  assert_int_equal(burn_common_tune(tuner, &choice), 2);
+  burn_common_tuner_destroy(tuner);
 }
 
 static void test_without_a_place_to_write(void **state) {
   (void)state;
   const BurnHost host = fake_host();
   Work work = {{0}};
-  const NdTuneChoice choice = choice_of(&work, 7);
-  NdTuner *tuner = nd_tuner_create(&host, ND_TUNE_FULL, "cpu 2", NO_FOLDER "/x/y/choices.txt");
-  assert_int_equal(nd_tune(tuner, &choice), 1);
-  assert_int_equal(nd_tune(tuner, &choice), 1);
+  const BurnCommonTuneChoice choice = choice_of(&work, 7);
+  BurnCommonTuner *tuner =
+      burn_common_tuner_create(&host, BURN_COMMON_TUNE_FULL, "cpu 2", NO_FOLDER "/x/y/choices.txt");
+  assert_int_equal(burn_common_tune(tuner, &choice), 1);
+  assert_int_equal(burn_common_tune(tuner, &choice), 1);
   assert_int_equal(work.runs[0], 10);
-  nd_tuner_destroy(tuner);
+  burn_common_tuner_destroy(tuner);
 }
 
 static void test_environment(void **state) {
@@ -183,30 +184,30 @@ static void test_environment(void **state) {
     const char *text;
     uint32_t mode;
     bool known;
-  } modes[] = {{"off", ND_TUNE_OFF, true},
-               {"quick", ND_TUNE_QUICK, true},
-               {"full", ND_TUNE_FULL, true},
-               {"", ND_TUNE_QUICK, true},
-               {"fast", ND_TUNE_QUICK, false}};
+  } modes[] = {{"off", BURN_COMMON_TUNE_OFF, true},
+               {"quick", BURN_COMMON_TUNE_QUICK, true},
+               {"full", BURN_COMMON_TUNE_FULL, true},
+               {"", BURN_COMMON_TUNE_QUICK, true},
+               {"fast", BURN_COMMON_TUNE_QUICK, false}};
   for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
     bool known = false;
     setenv("BURN_AUTOTUNE", modes[i].text, 1);
-    assert_int_equal(nd_tune_mode(&known), modes[i].mode);
+    assert_int_equal(burn_common_tune_mode(&known), modes[i].mode);
     assert_int_equal(known, modes[i].known);
   }
   unsetenv("BURN_AUTOTUNE");
   char found[300];
   setenv("XDG_CACHE_HOME", folder, 1);
-  nd_tune_path(found, sizeof found, "1.2.3");
+  burn_common_tune_path(found, sizeof found, "cuda", "1.2.3");
   char expected[330];
-  snprintf(expected, sizeof expected, "%s/burn/autotune-ndarray-1.2.3.txt", folder);
+  snprintf(expected, sizeof expected, "%s/burn/autotune-cuda-1.2.3.txt", folder);
   assert_string_equal(found, expected);
   setenv("XDG_CACHE_HOME", "relative", 1); /* is to be ignored, by its specification */
   setenv("HOME", folder, 1);
-  nd_tune_path(found, sizeof found, "1.2.3");
-  snprintf(expected, sizeof expected, "%s/.cache/burn/autotune-ndarray-1.2.3.txt", folder);
+  burn_common_tune_path(found, sizeof found, "cuda", "1.2.3");
+  snprintf(expected, sizeof expected, "%s/.cache/burn/autotune-cuda-1.2.3.txt", folder);
   assert_string_equal(found, expected);
-  nd_tune_path(found, 10, "1.2.3");
+  burn_common_tune_path(found, 10, "cuda", "1.2.3");
   assert_string_equal(found, "");
 }
 
