@@ -104,7 +104,7 @@ static const char *every_dtype(AsyncSubject *s) {
 }
 
 /* Batches through a ring of two slots: each slot is filled again while tensors made of it live. */
-static const char *upload(AsyncSubject *s, BurnStaging *staging, BurnTensor **batches) {
+static const char *upload(BurnStaging *staging, BurnTensor **batches) {
   for (int i = 0; i < BATCHES; i++) {
     BurnStagingSlot *slot = NULL;
     const BurnStatus status = burn_staging_take(staging, &slot);
@@ -118,7 +118,6 @@ static const char *upload(AsyncSubject *s, BurnStaging *staging, BurnTensor **ba
     if (wrong)
       return async_fault("batch %d through a ring of %d slots, read after all %d: %s", i, SLOTS, BATCHES, wrong);
   }
-  (void)s;
   return NULL;
 }
 
@@ -127,7 +126,7 @@ static const char *staging_ring(AsyncSubject *s) {
   BurnTensor *batches[BATCHES] = {NULL};
   const char *wrong = async_failed(burn_staging_open(s->device, ASYNC_BYTES, SLOTS, &staging), "burn_staging_open");
   if (wrong) return wrong;
-  wrong = upload(s, staging, batches);
+  wrong = upload(staging, batches);
   for (int i = 0; i < BATCHES; i++) {
     if (batches[i]) burn_drop(batches[i]);
   }
