@@ -1,18 +1,15 @@
-/* ndarray_pool.c - caching allocator over the host's memory.
+/* ndarray_pool.c - caching allocator over the host's memory, by the policy of burn/common/pool.h.
  *
- * Sizes are rounded up to classes (steps of 64 bytes up to 512, then eight steps per doubling: at most 12.5 % are
- * wasted). A freed block goes to the list of its class, linked through its own first bytes, and is handed out again
- * from there. A spin lock guards the lists and all counts, those of tensors included; it is held for a few
- * instructions, and taking it is the only atomic operation of an allocation.
- *
- * The cache never holds more than the largest amount that was ever in use, or ND_POOL_KEEP if that is more: then the
- * classes that nobody has asked for the longest go back to the host, so changing shapes do not pile up blocks. With a
- * limit, in use and cached together stay below it: the cache is given back first, then allocations fail.
+ * A freed block goes to the list of its class, linked through its own first bytes, and is handed out again from there.
+ * A spin lock guards the lists and all counts, those of tensors included; it is held for a few instructions, and taking
+ * it is the only atomic operation of an allocation.
  *
  * Large blocks are aligned to huge pages and ask for them: their first touch is faster and they miss the TLB less.
  * Under AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "ndarray_internal.h"
+
+#include <burn/common/pool.h>
 
 #include <sched.h>
 #include <string.h>
@@ -37,11 +34,10 @@
 #define ND_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
-#define ND_POOL_CLASSES 256u
-#define ND_POOL_LARGEST ((uint64_t)1 << 39) /* larger blocks are not cached */
-#define ND_POOL_KEEP ((uint64_t)256 << 20)  /* bytes that may always stay cached */
-#define ND_POOL_SPINS 64                    /* tries before the thread yields */
-#define ND_POOL_HUGE ((uint64_t)4 << 20)    /* blocks from here on want huge pages */
+#define ND_POOL_CLASSES BURN_COMMON_POOL_CLASSES
+#define ND_POOL_KEEP ((uint64_t)256 << 20) /* bytes that may always stay cached */
+#define ND_POOL_SPINS 64                   /* tries before the thread yields */
+#define ND_POOL_HUGE ((uint64_t)4 << 20)   /* blocks from here on want huge pages */
 #define ND_HUGE_PAGE ((uint64_t)2 << 20)
 
 typedef struct NdFreeBlock {
@@ -51,40 +47,10 @@ typedef struct NdFreeBlock {
 struct NdPool {
   const BurnHost *host;
   atomic_flag locked;
-  uint64_t in_use, peak, cached; /* bytes, rounded to classes */
-  uint64_t limit;                /* of in_use + cached; UINT64_MAX for none */
-  uint64_t clock;                /* allocations so far */
   NdPoolTensors tensors;
+  BurnCommonPool policy;
   NdFreeBlock *lists[ND_POOL_CLASSES];
-  uint64_t asked[ND_POOL_CLASSES]; /* by the clock: when the class was last asked for */
 };
-
-/* -- classes ---------------------------------------------------------------------------------- */
-
-static uint32_t highest_bit(uint64_t x) {
-#if defined(__GNUC__)
-  return 63u - (uint32_t)__builtin_clzll(x);
-#else
-  uint32_t bit = 0;
-  while (x >>= 1) bit++;
-  return bit;
-#endif
-}
-
-/* Class of a size of 1 byte or more; ND_POOL_CLASSES if it is too large to be cached. */
-static uint32_t class_of(uint64_t bytes) {
-  if (bytes <= 512) return (uint32_t)((bytes - 1) >> 6);
-  if (bytes > ND_POOL_LARGEST) return ND_POOL_CLASSES;
-  const uint32_t bit = highest_bit(bytes - 1); /* 9 and up */
-  return (bit - 9) * 8 + 8 + (uint32_t)(((bytes - 1) >> (bit - 3)) & 7u);
-}
-
-/* Size of the blocks of a class. */
-static uint64_t class_bytes(uint32_t class) {
-  if (class < 8) return ((uint64_t) class + 1) << 6;
-  const uint32_t bit = (class - 8) / 8 + 9;
-  return ((uint64_t)1 << bit) + ((uint64_t)((class - 8) % 8 + 1) << (bit - 3));
-}
 
 /* -- lock ------------------------------------------------------------------------------------- */
 
@@ -132,7 +98,8 @@ NdPool *nd_pool_create(const BurnHost *host, uint64_t limit) {
   if (!pool) return NULL;
   memset(pool, 0, sizeof *pool);
   pool->host = host;
-  pool->limit = limit != 0 ? limit : UINT64_MAX;
+  pool->policy.limit = limit != 0 ? limit : UINT64_MAX;
+  pool->policy.keep = ND_POOL_KEEP;
   atomic_flag_clear_explicit(&pool->locked, memory_order_relaxed);
   return pool;
 }
@@ -143,35 +110,22 @@ void nd_pool_destroy(NdPool *pool) {
   pool->host->free(pool, sizeof *pool);
 }
 
-/* Moves the list of a class to `lists`; the lock is held. */
-static void take_list(NdPool *pool, uint32_t class, NdFreeBlock **lists) {
-  lists[class] = pool->lists[class];
-  for (const NdFreeBlock *block = lists[class]; block;) {
-    ND_UNPOISON(block, sizeof *block);
-    pool->cached -= class_bytes(class);
-    block = block->next;
-  }
-  pool->lists[class] = NULL;
-}
-
 /* Moves all lists to `lists`; the lock is held. */
 static void take_lists(NdPool *pool, NdFreeBlock **lists) {
   memcpy(lists, pool->lists, sizeof pool->lists);
   memset(pool->lists, 0, sizeof pool->lists);
-  pool->cached = 0;
+  burn_common_pool_drop_all(&pool->policy);
 }
 
 /* Moves the lists that were asked for the longest ago, until the cache has room for `bytes`; the lock is held. */
 static void take_stale_lists(NdPool *pool, uint64_t bytes, NdFreeBlock **lists) {
-  const uint64_t most = pool->peak > ND_POOL_KEEP ? pool->peak : ND_POOL_KEEP;
   memset(lists, 0, sizeof pool->lists);
-  while (pool->cached > 0 && pool->cached + bytes > most) {
-    uint32_t stalest = ND_POOL_CLASSES;
-    for (uint32_t class = 0; class < ND_POOL_CLASSES; class ++) {
-      if (!pool->lists[class]) continue;
-      if (stalest == ND_POOL_CLASSES || pool->asked[class] < pool->asked[stalest]) stalest = class;
-    }
-    take_list(pool, stalest, lists);
+  for (;;) {
+    const uint32_t stalest = burn_common_pool_stalest(&pool->policy, bytes);
+    if (stalest == ND_POOL_CLASSES) return;
+    lists[stalest] = pool->lists[stalest];
+    pool->lists[stalest] = NULL;
+    burn_common_pool_drop(&pool->policy, stalest);
   }
 }
 
@@ -180,9 +134,9 @@ static void free_lists(const NdPool *pool, NdFreeBlock **lists) {
   for (uint32_t class = 0; class < ND_POOL_CLASSES; class ++) {
     NdFreeBlock *block = lists[class];
     while (block) {
-      ND_UNPOISON(block, class_bytes(class));
+      ND_UNPOISON(block, burn_common_pool_class_bytes(class));
       NdFreeBlock *next = block->next;
-      host_free(pool, block, class_bytes(class));
+      host_free(pool, block, burn_common_pool_class_bytes(class));
       block = next;
     }
   }
@@ -207,16 +161,12 @@ void nd_pool_trim(NdPool *pool) {
 NdPoolTensors nd_pool_tensors(NdPool *pool) {
   pool_lock(pool);
   NdPoolTensors tensors = pool->tensors;
-  tensors.reserved = pool->in_use + pool->cached;
+  tensors.reserved = pool->policy.in_use + pool->policy.cached;
   pool_unlock(pool);
   return tensors;
 }
 
 /* -- blocks ----------------------------------------------------------------------------------- */
-
-static void note_peak(NdPool *pool) {
-  if (pool->in_use > pool->peak) pool->peak = pool->in_use;
-}
 
 static void count_tensor(NdPool *pool, uint64_t bytes) {
   pool->tensors.count++;
@@ -228,10 +178,10 @@ static void count_tensor(NdPool *pool, uint64_t bytes) {
 static bool claim(NdPool *pool, uint64_t bytes) {
   NdFreeBlock *lists[ND_POOL_CLASSES];
   pool_lock(pool);
-  const bool fits = pool->in_use <= pool->limit && bytes <= pool->limit - pool->in_use;
-  const bool trims = fits && pool->cached > pool->limit - pool->in_use - bytes;
+  bool trims = false;
+  const bool fits = burn_common_pool_has_room(&pool->policy, bytes, &trims);
   if (trims) take_lists(pool, lists);
-  if (fits) pool->in_use += bytes;
+  if (fits) pool->policy.in_use += bytes;
   pool_unlock(pool);
   if (trims) free_lists(pool, lists);
   return fits;
@@ -246,38 +196,33 @@ static void *allocate_new(NdPool *pool, uint64_t bytes) {
     memory = host_allocate(pool, bytes);
   }
   pool_lock(pool);
-  if (memory) note_peak(pool);
-  if (!memory) pool->in_use -= bytes;
+  pool->policy.in_use -= bytes;
+  if (memory) burn_common_pool_use(&pool->policy, bytes);
   pool_unlock(pool);
   return memory;
 }
 
 /* The block of a class that was freed last, or NULL; the lock is held. */
 static NdFreeBlock *take_cached(NdPool *pool, uint32_t class, uint64_t bytes) {
+  if (!burn_common_pool_take(&pool->policy, class)) return NULL;
   NdFreeBlock *block = pool->lists[class];
-  pool->asked[class] = ++pool->clock;
-  if (!block) return NULL;
-  const uint64_t rounded = class_bytes(class);
   ND_UNPOISON(block, sizeof *block); /* the link may be longer than what is asked for */
   pool->lists[class] = block->next;
-  ND_POISON(block, rounded);
+  ND_POISON(block, burn_common_pool_class_bytes(class));
   ND_UNPOISON(block, bytes);
-  pool->cached -= rounded;
-  pool->in_use += rounded;
-  note_peak(pool);
   return block;
 }
 
 /* With a tensor's bytes to count, or UINT64_MAX for none. */
 static void *allocate_counted(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
   if (bytes == 0) bytes = 1;
-  const uint32_t class = class_of(bytes);
+  const uint32_t class = burn_common_pool_class(bytes);
   pool_lock(pool);
   NdFreeBlock *block = class != ND_POOL_CLASSES ? take_cached(pool, class, bytes) : NULL;
   if (block && tensor_bytes != UINT64_MAX) count_tensor(pool, tensor_bytes);
   pool_unlock(pool);
   if (block) return block;
-  const uint64_t rounded = class != ND_POOL_CLASSES ? class_bytes(class) : bytes;
+  const uint64_t rounded = class != ND_POOL_CLASSES ? burn_common_pool_class_bytes(class) : bytes;
   char *memory = allocate_new(pool, rounded);
   if (!memory) return NULL;
   ND_POISON(memory + bytes, rounded - bytes);
@@ -298,23 +243,23 @@ void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_byte
 /* With what to take off the counts of tensors. */
 static void free_counted(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes) {
   if (bytes == 0) bytes = 1;
-  const uint32_t class = class_of(bytes);
+  const uint32_t class = burn_common_pool_class(bytes);
   const bool keep = class != ND_POOL_CLASSES;
-  const uint64_t rounded = keep ? class_bytes(class) : bytes;
+  const uint64_t rounded = keep ? burn_common_pool_class_bytes(class) : bytes;
   NdFreeBlock *lists[ND_POOL_CLASSES];
   bool full = false;
   pool_lock(pool);
   pool->tensors.count -= tensors;
   pool->tensors.bytes -= tensor_bytes;
-  pool->in_use -= rounded;
+  pool->policy.in_use -= rounded;
   if (keep) {
-    full = pool->cached + rounded > ND_POOL_KEEP && pool->cached + rounded > pool->peak;
+    full = burn_common_pool_is_full(&pool->policy, rounded);
     if (full) take_stale_lists(pool, rounded, lists);
     NdFreeBlock *block = memory;
     ND_UNPOISON(block, sizeof *block);
     block->next = pool->lists[class];
     pool->lists[class] = block;
-    pool->cached += rounded;
+    burn_common_pool_cache(&pool->policy, class);
     ND_POISON(memory, rounded);
   }
   pool_unlock(pool);
