@@ -18,6 +18,7 @@ WORK = os.path.join(BUILD, "tests", "abi")
 CMAKE = os.environ.get("BURN_TEST_CMAKE", "cmake")
 SANITIZE = os.environ.get("BURN_SANITIZE", "")
 TODAY = os.path.join(SOURCE, "plugin-api", "include")
+COMMON = os.path.join(SOURCE, "plugins", "common", "include")  # they compile with the headers of any minor
 TODAYS_PLUGINS = os.path.join(BUILD, "lib", "burn", "plugins")
 TOMORROW = os.path.join(WORK, "tomorrow")
 HOST_OF_TOMORROW = os.path.join(WORK, "host")
@@ -67,7 +68,7 @@ def build_plugin(folder, name, sources, include, target=None, defines=(), librar
     objects = []
     for source in sources:
         objects.append(os.path.join(folder, f"{name}_{os.path.basename(source)}.o"))
-        must(launcher + compiler() + FLAGS + sanitizer() + target + [f'-DPLUGIN_NAME="{name}"', *defines, "-I", include, "-c", source,
+        must(launcher + compiler() + FLAGS + sanitizer() + target + [f'-DPLUGIN_NAME="{name}"', *defines, "-I", include, "-I", COMMON, "-c", source,
                                                                      "-o", objects[-1]])
     must(compiler() + sanitizer() + ["-shared", *objects, "-o", made, *libraries])
     return made
