@@ -259,7 +259,7 @@ static void copy_view(const BurnOpCall *call, Tensor *out) {
 }
 
 /* The lie of the instance about a sum; *out may become another primitive. */
-static void tell(Liar *liar, const BurnOpCall *call, BurnPrimitive **out) {
+static void tell_lie(Liar *liar, const BurnOpCall *call, BurnPrimitive **out) {
   Tensor *x = tensor_of(*out);
   if (liar->lie == LIE_alias) {
     Tensor *input = tensor_of(call->inputs[0]);
@@ -280,7 +280,7 @@ static BurnStatus BURN_API_CALL liar_submit(void *self, const BurnOpCall *call) 
   if (status != BURN_OK) return status;
   if (call->op == BURN_OP_add) {
     add(call, tensor_of(out));
-    tell(liar, call, &out);
+    tell_lie(liar, call, &out);
   } else {
     copy_view(call, tensor_of(out));
   }
