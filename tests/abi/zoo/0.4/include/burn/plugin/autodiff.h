@@ -1,0 +1,33 @@
+/* autodiff.h - interface "burn.autodiff", version 1: what a decorator that computes gradients offers beside its backend
+ * table. The host finds it in a stack with get_interface; core/include/burn/autodiff.h is built on it. */
+#ifndef BURN_PLUGIN_AUTODIFF_H
+#define BURN_PLUGIN_AUTODIFF_H
+
+#include <burn/plugin/backend.h>
+
+/* Gradients of one backward pass, by leaf; opaque. */
+typedef struct BurnGradientSet BurnGradientSet;
+
+/* Primitives named "inner" belong to the backend below the decorator, all others to the decorator itself. Arguments are
+ * borrowed; results carry one reference for the caller. */
+typedef struct BurnAutodiffInterface {
+  uint32_t struct_size;
+  uint32_t version;
+  /* A tracked leaf with the values of x. FAILED_PRECONDITION if x already has a history, INVALID_DTYPE if not float. */
+  BurnStatus(BURN_API_CALL *require_grad)(void *self, BurnPrimitive *x, BurnPrimitive **out);
+  /* 1 if x is a leaf made by require_grad. */
+  int32_t(BURN_API_CALL *is_require_grad)(void *self, BurnPrimitive *x);
+  /* The same values without history. */
+  BurnStatus(BURN_API_CALL *detach)(void *self, BurnPrimitive *x, BurnPrimitive **out);
+  /* Walks back from root, of any shape, with a seed of ones. The graph is consumed: a second walk through the same
+   * nodes is FAILED_PRECONDITION. */
+  BurnStatus(BURN_API_CALL *backward)(void *self, BurnPrimitive *root, BurnGradientSet **out);
+  /* The gradient of leaf x as an inner primitive; NULL when none reached it. `remove` != 0 takes it out of the set. */
+  BurnStatus(BURN_API_CALL *gradient)(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
+                                      BurnPrimitive **out);
+  /* Ends a set; NULL is allowed. */
+  void(BURN_API_CALL *gradients_release)(void *self, BurnGradientSet *set);
+} BurnAutodiffInterface;
+#define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, gradients_release)
+
+#endif

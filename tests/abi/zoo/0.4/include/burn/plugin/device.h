@@ -1,0 +1,118 @@
+/* device.h - the interface "burn.device" of a backend: what a device is, work that the host does not wait for, memory
+ * and queue as the device's own API knows them.
+ *
+ * A backend without it is complete: the host then uses create, read and sync of the table, which wait. A backend whose
+ * submit returns before the work is done should have it. Decorators do not forward it: the host walks down the stack,
+ * unwrapping tensors, and talks to the backend itself.
+ *
+ * One queue per instance: whatever is submitted, created, read, written or copied through one instance takes effect in
+ * that order. A failure of work that was accepted earlier is reported by the next function that can report one (submit,
+ * sync, event_wait, read_async, ..), with the names of the ops that may have caused it; later calls of the instance may
+ * fail with the same cause, other instances and the process go on. */
+#ifndef BURN_PLUGIN_DEVICE_H
+#define BURN_PLUGIN_DEVICE_H
+
+#include <burn/plugin/backend.h>
+
+/* The name to ask get_interface for. */
+#define BURN_DEVICE_INTERFACE_NAME "burn.device"
+
+/* Kinds of a device. */
+enum BurnDeviceKind {
+  BURN_DEVICE_KIND_OTHER = 0,
+  BURN_DEVICE_KIND_CPU = 1,
+  BURN_DEVICE_KIND_DISCRETE_GPU = 2,
+  BURN_DEVICE_KIND_INTEGRATED_GPU = 3,
+  BURN_DEVICE_KIND_ACCELERATOR = 4
+};
+
+/* What there is to know of a device. The caller sets struct_size and clears the rest; the callee fills what it knows
+ * and what lies within struct_size. Texts end with a zero and are UTF-8. */
+typedef struct BurnDeviceDescription {
+  uint32_t struct_size;
+  uint32_t kind;         /* BURN_DEVICE_KIND_* */
+  uint32_t index;        /* the number after the colon in "cuda:0" */
+  uint32_t unit_count;   /* multiprocessors, compute units, cores; 0 if unknown */
+  int64_t memory_bytes;  /* total; 0 if unknown */
+  int64_t free_bytes;    /* not used by anybody now; 0 if unknown */
+  uint8_t uuid[16];      /* as the driver gives it, the same in every API; zeros if unknown */
+  char pci_address[16];  /* "0000:3b:00.0"; "" if unknown or none */
+  char name[128];        /* "NVIDIA H200" */
+  char driver[64];       /* "CUDA 13.0, driver 580.159" */
+  char architecture[64]; /* "sm_90", "gfx942", "x86-64 avx512" */
+} BurnDeviceDescription;
+
+/* A point in the queue of the instance that made it; opaque. It is done when all work submitted before it is. Belongs
+ * to the caller of the function that made it, until event_release. */
+typedef struct BurnEvent BurnEvent;
+
+/* Where the elements of a tensor lie, for whoever calls the device's own API. Borrowed: valid while the tensor is. */
+typedef struct BurnNativeMemory {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char *api;      /* "cuda", "vulkan", "metal", "host": says what the handle is */
+  void *handle;         /* cuda: CUdeviceptr of the allocation as a pointer; vulkan: VkBuffer; host: an address */
+  uint64_t byte_offset; /* of the first element */
+  uint64_t bytes;       /* from there to the end of the last element */
+} BurnNativeMemory;
+
+/* The queue of an instance. Whoever puts work of its own there must leave the context as it was. */
+typedef struct BurnNativeQueue {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char *api; /* as above */
+  void *queue;     /* cuda: CUstream; vulkan: VkQueue; NULL is the default stream of cuda */
+  void *context;   /* cuda: CUcontext; vulkan: VkDevice */
+} BurnNativeQueue;
+
+/* What get_interface(BURN_DEVICE_INTERFACE_NAME) gives, version 1. All functions may be called from any thread. Slots
+ * marked optional may be NULL. */
+typedef struct BurnDeviceInterface {
+  uint32_t struct_size;
+  uint32_t version;
+
+  /* Fills out; see BurnDeviceDescription. */
+  BurnStatus(BURN_API_CALL *describe)(void *self, BurnDeviceDescription *out);
+
+  /* Optional. Memory of the host that the device copies from and to without a detour (pinned); `bytes` is at least 1.
+   * The caller frees it with staging_free, after the last copy from or to it is done. Without these slots any memory
+   * will do. */
+  BurnStatus(BURN_API_CALL *staging_allocate)(void *self, uint64_t bytes, void **out);
+  void(BURN_API_CALL *staging_free)(void *self, void *memory, uint64_t bytes);
+
+  /* As create of the table, but `data` (not NULL, row-major) is copied in the queue: it stays unchanged until *done is.
+   * On failure neither output is set. */
+  BurnStatus(BURN_API_CALL *create_async)(void *self, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out,
+                                          BurnEvent **done);
+
+  /* As read of the table, but `data` is filled when *done is. x is borrowed for the call: the backend keeps what it
+   * needs, and later work cannot change the values that arrive. */
+  BurnStatus(BURN_API_CALL *read_async)(void *self, BurnPrimitive *x, void *data, uint64_t bytes, BurnEvent **done);
+
+  /* Optional. Puts new elements into x, whose storage the caller alone holds (else FAILED_PRECONDITION); otherwise as
+   * create_async. The address of x stays: a captured graph reads the new values. */
+  BurnStatus(BURN_API_CALL *write_async)(void *self, BurnPrimitive *x, const void *data, uint64_t bytes,
+                                         BurnEvent **done);
+
+  /* Optional. A copy of x, a tensor of `source`, which is another instance of this plugin on any device; without host
+   * memory. UNIMPLEMENTED if these two devices cannot: the caller goes through the host. Work on x that is in the queue
+   * of `source` comes first, without a wait of the host. */
+  BurnStatus(BURN_API_CALL *copy_from)(void *self, const BurnBackend *source, BurnPrimitive *x, BurnPrimitive **out);
+
+  /* An event at the end of the queue. */
+  BurnStatus(BURN_API_CALL *event_record)(void *self, BurnEvent **out);
+  /* *done becomes 1 or 0, at once. */
+  BurnStatus(BURN_API_CALL *event_query)(void *self, BurnEvent *event, int32_t *done);
+  /* The host waits. Reports a failure of the work before the event. May be called again. */
+  BurnStatus(BURN_API_CALL *event_wait)(void *self, BurnEvent *event);
+  /* Ends an event, done or not; the work goes on. NULL is allowed. */
+  void(BURN_API_CALL *event_release)(void *self, BurnEvent *event);
+
+  /* Optional. For packs and programs with kernels of their own, see the structs. The caller sets struct_size; work on x
+   * that was submitted comes before work put into the native queue afterwards. */
+  BurnStatus(BURN_API_CALL *native_memory)(void *self, BurnPrimitive *x, BurnNativeMemory *out);
+  BurnStatus(BURN_API_CALL *native_queue)(void *self, BurnNativeQueue *out);
+} BurnDeviceInterface;
+#define BURN_DEVICE_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInterface, native_queue)
+
+#endif
