@@ -340,7 +340,8 @@ enum { BURN__HANDLE_LIVE = 0x6e727562, BURN__HANDLE_TAKEN = 0x6e656b61 };
 /* A handle around a primitive whose reference it takes. Never NULL. */
 /* The op that made a tensor; 0: none. */
 static inline uint32_t burn__tensor_made_by(const BurnTensor *x) {
-  return x->made_by < BURN_OP_LIMIT ? x->made_by : x->made_by - BURN_OP_LIMIT + BURN_OP_FIRST_OF_PACKS;
+  const uint32_t op = x->made_by;
+  return op < BURN_OP_LIMIT ? op : op - (uint32_t)BURN_OP_LIMIT + (uint32_t)BURN_OP_FIRST_OF_PACKS;
 }
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
 /* The one that stands for lack of memory: it is never ended and belongs to nobody. */

@@ -156,18 +156,20 @@ static bool is_set(const char *name) {
 
 /* The plugin of an entry becomes usable, or the entry says why not; `status` is what came before. */
 static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnRefusal refusal) {
-  if (status == BURN_OK) status = burn__plugin_check(plugin, entry->file_name, &refusal, &plugin);
-  if (status == BURN_OK && plugin->kind == BURN_PLUGIN_KERNELS) {
+  const BurnPlugin *copy = NULL;
+  if (status == BURN_OK) status = burn__plugin_check(plugin, entry->file_name, &refusal, &copy);
+  if (status == BURN_OK && copy->kind == BURN_PLUGIN_KERNELS) {
     refusal = BURN_REFUSED_BAD_OPS;
-    status = burn__pack_register(plugin);
+    status = burn__pack_register(copy);
   }
   const char *where = entry->path ? entry->path : "the program, where it is linked in";
   entry->tried = true;
   if (status == BURN_OK) {
-    entry->plugin = plugin;
-    burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", plugin->name, plugin->version, where);
+    entry->plugin = copy;
+    burn__log(BURN_LOG_INFO, "plugins", "loaded %s %s from %s", copy->name, copy->version, where);
     return;
   }
+  free((void *)(uintptr_t)copy);
   entry->refusal = refusal;
   entry->reason = kept_reason(burn_status_message(status));
   burn__log(BURN_LOG_INFO, "plugins", "refused %s: %s", where, entry->reason);
