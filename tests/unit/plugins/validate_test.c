@@ -1,6 +1,7 @@
 /* validate_test.c - the validate decorator above a decorator that is wrong in one way (tests/plugins/faulty_layer.c)
  * and a backend that tells lies (liar.c): each fault is found and named; what is right passes; saved calls can be read
  * again. */
+#include "sanitized.h"
 #include "forked.h"
 
 #include <cjson/cJSON.h>
@@ -11,8 +12,10 @@
 #include <unistd.h>
 
 /* A result whose header is a lie cannot be released safely, so two of these tests leave one behind. */
-int __lsan_is_turned_off(void);
+#if defined(SANITIZED)
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return 1; }
+#endif
 
 #define FAULTY BURN_BUILD_DIR "/tests/broken_plugins/burn_faulty" BURN_PLUGIN_SUFFIX
 #define LIAR BURN_BUILD_DIR "/tests/broken_plugins/burn_liar" BURN_PLUGIN_SUFFIX
