@@ -90,7 +90,7 @@ static void test_doctor_says_what_would_be_chosen(void **state) {
   cJSON_Delete(root);
 }
 
-static void test_doctor_says_why_not(void **state) {
+static void test_doctor_says_the_reason(void **state) {
   (void)state;
   cJSON *root = run_json("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins burn doctor --json", 0);
   const cJSON *plugin = entry(get(root, "plugins"), "name", "old_minor");
@@ -374,7 +374,7 @@ static void test_nothing_is_shown_of_no_digits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_doctor_says_what_would_be_chosen),
-      cmocka_unit_test(test_doctor_says_why_not),
+      cmocka_unit_test(test_doctor_says_the_reason),
       cmocka_unit_test(test_doctor_fails_when_the_need_is_not_met),
       cmocka_unit_test(test_doctor_reads_settings),
       cmocka_unit_test(test_ops_shows_every_route),
