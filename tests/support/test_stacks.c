@@ -103,13 +103,34 @@ void test_on_stacks(const char *defaults, BurnDevice **device, const char **stac
   }
 }
 
+/* The stack below its autodiff: what stands between the first < and the last >. */
+static BurnDevice *open_without_autodiff(const char *stack) {
+  const char *first = strchr(stack, '<'), *last = strrchr(stack, '>');
+  char below[sizeof((TestStack *)NULL)->text];
+  if (!first || !last) fail_msg("%s: cannot tell what is below its autodiff", stack);
+  snprintf(below, sizeof below, "%.*s", (int)(last - first - 1), first + 1);
+  return burn_device_open(below);
+}
+
 BurnDevice *test_stack_device(const char *defaults, bool training) {
   const TestStacks stacks = test_stacks(defaults);
   BurnDevice *device = test_stack_open(&stacks, &stacks.items[0]);
   if (!device) exit(TEST_STACKS_SKIPPED);
-  if (!training || burn_device_is_autodiff(device)) return device;
+  if (training == burn_device_is_autodiff(device)) return device;
   burn_device_close(device);
-  return burn_device_open_training(stacks.items[0].text);
+  const char *stack = stacks.items[0].text;
+  return training ? burn_device_open_training(stack) : open_without_autodiff(stack);
+}
+
+BurnStatus test_failure(const BurnTensor *x) {
+  const BurnStatus status = burn_tensor_status(x);
+  if (status != BURN_OK) return status;
+  const size_t bytes = (size_t)burn_element_count(x) * burn_dtype_bytes(burn_dtype(x));
+  void *data = malloc(bytes ? bytes : 1);
+  assert_non_null(data);
+  const BurnStatus read = burn_read(burn_clone(x), data, bytes);
+  free(data);
+  return read;
 }
 
 int test_stacks_result(int failed) {

@@ -39,9 +39,13 @@ BurnDevice *test_stack_open(const TestStacks *stacks, const TestStack *stack);
  * allowed), and fails if tensors are left over. */
 void test_on_stacks(const char *defaults, BurnDevice **device, const char **stack, void (*test)(void **state));
 
-/* For tests on one device: that of the first stack, with autodiff on top if `training`. Ends the program as skipped
- * where this machine has none. */
+/* For tests on one device: that of the first stack, with autodiff on top if `training`, else without. Ends the program
+ * as skipped where this machine has none. */
 BurnDevice *test_stack_device(const char *defaults, bool training);
+
+/* Why x (borrowed) failed; BURN_OK if it has its values. Reads them where the stack has not yet said otherwise: what
+ * depends on values may fail only when a queue runs. */
+BurnStatus test_failure(const BurnTensor *x);
 
 /* What main returns after `failed` tests have failed: TEST_STACKS_SKIPPED if no stack could be opened. */
 int test_stacks_result(int failed);

@@ -215,7 +215,7 @@ static const Mistake mistakes[] = {
 enum { MISTAKE_COUNT = sizeof mistakes / sizeof mistakes[0] };
 
 static void check_failed(BurnTensor *x, const Mistake *mistake) {
-  const BurnStatus status = burn_tensor_status(x);
+  const BurnStatus status = test_failure(x);
   if (status == BURN_OK) fail_msg("%s on %s does not fail", mistake->call, burn_device_name(device));
   if (strcmp(burn_status_message(status), mistake->message) != 0) {
     fail_msg("%s on %s says\n  %s\nexpected\n  %s", mistake->call, burn_device_name(device),
