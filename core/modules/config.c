@@ -61,3 +61,8 @@ BurnStatus burn_config_load(BurnConfig config, const char *path) {
   }
   return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "load %s", path);
 }
+
+void *burn_config_set_bytes(void *to, const void *from, size_t offset, size_t bytes) {
+  memcpy((char *)to + offset, (const char *)from + offset, bytes);
+  return to;
+}

@@ -11,6 +11,11 @@
  *   config.hidden = 256;
  *   status = burn_config_save(burn_config(MlpConfig, &config), "config.json");
  *
+ * In one expression, for the _init functions (C only; in C++ a config is made by assignments):
+ *
+ *   mlp_init(BURN_CONFIG_NEW(MlpConfig, 784, 10), device);
+ *   mlp_init(BURN_CONFIG_SET(MlpConfig, BURN_CONFIG_NEW(MlpConfig, 784, 10), hidden, 256), device);
+ *
  * A config without required fields is made with BURN_CONFIG_OPTIONAL; its <Type>_defaults takes nothing. */
 #ifndef BURN_CONFIG_H
 #define BURN_CONFIG_H
@@ -41,6 +46,18 @@ BURN_API BURN_USE_RESULT BurnStatus burn_config_load(BurnConfig config, const ch
  * memory. */
 BURN_API BURN_USE_RESULT BurnStatus burn_config_parse(BurnConfig config, const char *json);
 BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
+
+#ifndef __cplusplus
+/* A pointer to a new config: the required fields in order, the others at their defaults. It lives as long as the block
+ * it stands in. */
+#define BURN_CONFIG_NEW(Type, ...) ((Type[]){Type##_defaults(__VA_ARGS__)})
+/* The config that `pointer` points to, with one field set; the value may be in braces. Gives `pointer`. */
+#define BURN_CONFIG_SET(Type, pointer, field, ...)                                                       \
+  ((Type *)burn_config_set_bytes((1 ? (pointer) : (Type *)NULL), (const Type[]){{.field = __VA_ARGS__}}, \
+                                 offsetof(Type, field), sizeof(((Type *)NULL)->field)))
+#endif
+/* What BURN_CONFIG_SET does: copies `bytes` at `offset` from one object to the other. Gives `to`. */
+BURN_API void *burn_config_set_bytes(void *to, const void *from, size_t offset, size_t bytes);
 
 #define BURN_INTERNAL_CONFIG_MEMBER_OPT(Type, name, fallback, doc) BURN_INTERNAL_ROW_MEMBER(Type, name, doc)
 #define BURN_INTERNAL_CONFIG_FIELD_REQ(Type, name, doc) {#name, Type##_type, offsetof(Self, name), doc, true},
@@ -105,6 +122,22 @@ BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
   BURN_UNUSED static inline Name Name##_defaults(void) {                                                     \
     BURN_INTERNAL_CONFIG_RETURN(Name, ROWS(BURN_INTERNAL_CONFIG_NOTHING_REQ, BURN_INTERNAL_CONFIG_INIT_OPT)) \
   }                                                                                                          \
+  struct Name
+
+#define BURN_INTERNAL_CONFIG_PARAMETER_THEN(Type, name, doc) Type name,
+#define BURN_INTERNAL_CONFIG_ARGUMENT(Type, name, doc) , name
+/* Defines the short form of a layer's _init, prefix_new(required.., device): the required rows of its config in order,
+ * the others at their defaults. The prefix is that of _init, ROWS those of the config NameConfig; a semicolon follows.
+ *
+ *   BURN_LAYER(BurnLinear, burn_linear, BURN_LINEAR_CONFIG);
+ *   BurnLinear up = burn_linear_new(64, 256, device); */
+#define BURN_LAYER(Name, prefix, ROWS)                                                                     \
+  BURN_UNUSED static inline Name prefix##_new(                                                             \
+      ROWS(BURN_INTERNAL_CONFIG_PARAMETER_THEN, BURN_INTERNAL_CONFIG_NOTHING_OPT) BurnDevice *device) {    \
+    const Name##Config config = Name##Config_defaults(                                                     \
+        BURN_INTERNAL_DROP_FIRST(~ROWS(BURN_INTERNAL_CONFIG_ARGUMENT, BURN_INTERNAL_CONFIG_NOTHING_OPT))); \
+    return prefix##_init(&config, device);                                                                 \
+  }                                                                                                        \
   struct Name
 
 BURN_EXTERN_C_END

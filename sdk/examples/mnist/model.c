@@ -3,23 +3,13 @@
 
 Model model_init(const ModelConfig *config, BurnDevice *device) {
   const BurnSize2 kernel = {{3, 3}}, pooled = {{8, 8}};
-  const BurnConv2dConfig conv1 =
-      BurnConv2dConfig_defaults((BurnSize2){{1, 8}}, kernel);
-  const BurnConv2dConfig conv2 =
-      BurnConv2dConfig_defaults((BurnSize2){{8, 16}}, kernel);
-  const BurnAdaptiveAvgPool2dConfig pool =
-      BurnAdaptiveAvgPool2dConfig_defaults(pooled);
-  const BurnDropoutConfig dropout = BurnDropoutConfig_defaults(config->dropout);
-  const BurnLinearConfig linear1 =
-      BurnLinearConfig_defaults(16 * 8 * 8, config->hidden_size);
-  const BurnLinearConfig linear2 =
-      BurnLinearConfig_defaults(config->hidden_size, config->num_classes);
-  return (Model){.conv1 = burn_conv2d_init(&conv1, device),
-                 .conv2 = burn_conv2d_init(&conv2, device),
-                 .pool = burn_adaptive_avg_pool2d_init(&pool, device),
-                 .dropout = burn_dropout_init(&dropout, device),
-                 .linear1 = burn_linear_init(&linear1, device),
-                 .linear2 = burn_linear_init(&linear2, device),
+  const size_t hidden = config->hidden_size, classes = config->num_classes;
+  return (Model){.conv1 = burn_conv2d_new(BURN_SIZE2(1, 8), kernel, device),
+                 .conv2 = burn_conv2d_new(BURN_SIZE2(8, 16), kernel, device),
+                 .pool = burn_adaptive_avg_pool2d_new(pooled, device),
+                 .dropout = burn_dropout_new(config->dropout, device),
+                 .linear1 = burn_linear_new(16 * 8 * 8, hidden, device),
+                 .linear2 = burn_linear_new(hidden, classes, device),
                  .activation = burn_relu_init()};
 }
 

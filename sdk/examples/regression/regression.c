@@ -25,12 +25,9 @@
 BURN_MODULE(Mlp, MLP_FIELDS);
 
 static Mlp mlp_init(size_t hidden, BurnDevice *device) {
-  const BurnLinearConfig fc1 = BurnLinearConfig_defaults(1, hidden);
-  const BurnLinearConfig fc2 = BurnLinearConfig_defaults(hidden, hidden);
-  const BurnLinearConfig fc3 = BurnLinearConfig_defaults(hidden, 1);
-  return (Mlp){.fc1 = burn_linear_init(&fc1, device),
-               .fc2 = burn_linear_init(&fc2, device),
-               .fc3 = burn_linear_init(&fc3, device)};
+  return (Mlp){.fc1 = burn_linear_new(1, hidden, device),
+               .fc2 = burn_linear_new(hidden, hidden, device),
+               .fc3 = burn_linear_new(hidden, 1, device)};
 }
 
 /* takes x [n, 1] -> [n, 1] */

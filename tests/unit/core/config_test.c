@@ -106,6 +106,19 @@ static void test_defaults(void **state) {
   assert_true(optimizer.beta_1 == 0.9 && !optimizer.decay.present && optimizer.seed == -3);
 }
 
+/* A config in one expression: fields one by one, values in braces too; what is not named keeps its default. */
+static void test_in_one_expression(void **state) {
+  (void)state;
+  const NetConfig *config = BURN_CONFIG_NEW(NetConfig, 784, 10);
+  assert_true(config->dropout == 0.25 && config->bias);
+  config = BURN_CONFIG_SET(NetConfig, BURN_CONFIG_NEW(NetConfig, 784, 10), bias, false);
+  assert_true(config->dropout == 0.25 && !config->bias);
+  config = BURN_CONFIG_SET(NetConfig, BURN_CONFIG_SET(NetConfig, BURN_CONFIG_NEW(NetConfig, 2, 3), kernel, {{7, 9}}),
+                           dropout, 0.5);
+  assert_true(config->dropout == 0.5 && config->bias && config->kernel.at[0] == 7 && config->kernel.at[1] == 9);
+  assert_string_equal(config->name.text, "net");
+}
+
 static void test_text_has_required_fields_first(void **state) {
   (void)state;
   NetConfig config = NetConfig_defaults(784, 10);
@@ -310,6 +323,7 @@ static int remove_folder(void **state) { return rmdir(*state); }
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_in_one_expression),
       cmocka_unit_test(test_text_has_required_fields_first),
       cmocka_unit_test(test_round_trips),
       cmocka_unit_test(test_doubles_survive_exactly),

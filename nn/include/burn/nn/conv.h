@@ -57,6 +57,7 @@ BURN_MODULE(BurnConv1d, BURN_CONV1D_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnConv1d, burn_conv1d, BURN_CONV1D_CONFIG);
 /* [batch, channels_in, length] -> [batch, channels_out, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x);
 
@@ -75,6 +76,7 @@ BURN_MODULE(BurnConv2d, BURN_CONV2D_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnConv2d, burn_conv2d, BURN_CONV2D_CONFIG);
 /* [batch, in, height, width] -> [batch, out, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x);
 
@@ -94,6 +96,7 @@ BURN_MODULE(BurnConvTranspose2d, BURN_CONV_TRANSPOSE2D_FIELDS);
 
 /* fan_in is out / groups * kernel positions and there is no fan_out, as in Burn: Xavier initializers fail here. */
 BURN_API BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnConvTranspose2d, burn_conv_transpose2d, BURN_CONV_TRANSPOSE2D_CONFIG);
 /* [batch, in, height, width] -> [batch, out, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m,
                                                                             BurnTensor *x);

@@ -16,6 +16,7 @@ BURN_MODULE(BurnDropout, BURN_DROPOUT_FIELDS);
 
 /* The device is not needed, it stands here as for every layer. A prob outside 0..1 fails in every forward pass. */
 BURN_API BurnDropout burn_dropout_init(const BurnDropoutConfig *config, BurnDevice *device);
+BURN_LAYER(BurnDropout, burn_dropout, BURN_DROPOUT_CONFIG);
 /* Any shape -> the same shape */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_dropout_forward(const BurnDropout *m, BurnTensor *x);
 

@@ -20,6 +20,7 @@ BURN_MODULE(BurnEmbedding, BURN_EMBEDDING_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnEmbedding burn_embedding_init(const BurnEmbeddingConfig *config, BurnDevice *device);
+BURN_LAYER(BurnEmbedding, burn_embedding, BURN_EMBEDDING_CONFIG);
 /* Integer indices [batch, sequence] -> [batch, sequence, d_model] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_embedding_forward(const BurnEmbedding *m, BurnTensor *x);
 

@@ -23,6 +23,7 @@ BURN_MODULE(BurnLinear, BURN_LINEAR_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device);
+BURN_LAYER(BurnLinear, burn_linear, BURN_LINEAR_CONFIG);
 /* [.., d_input] -> [.., d_output] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x);
 

@@ -29,6 +29,7 @@ BURN_MODULE(BurnBatchNorm, BURN_BATCH_NORM_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice *device);
+BURN_LAYER(BurnBatchNorm, burn_batch_norm, BURN_BATCH_NORM_CONFIG);
 /* [batch, num_features, ..] -> the same shape; rank 2 or more. Threads that share a module may run it at once; of
  * updates that overlap the last one counts. A failed pass leaves the running statistics alone. */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x);
@@ -48,6 +49,7 @@ BURN_MODULE(BurnLayerNorm, BURN_LAYER_NORM_FIELDS);
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with
  * the reason. */
 BURN_API BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice *device);
+BURN_LAYER(BurnLayerNorm, burn_layer_norm, BURN_LAYER_NORM_CONFIG);
 /* [.., d_model] -> the same shape */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_layer_norm_forward(const BurnLayerNorm *m, BurnTensor *x);
 

@@ -52,6 +52,7 @@ BURN_MODULE(BurnMaxPool1d, BURN_MAX_POOL1D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnMaxPool1d, burn_max_pool1d, BURN_MAX_POOL1D_CONFIG);
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x);
 
@@ -63,6 +64,7 @@ BURN_MODULE(BurnMaxPool2d, BURN_MAX_POOL2D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnMaxPool2d, burn_max_pool2d, BURN_MAX_POOL2D_CONFIG);
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x);
 
@@ -76,6 +78,7 @@ BURN_MODULE(BurnAvgPool1d, BURN_AVG_POOL1D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnAvgPool1d, burn_avg_pool1d, BURN_AVG_POOL1D_CONFIG);
 /* [batch, channels, length] -> [batch, channels, length out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x);
 
@@ -87,6 +90,7 @@ BURN_MODULE(BurnAvgPool2d, BURN_AVG_POOL2D_FIELDS);
 
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice *device);
+BURN_LAYER(BurnAvgPool2d, burn_avg_pool2d, BURN_AVG_POOL2D_CONFIG);
 /* [batch, channels, height, width] -> [batch, channels, height out, width out] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_avg_pool2d_forward(const BurnAvgPool2d *m, BurnTensor *x);
 
@@ -98,6 +102,7 @@ BURN_MODULE(BurnAdaptiveAvgPool1d, BURN_ADAPTIVE_AVG_POOL1D_FIELDS);
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dConfig *config,
                                                              BurnDevice *device);
+BURN_LAYER(BurnAdaptiveAvgPool1d, burn_adaptive_avg_pool1d, BURN_ADAPTIVE_AVG_POOL1D_CONFIG);
 /* [batch, channels, length] -> [batch, channels, output_size] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool1d_forward(const BurnAdaptiveAvgPool1d *m,
                                                                                BurnTensor *x);
@@ -110,6 +115,7 @@ BURN_MODULE(BurnAdaptiveAvgPool2d, BURN_ADAPTIVE_AVG_POOL2D_FIELDS);
 /* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
 BURN_API BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dConfig *config,
                                                              BurnDevice *device);
+BURN_LAYER(BurnAdaptiveAvgPool2d, burn_adaptive_avg_pool2d, BURN_ADAPTIVE_AVG_POOL2D_CONFIG);
 /* [batch, channels, height, width] -> [batch, channels, output_size] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m,
                                                                                BurnTensor *x);
