@@ -7,6 +7,7 @@
 #include <burn/ops.h>
 #include <burn/plugin/autodiff.h>
 #include <burn/plugin/build.h>
+#include <burn/plugin/device.h>
 #include <burn/plugin/plugin.h>
 #include <burn/tensor.h>
 
@@ -58,8 +59,8 @@ static inline void burn__work_leave(void) {
 }
 
 /* Locks that fork_posix.c takes, each of the file that its name says. */
-extern pthread_mutex_t burn__verdict_mutex, burn__registry_mutex, burn__pack_mutex, burn__random_mutex,
-    burn__path_mutex, burn__scope_mutex, burn__depot_mutex, burn__message_mutex;
+extern pthread_mutex_t burn__verdict_mutex, burn__registry_mutex, burn__pack_mutex, burn__kernel_mutex,
+    burn__random_mutex, burn__path_mutex, burn__scope_mutex, burn__depot_mutex, burn__message_mutex;
 /* In a child of fork: the pool's threads are gone; they are started again when they are wanted. */
 void burn__pool_forked(void);
 
@@ -112,9 +113,14 @@ const BurnOpInfo *burn__pack_op_find(const char *name);
 const BurnOpDefinition *burn__op_definition(uint32_t op); /* NULL for core ops */
 BurnStatus burn__pack_register(const BurnPlugin *plugin);
 BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
-bool burn__pack_has_kernel(uint32_t op);
-/* Runs the best kernel that accepts the call; *ran is false, and nothing has happened, if there is none. */
-BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes);
+/* pack_run.c: runs the best kernel that suits the backend and accepts the call; *ran is false, and nothing has
+ * happened, if there is none. */
+struct BurnInstance;
+BurnStatus burn__pack_run(struct BurnInstance *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes);
+/* The backend below `level` (or level itself) may run the op by a kernel of its pack with this priority or more. */
+bool burn__pack_runs_kernel(struct BurnInstance *level, uint32_t op, int32_t least_priority);
+/* The interface "burn.device" of a backend with its `self`; NULL: none. */
+const BurnDeviceInterface *burn__backend_device(const BurnBackend *backend, void **self);
 /* An op by name, of ops.def or of a pack, which is loaded for it. */
 BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out);
 /* No negative axis, and the number of bytes fits into 63 bits. */
@@ -243,13 +249,17 @@ typedef struct BurnInstance {
   struct BurnInstance *next; /* below, counted; NULL for a backend */
   atomic_uint references;
   bool wraps_tensors;
-  uint32_t roles;                 /* BURN_ROLE_* of a decorator */
-  uint32_t target;                /* the minor of the ABI that the plugin knows */
-  char *label;                    /* "ndarray:0" as in the stack text */
-  char *identity;                 /* "ndarray:0 0.1.0 isa=avx2": with version and options */
-  BurnBackend own;                /* the table of a decorator, where `backend` forwards (stack_forward.c) */
-  uint8_t support[BURN_OP_LIMIT]; /* BURN_SUPPORT_* */
+  uint32_t roles;                     /* BURN_ROLE_* of a decorator */
+  uint32_t target;                    /* the minor of the ABI that the plugin knows */
+  char *label;                        /* "ndarray:0" as in the stack text */
+  char *identity;                     /* "ndarray:0 0.1.0 isa=avx2": with version and options */
+  BurnBackend own;                    /* the table of a decorator, where `backend` forwards (stack_forward.c) */
+  atomic_uint memory;                 /* of a backend: on the host or elsewhere, once it was asked (pack_run.c) */
+  struct BurnInstanceKernel *kernels; /* of packs, loaded here; under burn__kernel_mutex */
+  uint8_t support[BURN_OP_LIMIT];     /* BURN_SUPPORT_* */
 } BurnInstance;
+/* Before a backend is closed. */
+void burn__instance_unload_kernels(BurnInstance *instance);
 /* Beside the answer: the op has attributes that the plugin does not know. */
 enum { BURN__SUPPORT_OLDER = 4 };
 /* Completes the table of a decorator that leaves functions to the level below. */

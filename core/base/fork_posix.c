@@ -22,9 +22,9 @@ static BURN__THREAD_LOCAL bool has_locks;
 
 /* libburn's own locks that may be taken by threads that are not at work, in the order in which they are taken within
  * each other. */
-static pthread_mutex_t *const locks[] = {&burn__verdict_mutex, &burn__registry_mutex, &burn__pack_mutex,
-                                         &burn__random_mutex,  &burn__path_mutex,     &burn__scope_mutex,
-                                         &burn__work_mutex,    &burn__depot_mutex,    &burn__message_mutex};
+static pthread_mutex_t *const locks[] = {
+    &burn__verdict_mutex, &burn__registry_mutex, &burn__pack_mutex, &burn__kernel_mutex, &burn__random_mutex,
+    &burn__path_mutex,    &burn__scope_mutex,    &burn__work_mutex, &burn__depot_mutex,  &burn__message_mutex};
 enum { LOCK_COUNT = sizeof locks / sizeof locks[0] };
 
 /* -- threads ---------------------------------------------------------------------------------- */

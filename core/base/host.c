@@ -116,6 +116,10 @@ static const BurnDTypeInfo *BURN_API_CALL host_dtype_info(BurnDType dtype) {
   return dtype < BURN_DTYPE_LIMIT && infos[dtype].name ? &infos[dtype] : NULL;
 }
 
+static int32_t BURN_API_CALL host_runs_pack_kernel(const BurnBackend *level, uint32_t op) {
+  return burn__pack_runs_kernel((BurnInstance *)(uintptr_t)level, op, 0);
+}
+
 static const BurnHost host = {
     .struct_size = sizeof(BurnHost),
     .abi_major = BURN_ABI_MAJOR,
@@ -140,6 +144,7 @@ static const BurnHost host = {
     .get_interface = host_get_interface,
     .op_definition = host_op_definition,
     .dtype_info = host_dtype_info,
+    .runs_pack_kernel = host_runs_pack_kernel,
 };
 
 const BurnHost *burn__host(void) { return &host; }

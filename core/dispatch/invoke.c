@@ -100,7 +100,7 @@ static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo
   why[0] = '\0';
   if (call->op >= BURN_OP_FIRST_OF_PACKS && !instance->next) {
     bool ran = false;
-    const BurnStatus status = burn__pack_run(backend, call, &ran, why, sizeof why);
+    const BurnStatus status = burn__pack_run((BurnInstance *)(uintptr_t)instance, call, &ran, why, sizeof why);
     if (ran || status != BURN_OK) return status;
   }
   uint32_t support =

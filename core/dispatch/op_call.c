@@ -69,7 +69,8 @@ uint32_t burn_backend_op_routes(const BurnBackend *level, uint32_t op) {
   const BurnOpInfo *info = burn__op_info(op);
   if (!level || !info) return 0;
   const uint32_t support = level->op_support(level->self, op);
-  const bool has_kernel = !instance_of(level)->next && burn__pack_has_kernel(op);
+  const bool has_kernel =
+      !instance_of(level)->next && burn__pack_runs_kernel((BurnInstance *)(uintptr_t)level, op, INT32_MIN);
   uint32_t routes = has_kernel ? BURN_ROUTE_KERNEL_PACK : 0;
   if (support == BURN_SUPPORT_YES) routes |= BURN_ROUTE_NATIVE;
   if (support == BURN_SUPPORT_ASK) routes |= BURN_ROUTE_SOMETIMES;

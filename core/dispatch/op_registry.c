@@ -1,29 +1,21 @@
-/* op_registry.c - ops of kernel packs: checked and numbered when a pack is loaded, found by name, run on host memory.
+/* op_registry.c - ops of kernel packs: checked and numbered when a pack is loaded, found by name.
  *
  * Numbers are handed out from BURN_OP_FIRST_OF_PACKS up and never again; entries are only added, so readers need no
  * lock. */
-#include "core_internal.h"
+#include "pack.h"
 
 #include <burn/guess.h>
-#include <burn/plugin/kernels.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_PACK_OPS = 1024 };
 
-typedef struct PackOp {
-  BurnOpInfo info; /* these are copies of the pack's, of this version's size; info is completed */
-  BurnOpDefinition definition;
-  BurnKernel *kernels; /* of this op, highest priority first */
-  size_t kernel_count;
-} PackOp;
-
 pthread_mutex_t burn__pack_mutex = PTHREAD_MUTEX_INITIALIZER;
 static PackOp *_Atomic pack_ops[MAX_PACK_OPS];
 static atomic_uint pack_op_count;
 
-static PackOp *pack_op(uint32_t op) {
+const PackOp *burn__pack_op(uint32_t op) {
   if (op < BURN_OP_FIRST_OF_PACKS ||
       op - BURN_OP_FIRST_OF_PACKS >= atomic_load_explicit(&pack_op_count, memory_order_acquire))
     return NULL;
@@ -31,18 +23,13 @@ static PackOp *pack_op(uint32_t op) {
 }
 
 const BurnOpInfo *burn__pack_op_info(uint32_t op) {
-  const PackOp *entry = pack_op(op);
+  const PackOp *entry = burn__pack_op(op);
   return entry ? &entry->info : NULL;
 }
 
 const BurnOpDefinition *burn__op_definition(uint32_t op) {
-  const PackOp *entry = pack_op(op);
+  const PackOp *entry = burn__pack_op(op);
   return entry ? &entry->definition : NULL;
-}
-
-bool burn__pack_has_kernel(uint32_t op) {
-  const PackOp *entry = pack_op(op);
-  return entry && entry->kernel_count > 0;
 }
 
 const BurnOpInfo *burn__pack_op_find(const char *name) {
@@ -88,9 +75,12 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
   return BURN_OK;
 }
 
+static int falling(int32_t left, int32_t right) { return (left < right) - (left > right); }
 static int by_falling_priority(const void *a, const void *b) {
-  const BurnKernel *left = a, *right = b;
-  return (left->priority < right->priority) - (left->priority > right->priority);
+  return falling(((const BurnKernel *)a)->priority, ((const BurnKernel *)b)->priority);
+}
+static int devices_by_falling_priority(const void *a, const void *b) {
+  return falling(((const BurnDeviceKernel *)a)->priority, ((const BurnDeviceKernel *)b)->priority);
 }
 
 /* The kernels of one op, sorted; true unless there is no memory. */
@@ -102,6 +92,19 @@ static bool collect_kernels(const BurnKernelsInterface *pack, PackOp *entry) {
     burn_struct_copy(&entry->kernels[entry->kernel_count++], sizeof *entry->kernels, pack->kernels[i]);
   }
   qsort(entry->kernels, entry->kernel_count, sizeof *entry->kernels, by_falling_priority);
+  return true;
+}
+
+static bool collect_device_kernels(const BurnKernelsInterface *pack, PackOp *entry) {
+  const uint32_t count = pack->device_kernel_count;
+  entry->device_kernels = calloc(count ? count : 1, sizeof *entry->device_kernels);
+  if (!entry->device_kernels) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(pack->device_kernels[i]->op, entry->info.name) != 0) continue;
+    BurnDeviceKernel *kernel = &entry->device_kernels[entry->device_kernel_count++];
+    burn_struct_copy(kernel, sizeof *kernel, pack->device_kernels[i]);
+  }
+  qsort(entry->device_kernels, entry->device_kernel_count, sizeof *entry->device_kernels, devices_by_falling_priority);
   return true;
 }
 
@@ -120,26 +123,55 @@ static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinitio
                          : definition->decompose ? BURN_GRADIENT_VIA
                                                  : BURN_GRADIENT_CONSTANT;
   if (!entry->info.family) entry->info.family = "pack";
-  if (!collect_kernels(pack, entry)) {
+  if (!collect_kernels(pack, entry) || !collect_device_kernels(pack, entry)) {
+    free(entry->kernels);
     free(entry);
     return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for its kernels", definition->info->name);
   }
-  if (entry->kernel_count > 0 && entry->kernels[0].priority >= 0) entry->info.traits |= BURN_TRAIT_PACK_KERNEL;
   atomic_store_explicit(&pack_ops[index], entry, memory_order_release);
   atomic_store_explicit(&pack_op_count, index + 1, memory_order_release);
   return BURN_OK;
 }
 
+static bool is_op_of(const BurnKernelsInterface *pack, const char *name) {
+  for (uint32_t i = 0; i < pack->op_count; i++) {
+    if (strcmp(pack->ops[i]->info->name, name) == 0) return true;
+  }
+  return false;
+}
+
 static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
   for (uint32_t i = 0; i < pack->kernel_count; i++) {
     const BurnKernel *kernel = pack->kernels ? pack->kernels[i] : NULL;
-    if (!kernel || kernel->struct_size < BURN_KERNEL_MIN_BYTES || !kernel->op || !kernel->run) {
+    if (!kernel || kernel->struct_size < BURN_KERNEL_MIN_BYTES || !kernel->op || !kernel->run)
       return BURN_FAIL(INCOMPATIBLE, "kernel %u is missing, too small, or lacks its op's name or run", i);
+    if (!is_op_of(pack, kernel->op))
+      return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is no op of this pack", i, kernel->op);
+  }
+  return BURN_OK;
+}
+
+static bool is_whole_code(const BurnDeviceCode *code) {
+  return code && code->struct_size >= BURN_DEVICE_CODE_MIN_BYTES && code->data && code->bytes > 0;
+}
+
+static bool is_whole_device_kernel(const BurnDeviceKernel *kernel) {
+  if (!kernel || kernel->struct_size < BURN_DEVICE_KERNEL_MIN_BYTES || !kernel->op || !kernel->entry || !kernel->plan)
+    return false;
+  bool whole = kernel->code_count > 0 && kernel->codes;
+  for (uint32_t i = 0; whole && i < kernel->code_count; i++) whole = is_whole_code(kernel->codes[i]);
+  return whole;
+}
+
+static BurnStatus check_device_kernels(const BurnKernelsInterface *pack) {
+  for (uint32_t i = 0; i < pack->device_kernel_count; i++) {
+    const BurnDeviceKernel *kernel = pack->device_kernels ? pack->device_kernels[i] : NULL;
+    if (!is_whole_device_kernel(kernel)) {
+      return BURN_FAIL(INCOMPATIBLE,
+                       "device kernel %u is missing, too small, or lacks its op's name, entry, plan or code", i);
     }
-    bool known = false;
-    for (uint32_t op = 0; op < pack->op_count && !known; op++)
-      known = strcmp(pack->ops[op]->info->name, kernel->op) == 0;
-    if (!known) return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is no op of this pack", i, kernel->op);
+    if (!is_op_of(pack, kernel->op))
+      return BURN_FAIL(INCOMPATIBLE, "device kernel %u is for '%s', which is no op of this pack", i, kernel->op);
   }
   return BURN_OK;
 }
@@ -174,6 +206,7 @@ BurnStatus burn__pack_register(const BurnPlugin *plugin) {
   for (uint32_t i = 0; i < pack->op_count && status == BURN_OK; i++)
     status = check_definition(pack->ops[i], plugin->name);
   if (status == BURN_OK) status = check_kernels(pack);
+  if (status == BURN_OK) status = check_device_kernels(pack);
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&burn__pack_mutex);
   status = check_room(pack);
@@ -215,8 +248,6 @@ BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
                    guess.best ? "." : "", burn_guess_text(&guess));
 }
 
-/* -- running ---------------------------------------------------------------------------------- */
-
 BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
   BurnStatus status = burn__op_definition(call->op)->infer(burn__host(), call, out);
   for (uint32_t i = 0; i < info->output_count && status == BURN_OK; i++) {
@@ -227,65 +258,4 @@ BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, Burn
     if (status == BURN_OK) status = burn__infer_count(info, &out[i]);
   }
   return status;
-}
-
-static bool view_of(const BurnPrimitive *x, BurnTensorView *view) {
-  *view = (BurnTensorView){0};
-  if (!x) return true;
-  if (!(x->flags & BURN_PRIMITIVE_HOST_MEMORY) || !x->strides) return false;
-  *view = (BurnTensorView){.data = (unsigned char *)x->buffer + x->byte_offset,
-                           .shape = x->shape,
-                           .strides = x->strides,
-                           .dtype = x->dtype,
-                           .rank = x->rank};
-  return true;
-}
-
-static void release_outputs(const BurnBackend *backend, const BurnOpCall *call) {
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
-    call->outputs[i] = NULL;
-  }
-}
-
-/* Runs the kernel on new outputs. *ran stays false where outputs are not in host memory. */
-static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kernel, const BurnOpCall *call,
-                             const BurnTensorView *inputs, bool *ran) {
-  BurnTensorView outputs[BURN_MAX_OUTPUTS];
-  BurnStatus status = BURN_OK;
-  bool readable = true;
-  for (uint32_t i = 0; i < call->output_count && status == BURN_OK && readable; i++) {
-    status = backend->create(backend->self, &call->output_descs[i], NULL, &call->outputs[i]);
-    readable = status == BURN_OK && view_of(call->outputs[i], &outputs[i]);
-  }
-  if (status == BURN_OK && readable) {
-    const BurnKernelCall kernel_call = {sizeof kernel_call,
-                                        call->input_count,
-                                        call->output_count,
-                                        call->attr_count,
-                                        inputs,
-                                        outputs,
-                                        call->attrs,
-                                        burn__host(),
-                                        NULL};
-    *ran = true;
-    status = kernel->run(&kernel_call);
-  }
-  if (status != BURN_OK || !readable) release_outputs(backend, call);
-  return status;
-}
-
-BurnStatus burn__pack_run(const BurnBackend *backend, const BurnOpCall *call, bool *ran, char *why, size_t why_bytes) {
-  *ran = false;
-  const PackOp *entry = pack_op(call->op);
-  BurnTensorView inputs[BURN_MAX_FIXED_INPUTS];
-  for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!view_of(call->inputs[i], &inputs[i])) return BURN_OK;
-  }
-  for (size_t i = 0; i < entry->kernel_count; i++) {
-    const BurnKernel *kernel = &entry->kernels[i];
-    if (kernel->accept && !kernel->accept(call, why, why_bytes)) continue;
-    return run_kernel(backend, kernel, call, inputs, ran);
-  }
-  return BURN_OK;
 }

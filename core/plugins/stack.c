@@ -200,6 +200,7 @@ void burn__instance_retain(BurnInstance *instance) { atomic_fetch_add(&instance-
 void burn__instance_release(BurnInstance *instance) {
   while (instance && atomic_fetch_sub(&instance->references, 1) == 1) {
     BurnInstance *next = instance->next;
+    burn__instance_unload_kernels(instance);
     instance->backend.close(instance->backend.self);
     instance_free(instance);
     instance = next;

@@ -39,9 +39,12 @@ BurnStatus burn__raised(BurnInstance *instance, BurnPrimitive *bottom, BurnPrimi
 }
 
 const BurnDeviceInterface *burn__device_interface(const BurnDevice *device, void **self) {
+  return burn__backend_device(&burn__bottom(device)->backend, self);
+}
+
+const BurnDeviceInterface *burn__backend_device(const BurnBackend *backend, void **self) {
   BurnInterface found;
-  const BurnBackend *bottom = &burn__bottom(device)->backend;
-  if (!bottom->get_interface(bottom->self, BURN_DEVICE_INTERFACE_NAME, 1, &found)) return NULL;
+  if (!backend->get_interface(backend->self, BURN_DEVICE_INTERFACE_NAME, 1, &found)) return NULL;
   const BurnDeviceInterface *table = found.table;
   if (table->struct_size < BURN_DEVICE_INTERFACE_MIN_BYTES) return NULL;
   *self = found.self;

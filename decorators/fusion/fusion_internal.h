@@ -137,7 +137,6 @@ struct FusionLayer {
   const BurnBackend *next;
   const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
   BurnFusedInterface fused_table;  /* of this version's size */
-  bool on_host;                    /* tensors below lie in memory of the host */
   void *fused_self;
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */

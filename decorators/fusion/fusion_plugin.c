@@ -20,7 +20,7 @@ static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
   const FusionLayer *decorator = self;
   const BurnOpInfo *info = decorator->host->op_info(op);
   if (!info || !info->is_composite) return BURN_SUPPORT_YES;
-  if (info->traits & BURN_TRAIT_PACK_KERNEL && decorator->on_host) return BURN_SUPPORT_YES;
+  if (op >= BURN_OP_FIRST_OF_PACKS && decorator->host->runs_pack_kernel(decorator->next, op)) return BURN_SUPPORT_YES;
   return decorator->next->op_support(decorator->next->self, op) == BURN_SUPPORT_NO ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
 }
 
@@ -142,16 +142,6 @@ static void find_bodies(FusionLayer *decorator) {
   decorator->fused_self = found.self;
 }
 
-/* Kernels of packs run on memory of the host only. */
-static bool is_host_memory(const BurnBackend *backend) {
-  const BurnTensorDesc one = {BURN_DTYPE_F32, 1, {1}};
-  BurnPrimitive *x = NULL;
-  if (backend->create(backend->self, &one, NULL, &x) != BURN_OK) return false;
-  const bool is_host = (x->flags & BURN_PRIMITIVE_HOST_MEMORY) != 0;
-  backend->release(backend->self, x);
-  return is_host;
-}
-
 static void fill_table(FusionLayer *decorator, BurnBackend *out) {
   out->self = decorator;
   out->name = decorator->name;
@@ -205,7 +195,6 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) decorator->varying[op] = varying_attrs(host->op_info(op));
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
   find_bodies(decorator);
-  decorator->on_host = is_host_memory(next);
   fill_table(decorator, out);
   return BURN_OK;
 }

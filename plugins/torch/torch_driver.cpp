@@ -34,29 +34,24 @@ struct Driver {
 enum { UNIT_COUNT = 16, INTEGRATED = 18, MAJOR = 75, MINOR = 76, EVENT_WITHOUT_TIMING = 2 };
 
 template <class Function>
-bool find(void *library, const char *name, Function &out) {
-  void *symbol = dlsym(library, name);
+bool find(const char *name, Function &out) {
+  void *symbol = cuda_symbol(name);
   std::memcpy(&out, &symbol, sizeof symbol);
   return symbol != nullptr;
 }
 
 Driver load_driver() {
   Driver d;
-  void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL); /* libtorch has loaded it where it can be used */
-  if (!library) return d;
-  d.complete = find(library, "cuDriverGetVersion", d.cuDriverGetVersion) &&
-               find(library, "cuDeviceGet", d.cuDeviceGet) && find(library, "cuDeviceGetName", d.cuDeviceGetName) &&
-               find(library, "cuDeviceGetUuid_v2", d.cuDeviceGetUuid_v2) &&
-               find(library, "cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId) &&
-               find(library, "cuDeviceGetAttribute", d.cuDeviceGetAttribute) &&
-               find(library, "cuDeviceTotalMem_v2", d.cuDeviceTotalMem_v2) &&
-               find(library, "cuDevicePrimaryCtxRetain", d.cuDevicePrimaryCtxRetain) &&
-               find(library, "cuCtxPushCurrent_v2", d.cuCtxPushCurrent_v2) &&
-               find(library, "cuCtxPopCurrent_v2", d.cuCtxPopCurrent_v2) &&
-               find(library, "cuMemGetInfo_v2", d.cuMemGetInfo_v2) && find(library, "cuEventCreate", d.cuEventCreate) &&
-               find(library, "cuEventRecord", d.cuEventRecord) &&
-               find(library, "cuStreamWaitEvent", d.cuStreamWaitEvent) &&
-               find(library, "cuEventDestroy_v2", d.cuEventDestroy_v2);
+  d.complete = find("cuDriverGetVersion", d.cuDriverGetVersion) && find("cuDeviceGet", d.cuDeviceGet) &&
+               find("cuDeviceGetName", d.cuDeviceGetName) && find("cuDeviceGetUuid_v2", d.cuDeviceGetUuid_v2) &&
+               find("cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId) &&
+               find("cuDeviceGetAttribute", d.cuDeviceGetAttribute) &&
+               find("cuDeviceTotalMem_v2", d.cuDeviceTotalMem_v2) &&
+               find("cuDevicePrimaryCtxRetain", d.cuDevicePrimaryCtxRetain) &&
+               find("cuCtxPushCurrent_v2", d.cuCtxPushCurrent_v2) && find("cuCtxPopCurrent_v2", d.cuCtxPopCurrent_v2) &&
+               find("cuMemGetInfo_v2", d.cuMemGetInfo_v2) && find("cuEventCreate", d.cuEventCreate) &&
+               find("cuEventRecord", d.cuEventRecord) && find("cuStreamWaitEvent", d.cuStreamWaitEvent) &&
+               find("cuEventDestroy_v2", d.cuEventDestroy_v2);
   return d;
 }
 
@@ -73,18 +68,6 @@ void *context_of(int index) {
   if (!driver().complete || driver().cuDeviceGet(&device, index) != 0) return nullptr;
   return driver().cuDevicePrimaryCtxRetain(&context, device) == 0 ? context : nullptr;
 }
-
-/* The context is this thread's current one while this lives. */
-struct Current {
-  explicit Current(void *context) { is_set = context && driver().cuCtxPushCurrent_v2(context) == 0; }
-  ~Current() {
-    void *popped = nullptr;
-    if (is_set) driver().cuCtxPopCurrent_v2(&popped);
-  }
-  Current(const Current &) = delete;
-  Current &operator=(const Current &) = delete;
-  bool is_set;
-};
 
 int attribute(int which, int device) {
   int value = 0;
@@ -106,6 +89,21 @@ void driver_text(char *text, size_t bytes) {
 
 }  // namespace
 
+CurrentContext::CurrentContext(int index) {
+  void *const context = cuda_context(index);
+  is_set_ = context && driver().cuCtxPushCurrent_v2(context) == 0;
+}
+
+CurrentContext::~CurrentContext() {
+  void *popped = nullptr;
+  if (is_set_) driver().cuCtxPopCurrent_v2(&popped);
+}
+
+void *cuda_symbol(const char *name) {
+  static void *const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL); /* libtorch has loaded it already */
+  return library ? dlsym(library, name) : nullptr;
+}
+
 void *cuda_context(int index) {
   static std::mutex guard;
   static std::array<void *, 64> contexts{};
@@ -118,8 +116,8 @@ void *cuda_context(int index) {
 
 void describe_cuda(int index, BurnDeviceDescription *out) {
   int device = 0;
-  const Current current(cuda_context(index));
-  if (!current.is_set || driver().cuDeviceGet(&device, index) != 0) return;
+  const CurrentContext current(index);
+  if (!current.is_set() || driver().cuDeviceGet(&device, index) != 0) return;
   const Driver &d = driver();
   size_t free = 0, total = 0;
   if (d.cuMemGetInfo_v2(&free, &total) == 0) out->free_bytes = static_cast<int64_t>(free);
@@ -136,10 +134,10 @@ void describe_cuda(int index, BurnDeviceDescription *out) {
 
 void order_streams(int index, void *first, void *then) {
   if (first == then) return;
-  const Current current(cuda_context(index));
+  const CurrentContext current(index);
   const Driver &d = driver();
   void *event = nullptr;
-  if (!current.is_set || d.cuEventCreate(&event, EVENT_WITHOUT_TIMING) != 0)
+  if (!current.is_set() || d.cuEventCreate(&event, EVENT_WITHOUT_TIMING) != 0)
     fail(BURN_STATUS_INTERNAL, "CUDA makes no event for the order of two streams");
   const int recorded = d.cuEventRecord(event, first);
   const int waits = recorded == 0 ? d.cuStreamWaitEvent(then, event, 0) : recorded;

@@ -320,6 +320,10 @@ const BurnDeviceInterface device_interface = {sizeof(BurnDeviceInterface),
                                               event_wait,
                                               event_release,
                                               native_memory,
-                                              native_queue};
+                                              native_queue,
+                                              kernel_takes_code,
+                                              kernel_load,
+                                              kernel_unload,
+                                              kernel_launch};
 
 }  // namespace burn_torch

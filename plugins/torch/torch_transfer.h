@@ -48,12 +48,34 @@ bool random_on_device(Run &run);
 /* adam_step in one launch. */
 bool adam_on_device(Run &run);
 
+/* -- torch_kernel.cpp: kernels of packs on CUDA, the slots of "burn.device" ------------------- */
+
+int32_t BURN_API_CALL kernel_takes_code(void *self, const BurnDeviceCode *code);
+BurnStatus BURN_API_CALL kernel_load(void *self, const BurnDeviceCode *code, const char *entry, BurnLoadedKernel **out);
+void BURN_API_CALL kernel_unload(void *self, BurnLoadedKernel *kernel);
+BurnStatus BURN_API_CALL kernel_launch(void *self, BurnLoadedKernel *kernel, const BurnOpCall *call,
+                                       const BurnDeviceLaunch *launch);
+
 /* -- torch_driver.cpp: CUDA's driver, found at run time --------------------------------------- */
 
 /* Fills what the driver knows of a CUDA device; nothing where there is no driver. */
 void describe_cuda(int index, BurnDeviceDescription *out);
 /* The context of a device as the driver knows it; NULL where there is none. */
 void *cuda_context(int index);
+/* A function of the driver; NULL where there is no driver, or not this one. */
+void *cuda_symbol(const char *name);
+/* That context is this thread's current one while this lives. */
+class CurrentContext {
+ public:
+  explicit CurrentContext(int index);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext &) = delete;
+  CurrentContext &operator=(const CurrentContext &) = delete;
+  bool is_set() const { return is_set_; }
+
+ private:
+  bool is_set_;
+};
 /* Work in stream `first` so far comes before work that is put into `then` from now on. Streams are CUstreams of the
  * device, or DLPack's numbers 1 and 2. */
 void order_streams(int index, void *first, void *then);

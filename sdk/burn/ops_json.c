@@ -18,8 +18,7 @@ static const Word traits[] = {{"elementwise", BURN_TRAIT_ELEMENTWISE},
                               {"create", BURN_TRAIT_CREATE},
                               {"random", BURN_TRAIT_RANDOM},
                               {"compute", BURN_TRAIT_COMPUTE},
-                              {"move", BURN_TRAIT_MOVE},
-                              {"pack_kernel", BURN_TRAIT_PACK_KERNEL}};
+                              {"move", BURN_TRAIT_MOVE}};
 static const Word tags[] = {{"i64", BURN_ATTR_I64},     {"f64", BURN_ATTR_F64},   {"bool", BURN_ATTR_BOOL},
                             {"dtype", BURN_ATTR_DTYPE}, {"i64s", BURN_ATTR_I64S}, {"number", BURN_ATTR_NUMBER}};
 static const Word gradients[] = {

@@ -20,14 +20,16 @@ GROWING = {
     "host.h": ["BurnHost"],
     "backend.h": ["BurnBackend"],
     "plugin.h": ["BurnHostInfo", "BurnDeviceInfo", "BurnProbe", "BurnBackendInterface", "BurnDecoratorInterface", "BurnPlugin"],
-    "kernels.h": ["BurnBackwardCall", "BurnOpDefinition", "BurnKernelCall", "BurnKernel", "BurnKernelsInterface"],
+    "kernels.h": ["BurnBackwardCall", "BurnOpDefinition", "BurnKernelCall", "BurnKernel", "BurnDeviceKernel",
+                  "BurnKernelsInterface"],
     "autodiff.h": ["BurnAutodiffInterface"],
     "fused.h": ["BurnFusedBody", "BurnFusedCall", "BurnFusedInterface"],
     "fusion_statistics.h": ["BurnFusionStatistics", "BurnFusionInterface"],
     "options.h": ["BurnOptionInfo", "BurnOptionsInterface"],
     "dlpack.h": ["BurnDlpackInterface"],
     "services.h": ["BurnRandomInterface", "BurnBuilderInterface"],
-    "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceInterface"],
+    "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceCode", "BurnDeviceLaunch",
+                 "BurnDeviceInterface"],
 }
 FROZEN = {"BurnExtension"}  # has a size, that of what follows it
 NEW_OP = "double_up"

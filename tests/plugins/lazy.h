@@ -94,6 +94,14 @@ BurnTensorDesc lazy_desc_of(const LazyTensor *x);
 /* Takes the mutex: create of the table. */
 BurnStatus BURN_API_CALL lazy_create(void *state, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out);
 
+/* lazy_kernel.c */
+int32_t BURN_API_CALL lazy_kernel_takes_code(void *state, const BurnDeviceCode *code);
+BurnStatus BURN_API_CALL lazy_kernel_load(void *state, const BurnDeviceCode *code, const char *entry,
+                                          BurnLoadedKernel **out);
+void BURN_API_CALL lazy_kernel_unload(void *state, BurnLoadedKernel *kernel);
+BurnStatus BURN_API_CALL lazy_kernel_launch(void *state, BurnLoadedKernel *kernel, const BurnOpCall *call,
+                                            const BurnDeviceLaunch *launch);
+
 extern const BurnDeviceInterface lazy_device_interface; /* lazy_device.c */
 
 #endif

@@ -144,4 +144,8 @@ const BurnDeviceInterface lazy_device_interface = {.struct_size = (uint32_t)size
                                                    .event_query = event_query,
                                                    .event_wait = event_wait,
                                                    .event_release = event_release,
-                                                   .native_memory = native_memory};
+                                                   .native_memory = native_memory,
+                                                   .kernel_takes_code = lazy_kernel_takes_code,
+                                                   .kernel_load = lazy_kernel_load,
+                                                   .kernel_unload = lazy_kernel_unload,
+                                                   .kernel_launch = lazy_kernel_launch};

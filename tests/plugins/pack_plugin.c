@@ -1,7 +1,9 @@
 /* pack_plugin.c - a kernel pack for kernel_pack_test: an op with everything, one with a decomposition alone, one with a
  * kernel alone, one whose shape rule is wrong, one whose backward rule is; one that is better fused, one with an input
- * that is constant, one that calls another of the pack by its number. */
+ * that is constant, one that calls another of the pack by its number; kernels for the device of "lazy". */
 #include <burn/plugin/kernels.h>
+
+#include "lazy_kernel.h"
 
 #ifndef PLUGIN_NAME
 #define PLUGIN_NAME "pack"
@@ -256,6 +258,96 @@ static const BurnOpDefinition nine_times = {.struct_size = sizeof(BurnOpDefiniti
                                             .infer = infer_same,
                                             .decompose = decompose_nine_times};
 
+/* -- kernels for the device of "lazy": 2000 is added so that the test sees that they ran -------- */
+
+typedef struct ScaledAddParameters {
+  int64_t count;
+  double factor;
+} ScaledAddParameters;
+
+static void scaled_add_on_device(const unsigned char *arguments, const BurnDeviceLaunch *launch) {
+  const float *x = lazy_kernel_address(arguments, 0), *y = lazy_kernel_address(arguments, 1);
+  float *out = lazy_kernel_address(arguments, 2);
+  ScaledAddParameters parameters;
+  memcpy(&parameters, arguments + 24, sizeof parameters);
+  for (int64_t i = 0; i < parameters.count && i < (int64_t)launch->groups[0] * launch->threads[0]; i++)
+    out[i] = x[i] + (float)parameters.factor * y[i] + 2000.0f;
+}
+
+static BurnStatus BURN_API_CALL plan_scaled_add(const BurnHost *host, const BurnOpCall *call,
+                                                const BurnTensorView *views, BurnDeviceLaunch *out) {
+  const ScaledAddParameters parameters = {burn_desc_count(&call->output_descs[0]), call->attrs[0].value.f64};
+  if (views[0].strides[views[0].rank - 1] != 1)
+    return host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, "the views are not row-major");
+  for (uint32_t i = 0; i < 3; i++) out->groups[i] = out->threads[i] = 1;
+  out->threads[0] = 4;
+  out->groups[0] = (uint32_t)((parameters.count + 3) / 4);
+  out->parameter_bytes = sizeof parameters;
+  memcpy(out->parameters, &parameters, sizeof parameters);
+  return BURN_OK;
+}
+
+static const LazyKernelText scaled_add_text = {"scaled_add", scaled_add_on_device};
+static const BurnDeviceCode scaled_add_foreign = {.struct_size = sizeof(BurnDeviceCode),
+                                                  .format = BURN_CODE_SPIRV,
+                                                  .data = &scaled_add_text,
+                                                  .bytes = sizeof scaled_add_text};
+static const BurnDeviceCode scaled_add_other = {.struct_size = sizeof(BurnDeviceCode),
+                                                .format = LAZY_CODE,
+                                                .architecture = "industrious",
+                                                .data = &scaled_add_text,
+                                                .bytes = sizeof scaled_add_text};
+static const BurnDeviceCode scaled_add_code = {.struct_size = sizeof(BurnDeviceCode),
+                                               .format = LAZY_CODE,
+                                               .architecture = "lazy",
+                                               .data = &scaled_add_text,
+                                               .bytes = sizeof scaled_add_text};
+static const BurnDeviceCode *const scaled_add_codes[] = {&scaled_add_foreign, &scaled_add_other, &scaled_add_code};
+static const BurnDeviceKernel scaled_add_device = {.struct_size = sizeof(BurnDeviceKernel),
+                                                   .op = PLUGIN_NAME ".scaled_add",
+                                                   .entry = "scaled_add",
+                                                   .codes = scaled_add_codes,
+                                                   .code_count = 3,
+                                                   .row_major = 3,
+                                                   .accept = accepts_f32,
+                                                   .plan = plan_scaled_add};
+
+/* Its code has no such function: the decomposition runs. */
+static const BurnDeviceKernel triple_device = {.struct_size = sizeof(BurnDeviceKernel),
+                                               .op = PLUGIN_NAME ".triple",
+                                               .entry = "nowhere",
+                                               .codes = scaled_add_codes,
+                                               .code_count = 3,
+                                               .row_major = 1,
+                                               .plan = plan_scaled_add};
+
+/* Its plan has more parameters than there is room for. */
+static BurnStatus BURN_API_CALL plan_too_much(const BurnHost *host, const BurnOpCall *call, const BurnTensorView *views,
+                                              BurnDeviceLaunch *out) {
+  (void)host;
+  (void)call;
+  (void)views;
+  out->parameter_bytes = BURN_MAX_PARAMETER_BYTES + 8;
+  return BURN_OK;
+}
+static const BurnDeviceKernel masked_device = {.struct_size = sizeof(BurnDeviceKernel),
+                                               .op = PLUGIN_NAME ".masked",
+                                               .entry = "scaled_add",
+                                               .codes = scaled_add_codes,
+                                               .code_count = 3,
+                                               .row_major = 3,
+                                               .plan = plan_too_much};
+#if defined(FAULT_NO_PLAN)
+static const BurnDeviceKernel planless = {.struct_size = sizeof(BurnDeviceKernel),
+                                          .op = PLUGIN_NAME ".masked",
+                                          .entry = "",
+                                          .codes = scaled_add_codes,
+                                          .code_count = 3};
+static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &triple_device, &masked_device, &planless};
+#else
+static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &triple_device, &masked_device};
+#endif
+
 #define ALL_OPS &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
@@ -281,7 +373,9 @@ static const BurnKernelsInterface interface = {.struct_size = sizeof interface,
                                                .kernel_count = sizeof kernels / sizeof kernels[0],
                                                .ops = ops,
                                                .kernels = kernels,
-                                               .registered = registered};
+                                               .registered = registered,
+                                               .device_kernels = device_kernels,
+                                               .device_kernel_count = sizeof device_kernels / sizeof device_kernels[0]};
 
 static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
   return strcmp(name, "burn.kernels") == 0 && min_version <= 1 ? &interface : NULL;

@@ -6,8 +6,8 @@
  *
  * All three have the same rank, 2 or more. Leading axes broadcast between lhs
  * and rhs, and every axis of bias to the result. A kernel runs f32 in host
- * memory; other dtypes and backends use the decomposition; the gradient is
- * written by hand. */
+ * memory, another (fused_matmul_add_relu_cuda.c) on CUDA devices; other dtypes
+ * and backends use the decomposition; the gradient is written by hand. */
 #include <burn/plugin/kernels.h>
 
 #include <stdio.h>
@@ -237,6 +237,9 @@ static const BurnKernel forward_f32 = {
 
 static const BurnOpDefinition *const ops[] = {&forward};
 static const BurnKernel *const kernels[] = {&forward_f32};
+extern const BurnDeviceKernel fused_matmul_add_relu_cuda;
+static const BurnDeviceKernel *const device_kernels[] = {
+    &fused_matmul_add_relu_cuda};
 static const BurnKernelsInterface pack = {
     .struct_size = sizeof(BurnKernelsInterface),
     .version = 1,
@@ -244,6 +247,8 @@ static const BurnKernelsInterface pack = {
     .kernel_count = 1,
     .ops = ops,
     .kernels = kernels,
+    .device_kernels = device_kernels,
+    .device_kernel_count = 1,
 };
 
 static const void *BURN_API_CALL plugin_interface(const char *name,

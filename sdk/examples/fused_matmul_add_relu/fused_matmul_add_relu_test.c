@@ -1,7 +1,7 @@
 /* fused_matmul_add_relu_test.c - values and gradients of the op equal those of
  * matmul, add and relu: by the kernel (f32), by the decomposition (f64), with
  * broadcasting, on views, with NaN and nothing; and what wrong input is
- * told. */
+ * told. Runs on the stack that its argument names, else on ndarray. */
 #include <burn/burn.h>
 
 #include <math.h>
@@ -116,7 +116,7 @@ static void compare_gradients(BurnDevice *device, const Case *c,
   for (int i = 0; i < 3; i++) burn_drop(leaves[i]);
 }
 
-static void test_cases(void) {
+static void test_cases(const char *backend) {
   const Case cases[] = {
       /* name, dtype, views,
        * lhs, rhs, bias */
@@ -141,8 +141,8 @@ static void test_cases(void) {
       {"no rows", BURN_DTYPE_F32, false, BURN_SHAPE(0, 2), BURN_SHAPE(2, 3),
        BURN_SHAPE(1, 3)},
   };
-  BurnDevice *plain = burn_device_open("ndarray");
-  BurnDevice *autodiff = burn_device_open("autodiff<ndarray>");
+  BurnDevice *plain = burn_device_open(backend);
+  BurnDevice *autodiff = burn_device_open_training(backend);
   burn_device_seed(plain, 42);
   burn_device_seed(autodiff, 43);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -194,9 +194,14 @@ static void test_messages(BurnDevice *device) {
   burn_drop(bias);
 }
 
-int main(void) {
-  test_cases();
-  BurnDevice *device = burn_device_open("ndarray");
+int main(int argc, char **argv) {
+  const char *backend = argc > 1 ? argv[1] : "ndarray";
+  test_cases(backend);
+  BurnDevice *device = burn_device_open(backend);
+  if (burn_device_status(device) != BURN_OK) {
+    printf("%s\n", burn_status_message(burn_device_status(device)));
+    return 1;
+  }
   test_not_a_number(device);
   test_messages(device);
   const int64_t alive = burn_device_memory(device).live_tensors;

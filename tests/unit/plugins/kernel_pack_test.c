@@ -115,6 +115,39 @@ static void test_numbers_are_told(void **state) {
   expect(burn_op("pack.nine_times", &x, 1, NULL, 0), 9, 18);
 }
 
+/* On a device that takes their code, kernels for devices come before those for host memory; a view reaches them
+ * row-major. One that cannot be loaded counts as absent. */
+static void test_on_a_device(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"lazy:delay=200", "fusion<lazy:delay=200>", "autodiff<fusion<lazy>>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    BurnTensor *inputs[] = {burn_slice(vector(device, 1, 2), (BurnRange[]){{0, BURN_END, -1}}, 1),
+                            burn_mul_scalar(vector(device, 1, 2), 10)};
+    expect(burn_op("pack.scaled_add", inputs, 2, NULL, 0), 2022, 2041);
+    BurnTensor *wide[] = {burn_cast(vector(device, 1, 2), BURN_DTYPE_F64),
+                          burn_cast(vector(device, 10, 20), BURN_DTYPE_F64)};
+    expect(burn_op("pack.scaled_add", wide, 2, NULL, 0), 21, 42);
+    for (int again = 0; again < 2; again++) {
+      BurnTensor *x = vector(device, 1, 2);
+      expect(burn_op("pack.triple", &x, 1, NULL, 0), 3, 6);
+    }
+    burn_device_close(device);
+  }
+}
+
+static void test_device_failures(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("lazy");
+  BurnTensor *inputs[] = {vector(device, 1, 2), vector(device, 0, 1)};
+  expect_failure(burn_op("pack.masked", inputs, 2, NULL, 0),
+                 "pack.masked: its plan has 136 bytes of parameters; at most 128 are possible");
+  BurnTensor *x = vector(device, 1, 2);
+  expect_failure(burn_op("pack_no_plan.triple", &x, 1, NULL, 0),
+                 "device kernel 3 is missing, too small, or lacks its op's name, entry, plan or code");
+  burn_device_close(device);
+}
+
 static void test_under_decorators(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("trace:format=count,file=/dev/null<autodiff<ndarray>>");
@@ -208,6 +241,8 @@ int main(void) {
       cmocka_unit_test(test_under_fusion),
       cmocka_unit_test(test_constant_inputs),
       cmocka_unit_test(test_numbers_are_told),
+      cmocka_unit_test(test_on_a_device),
+      cmocka_unit_test(test_device_failures),
       cmocka_unit_test(test_under_decorators),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_ops_of_the_table),

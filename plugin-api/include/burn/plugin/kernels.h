@@ -1,13 +1,15 @@
 /* kernels.h - kernel packs: ops of one's own, usable on every backend.
  *
- * A plugin of kind BURN_PLUGIN_KERNELS offers "burn.kernels": op definitions, and kernels that run them on memory which
- * the process can read. An op of the pack `acme` is called "acme.gelu"; naming it (burn_op, burn_op_find) loads
- * burn_acme.so. On a backend without such memory, or where no kernel accepts the call, the op's decomposition runs, so
- * it works everywhere, under every decorator. Its gradient is `backward`, else that of the decomposition. */
+ * A plugin of kind BURN_PLUGIN_KERNELS offers "burn.kernels": op definitions, kernels that run them on memory which the
+ * process can read, and kernels for devices, as code in the forms that backends take (CUDA C, PTX, SPIR-V). An op of
+ * the pack `acme` is called "acme.gelu"; naming it (burn_op, burn_op_find) loads burn_acme.so. Where no kernel suits
+ * the backend or accepts the call, the op's decomposition runs, so it works everywhere, under every decorator. Its
+ * gradient is `backward`, else that of the decomposition. */
 #ifndef BURN_PLUGIN_KERNELS_H
 #define BURN_PLUGIN_KERNELS_H
 
 #include <burn/plugin/build.h>
+#include <burn/plugin/device.h>
 #include <burn/plugin/plugin.h>
 
 /* What a backward rule gets and gives; primitives belong to `backend`. */
@@ -95,6 +97,31 @@ typedef struct BurnKernel {
 } BurnKernel;
 #define BURN_KERNEL_MIN_BYTES BURN_BYTES_THROUGH(BurnKernel, run)
 
+/* A kernel for devices. It runs where the backend has "burn.device" with the slots for kernels and takes one of the
+ * codes; the first that it takes is loaded, once per instance. Otherwise as BurnKernel; where both are possible, the
+ * device's comes first. One that cannot be loaded (a mistake in the code, no compiler) is told once, as a warning with
+ * the compiler's words, and counts as absent. */
+typedef struct BurnDeviceKernel {
+  uint32_t struct_size;
+  int32_t priority;
+  const char *op;                     /* "pack.op" of this pack */
+  const char *entry;                  /* the function in the code */
+  const BurnDeviceCode *const *codes; /* [code_count], the best first */
+  uint32_t code_count;
+  uint32_t row_major; /* bit i: input i is wanted row-major. Of one that is not and whose strides nobody knows, the
+                         kernel cannot run */
+
+  /* Optional, as of BurnKernel. */
+  int32_t(BURN_API_CALL *accept)(const BurnOpCall *call, char *why, uint64_t why_bytes);
+
+  /* How this call is started: groups, threads, parameters. `views` has call->input_count inputs and then
+   * call->output_count outputs, with shapes and strides, as the kernel will find them, and without data. *out comes
+   * with struct_size and row_major set, the rest cleared. */
+  BurnStatus(BURN_API_CALL *plan)(const BurnHost *host, const BurnOpCall *call, const BurnTensorView *views,
+                                  BurnDeviceLaunch *out);
+} BurnDeviceKernel;
+#define BURN_DEVICE_KERNEL_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceKernel, plan)
+
 /* Interface "burn.kernels", version 1. */
 typedef struct BurnKernelsInterface {
   uint32_t struct_size;
@@ -106,7 +133,10 @@ typedef struct BurnKernelsInterface {
   /* Optional. Tells the numbers that the host gave to the pack's ops, numbers[i] to ops[i], before any of them is
    * called: for rules that call them. They stay the same for the life of the process. */
   void(BURN_API_CALL *registered)(const uint32_t *numbers);
+  const BurnDeviceKernel *const *device_kernels; /* [device_kernel_count] */
+  uint32_t device_kernel_count;
+  uint32_t reserved;
 } BurnKernelsInterface;
-#define BURN_KERNELS_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnKernelsInterface, registered)
+#define BURN_KERNELS_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnKernelsInterface, reserved)
 
 #endif

@@ -65,6 +65,48 @@ typedef struct BurnNativeQueue {
   void *context;   /* cuda: CUcontext; vulkan: VkDevice */
 } BurnNativeQueue;
 
+/* -- kernels of packs (kernels.h) -------------------------------------------------------------- */
+
+/* What the code of a kernel is. A backend and its packs may agree on forms of their own, from BURN_CODE_FIRST_PRIVATE
+ * up. */
+enum BurnCodeFormat {
+  BURN_CODE_CUDA_C = 1, /* CUDA C++ text, which the backend compiles for its device; the function is extern "C" */
+  BURN_CODE_PTX = 2,    /* text */
+  BURN_CODE_CUBIN = 3,  /* an image for one architecture, or a fatbin */
+  BURN_CODE_SPIRV = 4,  /* words of a compute shader */
+  BURN_CODE_FIRST_PRIVATE = 65536
+};
+
+/* Code that a device may run. Lives in read-only data as long as the process. */
+typedef struct BurnDeviceCode {
+  uint32_t struct_size;
+  uint32_t format;          /* BURN_CODE_* */
+  const char *architecture; /* only for devices whose description says so ("sm_90"); NULL: any that takes the format */
+  const void *data;
+  uint64_t bytes; /* of data; texts without their terminating zero */
+} BurnDeviceCode;
+#define BURN_DEVICE_CODE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceCode, bytes)
+
+/* What the least of devices has room for (Vulkan's push constants). */
+#define BURN_MAX_PARAMETER_BYTES 128
+
+/* One start of a kernel. Its arguments are, in this order and 8 bytes each, the addresses of the first elements of all
+ * inputs (0 for one that is absent) and of all outputs; then the parameters. In CUDA they are the parameters of the
+ * function, the parameters one struct by value (left out where parameter_bytes is 0). In SPIR-V they are the push
+ * constants, from byte 0; the device may have room for 128 bytes. */
+typedef struct BurnDeviceLaunch {
+  uint32_t struct_size;
+  uint32_t groups[3];       /* blocks, workgroups; 0 in any: nothing is started */
+  uint32_t threads[3];      /* in a group; of SPIR-V the specialisation constants 0 to 2 */
+  uint32_t shared_bytes;    /* of memory that a group shares, beyond what the code declares */
+  uint32_t parameter_bytes; /* used of parameters, a multiple of 8 where a member needs that */
+  uint32_t row_major;       /* bit i: input i is handed over row-major, as a copy where it is not */
+  uint64_t parameters[BURN_MAX_PARAMETER_BYTES / 8];
+} BurnDeviceLaunch;
+
+/* A kernel that a backend has made ready; opaque. */
+typedef struct BurnLoadedKernel BurnLoadedKernel;
+
 /* What get_interface(BURN_DEVICE_INTERFACE_NAME) gives, version 1. All functions may be called from any thread. Slots
  * marked optional may be NULL. */
 typedef struct BurnDeviceInterface {
@@ -112,7 +154,18 @@ typedef struct BurnDeviceInterface {
    * that was submitted comes before work put into the native queue afterwards. */
   BurnStatus(BURN_API_CALL *native_memory)(void *self, BurnPrimitive *x, BurnNativeMemory *out);
   BurnStatus(BURN_API_CALL *native_queue)(void *self, BurnNativeQueue *out);
+
+  /* Optional, all four or none: kernels of packs on this device. takes_code answers at once, from format and
+   * architecture alone: 1 or 0. load makes the function `entry` ready; a failure has the compiler's words. launch makes
+   * call->outputs by call->output_descs and puts the kernel into the queue; the inputs are borrowed, as in submit. A
+   * loaded kernel belongs to the caller, who unloads it before the instance is closed. */
+  int32_t(BURN_API_CALL *kernel_takes_code)(void *self, const BurnDeviceCode *code);
+  BurnStatus(BURN_API_CALL *kernel_load)(void *self, const BurnDeviceCode *code, const char *entry,
+                                         BurnLoadedKernel **out);
+  void(BURN_API_CALL *kernel_unload)(void *self, BurnLoadedKernel *kernel);
+  BurnStatus(BURN_API_CALL *kernel_launch)(void *self, BurnLoadedKernel *kernel, const BurnOpCall *call,
+                                           const BurnDeviceLaunch *launch);
 } BurnDeviceInterface;
-#define BURN_DEVICE_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInterface, native_queue)
+#define BURN_DEVICE_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInterface, kernel_launch)
 
 #endif

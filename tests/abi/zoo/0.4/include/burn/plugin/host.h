@@ -84,7 +84,11 @@ typedef struct BurnHost {
 
   /* The facts of a dtype; NULL for a number without one. Read-only, lives as long as the process. */
   const BurnDTypeInfo *(BURN_API_CALL *dtype_info)(BurnDType dtype);
+
+  /* 1 if the backend below `level` (or level itself) may run an op of a pack by one of the pack's kernels, which is to
+   * run rather than the op's parts (a priority of 0 or more). For decorators that would decompose it otherwise. */
+  int32_t(BURN_API_CALL *runs_pack_kernel)(const BurnBackend *level, uint32_t op);
 } BurnHost;
-#define BURN_HOST_MIN_BYTES BURN_BYTES_THROUGH(BurnHost, dtype_info)
+#define BURN_HOST_MIN_BYTES BURN_BYTES_THROUGH(BurnHost, runs_pack_kernel)
 
 #endif

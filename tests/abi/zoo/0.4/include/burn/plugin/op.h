@@ -45,9 +45,7 @@ enum BurnTrait {
   BURN_TRAIT_CREATE = 8,      /* has no inputs */
   BURN_TRAIT_RANDOM = 16,     /* depends on seed and offset */
   BURN_TRAIT_COMPUTE = 32,    /* matrix product, convolution, pooling */
-  BURN_TRAIT_MOVE = 64,       /* copies elements to other indices */
-  BURN_TRAIT_PACK_KERNEL =
-      128 /* set by the host: a pack has a kernel for host memory that is to run rather than the parts */
+  BURN_TRAIT_MOVE = 64        /* copies elements to other indices */
 };
 
 /* For each op a struct BurnAttrs_<name> whose members are BurnAttr only, which is the layout of call->attrs. So
