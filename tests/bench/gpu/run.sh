@@ -10,6 +10,7 @@ if [ $# -eq 0 ]; then
   cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DTorch_DIR="$torch"
   cmake --build "$build" -j "$(nproc)"
 fi
+build=$(cd "$build" && pwd)
 cc -O1 -g -shared -fPIC -o "$build/sampler.so" "$root/tests/bench/gpu/sampler.c" -ldl -lrt
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo 'there is no nvidia-smi'
 "$build/bin/burn" bench --stacks "$stack" --only 'guide CNN step' --rounds 5 --seconds 0.3
