@@ -12,32 +12,46 @@ family's script.
 Run: python3 tests/golden/make_ops_golden.py   (made with PyTorch 1.13 and NumPy 1.24)
 """
 import ops_activation
-import ops_backward
+import ops_conv
+import ops_create
 import ops_elementwise
+import ops_elementwise_math
+import ops_grid
 import ops_index
-import ops_layers
 import ops_linalg
-import ops_math
+import ops_loss
 import ops_move
+import ops_norm
+import ops_optimizer
+import ops_pool
 import ops_reduce
+import ops_sample
+import ops_scan
 import ops_sequence
-import ops_shape
 import ops_signal
-import ops_windows
 import ops_sort
+import ops_statistics
+import ops_view
 
 if __name__ == "__main__":
-    ops_elementwise.elementwise()
-    ops_math.math()
-    ops_reduce.reduce()
-    ops_shape.shape()
-    ops_index.index()
-    ops_layers.layers()
     ops_activation.activation()
-    ops_backward.backward()
+    ops_conv.conv()
+    ops_create.create()
+    ops_elementwise.elementwise()
+    ops_elementwise_math.elementwise_math()
+    ops_grid.grid()
+    ops_index.index()
     ops_linalg.linalg()
-    ops_signal.signal()
-    ops_windows.windows()
-    ops_sequence.sequence()
+    ops_loss.loss()
     ops_move.move()
+    ops_norm.norm()
+    ops_optimizer.optimizer()
+    ops_pool.pool()
+    ops_reduce.reduce()
+    ops_sample.sample()
+    ops_scan.scan()
+    ops_sequence.sequence()
+    ops_signal.signal()
     ops_sort.sort()
+    ops_statistics.statistics()
+    ops_view.view()

@@ -1,5 +1,53 @@
-"""Golden rows of activations beyond relu, sigmoid, gelu, silu, softplus and softmax (those are in ops_layers.py)."""
+"""Golden rows of activations, dropout, and the ops behind their gradient rules."""
 from ops_golden import *
+
+
+def of_layers():
+    calm = array([nan, inf, -inf, -0.0, 0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 30, -30, 100, -100, 0.01]).reshape(2, 9)
+    table = {"sigmoid": (torch.sigmoid, ()), "gelu": (lambda x: x * (1 + torch.erf(x / 2 ** 0.5)) / 2, ()),
+             "silu": (lambda x: x * (1 / (1 + torch.exp(-x))), ()),
+             "leaky_relu": (lambda x: torch.where(x < 0, x * 0.1, x), (0.1,))}
+    for op, (function, numbers) in table.items():
+        case(op, "f32", calm, n(function(t64(calm))), numbers, (3e-6, 3e-6 if op == "gelu" else 1e-37))
+        case(op, "f64", calm.astype(f64), n(function(t64(calm)), f64), numbers, (1e-12, 1e-13 if op == "gelu" else 1e-300))
+        x = Pattern(f32, (37, 130), 2)
+        case(op, "f32 many", x, Digest(n(function(t64(x)))), numbers, (1e-5, 1e-3))
+    case("leaky_relu", "slope 0", calm, np.where(calm < 0, calm * f32(0), calm), (0,), (1e-9, 0))
+    for name, x in (("f32", calm), ("f64", calm.astype(f64)), ("i32", I32), ("i64", I64), ("u8", U8)):
+        case("relu", name, x, np.where(x < 0, x.dtype.type(0), x))
+    bounded = array([nan, inf, -inf, 0, 1, -1, 20, -20, 40, -40]).reshape(2, 5)
+    for beta in (1, 0.5, 2):
+        case("softplus", f"f64 {beta}", bounded.astype(f64), n(torch.log(1 + torch.exp(t64(bounded) * beta)) / beta, f64),
+             (beta,), (1e-12, 1e-13))
+        case("softplus", f"f32 {beta}", bounded, n(torch.log(1 + torch.exp(t64(bounded) * beta)) / beta), (beta,), (2e-6, 2e-7))
+    case("softplus", "f32 overflows to infinity", array([100, 89, -100]), array([inf, inf, 0]), (1,), (1e-6, 1e-30))
+    inputs = {"f32": Pattern(f32, (2, 3, 4), 3), "f64": Pattern(f64, (2, 3, 4), 5),
+              "f32 large": array([[1000, 1001, 999], [-1000, -1001, -1002]]),
+              "f32 infinite": array([[0, -inf, 1], [inf, 0, 1], [nan, 0, 1], [-inf, -inf, -inf]])}
+    for name, x in inputs.items():
+        bound = (1e-12, 1e-13) if name == "f64" else (3e-6, 1e-6)
+        dims = (0, 1, -1) if name == "f32" else (0, 1) if name == "f32 large" else (-1,)
+        for dim in dims:
+            case("softmax", f"{name} dim {dim}", x, n(torch.softmax(t64(x), dim), arr(x).dtype), (dim,), bound)
+            case("log_softmax", f"{name} dim {dim}", x, n(torch.log_softmax(t64(x), dim), arr(x).dtype), (dim,), bound)
+    for shape in ((33, 100), (100, 33), (4, 1030)):
+        x = Pattern(f32, shape, 6)
+        for dim in (0, 1):
+            case("softmax", f"f32 {shape} dim {dim}", x, Digest(n(torch.softmax(t64(x), dim))), (dim,), (1e-5, 1e-3))
+            case("log_softmax", f"f32 {shape} dim {dim}", x, Digest(n(torch.log_softmax(t64(x), dim))), (dim,), (1e-5, 1e-2))
+    x = repeated(array([[1], [2], [4]]), (3, 4))
+    case("softmax", "expanded", x, np.full((3, 4), 0.25, f32), (1,), (1e-6, 0))
+    case("softmax", "empty axis", np.zeros((2, 0), f32), np.zeros((2, 0), f32), (1,))
+    case("log_softmax", "no rows", np.zeros((0, 3), f32), np.zeros((0, 3), f32), (1,))
+    grad, out = Pattern(f32, (2, 12), 1).array, array([nan, 0, -0.0, 1e-30, 2, inf] * 4).reshape(2, 12)
+    case("relu_backward", "grad where the output is positive", [grad, out], np.where(out > 0, grad, f32(0)),
+         tolerance=(1e-9, 0))
+
+
+def dropouts():
+    case("dropout", "probability 0", Pattern(f32, (3, 4), 1), Pattern(f32, (3, 4), 1).array, (0,))
+    case("dropout", "probability 1 gives NaN", array([1, -2, 0]), array([nan, nan, nan]), (1,))
+
 
 CALM = array([nan, inf, -inf, -0.0, 0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 30, -30, 100, -100, 0.01, 1e-4, -1e-4]).reshape(2,
                                                                                                                            10)
@@ -93,8 +141,45 @@ def along_an_axis():
         case(op, "no rows", np.zeros((0, 3), f32), np.zeros((0, 3), f32), (1,))
 
 
+def gelu_gradients():
+    x = array([-0.0, 0, 1, -1, 0.5, -0.5, 3, -3, 4, -4, 0.01, 20]).reshape(3, 4)
+    for dtype, bound in ((f32, (3e-6, 1e-6)), (f64, F64_NEAR)):
+        point, grad = x.astype(dtype), Pattern(dtype, (3, 4), 2)
+        case("gelu_backward", name_of(dtype), [grad, point], n(gradients_of(F.gelu, [point], grad)[0], dtype), tolerance=bound)
+    grad, x = Pattern(f32, (37, 130), 1), Pattern(f32, (37, 130), 2)
+    case("gelu_backward", "f32 many", [grad, x], Digest(n(gradients_of(F.gelu, [x], grad)[0])), tolerance=(1e-5, 1e-3))
+    far = array([[100, -100, nan, 40]])
+    case("gelu_backward", "far out", [np.ones((1, 4), f32), far], array([[1, 0, nan, 1]]), tolerance=(1e-6, 1e-30))
+
+
+def softmax_gradients():
+    table = {"softmax_backward": (torch.softmax, torch._softmax_backward_data),
+             "log_softmax_backward": (torch.log_softmax, torch._log_softmax_backward_data)}
+    for op, (function, backward) in table.items():
+        for shape, dtype in (((2, 3, 4), f32), ((2, 5), f64), ((1, 1), f32), ((5,), f32)):
+            grad = Pattern(dtype, shape, 4)
+            for dim in range(len(shape)):
+                output = function(t64(Pattern(dtype, shape, 3)), dim)
+                case(op, f"{name_of(dtype)} {shape} dim {dim}", [grad, n(output, dtype)],
+                     n(backward(t64(grad), t(n(output, dtype)).double(), dim, torch.float64), dtype), (dim,),
+                     (3e-6, 3e-6) if dtype == f32 else F64_NEAR)
+        # The formula holds for any output, so that patterns stand for long ones.
+        for shape in ((33, 100), (100, 33), (4, 1030), (3, 2, 530), (2, 70, 3)):
+            grad, output = Pattern(f32, shape, 1), Pattern(f32, shape, 6)
+            for dim in range(len(shape)):
+                expected = backward(t64(grad), t64(output), dim, torch.float64)
+                case(op, f"f32 {shape} dim {dim}", [grad, output], Digest(n(expected)), (dim,), (1e-5, 0.5))
+        empty = np.zeros((2, 0), f32)
+        case(op, "empty axis", [empty, empty], empty, (1,))
+        case(op, "no rows", [empty.T.copy(), empty.T.copy()], empty.T.copy(), (1,))
+
+
 def activation():
+    of_layers()
+    dropouts()
     smooth()
     piecewise()
     along_an_axis()
+    gelu_gradients()
+    softmax_gradients()
     write("activation")

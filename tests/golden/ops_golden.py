@@ -11,6 +11,7 @@ NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "ui
 f32, f64, i32, i64, u8, b8 = np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_
 nan, inf = float("nan"), float("inf")
 EXACT, F32, F64 = (0, 0), (1e-6, 1e-37), (1e-13, 1e-300)
+F64_NEAR = (1e-12, 1e-13)
 END = "end"
 rows = []
 patterns = {}  # (dtype, bytes) of every pattern made: k
@@ -169,8 +170,20 @@ def t64(x):
     return t(x).double()
 
 
+def name_of(dtype):
+    return NAMES[np.dtype(dtype).name]
+
+
 def n(x, dtype=f32):
     return x.detach().numpy().astype(dtype)
+
+
+def gradients_of(function, inputs, *grads):
+    """What PyTorch hands back for each input from the gradients of the results."""
+    leaves = [t64(x).requires_grad_() for x in inputs]
+    results = function(*leaves)
+    torch.autograd.backward(results if len(grads) > 1 else [results], [t64(grad) for grad in grads])
+    return [leaf.grad for leaf in leaves]
 
 
 SPECIAL = array([nan, inf, -inf, -0.0, 0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -1.5, -2.5, 3.5, 1e30, -1e30, 1e-30, 7.25, -3.75, 0.1])

@@ -1,5 +1,57 @@
-"""Golden rows of linear algebra, statistics and the loss with soft targets."""
+"""Golden rows of products, linear layers, decompositions and norms of vectors."""
 from ops_golden import *
+
+
+def matmuls():
+    cases = {"f32": (f32, (3, 4), (4, 5)), "f64": (f64, (2, 7), (7, 3)), "i32": (i32, (3, 4), (4, 2)),
+             "i64": (i64, (1, 5), (5, 1)),
+             "f32 batch": (f32, (2, 3, 4), (2, 4, 2)), "f32 batch broadcast": (f32, (2, 1, 2, 3), (1, 3, 3, 2)),
+             "f32 one row": (f32, (1, 9), (9, 7)), "f32 one column": (f32, (6, 9), (9, 1)), "u8": (u8, (2, 3), (3, 2))}
+    for name, (dtype, left, right) in cases.items():
+        a, b = Pattern(dtype, left, 1), Pattern(dtype, right, 4)
+        if dtype == u8:
+            a, b = np.arange(6, dtype=u8).reshape(left) * 30, np.arange(6, dtype=u8).reshape(right) + 2
+        exact = np.issubdtype(dtype, np.integer)
+        expected = np.matmul(arr(a).astype(i64 if exact else f64), arr(b).astype(i64 if exact else f64)).astype(dtype)
+        case("matmul", name, [a, b], expected, tolerance=EXACT if exact else (3e-6, 1e-5) if dtype == f32 else (1e-13, 1e-13))
+    x = repeated(array([[1], [2], [4]]), (3, 4))
+    case("matmul", "f32 expanded inputs", [x, repeated(array([[1, -1, 3]]), (4, 3))], x @ repeated(array([[1, -1, 3]]), (4, 3)),
+         tolerance=(1e-6, 0))
+    case("matmul", "i32 wraps", [array([[2147483647, 2]], i32), array([[3], [1]], i32)], array([[2147483647]], i32))
+    case("matmul", "f32 NaN and infinity", [array([[nan, 1], [inf, 0], [0, 1]]), array([[1, 0], [0, 1]])],
+         n(t64(array([[nan, 1], [inf, 0], [0, 1]])) @ t64(array([[1, 0], [0, 1]]))))
+    case("matmul", "f32 no inner elements", [np.zeros((2, 0), f32), np.zeros((0, 3), f32)], np.zeros((2, 3), f32))
+    case("matmul", "f32 no rows", [np.zeros((0, 4), f32), np.ones((4, 3), f32)], np.zeros((0, 3), f32))
+    for m, k, width in ((65, 130, 33), (1, 257, 300), (200, 3, 190), (17, 64, 512)):
+        a, b = Pattern(f32, (m, k), 1), Pattern(f32, (k, width), 2)
+        case("matmul", f"f32 {m}x{k}x{width}", [a, b], Digest(n(t64(a) @ t64(b))), tolerance=(1e-5, 0.2))
+    a, b = Pattern(f32, (5, 33, 20), 1), Pattern(f32, (1, 20, 40), 2)
+    case("matmul", "f32 batch of 5 on one", [a, b], Digest(n(t64(a) @ t64(b))), tolerance=(1e-5, 0.05))
+    for shape in ((3,), (2, 3), (2, 2, 3)):
+        x, weight, bias = Pattern(f32, shape, 1), Pattern(f32, (3, 4), 2), Pattern(f32, (4,), 3)
+        case("linear", f"rank {len(shape)}", [x, weight, bias], n(t64(x) @ t64(weight) + t64(bias)), tolerance=(3e-6, 1e-5))
+        case("linear", f"rank {len(shape)}, no bias", [x, weight, None], n(t64(x) @ t64(weight)), tolerance=(3e-6, 1e-5))
+
+
+def linear_gradients():
+    for dtype, shape, width in ((f32, (3, 4), 2), (f64, (2, 3, 4), 5), (f32, (4,), 3), (f32, (1, 5), 2), (f32, (70, 33), 17),
+                                (f32, (3, 11, 40), 33)):
+        x, weight, grad = Pattern(dtype, shape, 1), Pattern(dtype, (shape[-1], width), 2), Pattern(dtype, (*shape[:-1], width), 3)
+        back = gradients_of(lambda x, weight, bias: x @ weight + bias, [x, weight, np.zeros(width)], grad)
+        bound = F64_NEAR if dtype == f64 else (1e-5, 2e-4 if np.prod(shape) > 500 else 2e-5)
+        results = [n(g, dtype) for g in back]
+        big_case("linear_backward", f"{name_of(dtype)} {shape}", [grad, x, weight], results, (), bound)
+        results[0] = np.zeros(1, dtype)
+        big_case("linear_backward", f"{name_of(dtype)} {shape}, no weight", [grad, x, None], results, (), bound)
+    empty = np.zeros((0, 3), f32)
+    case("linear_backward", "no rows", [np.zeros((0, 2), f32), empty, np.ones((3, 2), f32)],
+         [empty, np.zeros((3, 2), f32), np.zeros(2, f32)])
+
+
+def dots():
+    case("dot", "f32", [array([1, 2, 3]), array([4, -5, 6])], array([12.0]))
+    case("dot", "i64", [array([1, 2, 3], i64), array([4, -5, 6], i64)], array([12], i64))
+    case("dot", "empty", [np.zeros(0, f32), np.zeros(0, f32)], array([0.0]))
 
 
 def matrices(dtype, shape, k):
@@ -179,67 +231,13 @@ def norms():
                                                                                                                          0))
 
 
-def statistics():
-    for dtype in (f32, f64):
-        name, bound = NAMES[np.dtype(dtype).name], (1e-5, 1e-6) if dtype == f32 else (1e-12, 1e-13)
-        x = Pattern(dtype, (2, 3, 4), 7)
-        for dim in (0, 1, -1):
-            for op, unbiased in (("var_mean", True), ("var_mean_bias", False)):
-                y = torch.var_mean(t64(x), dim, unbiased=unbiased, keepdim=True)
-                case(op, f"{name} dim {dim}", x, [n(y[0], dtype), n(y[1], dtype)], (dim,), bound)
-        x = Pattern(dtype, (6, 4), 3)
-        for dim, correction in ((0, 1), (1, 1), (-1, 0), (0, 2)):
-            y = torch.cov(t64(x).t() if dim == 0 else t64(x), correction=correction)
-            case("cov", f"{name} dim {dim} correction {correction}", x, n(y, dtype), (dim, correction), bound)
-        a, b = Pattern(dtype, (2, 3, 3), 1), Pattern(dtype, (2, 3, 3), 6)
-        for dim in (1, -1):
-            case("cross", f"{name} dim {dim}", [a, b], n(torch.cross(t64(a), t64(b), dim), dtype), (dim,), bound)
-        x = Pattern(dtype, (2, 3, 4), 7)
-        for dim in (0, 1, -1):  # distinct along every axis, so the place is unique
-            y = torch.median(t64(x), dim, keepdim=True)
-            case("median", f"{name} dim {dim}", x, n(y.values, dtype), (dim,))
-            case("median_with_indices", f"{name} dim {dim}", x, [n(y.values, dtype), y.indices.numpy()], (dim,))
-    x = array([[3, 1, 3, 1], [2, 2, 2, 2], [inf, -inf, 0, -0.0], [nan, 1, 5, 3], [nan, nan, nan, 2]])
-    case("median_with_indices", "ties, infinities, NaN last", x, [array([[1], [2], [-0.0], [3], [nan]]),
-                                                                  array([[3], [1], [3], [3], [0]], i64)], (1,))
-    case("median", "one element", array([[3], [4]]), array([[3], [4]]), (1,))
-    case("median", "no rows", np.zeros((0, 3), f32), np.zeros((0, 1), f32), (1,))
-    # Where one category has all the weight there is nothing random.
-    for dtype in (f32, f64):
-        sure = array([[0, 3, 0], [0, 0, 1e-3], [5e5, 0, 0]], dtype)
-        case("categorical", f"{NAMES[np.dtype(dtype).name]} sure", sure, np.repeat(array([[1], [2], [0]], i64), 7, 1), (7,))
-    case("categorical", "vector", array([0, 0, 2, 0]), array([2, 2], i64), (2,))
-    case("categorical", "rank 3", array([[[0, 1]], [[1, 0]]]), array([[[1] * 3], [[0] * 3]], i64), (3,))
-    case("categorical", "no rows", np.zeros((0, 2), f32), np.zeros((0, 3), i64), (3,))
-    case("var_mean", "one element", array([[3.0]]), [array([[nan]]), array([[3.0]])], (1,))
-    # Burn divides by observations - correction as it is.
-    case("cov", "no observation", np.zeros((0, 2), f32), np.full((2, 2), -0.0, f32), (0, 1))
-    case("cov", "less than no freedom", array([[1.0], [3.0]]), array([[-2.0]]), (0, 3))
-    for dtype, bound in ((f32, (1e-5, 1e-6)), (f64, (1e-12, 1e-13))):
-        for dim in (0, 1, 2):  # a batch: the matrices of the last two axes, once dim and axis 0 are swapped
-            x = Pattern(dtype, (4, 2, 4), 5)
-            centred = np.swapaxes(arr(x).astype(f64) - arr(x).astype(f64).mean(dim, keepdims=True), dim, 0)
-            y = np.swapaxes(centred, -1, -2) @ centred / (x.array.shape[dim] - 1)
-            case("cov", f"{NAMES[np.dtype(dtype).name]} rank 3 dim {dim}", x, y.astype(dtype), (dim, 1), bound)
-    case("cov", "one observation", array([[3.0, 1.0]]), np.full((2, 2), nan, f32), (0, 1))
-    case("cross", "broadcast", [array([[1, 0, 0]]), array([[0, 1, 0], [0, 0, 1]])], array([[0, 0, 1], [0, -1, 0]]), (1,),
-         (1e-9, 0))
-    case("cross", "i64", [array([1, 2, 3], i64), array([4, 5, 6], i64)], array([-3, 6, -3], i64), (0,))
-    for shape in ((3, 4), (2, 3, 4)):
-        x, p = Pattern(f32, shape, 1), torch.softmax(t64(Pattern(f32, shape, 5)), -1)
-        p = n(p)
-        y = -(t64(p) * torch.log_softmax(t64(x), -1)).sum(-1).mean().reshape(1)
-        case("cross_entropy_with_logits", f"{shape}", [x, p], n(y), (), (3e-6, 1e-6))
-    case("cross_entropy_with_logits", "large logits", [array([[1000, 0], [-1000, 1000]]), array([[0, 1], [1, 0]])],
-         array([1500]), (),
-         (1e-6, 0))
-
-
 def linalg():
+    matmuls()
+    linear_gradients()
+    dots()
     decompositions()
     special_qr()
     determinants()
     products()
     norms()
-    statistics()
     write("linalg")

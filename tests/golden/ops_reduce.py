@@ -1,4 +1,4 @@
-"""Golden rows of reductions."""
+"""Golden rows of reductions of whole tensors, along an axis and along several."""
 from ops_golden import *
 
 
@@ -49,13 +49,6 @@ def reduce_floats():
             for op, largest in (("max_dim_with_indices", True), ("min_dim_with_indices", False)):
                 where = first_index(arr(x), dim, largest)
                 case(op, axis, x, [np.take_along_axis(arr(x), where, dim), where], (dim,))
-            if name != "f32 special":
-                case("var", axis, x, n(v.var(dim, unbiased=True, keepdim=True), dtype), (dim,), (1e-5, 1e-6))
-                case("var_bias", axis, x, n(v.var(dim, unbiased=False, keepdim=True), dtype), (dim,), (1e-5, 1e-6))
-    one = array([[3.0], [4.0]])
-    case("var", "one element: 0 / 0", one, array([[nan], [nan]]), (1,))
-    case("var", "no element: 0 / 0", np.zeros((0, 2), f32), array([[nan, nan]]), (0,))
-    case("var_bias", "one element", one, array([[0.0], [0.0]]), (1,), (1e-9, 0))
 
 
 def reduce_many():
@@ -155,6 +148,32 @@ def reduce_expanded():
     case("sum", "expanded", x, x.sum().reshape(1))
 
 
+def several():
+    for name, x in (("f32", Pattern(f32, (2, 3, 4), 7)), ("f64", Pattern(f64, (3, 2, 5), 9))):
+        v, dtype = t64(x), arr(x).dtype.type
+        bound = (2e-6, 1e-6) if dtype == f32 else (1e-14, 1e-14)
+        for dims in ((0, 2), (-1,), (2, 1, 0), (1, -3), ()):
+            axes = tuple(d % 3 for d in dims)
+            label = f"{name} {dims}"
+            flat = v
+            for axis in axes:
+                flat = flat.prod(axis, keepdim=True)
+            case("sum_dims", label, x, n(v.sum(axes, keepdim=True) if axes else v, dtype), dims, bound)
+            case("mean_dims", label, x, n(v.mean(axes, keepdim=True) if axes else v, dtype), dims, bound)
+            case("prod_dims", label, x, n(flat, dtype), dims, bound if dtype == f64 else (1e-5, 1e-6))
+            case("max_dims", label, x, n(v.amax(axes, keepdim=True) if axes else v, dtype), dims)
+            case("min_dims", label, x, n(v.amin(axes, keepdim=True) if axes else v, dtype), dims)
+            case("max_abs_dims", label, x, n(v.abs().amax(axes, keepdim=True) if axes else v.abs(), dtype), dims)
+            case("sum_dims_squeeze", label, x, n((v.sum(axes) if axes else v).reshape((1,) if len(dims) == 3 else
+                 [k for i, k in enumerate(v.shape) if i not in axes]), dtype), dims, bound)
+        case("max_abs", name, x, n(v.abs().max().reshape(1), dtype))
+        case("max_abs_dim", name, x, n(v.abs().amax(1, keepdim=True), dtype), (-2,))
+    whole = Pattern(i64, (2, 3, 4), 2)
+    case("max_abs", "i64", whole, np.abs(whole.array).max().reshape(1))
+    case("max_abs", "NaN wins", array([1, nan, -7]), array([nan]))
+    case("sum_dims", "i64", whole, whole.array.sum((0, 1), keepdims=True), (0, 1))
+
+
 def reduce():
     reduce_expanded()
     reduce_floats()
@@ -163,4 +182,5 @@ def reduce():
     reduce_int_means()
     reduce_empty()
     reduce_ties()
+    several()
     write("reduce")

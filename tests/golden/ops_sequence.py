@@ -1,8 +1,45 @@
-"""Golden rows of ops over sequences: attention over several blocks of queries and keys, lstm, and the gradients of both."""
+"""Golden rows of ops over sequences: attention, lstm, and the gradients of both."""
 from ops_golden import *
-from ops_windows import attend
 
 LIMITS = {f32: (2e-5, 2e-5), f64: (1e-12, 1e-12)}
+
+
+def attend(q, k, v, mask, bias, scale, softcap, causal):
+    scores = t64(q) @ t64(k).transpose(2, 3) * (scale or 1 / q.array.shape[-1] ** 0.5)
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    if mask is not None:
+        scores = scores.masked_fill(t(mask), -inf)
+    if causal:
+        sq, sk = scores.shape[-2:]
+        scores = scores.masked_fill(torch.ones(sq, sk).triu(sk - sq + 1).bool(), -inf)
+    if bias is not None:
+        scores = scores + t64(bias)
+    return torch.nan_to_num(torch.softmax(scores, -1), nan=0.0) @ t64(v)
+
+
+def attention():
+    for dtype in (f32, f64):
+        name = NAMES[np.dtype(dtype).name]
+        for queries, keys in ((3, 4), (4, 3), (2, 2)):
+            q, k = Pattern(dtype, (2, 2, queries, 4), 1), Pattern(dtype, (2, 2, keys, 4), 2)
+            v = Pattern(dtype, (2, 2, keys, 3), 3)
+            mask, bias = Pattern(b8, (2, 1, queries, keys), 4), Pattern(dtype, (1, 2, 1, keys), 5)
+            whole = np.zeros((1, 1, queries, keys), b8)
+            whole[0, 0, 0] = True
+            for label, m, b, scale, cap, causal in (
+                    ("plain", None, None, 0, 0, 0), ("scale", None, None, 0.25, 0, 0), ("softcap", None, None, 0, 1.5, 0),
+                    ("causal", None, None, 0, 0, 1), ("mask", mask, None, 0, 0, 0), ("bias", None, bias, 0, 0, 0),
+                    ("softcap and causal", None, None, 0, 2, 1), ("all", mask, bias, 0.5, 3, 1),
+                    ("one row hidden", whole, None, 0, 0, 0),
+                    ("everything hidden", np.ones((1, 1, 1, 1), b8), None, 0, 0, 1)):
+                if dtype == f64 and label not in ("all", "plain"):
+                    continue
+                y = attend(q, k, v, m if m is None else arr(m), b, scale, cap, causal)
+                big_case("attention", f"{name} {queries}x{keys} {label}", [q, k, v, m, b], n(y, dtype), (scale, cap, causal),
+                         (5e-6, 5e-6) if dtype == f32 else (1e-12, 1e-12))
+    q, none = Pattern(f32, (1, 1, 2, 3), 1), np.zeros((1, 1, 0, 3), f32)
+    case("attention", "no keys", [q, none, none, None, None], np.zeros((1, 1, 2, 3), f32), (0, 0, 1))
 
 
 def heads(dtype, n, count, queries, keys, width, value_width):
@@ -20,7 +57,7 @@ def long_attention():
             big_case("attention", f"{queries}x{keys} {label}", [q, k, v, m, b], n(y), (0.25, cap, causal), (5e-6, 5e-6))
 
 
-def gradients_of(leaves, result, grad):
+def gradients_or_zeros(leaves, result, grad):
     """By autograd; a 0 for an absent input."""
     result.backward(t64(grad))
     return [torch.zeros(1) if x is None else x.grad for x in leaves]
@@ -44,7 +81,7 @@ def attention_backward():
                     continue
                 leaves = [None if x is None else t64(x).requires_grad_() for x in (q, k, v, b)]
                 y = attend_tensors(*leaves[:3], None if m is None else t(m), leaves[3], scale, cap, causal)
-                out = [n(g, dtype) for g in gradients_of(leaves, y, grad)]
+                out = [n(g, dtype) for g in gradients_or_zeros(leaves, y, grad)]
                 big_case("attention_backward", f"{name} {queries}x{keys} {label}", [grad, q, k, v, m, b], out,
                          (scale, cap, causal), LIMITS[dtype])
     q, none = Pattern(f32, (1, 1, 2, 3), 1), np.zeros((1, 1, 0, 3), f32)
@@ -53,7 +90,7 @@ def attention_backward():
 
 
 def attend_tensors(q, k, v, mask, bias, scale, cap, causal):
-    """As attend of ops_windows.py, but rows with everything hidden have a gradient of 0."""
+    """As attend, but rows with everything hidden have a gradient of 0."""
     scores = q @ k.transpose(2, 3) * (scale or 1 / q.shape[-1] ** 0.5)
     if cap:
         scores = cap * torch.tanh(scores / cap)
@@ -153,6 +190,7 @@ def lstm():
 
 
 def sequence():
+    attention()
     long_attention()
     attention_backward()
     lstm()

@@ -122,6 +122,18 @@ BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_
   return result;
 }
 
+void ops_call(OpsRun *run, uint32_t op, const BurnAttr *attrs, size_t attr_count) {
+  BurnTensor *inputs[OPS_MAX_TENSORS];
+  for (size_t i = 0; i < run->input_count; i++) inputs[i] = IN(i);
+  burn_op_call(run->device, burn_op_info(op), inputs, run->input_count, attrs, attr_count, run->outputs);
+}
+
+void ops_check_count(BurnStatus status, size_t count, BurnStatus refused, size_t needed) {
+  assert_string_equal(burn_status_message(status), "ok");
+  if (needed > 0) assert_int_equal(burn_status_code(refused), BURN_STATUS_INVALID_ARGUMENT); /* there was no room */
+  assert_int_equal(count, needed);
+}
+
 /* -- comparison ------------------------------------------------------------------------------- */
 
 static bool is_close(double found, double expected, const OpsGolden *golden) {
@@ -171,6 +183,17 @@ static OpsValue read_output(BurnTensor *x, size_t output) {
   status = burn_read(x, found.data, (size_t)found.count * found.bytes);
   if (status != BURN_OK) fail_msg("%s: result %zu cannot be read: %s", ops_place, output, burn_status_message(status));
   return found;
+}
+
+BurnTensor *ops_same(BurnTensor *x, BurnTensor *other) {
+  const OpsValue first = read_output(burn_clone(x), 0), second = read_output(other, 0);
+  const bool same_tensor = first.dtype == second.dtype && memcmp(&first.shape, &second.shape, sizeof first.shape) == 0;
+  if (!same_tensor || memcmp(first.data, second.data, (size_t)first.count * first.bytes) != 0) {
+    fail_msg("%s: the op gives something else than the public function", ops_place);
+  }
+  free(first.data);
+  free(second.data);
+  return x;
 }
 
 /* Takes x. `positions` may be NULL: if an integer result is of its dtype, it is what is expected. */

@@ -72,6 +72,11 @@ uint32_t ops_ranges(const OpsRun *run, BurnRange ranges[BURN_MAX_RANK]); /* trip
 /* An op of ops.def by number, through host->invoke, for those that no public function reaches. Takes the inputs. */
 BurnTensor *ops_raw(OpsRun *run, uint32_t op, BurnTensor *const *inputs, uint32_t count, const BurnAttr *attrs,
                     uint32_t attr_count);
+/* The same with all results, as tensors of the stack; and that a list of results without room said how many it needs. */
+void ops_call(OpsRun *run, uint32_t op, const BurnAttr *attrs, size_t attr_count);
+void ops_check_count(BurnStatus status, size_t count, BurnStatus refused, size_t needed);
+/* Takes both, which must have the same bits; returns the first. */
+BurnTensor *ops_same(BurnTensor *x, BurnTensor *other);
 
 #define IN(i) ops_input(run, i)
 #define OUT(i) run->outputs[i]

@@ -3,23 +3,13 @@
 #define OPS_GOLDEN "ops_sequence_golden.h"
 #include "ops_golden.h"
 
-#include <burn/op_call.h>
-
 static BurnAttentionOptions heads(const OpsRun *run) {
   return (BurnAttentionOptions){NUMBER(0), NUMBER(1), WHOLE(2) != 0};
 }
 
-/* An op without a public function, all of whose results count. */
-static void all_results(OpsRun *run, uint32_t op, const BurnAttr *attrs, size_t attr_count) {
-  const BurnOpInfo *info = burn_op_info(op);
-  BurnTensor *inputs[OPS_MAX_TENSORS];
-  for (size_t i = 0; i < run->input_count; i++) inputs[i] = IN(i);
-  burn_op_call(run->device, info, inputs, run->input_count, attrs, attr_count, run->outputs);
-}
-
 static void attention_backward(OpsRun *run) {
   const BurnAttr attrs[] = {burn_attr_f64(NUMBER(0)), burn_attr_f64(NUMBER(1)), burn_attr_bool(WHOLE(2) != 0)};
-  all_results(run, BURN_OP_attention_backward, attrs, 3);
+  ops_call(run, BURN_OP_attention_backward, attrs, 3);
 }
 
 /* The activations, which burn_lstm keeps to itself, from the op. */
@@ -39,6 +29,6 @@ static void lstm(OpsRun *run) {
   OPS(attention, OUT(0) = burn_attention(IN(0), IN(1), IN(2), IN(3), IN(4), heads(run))) \
   OPS(attention_backward, attention_backward(run))                                       \
   OPS(lstm, lstm(run))                                                                   \
-  OPS(lstm_backward, all_results(run, BURN_OP_lstm_backward, NULL, 0))
+  OPS(lstm_backward, ops_call(run, BURN_OP_lstm_backward, NULL, 0))
 
 OPS_MAIN("sequences", ROWS)

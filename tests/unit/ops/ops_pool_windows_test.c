@@ -1,4 +1,4 @@
-/* ops_pooling_test.c - max_pool2d, avg_pool2d, adaptive_avg_pool2d and their gradients against plain loops: every kind
+/* ops_pool_windows_test.c - max_pool2d, avg_pool2d, adaptive_avg_pool2d and their gradients against plain loops: every kind
  * of window that the CPU backend has loops for, on every instruction set. Values have ties, zeros of both signs, NaNs
  * and infinities. */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* ops_math_test.c - angles, hyperbolic functions, whole powers, bits, tests of floats, closeness; see ops_case.h. */
-#define OPS_GOLDEN "ops_math_golden.h"
+/* ops_elementwise_math_test.c - angles, hyperbolic functions, whole powers, bits, tests of floats, closeness; see ops_case.h. */
+#define OPS_GOLDEN "ops_elementwise_math_golden.h"
 #include "ops_golden.h"
 
 #define UNARY(OPS, name) OPS(name, OUT(0) = burn_##name(IN(0)))

@@ -224,7 +224,7 @@ def reversed_scalars():
     case("scalar_sub", "f32 zeros", array([0.0, -0.0]), array([0.0, 0.0]), (0,))
 
 
-def math():
+def elementwise_math():
     functions()
     pairs_of_floats()
     powers()
@@ -232,4 +232,4 @@ def math():
     tests()
     closeness()
     reversed_scalars()
-    write("math")
+    write("elementwise_math")
