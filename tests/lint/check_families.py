@@ -1,6 +1,9 @@
 """Every part of an op sits in a file of its family, the column `family` of ops.def: shape rule, decomposition, public function,
 gradient rule, and the kernels of torch, reference and ndarray. Parts are found by how they are written; a file is of a family
-if its name has the family's word (infer_norm.c, torch_elementwise_compare.cpp). Prints what is elsewhere, exits 1 if anything is.
+if its name has the family's word (infer_norm.c, torch_elementwise_compare.cpp). The tests of an op and of a public function sit
+likewise: its golden rows, the script that makes them, the line that runs them, and its gradient cases. A function without a row
+in ops.def is of the family of the file that defines it (core/ops/ops_statistics.c: statistics).
+Prints what is elsewhere, exits 1 if anything is.
 """
 import collections
 import pathlib
@@ -39,6 +42,17 @@ PARTS = {
     "reference kernel": ("plugins/reference/reference_*.*", r"(?:\{BURN_OP_|^(?:BOTH|REAL|WHOLE|SAME|SCALAR|OWN)\()(\w+),"),
     "ndarray kernel": ("plugins/ndarray/**/*.c", r"(?:\{BURN_OP_|^ +ND_ROW\()(\w+),"),
 }
+# What tests an op or a function: group 1 is its name, with words after it that say what is special (conv2d_asymmetric), and
+# group 2, if there is one, the op of ops.def that stands beside it.
+TESTS = {
+    "golden row": ("tests/golden/ops_*_golden.h", r'^CASE\("(\w+)"'),
+    "golden script": ("tests/golden/ops_*.py", r'\bcase\("(\w+)"'),
+    "test": ("tests/unit/ops/*_test.c", r"^  (?:OPS\(|[A-Z_]+\(OPS, )(\w+)[,)]"),
+    "gradient case": ("tests/unit/autodiff/*.def", r"^CASE\((\w+), (\w+),"),
+}
+FUNCTIONS = ("core/ops/ops_*.c", r"^(?:[A-Z_]+\(|(?:BurnTensor \*|BurnStatus |void )burn_)(\w+)[,()]")
+# Names of tests that are no function's, as C has that word for itself.
+TEST_NAMES = {"to_bool": "cast"}
 # Tables of ndarray by op that are no lists of kernels.
 NOT_KERNELS = {"ndarray_widen.c", "ndarray_kernels_common.c", "ndarray_fused_ops.c"}
 
@@ -125,6 +139,28 @@ def check_gradients(root, by_name, found):
     yield from check_rules("gradient rule", families, SHARED_GRADIENTS, found)
 
 
+def test_family(names, families):
+    """The family of what a test names: of the longest name that the first begins with, else of the second; None: of nothing."""
+    words = TEST_NAMES.get(names[0], names[0]).split("_")
+    begins = ("_".join(words[:count]) for count in range(len(words), 0, -1))
+    return next((families[name] for name in [*begins, *names[1:]] if name in families), None)
+
+
+def check_tests(root, table):
+    """Of tests: what each names is an op or a function, in a file of its family."""
+    families = {name: found[0].path.stem.split("_")[1] for name, found in places(root, *FUNCTIONS).items()}
+    families.update((op.name, op.family) for op in table)
+    for kind, (glob, pattern) in TESTS.items():
+        for path in sorted(root.glob(glob)):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                for match in re.finditer(pattern, line):
+                    place, family = f"{path.relative_to(root)}:{number}", test_family(match.groups(), families)
+                    if family is None:
+                        yield f"{place}: {match.group(1)} is no op and no public function"
+                    elif not is_of(path, family):
+                        yield f"{place}: a {kind} of {match.group(1)}, which is of the family {family}"
+
+
 def check(root):
     """All problems, as lines."""
     found = {kind: places(root, *how) for kind, how in PARTS.items()}
@@ -140,6 +176,7 @@ def check(root):
                 yield f"{kind} of {op.name}: there is none"
     yield from check_rules("shape rule", rules, SHARED_RULES, found["shape rule"])
     yield from check_gradients(root, {op.name: op for op in table}, found["gradient rule"])
+    yield from check_tests(root, table)
 
 
 def main():
@@ -148,7 +185,7 @@ def main():
         print("check:", problem)
     if not problems:
         families = {op.family for op in ops(ROOT)}
-        print(f"check: {len(list(ops(ROOT)))} ops in {len(families)} families; their parts are in files of these names")
+        print(f"check: {len(list(ops(ROOT)))} ops in {len(families)} families; their parts and tests are in files of these names")
     return 1 if problems else 0
 
 

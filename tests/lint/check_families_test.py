@@ -5,7 +5,8 @@ import tempfile
 
 import check_families
 
-FOLDERS = ["core/infer", "core/decompose", "core/ops", "decorators/autodiff", "plugins"]
+FOLDERS = ["core/infer", "core/decompose", "core/ops", "decorators/autodiff", "plugins", "tests/golden", "tests/unit/ops",
+           "tests/unit/autodiff"]
 
 
 def copy_of_tree(target):
@@ -50,6 +51,16 @@ MISTAKES = [
     (check_families.OPS, replaced("softplus, activation,", "softplus, elementwise,"), "softplus, an op of the family elementwise"),
     (check_families.OPS, replaced("prelu, activation, 4, prelu,", "prelu, activation, 4, reshape,"),
      "shape rule reshape: its ops are of activation, view"),
+    ("tests/golden/ops_norm_golden.h", renamed("ops_layers_golden.h"), "a golden row of layer_norm, which is of the family norm"),
+    ("tests/golden/ops_scan.py", appended('case("softmax", "f32", x, y)\n'), "a golden script of softmax, which is of the family activation"),
+    ("tests/golden/ops_scan_golden.h", appended('CASE("nonesuch", "f32", "", "", "", 0, 0)\n'), "nonesuch is no op and no public function"),
+    ("tests/unit/ops/ops_conv_test.c", renamed("ops_windows_test.c"), "a test of conv2d_asymmetric, which is of the family conv"),
+    ("tests/unit/ops/ops_view_test.c", replaced("  OPS(flip, ", "  OPS(softmin, "), "a test of softmin, which is of the family activation"),
+    ("core/ops/ops_statistics.c", renamed("ops_variances.c"), "a test of cov, which is of the family variances"),
+    ("tests/unit/autodiff/autodiff_gradient_pool.def", renamed("autodiff_gradient_windows.def"),
+     "a gradient case of avg_pool2d_padding, which is of the family pool"),
+    ("tests/unit/autodiff/autodiff_gradient_loss.def", appended("CASE(of_some, cumsum, STEP, of_some(x[0]), INPUT(-2, 2, 2))\n"),
+     "a gradient case of of_some, which is of the family scan"),
 ]
 
 with tempfile.TemporaryDirectory() as folder:
