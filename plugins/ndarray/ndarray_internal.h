@@ -14,7 +14,7 @@
 
 #define ND_DTYPE_COUNT 11 /* dtypes are numbered 1 .. 10 */
 
-typedef struct NdPool NdPool; /* caching allocator, ndarray_pool.c */
+typedef struct NdPool NdPool; /* caching allocator, ndarray_memory_pool.c */
 
 /* Memory of one or more tensors. */
 typedef struct NdStorage {
@@ -66,21 +66,22 @@ typedef struct NdKernelRow {
 } NdKernelRow;
 extern const NdKernelRow nd_create_kernels[]; /* ndarray_create.c: full, arange, random */
 extern const NdKernelRow
-    nd_elementwise_kernels[];                    /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
-extern const NdKernelRow nd_reduce_kernels[];    /* ndarray_reduce.c: reductions, arg */
-extern const NdKernelRow nd_softmax_kernels[];   /* ndarray_softmax.c: softmax, log_softmax, their gradients */
-extern const NdKernelRow nd_norm_kernels[];      /* ndarray_norm.c: layer and batch norm, their gradients */
-extern const NdKernelRow nd_loss_kernels[];      /* ndarray_loss.c: cross_entropy, its gradient */
-extern const NdKernelRow nd_matmul_kernels[];    /* ndarray_matmul.c */
-extern const NdKernelRow nd_conv_kernels[];      /* ndarray_conv.c: convolutions */
-extern const NdKernelRow nd_pooling_kernels[];   /* ndarray_pooling.c: max, avg, adaptive */
-extern const NdKernelRow nd_view_kernels[];      /* ndarray_view.c: reshape, permute, expand, slice, unfold */
-extern const NdKernelRow nd_index_kernels[];     /* ndarray_index.c: slice_assign, cat, select, gather, scatter */
-extern const NdKernelRow nd_scan_kernels[];      /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
-extern const NdKernelRow nd_sort_kernels[];      /* ndarray_sort.c: argsort; ndarray_sort_range.c */
-extern const NdKernelRow nd_optimizer_kernels[]; /* ndarray_optimizer.c: adam_step, sgd_step */
-extern const NdKernelRow nd_attention_kernels[]; /* ndarray_attention.c, ndarray_attention_backward.c */
-extern const NdKernelRow nd_lstm_kernels[];      /* ndarray_lstm.c: lstm and its gradient */
+    nd_elementwise_kernels[];                 /* ndarray_elementwise.c: unary, binary, scalar, compare, mask, cast */
+extern const NdKernelRow nd_reduce_kernels[]; /* ndarray_reduce.c: reductions, arg */
+extern const NdKernelRow nd_activation_kernels[]; /* ndarray_activation.c: softmax, log_softmax, their gradients */
+extern const NdKernelRow nd_norm_kernels[];       /* ndarray_norm.c: layer and batch norm, their gradients */
+extern const NdKernelRow nd_loss_kernels[];       /* ndarray_loss.c: cross_entropy, its gradient */
+extern const NdKernelRow nd_linalg_kernels[];     /* ndarray_linalg.c */
+extern const NdKernelRow nd_conv_kernels[];       /* ndarray_conv.c: convolutions */
+extern const NdKernelRow nd_pooling_kernels[];    /* ndarray_pool.c: max, avg, adaptive */
+extern const NdKernelRow nd_view_kernels[];       /* ndarray_view.c: reshape, permute, expand, slice */
+extern const NdKernelRow nd_index_kernels[];      /* ndarray_index.c: select, gather, embedding, scatter */
+extern const NdKernelRow nd_move_kernels[];       /* ndarray_move.c: slice_assign, cat, repeat_dim, triangles, unfold */
+extern const NdKernelRow nd_scan_kernels[];       /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
+extern const NdKernelRow nd_sort_kernels[];       /* ndarray_sort.c: argsort; ndarray_sort_range.c */
+extern const NdKernelRow nd_optimizer_kernels[];  /* ndarray_optimizer.c: adam_step, sgd_step */
+extern const NdKernelRow nd_attention_kernels[];  /* ndarray_sequence_attention.c: with its gradient */
+extern const NdKernelRow nd_lstm_kernels[];       /* ndarray_sequence_lstm.c: lstm and its gradient */
 
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
@@ -159,7 +160,7 @@ BurnStatus nd_out_of_memory(Ndarray *nd, const BurnOpCall *call); /* with the op
 /* "... bytes in use", and of which limit, for such messages. */
 void nd_describe_memory(Ndarray *nd, char *text, size_t size);
 
-/* -- pool (ndarray_pool.c): freed blocks are kept by size class ------------------------------- */
+/* -- pool (ndarray_memory_pool.c): freed blocks are kept by size class ------------------------------- */
 
 /* What the pool holds: tensors, the bytes of their storages, the most of those so far, and all bytes in use and cached.
  */

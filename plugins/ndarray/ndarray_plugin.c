@@ -59,10 +59,10 @@ static BurnStatus isa_choose(Ndarray *nd, const char *option) {
 /* -- calls ------------------------------------------------------------------------------------ */
 
 static const NdKernelRow *const kernel_lists[] = {
-    nd_create_kernels, nd_elementwise_kernels, nd_reduce_kernels,  nd_matmul_kernels,
-    nd_conv_kernels,   nd_pooling_kernels,     nd_view_kernels,    nd_index_kernels,
-    nd_scan_kernels,   nd_sort_kernels,        nd_softmax_kernels, nd_norm_kernels,
-    nd_loss_kernels,   nd_optimizer_kernels,   nd_lstm_kernels,    nd_attention_kernels,
+    nd_create_kernels,  nd_elementwise_kernels, nd_reduce_kernels, nd_linalg_kernels, nd_conv_kernels,
+    nd_pooling_kernels, nd_view_kernels,        nd_index_kernels,  nd_move_kernels,   nd_scan_kernels,
+    nd_sort_kernels,    nd_activation_kernels,  nd_norm_kernels,   nd_loss_kernels,   nd_optimizer_kernels,
+    nd_lstm_kernels,    nd_attention_kernels,
 };
 
 static void fill_kernels(Ndarray *nd) {

@@ -21,16 +21,8 @@ SHARED_GRADIENTS = {}
 # Files with kernels of several families, each with its reason. None: of all families.
 SHARED_FILES = {
     "torch_jit.cpp": (None, "what CUDA alone has, compiled at run time"),
-    # ndarray: its files are named by the loops that they run. These are to move or to stay with the reason below.
     "ndarray_elementwise.c": ({"elementwise", "activation", "index"}, "one list of loops, which the fused machine shares: activations "
                               "and masks run as elementwise ops do"),
-    "ndarray_softmax.c": ({"activation"}, "to be ndarray_activation.c"),
-    "ndarray_matmul.c": ({"linalg"}, "to be ndarray_linalg.c"),
-    "ndarray_pooling.c": ({"pool"}, "ndarray_pool.c is the pool of memory"),
-    "ndarray_index.c": ({"index", "move"}, "one list for all that copies elements to other places"),
-    "ndarray_view.c": ({"view", "move"}, "unfold is a view there: strides alone"),
-    "ndarray_attention.c": ({"sequence"}, "in the folder sequence/"),
-    "ndarray_lstm.c": ({"sequence"}, "in the folder sequence/"),
 }
 # Where each kind of part is looked for, and how it is written; group 1 is the name of the op (or of the rule).
 PARTS = {

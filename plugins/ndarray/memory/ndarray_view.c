@@ -55,21 +55,7 @@ static BurnStatus slice(Ndarray *nd, const BurnOpCall *call) {
   return finish_view(nd, call, x, desc->shape, strides, offset);
 }
 
-/* Windows overlap in memory where step < size. */
-static BurnStatus unfold(Ndarray *nd, const BurnOpCall *call) {
-  const BurnTensorDesc *desc = &call->output_descs[0];
-  const BurnAttrs_unfold *attrs = BURN_ATTRS(unfold, call);
-  NdTensor *x = nd_tensor(call->inputs[0]);
-  int64_t strides[BURN_MAX_RANK] = {0};
-  if (burn_desc_count(desc) == 0) return nd_finish(nd, call, nd_new(nd, desc));
-  const int64_t dim = attrs->dim.value.i64;
-  for (uint32_t i = 0; i < x->header.rank; i++) strides[i] = x->strides[i];
-  strides[x->header.rank] = x->strides[dim];
-  if (desc->shape[dim] > 1) strides[dim] = x->strides[dim] * attrs->step.value.i64;
-  return nd_finish(nd, call, nd_view(nd, x, desc->rank, desc->shape, strides, 0));
-}
-
 const NdKernelRow nd_view_kernels[] = {
     {BURN_OP_reshape, reshape}, {BURN_OP_permute, permute}, {BURN_OP_expand, expand},
-    {BURN_OP_slice, slice},     {BURN_OP_unfold, unfold},   {BURN_OP_INVALID, NULL},
+    {BURN_OP_slice, slice},     {BURN_OP_INVALID, NULL},
 };

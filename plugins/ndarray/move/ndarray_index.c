@@ -1,5 +1,5 @@
 /* ndarray_index.c - select, gather and embedding, which read through indices, and select_assign and scatter, which
- * write through them; with the list of all kernels that move elements.
+ * write through them.
  *
  * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
  * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
@@ -482,15 +482,6 @@ static BurnStatus run_scatter(Ndarray *nd, const BurnOpCall *call) {
 }
 
 const NdKernelRow nd_index_kernels[] = {
-    {BURN_OP_slice_assign, nd_run_slice_assign},
-    {BURN_OP_cat, nd_run_cat},
-    {BURN_OP_repeat_dim, nd_run_repeat_dim},
-    {BURN_OP_select, run_select},
-    {BURN_OP_select_assign, run_select_assign},
-    {BURN_OP_gather, run_gather},
-    {BURN_OP_scatter, run_scatter},
-    {BURN_OP_triu, nd_run_triangle},
-    {BURN_OP_tril, nd_run_triangle},
-    {BURN_OP_embedding, run_embedding},
-    {BURN_OP_INVALID, NULL},
+    {BURN_OP_select, run_select},   {BURN_OP_select_assign, run_select_assign}, {BURN_OP_gather, run_gather},
+    {BURN_OP_scatter, run_scatter}, {BURN_OP_embedding, run_embedding},         {BURN_OP_INVALID, NULL},
 };

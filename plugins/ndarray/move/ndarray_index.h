@@ -16,10 +16,4 @@ static inline int64_t nd_move_grain(int64_t bytes) {
   return bytes >= ND_MOVE_GRAIN ? 1 : ND_MOVE_GRAIN / bytes;
 }
 
-/* ndarray_move.c */
-BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call);
-BurnStatus nd_run_cat(Ndarray *nd, const BurnOpCall *call);
-BurnStatus nd_run_repeat_dim(Ndarray *nd, const BurnOpCall *call);
-BurnStatus nd_run_triangle(Ndarray *nd, const BurnOpCall *call); /* triu, tril */
-
 #endif

@@ -1,4 +1,5 @@
-/* ndarray_move.c - slice_assign, cat, repeat_dim, triu and tril: elements that move to other places by position.
+/* ndarray_move.c - slice_assign, cat, repeat_dim, triu, tril and unfold: elements that move to other places by
+ * position.
  *
  * The first three are copies between two strided regions of the same shape: a region of the result, and an input. */
 #include "ndarray_index.h"
@@ -147,7 +148,7 @@ NdTensor *nd_writable(Ndarray *nd, const BurnOpCall *call, uint32_t i) {
 
 /* -- slice_assign, cat, repeat_dim ------------------------------------------------------------ */
 
-BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
+static BurnStatus run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_slice_assign *attrs = BURN_ATTRS(slice_assign, call);
   const NdTensor *x = nd_tensor(call->inputs[0]), *values = nd_tensor(call->inputs[1]);
   const bool covers_all = burn_primitive_count(&values->header) == burn_primitive_count(&x->header);
@@ -163,7 +164,7 @@ BurnStatus nd_run_slice_assign(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-BurnStatus nd_run_cat(Ndarray *nd, const BurnOpCall *call) {
+static BurnStatus run_cat(Ndarray *nd, const BurnOpCall *call) {
   const int64_t dim = BURN_ATTRS(cat, call)->dim.value.i64;
   NdTensor *out = nd_new(nd, &call->output_descs[0]);
   if (!out) return nd_out_of_memory(nd, call);
@@ -180,7 +181,7 @@ BurnStatus nd_run_cat(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-BurnStatus nd_run_repeat_dim(Ndarray *nd, const BurnOpCall *call) {
+static BurnStatus run_repeat_dim(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_repeat_dim *attrs = BURN_ATTRS(repeat_dim, call);
   const NdTensor *x = nd_tensor(call->inputs[0]);
   const uint32_t dim = (uint32_t)attrs->dim.value.i64;
@@ -224,7 +225,7 @@ static void BURN_API_CALL triangle_rows(void *context, int64_t begin, int64_t en
   }
 }
 
-BurnStatus nd_run_triangle(Ndarray *nd, const BurnOpCall *call) {
+static BurnStatus run_triangle(Ndarray *nd, const BurnOpCall *call) {
   NdTensor *input = nd_tensor(call->inputs[0]);
   const uint32_t rank = input->header.rank;
   Triangle triangle = {.rows = input->shape[rank - 2],
@@ -252,3 +253,27 @@ BurnStatus nd_run_triangle(Ndarray *nd, const BurnOpCall *call) {
   nd_release(nd, x);
   return nd_finish(nd, call, out);
 }
+
+/* A view: windows overlap in memory where step < size. */
+static BurnStatus run_unfold(Ndarray *nd, const BurnOpCall *call) {
+  const BurnTensorDesc *desc = &call->output_descs[0];
+  const BurnAttrs_unfold *attrs = BURN_ATTRS(unfold, call);
+  NdTensor *x = nd_tensor(call->inputs[0]);
+  int64_t strides[BURN_MAX_RANK] = {0};
+  if (burn_desc_count(desc) == 0) return nd_finish(nd, call, nd_new(nd, desc));
+  const int64_t dim = attrs->dim.value.i64;
+  for (uint32_t i = 0; i < x->header.rank; i++) strides[i] = x->strides[i];
+  strides[x->header.rank] = x->strides[dim];
+  if (desc->shape[dim] > 1) strides[dim] = x->strides[dim] * attrs->step.value.i64;
+  return nd_finish(nd, call, nd_view(nd, x, desc->rank, desc->shape, strides, 0));
+}
+
+const NdKernelRow nd_move_kernels[] = {
+    {BURN_OP_slice_assign, run_slice_assign},
+    {BURN_OP_cat, run_cat},
+    {BURN_OP_repeat_dim, run_repeat_dim},
+    {BURN_OP_triu, run_triangle},
+    {BURN_OP_tril, run_triangle},
+    {BURN_OP_unfold, run_unfold},
+    {BURN_OP_INVALID, NULL},
+};

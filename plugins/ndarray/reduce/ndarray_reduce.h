@@ -66,7 +66,7 @@ static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const 
   return bytes >= ND_STREAM_BYTES && out->storage != first->storage && !(second && out->storage == second->storage);
 }
 
-/* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_softmax.c */
+/* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_activation.c */
 BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype);
 
 BurnStatus nd_run_arg(Ndarray *nd, const BurnOpCall *call); /* ndarray_arg.c: argmax, argmin */

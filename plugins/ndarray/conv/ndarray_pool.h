@@ -1,10 +1,10 @@
-/* ndarray_pooling.h - pooling of one plane [y.in, x.in] to [y.out, x.out], and the way back, compiled once per
+/* ndarray_pool.h - pooling of one plane [y.in, x.in] to [y.out, x.out], and the way back, compiled once per
  * instruction set.
  *
- * ndarray_pooling_isa.inc and ndarray_pooling_type.inc hold the loops; ndarray_pooling_{baseline,avx2,avx512}.c include
+ * ndarray_pool_isa.inc and ndarray_pool_type.inc hold the loops; ndarray_pool_{baseline,avx2,avx512}.c include
  * them with other compiler flags. */
-#ifndef BURN_NDARRAY_POOLING_H
-#define BURN_NDARRAY_POOLING_H
+#ifndef BURN_NDARRAY_POOL_H
+#define BURN_NDARRAY_POOL_H
 
 #include "ndarray_internal.h"
 

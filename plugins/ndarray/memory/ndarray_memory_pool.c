@@ -1,4 +1,4 @@
-/* ndarray_pool.c - caching allocator over the host's memory, by the policy of burn/common/pool.h.
+/* ndarray_memory_pool.c - caching allocator over the host's memory, by the policy of burn/common/pool.h.
  *
  * A freed block goes to the list of its class, linked through its own first bytes, and is handed out again from there.
  * A spin lock guards the lists and all counts, those of tensors included; it is held for a few instructions, and taking

@@ -1,7 +1,7 @@
-/* ndarray_attention.h - what the two directions of attention share: the call, and the scores of some keys with some
- * queries. */
-#ifndef BURN_NDARRAY_ATTENTION_H
-#define BURN_NDARRAY_ATTENTION_H
+/* ndarray_sequence_attention.h - what the two directions of attention share: the call, and the scores of some keys with
+ * some queries. */
+#ifndef BURN_NDARRAY_SEQUENCE_ATTENTION_H
+#define BURN_NDARRAY_SEQUENCE_ATTENTION_H
 
 #include "ndarray_sequence.h"
 
@@ -52,7 +52,7 @@ void nd_attention_start(const NdAttention *a, const NdSoftmaxState *state);
  * when out of memory. */
 NdTensor *nd_attention_result(Ndarray *nd, const BurnTensorDesc *desc, const NdTensor *x);
 
-/* The op attention_backward, in ndarray_attention_backward.c. */
+/* The op attention_backward, in ndarray_sequence_attention_backward.c. */
 BurnStatus nd_attention_backward(Ndarray *nd, const BurnOpCall *call);
 
 #endif

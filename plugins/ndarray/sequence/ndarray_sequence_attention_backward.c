@@ -1,10 +1,10 @@
-/* ndarray_attention_backward.c - the gradients of attention, with the scores made anew for a group of queries at a
- * time.
+/* ndarray_sequence_attention_backward.c - the gradients of attention, with the scores made anew for a group of queries
+ * at a time.
  *
  * A head is done by one thread, group after group, with the gradients of its keys and values added up on the way: so
  * their sums have one order. A bias that several heads share gets a sum per slice of heads, added in order at the end;
  * the slices depend on the shapes alone. */
-#include "ndarray_attention.h"
+#include "ndarray_sequence_attention.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* ndarray_softmax.c - softmax, log_softmax and their gradients along any axis, by the loops of ndarray_rows.h: over
+/* ndarray_activation.c - softmax, log_softmax and their gradients along any axis, by the loops of ndarray_rows.h: over
  * rows where the axis is the last one, else over strips of columns.
  *
  * Results may go into the memory of an input: every pass reads an element before it writes it. */
@@ -78,7 +78,7 @@ static BurnStatus run_softmax_backward(Ndarray *nd, const BurnOpCall *call) {
   return nd_finish(nd, call, out);
 }
 
-const NdKernelRow nd_softmax_kernels[] = {
+const NdKernelRow nd_activation_kernels[] = {
     {BURN_OP_softmax, run_softmax},
     {BURN_OP_log_softmax, run_softmax},
     {BURN_OP_softmax_backward, run_softmax_backward},

@@ -1,9 +1,9 @@
-/* ndarray_pooling.c - max, average and adaptive average pooling of [n, c, h, w], and their gradients.
+/* ndarray_pool.c - max, average and adaptive average pooling of [n, c, h, w], and their gradients.
  *
- * Planes are independent and are shared out among the threads; the loops over one are in ndarray_pooling_type.inc. A
+ * Planes are independent and are shared out among the threads; the loops over one are in ndarray_pool_type.inc. A
  * window that lies in the padding entirely (ceil_mode can make one) gives -infinity at position 0 for max, and 0 for
  * avg. Windows of avg count what lies inside the padded input, or inside the input without count_include_pad. */
-#include "ndarray_pooling.h"
+#include "ndarray_pool.h"
 
 #include <string.h>
 

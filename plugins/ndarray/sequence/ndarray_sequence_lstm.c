@@ -1,4 +1,5 @@
-/* ndarray_lstm.c - lstm and its gradient: a loop over the steps, each one product and the arithmetic of the gates.
+/* ndarray_sequence_lstm.c - lstm and its gradient: a loop over the steps, each one product and the arithmetic of the
+ * gates.
  *
  * The weight is packed once, in panels of the columns of some units: all four gates of a vector of units forward, some
  * vectors of units back. Work goes by tiles of samples, whose sums stay in the cache until their gates are made; while

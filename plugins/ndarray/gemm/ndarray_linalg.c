@@ -1,4 +1,4 @@
-/* ndarray_matmul.c - the ops matmul, linear and linear_backward: batched matrix products over strided inputs.
+/* ndarray_linalg.c - the ops matmul, linear and linear_backward: batched matrix products over strided inputs.
  *
  * The result is cut into rectangles, one item of a parallel loop each, and never along k: so every element has the same
  * bits whatever the number of threads. Inputs are read with the strides they have; what a kernel cannot read in place
@@ -372,7 +372,7 @@ static BurnStatus linear_backward(Ndarray *nd, const BurnOpCall *call) {
   return nd_out_of_memory(nd, call);
 }
 
-const NdKernelRow nd_matmul_kernels[] = {
+const NdKernelRow nd_linalg_kernels[] = {
     {BURN_OP_linear_backward, linear_backward},
     {BURN_OP_matmul, matmul},
     {BURN_OP_linear, linear},

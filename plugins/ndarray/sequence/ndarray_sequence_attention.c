@@ -1,10 +1,10 @@
-/* ndarray_attention.c - attention in blocks: no matrix of all queries with all keys is ever made.
+/* ndarray_sequence_attention.c - attention in blocks: no matrix of all queries with all keys is ever made.
  *
  * An item of work is a group of queries of one head. It walks over blocks of keys with a running softmax: the scores of
  * a block, their exponentials, and these times the values, which all stay in the first two caches. Keys and values are
  * read where they lie, whatever their strides. Keys that a causal group cannot see are never touched: what their values
  * are does not matter. */
-#include "ndarray_attention.h"
+#include "ndarray_sequence_attention.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,0 @@
-/* ndarray_pooling_baseline.c - the loops of pooling for what every CPU of the architecture has. */
-#define ND_POOLING nd_pooling_baseline
-#define ND_POOLING_F64 1
-#include "ndarray_pooling_isa.inc"
