@@ -2,7 +2,7 @@
 #ifndef BURN_NDARRAY_FUSED_H
 #define BURN_NDARRAY_FUSED_H
 
-#include <burn/plugin/fused.h>
+#include <burn/common/fused_plan.h>
 
 #include "ndarray_fused_machine.h"
 
@@ -13,8 +13,9 @@
 #define ND_FUSED_LINES 256 /* of a program */
 #define ND_FUSED_RANDOM 8  /* steps that want random words */
 #define ND_FUSED_PROGRAMS 16
-#define ND_FUSED_BUFFERS 16 /* values that one program leaves for a later one */
-#define ND_FUSED_ROWS 32    /* the same, of which there is one number per row */
+#define ND_FUSED_BUFFERS 16        /* values that one program leaves for a later one */
+#define ND_FUSED_ROWS 32           /* the same, of which there is one number per row */
+#define ND_FUSED_LONGEST_ROW 65536 /* elements that a block of rows has at most, if it has one row */
 
 /* What stands in the memory field of an instruction. */
 typedef enum NdFusedOperand {
@@ -60,14 +61,6 @@ typedef struct NdFusedStepInfo {
   BurnDType dtype;        /* of its result */
 } NdFusedStepInfo;
 
-/* What reductions of a body do to its space, the shape of what is reduced. */
-typedef enum NdFusedRegion {
-  ND_FUSED_ELEMENTS,   /* no reductions */
-  ND_FUSED_LAST,       /* along the last axis: a number per row, which later programs may use */
-  ND_FUSED_FIRST_AXIS, /* along the first axis that is not 1: a number per column, after everything else */
-  ND_FUSED_ALL         /* of everything: one number, after everything else */
-} NdFusedRegion;
-
 /* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or
  * over all numbers that are left of a block when it is reduced. */
 typedef struct NdFusedProgram {
@@ -90,7 +83,7 @@ struct BurnFusedKernel {
   uint64_t bytes; /* of this block */
   uint32_t input_count, output_count, step_count, line_count, slot_count, words_count;
   uint32_t program_count, reduction_count, buffer_count, row_count;
-  NdFusedRegion region;
+  BurnCommonRegion region;
   uint32_t axis;        /* that is reduced, of the space, unless it is reduced as a whole */
   int64_t grain;        /* elements per chunk of parallel work at least */
   BurnTensorDesc space; /* over which programs run that are not reduced */
@@ -108,8 +101,7 @@ struct BurnFusedKernel {
   NdFusedLine lines[]; /* [line_count] */
 };
 
-/* ndarray_fused_compile.c: as BurnFusedInterface.role and .compile. */
-uint32_t nd_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output);
+/* ndarray_fused_compile.c: as BurnFusedInterface.compile. */
 BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
                             uint64_t why_bytes);
 

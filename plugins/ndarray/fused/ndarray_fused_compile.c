@@ -2,7 +2,7 @@
  *
  * A body without reductions is one program. Each reduction ends a program: what needs its result comes in a later one,
  * and values that both need are left in a buffer, or computed again if that is a step or two. What there is one of per
- * row is computed by programs of its own, over the rows of a block. ndarray_fused_plan.c decides all that.
+ * row is computed by programs of its own, over the rows of a block. <burn/common/fused_plan.h> decides all that.
  *
  * Steps are translated in their order. The last result stays in the machine's running value; one that is wanted later
  * than by the next instruction waits in a slot, or, if it is an f32 input, where it lies anyway. Slots are given out as
@@ -15,11 +15,21 @@
 #define ND_GRAIN_CHEAP 16384 /* elements per chunk at least, as in ndarray_elementwise.c */
 #define ND_GRAIN_HEAVY 4096
 
+/* A program is a loop of the plan; a reduction follows its program. */
+static const BurnCommonFusedRules rules = {.max_inputs = ND_FUSED_INPUTS,
+                                           .max_steps = ND_FUSED_STEPS,
+                                           .max_outputs = ND_FUSED_OUTPUTS,
+                                           .max_loops = ND_FUSED_PROGRAMS,
+                                           .max_buffers = ND_FUSED_BUFFERS,
+                                           .max_rows = ND_FUSED_ROWS,
+                                           .longest_row = ND_FUSED_LONGEST_ROW,
+                                           .reduces_memory = true};
+
 /* -- lines ------------------------------------------------------------------------------------ */
 
 static NdFusedLine *add_line(NdFusedCompiler *c, uint32_t opcode) {
   if (c->kernel->line_count + 1 >= ND_FUSED_LINES) {
-    nd_fused_refuse(c, "too many instructions");
+    burn_common_fused_refuse(&c->plan, "too many instructions");
     c->kernel->line_count = 0;
   }
   NdFusedLine *line = &c->lines[c->kernel->line_count++];
@@ -62,7 +72,7 @@ static void save(NdFusedCompiler *c) {
   uint32_t slot = 0;
   while (slot < ND_FUSED_SLOTS && ((c->slots >> slot) & 1u)) slot++;
   if (slot == ND_FUSED_SLOTS) {
-    nd_fused_refuse(c, "too many values live at once");
+    burn_common_fused_refuse(&c->plan, "too many values live at once");
     return;
   }
   c->slots |= 1u << slot;
@@ -74,7 +84,7 @@ static void save(NdFusedCompiler *c) {
 /* Before the running value changes: keeps it if it is still wanted. */
 static void make_room(NdFusedCompiler *c) {
   const uint32_t v = c->running;
-  if (v != ND_FUSED_NO_VALUE && c->values[v].uses > 0 && !in_memory(c, v)) save(c);
+  if (v != ND_FUSED_NO_VALUE && c->plan.values[v].uses > 0 && !in_memory(c, v)) save(c);
   c->running = ND_FUSED_NO_VALUE;
 }
 
@@ -121,7 +131,7 @@ static void bring(NdFusedCompiler *c, uint32_t v) {
   if (in_memory(c, v)) {
     set_value_operand(c, add_line(c, ND_FUSED_load_f32), v);
   } else {
-    const BurnDType dtype = c->values[v].dtype;
+    const BurnDType dtype = c->plan.values[v].dtype;
     set_operand(c, add_line(c, load_of(dtype)), ND_FUSED_INPUT, v, burn_dtype_bytes(dtype));
   }
   c->running = v;
@@ -152,7 +162,7 @@ static bool bring_pair(NdFusedCompiler *c, uint32_t a, uint32_t b) {
 
 /* The instruction to come uses these values, of which the running one is lost then. */
 static void begin_use(NdFusedCompiler *c, const uint32_t *values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) c->values[values[i]].uses--;
+  for (uint32_t i = 0; i < count; i++) c->plan.values[values[i]].uses--;
   make_room(c);
 }
 
@@ -160,7 +170,7 @@ static void begin_use(NdFusedCompiler *c, const uint32_t *values, uint32_t count
 static void end_use(NdFusedCompiler *c, const uint32_t *values, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     NdFusedValue *value = &c->values[values[i]];
-    if (value->uses > 0 || value->slot < 0) continue;
+    if (c->plan.values[values[i]].uses > 0 || value->slot < 0) continue;
     c->slots &= ~(1u << value->slot);
     value->slot = -1;
   }
@@ -234,16 +244,16 @@ static void where(NdFusedCompiler *c, uint32_t x, uint32_t mask, uint32_t value)
 static void set_words(NdFusedCompiler *c, NdFusedLine *line, uint32_t step) {
   BurnFusedKernel *kernel = c->kernel;
   if (kernel->words_count == ND_FUSED_RANDOM) {
-    nd_fused_refuse(c, "too many random steps");
+    burn_common_fused_refuse(&c->plan, "too many random steps");
     return;
   }
   kernel->words_step[kernel->words_count] = (uint8_t)step;
   set_operand(c, line, ND_FUSED_WORDS, kernel->words_count++, 4);
 }
 
-static void random_op(NdFusedCompiler *c, NdFusedForm form, uint32_t step) {
+static void random_op(NdFusedCompiler *c, BurnCommonForm form, uint32_t step) {
   make_room(c);
-  if (form == ND_FORM_BERNOULLI) {
+  if (form == BURN_COMMON_FORM_BERNOULLI) {
     NdFusedLine *line = add_line(c, ND_FUSED_bernoulli);
     set_words(c, line, step);
     set_scalar(line, ND_FUSED_BERNOULLI, step);
@@ -262,23 +272,23 @@ static void round_to(NdFusedCompiler *c, BurnDType dtype) {
 static void cast(NdFusedCompiler *c, uint32_t x, BurnDType to) {
   if (to == BURN_DTYPE_BOOL) {
     (void)unary(c, x, ND_FUSED_not_equal_scalar); /* than 0 */
-  } else if (c->values[x].dtype == BURN_DTYPE_BOOL) {
+  } else if (c->plan.values[x].dtype == BURN_DTYPE_BOOL) {
     (void)unary(c, x, ND_FUSED_bool_to_float);
   } else {
     (void)unary(c, x, to == BURN_DTYPE_F16 ? ND_FUSED_round_f16 : ND_FUSED_round_bf16);
   }
 }
 
-static NdFusedScalar scalar_of(NdFusedForm form) {
+static NdFusedScalar scalar_of(BurnCommonForm form) {
   switch (form) {
-    case ND_FORM_SCALAR:
-    case ND_FORM_COMPARE_SCALAR:
+    case BURN_COMMON_FORM_SCALAR:
+    case BURN_COMMON_FORM_COMPARE_SCALAR:
       return ND_FUSED_FIRST;
-    case ND_FORM_CLAMP:
+    case BURN_COMMON_FORM_CLAMP:
       return ND_FUSED_FIRST_SECOND;
-    case ND_FORM_DIVIDE:
+    case BURN_COMMON_FORM_DIVIDE:
       return ND_FUSED_DIVISOR;
-    case ND_FORM_POWER:
+    case BURN_COMMON_FORM_POWER:
       return ND_FUSED_EXPONENT;
     default:
       return ND_FUSED_NO_SCALAR;
@@ -288,45 +298,46 @@ static NdFusedScalar scalar_of(NdFusedForm form) {
 /* Leaves the result of a step, value v, in the running value. */
 static void translate(NdFusedCompiler *c, uint32_t number, uint32_t v) {
   const BurnFusedStep *step = &c->body->steps[number];
-  const NdFusedOp op = nd_fused_op(step->op);
-  const uint32_t a = step->input_count > 0 ? nd_fused_input(c, step, 0) : ND_FUSED_NO_VALUE;
-  const uint32_t b = step->input_count > 1 ? nd_fused_input(c, step, 1) : ND_FUSED_NO_VALUE;
-  const BurnDType dtype = c->values[v].dtype;
-  switch ((NdFusedForm)op.form) {
-    case ND_FORM_BINARY:
-    case ND_FORM_COMPARE:
-    case ND_FORM_LOGIC:
-      binary(c, a, b, op.opcode);
+  const BurnCommonForm form = burn_common_fused_form(step->op);
+  const uint32_t opcode = nd_fused_opcode(step->op);
+  const uint32_t a = step->input_count > 0 ? burn_common_fused_input(&c->plan, step, 0) : ND_FUSED_NO_VALUE;
+  const uint32_t b = step->input_count > 1 ? burn_common_fused_input(&c->plan, step, 1) : ND_FUSED_NO_VALUE;
+  const BurnDType dtype = c->plan.values[v].dtype;
+  switch (form) {
+    case BURN_COMMON_FORM_BINARY:
+    case BURN_COMMON_FORM_COMPARE:
+    case BURN_COMMON_FORM_LOGIC:
+      binary(c, a, b, opcode);
       break;
-    case ND_FORM_WHERE:
-      where(c, a, b, nd_fused_input(c, step, 2));
+    case BURN_COMMON_FORM_WHERE:
+      where(c, a, b, burn_common_fused_input(&c->plan, step, 2));
       break;
-    case ND_FORM_FILL:
+    case BURN_COMMON_FORM_FILL:
       set_scalar(fill(c, a, b), ND_FUSED_FIRST, number);
       break;
-    case ND_FORM_CAST:
+    case BURN_COMMON_FORM_CAST:
       cast(c, a, dtype);
       break;
-    case ND_FORM_DROPOUT: {
-      NdFusedLine *line = unary(c, a, op.opcode);
+    case BURN_COMMON_FORM_DROPOUT: {
+      NdFusedLine *line = unary(c, a, opcode);
       set_words(c, line, number);
       set_scalar(line, ND_FUSED_DROPOUT, number);
       break;
     }
-    case ND_FORM_UNIFORM:
-    case ND_FORM_BERNOULLI:
-      random_op(c, (NdFusedForm)op.form, number);
+    case BURN_COMMON_FORM_UNIFORM:
+    case BURN_COMMON_FORM_BERNOULLI:
+      random_op(c, form, number);
       break;
-    case ND_FORM_CREATE:
+    case BURN_COMMON_FORM_CREATE:
       make_room(c);
-      set_scalar(add_line(c, op.opcode), ND_FUSED_FILL, number);
+      set_scalar(add_line(c, opcode), ND_FUSED_FILL, number);
       break;
     default:
-      set_scalar(unary(c, a, op.opcode), scalar_of((NdFusedForm)op.form), number);
+      set_scalar(unary(c, a, opcode), scalar_of(form), number);
       break;
   }
   if (step->op != BURN_OP_mask_where && step->op != BURN_OP_mask_fill && step->op != BURN_OP_cast) round_to(c, dtype);
-  if (step->op == BURN_OP_cast && c->values[a].dtype == BURN_DTYPE_BOOL) round_to(c, dtype);
+  if (step->op == BURN_OP_cast && c->plan.values[a].dtype == BURN_DTYPE_BOOL) round_to(c, dtype);
   c->running = v;
 }
 
@@ -334,12 +345,12 @@ static void translate(NdFusedCompiler *c, uint32_t number, uint32_t v) {
 static void store(NdFusedCompiler *c, uint32_t result, uint32_t v) {
   const BurnFusedBody *body = c->body;
   for (uint32_t o = 0; o < body->output_count; o++) {
-    if (body->outputs[o] != result || nd_fused_program_of_output(c, o) != c->program) continue;
+    if (body->outputs[o] != result || burn_common_fused_loop_of_output(&c->plan, o) != c->program) continue;
     const BurnDType dtype = body->values[result].dtype;
     bring(c, v);
     set_operand(c, add_line(c, store_of(dtype)), ND_FUSED_OUTPUT, o, burn_dtype_bytes(dtype));
     c->stored[o] = (uint16_t)c->kernel->line_count;
-    c->values[v].uses--;
+    c->plan.values[v].uses--;
     end_use(c, &v, 1);
   }
 }
@@ -349,7 +360,7 @@ static void store_home(NdFusedCompiler *c, uint32_t v) {
   NdFusedValue *value = &c->values[v];
   set_operand(c, add_line(c, ND_FUSED_store_f32), (NdFusedOperand)value->home, value->number, 4);
   value->is_home = true;
-  value->uses--;
+  c->plan.values[v].uses--;
 }
 
 /* -- programs --------------------------------------------------------------------------------- */
@@ -357,14 +368,13 @@ static void store_home(NdFusedCompiler *c, uint32_t v) {
 /* Copies value v for the reductions after this program, if they cannot read it where it is. */
 static void copy_folded(NdFusedCompiler *c, uint32_t v) {
   const BurnFusedBody *body = c->body;
-  if (c->values[v].folded < 0 || !nd_fused_copies_folded(c, v)) return;
+  if (c->plan.values[v].folded < 0 || !burn_common_fused_copies(&c->plan, v)) return;
   for (uint32_t k = body->input_count; k < body->input_count + body->step_count; k++) {
-    const NdFusedValue *value = &c->values[k];
-    if (!value->is_reduction || !value->is_live || 2u * value->stage - 1u != c->program) continue;
-    if (nd_fused_input(c, &body->steps[k - body->input_count], 0) != v) continue;
+    if (!burn_common_fused_reduces(&c->plan, k, c->program)) continue;
+    if (burn_common_fused_input(&c->plan, &body->steps[k - body->input_count], 0) != v) continue;
     bring(c, v);
-    set_operand(c, add_line(c, ND_FUSED_store_f32), ND_FUSED_BUFFER, (uint32_t)c->values[v].folded, 4);
-    c->values[v].uses--;
+    set_operand(c, add_line(c, ND_FUSED_store_f32), ND_FUSED_BUFFER, (uint32_t)c->plan.values[v].folded, 4);
+    c->plan.values[v].uses--;
   }
   end_use(c, &v, 1);
 }
@@ -373,18 +383,17 @@ static void copy_folded(NdFusedCompiler *c, uint32_t v) {
 static void add_reductions(NdFusedCompiler *c, NdFusedProgram *program) {
   const BurnFusedBody *body = c->body;
   for (uint32_t v = body->input_count; v < body->input_count + body->step_count; v++) {
-    const NdFusedValue *value = &c->values[v];
-    if (!value->is_reduction || !value->is_live || 2u * value->stage - 1u != c->program) continue;
+    if (!burn_common_fused_reduces(&c->plan, v, c->program)) continue;
     const BurnFusedStep *step = &body->steps[v - body->input_count];
-    const uint32_t operand = nd_fused_input(c, step, 0);
+    const uint32_t operand = burn_common_fused_input(&c->plan, step, 0);
     NdFusedReduction *reduction = &c->kernel->reductions[c->kernel->reduction_count++];
-    const bool is_input = c->values[operand].folded < 0;
-    reduction->family = (uint8_t)nd_fused_op(step->op).opcode;
+    const bool is_input = c->plan.values[operand].folded < 0;
+    reduction->family = (uint8_t)nd_fused_opcode(step->op);
     reduction->is_mean = step->op == BURN_OP_mean_dim || step->op == BURN_OP_mean;
     reduction->operand = is_input ? ND_FUSED_INPUT : ND_FUSED_BUFFER;
-    reduction->number = (uint8_t)(is_input ? operand : (uint32_t)c->values[operand].folded);
-    reduction->row = value->number;
-    reduction->dtype = value->dtype;
+    reduction->number = (uint8_t)(is_input ? operand : (uint32_t)c->plan.values[operand].folded);
+    reduction->row = c->plan.values[v].number;
+    reduction->dtype = c->plan.values[v].dtype;
     program->reduction_count++;
     if (!is_input) continue;
     c->last_read[operand] = (uint16_t)c->kernel->line_count;
@@ -402,16 +411,16 @@ static void translate_program(NdFusedCompiler *c, uint32_t number) {
   c->slots = 0;
   program->begin = (uint16_t)c->kernel->line_count;
   program->is_reduced = number % 2 == 0;
-  nd_fused_count_uses(c, number);
-  for (uint32_t v = 0; v < body->input_count + body->step_count && !c->refusal; v++) {
-    if (!nd_fused_computes(c, v, number)) copy_folded(c, v);
+  burn_common_fused_count_uses(&c->plan, number);
+  for (uint32_t v = 0; v < body->input_count + body->step_count && !c->plan.refusal; v++) {
+    if (!burn_common_fused_computes(&c->plan, v, number)) copy_folded(c, v);
   }
-  for (uint32_t i = 0; i < body->step_count && !c->refusal; i++) {
-    const uint32_t v = body->input_count + i, same = c->values[v].same_as;
-    if (c->values[same].uses == 0) continue;
-    if (same == v && nd_fused_computes(c, v, number)) {
+  for (uint32_t i = 0; i < body->step_count && !c->plan.refusal; i++) {
+    const uint32_t v = body->input_count + i, same = c->plan.values[v].same_as;
+    if (c->plan.values[same].uses == 0) continue;
+    if (same == v && burn_common_fused_computes(&c->plan, v, number)) {
       translate(c, i, v);
-      if (c->values[v].is_kept && c->values[v].program == number) store_home(c, v);
+      if (c->plan.values[v].is_kept && c->plan.values[v].loop == number) store_home(c, v);
       copy_folded(c, v);
     }
     store(c, v, same);
@@ -448,21 +457,56 @@ static void find_reuse(NdFusedCompiler *c) {
 
 static int64_t grain_of(const NdFusedCompiler *c) {
   for (uint32_t v = c->body->input_count; v < c->body->input_count + c->body->step_count; v++) {
-    const bool is_heavy = nd_fused_op(c->body->steps[v - c->body->input_count].op).is_heavy;
-    if (is_heavy && c->values[v].is_live) return ND_GRAIN_HEAVY;
+    const bool is_heavy = burn_common_fused_is_heavy(burn_common_fused_step(&c->plan, v)->op);
+    if (is_heavy && c->plan.values[v].is_live) return ND_GRAIN_HEAVY;
   }
   return ND_GRAIN_CHEAP;
 }
 
+/* Where values are before the first program, and where what is kept will be. */
+static void find_homes(NdFusedCompiler *c) {
+  for (uint32_t v = 0; v < c->plan.value_count; v++) {
+    const BurnCommonFusedValue *planned = &c->plan.values[v];
+    NdFusedValue *value = &c->values[v];
+    memset(value, 0, sizeof *value);
+    value->slot = -1;
+    value->number = planned->number;
+    value->is_home = planned->is_reduction && planned->is_live;
+    if (planned->is_kept || planned->is_reduction) value->home = planned->is_reduced ? ND_FUSED_ROW : ND_FUSED_BUFFER;
+    if (burn_common_fused_is_step(&c->plan, v) || planned->dtype != BURN_DTYPE_F32) continue;
+    value->home = ND_FUSED_INPUT;
+    value->number = (uint8_t)v;
+    value->is_home = true;
+  }
+}
+
+/* What the kernel needs of the plan. */
+static void take_plan(NdFusedCompiler *c) {
+  const BurnCommonFusedPlan *plan = &c->plan;
+  BurnFusedKernel *kernel = c->kernel;
+  kernel->input_count = c->body->input_count;
+  kernel->output_count = c->body->output_count;
+  kernel->step_count = c->body->step_count;
+  kernel->region = plan->region;
+  kernel->axis = plan->axis;
+  kernel->space = plan->space;
+  kernel->program_count = plan->loop_count;
+  kernel->buffer_count = plan->buffer_count;
+  kernel->row_count = plan->row_count;
+  for (uint32_t o = 0; o < kernel->output_count; o++) {
+    kernel->outputs[o] = c->body->values[c->body->outputs[o]];
+    kernel->output_is_reduced[o] = plan->output_is_reduced[o];
+  }
+}
+
 static void compile(NdFusedCompiler *c) {
-  nd_fused_plan(c);
-  if (c->refusal) return;
-  c->kernel->input_count = c->body->input_count;
-  c->kernel->output_count = c->body->output_count;
-  c->kernel->step_count = c->body->step_count;
+  burn_common_fused_plan(&c->plan, &rules, c->body);
+  if (c->plan.refusal) return;
+  take_plan(c);
+  find_homes(c);
   c->kernel->grain = grain_of(c);
   describe_steps(c);
-  for (uint32_t program = 0; program < c->kernel->program_count && !c->refusal; program++)
+  for (uint32_t program = 0; program < c->kernel->program_count && !c->plan.refusal; program++)
     translate_program(c, program);
   find_reuse(c);
 }
@@ -476,12 +520,11 @@ BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKer
   c.nd = nd;
   c.body = body;
   c.kernel = &header;
-  c.refusal = NULL;
   memset(c.last_read, 0, sizeof c.last_read);
   memset(c.stored, 0, sizeof c.stored);
   compile(&c);
-  if (c.refusal) {
-    if (why_bytes > 0) (void)snprintf(why, why_bytes, "%s", c.refusal);
+  if (c.plan.refusal) {
+    if (why_bytes > 0) (void)snprintf(why, why_bytes, "%s", c.plan.refusal);
     return BURN_OK;
   }
   header.bytes = sizeof header + header.line_count * sizeof *c.lines;

@@ -279,8 +279,8 @@ static bool take_inputs(NdFusedRun *run, const BurnFusedCall *call) {
 }
 
 static bool run_region(NdFusedRun *run) {
-  if (run->kernel->region == ND_FUSED_ELEMENTS) return nd_fused_run_elements(run);
-  return run->kernel->region == ND_FUSED_LAST ? nd_fused_run_rows(run) : nd_fused_run_totals(run);
+  if (run->kernel->region == BURN_COMMON_REGION_ELEMENTS) return nd_fused_run_elements(run);
+  return run->kernel->region == BURN_COMMON_REGION_LAST ? nd_fused_run_rows(run) : nd_fused_run_totals(run);
 }
 
 BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call) {

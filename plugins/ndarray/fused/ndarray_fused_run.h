@@ -102,7 +102,8 @@ void nd_fused_link(NdFusedRun *run);
 
 /* -- the regions; false when out of memory ---------------------------------------------------- */
 bool nd_fused_run_elements(NdFusedRun *run); /* ndarray_fused_elements.c */
-bool nd_fused_run_rows(NdFusedRun *run);     /* ndarray_fused_rows.c: ND_FUSED_LAST */
-bool nd_fused_run_totals(NdFusedRun *run);   /* ndarray_fused_totals.c: ND_FUSED_FIRST_AXIS, ND_FUSED_ALL */
+bool nd_fused_run_rows(NdFusedRun *run);     /* ndarray_fused_rows.c: BURN_COMMON_REGION_LAST */
+bool nd_fused_run_totals(
+    NdFusedRun *run); /* ndarray_fused_totals.c: BURN_COMMON_REGION_FIRST_AXIS, BURN_COMMON_REGION_ALL */
 
 #endif

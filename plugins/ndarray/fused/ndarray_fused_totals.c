@@ -46,7 +46,7 @@ static char *partial_of(const Totals *totals, uint32_t reduction, int64_t part) 
 /* The space as [rows, width]; a tile of it is a piece of memory, or has whole rows of columns. */
 static void cut(Totals *totals) {
   const NdFusedRun *run = totals->run;
-  const bool whole = run->kernel->region == ND_FUSED_ALL;
+  const bool whole = run->kernel->region == BURN_COMMON_REGION_ALL;
   totals->width = whole ? 1 : run->count / run->kernel->space.shape[run->kernel->axis];
   totals->rows = run->count / totals->width;
   totals->tile_width = nd_min(totals->width, ND_COLUMNS);
