@@ -186,8 +186,7 @@ void nd_pool_forget_tensor(NdPool *pool);
 
 /* -- gemm (ndarray_gemm.c) -------------------------------------------------------------------- */
 
-/* Sets nd->gemm_* by the option gemm=: "builtin" or NULL is our own product, "openblas" that library (with one thread
- * of its own: we split the work); fails if it is absent. */
-BurnStatus nd_gemm_open(Ndarray *nd, const char *choice);
+/* Chooses the product: our own, or OpenBLAS (with one thread: we split the work); fails if that is absent. */
+BurnStatus nd_gemm_open(Ndarray *nd, bool openblas);
 
 #endif

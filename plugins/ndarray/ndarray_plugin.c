@@ -38,24 +38,6 @@ static uint32_t isa_detect(void) {
   return NDARRAY_ISA_BASELINE;
 }
 
-/* nd->isa from the option, which may be NULL. */
-static BurnStatus isa_choose(Ndarray *nd, const char *option) {
-  const uint32_t widest = isa_detect();
-  nd->isa = widest;
-  if (!option) return BURN_OK;
-  for (uint32_t isa = 0; isa < NDARRAY_ISA_COUNT; isa++) {
-    if (strcmp(option, isa_names[isa]) != 0) continue;
-    if (isa > widest) {
-      return nd_fail(nd, BURN_STATUS_FAILED_PRECONDITION, "ndarray: isa=%s is not available here; the widest is %s",
-                     option, isa_names[widest]);
-    }
-    nd->isa = isa;
-    return BURN_OK;
-  }
-  return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: isa=%s is unknown; there are baseline, avx2, avx512",
-                 option);
-}
-
 /* -- calls ------------------------------------------------------------------------------------ */
 
 static const NdKernelRow *const kernel_lists[] = {
@@ -245,27 +227,36 @@ enum { NDARRAY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {NDARRAY_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-/* A size as 1000000, 64KiB, 512MiB or 2GiB; 0 if it is none of these. */
-static uint64_t parse_bytes(const char *text) {
-  static const char *const units[] = {"", "KiB", "MiB", "GiB"};
-  uint64_t count = 0;
-  const char *at = text;
-  for (; *at >= '0' && *at <= '9' && count < (uint64_t)1 << 50; at++) count = count * 10 + (uint64_t)(*at - '0');
-  for (uint32_t i = 0; i < 4; i++) {
-    if (at != text && strcmp(at, units[i]) == 0 && count <= (uint64_t)INT64_MAX >> (10 * i)) return count << (10 * i);
+/* nd->isa: that of the option, else the processor's. */
+static BurnStatus choose_isa(Ndarray *nd, const BurnCommonSettings *given) {
+  const uint32_t widest = isa_detect();
+  const char *text = given->values[OPTION_ISA];
+  const uint32_t isa = text ? burn_common_word_index(option_rows[OPTION_ISA].values, text) : widest;
+  if (isa == NDARRAY_ISA_COUNT) {
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: isa=%s is unknown; there are baseline, avx2, avx512",
+                   text);
   }
-  return 0;
+  if (isa > widest) {
+    return nd_fail(nd, BURN_STATUS_FAILED_PRECONDITION, "ndarray: isa=%s is not available here; the widest is %s", text,
+                   isa_names[widest]);
+  }
+  nd->isa = isa;
+  return BURN_OK;
+}
+
+static BurnStatus choose_gemm(Ndarray *nd, const BurnCommonSettings *given) {
+  uint32_t gemm = 0; /* builtin */
+  const BurnStatus status = burn_common_word(given, OPTION_GEMM, &gemm);
+  return status == BURN_OK ? nd_gemm_open(nd, gemm == 1) : status;
 }
 
 /* Opens the tuner: option autotune=, else BURN_AUTOTUNE. Without memory nothing is tuned. */
-static BurnStatus open_tuner(Ndarray *nd, const char *option) {
+static BurnStatus open_tuner(Ndarray *nd, const BurnCommonSettings *given) {
   bool known = true;
-  uint32_t mode = burn_common_tune_mode(&known);
+  uint32_t mode = burn_common_tune_mode(&known); /* numbered as the option's words */
   if (!known) nd->host->log(BURN_LOG_WARN, "autotune", "BURN_AUTOTUNE is none of off, quick, full; quick is taken");
-  if (option && !burn_common_tune_parse(option, &mode)) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: autotune=%s is none of off, quick, full", option);
-  }
-  if (mode == BURN_COMMON_TUNE_OFF) return BURN_OK;
+  const BurnStatus status = burn_common_word(given, OPTION_AUTOTUNE, &mode);
+  if (status != BURN_OK || mode == BURN_COMMON_TUNE_OFF) return status;
   char path[1024], machine[128];
   burn_common_tune_path(path, sizeof path, "ndarray", BURN_NDARRAY_VERSION);
   burn_common_tune_machine(machine, sizeof machine, isa_names[nd->isa]);
@@ -277,16 +268,11 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const char *values[OPTION_COUNT];
   burn_options_ask(nd->host, options, &options_interface, values);
   const BurnCommonSettings given = {nd->host, "ndarray", &options_interface, values};
-  const char *limit = values[OPTION_LIMIT];
-  nd->memory_limit = limit ? parse_bytes(limit) : 0;
-  if (limit && nd->memory_limit == 0) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT,
-                   "ndarray: memory_limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB", limit);
-  }
-  BurnStatus status = burn_common_truth(&given, OPTION_PRIMITIVES, &nd->primitives_only);
-  if (status == BURN_OK) status = isa_choose(nd, values[OPTION_ISA]);
-  if (status == BURN_OK) status = nd_gemm_open(nd, values[OPTION_GEMM]);
-  return status == BURN_OK ? open_tuner(nd, values[OPTION_AUTOTUNE]) : status;
+  BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &nd->memory_limit);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &nd->primitives_only);
+  if (status == BURN_OK) status = choose_isa(nd, &given);
+  if (status == BURN_OK) status = choose_gemm(nd, &given);
+  return status == BURN_OK ? open_tuner(nd, &given) : status;
 }
 
 static BurnStatus BURN_API_CALL ndarray_open(const BurnHost *host, uint32_t index, const BurnOptions *options,

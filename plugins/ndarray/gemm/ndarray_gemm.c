@@ -6,7 +6,6 @@
 #include "ndarray_gemm_amx.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
   DEPTH = 1024,          /* deepest block of k: panels stay in the second-level cache, C is read rarely */
@@ -193,13 +192,11 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
 
 /* -- the device's product --------------------------------------------------------------------- */
 
-BurnStatus nd_gemm_open(Ndarray *nd, const char *choice) {
+BurnStatus nd_gemm_open(Ndarray *nd, bool openblas) {
   char why[256];
   nd->uses_openblas = false;
   nd->has_amx = nd->isa == NDARRAY_ISA_AVX512 && nd_amx_available();
-  if (!choice || strcmp(choice, "builtin") == 0) return BURN_OK;
-  if (strcmp(choice, "openblas") != 0)
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: gemm=%s is neither openblas nor builtin", choice);
+  if (!openblas) return BURN_OK;
   if (!nd_openblas_load(why, sizeof why))
     return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: gemm=openblas cannot be had: %s", why);
   nd->uses_openblas = true;

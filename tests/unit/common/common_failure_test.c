@@ -41,7 +41,8 @@ static void test_long_failures_are_cut(void **state) {
   X(TILE, "tile", "8..512", "64", 0, "")               \
   X(ALL, "all", "0..18446744073709551615", "0", 0, "") \
   X(EXACT, "exact", "true|false", "true", 0, "")       \
-  X(MODE, "mode", "off|quick|full", "quick", 0, "")
+  X(MODE, "mode", "off|quick|full", "quick", 0, "")    \
+  X(LIMIT, "limit", "bytes, 64KiB", "", 0, "")
 enum { TEST_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo rows[] = {TEST_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface declared = BURN_OPTIONS_INTERFACE(OPTION_COUNT, rows);
@@ -77,6 +78,44 @@ static void test_numbers(void **state) {
     assert_int_equal(number, cases[i].message ? 77 : cases[i].number);
     if (cases[i].message) expect_message(status, BURN_STATUS_INVALID_ARGUMENT, cases[i].message);
     if (!cases[i].message) assert_int_equal(status, BURN_OK);
+  }
+}
+
+static void test_sizes(void **state) {
+  static const struct {
+    const char *text;
+    uint64_t bytes; /* 0: none */
+  } cases[] = {
+      {NULL, 77},
+      {"1", 1},
+      {"64KiB", 65536},
+      {"3MiB", 3145728},
+      {"8589934591GiB", UINT64_C(8589934591) << 30},
+      {"9223372036854775807", INT64_MAX},
+      {"0", 0},
+      {"0GiB", 0},
+      {"", 0},
+      {"KiB", 0},
+      {"-1", 0},
+      {"64kib", 0},
+      {"64KiB ", 0},
+      {"8589934592GiB", 0},
+      {"9223372036854775808", 0},
+      {"99999999999999999999", 0},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const char *values[OPTION_COUNT] = {NULL};
+    const BurnCommonSettings given = {burn_host(), "p", &declared, values};
+    uint64_t bytes = 77;
+    char message[120];
+    values[OPTION_LIMIT] = cases[i].text;
+    const BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &bytes);
+    assert_int_equal(bytes, cases[i].bytes ? cases[i].bytes : 77);
+    (void)snprintf(message, sizeof message, "p: limit=%s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
+                   cases[i].text ? cases[i].text : "");
+    if (cases[i].bytes) assert_int_equal(status, BURN_OK);
+    if (!cases[i].bytes) expect_message(status, BURN_STATUS_INVALID_ARGUMENT, message);
   }
 }
 
@@ -129,6 +168,7 @@ int main(void) {
       cmocka_unit_test(test_failures_are_formatted),
       cmocka_unit_test(test_long_failures_are_cut),
       cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_words),
       cmocka_unit_test(test_a_descriptor_finds_its_interfaces),
   };

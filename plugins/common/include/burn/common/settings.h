@@ -4,6 +4,7 @@
  *   BurnCommonSettings given = {host, "cuda", &declared, values};             values as burn_options_ask filled them
  *   uint64_t tile = 64;
  *   status = burn_common_number(&given, OPTION_TILE, &tile);                  values "8..512"
+ *   if (status == BURN_OK) status = burn_common_bytes(&given, OPTION_LIMIT, &limit);          any size: "bytes, 64KiB"
  *   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_EXACT, &is_exact);       "true|false"
  *   if (status == BURN_OK) status = burn_common_word(&given, OPTION_MODE, &mode);             "off|quick|full"
  *
@@ -74,6 +75,26 @@ static inline BurnStatus burn_common_number(const BurnCommonSettings *given, uin
   }
   *number = value;
   return BURN_OK;
+}
+
+/* A size as 1000000, 64KiB, 512MiB or 2GiB, from 1 byte to INT64_MAX. Else the failure "plugin: key=text is not a size
+ * such as 1000000, 64KiB, 512MiB, 2GiB". */
+static inline BurnStatus burn_common_bytes(const BurnCommonSettings *given, uint32_t option, uint64_t *bytes) {
+  static const char *const units[] = {"", "KiB", "MiB", "GiB"};
+  const char *text = given->values[option], *at = text;
+  uint64_t count = 0;
+  uint32_t i;
+  if (!text) return BURN_OK;
+  if (burn_common_digits(&at, &count) && count > 0) {
+    for (i = 0; i < 4; i++) {
+      if (strcmp(at, units[i]) != 0 || count > (uint64_t)INT64_MAX >> (10 * i)) continue;
+      *bytes = count << (10 * i);
+      return BURN_OK;
+    }
+  }
+  return BURN_COMMON_FAIL(given->host, INVALID_ARGUMENT, given->plugin,
+                          "%s=%.100s is not a size such as 1000000, 64KiB, 512MiB, 2GiB",
+                          burn_option_info(given->declared, option)->key, text);
 }
 
 /* "a, b and c" of "a|b|c". */
