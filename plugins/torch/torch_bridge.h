@@ -6,6 +6,8 @@
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
+#include <stdbool.h>
+
 /* threads, tf32, deterministic and cudnn_benchmark are settings of libtorch, which has them once per process: the
  * device opened last decides, of GPUs the GPU opened last. */
 #define TORCH_OPTIONS(X)                                                                                             \
@@ -23,11 +25,19 @@
 
 enum { TORCH_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 
-/* Opens device `index`; values[OPTION_...] are texts of the user or NULL. Otherwise as open of BurnBackendInterface. */
-typedef BurnStatus (*TorchBridgeOpen)(const BurnHost *host, const char *const *values, uint32_t index, uint32_t owner,
-                                      BurnBackend *out);
+/* The options as they were read. */
+typedef struct TorchSettings {
+  const char *device;
+  uint64_t threads;
+  bool tf32, deterministic, cudnn_benchmark;
+  bool aten_random, primitives;
+} TorchSettings;
+
+/* Opens device `index` of the kind that the settings name. Otherwise as open of BurnBackendInterface. */
+typedef BurnStatus (*TorchBridgeOpen)(const BurnHost *host, const TorchSettings *settings, uint32_t index,
+                                      uint32_t owner, BurnBackend *out);
 
 #define TORCH_BRIDGE_FILE "libburn_torch_aten.so"
-#define TORCH_BRIDGE_SYMBOL "burn_torch_bridge_open_v2"
+#define TORCH_BRIDGE_SYMBOL "burn_torch_bridge_open_v3"
 
 #endif

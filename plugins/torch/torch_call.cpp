@@ -2,6 +2,8 @@
  * them, exceptions. */
 #include "torch_transfer.h"
 
+#include <burn/common/failure.h>
+
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/contiguous.h>
@@ -27,8 +29,8 @@ void fail(uint32_t code, const char *format, ...) {
 }
 
 static BurnStatus status(const BurnHost *host, uint32_t code, const char *what, const char *message) {
-  const std::string text = std::string("torch: ") + (what ? what : "") + (what ? ": " : "") + message;
-  return host->fail(code, __FILE__, __LINE__, text.c_str());
+  return burn_common_fail(host, code, __FILE__, __LINE__, "torch", "%s%s%s", what ? what : "", what ? ": " : "",
+                          message);
 }
 
 /* The codes of ATen's exceptions. Its texts say "out of memory" where its types do not: DefaultCPUAllocator throws a

@@ -1,7 +1,8 @@
-/* torch_device.cpp - opening a device: options (torch_bridge.h), the table of functions, questions about memory. */
+/* torch_device.cpp - opening a device: settings (torch_bridge.h), the table of functions, questions about memory. */
 #include "torch_bridge.h"
 #include "torch_transfer.h"
 
+#include <burn/common/failure.h>
 #include <burn/plugin/dlpack.h>
 
 #include <ATen/Context.h>
@@ -9,7 +10,6 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -21,39 +21,7 @@
 namespace burn_torch {
 namespace {
 
-/* -- options ---------------------------------------------------------------------------------- */
-
-struct Options {
-  int threads;
-  bool tf32, deterministic, cudnn_benchmark;
-};
-
-bool truth(const char *key, const char *value, bool fallback) {
-  if (!value) return fallback;
-  if (std::strcmp(value, "true") == 0 || std::strcmp(value, "false") == 0) return value[0] == 't';
-  fail(BURN_STATUS_INVALID_ARGUMENT, "%s=%s is neither true nor false", key, value);
-}
-
-int thread_option(const BurnHost *host, const char *value) {
-  if (!value) return static_cast<int>(host->thread_count());
-  char *end = nullptr;
-  const long count = std::strtol(value, &end, 10);
-  if (end == value || *end || count < 1 || count > 1024)
-    fail(BURN_STATUS_INVALID_ARGUMENT, "threads=%s is not a number from 1 to 1024", value);
-  return static_cast<int>(count);
-}
-
-Options read_options(Torch &torch, const char *const *values) {
-  const char *random = values[OPTION_RANDOM];
-  if (random && std::strcmp(random, "host") != 0 && std::strcmp(random, "aten") != 0) {
-    fail(BURN_STATUS_INVALID_ARGUMENT, "random=%s is neither host nor aten", random);
-  }
-  torch.aten_random = random && std::strcmp(random, "aten") == 0;
-  torch.primitives_only = truth("primitives", values[OPTION_PRIMITIVES], false);
-  return Options{thread_option(torch.host, values[OPTION_THREADS]), truth("tf32", values[OPTION_TF32], false),
-                 truth("deterministic", values[OPTION_DETERMINISTIC], true),
-                 truth("cudnn_benchmark", values[OPTION_BENCHMARK], false)};
-}
+/* -- settings --------------------------------------------------------------------------------- */
 
 /* Deterministic libtorch would fill every new tensor with NaN, to catch reads before writes: there are none here. */
 template <class Context>
@@ -63,16 +31,16 @@ auto leave_memory_alone(Context &context, int) -> decltype(context.setDeterminis
 template <class Context>
 void leave_memory_alone(Context &, long) {} /* before 2.2 there was no such setting */
 
-void apply(const Options &options, const at::Device &device) {
-  at::set_num_threads(options.threads); /* Debian's libtorch would take half the processors */
-  if (device.is_cpu()) return;          /* whose kernels give the same bits anyway */
+void apply(const TorchSettings &settings, const at::Device &device) {
+  at::set_num_threads(static_cast<int>(settings.threads)); /* Debian's libtorch would take half the processors */
+  if (device.is_cpu()) return;                             /* whose kernels give the same bits anyway */
   at::Context &context = at::globalContext();
   leave_memory_alone(context, 0);
-  context.setAllowTF32CuBLAS(options.tf32);
-  context.setAllowTF32CuDNN(options.tf32);
-  context.setDeterministicAlgorithms(options.deterministic, /*warn_only=*/true);
-  context.setDeterministicCuDNN(options.deterministic);
-  context.setBenchmarkCuDNN(options.cudnn_benchmark && !options.deterministic);
+  context.setAllowTF32CuBLAS(settings.tf32);
+  context.setAllowTF32CuDNN(settings.tf32);
+  context.setDeterministicAlgorithms(settings.deterministic, /*warn_only=*/true);
+  context.setDeterministicCuDNN(settings.deterministic);
+  context.setBenchmarkCuDNN(settings.cudnn_benchmark && !settings.deterministic);
 }
 
 /* -- the device ------------------------------------------------------------------------------- */
@@ -216,8 +184,7 @@ BurnStatus BURN_API_CALL import_dlpack(void *self, struct DLManagedTensorVersion
 
 BurnStatus describe_memory(const Torch &torch, const BurnPrimitive *x, BurnDlpackTensor *out) {
   if (dlpack_type(torch.device) == 0) {
-    return torch.host->fail(BURN_STATUS_UNIMPLEMENTED, __FILE__, __LINE__,
-                            "torch: memory of this device has no number in DLPack");
+    return BURN_COMMON_FAIL(torch.host, UNIMPLEMENTED, "torch", "memory of this device has no number in DLPack");
   }
   out->device_type = dlpack_type(torch.device);
   out->device_id = torch.device.has_index() ? torch.device.index() : 0;
@@ -286,20 +253,21 @@ void fill_table(Torch &torch, BurnBackend *out) {
 }  // namespace
 }  // namespace burn_torch
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values,
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v3(const BurnHost *host, const TorchSettings *settings,
                                                             uint32_t index, uint32_t owner, BurnBackend *out);
 
-extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v2(const BurnHost *host, const char *const *values,
+extern "C" BURN_EXPORT BurnStatus burn_torch_bridge_open_v3(const BurnHost *host, const TorchSettings *settings,
                                                             uint32_t index, uint32_t owner, BurnBackend *out) {
   using namespace burn_torch;
   try {
     auto torch = std::make_unique<Torch>();
     torch->host = host;
     torch->owner = owner;
-    const Options chosen = read_options(*torch, values);
-    torch->device = find_device(values[OPTION_DEVICE] ? values[OPTION_DEVICE] : "cpu", index);
+    torch->aten_random = settings->aten_random;
+    torch->primitives_only = settings->primitives;
+    torch->device = find_device(settings->device, index);
     torch->name = device_name(torch->device);
-    apply(chosen, torch->device);
+    apply(*settings, torch->device);
     fill_rows(*torch);
     fill_table(*torch.release(), out);
     return BURN_OK;

@@ -7,7 +7,7 @@
 #include "torch_bridge.h"
 
 #include <burn/common/descriptor.h>
-#include <burn/common/failure.h>
+#include <burn/common/settings.h>
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -111,15 +111,34 @@ static void load_bridge(void) {
 static const BurnOptionInfo option_rows[] = {TORCH_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
+static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, TorchSettings *settings) {
+  const char *values[OPTION_COUNT];
+  const BurnCommonSettings given = {host, "torch", &options_interface, values};
+  uint32_t random = 0; /* host */
+  burn_options_ask(host, options, &options_interface, values);
+  settings->device = values[OPTION_DEVICE] ? values[OPTION_DEVICE] : "cpu";
+  settings->threads = host->thread_count();
+  settings->deterministic = true;
+  BurnStatus status = burn_common_number(&given, OPTION_THREADS, &settings->threads);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TF32, &settings->tf32);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_DETERMINISTIC, &settings->deterministic);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_BENCHMARK, &settings->cudnn_benchmark);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_RANDOM, &random);
+  settings->aten_random = random == 1;
+  return status;
+}
+
 static BurnStatus BURN_API_CALL torch_open(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                            uint32_t owner, BurnBackend *out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const BurnStatus checked = burn_plugin_check_open(host, out, "torch");
   if (checked != BURN_OK) return checked;
-  const char *values[OPTION_COUNT];
-  burn_options_ask(host, options, &options_interface, values);
+  TorchSettings settings = {.device = NULL};
+  const BurnStatus status = read_settings(host, options, &settings);
+  if (status != BURN_OK) return status;
   pthread_once(&once, load_bridge);
-  return bridge_open ? bridge_open(host, values, index, owner, out)
+  return bridge_open ? bridge_open(host, &settings, index, owner, out)
                      : BURN_COMMON_FAIL(host, FAILED_PRECONDITION, "torch", "%s", bridge_problem);
 }
 
