@@ -145,8 +145,6 @@ BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
 
 /* -- narrow dtypes (ndarray_widen.c) ---------------------------------------------------------- */
 
-/* The narrow dtypes as bits. */
-enum { ND_NARROW = 1 << BURN_DTYPE_F16 | 1 << BURN_DTYPE_BF16 | 1 << BURN_DTYPE_I8 | 1 << BURN_DTYPE_I16 };
 /* True if the kernel of a call that has narrow inputs or results does not take them. */
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call);
 /* Runs such a call in f32 and i32. */

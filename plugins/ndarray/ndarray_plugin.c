@@ -6,6 +6,7 @@
 #include <burn/common/autotune.h>
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
+#include <burn/common/widen.h>
 #include <burn/plugin/dlpack.h>
 
 #include <stdio.h>
@@ -88,7 +89,8 @@ static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *cal
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }
-  return (dtypes & ND_NARROW) && nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
+  return (dtypes & BURN_COMMON_NARROW) && nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call)
+                                                                      : kernel(nd, call);
 }
 
 /* -- tensors ---------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "torch_transfer.h"
 
 #include <burn/common/failure.h>
+#include <burn/common/widen.h>
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/aminmax.h>
@@ -131,18 +132,7 @@ bool Run::may_write(uint32_t i) const {
          x->value.is_non_overlapping_and_dense();
 }
 
-double Run::number(double value) const {
-  switch (call->inputs[0]->dtype) {
-    case BURN_DTYPE_F16:
-      return static_cast<double>(static_cast<float>(at::Half(static_cast<float>(value))));
-    case BURN_DTYPE_BF16:
-      return static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(value))));
-    case BURN_DTYPE_F32:
-      return static_cast<double>(static_cast<float>(value));
-    default:
-      return value;
-  }
-}
+double Run::number(double value) const { return burn_common_round_number(call->inputs[0]->dtype, value); }
 
 at::Tensor checked_indices(const Run &run, uint32_t i, const at::Tensor &indices, int64_t size) {
   const at::Tensor whole = indices.to(at::kLong);

@@ -46,7 +46,7 @@ FUNCTIONS = ("core/ops/ops_*.c", r"^(?:[A-Z_]+\(|(?:BurnTensor \*|BurnStatus |vo
 # Names of tests that are no function's, as C has that word for itself.
 TEST_NAMES = {"to_bool": "cast"}
 # Tables of ndarray by op that are no lists of kernels.
-NOT_KERNELS = {"ndarray_widen.c", "ndarray_kernels_common.c"}
+NOT_KERNELS = {"ndarray_kernels_common.c"}
 
 Op = collections.namedtuple("Op", "name family rule form gradient")
 Place = collections.namedtuple("Place", "path line")

@@ -84,6 +84,20 @@ static void test_random_numbers_are_those_of_ndarray(void **state) {
   assert_memory_equal(values[2], values[3], sizeof values[2]);
 }
 
+/* By way of f32 this number would become 1. */
+static void test_numbers_are_rounded_to_halves_once(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "torch:cpu"};
+  for (int i = 0; i < 2; i++) {
+    BurnDevice *device = open_stack(stacks[i]);
+    BurnTensor *one = burn_cast(burn_full(device, BURN_SHAPE(1), BURN_DTYPE_F32, 1), BURN_DTYPE_F16);
+    float value = 0;
+    read_all(burn_cast(burn_mul_scalar(one, 1 + 0x1p-11 + 0x1p-40), BURN_DTYPE_F32), &value, 1);
+    assert_true(value == 1 + 0x1p-10f);
+    burn_device_close(device);
+  }
+}
+
 static void test_a_bad_index_is_an_error_with_its_values(void **state) {
   (void)state;
   BurnDevice *device = open_stack("torch:cpu");
@@ -231,6 +245,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_devices_and_options),
       cmocka_unit_test(test_random_numbers_are_those_of_ndarray),
+      cmocka_unit_test(test_numbers_are_rounded_to_halves_once),
       cmocka_unit_test(test_a_bad_index_is_an_error_with_its_values),
       cmocka_unit_test(test_tensors_move_between_the_two),
       cmocka_unit_test(test_dlpack_shares_memory_between_the_two),
