@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Writes activation_golden.h beside this file. Run: python3 tests/golden/make_activation_golden.py"""
+import torch
+import torch.nn.functional as F
+
+from nn_golden import Golden, leaf
+
+g = Golden("activation_golden.h", "activations")
+
+# The input has no corner of any of them: 2 * pattern + 0.013.
+CASES = {
+    "identity": lambda x: x * 1,
+    "gelu": F.gelu,
+    "gelu_approximate": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.2),
+    "selu": F.selu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "hard_sigmoid": lambda x: torch.clamp(0.2 * x + 0.5, 0, 1),  # ONNX's slope
+    "hard_swish": F.hardswish,
+    "softplus": lambda x: F.softplus(x, 2, threshold=1e9),
+    "softsign": F.softsign,
+    "elu": lambda x: F.elu(x, 0.7),
+    "celu": lambda x: F.celu(x, 0.7),
+    "thresholded_relu": lambda x: F.threshold(x, 1, 0),
+    "hard_shrink": lambda x: F.hardshrink(x, 0.4),
+    "soft_shrink": lambda x: F.softshrink(x, 0.4),
+    # ONNX's: x -+ bias beyond the border
+    "shrink": lambda x: torch.where(x.abs() > 0.6, x - 0.3 * torch.sign(x), torch.zeros_like(x)),
+}
+for name, f in CASES.items():
+    x = leaf((4, 6), 1)
+    g.case(name, f(2 * x + 0.013), x)
+
+g.write()
