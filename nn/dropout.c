@@ -3,19 +3,14 @@
 
 #include "nn_internal.h"
 
-#include <float.h>
-
-/* The probability of a layer whose config was NULL. */
-#define NO_CONFIG (-DBL_MAX)
-
 BurnDropout burn_dropout_init(const BurnDropoutConfig *config, BurnDevice *device) {
   (void)device;
-  return (BurnDropout){config ? config->prob : NO_CONFIG};
+  return (BurnDropout){config ? config->prob : BURN_NN_NO_NUMBER};
 }
 
 BurnTensor *burn_dropout_forward(const BurnDropout *m, BurnTensor *x) {
   if (!(m->prob >= 0 && m->prob <= 1)) {
-    if (m->prob == NO_CONFIG) return burn_nn_no_config(x, BurnDropoutConfig_type(), "dropout");
+    if (m->prob == BURN_NN_NO_NUMBER) return burn_nn_no_config(x, BurnDropoutConfig_type(), "dropout");
     burn_drop(x);
     return burn_tensor_failed(
         burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dropout: prob %g is outside 0..1", m->prob));

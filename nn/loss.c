@@ -1,4 +1,4 @@
-/* loss.c - losses.
+/* loss.c - losses over classes and mean squared error.
  *
  * Cross entropy is computed per item, [batch], and reduced at the end. Smoothing needs no matrix of targets: with a =
  * alpha, the loss of an item is -((1 - a) w[t] log p[t] + a / classes * sum over c of w[c] log p[c]). */
@@ -6,77 +6,27 @@
 
 #include "nn_internal.h"
 
+#include <math.h>
+
 BurnCrossEntropyLoss burn_cross_entropy_loss_init(const BurnCrossEntropyLossConfig *config, BurnDevice *device) {
   (void)device;
   config = burn_nn_config(config, BurnCrossEntropyLossConfig_type(), "cross_entropy_loss", NULL);
   return (BurnCrossEntropyLoss){.smoothing = config->smoothing, .logits = config->logits};
 }
 
-/* Puts a tensor (taken) into a buffer that may be absent. */
-static void set_buffer(BurnBuffer *buffer, BurnTensor *value) {
-  if (buffer->cell) {
-    burn_buffer_set(buffer, value);
-  } else {
-    *buffer = burn_buffer(value);
-  }
-}
-
-/* x itself, or failed with a message if it is not of rank 1. Takes x. */
-static BurnTensor *require_vector(const char *what, BurnTensor *x) {
-  const uint32_t rank = burn_rank(x);
-  if (rank <= 1) return x;
-  burn_drop(x);
-  return burn_tensor_failed(
-      burn_status_make(BURN_STATUS_INVALID_SHAPE, "cross_entropy_loss: %s must have rank 1, found %u", what, rank));
-}
-
 void burn_cross_entropy_loss_set_weights(BurnCrossEntropyLoss *m, BurnTensor *weights) {
-  BurnStatus status;
-  double least = 1;
-  weights = require_vector("weights", weights);
-  status = burn_read_scalar(burn_min(burn_clone(weights)), &least);
-  if (status == BURN_OK && !(least > 0)) {
-    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "cross_entropy_loss: weight %g is not above 0", least);
-  }
-  if (status != BURN_OK) {
-    burn_drop(weights);
-    weights = burn_tensor_failed(status);
-  }
-  set_buffer(&m->weights, weights);
+  burn_nn_set_weights(&m->weights, "cross_entropy_loss", weights);
 }
 
 void burn_cross_entropy_loss_set_pad_tokens(BurnCrossEntropyLoss *m, BurnTensor *pad_tokens) {
-  set_buffer(&m->pad_tokens, require_vector("pad_tokens", pad_tokens));
-}
-
-/* A clone of a buffer of the loss, of the device and dtype given; NULL if absent. */
-static BurnTensor *buffer_on(const BurnBuffer *buffer, BurnDevice *device, BurnDType dtype) {
-  BurnTensor *value = buffer->cell ? burn_buffer_value(buffer) : NULL;
-  if (!value) return NULL;
-  value = burn_to_device(value, device);
-  return burn_dtype(value) == dtype ? value : burn_cast(value, dtype);
-}
-
-/* The least probability whose logarithm is taken: the root of the least normal number of the dtype, as in Burn. */
-static double least_probability(BurnDType dtype) {
-  switch (dtype) {
-    case BURN_DTYPE_F64:
-      return 1.4916681462400413e-154;
-    case BURN_DTYPE_F16:
-      return 7.8125e-3;
-    default:
-      return 1.0842021724855044e-19;
-  }
+  burn_nn_set_buffer(&m->pad_tokens, burn_nn_require_vector("cross_entropy_loss", "pad_tokens", pad_tokens));
 }
 
 /* BURN_OK if the options and shapes fit each other. */
 static BurnStatus check_inputs(const BurnCrossEntropyLoss *m, const BurnTensor *logits, const BurnTensor *targets) {
   const BurnShape given = burn_shape(logits), wanted = burn_shape(targets);
-  const double smoothing = m->smoothing.present ? m->smoothing.value : 0;
-  if (!(smoothing >= 0 && smoothing <= 1)) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "cross_entropy_loss: smoothing %g is outside 0..1",
-                            smoothing);
-  }
+  const BurnStatus status = burn_nn_check_smoothing("cross_entropy_loss", &m->smoothing);
+  if (status != BURN_OK) return status;
   if (given.rank == 0 || wanted.rank == 0) return BURN_OK; /* failed: the ops pass the message on */
   if (given.rank != 2 || wanted.rank != 1) {
     return burn_status_make(BURN_STATUS_INVALID_SHAPE,
@@ -92,7 +42,7 @@ static BurnStatus check_inputs(const BurnCrossEntropyLoss *m, const BurnTensor *
 
 /* log p [n, c] from logits or probabilities. */
 static BurnTensor *log_probabilities(const BurnCrossEntropyLoss *m, BurnTensor *x) {
-  const double least = least_probability(burn_dtype(x));
+  const double least = sqrt(burn_nn_least_normal(burn_dtype(x))); /* as in Burn */
   return m->logits ? burn_log_softmax(x, 1) : burn_log(burn_clamp_min(x, least));
 }
 
@@ -133,8 +83,8 @@ BurnTensor *burn_cross_entropy_loss_forward_no_reduction(const BurnCrossEntropyL
     if (status != BURN_OK) burn_drop(targets);
     return failed;
   }
-  weights = buffer_on(&m->weights, device, burn_dtype(logits));
-  pads = buffer_on(&m->pad_tokens, device, burn_dtype(targets));
+  weights = burn_nn_buffer_on(&m->weights, device, burn_dtype(logits));
+  pads = burn_nn_buffer_on(&m->pad_tokens, device, burn_dtype(targets));
   losses = item_losses(m, logits, burn_clone(targets), weights);
   return without_pads(losses, targets, pads);
 }
@@ -143,42 +93,129 @@ BurnTensor *burn_cross_entropy_loss_forward(const BurnCrossEntropyLoss *m, BurnT
   const bool smoothed = m->smoothing.present && m->smoothing.value != 0;
   BurnTensor *weights, *losses;
   if (m->logits && !smoothed && !m->weights.cell && !m->pad_tokens.cell) return burn_cross_entropy(logits, targets);
-  weights = buffer_on(&m->weights, burn_tensor_device(logits), burn_dtype(logits));
+  weights = burn_nn_buffer_on(&m->weights, burn_tensor_device(logits), burn_dtype(logits));
   if (weights) weights = burn_sum(burn_select(weights, 0, burn_clone(targets)));
   losses = burn_cross_entropy_loss_forward_no_reduction(m, logits, targets);
   return weights ? burn_div(burn_sum(losses), weights) : burn_mean(losses);
 }
 
+/* -- binary cross entropy --------------------------------------------------------------------- */
+
+BurnBinaryCrossEntropyLoss burn_binary_cross_entropy_loss_init(const BurnBinaryCrossEntropyLossConfig *config,
+                                                               BurnDevice *device) {
+  (void)device;
+  config = burn_nn_config(config, BurnBinaryCrossEntropyLossConfig_type(), "binary_cross_entropy_loss", NULL);
+  return (BurnBinaryCrossEntropyLoss){.smoothing = config->smoothing, .logits = config->logits};
+}
+
+void burn_binary_cross_entropy_loss_set_weights(BurnBinaryCrossEntropyLoss *m, BurnTensor *weights) {
+  burn_nn_set_weights(&m->weights, "binary_cross_entropy_loss", weights);
+}
+
+static BurnStatus check_binary(const BurnBinaryCrossEntropyLoss *m, const BurnNnOperand *operands) {
+  const char *layer = "binary_cross_entropy_loss";
+  const BurnShape shape = burn_shape(operands[0].tensor);
+  BurnStatus status = burn_nn_check_smoothing(layer, &m->smoothing);
+  if (status == BURN_OK) status = burn_nn_check_alike(layer, operands, 2);
+  if (status != BURN_OK || !m->weights.cell || shape.rank < 2) return status;
+  BurnTensor *weights = burn_buffer_value(&m->weights);
+  const int64_t count = burn_tensor_status(weights) == BURN_OK ? burn_element_count(weights) : -1;
+  burn_drop(weights);
+  if (count < 0 || count == shape.dims[shape.rank - 1]) return BURN_OK; /* a failed tensor is the message */
+  return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: %lld weights for %lld classes", layer, (long long)count,
+                          (long long)shape.dims[shape.rank - 1]);
+}
+
+/* What the elements count, of a shape that broadcasts to them; NULL: all the same. targets is taken. */
+static BurnTensor *binary_weights(const BurnBinaryCrossEntropyLoss *m, BurnDType dtype, BurnTensor *targets) {
+  const uint32_t rank = burn_rank(targets);
+  BurnTensor *weights = burn_nn_buffer_on(&m->weights, burn_tensor_device(targets), dtype);
+  if (weights && rank == 1) return burn_select(weights, 0, targets);
+  burn_drop(targets);
+  return weights ? burn_unsqueeze(weights, rank) : NULL;
+}
+
+/* t smoothed, as numbers of the dtype. t is taken. */
+static BurnTensor *binary_targets(const BurnBinaryCrossEntropyLoss *m, BurnDType dtype, BurnTensor *t) {
+  const uint32_t rank = burn_rank(t);
+  const double classes = rank > 1 ? (double)burn_dim(t, -1) : 2;
+  t = burn_cast(t, dtype);
+  if (!m->smoothing.present) return t;
+  return burn_add_scalar(burn_mul_scalar(t, 1 - m->smoothing.value), m->smoothing.value / classes);
+}
+
+/* (1 - t) x - log sigmoid(x), or with probabilities (t - 1) log(1 - x) - t log x. Both are taken. */
+static BurnTensor *binary_losses(bool logits, BurnTensor *x, BurnTensor *t) {
+  if (logits) {
+    BurnTensor *wrong = burn_mul(burn_scalar_sub(1, t), burn_clone(x));
+    return burn_sub(wrong, burn_log_sigmoid(x));
+  }
+  BurnTensor *no = burn_clamp_min(burn_log1p(burn_neg(burn_clone(x))), -100);
+  no = burn_mul(burn_sub_scalar(burn_clone(t), 1), no);
+  return burn_sub(no, burn_mul(t, burn_clamp_min(burn_log(x), -100)));
+}
+
+BurnTensor *burn_binary_cross_entropy_loss_forward(const BurnBinaryCrossEntropyLoss *m, BurnTensor *predictions,
+                                                   BurnTensor *targets) {
+  const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
+  const BurnStatus status = check_binary(m, operands);
+  const BurnDType dtype = burn_dtype(predictions);
+  if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
+  if (burn_rank(predictions) == 0 || burn_rank(targets) == 0) return burn_add(predictions, targets);
+  BurnTensor *weights = binary_weights(m, dtype, burn_clone(targets));
+  BurnTensor *losses = binary_losses(m->logits, predictions, binary_targets(m, dtype, targets));
+  return burn_mean(weights ? burn_mul(losses, weights) : losses);
+}
+
+/* -- Kullback-Leibler divergence -------------------------------------------------------------- */
+
+BurnKLDivLoss burn_kl_div_loss_init(const BurnKLDivLossConfig *config, BurnDevice *device) {
+  (void)device;
+  config = burn_nn_config(config, BurnKLDivLossConfig_type(), "kl_div_loss", NULL);
+  return (BurnKLDivLoss){config->log_target};
+}
+
+BurnTensor *burn_kl_div_loss_forward_no_reduction(const BurnKLDivLoss *m, BurnTensor *predictions,
+                                                  BurnTensor *targets) {
+  const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
+  const BurnStatus status = burn_nn_check_alike("kl_div_loss", operands, 2);
+  if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
+  if (m->log_target) {
+    BurnTensor *shares = burn_exp(burn_clone(targets));
+    return burn_mul(shares, burn_sub(targets, predictions));
+  }
+  const double least = burn_nn_least_normal(burn_dtype(targets));
+  BurnTensor *logarithms = burn_log(burn_clamp(burn_clone(targets), least, 1));
+  return burn_mul(targets, burn_sub(logarithms, predictions));
+}
+
+BurnTensor *burn_kl_div_loss_forward(const BurnKLDivLoss *m, BurnTensor *predictions, BurnTensor *targets,
+                                     BurnReduction reduction) {
+  const int64_t batch = burn_rank(predictions) > 0 ? burn_dim(predictions, 0) : 1;
+  BurnTensor *losses = burn_kl_div_loss_forward_no_reduction(m, predictions, targets);
+  if (reduction == BURN_REDUCTION_MEAN || reduction == BURN_REDUCTION_SUM) {
+    return burn_nn_reduced("kl_div_loss", losses, reduction);
+  }
+  return burn_div_scalar(burn_sum(losses), (double)batch);
+}
+
+/* -- mean squared error ----------------------------------------------------------------------- */
+
 BurnMseLoss burn_mse_loss_init(void) { return (BurnMseLoss){0}; }
 
-/* Broadcasting here is a mistake in the program: [n] against [n, 1] would give n * n errors. Failed tensors have rank 0
- * and are left to the op that takes them. */
-static bool are_alike(const BurnTensor *predictions, const BurnTensor *targets) {
-  const BurnShape given = burn_shape(predictions), wanted = burn_shape(targets);
-  bool same = given.rank == wanted.rank;
-  for (uint32_t i = 0; same && i < given.rank; i++) same = given.dims[i] == wanted.dims[i];
-  return same || given.rank == 0 || wanted.rank == 0;
-}
-
-/* Takes both, whose shapes differ. */
-static BurnTensor *mse_refused(BurnTensor *predictions, BurnTensor *targets) {
-  const BurnStatus status =
-      burn_status_make(BURN_STATUS_INVALID_SHAPE, "mse_loss: predictions %s, targets %s",
-                       burn_shape_text(burn_shape(predictions)).text, burn_shape_text(burn_shape(targets)).text);
-  burn_drop(predictions);
-  burn_drop(targets);
-  return burn_tensor_failed(status);
-}
-
 BurnTensor *burn_mse_loss_forward_no_reduction(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets) {
+  const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
+  const BurnStatus status = burn_nn_check_alike("mse_loss", operands, 2);
   (void)m;
-  if (!are_alike(predictions, targets)) return mse_refused(predictions, targets);
+  if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
   return burn_square(burn_sub(predictions, targets));
 }
 
 BurnTensor *burn_mse_loss_forward(const BurnMseLoss *m, BurnTensor *predictions, BurnTensor *targets,
-                                  uint32_t reduction) {
-  if (reduction == BURN_REDUCTION_SUM) return burn_sum(burn_mse_loss_forward_no_reduction(m, predictions, targets));
-  if (!are_alike(predictions, targets)) return mse_refused(predictions, targets);
-  return burn_mse(predictions, targets);
+                                  BurnReduction reduction) {
+  const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
+  const BurnStatus status = burn_nn_check_alike("mse_loss", operands, 2);
+  const bool mean = reduction == BURN_REDUCTION_MEAN || reduction == BURN_REDUCTION_AUTO;
+  if (mean && status == BURN_OK) return burn_mse(predictions, targets);
+  return burn_nn_reduced("mse_loss", burn_mse_loss_forward_no_reduction(m, predictions, targets), reduction);
 }

@@ -10,7 +10,7 @@
 
 /* -- NULL for a config ------------------------------------------------------------------------ */
 
-static BurnStatus no_config(const BurnType *config_type, const char *layer) {
+BurnStatus burn_nn_no_config_status(const BurnType *config_type, const char *layer) {
   char required[256] = "";
   for (uint32_t i = 0; i < config_type->field_count; i++) {
     const size_t used = strlen(required);
@@ -23,14 +23,14 @@ static BurnStatus no_config(const BurnType *config_type, const char *layer) {
 
 BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer) {
   burn_drop(x);
-  return burn_tensor_failed(no_config(config_type, layer));
+  return burn_tensor_failed(burn_nn_no_config_status(config_type, layer));
 }
 
 const void *burn_nn_config(const void *config, const BurnType *type, const char *layer, BurnStatus *status) {
   if (config) return config;
   for (uint32_t i = 0; i < type->field_count; i++) {
     if (!type->fields[i].required) continue;
-    *status = no_config(type, layer);
+    *status = burn_nn_no_config_status(type, layer);
     break;
   }
   return type->defaults;

@@ -5,7 +5,10 @@
 
 #include <burn/module.h>
 #include <burn/nn/initializer.h>
+#include <burn/nn/loss.h>
 #include <burn/nn/padding.h>
+
+#include <float.h>
 
 /* What a config is: `config`, or if that is NULL the defaults. If some fields have none, *status becomes a failure that
  * says how to make one, and the rest of init goes on with zeros in those. (Where none is required `status` may be
@@ -16,6 +19,10 @@ const void *burn_nn_config(const void *config, const BurnType *type, const char 
  * this (x is taken). */
 #define BURN_NN_NO_CONFIG SIZE_MAX
 BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_no_config(BurnTensor *x, const BurnType *config_type, const char *layer);
+
+/* The same for a layer whose only required row is a number, and the failure alone. */
+#define BURN_NN_NO_NUMBER (-DBL_MAX)
+BurnStatus burn_nn_no_config_status(const BurnType *config_type, const char *layer);
 
 /* Where a forward pass failed: burn_nn_sound is asked before the layer's ops take x, burn_nn_placed gives their result
  * (taken), a failure with the path of the layer and its kind in front. The path is that of its first parameter. A
@@ -49,6 +56,37 @@ int64_t burn_nn_product(int64_t a, int64_t b);
 
 /* True if x is on a device with autodiff: where layers train. False for NULL and failed tensors. */
 bool burn_nn_is_training(const BurnTensor *x);
+
+/* -- loss_common.c: what losses share ---------------------------------------------------------- */
+
+/* A tensor handed to a loss, with its name for messages. */
+typedef struct BurnNnOperand {
+  const char *name;
+  BurnTensor *tensor;
+} BurnNnOperand;
+
+/* BURN_OK if all have one shape, else "<layer>: predictions [2,3], targets [2]". Broadcasting in a loss is a mistake in
+ * the program: [n] against [n, 1] would give n * n errors. Failed tensors are left to the op that takes them. */
+BurnStatus burn_nn_check_alike(const char *layer, const BurnNnOperand *operands, size_t count);
+/* BURN_OK if absent or within 0..1. */
+BurnStatus burn_nn_check_smoothing(const char *layer, const BurnOptionF64 *smoothing);
+/* BURN_OK if value is above 0, else "<layer>: <name> 0 is not above 0". */
+BurnStatus burn_nn_check_above_0(const char *layer, const char *name, double value);
+/* Drops the operands and gives a tensor failed with status. */
+BURN_GIVES BurnTensor *burn_nn_refused(BurnStatus status, const BurnNnOperand *operands, size_t count);
+/* Takes the losses of items or elements and gives their mean or sum; BatchMean fails. */
+BURN_GIVES BURN_TAKES(2) BurnTensor *burn_nn_reduced(const char *layer, BurnTensor *losses, BurnReduction reduction);
+
+/* x itself, or failed with a message if it is not of rank 1. Takes x. */
+BURN_GIVES BURN_TAKES(3) BurnTensor *burn_nn_require_vector(const char *layer, const char *name, BurnTensor *x);
+/* Puts a tensor (taken) into a buffer that may be absent. */
+BURN_TAKES(2) void burn_nn_set_buffer(BurnBuffer *buffer, BurnTensor *value);
+/* The same for class weights: a failed tensor if they are not of rank 1 and above 0. */
+BURN_TAKES(3) void burn_nn_set_weights(BurnBuffer *buffer, const char *layer, BurnTensor *weights);
+/* A clone of a buffer's value, of the device and dtype given; NULL if absent. */
+BURN_GIVES BurnTensor *burn_nn_buffer_on(const BurnBuffer *buffer, BurnDevice *device, BurnDType dtype);
+/* The smallest normal number of a float dtype. */
+double burn_nn_least_normal(BurnDType dtype);
 
 /* -- window.c: windows over 1 to 3 spatial axes, which follow batch and channels --------------- */
 

@@ -43,7 +43,7 @@ class Golden:
         """The value y, and its gradients with regard to the leaves `inputs`."""
         numbers = y.detach().reshape(-1).tolist()
         if inputs:
-            for gradient in torch.autograd.grad((y * pattern(y.shape, 50)).sum(), inputs):
+            for gradient in torch.autograd.grad((y * pattern(y.shape, 50)).sum(), inputs, retain_graph=True):
                 numbers += gradient.reshape(-1).tolist()
         self.values(name, numbers)
 

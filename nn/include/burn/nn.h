@@ -23,6 +23,9 @@
 #include <burn/nn/initializer.h>
 #include <burn/nn/linear.h>
 #include <burn/nn/loss.h>
+#include <burn/nn/loss_margin.h>
+#include <burn/nn/loss_regression.h>
+#include <burn/nn/loss_sequence.h>
 #include <burn/nn/norm.h>
 #include <burn/nn/padding.h>
 #include <burn/nn/pool.h>
