@@ -93,8 +93,7 @@ void burn_nn_set_weights(BurnBuffer *buffer, const char *layer, BurnTensor *weig
 BurnTensor *burn_nn_buffer_on(const BurnBuffer *buffer, BurnDevice *device, BurnDType dtype) {
   BurnTensor *value = buffer->cell ? burn_buffer_value(buffer) : NULL;
   if (!value) return NULL;
-  value = burn_to_device(value, device);
-  return burn_dtype(value) == dtype ? value : burn_cast(value, dtype);
+  return burn_nn_in_dtype(burn_to_device(value, device), dtype);
 }
 
 double burn_nn_least_normal(BurnDType dtype) {

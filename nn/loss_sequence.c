@@ -151,8 +151,7 @@ static BurnTensor *at_cells(BurnTensor *x, BurnTensor *row, BurnTensor *column, 
 
 /* Logarithms of probabilities, at least FLOOR, of a dtype that holds it. Takes x. */
 static BurnTensor *log_softmax_of(const BurnRNNTLoss *m, BurnTensor *x) {
-  const BurnDType dtype = burn_dtype(x);
-  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) x = burn_cast(x, BURN_DTYPE_F32);
+  x = burn_nn_widened(x);
   return burn_clamp_min(m->logits ? burn_log_softmax(x, 3) : x, FLOOR);
 }
 
@@ -191,8 +190,7 @@ BurnTensor *burn_rnnt_loss_forward(const BurnRNNTLoss *m, BurnTensor *logits, Bu
   for (size_t i = 0; i < 4 && status == BURN_OK; i++) status = burn_tensor_status(operands[i].tensor);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 4);
   const BurnDType dtype = burn_dtype(logits);
-  BurnTensor *losses = rnnt(m, logits, targets, logit_lengths, target_lengths);
-  return burn_rank(losses) == 0 || burn_dtype(losses) == dtype ? losses : burn_cast(losses, dtype);
+  return burn_nn_in_dtype(rnnt(m, logits, targets, logit_lengths, target_lengths), dtype);
 }
 
 BurnTensor *burn_rnnt_loss_forward_with_reduction(const BurnRNNTLoss *m, BurnTensor *logits, BurnTensor *targets,

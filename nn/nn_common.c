@@ -83,6 +83,12 @@ BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, doubl
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s %g is not a number of 0 or more", layer, name, value);
 }
 
+BurnStatus burn_nn_check_norm(const char *layer, const char *name, size_t size, double epsilon) {
+  const BurnNnSize sizes[] = {{name, size}};
+  const BurnStatus status = burn_nn_check_sizes(layer, sizes, 1);
+  return status != BURN_OK ? status : burn_nn_check_not_negative(layer, "epsilon", epsilon);
+}
+
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device) {
   BurnTensor *value;
@@ -97,4 +103,15 @@ BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitiali
 bool burn_nn_is_training(const BurnTensor *x) {
   const BurnDevice *device = burn_tensor_device(x);
   return device && burn_device_is_autodiff(device);
+}
+
+/* -- dtypes ----------------------------------------------------------------------------------- */
+
+BurnTensor *burn_nn_in_dtype(BurnTensor *x, BurnDType dtype) {
+  return burn_rank(x) == 0 || burn_dtype(x) == dtype ? x : burn_cast(x, dtype);
+}
+
+BurnTensor *burn_nn_widened(BurnTensor *x) {
+  const BurnDType dtype = burn_dtype(x);
+  return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
 }

@@ -46,6 +46,9 @@ BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t ch
 /* BURN_OK if value is finite and not negative, else "<layer>: <name> -1 is not a number of 0 or more". */
 BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value);
 
+/* The size and the epsilon of a normalisation, checked. */
+BurnStatus burn_nn_check_norm(const char *layer, const char *name, size_t size, double epsilon);
+
 /* A parameter with first values, or a failed one if status is a failure. Messages of initializers get "<layer>: " in
  * front. */
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
@@ -56,6 +59,11 @@ int64_t burn_nn_product(int64_t a, int64_t b);
 
 /* True if x is on a device with autodiff: where layers train. False for NULL and failed tensors. */
 bool burn_nn_is_training(const BurnTensor *x);
+
+/* x (taken) in the dtype; failed tensors pass. */
+BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_in_dtype(BurnTensor *x, BurnDType dtype);
+/* x (taken), in f32 if it is f16 or bf16: for sums and squares. */
+BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_widened(BurnTensor *x);
 
 /* -- loss_common.c: what losses share ---------------------------------------------------------- */
 

@@ -7,19 +7,12 @@
 
 #include "nn_internal.h"
 
-/* Sizes and numbers of both configs, checked. */
-static BurnStatus check_norm(const char *layer, const char *name, size_t size, double epsilon) {
-  const BurnNnSize sizes[] = {{name, size}};
-  const BurnStatus status = burn_nn_check_sizes(layer, sizes, 1);
-  return status != BURN_OK ? status : burn_nn_check_not_negative(layer, "epsilon", epsilon);
-}
-
 BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice *device) {
   static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
   const char *layer = "batch_norm";
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnBatchNormConfig_type(), layer, &status);
-  if (status == BURN_OK) status = check_norm(layer, "num_features", config->num_features, config->epsilon);
+  if (status == BURN_OK) status = burn_nn_check_norm(layer, "num_features", config->num_features, config->epsilon);
   const BurnShape shape = BURN_SHAPE((int64_t)config->num_features);
   BurnBatchNorm m = {.momentum = config->momentum, .epsilon = config->epsilon};
   if (status == BURN_OK && !(config->momentum >= 0 && config->momentum <= 1)) {
@@ -34,11 +27,6 @@ BurnBatchNorm burn_batch_norm_init(const BurnBatchNormConfig *config, BurnDevice
   return m;
 }
 
-/* x in the dtype; failed tensors pass. */
-static BurnTensor *in_dtype(BurnTensor *x, BurnDType dtype) {
-  return burn_rank(x) == 0 || burn_dtype(x) == dtype ? x : burn_cast(x, dtype);
-}
-
 /* running = (1 - momentum) running + momentum batch; batch [c] is taken. A failed batch changes nothing. */
 static void update_running(const BurnBuffer *running, BurnTensor *batch, double momentum) {
   BurnTensor *next = burn_buffer_value(running);
@@ -49,19 +37,20 @@ static void update_running(const BurnBuffer *running, BurnTensor *batch, double 
     return;
   }
   batch = burn_detach(batch);
-  next = burn_mul_scalar(in_dtype(next, burn_dtype(batch)), 1 - momentum);
+  next = burn_mul_scalar(burn_nn_in_dtype(next, burn_dtype(batch)), 1 - momentum);
   next = burn_add(next, burn_mul_scalar(batch, momentum));
   if (burn_tensor_status(next) != BURN_OK) {
     burn_drop(next);
     return;
   }
-  burn_buffer_set(running, in_dtype(next, kept));
+  burn_buffer_set(running, burn_nn_in_dtype(next, kept));
 }
 
 /* x by its own statistics, which also move the running ones. */
 static BurnTensor *batch_norm_train(const BurnBatchNorm *m, BurnTensor *x) {
   const BurnDType dtype = burn_dtype(x);
-  BurnTensor *gamma = in_dtype(burn_param_value(&m->gamma), dtype), *beta = in_dtype(burn_param_value(&m->beta), dtype);
+  BurnTensor *gamma = burn_nn_in_dtype(burn_param_value(&m->gamma), dtype),
+             *beta = burn_nn_in_dtype(burn_param_value(&m->beta), dtype);
   BurnTensor *mean, *var;
   x = burn_batch_norm_train(x, gamma, beta, m->epsilon, &mean, &var);
   update_running(&m->running_mean, mean, m->momentum);
@@ -73,9 +62,10 @@ static BurnTensor *batch_norm_train(const BurnBatchNorm *m, BurnTensor *x) {
 static BurnTensor *batch_norm_infer(const BurnBatchNorm *m, BurnTensor *x) {
   BurnDevice *device = burn_tensor_device(x);
   const BurnDType dtype = burn_dtype(x);
-  BurnTensor *mean = in_dtype(burn_to_device(burn_buffer_value(&m->running_mean), device), dtype);
-  BurnTensor *var = in_dtype(burn_to_device(burn_buffer_value(&m->running_var), device), dtype);
-  BurnTensor *gamma = in_dtype(burn_param_value(&m->gamma), dtype), *beta = in_dtype(burn_param_value(&m->beta), dtype);
+  BurnTensor *mean = burn_nn_in_dtype(burn_to_device(burn_buffer_value(&m->running_mean), device), dtype);
+  BurnTensor *var = burn_nn_in_dtype(burn_to_device(burn_buffer_value(&m->running_var), device), dtype);
+  BurnTensor *gamma = burn_nn_in_dtype(burn_param_value(&m->gamma), dtype),
+             *beta = burn_nn_in_dtype(burn_param_value(&m->beta), dtype);
   return burn_batch_norm(x, gamma, beta, mean, var, m->epsilon);
 }
 
@@ -96,8 +86,8 @@ static BurnTensor *batch_norm(const BurnBatchNorm *m, BurnTensor *x) {
                                                (long long)shape.dims[1], (long long)features));
   }
   if (features <= 0 || shape.rank == 0) return burn_mul(x, burn_param_value(&m->gamma));
-  if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) x = burn_cast(x, BURN_DTYPE_F32);
-  return in_dtype(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), dtype);
+  x = burn_nn_widened(x);
+  return burn_nn_in_dtype(training ? batch_norm_train(m, x) : batch_norm_infer(m, x), dtype);
 }
 
 BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
@@ -109,7 +99,7 @@ BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice
   static const BurnInitializer ones = BURN_ONES, zeros = BURN_ZEROS;
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnLayerNormConfig_type(), "layer_norm", &status);
-  if (status == BURN_OK) status = check_norm("layer_norm", "d_model", config->d_model, config->epsilon);
+  if (status == BURN_OK) status = burn_nn_check_norm("layer_norm", "d_model", config->d_model, config->epsilon);
   const BurnShape shape = BURN_SHAPE((int64_t)config->d_model);
   BurnLayerNorm m = {.epsilon = config->epsilon};
   m.gamma = burn_nn_param(status, "layer_norm", &ones, shape, 0, 0, device);
