@@ -17,6 +17,7 @@
 #define BURN_NN_H
 
 #include <burn/nn/activation.h>
+#include <burn/nn/attention_mask.h>
 #include <burn/nn/conv.h>
 #include <burn/nn/dropout.h>
 #include <burn/nn/embedding.h>
@@ -29,5 +30,6 @@
 #include <burn/nn/norm.h>
 #include <burn/nn/padding.h>
 #include <burn/nn/pool.h>
+#include <burn/nn/position.h>
 
 #endif
