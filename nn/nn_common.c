@@ -48,12 +48,20 @@ static BurnStatus with_layer(BurnStatus status, const char *layer) {
   return said ? status : burn_status_annotate(status, "%s", layer);
 }
 
+BurnStatus burn_nn_at(BurnStatus status, const BurnParam *inner, unsigned depth) {
+  size_t length = inner->path ? strlen(inner->path) : 0;
+  for (unsigned i = 0; i < depth && length > 0; i++) {
+    while (length > 0 && inner->path[length - 1] != '.') length--;
+    if (length > 0) length--;
+  }
+  return length > 0 ? burn_status_annotate(status, "%.*s", (int)length, inner->path) : status;
+}
+
 BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer, BurnTensor *result) {
   BurnStatus status = sound ? burn_tensor_status(result) : BURN_OK;
   if (status == BURN_OK) return result;
   status = with_layer(status, layer);
-  const char *dot = first->path ? strrchr(first->path, '.') : NULL;
-  if (dot) status = burn_status_annotate(status, "%.*s", (int)(dot - first->path), first->path);
+  status = burn_nn_at(status, first, 1);
   burn_drop(result);
   return burn_tensor_failed(status);
 }
@@ -89,6 +97,11 @@ BurnStatus burn_nn_check_norm(const char *layer, const char *name, size_t size, 
   return status != BURN_OK ? status : burn_nn_check_not_negative(layer, "epsilon", epsilon);
 }
 
+BurnStatus burn_nn_check_share(const char *layer, const char *name, double value) {
+  if (value >= 0 && value <= 1) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s %g is outside 0..1", layer, name, value);
+}
+
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device) {
   BurnTensor *value;
@@ -98,6 +111,11 @@ BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitiali
   if (status == BURN_OK) return burn_param(value);
   burn_drop(value);
   return burn_param(burn_tensor_failed(burn_status_annotate(status, "%s", layer)));
+}
+
+BurnLinear burn_nn_linear(BurnStatus status, const BurnLinearConfig *config, BurnDevice *device) {
+  if (status == BURN_OK) return burn_linear_init(config, device);
+  return (BurnLinear){.weight = burn_param(burn_tensor_failed(status))};
 }
 
 bool burn_nn_is_training(const BurnTensor *x) {

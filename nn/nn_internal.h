@@ -5,6 +5,7 @@
 
 #include <burn/module.h>
 #include <burn/nn/initializer.h>
+#include <burn/nn/linear.h>
 #include <burn/nn/loss.h>
 #include <burn/nn/padding.h>
 
@@ -31,6 +32,10 @@ bool burn_nn_sound(const BurnTensor *x);
 BURN_GIVES BURN_TAKES(4) BurnTensor *burn_nn_placed(bool sound, const BurnParam *first, const char *layer,
                                                     BurnTensor *result);
 
+/* The status with the path of a layer in front, `depth` names above the parameter `inner`: 1 for its own layer, 2 for
+ * the layer around that. */
+BurnStatus burn_nn_at(BurnStatus status, const BurnParam *inner, unsigned depth);
+
 /* A size of a config with its name, for checks and messages. */
 typedef struct BurnNnSize {
   const char *name;
@@ -49,10 +54,16 @@ BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, doubl
 /* The size and the epsilon of a normalisation, checked. */
 BurnStatus burn_nn_check_norm(const char *layer, const char *name, size_t size, double epsilon);
 
+/* BURN_OK if value is within 0..1, else "<layer>: <name> 1.5 is outside 0..1". */
+BurnStatus burn_nn_check_share(const char *layer, const char *name, double value);
+
 /* A parameter with first values, or a failed one if status is a failure. Messages of initializers get "<layer>: " in
  * front. */
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device);
+
+/* A linear layer inside another one; with failed parameters if the status, that of the outer config, is a failure. */
+BurnLinear burn_nn_linear(BurnStatus status, const BurnLinearConfig *config, BurnDevice *device);
 
 /* a * b for sizes of at least 0, INT64_MAX where that overflows. */
 int64_t burn_nn_product(int64_t a, int64_t b);

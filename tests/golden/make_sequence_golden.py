@@ -73,6 +73,97 @@ def positions():
     golden("alibi_6", alibi(6, 2, 4))
 
 
+# -- attention ----------------------------------------------------------------------------------
+
+
+def linear_shapes(name, inputs, outputs, bias=True):
+    return [(name + ".weight", (inputs, outputs))] + ([(name + ".bias", (outputs,))] if bias else [])
+
+
+def mha_shapes(width, prefix="", bias=True):
+    return [row for name in ("query", "key", "value", "output") for row in linear_shapes(prefix + name, width, width, bias)]
+
+
+def quiet_softmax(x):
+    """The definition; what an x of -10000 adds is 0."""
+    return x.exp() / (1 + x.exp().sum(-1, keepdim=True))
+
+
+def attend(q, k, v, mask, min_float, quiet=False, bias=None):
+    """Heads [batch, heads, steps, d]; the mask is true where a key is hidden."""
+    scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = scores.masked_fill(mask, min_float)
+    weights = quiet_softmax(scores) if quiet else torch.softmax(scores, -1)
+    return weights @ v, weights
+
+
+def split(x, heads):
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def join(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def mha(p, q, k, v, heads, pad=None, attn=None, prefix="", min_float=-1e4, **options):
+    """Context and weights; masks as Burn's."""
+    mask = None if pad is None else pad[:, None, None, :]
+    if attn is not None:
+        mask = attn[:, None] if mask is None else mask | attn[:, None]
+    q, k, v = (split(p.linear(prefix + name, x), heads) for name, x in (("query", q), ("key", k), ("value", v)))
+    y, weights = attend(q, k, v, mask, min_float, **options)
+    return p.linear(prefix + "output", join(y)), weights
+
+
+def causal(steps):
+    return torch.ones(1, steps, steps, dtype=torch.bool).triu(1)
+
+
+# The last key of the first item is padding; the first query of the second sees nothing.
+PAD = torch.tensor([[0, 0, 0, 1], [0, 1, 0, 0]]).bool()
+ATTN = torch.tensor([[[0, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]], [[1, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]]).bool()
+
+
+def attention():
+    def inputs():
+        return leaf((2, 3, 8), 31), leaf((2, 4, 8), 32), leaf((2, 4, 8), 33)
+
+    p = Params(0.2, mha_shapes(8))
+    q, k, v = inputs()
+    y, weights = mha(p, q, k, v, 2)
+    theirs = torch.nn.functional.multi_head_attention_forward(
+        q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1), 8, 2, torch.cat([p[n + ".weight"].T for n in ("query", "key", "value")]),
+        torch.cat([p[n + ".bias"] for n in ("query", "key", "value")]), None, None, False, 0.0, p["output.weight"].T, p["output.bias"])
+    assert torch.allclose(theirs[0].transpose(0, 1), y) and torch.allclose(theirs[1], weights.mean(1))
+    g.case("mha", y, q, k, v, *p.values())
+    golden("mha_weights", weights)
+    y, weights = mha(p, q, k, v, 2, PAD, ATTN)
+    g.case("mha_masked", y, q, k, v, *p.values())
+    golden("mha_masked_weights", weights)
+    g.case("mha_quiet", mha(p, q, k, v, 2, PAD, quiet=True)[0], q, k, v, *p.values())
+    g.case("mha_soft_mask", mha(p, q, k, v, 2, PAD, ATTN, min_float=-1.0)[0], q, k, v, *p.values())
+    g.case("mha_alibi", mha(p, q, k, v, 2, PAD, bias=alibi(2, 3, 4))[0], q, k, v, *p.values())
+    bare = Params(0.2, mha_shapes(8, bias=False))
+    x = leaf((2, 5, 8), 31)
+    g.case("mha_causal", mha(p, x, x, x, 2, attn=causal(5))[0], x, *p.values())
+    g.case("mha_no_bias", mha(bare, x, x, x, 4)[0], x, *bare.values())
+
+
+def cross_attention():
+    p = Params(0.2, linear_shapes("query", 6, 12) + linear_shapes("key", 5, 6) + linear_shapes("value", 5, 6) + linear_shapes("output", 12, 6))
+    x, context = leaf((2, 3, 6), 31), leaf((2, 4, 5), 32)
+    q, k, v = split(p.linear("query", x), 4), split(p.linear("key", context), 2), split(p.linear("value", context), 2)
+    k, v = (h.repeat_interleave(2, 1) for h in (k, v))
+    for name, mask, quiet in (("", None, False), ("_masked", PAD[:, None, None], False), ("_quiet", PAD[:, None, None], True)):
+        y = p.linear("output", join(attend(q, k, v, mask, -1e4, quiet)[0]))
+        g.case("cross_attention" + name, y, x, context, *p.values())
+
+
 positions()
+attention()
+cross_attention()
 
 g.write()

@@ -17,6 +17,7 @@
 #define BURN_NN_H
 
 #include <burn/nn/activation.h>
+#include <burn/nn/attention.h>
 #include <burn/nn/attention_mask.h>
 #include <burn/nn/conv.h>
 #include <burn/nn/dropout.h>
