@@ -162,7 +162,115 @@ def cross_attention():
         g.case("cross_attention" + name, y, x, context, *p.values())
 
 
+# -- transformers -------------------------------------------------------------------------------
+
+WIDTH, INNER, HEADS = 6, 5, 2
+
+
+def norm_shapes(name):
+    return [(name + ".gamma", (WIDTH,)), (name + ".beta", (WIDTH,))]
+
+
+def inner_shapes(prefix):
+    return linear_shapes(prefix + "linear_inner", WIDTH, INNER) + linear_shapes(prefix + "linear_outer", INNER, WIDTH)
+
+
+def encoder_shapes(i):
+    prefix = f"layers.{i}."
+    return mha_shapes(WIDTH, prefix + "mha.") + inner_shapes(prefix + "pwff.") + norm_shapes(prefix + "norm_1") + norm_shapes(prefix + "norm_2")
+
+
+def decoder_shapes(i):
+    prefix = f"layers.{i}."
+    return (mha_shapes(WIDTH, prefix + "cross_attn.") + mha_shapes(WIDTH, prefix + "self_attn.") + inner_shapes(prefix + "pwff.") +
+            [row for n in "123" for row in norm_shapes(prefix + "norm_" + n)])
+
+
+def transformer(p, layers, parts, norm_first, x):
+    """`parts`: (norm before it with norm_first, norm after it otherwise, function of prefix and x)."""
+    for i in range(layers):
+        prefix = f"layers.{i}."
+
+        def norm(name, x):
+            return torch.nn.functional.layer_norm(x, (WIDTH,), p[prefix + name + ".gamma"], p[prefix + name + ".beta"])
+
+        for before, after, part in parts:
+            x = x + part(prefix, norm(before, x)) if norm_first else norm(after, x + part(prefix, x))
+    return x
+
+
+def feed_forward(p, activation=torch.nn.functional.gelu):
+    return lambda prefix, x: p.linear(prefix + "pwff.linear_outer", activation(p.linear(prefix + "pwff.linear_inner", x)))
+
+
+def encode(p, layers, norm_first, x, activation=torch.nn.functional.gelu, **masks):
+    def attend(prefix, x):
+        return mha(p, x, x, x, HEADS, prefix=prefix + "mha.", **masks)[0]
+
+    return transformer(p, layers, [("norm_2", "norm_1", attend), ("norm_1", "norm_2", feed_forward(p, activation))], norm_first, x)
+
+
+def decode(p, layers, norm_first, x, memory, masks, memory_masks):
+    parts = [("norm_3", "norm_1", lambda prefix, x: mha(p, x, x, x, HEADS, prefix=prefix + "self_attn.", **masks)[0]),
+             ("norm_1", "norm_2", lambda prefix, x: mha(p, x, memory, memory, HEADS, prefix=prefix + "cross_attn.", **memory_masks)[0]),
+             ("norm_2", "norm_3", feed_forward(p))]
+    return transformer(p, layers, parts, norm_first, x)
+
+
+def fill_attention(theirs, p, prefix):
+    theirs.in_proj_weight.data = torch.cat([p[prefix + n + ".weight"].T for n in ("query", "key", "value")])
+    theirs.in_proj_bias.data = torch.cat([p[prefix + n + ".bias"] for n in ("query", "key", "value")])
+    theirs.out_proj.weight.data, theirs.out_proj.bias.data = p[prefix + "output.weight"].T, p[prefix + "output.bias"]
+
+
+def fill_rest(theirs, p, prefix, norms):
+    theirs.linear1.weight.data, theirs.linear1.bias.data = p[prefix + "pwff.linear_inner.weight"].T, p[prefix + "pwff.linear_inner.bias"]
+    theirs.linear2.weight.data, theirs.linear2.bias.data = p[prefix + "pwff.linear_outer.weight"].T, p[prefix + "pwff.linear_outer.bias"]
+    for i, norm in enumerate(norms):
+        getattr(theirs, f"norm{i + 1}").weight.data = p[f"{prefix}{norm}.gamma"]
+        getattr(theirs, f"norm{i + 1}").bias.data = p[f"{prefix}{norm}.beta"]
+
+
+def check_encoder(p, norm_first, x, y):
+    """Against PyTorch, whose norms come in the order of use."""
+    for i in range(2):
+        theirs = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, 0.0, "gelu", batch_first=True, norm_first=norm_first)
+        fill_attention(theirs.self_attn, p, f"layers.{i}.mha.")
+        fill_rest(theirs, p, f"layers.{i}.", ("norm_2", "norm_1") if norm_first else ("norm_1", "norm_2"))
+        x = theirs(x, src_mask=causal(x.shape[1])[0])
+    assert torch.allclose(x, y)
+
+
+def check_decoder(p, norm_first, x, memory, y):
+    for i in range(2):
+        theirs = torch.nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, 0.0, "gelu", batch_first=True, norm_first=norm_first)
+        fill_attention(theirs.self_attn, p, f"layers.{i}.self_attn.")
+        fill_attention(theirs.multihead_attn, p, f"layers.{i}.cross_attn.")
+        fill_rest(theirs, p, f"layers.{i}.", ("norm_3", "norm_1", "norm_2") if norm_first else ("norm_1", "norm_2", "norm_3"))
+        x = theirs(x, memory, tgt_mask=causal(x.shape[1])[0], memory_key_padding_mask=PAD)
+    assert torch.allclose(x, y)
+
+
+def transformers():
+    p = Params(0.2, inner_shapes(""))
+    x = leaf((2, 3, WIDTH), 31)
+    g.case("pwff", p.linear("linear_outer", torch.nn.functional.gelu(p.linear("linear_inner", x))), x, *p.values())
+    encoder = Params(0.5, encoder_shapes(0) + encoder_shapes(1))
+    decoder = Params(0.5, decoder_shapes(0) + decoder_shapes(1))
+    x, memory = leaf((2, 4, WIDTH), 31), leaf((2, 4, WIDTH), 32)
+    for norm_first, suffix in ((False, ""), (True, "_norm_first")):
+        y = encode(encoder, 2, norm_first, x, attn=causal(4))
+        check_encoder(encoder, norm_first, x, y)
+        g.case("encoder" + suffix, y, x, *encoder.values())
+        y = decode(decoder, 2, norm_first, x, memory, dict(attn=causal(4)), dict(pad=PAD))
+        check_decoder(decoder, norm_first, x, memory, y)
+        g.case("decoder" + suffix, y, x, memory, *decoder.values())
+    one = Params(0.5, encoder_shapes(0))
+    g.case("encoder_options", encode(one, 1, False, x, torch.relu, pad=PAD, quiet=True), x, *one.values())
+
+
 positions()
+transformers()
 attention()
 cross_attention()
 

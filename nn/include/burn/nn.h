@@ -32,5 +32,6 @@
 #include <burn/nn/padding.h>
 #include <burn/nn/pool.h>
 #include <burn/nn/position.h>
+#include <burn/nn/transformer.h>
 
 #endif
