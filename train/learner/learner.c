@@ -434,9 +434,8 @@ static BurnStatus check_arguments(const Learner *learner) {
                             "learner: device %s computes no gradients, training needs autodiff<...>",
                             burn_device_name(learner->run.device));
   }
-  if (!learner->run.optimizer) {
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
-  }
+  status = burn_optimizer_status(learner->run.optimizer);
+  if (status != BURN_OK) return status;
   if (!learner->train) return invalid("no loader of training data");
   if (burn_loader_batch_count(learner->train) == 0) return invalid("the loader of training data has no items");
   status = check_config(config);

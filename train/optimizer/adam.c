@@ -2,9 +2,10 @@
  * differs is where the weight decay goes: into the gradient (Adam) or onto the parameter (AdamW). The corrections of
  * the moments for their start at zero are folded into step size and epsilon, so the op needs no step number. */
 #include <burn/ops_optimizer.h>
-#include <burn/train/optimizer.h>
 
 #include <math.h>
+
+#include "optimizer_internal.h"
 
 typedef struct AdamNumbers {
   double beta_1, beta_2, epsilon;
@@ -35,7 +36,7 @@ static BurnTensor *adam_step(const void *context, BurnOptimizerState *state, Bur
                              double learning_rate) {
   const BurnAdamConfig *config = context;
   const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon, 1.0,
-                               config->weight_decay.present ? config->weight_decay.value : 0.0};
+                               burn__or_zero(config->weight_decay)};
   return moments_step(&numbers, state, param, gradient, learning_rate);
 }
 
@@ -52,12 +53,23 @@ static const BurnStateTensor moments[] = {{"momentum", "moment_1", BURN_STATE_AL
 static const BurnOptimizerRule adam_rule = {"adam", adam_step, moments, 2, "momentum"};
 static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, 2, "momentum"};
 
+static BurnOptimizer *create(const BurnOptimizerRule *rule, const void *config, size_t bytes,
+                             BurnGradientClipping clipping, AdamNumbers numbers, double weight_decay) {
+  const BurnNumberRange ranges[] = {{"beta_1", numbers.beta_1, 0, 1},
+                                    {"beta_2", numbers.beta_2, 0, 1},
+                                    {"epsilon", numbers.epsilon, 0, (double)INFINITY},
+                                    {"weight_decay", weight_decay, 0, (double)INFINITY}};
+  return burn__optimizer_create(rule, config, bytes, clipping, ranges, 4);
+}
+
 BurnOptimizer *burn_adam_create(const BurnAdamConfig *config) {
-  const BurnAdamConfig defaults = BurnAdamConfig_defaults();
-  return burn_optimizer_create(&adam_rule, config ? config : &defaults, sizeof defaults);
+  const BurnAdamConfig defaults = BurnAdamConfig_defaults(), *with = config ? config : &defaults;
+  const AdamNumbers numbers = {.beta_1 = with->beta_1, .beta_2 = with->beta_2, .epsilon = with->epsilon};
+  return create(&adam_rule, with, sizeof *with, with->clipping, numbers, burn__or_zero(with->weight_decay));
 }
 
 BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config) {
-  const BurnAdamWConfig defaults = BurnAdamWConfig_defaults();
-  return burn_optimizer_create(&adamw_rule, config ? config : &defaults, sizeof defaults);
+  const BurnAdamWConfig defaults = BurnAdamWConfig_defaults(), *with = config ? config : &defaults;
+  const AdamNumbers numbers = {.beta_1 = with->beta_1, .beta_2 = with->beta_2, .epsilon = with->epsilon};
+  return create(&adamw_rule, with, sizeof *with, with->clipping, numbers, with->weight_decay);
 }

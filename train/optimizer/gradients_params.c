@@ -4,14 +4,11 @@
 
 #include "optimizer_internal.h"
 
-struct BurnGradientsParams {
-  BurnStatus status; /* why a gradient is missing; told by whoever uses the object */
-  BurnParamMap map;  /* of BurnTensor *; NULL once taken */
-};
-
 typedef struct LinkContext {
   BurnGradients *gradients;
   BurnGradientsParams *linked;
+  const uint64_t *ids; /* of the parameters that are meant; NULL: all are */
+  size_t id_count;
   size_t asking; /* parameters that ask for a gradient */
 } LinkContext;
 
@@ -27,9 +24,16 @@ BurnStatus burn__nothing_reached(BurnModule module, size_t asking) {
       "no parameter of %s got a gradient: none asks for one, all are frozen, or made without autodiff", name);
 }
 
+static bool is_meant(const LinkContext *link, uint64_t id) {
+  size_t i = 0;
+  while (i < link->id_count && link->ids[i] != id) i++;
+  return !link->ids || i < link->id_count;
+}
+
 static BurnStatus link_one(void *context, const BurnModuleTensor *tensor) {
   LinkContext *link = context;
   if (!tensor->param || !burn_is_require_grad(tensor->param->value)) return BURN_OK;
+  if (!is_meant(link, tensor->param->id)) return BURN_OK;
   link->asking++;
   BurnTensor *gradient = burn_grad_remove(tensor->param->value, link->gradients);
   if (!gradient) return BURN_OK;
@@ -49,18 +53,41 @@ BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients) {
                           "gradients: NULL: out of memory when they were linked, or not linked");
 }
 
-BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
-  BurnGradientsParams *linked = calloc(1, sizeof *linked);
-  LinkContext link = {gradients, linked, 0};
-  if (linked && gradients) {
-    linked->map.value_bytes = sizeof(BurnTensor *);
-    linked->status = burn_module_visit(module, link_one, &link);
-    if (linked->status == BURN_OK && linked->map.count == 0)
-      linked->status = burn__nothing_reached(module, link.asking);
-  } else if (linked) {
-    linked->status =
+BurnGradientsParams *burn_gradients_params_create(void) {
+  BurnGradientsParams *created = calloc(1, sizeof *created);
+  if (created) created->map.value_bytes = sizeof(BurnTensor *);
+  return created;
+}
+
+/* What `link` names, moved out of its gradients. */
+static BurnGradientsParams *linked_by(LinkContext *link, BurnModule module) {
+  link->linked = burn_gradients_params_create();
+  if (!link->linked) return NULL;
+  if (link->gradients) {
+    link->linked->status = burn_module_visit(module, link_one, link);
+  } else {
+    link->linked->status =
         burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "gradients: NULL: the backward pass failed, or was not made");
   }
+  return link->linked;
+}
+
+BurnGradientsParams *burn_gradients_params_of_module(BurnGradients *gradients, BurnModule module) {
+  return linked_by(&(LinkContext){.gradients = gradients}, module);
+}
+
+BurnGradientsParams *burn_gradients_params_of_ids(BurnGradients *gradients, BurnModule module, const uint64_t *ids,
+                                                  size_t count) {
+  const uint64_t none = 0;
+  return linked_by(&(LinkContext){.gradients = gradients, .ids = ids ? ids : &none, .id_count = ids ? count : 0},
+                   module);
+}
+
+BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module) {
+  LinkContext link = {.gradients = gradients};
+  BurnGradientsParams *linked = linked_by(&link, module);
+  if (linked && linked->status == BURN_OK && linked->map.count == 0)
+    linked->status = burn__nothing_reached(module, link.asking);
   burn_gradients_drop(gradients);
   return linked;
 }
@@ -79,11 +106,34 @@ BurnTensor *burn_gradients_params_get(const BurnGradientsParams *gradients, uint
   return entry ? burn_clone(*entry) : NULL;
 }
 
-BurnTensor *burn__gradients_params_take(BurnGradientsParams *gradients, uint64_t param_id) {
-  BurnTensor **entry = burn__param_map_find(&gradients->map, param_id);
+BurnTensor *burn_gradients_params_remove(BurnGradientsParams *gradients, uint64_t param_id) {
+  BurnTensor **entry = gradients ? burn__param_map_find(&gradients->map, param_id) : NULL;
   BurnTensor *gradient = entry ? *entry : NULL;
   if (entry) *entry = NULL;
   return gradient;
+}
+
+BurnStatus burn_gradients_params_set(BurnGradientsParams *gradients, uint64_t param_id, BurnTensor *gradient) {
+  BurnStatus status = gradients ? burn_tensor_status(gradient) : burn__gradients_params_status(NULL);
+  BurnTensor **entry = status == BURN_OK ? burn__param_map_add(&gradients->map, param_id) : NULL;
+  if (!entry) {
+    burn_drop(gradient);
+    return status != BURN_OK ? status : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "gradients: out of memory");
+  }
+  burn_drop(*entry);
+  *entry = burn_scope_keep(NULL, burn_inner(gradient));
+  return burn_tensor_status(*entry);
+}
+
+BurnStatus burn_gradients_params_to_device(BurnGradientsParams *gradients, BurnDevice *device) {
+  BurnStatus status = burn__gradients_params_status(gradients);
+  for (size_t i = 0; status == BURN_OK && i < gradients->map.count; i++) {
+    BurnTensor **entry = burn__param_map_at(&gradients->map, i);
+    if (!*entry) continue;
+    *entry = burn_scope_keep(NULL, burn_to_device(*entry, burn_device_inner(device)));
+    status = burn_tensor_status(*entry);
+  }
+  return status;
 }
 
 void burn_gradients_params_drop(BurnGradientsParams *gradients) {

@@ -10,42 +10,23 @@
 
 #include "optimizer_internal.h"
 
-BurnStatus burn__no_optimizer(void) {
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
+/* -- states ----------------------------------------------------------------------------------- */
+
+bool burn__state_init(BurnStateEntry *state, const BurnOptimizerRule *rule) {
+  BurnTensor **tensors = calloc(rule->tensor_count + 1, sizeof *tensors);
+  if (tensors) *state = (BurnStateEntry){.rule = rule, .tensors = tensors};
+  return tensors != NULL;
 }
 
-BurnParamMap burn__states_map(const BurnOptimizerRule *rule) {
-  return (BurnParamMap){.value_bytes = sizeof(BurnStateEntry) + rule->tensor_count * sizeof(BurnTensor *)};
+void burn__state_release(BurnStateEntry *state) {
+  for (size_t t = 0; state->rule && t < state->rule->tensor_count; t++) burn_drop(state->tensors[t]);
+  free(state->tensors);
+  *state = (BurnStateEntry){.rule = NULL};
 }
 
-BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes) {
-  BurnOptimizer *optimizer = calloc(1, sizeof *optimizer);
-  void *copy = malloc(config_bytes ? config_bytes : 1);
-  if (!optimizer || !copy) {
-    free(optimizer);
-    free(copy);
-    return NULL;
-  }
-  if (config_bytes) memcpy(copy, config, config_bytes);
-  optimizer->rule = rule;
-  optimizer->config = copy;
-  optimizer->states = burn__states_map(rule);
-  return optimizer;
-}
-
-void burn__states_drop(const BurnOptimizerRule *rule, BurnParamMap *states) {
-  for (size_t i = 0; i < states->count; i++) {
-    BurnStateEntry *entry = burn__param_map_at(states, i);
-    for (size_t t = 0; t < rule->tensor_count; t++) burn_drop(entry->tensors[t]);
-  }
+void burn__states_drop(BurnParamMap *states) {
+  for (size_t i = 0; i < states->count; i++) burn__state_release(burn__param_map_at(states, i));
   burn__param_map_free(states);
-}
-
-void burn_optimizer_destroy(BurnOptimizer *optimizer) {
-  if (!optimizer) return;
-  burn__states_drop(optimizer->rule, &optimizer->states);
-  free(optimizer->config);
-  free(optimizer);
 }
 
 /* -- the step --------------------------------------------------------------------------------- */
@@ -61,7 +42,7 @@ typedef struct StepContext {
 
 /* Moves the gradient of a parameter out; NULL if there is none. */
 static BurnTensor *take_gradient(const StepContext *step, const BurnParam *param) {
-  if (step->linked) return burn__gradients_params_take(step->linked, param->id);
+  if (step->linked) return burn_gradients_params_remove(step->linked, param->id);
   return burn_is_require_grad(param->value) ? burn_grad_remove(param->value, step->gradients) : NULL;
 }
 
@@ -77,13 +58,16 @@ static BurnStatus check_like(const char *what, const BurnTensor *tensor, const B
 }
 
 /* A gradient that a backward pass has just left has its parameter's shape. */
-static BurnStatus check_step(const StepContext *step, const BurnStateEntry *state, const BurnTensor *gradient,
-                             const BurnTensor *param) {
-  const BurnOptimizerRule *rule = step->optimizer->rule;
+static BurnStatus check_step(const StepContext *step, const BurnOptimizerGroup *group, const BurnStateEntry *state,
+                             const BurnTensor *gradient, const BurnTensor *param) {
   BurnStatus status = burn_tensor_status(param);
   if (status == BURN_OK) status = step->linked ? check_like("gradient", gradient, param) : burn_tensor_status(gradient);
-  for (size_t t = 0; t < rule->tensor_count && status == BURN_OK; t++) {
-    if (state->tensors[t]) status = check_like(rule->tensors[t].name, state->tensors[t], param);
+  if (status == BURN_OK && group->check) status = group->check(param);
+  if (status == BURN_OK && !burn__same_rows(group->rule, state->rule)) {
+    status = burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "its state is that of %s", state->rule->name);
+  }
+  for (size_t t = 0; t < group->rule->tensor_count && status == BURN_OK; t++) {
+    if (state->tensors[t]) status = check_like(group->rule->tensors[t].name, state->tensors[t], param);
   }
   return status;
 }
@@ -109,11 +93,21 @@ static BurnTensor *without_halves(BurnTensor *x) {
   return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
 
-static BurnStatus step_param(const StepContext *step, BurnStateEntry *entry, BurnTensor *gradient, BurnParam *param) {
-  const BurnOptimizerRule *rule = step->optimizer->rule;
+/* One failure of the tensors of a state, which leave their scopes. */
+static BurnStatus keep_state(const BurnStateEntry *entry) {
+  BurnStatus status = BURN_OK;
+  for (size_t t = 0; t < entry->rule->tensor_count; t++) {
+    burn_scope_keep(NULL, entry->tensors[t]);
+    if (status == BURN_OK && entry->tensors[t]) status = burn_tensor_status(entry->tensors[t]);
+  }
+  return status;
+}
+
+static BurnStatus step_param(const StepContext *step, const BurnOptimizerGroup *group, BurnStateEntry *entry,
+                             BurnTensor *gradient, BurnParam *param) {
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
-  BurnStatus status = check_step(step, entry, gradient, param->value);
+  BurnStatus status = check_step(step, group, entry, gradient, param->value);
   if (status != BURN_OK) {
     burn_drop(gradient);
     return status;
@@ -121,16 +115,14 @@ static BurnStatus step_param(const StepContext *step, BurnStateEntry *entry, Bur
   const BurnDType dtype = burn_dtype(param->value);
   BurnTensor *value = without_halves(burn_inner(param->value));
   BurnOptimizerState state = {entry->time, entry->tensors};
-  for (size_t t = 0; t < rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
-  value = rule->step(step->optimizer->config, &state, value, moved_like(gradient, value), step->learning_rate);
+  for (size_t t = 0; t < group->rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
+  gradient = burn__gradient_clip(moved_like(gradient, value), group->clipping);
+  value = group->rule->step(group->config, &state, value, gradient, step->learning_rate);
   entry->time = state.time;
   put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
+  const BurnStatus kept = keep_state(entry);
   status = burn_tensor_status(param->value);
-  for (size_t t = 0; t < rule->tensor_count; t++) {
-    burn_scope_keep(NULL, state.tensors[t]);
-    if (status == BURN_OK && state.tensors[t]) status = burn_tensor_status(state.tensors[t]);
-  }
-  return status;
+  return status != BURN_OK ? status : kept;
 }
 
 /* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. */
@@ -151,8 +143,14 @@ static BurnStatus check_reached(const StepContext *step, BurnModule module) {
   optimizer->warned = true;
   snprintf(text, sizeof text, "no gradient reached %zu of %zu parameters of %s, which stay as they are: %s",
            step->missed, step->done + step->missed, burn_type_short_name(module.type), step->missed_paths);
-  burn_host()->log(BURN_LOG_WARN, optimizer->rule->name, text);
+  burn_host()->log(BURN_LOG_WARN, optimizer->groups[0].rule->name, text);
   return BURN_OK;
+}
+
+/* The state of a parameter, a new one at its first step; NULL when out of memory. */
+static BurnStateEntry *state_of(BurnOptimizer *optimizer, const BurnOptimizerGroup *group, uint64_t id) {
+  BurnStateEntry *state = burn__param_map_add(&optimizer->states, id);
+  return state && (state->rule || burn__state_init(state, group->rule)) ? state : NULL;
 }
 
 static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
@@ -164,22 +162,38 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
     return BURN_OK;
   }
   step->done++;
-  BurnStateEntry *state = burn__param_map_add(&step->optimizer->states, tensor->param->id);
+  const BurnOptimizerGroup *group = burn__optimizer_group(step->optimizer, tensor->path, tensor->param->id);
+  BurnStateEntry *state = state_of(step->optimizer, group, tensor->param->id);
   if (!state) {
     burn_drop(gradient);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", step->optimizer->rule->name,
-                            tensor->path);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", group->rule->name, tensor->path);
   }
-  return burn_status_annotate(step_param(step, state, gradient, tensor->param), "%s: %s", step->optimizer->rule->name,
+  return burn_status_annotate(step_param(step, group, state, gradient, tensor->param), "%s: %s", group->rule->name,
                               tensor->path);
+}
+
+static BurnStatus step_module(StepContext *step, BurnModule module) {
+  BurnOptimizer *optimizer = step->optimizer;
+  BurnStatus status = BURN_OK;
+  if (!optimizer->stepped) status = burn__optimizer_groups_check(optimizer, module);
+  if (status != BURN_OK) return status;
+  optimizer->stepped = true;
+  status = burn_module_visit(module, step_visitor, step);
+  return status == BURN_OK ? check_reached(step, module) : status;
+}
+
+static bool clips_together(const BurnOptimizer *optimizer) {
+  return optimizer && optimizer->groups[0].clipping.kind == BURN_GRADIENT_CLIPPING_GLOBAL_NORM;
 }
 
 BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                double learning_rate) {
   StepContext step = {.optimizer = optimizer, .linked = gradients, .learning_rate = learning_rate};
-  BurnStatus status = optimizer ? burn__gradients_params_status(gradients) : burn__no_optimizer();
-  if (status == BURN_OK) status = burn_module_visit(module, step_visitor, &step);
-  if (status == BURN_OK) status = check_reached(&step, module);
+  BurnStatus status = burn_optimizer_status(optimizer);
+  if (status == BURN_OK) status = burn__gradients_params_status(gradients);
+  if (status == BURN_OK && clips_together(optimizer))
+    status = burn_gradients_params_clip(gradients, optimizer->groups[0].clipping);
+  if (status == BURN_OK) status = step_module(&step, module);
   burn_gradients_params_drop(gradients);
   return status;
 }
@@ -188,8 +202,11 @@ BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTens
   StepContext step = {.optimizer = optimizer, .learning_rate = learning_rate};
   BurnStatus status = burn_backward(loss, &step.gradients);
   if (status != BURN_OK) return status;
-  status = optimizer ? burn_module_visit(module, step_visitor, &step) : burn__no_optimizer();
-  if (status == BURN_OK) status = check_reached(&step, module);
+  if (clips_together(optimizer)) {
+    return burn_optimizer_step(optimizer, module, burn_gradients_params(step.gradients, module), learning_rate);
+  }
+  status = burn_optimizer_status(optimizer);
+  if (status == BURN_OK) status = step_module(&step, module);
   burn_gradients_drop(step.gradients);
   return status;
 }

@@ -1,5 +1,5 @@
-/* optimizer_internal.h - what the parts of an optimizer share: the walk over a module (optimizer.c), records
- * (optimizer_record.c), and gradients by parameter (gradients_params.c). */
+/* optimizer_internal.h - what the parts of an optimizer share: the walk over a module (optimizer.c), what is done to
+ * which parameter (optimizer_group.c), records (optimizer_record.c), gradients by parameter (gradients_params.c). */
 #ifndef BURN_TRAIN_OPTIMIZER_INTERNAL_H
 #define BURN_TRAIN_OPTIMIZER_INTERNAL_H
 
@@ -7,31 +7,80 @@
 
 #include "param_map.h"
 
-/* An entry of the map of states: as many tensors as the rule has rows. */
+/* An entry of the map of states. */
 typedef struct BurnStateEntry {
+  const BurnOptimizerRule *rule; /* whose rows the tensors are; NULL: not stepped yet */
   uint64_t time;
-  BurnTensor *tensors[];
+  BurnTensor **tensors; /* one per row */
 } BurnStateEntry;
 
-struct BurnOptimizer {
+/* Why a parameter cannot be stepped, or BURN_OK: asked before it is given away. */
+typedef BurnStatus (*BurnParamCheck)(const BurnTensor *param);
+
+/* What is done to some parameters. */
+typedef struct BurnOptimizerGroup {
+  BurnParamGroup which;
   const BurnOptimizerRule *rule;
+  BurnParamCheck check; /* NULL: every one can */
   void *config;
+  BurnGradientClipping clipping;
+} BurnOptimizerGroup;
+
+struct BurnOptimizer {
+  BurnStatus status;          /* why the config is refused; told by all that use the optimizer */
+  BurnOptimizerGroup *groups; /* the first has all parameters; of those that have one, the last counts */
+  size_t group_count;
   BurnParamMap states; /* of BurnStateEntry */
+  bool stepped;        /* groups are complete, their paths are known to exist */
   bool warned;         /* of parameters without a gradient */
 };
 
-/* An empty map of the states of a rule, and its end with all tensors. */
-BurnParamMap burn__states_map(const BurnOptimizerRule *rule);
-void burn__states_drop(const BurnOptimizerRule *rule, BurnParamMap *states);
-/* The failure of a call with NULL for the optimizer. */
-BurnStatus burn__no_optimizer(void);
+struct BurnGradientsParams {
+  BurnStatus status; /* why a gradient is missing; told by whoever uses the object */
+  BurnParamMap map;  /* of BurnTensor *; NULL once taken */
+};
 
-/* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one.
- * gradients_params.c */
+/* -- optimizer_group.c ------------------------------------------------------------------------ */
+
+/* The bounds, inclusive, of a number in a config. */
+typedef struct BurnNumberRange {
+  const char *name;
+  double value, least, largest;
+} BurnNumberRange;
+
+static inline double burn__or_zero(BurnOptionF64 option) { return option.present ? option.value : 0; }
+
+/* burn_optimizer_create with the clipping of the config, and with the first of `count` numbers out of range, or a
+ * clipping that makes no sense, as the optimizer's failure. */
+BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
+                                      BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count);
+/* The group of a parameter. */
+const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, const char *path, uint64_t id);
+/* That every path and id of a group is in the module. */
+BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModule module);
+
+/* -- optimizer.c ------------------------------------------------------------------------------ */
+
+/* Room for the tensors of a rule, all absent; false when out of memory. */
+bool burn__state_init(BurnStateEntry *state, const BurnOptimizerRule *rule);
+/* Drops the tensors and the room; the entry is zeroed. */
+void burn__state_release(BurnStateEntry *state);
+void burn__states_drop(BurnParamMap *states);
+
+/* -- optimizer_record.c ----------------------------------------------------------------------- */
+
+/* That the states of two rules have the same rows, so that one can go on with what the other has left. */
+bool burn__same_rows(const BurnOptimizerRule *a, const BurnOptimizerRule *b);
+
+/* -- gradients_params.c, gradient_clipping.c -------------------------------------------------- */
+
+/* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one. */
 BurnStatus burn__nothing_reached(BurnModule module, size_t asking);
-/* BURN_OK, or why linking failed; NULL means out of memory. gradients_params.c */
+/* BURN_OK, or why linking failed; NULL means out of memory. */
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients);
-/* Moves a gradient out; NULL if there is none. gradients_params.c */
-BurnTensor *burn__gradients_params_take(BurnGradientsParams *gradients, uint64_t param_id);
+/* That the limit of a clipping is above 0. */
+BurnStatus burn__clipping_check(const char *who, BurnGradientClipping clipping);
+/* One gradient (taken), clipped by value or by its own norm. */
+BurnTensor *burn__gradient_clip(BurnTensor *gradient, BurnGradientClipping clipping);
 
 #endif

@@ -21,6 +21,16 @@ static bool has_time(const BurnOptimizerRule *rule, const char *group) {
   return rule->time_group && strcmp(rule->time_group, group ? group : "") == 0;
 }
 
+bool burn__same_rows(const BurnOptimizerRule *a, const BurnOptimizerRule *b) {
+  if (a == b) return true;
+  if (a->tensor_count != b->tensor_count) return false;
+  size_t t = 0;
+  while (t < a->tensor_count && same_group(a->tensors[t].group, b->tensors[t].group) &&
+         strcmp(a->tensors[t].name, b->tensors[t].name) == 0)
+    t++;
+  return t == a->tensor_count && same_group(a->time_group, b->time_group);
+}
+
 /* -- to a record ------------------------------------------------------------------------------ */
 
 /* Rows first .. end-1, and the time if it is theirs, into a map. */
@@ -57,7 +67,8 @@ static bool set_group(const BurnOptimizerRule *rule, const BurnStateEntry *state
 }
 
 /* {"V1": {"Rank2": {group: {"time": .., names..}}}} */
-static BurnValue *state_value(const BurnOptimizerRule *rule, const BurnStateEntry *state) {
+static BurnValue *state_value(const BurnStateEntry *state) {
+  const BurnOptimizerRule *rule = state->rule;
   BurnValue *fields = burn_value_map(), *ranks = burn_value_map(), *versions = burn_value_map();
   char rank[16] = "";
   bool sound = true;
@@ -77,14 +88,13 @@ static BurnValue *state_value(const BurnOptimizerRule *rule, const BurnStateEntr
 
 BurnValue *burn_optimizer_value(const BurnOptimizer *optimizer) {
   if (!optimizer) return NULL;
-  const BurnOptimizerRule *rule = optimizer->rule;
   BurnValue *map = burn_value_map();
   for (size_t i = 0; i < optimizer->states.count; i++) {
     const BurnStateEntry *state = burn__param_map_at(&optimizer->states, i);
     char id[14];
-    if (!any_present(state, 0, rule->tensor_count)) continue;
+    if (!state->rule || !any_present(state, 0, state->rule->tensor_count)) continue;
     burn_param_id_text(optimizer->states.ids[i], id);
-    if (burn_value_set(map, id, state_value(rule, state))) continue;
+    if (burn_value_set(map, id, state_value(state))) continue;
     burn_value_destroy(map);
     return NULL;
   }
@@ -147,9 +157,9 @@ static BurnStatus group_load(const BurnOptimizerRule *rule, const char *id, cons
   return status;
 }
 
-/* Fills a zeroed state; what it has stored belongs to the state also after a failure. */
-static BurnStatus state_load(const BurnOptimizerRule *rule, const char *id, const BurnValue *fields, BurnDevice *device,
-                             BurnStateEntry *state) {
+/* Fills a state of its rule; what it has stored belongs to the state also after a failure. */
+static BurnStatus state_load(const char *id, const BurnValue *fields, BurnDevice *device, BurnStateEntry *state) {
+  const BurnOptimizerRule *rule = state->rule;
   BurnStatus status = BURN_OK;
   for (size_t first = 0, end; first < rule->tensor_count && status == BURN_OK; first = end) {
     end = group_end(rule, first);
@@ -158,8 +168,26 @@ static BurnStatus state_load(const BurnOptimizerRule *rule, const char *id, cons
   return status;
 }
 
-static BurnStatus entry_load(const BurnOptimizerRule *rule, const char *id, const BurnValue *entry, BurnDevice *device,
+/* By the first rule of the optimizer and its groups whose rows are there; else the failure of the first one. */
+static BurnStatus state_load_any(const BurnOptimizer *optimizer, const char *id, const BurnValue *fields,
+                                 BurnDevice *device, BurnStateEntry *state) {
+  BurnStatus first = BURN_OK;
+  for (size_t i = 0; i < optimizer->group_count; i++) {
+    const BurnOptimizerRule *rule = optimizer->groups[i].rule;
+    if (!burn__state_init(state, rule)) {
+      return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s record: out of memory", rule->name);
+    }
+    const BurnStatus status = state_load(id, fields, device, state);
+    if (status == BURN_OK) return BURN_OK;
+    burn__state_release(state);
+    if (i == 0) first = status;
+  }
+  return first;
+}
+
+static BurnStatus entry_load(const BurnOptimizer *optimizer, const char *id, const BurnValue *entry, BurnDevice *device,
                              BurnParamMap *states) {
+  const BurnOptimizerRule *rule = optimizer->groups[0].rule;
   const BurnValue *ranks = burn_value_get(entry, "V1");
   const BurnValue *fields = burn_value_count(ranks) == 1 ? burn_value_at(ranks, 0) : NULL;
   uint64_t param_id;
@@ -168,25 +196,26 @@ static BurnStatus entry_load(const BurnOptimizerRule *rule, const char *id, cons
   if (burn__param_map_find(states, param_id)) return bad_record(rule, id, "listed twice");
   BurnStateEntry *state = burn__param_map_add(states, param_id);
   if (!state) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s record: out of memory", rule->name);
-  return state_load(rule, id, fields, device, state);
+  return state_load_any(optimizer, id, fields, device, state);
 }
 
 BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value, BurnDevice *device) {
-  if (!optimizer) return burn__no_optimizer();
-  const BurnOptimizerRule *rule = optimizer->rule;
+  BurnStatus status = burn_optimizer_status(optimizer);
+  if (status != BURN_OK) return status;
   if (burn_value_kind(value) != BURN_VALUE_MAP) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: a map of parameters expected", rule->name);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: a map of parameters expected",
+                            optimizer->groups[0].rule->name);
   }
-  BurnParamMap states = burn__states_map(rule);
-  BurnStatus status = BURN_OK;
+  BurnParamMap states = {.value_bytes = sizeof(BurnStateEntry)};
   for (size_t i = 0; i < burn_value_count(value) && status == BURN_OK; i++) {
-    status = entry_load(rule, burn_value_key_at(value, i), burn_value_at(value, i), burn_device_inner(device), &states);
+    status =
+        entry_load(optimizer, burn_value_key_at(value, i), burn_value_at(value, i), burn_device_inner(device), &states);
   }
   if (status != BURN_OK) {
-    burn__states_drop(rule, &states);
+    burn__states_drop(&states);
     return status;
   }
-  burn__states_drop(rule, &optimizer->states);
+  burn__states_drop(&optimizer->states);
   optimizer->states = states;
   return BURN_OK;
 }

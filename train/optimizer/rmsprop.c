@@ -1,7 +1,9 @@
 /* rmsprop.c - RMSprop as Burn computes it: with a variance instead of the mean square if it is centered, and a momentum
  * that sums the updates. Its record has three groups; `avg`, by whose root the gradient was divided last, is in it
  * because Burn's has it, and is made anew in every step. */
-#include <burn/train/optimizer.h>
+#include <math.h>
+
+#include "optimizer_internal.h"
 
 enum { SQUARE_AVG, GRAD_AVG, AVG, BUF, TENSORS };
 
@@ -54,6 +56,10 @@ static const BurnStateTensor rows[TENSORS] = {{"square_avg", "square_avg", BURN_
 static const BurnOptimizerRule rmsprop_rule = {"rmsprop", rmsprop_step, rows, TENSORS, NULL};
 
 BurnOptimizer *burn_rmsprop_create(const BurnRmsPropConfig *config) {
-  const BurnRmsPropConfig defaults = BurnRmsPropConfig_defaults();
-  return burn_optimizer_create(&rmsprop_rule, config ? config : &defaults, sizeof defaults);
+  const BurnRmsPropConfig defaults = BurnRmsPropConfig_defaults(), *with = config ? config : &defaults;
+  const BurnNumberRange ranges[] = {{"alpha", with->alpha, 0, 1},
+                                    {"momentum", with->momentum, 0, (double)INFINITY},
+                                    {"epsilon", with->epsilon, 0, (double)INFINITY},
+                                    {"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY}};
+  return burn__optimizer_create(&rmsprop_rule, with, sizeof *with, with->clipping, ranges, 4);
 }

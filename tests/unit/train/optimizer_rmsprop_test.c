@@ -37,10 +37,11 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {{0.99, 0.9, 1e-5, true, {false, 0}},
+    {{0.99, 0.9, 1e-5, true, {false, 0}, BURN_CLIP_NONE},
      {-0.354460941394111, 0.0982031111153449, 0.926272352805891, 0.809352619327094}},
-    {{0.9, 0.0, 1e-3, true, {true, 0.1}}, {0.877418057950619, -0.461630658575799, 0.173578066293901, 1.82286997932792}},
-    {{0.99, 0.9, 1e-5, false, {false, 0}},
+    {{0.9, 0.0, 1e-3, true, {true, 0.1}, BURN_CLIP_NONE},
+     {0.877418057950619, -0.461630658575799, 0.173578066293901, 1.82286997932792}},
+    {{0.99, 0.9, 1e-5, false, {false, 0}, BURN_CLIP_NONE},
      {-0.343883468980014, 0.0914506417347263, 0.921589160508909, 0.815786047731661}},
 };
 
@@ -84,7 +85,7 @@ static void numbers_of_burn(void **state) {
   (void)state;
   Affine layer = {burn_param(burn_ones(device, BURN_SHAPE(SIDE, SIDE), BURN_DTYPE_F32)),
                   burn_param(burn_full(device, BURN_SHAPE(SIDE), BURN_DTYPE_F32, 0.5))};
-  const BurnRmsPropConfig config = {0.99, 0.9, 1e-8, false, {true, 0.05}};
+  const BurnRmsPropConfig config = {0.99, 0.9, 1e-8, false, {true, 0.05}, BURN_CLIP_NONE};
   BurnOptimizer *optimizer = burn_rmsprop_create(&config);
   float weight[SIDE * SIDE], bias[SIDE];
   for (int t = 0; t < 2; t++) {

@@ -26,15 +26,65 @@ typedef struct BurnGradientsParams BurnGradientsParams;
  * have no entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum:
  * `gradients` was NULL, or no parameter of the module got one. */
 BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module);
+/* Parts of a pass, for several optimizers: moves the gradients of a module, or of those of its parameters that have one
+ * of `count` ids, out of `gradients`, which keeps the others and stays the caller's. That none is there is no failure.
+ */
+BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params_of_module(BurnGradients *gradients,
+                                                                              BurnModule module);
+BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params_of_ids(BurnGradients *gradients, BurnModule module,
+                                                                           const uint64_t *ids, size_t count);
+/* One without gradients, to be filled by burn_gradients_params_set. NULL when out of memory. */
+BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params_create(void);
+/* How many gradients there are. */
 BURN_API size_t burn_gradients_params_count(const BurnGradientsParams *gradients);
 /* A clone of the gradient of a parameter; NULL if it has none. */
 BURN_API BURN_GIVES BurnTensor *burn_gradients_params_get(const BurnGradientsParams *gradients, uint64_t param_id);
+/* The gradient itself, moved out: nobody else holds it, so ops on it work in place. NULL if there is none. */
+BURN_API BURN_GIVES BurnTensor *burn_gradients_params_remove(BurnGradientsParams *gradients, uint64_t param_id);
+/* Puts a gradient (taken) in the place of the one that was there, if any; one with autodiff is put on the device below.
+ * A failed tensor is refused with its own failure, and what was there stays. */
+BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
+    burn_gradients_params_set(BurnGradientsParams *gradients, uint64_t param_id, BurnTensor *gradient);
+/* Moves all gradients to a device (below autodiff, if it has that). */
+BURN_API BURN_USE_RESULT BurnStatus burn_gradients_params_to_device(BurnGradientsParams *gradients, BurnDevice *device);
 BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* NULL is allowed */
 
 /* Adds `more` (taken) into *sum, which may be NULL at first: gradient accumulation is a sum, as in Burn. */
 BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more);
 
-/* -- configs: usable in BURN_CONFIG rows, saved as JSON --------------------------------------- */
+/* -- clipping --------------------------------------------------------------------------------- */
+
+enum {
+  BURN_GRADIENT_CLIPPING_NONE,
+  BURN_GRADIENT_CLIPPING_VALUE,      /* every element into [-limit, limit] */
+  BURN_GRADIENT_CLIPPING_NORM,       /* each gradient by itself, as in Burn: g min(1, limit / (|g| + tiny)), with the L2
+                                        norm and the smallest normal number of the dtype */
+  BURN_GRADIENT_CLIPPING_GLOBAL_NORM /* all gradients of a step by one factor, min(1, limit / (|all| + 1e-6)), as
+                                        clip_grad_norm_ of PyTorch; Burn has none */
+};
+
+/* What is done to gradients before a step. NaN stays NaN; with GLOBAL_NORM it makes all gradients NaN. */
+typedef struct BurnGradientClipping {
+  uint32_t kind; /* BURN_GRADIENT_CLIPPING_* */
+  BurnF64 limit; /* above 0 */
+} BurnGradientClipping;
+BURN_API const BurnType *BurnGradientClipping_type(void);
+/* Values for rows and assignments. */
+#define BURN_CLIP_NONE BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_NONE, 0)
+#define BURN_CLIP_VALUE(limit) BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_VALUE, (limit))
+#define BURN_CLIP_NORM(limit) BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_NORM, (limit))
+#define BURN_CLIP_GLOBAL_NORM(limit) \
+  BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_GLOBAL_NORM, (limit))
+
+/* Clips all gradients in place. f16 and bf16 are computed in f32. Nothing waits for the device. A limit that is not
+ * above 0 is INVALID_ARGUMENT. */
+BURN_API BURN_USE_RESULT BurnStatus burn_gradients_params_clip(BurnGradientsParams *gradients,
+                                                               BurnGradientClipping clipping);
+/* The L2 norm of all gradients together, [1] on the device of the first: f32, or f64 where one of them is. Failed if
+ * there are none. For logs, ask before clipping. */
+BURN_API BURN_GIVES BurnTensor *burn_gradients_params_norm(const BurnGradientsParams *gradients);
+
+/* -- configs: usable in BURN_CONFIG rows, saved as JSON; the last row of each is `clipping` --- */
 
 /* g = gradient + weight_decay * param; the first velocity is g, later v = (1 - dampening) g + momentum v; param -= lr
  * v, with nesterov lr (g + momentum v). Without momentum param -= lr g. */
@@ -42,24 +92,28 @@ BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParam
   OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")                \
   OPT(BurnOptionF64, momentum, BURN_ABSENT, "share of the velocity that stays; absent: plain SGD") \
   OPT(BurnF64, dampening, 0.1, "share of the gradient kept out of the velocity")                   \
-  OPT(BurnBool, nesterov, false, "look ahead along the velocity")
+  OPT(BurnBool, nesterov, false, "look ahead along the velocity")                                  \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnSgdConfig, BURN_SGD_CONFIG);
 
 /* m = beta_1 m + (1 - beta_1) g; v = beta_2 v + (1 - beta_2) g^2; with step t from 1 and c = sqrt(1 - beta_2^t): param
- * -= lr c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). */
-#define BURN_ADAM_CONFIG(REQ, OPT)                          \
-  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")    \
-  OPT(BurnF64, beta_2, 0.999, "decay of the second moment") \
-  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")  \
-  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")
+ * -= lr c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). (PyTorch's default epsilon is 1e-8.) */
+#define BURN_ADAM_CONFIG(REQ, OPT)                                                  \
+  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")                            \
+  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")                         \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                          \
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient") \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnAdamConfig, BURN_ADAM_CONFIG);
 
-/* As Adam without the penalty, and param is first multiplied by 1 - lr * weight_decay. */
-#define BURN_ADAMW_CONFIG(REQ, OPT)                         \
-  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")    \
-  OPT(BurnF64, beta_2, 0.999, "decay of the second moment") \
-  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")  \
-  OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves")
+/* As Adam without the penalty, and param is first multiplied by 1 - lr * weight_decay. (PyTorch's default
+ * epsilon is 1e-8, its decay 1e-2.) */
+#define BURN_ADAMW_CONFIG(REQ, OPT)                                   \
+  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")              \
+  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")           \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")            \
+  OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves") \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
 
 /* g = gradient + weight_decay * param; s = alpha s + (1 - alpha) g^2; if centered also a = alpha a + (1 - alpha) g, and
@@ -70,19 +124,53 @@ BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
   OPT(BurnF64, momentum, 0.9, "share of the updates so far that stays; 0: none is kept") \
   OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                               \
   OPT(BurnBool, centered, false, "divide by the deviation, not the root of the square")  \
-  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient")      \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnRmsPropConfig, BURN_RMSPROP_CONFIG);
 
 /* -- optimizers ------------------------------------------------------------------------------- */
 
 typedef struct BurnOptimizer BurnOptimizer;
 
-/* `config` NULL means the defaults. NULL when out of memory; functions below report that as OUT_OF_MEMORY. */
+/* `config` NULL means the defaults. NULL when out of memory; functions below report that as OUT_OF_MEMORY. A number
+ * that makes no sense (a beta of 2, a NaN) is INVALID_ARGUMENT, told by burn_optimizer_status and by each step. */
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_rmsprop_create(const BurnRmsPropConfig *config);
 BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* NULL is allowed */
+/* BURN_OK, or why the optimizer cannot step: its config, or no memory when it was created. */
+BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_status(const BurnOptimizer *optimizer);
+
+/* Clips gradients before each step, in the place of what the config said; with groups, those of the parameters that are
+ * in none, and all of them for GLOBAL_NORM. */
+BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_clipping(BurnOptimizer *optimizer,
+                                                                 BurnGradientClipping clipping);
+
+/* Some parameters of a module: those that one of the tests finds, and all where there is no test; without those of
+ * `excludes`. Lists end with NULL. */
+typedef struct BurnParamGroup {
+  const char *const *paths;     /* exactly these: "fc1.weight" */
+  const char *const *parts;     /* paths that have every one of these in them: "blocks.", "weight" */
+  const char *const *any_parts; /* paths that have one of these in them */
+  const uint64_t *ids;          /* these parameters; */
+  size_t id_count;              /* so many */
+  bool (*matches)(void *context, const char *path, uint64_t id); /* a test of your own */
+  void *context;
+  const struct BurnParamGroup *excludes;
+} BurnParamGroup;
+
+/* Updates the parameters of a group as `other` (taken, also on failure) would: with its rule, config and clipping. Of
+ * several groups that have a parameter the last one counts. The group is copied; what it points at must outlive the
+ * optimizer.
+ *
+ *   BurnOptimizer *optimizer = burn_adamw_create(NULL);                       biases, embeddings, ..
+ *   status = burn_optimizer_with_group(optimizer, &(BurnParamGroup){.parts = matrices}, burn_muon_create(NULL));
+ *
+ * Groups come before the first step (FAILED_PRECONDITION after it). The first step looks for their paths and ids in the
+ * module: one that is not there is INVALID_ARGUMENT. `other` has no groups and no GLOBAL_NORM, which is that of all. */
+BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_group(BurnOptimizer *optimizer, const BurnParamGroup *group,
+                                                              BurnOptimizer *other);
 
 /* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that
  * asked for one are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has
@@ -96,7 +184,8 @@ BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
     burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate);
 
 /* The state as a record value in Burn's layout (map of parameter id to state), and back onto a device; `device` is
- * where the parameters live. Loading replaces the whole state, or nothing on failure. */
+ * where the parameters live. Loading replaces the whole state, or nothing on failure. Groups come before it: a state
+ * has to have the rows of the optimizer or of one of its groups. */
 BURN_API BURN_USE_RESULT BurnValue *burn_optimizer_value(const BurnOptimizer *optimizer);
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_load(BurnOptimizer *optimizer, const BurnValue *value,
                                                         BurnDevice *device);

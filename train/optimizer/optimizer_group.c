@@ -1,0 +1,188 @@
+/* optimizer_group.c - what an optimizer does to which parameter: how it is made from a rule and a config, and groups of
+ * parameters with a rule of their own. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optimizer_internal.h"
+
+/* -- making one ------------------------------------------------------------------------------- */
+
+static BurnStatus no_optimizer(void) {
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
+}
+
+BurnStatus burn_optimizer_status(const BurnOptimizer *optimizer) {
+  return optimizer ? optimizer->status : no_optimizer();
+}
+
+BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes) {
+  BurnOptimizer *optimizer = calloc(1, sizeof *optimizer);
+  BurnOptimizerGroup *group = calloc(1, sizeof *group);
+  void *copy = malloc(config_bytes ? config_bytes : 1);
+  if (!optimizer || !group || !copy) {
+    free(optimizer);
+    free(group);
+    free(copy);
+    return NULL;
+  }
+  if (config_bytes) memcpy(copy, config, config_bytes);
+  *group = (BurnOptimizerGroup){.rule = rule, .config = copy};
+  *optimizer = (BurnOptimizer){.groups = group, .group_count = 1, .states = {.value_bytes = sizeof(BurnStateEntry)}};
+  return optimizer;
+}
+
+static BurnStatus check_range(const char *who, const BurnNumberRange *range) {
+  if (range->value >= range->least && range->value <= range->largest) return BURN_OK;
+  if (range->largest == (double)INFINITY) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, at least %g expected", who, range->name,
+                            range->value, range->least);
+  }
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, %g to %g expected", who, range->name,
+                          range->value, range->least, range->largest);
+}
+
+BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
+                                      BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count) {
+  BurnOptimizer *optimizer = burn_optimizer_create(rule, config, config_bytes);
+  if (!optimizer) return NULL;
+  for (size_t i = 0; i < count && optimizer->status == BURN_OK; i++) {
+    optimizer->status = check_range(rule->name, &ranges[i]);
+  }
+  if (optimizer->status == BURN_OK) optimizer->status = burn_optimizer_with_clipping(optimizer, clipping);
+  return optimizer;
+}
+
+void burn_optimizer_destroy(BurnOptimizer *optimizer) {
+  if (!optimizer) return;
+  burn__states_drop(&optimizer->states);
+  for (size_t i = 0; i < optimizer->group_count; i++) free(optimizer->groups[i].config);
+  free(optimizer->groups);
+  free(optimizer);
+}
+
+BurnStatus burn_optimizer_with_clipping(BurnOptimizer *optimizer, BurnGradientClipping clipping) {
+  BurnStatus status = burn_optimizer_status(optimizer);
+  if (status == BURN_OK) status = burn__clipping_check(optimizer->groups[0].rule->name, clipping);
+  if (status == BURN_OK) optimizer->groups[0].clipping = clipping;
+  return status;
+}
+
+/* -- groups ----------------------------------------------------------------------------------- */
+
+static BurnStatus check_other(const BurnOptimizer *optimizer, const BurnOptimizer *other) {
+  BurnStatus status = burn_optimizer_status(optimizer);
+  if (status == BURN_OK) status = burn_optimizer_status(other);
+  if (status != BURN_OK) return status;
+  const char *who = optimizer->groups[0].rule->name, *name = other->groups[0].rule->name;
+  if (optimizer->stepped) {
+    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "%s: a group of %s after the first step", who, name);
+  }
+  if (other->group_count > 1) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: a group of %s, which has groups itself", who, name);
+  }
+  if (other->groups[0].clipping.kind != BURN_GRADIENT_CLIPPING_GLOBAL_NORM) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "%s: a group of %s with clipping by the norm of all gradients, which is given to %s itself",
+                          who, name, who);
+}
+
+/* Moves what `other` does behind the groups that there are. */
+static BurnStatus add_group(BurnOptimizer *optimizer, const BurnParamGroup *which, BurnOptimizer *other) {
+  BurnOptimizerGroup *groups = realloc(optimizer->groups, (optimizer->group_count + 1) * sizeof *groups);
+  if (!groups) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: out of memory", optimizer->groups[0].rule->name);
+  optimizer->groups = groups;
+  BurnOptimizerGroup *added = &groups[optimizer->group_count++];
+  *added = other->groups[0];
+  added->which = *which;
+  other->groups[0].config = NULL;
+  return BURN_OK;
+}
+
+BurnStatus burn_optimizer_with_group(BurnOptimizer *optimizer, const BurnParamGroup *group, BurnOptimizer *other) {
+  BurnStatus status = check_other(optimizer, other);
+  if (status == BURN_OK) status = add_group(optimizer, group, other);
+  burn_optimizer_destroy(other);
+  return status;
+}
+
+static bool has_path(const char *const *paths, const char *path) {
+  while (paths && *paths && strcmp(*paths, path) != 0) paths++;
+  return paths && *paths;
+}
+
+static bool has_all_parts(const char *const *parts, const char *path) {
+  if (!parts) return false;
+  while (*parts && strstr(path, *parts)) parts++;
+  return !*parts;
+}
+
+static bool has_part(const char *const *parts, const char *path) {
+  while (parts && *parts && !strstr(path, *parts)) parts++;
+  return parts && *parts;
+}
+
+static bool has_id(const BurnParamGroup *group, uint64_t id) {
+  size_t i = 0;
+  while (i < group->id_count && group->ids[i] != id) i++;
+  return i < group->id_count;
+}
+
+static bool is_in(const BurnParamGroup *group, const char *path, uint64_t id) {
+  const bool any = !group->paths && !group->parts && !group->any_parts && !group->ids && !group->matches;
+  const bool found = any || has_path(group->paths, path) || has_all_parts(group->parts, path) ||
+                     has_part(group->any_parts, path) || has_id(group, id) ||
+                     (group->matches && group->matches(group->context, path, id));
+  return found && !(group->excludes && is_in(group->excludes, path, id));
+}
+
+const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, const char *path, uint64_t id) {
+  size_t i = optimizer->group_count - 1;
+  while (i > 0 && !is_in(&optimizer->groups[i].which, path, id)) i--;
+  return &optimizer->groups[i];
+}
+
+/* -- what groups name has to be there ---------------------------------------------------------- */
+
+/* A path or, if it is NULL, an id that is looked for. */
+typedef struct Wanted {
+  const char *path;
+  uint64_t id;
+  bool found;
+} Wanted;
+
+static BurnStatus look_at(void *context, const BurnModuleTensor *tensor) {
+  Wanted *wanted = context;
+  if (!tensor->param) return BURN_OK;
+  const bool same = wanted->path ? strcmp(wanted->path, tensor->path) == 0 : wanted->id == tensor->param->id;
+  wanted->found = wanted->found || same;
+  return BURN_OK;
+}
+
+static BurnStatus check_wanted(const char *who, BurnModule module, Wanted wanted) {
+  char id[14];
+  const BurnStatus status = burn_module_visit(module, look_at, &wanted);
+  if (status != BURN_OK || wanted.found) return status;
+  burn_param_id_text(wanted.id, id);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: a group has the parameter %s, which %s has not", who,
+                          wanted.path ? wanted.path : id, burn_type_short_name(module.type));
+}
+
+static BurnStatus check_group(const char *who, BurnModule module, const BurnParamGroup *group) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; group->paths && group->paths[i] && status == BURN_OK; i++) {
+    status = check_wanted(who, module, (Wanted){.path = group->paths[i]});
+  }
+  for (size_t i = 0; i < group->id_count && status == BURN_OK; i++) {
+    status = check_wanted(who, module, (Wanted){.id = group->ids[i]});
+  }
+  return status == BURN_OK && group->excludes ? check_group(who, module, group->excludes) : status;
+}
+
+BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModule module) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 1; i < optimizer->group_count && status == BURN_OK; i++) {
+    status = check_group(optimizer->groups[i].rule->name, module, &optimizer->groups[i].which);
+  }
+  return status;
+}
