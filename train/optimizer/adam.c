@@ -7,11 +7,37 @@
 
 #include "optimizer_internal.h"
 
+enum { MOMENT_1, MOMENT_2, MAX_MOMENT_2, TENSORS };
+
 typedef struct AdamNumbers {
   double beta_1, beta_2, epsilon;
   double decay;   /* factor on the parameter */
   double penalty; /* share of the parameter added to the gradient */
+  bool amsgrad;
 } AdamNumbers;
+
+/* Updates the moments; takes param and gradient. Returns param * decay - step_size * m / (sqrt(v) + epsilon). */
+static BurnTensor *op_step(const AdamNumbers *numbers, BurnTensor **tensors, BurnTensor *param, BurnTensor *gradient,
+                           double step_size, double epsilon) {
+  BurnTensor *out[3];
+  burn_adam_step(param, gradient, tensors[MOMENT_1], tensors[MOMENT_2], numbers->beta_1, numbers->beta_2, step_size,
+                 epsilon, numbers->decay, numbers->penalty, out);
+  tensors[MOMENT_1] = out[1];
+  tensors[MOMENT_2] = out[2];
+  return out[0];
+}
+
+/* The same with the largest second moment so far for v. The op makes the moments and the decay, with a step of 0 over a
+ * divisor that is never 0. */
+static BurnTensor *amsgrad_step(const AdamNumbers *numbers, BurnTensor **tensors, BurnTensor *param,
+                                BurnTensor *gradient, double step_size, double epsilon) {
+  param = op_step(numbers, tensors, param, gradient, 0, 1);
+  BurnTensor *moment_2 = burn_clone(tensors[MOMENT_2]), *largest = tensors[MAX_MOMENT_2];
+  tensors[MAX_MOMENT_2] = largest ? burn_max_pair(largest, moment_2) : moment_2;
+  BurnTensor *divisor = burn_add_scalar(burn_sqrt(burn_clone(tensors[MAX_MOMENT_2])), epsilon);
+  BurnTensor *update = burn_div(burn_clone(tensors[MOMENT_1]), divisor);
+  return burn_sub(param, burn_mul_scalar(update, step_size));
+}
 
 /* Takes param and gradient. m / (1 - beta_1^t) over sqrt(v / (1 - beta_2^t)) + epsilon, with numerator and denominator
  * multiplied by sqrt(1 - beta_2^t). */
@@ -20,38 +46,47 @@ static BurnTensor *moments_step(const AdamNumbers *numbers, BurnOptimizerState *
   const double time = (double)++state->time;
   const double correction_1 = 1.0 - pow(numbers->beta_1, time);
   const double correction_2 = sqrt(1.0 - pow(numbers->beta_2, time));
-  BurnTensor *out[3];
-  for (int i = 0; i < 2; i++) {
+  for (int i = MOMENT_1; i <= MOMENT_2; i++) {
     if (!state->tensors[i]) state->tensors[i] = burn_zeros_like(burn_clone(param));
   }
-  burn_adam_step(param, gradient, state->tensors[0], state->tensors[1], numbers->beta_1, numbers->beta_2,
-                 learning_rate * correction_2 / correction_1, numbers->epsilon * correction_2, numbers->decay,
-                 numbers->penalty, out);
-  state->tensors[0] = out[1];
-  state->tensors[1] = out[2];
-  return out[0];
+  return (numbers->amsgrad ? amsgrad_step : op_step)(numbers, state->tensors, param, gradient,
+                                                     learning_rate * correction_2 / correction_1,
+                                                     numbers->epsilon * correction_2);
 }
 
 static BurnTensor *adam_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
                              double learning_rate) {
   const BurnAdamConfig *config = context;
-  const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon, 1.0,
-                               burn__or_zero(config->weight_decay)};
+  const AdamNumbers numbers = {
+      config->beta_1, config->beta_2, config->epsilon, 1.0, burn__or_zero(config->weight_decay), config->amsgrad};
   return moments_step(&numbers, state, param, gradient, learning_rate);
+}
+
+/* What a cautious decay takes away: share * param where it has the sign of the moment, else 0. Takes both. */
+static BurnTensor *cautious_decay(BurnTensor *param, BurnTensor *moment, double share) {
+  BurnTensor *positive = burn_greater_equal_scalar(burn_clone(param), 0);
+  BurnTensor *differ = burn_not_equal(positive, burn_greater_equal_scalar(moment, 0));
+  return burn_mask_fill(burn_mul_scalar(param, share), differ, 0);
 }
 
 static BurnTensor *adamw_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
                               double learning_rate) {
   const BurnAdamWConfig *config = context;
-  const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon,
-                               1.0 - learning_rate * config->weight_decay, 0.0};
-  return moments_step(&numbers, state, param, gradient, learning_rate);
+  const double share = learning_rate * config->weight_decay;
+  const bool cautious = config->cautious_weight_decay && share != 0;
+  const AdamNumbers numbers = {config->beta_1, config->beta_2, config->epsilon, cautious ? 1.0 : 1.0 - share, 0.0,
+                               config->amsgrad};
+  if (!cautious) return moments_step(&numbers, state, param, gradient, learning_rate);
+  BurnTensor *before = burn_clone(param);
+  param = moments_step(&numbers, state, param, gradient, learning_rate);
+  return burn_sub(param, cautious_decay(before, burn_clone(state->tensors[MOMENT_1]), share));
 }
 
-static const BurnStateTensor moments[] = {{"momentum", "moment_1", BURN_STATE_ALWAYS},
-                                          {"momentum", "moment_2", BURN_STATE_ALWAYS}};
-static const BurnOptimizerRule adam_rule = {"adam", adam_step, moments, 2, "momentum"};
-static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, 2, "momentum"};
+static const BurnStateTensor moments[TENSORS] = {{"momentum", "moment_1", BURN_STATE_ALWAYS},
+                                                 {"momentum", "moment_2", BURN_STATE_ALWAYS},
+                                                 {"momentum", "max_moment_2", BURN_STATE_FIELD_ADDED}};
+static const BurnOptimizerRule adam_rule = {"adam", adam_step, moments, TENSORS, "momentum"};
+static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, TENSORS, "momentum"};
 
 static BurnOptimizer *create(const BurnOptimizerRule *rule, const void *config, size_t bytes,
                              BurnGradientClipping clipping, AdamNumbers numbers, double weight_decay) {

@@ -131,11 +131,13 @@ static BurnStatus row_load(const BurnOptimizerRule *rule, const char *id, const 
                            BurnDevice *device, BurnStateEntry *state) {
   const BurnStateTensor *row = &rule->tensors[t];
   const BurnValue *value = burn_value_get(map, row->name);
+  if (!value && row->presence == BURN_STATE_FIELD_ADDED) return BURN_OK;
   if (!value) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s record: parameter %s: %s of its state is missing", rule->name,
                             id, row->name);
   }
-  if (burn_value_kind(value) == BURN_VALUE_NIL && row->presence == BURN_STATE_FIELD_OPTIONAL) return BURN_OK;
+  const bool optional = row->presence == BURN_STATE_FIELD_OPTIONAL || row->presence == BURN_STATE_FIELD_ADDED;
+  if (burn_value_kind(value) == BURN_VALUE_NIL && optional) return BURN_OK;
   state->tensors[t] = burn_scope_keep(NULL, burn_value_as_tensor(value, device));
   return burn_status_annotate(burn_tensor_status(state->tensors[t]), "%s record: parameter %s: %s", rule->name, id,
                               row->name);

@@ -213,7 +213,7 @@ static void signals_interrupt(void **state) {
   OPT(BurnAdamConfig, optimizer, BURN_ADAM_DEFAULTS, "") \
   OPT(BurnText, data, {""}, "folder")
 #define BURN_ADAM_DEFAULTS \
-  { 0.9, 0.999, 1e-5, BURN_ABSENT, BURN_CLIP_NONE }
+  { 0.9, 0.999, 1e-5, BURN_ABSENT, false, BURN_CLIP_NONE }
 BURN_CONFIG_OPTIONAL(SettingsConfig, SETTINGS_CONFIG);
 
 static void another_run_is_refused(void **state) {

@@ -97,22 +97,27 @@ BURN_API BURN_GIVES BurnTensor *burn_gradients_params_norm(const BurnGradientsPa
 BURN_CONFIG_OPTIONAL(BurnSgdConfig, BURN_SGD_CONFIG);
 
 /* m = beta_1 m + (1 - beta_1) g; v = beta_2 v + (1 - beta_2) g^2; with step t from 1 and c = sqrt(1 - beta_2^t): param
- * -= lr c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). (PyTorch's default epsilon is 1e-8.) */
+ * -= lr c / (1 - beta_1^t) * m / (sqrt(v) + epsilon c). With amsgrad the largest v so far stands for v. (PyTorch's
+ * default epsilon is 1e-8.) */
 #define BURN_ADAM_CONFIG(REQ, OPT)                                                  \
   OPT(BurnF64, beta_1, 0.9, "decay of the first moment")                            \
   OPT(BurnF64, beta_2, 0.999, "decay of the second moment")                         \
   OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                          \
   OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient") \
+  OPT(BurnBool, amsgrad, false, "divide by the largest second moment so far")       \
   OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnAdamConfig, BURN_ADAM_CONFIG);
 
-/* As Adam without the penalty, and param is first multiplied by 1 - lr * weight_decay. (PyTorch's default
- * epsilon is 1e-8, its decay 1e-2.) */
-#define BURN_ADAMW_CONFIG(REQ, OPT)                                   \
-  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")              \
-  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")           \
-  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")            \
-  OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves") \
+/* As Adam without the penalty, and param is first multiplied by 1 - lr * weight_decay; if cautious, only where it has
+ * the sign of the new m (0 counts as positive): elsewhere decay and step are at odds, and it is not decayed.
+ * (PyTorch's default epsilon is 1e-8, its decay 1e-2; it has no cautious decay.) */
+#define BURN_ADAMW_CONFIG(REQ, OPT)                                                                    \
+  OPT(BurnF64, beta_1, 0.9, "decay of the first moment")                                               \
+  OPT(BurnF64, beta_2, 0.999, "decay of the second moment")                                            \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                                             \
+  OPT(BurnF64, weight_decay, 1e-4, "decay of the weights themselves")                                  \
+  OPT(BurnBool, cautious_weight_decay, false, "decay only weights that the step moves towards 0, too") \
+  OPT(BurnBool, amsgrad, false, "divide by the largest second moment so far")                          \
   OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
 
@@ -128,6 +133,62 @@ BURN_CONFIG_OPTIONAL(BurnAdamWConfig, BURN_ADAMW_CONFIG);
   OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
 BURN_CONFIG_OPTIONAL(BurnRmsPropConfig, BURN_RMSPROP_CONFIG);
 
+/* g = gradient + weight_decay * param; s = s + g^2; with step t from 1: param -= lr / (1 + (t - 1) lr_decay) * g /
+ * (sqrt(s) + epsilon). (PyTorch's default epsilon is 1e-10.) */
+#define BURN_ADAGRAD_CONFIG(REQ, OPT)                                               \
+  OPT(BurnF64, lr_decay, 0, "how fast the rate falls with the steps")               \
+  OPT(BurnF64, epsilon, 1e-5, "keeps the division finite")                          \
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "L2 penalty added to the gradient") \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
+BURN_CONFIG_OPTIONAL(BurnAdaGradConfig, BURN_ADAGRAD_CONFIG);
+
+/* Adan (arXiv 2208.06677). With d the change of the gradient since the last step, 0 at the first: m = beta_1 m + (1 -
+ * beta_1) g; n = beta_2 n + (1 - beta_2) d; v = beta_3 v + (1 - beta_3) (g + beta_2 d)^2; with step t from 1 and q =
+ * sqrt(v / (1 - beta_3^t)) + epsilon the step is u = m / ((1 - beta_1^t) q) + beta_2 n / ((1 - beta_2^t) q); param =
+ * (param - lr u) / (1 + lr weight_decay), or with no_prox param (1 - lr weight_decay) - lr u. */
+#define BURN_ADAN_CONFIG(REQ, OPT)                                             \
+  OPT(BurnF64, beta_1, 0.98, "decay of the average of gradients")              \
+  OPT(BurnF64, beta_2, 0.92, "decay of the average of their changes")          \
+  OPT(BurnF64, beta_3, 0.99, "decay of the average of squares")                \
+  OPT(BurnF64, epsilon, 1e-8, "keeps the division finite")                     \
+  OPT(BurnF64, weight_decay, 0, "decay of the weights themselves")             \
+  OPT(BurnBool, no_prox, false, "decay by a factor before the step, as AdamW") \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
+BURN_CONFIG_OPTIONAL(BurnAdanConfig, BURN_ADAN_CONFIG);
+
+/* How Muon fits its rate to the shape [rows, columns] of a parameter. */
+enum {
+  BURN_MUON_RATE_ORIGINAL,       /* lr sqrt(max(1, rows / columns)) */
+  BURN_MUON_RATE_MATCH_RMS_ADAMW /* lr 0.2 sqrt(max(rows, columns)): steps as large as AdamW's */
+};
+typedef struct BurnMuonRate {
+  uint32_t kind; /* BURN_MUON_RATE_* */
+} BurnMuonRate;
+BURN_API const BurnType *BurnMuonRate_type(void);
+/* Values for rows and assignments. */
+#define BURN_MUON_ORIGINAL BURN_INTERNAL_ROW_VALUE(BurnMuonRate, BURN_MUON_RATE_ORIGINAL)
+#define BURN_MUON_MATCH_RMS_ADAMW BURN_INTERNAL_ROW_VALUE(BurnMuonRate, BURN_MUON_RATE_MATCH_RMS_ADAMW)
+
+/* Muon (kellerjordan.github.io/posts/muon): for matrices, as hidden layers have them; a parameter of another rank fails
+ * the step, and belongs in a group with another optimizer (burn_optimizer_with_group). The velocity is that of SGD. u
+ * is the velocity, or with nesterov g + momentum v, made nearly orthogonal: divided by max(its norm, epsilon), then
+ * ns_steps times x = a x + (b x x^T + c (x x^T)^2) x, transposed where rows > columns. param = param (1 - lr
+ * weight_decay) - the rate fitted to its shape * u. Computed in the parameter's dtype (f32 for halves; PyTorch's is
+ * bf16, with a decay of 0.1). */
+#define BURN_MUON_CONFIG(REQ, OPT)                                                        \
+  OPT(BurnOptionF64, weight_decay, BURN_ABSENT, "decay of the weights themselves")        \
+  OPT(BurnF64, momentum, 0.95, "share of the velocity that stays")                        \
+  OPT(BurnF64, dampening, 0, "share of the gradient kept out of the velocity")            \
+  OPT(BurnBool, nesterov, true, "look ahead along the velocity")                          \
+  OPT(BurnF64, ns_a, 3.4445, "Newton-Schulz coefficient of x")                            \
+  OPT(BurnF64, ns_b, -4.775, "Newton-Schulz coefficient of x x^T x")                      \
+  OPT(BurnF64, ns_c, 2.0315, "Newton-Schulz coefficient of (x x^T)^2 x")                  \
+  OPT(BurnF64, epsilon, 1e-7, "least norm that is divided by")                            \
+  OPT(BurnSize, ns_steps, 5, "Newton-Schulz steps")                                       \
+  OPT(BurnMuonRate, adjust_lr, BURN_MUON_ORIGINAL, "how the rate is fitted to the shape") \
+  OPT(BurnGradientClipping, clipping, BURN_CLIP_NONE, "of gradients, before the step")
+BURN_CONFIG_OPTIONAL(BurnMuonConfig, BURN_MUON_CONFIG);
+
 /* -- optimizers ------------------------------------------------------------------------------- */
 
 typedef struct BurnOptimizer BurnOptimizer;
@@ -138,6 +199,9 @@ BURN_API BURN_USE_RESULT BurnOptimizer *burn_sgd_create(const BurnSgdConfig *con
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_rmsprop_create(const BurnRmsPropConfig *config);
+BURN_API BURN_USE_RESULT BurnOptimizer *burn_adagrad_create(const BurnAdaGradConfig *config);
+BURN_API BURN_USE_RESULT BurnOptimizer *burn_adan_create(const BurnAdanConfig *config);
+BURN_API BURN_USE_RESULT BurnOptimizer *burn_muon_create(const BurnMuonConfig *config);
 BURN_API void burn_optimizer_destroy(BurnOptimizer *optimizer); /* NULL is allowed */
 /* BURN_OK, or why the optimizer cannot step: its config, or no memory when it was created. */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_status(const BurnOptimizer *optimizer);
@@ -196,7 +260,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_load(BurnOptimizer *optimizer
 typedef enum BurnStatePresence {
   BURN_STATE_ALWAYS = 0,     /* from the first step on */
   BURN_STATE_FIELD_OPTIONAL, /* {"centered": {"grad_avg": nil, ..}} */
-  BURN_STATE_GROUP_OPTIONAL  /* {"momentum": nil} */
+  BURN_STATE_GROUP_OPTIONAL, /* {"momentum": nil} */
+  BURN_STATE_FIELD_ADDED     /* as FIELD_OPTIONAL, and records of before it was added lack it */
 } BurnStatePresence;
 
 /* A tensor of a parameter's state, and its place in the record: {group: {name: tensor}}, or {name: tensor} if `group`
