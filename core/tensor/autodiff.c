@@ -6,6 +6,7 @@
 struct BurnGradients {
   BurnDevice *device; /* one reference */
   BurnGradientSet *set;
+  bool have_graph; /* they are tensors of `device`, not of its inner device */
 };
 
 static const BurnAutodiffInterface *interface_of(const BurnDevice *device) { return device->autodiff_interface.table; }
@@ -99,30 +100,42 @@ BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
   return result;
 }
 
-/* Takes root. */
-static BurnStatus walk(BurnTensor *root, BurnGradients **gradients) {
+static BurnStatus run_backward(const BurnDevice *device, BurnPrimitive *root, bool create_graph,
+                               BurnGradientSet **set) {
+  const BurnAutodiffInterface *autodiff = interface_of(device);
+  void *self = device->autodiff_interface.self;
+  if (!create_graph) return autodiff->backward(self, root, set);
+  if (autodiff->backward_create_graph) return autodiff->backward_create_graph(self, root, set);
+  return BURN_FAIL(UNIMPLEMENTED, "backward: '%s' has no gradients of gradients", device->autodiff->plugin->name);
+}
+
+static BurnStatus walk(const BurnTensor *root, bool create_graph, BurnGradients **gradients) {
   BurnGradients *result = calloc(1, sizeof *result);
   if (!result) return BURN_FAIL(OUT_OF_MEMORY, "backward: no memory for the gradients");
-  const BurnDevice *device = root->device;
-  const BurnStatus status =
-      interface_of(device)->backward(device->autodiff_interface.self, root->primitive, &result->set);
+  const BurnStatus status = run_backward(root->device, root->primitive, create_graph, &result->set);
   if (status != BURN_OK) {
     free(result);
     return status;
   }
   result->device = root->device;
+  result->have_graph = create_graph;
   burn__device_retain(result->device);
   *gradients = result;
   return BURN_OK;
 }
 
-BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients) {
+static BurnStatus backward(BurnTensor *root, bool create_graph, BurnGradients **gradients) {
   BurnStatus status = enter(root, "backward");
   const bool entered = status == BURN_OK;
-  if (entered) status = walk(root, gradients);
+  if (entered) status = walk(root, create_graph, gradients);
   burn__tensor_take(root, "backward");
   if (entered) burn__work_leave();
   return status;
+}
+
+BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients) { return backward(root, false, gradients); }
+BurnStatus burn_backward_create_graph(BurnTensor *root, BurnGradients **gradients) {
+  return backward(root, true, gradients);
 }
 
 static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool remove) {
@@ -139,8 +152,8 @@ static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool 
                                                &out);
   }
   BurnTensor *result = status != BURN_OK ? burn__tensor_failed(status)
-                       : out             ? burn__tensor_new(x->device->inner, out, 0)
-                                         : NULL;
+                       : out ? burn__tensor_new(gradients->have_graph ? x->device : x->device->inner, out, 0)
+                             : NULL;
   if (entered) burn__work_leave();
   return result;
 }

@@ -6,7 +6,11 @@
  *            claim in the same order, so of those that meet at least one gets through
  *   run      rule by rule: add the gradients of the inputs up at their makers, drop what was saved for the rule
  *
- * Gradients live from the rule that makes them to the rule that reads them; those of leaves end up in the set. */
+ * Gradients live from the rule that makes them to the rule that reads them; those of leaves end up in the set.
+ *
+ * A walk that creates a graph runs the rules on the decorator itself, whose ops record what they do. What was saved for
+ * a rule then gets its history back, and nothing is dropped: the graph can be walked again, as it is by the gradient of
+ * a gradient. */
 #include "autodiff_internal.h"
 
 #include <stdlib.h>
@@ -23,9 +27,11 @@ typedef struct WalkOrder {
 
 typedef struct Walk {
   AutodiffLayer *decorator;
-  WalkEntry *entries; /* [capacity]; the start of one block that holds the other arrays too */
-  WalkOrder *order;   /* [capacity] */
-  uint64_t *slots;    /* [2 * capacity]; hash table from node to entry + 1; 0: free */
+  const BurnBackend *level; /* where the rules run and gradients live: below the decorator; or on it, so that they have
+                               a history of their own */
+  WalkEntry *entries;       /* [capacity]; the start of one block that holds the other arrays too */
+  WalkOrder *order;         /* [capacity] */
+  uint64_t *slots;          /* [2 * capacity]; hash table from node to entry + 1; 0: free */
   uint64_t count, capacity;
 } Walk;
 
@@ -35,6 +41,8 @@ enum { FIRST_CAPACITY = 64, MAX_SPARE = 4096 };
 typedef struct Spare {
   uint64_t capacity;
 } Spare;
+
+static bool creates_graph(const Walk *walk) { return walk->level != walk->decorator->next; }
 
 static BurnStatus out_of_memory(const Walk *walk) {
   return AUTODIFF_FAIL(walk->decorator, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
@@ -84,8 +92,8 @@ static BurnStatus grow(Walk *walk) {
 }
 
 /* Begins with what an earlier walk has left, if anything. */
-static Walk walk_begin(AutodiffLayer *decorator) {
-  Walk walk = {.decorator = decorator};
+static Walk walk_begin(AutodiffLayer *decorator, const BurnBackend *level) {
+  Walk walk = {.decorator = decorator, .level = level};
   Spare *spare = atomic_exchange_explicit(&decorator->spare, NULL, memory_order_acquire);
   if (spare) use_block(&walk, spare, spare->capacity);
   return walk;
@@ -168,7 +176,7 @@ static BurnStatus claim(Walk *walk) {
 
 /* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
 static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
-  const BurnBackend *next = walk->decorator->next;
+  const BurnBackend *level = walk->level;
   if (!*sum) {
     *sum = gradient;
     return BURN_OK;
@@ -181,12 +189,12 @@ static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitiv
                           .inputs = inputs,
                           .outputs = &result,
                           .donate = 3};
-  const BurnStatus status = walk->decorator->host->invoke(next, &add);
+  const BurnStatus status = walk->decorator->host->invoke(level, &add);
   if (status == BURN_OK) {
-    next->release(next->self, *sum);
+    level->release(level->self, *sum);
     *sum = result;
   }
-  next->release(next->self, gradient);
+  level->release(level->self, gradient);
   return status;
 }
 
@@ -212,7 +220,7 @@ static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus statu
     if (status == BURN_OK) status = check_gradient(walk, node, input);
     node->input_gradients[input] = NULL;
     if (status != BURN_OK) {
-      walk->decorator->next->release(walk->decorator->next->self, gradient);
+      walk->level->release(walk->level->self, gradient);
       continue;
     }
     const AutodiffEdge *edge = &node->edges[input];
@@ -222,18 +230,49 @@ static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus statu
   return status;
 }
 
-/* Runs the rule of one node, unless a rule before it let no gradient through. */
-static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
+/* What was saved for a rule, as the rule is to see it. */
+typedef struct Saved {
+  BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS], *outputs[BURN_MAX_OUTPUTS];
+} Saved;
+
+/* x of the level below with its history: output number `output` of its maker, a node, or of nobody. */
+static BurnStatus with_history(const Walk *walk, BurnPrimitive *x, AutodiffNode *maker, uint32_t output,
+                               BurnPrimitive **out) {
+  if (!x) return BURN_OK;
+  walk->decorator->next->retain(walk->decorator->next->self, x);
+  if (maker) burn__autodiff_node_retain(maker);
+  return burn__autodiff_wrap(walk->decorator, x, maker, output, out);
+}
+
+/* Lists have more inputs than there is room for, of which no rule looks at any. */
+static BurnStatus give_history(const Walk *walk, AutodiffNode *node, Saved *saved) {
+  BurnStatus status = BURN_OK;
+  const uint32_t inputs = node->input_count <= BURN_MAX_FIXED_INPUTS ? node->input_count : 0;
+  for (uint32_t i = 0; i < inputs && status == BURN_OK; i++) {
+    const AutodiffEdge *edge = &node->edges[i];
+    status = with_history(walk, node->saved_inputs[i], edge->node, edge->output, &saved->inputs[i]);
+  }
+  for (uint32_t i = 0; i < node->output_count && status == BURN_OK; i++) {
+    const bool is_float = burn_dtype_kind(node->output_descs[i].dtype) == BURN_KIND_FLOAT;
+    status = with_history(walk, node->saved_outputs[i], is_float ? node : NULL, i, &saved->outputs[i]);
+  }
+  return status;
+}
+
+static void end_history(const Walk *walk, Saved *saved) {
+  for (uint32_t i = 0; i < BURN_MAX_FIXED_INPUTS; i++) burn__autodiff_release(walk->decorator, saved->inputs[i]);
+  for (uint32_t i = 0; i < BURN_MAX_OUTPUTS; i++) burn__autodiff_release(walk->decorator, saved->outputs[i]);
+}
+
+static BurnStatus run_rule(const Walk *walk, const WalkEntry *entry, BurnPrimitive *const *inputs,
+                           BurnPrimitive *const *outputs) {
   AutodiffNode *node = entry->node;
-  int arrived = 0;
-  for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
-  if (!arrived) return BURN_OK;
   GradientContext context;
-  context.builder = burn_builder_begin(walk->decorator->host, walk->decorator->next);
+  context.builder = burn_builder_begin(walk->decorator->host, walk->level);
   context.grad = entry->gradients[0];
   context.grads = entry->gradients;
-  context.inputs = node->saved_inputs;
-  context.outputs = node->saved_outputs;
+  context.inputs = inputs;
+  context.outputs = outputs;
   context.input_descs = node->input_descs;
   context.output_descs = node->output_descs;
   context.attrs = node->attrs;
@@ -241,7 +280,28 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
   context.node = node;
   context.op = node->op;
   burn__gradient_run(&context, node->row);
-  const BurnStatus status = deliver(walk, node, burn_builder_end(&context.builder));
+  return burn_builder_end(&context.builder);
+}
+
+static BurnStatus run_rule_with_history(const Walk *walk, const WalkEntry *entry) {
+  AutodiffNode *node = entry->node;
+  Saved saved = {{NULL}, {NULL}};
+  BurnStatus status = give_history(walk, node, &saved);
+  const bool is_list = node->input_count > BURN_MAX_FIXED_INPUTS;
+  if (status == BURN_OK) status = run_rule(walk, entry, is_list ? node->saved_inputs : saved.inputs, saved.outputs);
+  end_history(walk, &saved);
+  return status;
+}
+
+/* Runs the rule of one node, unless a rule before it let no gradient through. */
+static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
+  AutodiffNode *node = entry->node;
+  int arrived = 0;
+  for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
+  if (!arrived) return BURN_OK;
+  BurnStatus status = creates_graph(walk) ? run_rule_with_history(walk, entry)
+                                          : run_rule(walk, entry, node->saved_inputs, node->saved_outputs);
+  status = deliver(walk, node, status);
   if (status == BURN_OK) return BURN_OK;
   char where[96] = "backward of ";
   strncat(where, burn__autodiff_op_name(walk->decorator, node->op), sizeof where - strlen(where) - 1);
@@ -250,14 +310,14 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
 
 static void drop_gradients(const Walk *walk, WalkEntry *entry) {
   for (uint32_t i = 0; i < entry->node->output_count; i++) {
-    if (entry->gradients[i]) walk->decorator->next->release(walk->decorator->next->self, entry->gradients[i]);
+    if (entry->gradients[i]) walk->level->release(walk->level->self, entry->gradients[i]);
     entry->gradients[i] = NULL;
   }
 }
 
 static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
   const BurnTensorDesc desc = burn_primitive_desc(root);
-  BurnBuilder builder = burn_builder_begin(walk->decorator->host, walk->decorator->next);
+  BurnBuilder builder = burn_builder_begin(walk->decorator->host, walk->level);
   BurnPrimitive *ones = burn_build_full(&builder, desc.shape, desc.rank, desc.dtype, 1.0);
   const AutodiffTensor *tensor = (const AutodiffTensor *)(const void *)root;
   walk->entries[*find_slot(walk, tensor->node) - 1].gradients[tensor->output] = burn_build_give(&builder, ones);
@@ -267,7 +327,7 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
     if (!entry->node->row) continue;
     status = step(walk, entry);
     drop_gradients(walk, entry);
-    burn__autodiff_node_forget(walk->decorator, entry->node);
+    if (!creates_graph(walk)) burn__autodiff_node_forget(walk->decorator, entry->node);
   }
   return status;
 }
@@ -278,7 +338,7 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
 static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
   uint64_t leaf_count = 0;
   for (uint64_t i = 0; i < walk->count; i++) leaf_count += walk->entries[i].gradients[0] != NULL;
-  BurnGradientSet *set = burn__autodiff_gradients_create(walk->decorator, leaf_count);
+  BurnGradientSet *set = burn__autodiff_gradients_create(walk->decorator, walk->level, leaf_count);
   if (!set) return out_of_memory(walk);
   for (uint64_t i = 0; i < walk->count; i++) {
     WalkEntry *entry = &walk->entries[i];
@@ -304,19 +364,31 @@ static void walk_end(Walk *walk) {
   if (other) free_block(decorator, other, other->capacity);
 }
 
-BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
-  AutodiffLayer *decorator = self;
+static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, BurnPrimitive *root,
+                           BurnGradientSet **out) {
   BurnStatus status = burn__autodiff_check_owner(decorator, root, "backward");
   if (status != BURN_OK) return status;
   if (!autodiff_tensor(root)->node)
     return AUTODIFF_FAIL(decorator, FAILED_PRECONDITION,
                          "backward: the tensor is not tracked; call burn_require_grad on a leaf it is computed from");
-  Walk walk = walk_begin(decorator);
+  Walk walk = walk_begin(decorator, level);
   status = collect(&walk, autodiff_tensor(root)->node);
   if (status == BURN_OK) order(&walk);
   if (status == BURN_OK) status = claim(&walk);
-  if (status == BURN_OK) status = run(&walk, root);
+  const bool claimed = status == BURN_OK;
+  if (claimed) status = run(&walk, root);
+  if (claimed && creates_graph(&walk)) unclaim(&walk, walk.count);
   if (status == BURN_OK) status = gather_leaves(&walk, out);
   walk_end(&walk);
   return status;
+}
+
+BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
+  AutodiffLayer *decorator = self;
+  return backward(decorator, decorator->next, root, out);
+}
+
+BurnStatus BURN_API_CALL burn__autodiff_backward_create_graph(void *self, BurnPrimitive *root, BurnGradientSet **out) {
+  AutodiffLayer *decorator = self;
+  return backward(decorator, decorator->level, root, out);
 }

@@ -1,5 +1,5 @@
 /* autodiff_gradients.c - what a backward pass leaves behind: the gradients by leaf, as primitives of the decorator
- * below.
+ * below, or of this one where a graph was created.
  *
  * A hash table with open addressing that is filled once and never grows: the walk knows how many leaves it met. Taking
  * a gradient out leaves its key in place. A spin lock guards the few instructions between finding a gradient and
@@ -13,6 +13,7 @@ typedef struct GradientSlot {
 
 struct BurnGradientSet {
   AutodiffLayer *decorator;
+  const BurnBackend *level; /* of the gradients */
   atomic_flag lock;
   uint64_t slot_count; /* a power of two */
   GradientSlot slots[];
@@ -20,13 +21,15 @@ struct BurnGradientSet {
 
 static uint64_t set_bytes(uint64_t slot_count) { return sizeof(BurnGradientSet) + slot_count * sizeof(GradientSlot); }
 
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, uint64_t leaf_count) {
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, const BurnBackend *level,
+                                                 uint64_t leaf_count) {
   uint64_t slot_count = 4;
   while (slot_count < 2 * leaf_count) slot_count *= 2;
   BurnGradientSet *set = (BurnGradientSet *)decorator->host->allocate(set_bytes(slot_count));
   if (!set) return NULL;
   memset(set, 0, (size_t)set_bytes(slot_count));
   set->decorator = decorator;
+  set->level = level;
   set->slot_count = slot_count;
   atomic_flag_clear_explicit(&set->lock, memory_order_relaxed);
   return set;
@@ -61,7 +64,7 @@ BurnStatus BURN_API_CALL burn__autodiff_gradient(void *self, BurnGradientSet *se
   while (atomic_flag_test_and_set_explicit(&set->lock, memory_order_acquire)) continue;
   BurnPrimitive *gradient = slot->gradient;
   if (gradient && remove) slot->gradient = NULL;
-  if (gradient && !remove) decorator->next->retain(decorator->next->self, gradient);
+  if (gradient && !remove) set->level->retain(set->level->self, gradient);
   atomic_flag_clear_explicit(&set->lock, memory_order_release);
   *out = gradient;
   return BURN_OK;
@@ -71,6 +74,6 @@ void BURN_API_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet 
   const AutodiffLayer *decorator = self;
   if (!set) return;
   for (uint64_t i = 0; i < set->slot_count; i++)
-    if (set->slots[i].gradient) decorator->next->release(decorator->next->self, set->slots[i].gradient);
+    if (set->slots[i].gradient) set->level->release(set->level->self, set->slots[i].gradient);
   decorator->host->free(set, set_bytes(set->slot_count));
 }

@@ -13,6 +13,7 @@
 #include <burn/plugin/autodiff.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "gradient.h"
 
@@ -20,6 +21,7 @@
 typedef struct AutodiffLayer {
   const BurnHost *host;
   const BurnBackend *next;
+  const BurnBackend *level; /* this instance as the host knows it */
   uint32_t owner;
   _Atomic uint64_t sequence; /* of the newest node */
   _Atomic(void *) spare;     /* memory of a walk that has ended, for the next one; NULL: none (autodiff_backward.c) */
@@ -143,11 +145,13 @@ BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *cal
 /* Frees what the last walk left for the next one. */
 void burn__autodiff_spare_free(AutodiffLayer *decorator);
 BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
+BurnStatus BURN_API_CALL burn__autodiff_backward_create_graph(void *self, BurnPrimitive *root, BurnGradientSet **out);
 
 /* -- autodiff_gradients.c --------------------------------------------------------------------- */
 
-/* A set with room for `leaf_count` gradients; NULL when there is no memory. */
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, uint64_t leaf_count);
+/* A set with room for `leaf_count` gradients, primitives of `level`; NULL when there is no memory. */
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, const BurnBackend *level,
+                                                 uint64_t leaf_count);
 /* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room.
  */
 void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimitive *gradient);

@@ -53,6 +53,7 @@ static const BurnAutodiffInterface autodiff_interface = {
     .is_require_grad = burn__autodiff_is_require_grad,
     .detach = burn__autodiff_detach,
     .backward = burn__autodiff_backward,
+    .backward_create_graph = burn__autodiff_backward_create_graph,
     .gradient = burn__autodiff_gradient,
     .gradients_release = burn__autodiff_gradients_release,
 };
@@ -72,6 +73,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   if (!decorator) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "autodiff", "no memory to open the decorator");
   decorator->host = host;
   decorator->next = next;
+  decorator->level = out;
   decorator->owner = owner;
   atomic_init(&decorator->sequence, UINT64_C(0));
   atomic_init(&decorator->spare, NULL);

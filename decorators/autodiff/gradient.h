@@ -9,6 +9,8 @@
 
 #include <burn/plugin/build.h>
 
+#include <stdbool.h>
+
 struct AutodiffNode;
 
 typedef struct GradientContext {

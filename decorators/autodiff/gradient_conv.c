@@ -29,29 +29,28 @@ static BurnPrimitive *gradient_weight(GradientContext *c, BurnPrimitive *x, Burn
   return burn_build(&c->builder, BURN_OP_conv2d_weight_backward, 2, inputs, 5, attrs);
 }
 
-/* Rows and columns at the end of x that no window of the convolution reached: a transposed one must be told to make
- * them. */
-static void padding_out_of(const GradientContext *c, const ConvAttrs *conv, int64_t padding_out[2]) {
-  const int64_t *x = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
+/* The gradient of the x of a convolution. Rows and columns at its end that no window reached must be told to the
+ * transposed one, to make them. */
+static BurnPrimitive *transposed(GradientContext *c, BurnPrimitive *grad, BurnPrimitive *weight,
+                                 const BurnTensorDesc *x, const ConvAttrs *conv) {
+  int64_t padding_out[2];
   for (uint32_t i = 0; i < 2; i++) {
-    const int64_t reached = (y[2 + i] - 1) * conv->stride.value.i64s[i] +
-                            (weight[2 + i] - 1) * conv->dilation.value.i64s[i] + 1 - 2 * conv->padding.value.i64s[i];
-    padding_out[i] = x[2 + i] - reached;
+    const int64_t reached = (grad->shape[2 + i] - 1) * conv->stride.value.i64s[i] +
+                            (weight->shape[2 + i] - 1) * conv->dilation.value.i64s[i] + 1 -
+                            2 * conv->padding.value.i64s[i];
+    padding_out[i] = x->shape[2 + i] - reached;
   }
+  BurnPrimitive *inputs[3] = {grad, weight, NULL};
+  const BurnAttr attrs[5] = {conv->stride, conv->padding, burn_attr_i64s(padding_out, 2), conv->dilation, conv->groups};
+  return burn_build(&c->builder, BURN_OP_conv_transpose2d, 3, inputs, 5, attrs);
 }
 
 /* inputs x, weight, bias */
 void burn__gradient_conv2d(GradientContext *c) {
   const BurnAttrs_conv2d *attrs = GRADIENT_ATTRS(conv2d, c);
   const ConvAttrs conv = {attrs->stride, attrs->padding, attrs->dilation, attrs->groups};
-  if (burn__gradient_needs(c, 0)) {
-    int64_t padding_out[2];
-    padding_out_of(c, &conv, padding_out);
-    BurnPrimitive *inputs[3] = {c->grad, c->inputs[1], NULL};
-    const BurnAttr transposed[5] = {conv.stride, conv.padding, burn_attr_i64s(padding_out, 2), conv.dilation,
-                                    conv.groups};
-    burn__gradient_set(c, 0, burn_build(&c->builder, BURN_OP_conv_transpose2d, 3, inputs, 5, transposed));
-  }
+  if (burn__gradient_needs(c, 0))
+    burn__gradient_set(c, 0, transposed(c, c->grad, c->inputs[1], &c->input_descs[0], &conv));
   if (burn__gradient_needs(c, 1)) burn__gradient_set(c, 1, gradient_weight(c, c->inputs[0], c->grad, &conv));
   gradient_bias(c);
 }
@@ -97,4 +96,18 @@ void burn__gradient_conv_transpose2d(GradientContext *c) {
     burn__gradient_set(c, 1, gradient_weight(c, c->grad, with_last_rows(c, c->inputs[0], &conv), &conv));
   }
   gradient_bias(c);
+}
+
+/* inputs x, grad: bilinear, as the convolution is. The gradient v that arrives has the shape of the weight. */
+void burn__gradient_conv2d_weight_backward(GradientContext *c) {
+  const BurnAttrs_conv2d_weight_backward *attrs = GRADIENT_ATTRS(conv2d_weight_backward, c);
+  const ConvAttrs conv = {attrs->stride, attrs->padding, attrs->dilation, attrs->groups};
+  if (burn__gradient_needs(c, 0))
+    burn__gradient_set(c, 0, transposed(c, c->inputs[1], c->grad, &c->input_descs[0], &conv));
+  if (burn__gradient_needs(c, 1)) {
+    BurnPrimitive *inputs[3] = {c->inputs[0], c->grad, NULL};
+    const BurnAttr plain[4] = {conv.stride, conv.padding, conv.dilation, conv.groups};
+    burn__gradient_set(
+        c, 1, first_rows(c, burn_build(&c->builder, BURN_OP_conv2d, 3, inputs, 4, plain), &c->input_descs[1].shape[2]));
+  }
 }

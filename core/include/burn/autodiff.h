@@ -40,7 +40,20 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_from_inner(BurnTensor *x, Bur
  * untouched on failure. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_backward(BurnTensor *root, BurnGradients **gradients);
 
-/* The gradient of leaf x, on the inner device; NULL when none reached it. x stays. */
+/* The same, for gradients of gradients (PyTorch's create_graph): the gradients are tensors of the device of `root`
+ * itself, tracked, so that a loss may be computed from them (a gradient penalty) and walked back in turn. The graph is
+ * not consumed; it goes with its last tensor, or with an ordinary burn_backward through it. Costs the memory of both
+ * passes.
+ *
+ *   status = burn_backward_create_graph(burn_sum(critic(x)), &gradients);
+ *   BurnTensor *norm = burn_l2_norm(burn_grad(x, gradients), 1);
+ *   burn_gradients_drop(gradients);
+ *   penalty = burn_mean(burn_square(burn_sub_scalar(norm, 1))); */
+BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
+    burn_backward_create_graph(BurnTensor *root, BurnGradients **gradients);
+
+/* The gradient of leaf x, on the inner device (after burn_backward_create_graph on that of x); NULL when none reached
+ * it. x stays. */
 BURN_API BURN_GIVES BurnTensor *burn_grad(const BurnTensor *x, BurnGradients *gradients);
 
 /* The same, and takes it out of the container. */

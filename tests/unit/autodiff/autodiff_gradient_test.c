@@ -177,6 +177,21 @@ static BurnTensor *lstm_activations(BurnTensor **x) {
   return results[2];
 }
 
+/* All results of an op without a function of its own, flattened side by side. Takes the inputs. */
+static BurnTensor *call_op(uint32_t number, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                           uint32_t attr_count) {
+  BurnTensor *results[BURN_MAX_OUTPUTS], *joined[BURN_MAX_OUTPUTS];
+  const BurnOpInfo *info = burn_op_info(number);
+  burn_op_call(device, info, inputs, input_count, attrs, attr_count, results);
+  for (uint32_t i = 0; i < info->output_count; i++) joined[i] = burn_flatten(results[i], 0, -1);
+  return burn_cat(joined, info->output_count, 0);
+}
+#define LIST(...) \
+  ((BurnTensor *const[]){__VA_ARGS__}), (uint32_t)(sizeof((BurnTensor *[]){__VA_ARGS__}) / sizeof(BurnTensor *))
+#define SIZES(...) burn_attr_i64s((const int64_t[]){__VA_ARGS__}, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8))
+#define ATTRS(...) ((const BurnAttr[]){__VA_ARGS__}), (uint32_t)(sizeof((BurnAttr[]){__VA_ARGS__}) / sizeof(BurnAttr))
+#define NO_ATTRS NULL, 0
+
 /* Quantized integers with one scale, or with one per block. Takes the scales. */
 static BurnQuantTensor quantized(int64_t rows, int64_t columns, int64_t seed, BurnTensor *scales) {
   int8_t values[ELEMENT_LIMIT];
@@ -239,7 +254,7 @@ static void check_ok(BurnStatus status, const char *what) {
 /* The scalar of a case, and with `leaves` its gradients: sum(forward(x) * weights), with weights that differ per
  * element so that gradients which land in the wrong place are seen. `tracked` has a bit per input. */
 static double evaluate(const Case *c, double values[][ELEMENT_LIMIT], unsigned tracked, BurnTensor **leaves,
-                       BurnGradients **gradients) {
+                       BurnGradients **gradients, BurnStatus (*backward)(BurnTensor *root, BurnGradients **out)) {
   BurnTensor *x[INPUT_LIMIT] = {NULL};
   for (size_t i = 0; i < c->input_count; i++) {
     x[i] = burn_tensor_f64(device, values[i], c->inputs[i].shape);
@@ -258,7 +273,7 @@ static double evaluate(const Case *c, double values[][ELEMENT_LIMIT], unsigned t
   double result = 0;
   check_ok(burn_read_scalar(burn_clone(y), &result), c->name);
   if (gradients) {
-    check_ok(burn_backward(y, gradients), c->name);
+    check_ok(backward(y, gradients), c->name);
   } else {
     burn_drop(y);
   }
@@ -276,9 +291,9 @@ static void check_input(const Case *c, double values[][ELEMENT_LIMIT], size_t in
   for (int64_t i = 0; i < count; i++) {
     const double at = values[input][i];
     values[input][i] = at + c->step;
-    const double above = evaluate(c, values, 0, NULL, NULL);
+    const double above = evaluate(c, values, 0, NULL, NULL, NULL);
     values[input][i] = at - c->step;
-    const double below = evaluate(c, values, 0, NULL, NULL);
+    const double below = evaluate(c, values, 0, NULL, NULL, NULL);
     values[input][i] = at;
     const double expected = (above - below) / (2 * c->step);
     if (!(fabs(computed[i] - expected) <= TOLERANCE * fmax(1, fabs(expected))))
@@ -287,17 +302,21 @@ static void check_input(const Case *c, double values[][ELEMENT_LIMIT], size_t in
   }
 }
 
-static void check_case(const Case *c, unsigned tracked) {
-  double values[INPUT_LIMIT][ELEMENT_LIMIT];
+static void fill_values(const Case *c, double values[][ELEMENT_LIMIT]) {
   for (size_t i = 0; i < c->input_count; i++) {
     const CaseInput *input = &c->inputs[i];
     assert_true(element_count(input->shape) <= ELEMENT_LIMIT);
     for (int64_t k = 0; k < element_count(input->shape); k++)
       values[i][k] = input->low + (input->high - input->low) * spread(k, (int64_t)i);
   }
+}
+
+static void check_case(const Case *c, unsigned tracked) {
+  double values[INPUT_LIMIT][ELEMENT_LIMIT];
+  fill_values(c, values);
   BurnTensor *leaves[INPUT_LIMIT] = {NULL};
   BurnGradients *gradients = NULL;
-  evaluate(c, values, tracked, leaves, &gradients);
+  evaluate(c, values, tracked, leaves, &gradients, burn_backward);
   for (size_t i = 0; i < c->input_count; i++) {
     if (!leaves[i]) continue;
     BurnTensor *gradient = burn_grad_remove(leaves[i], gradients);
@@ -306,6 +325,138 @@ static void check_case(const Case *c, unsigned tracked) {
     burn_drop(leaves[i]);
   }
   burn_gradients_drop(gradients);
+}
+
+/* -- gradients of gradients ------------------------------------------------------------------- */
+
+/* A direction: a number per element of each input. */
+static double direction_at(size_t input, int64_t i) { return spread(i, 20 + (int64_t)input) - 0.5; }
+
+static BurnTensor *direction(const Case *c, size_t input) {
+  double values[ELEMENT_LIMIT];
+  for (int64_t i = 0; i < element_count(c->inputs[input].shape); i++) values[i] = direction_at(input, i);
+  return burn_tensor_f64(device, values, c->inputs[input].shape);
+}
+
+/* The derivative of a case along the direction, by its gradients: the sum of gradient times direction. Takes those of
+ * the leaves out of `gradients`, on the device where they are. */
+static BurnTensor *slope_of(const Case *c, BurnTensor **leaves, BurnGradients *gradients) {
+  BurnTensor *sum = NULL;
+  for (size_t i = 0; i < c->input_count; i++) {
+    BurnTensor *gradient = burn_grad_remove(leaves[i], gradients);
+    if (!gradient) fail_msg("%s: input %zu got no gradient", c->name, i);
+    BurnTensor *along = burn_to_device(direction(c, i), burn_tensor_device(gradient));
+    BurnTensor *part = burn_sum(burn_mul(gradient, along));
+    sum = sum ? burn_add(sum, part) : part;
+  }
+  return sum;
+}
+
+/* The slope at values + step * direction, by an ordinary backward pass. */
+static double slope_beside(const Case *c, double values[][ELEMENT_LIMIT], double step) {
+  double moved[INPUT_LIMIT][ELEMENT_LIMIT];
+  for (size_t i = 0; i < c->input_count; i++) {
+    for (int64_t k = 0; k < element_count(c->inputs[i].shape); k++)
+      moved[i][k] = values[i][k] + step * direction_at(i, k);
+  }
+  BurnTensor *leaves[INPUT_LIMIT] = {NULL};
+  BurnGradients *gradients = NULL;
+  evaluate(c, moved, (1u << c->input_count) - 1, leaves, &gradients, burn_backward);
+  double slope = 0;
+  check_ok(burn_read_scalar(slope_of(c, leaves, gradients), &slope), c->name);
+  for (size_t i = 0; i < c->input_count; i++) burn_drop(leaves[i]);
+  burn_gradients_drop(gradients);
+  return slope;
+}
+
+/* Takes the slope: its own derivative along the direction, 0 where it depends on no input. */
+static double curvature_of(const Case *c, BurnTensor *slope, BurnTensor **leaves) {
+  double sum = 0;
+  BurnGradients *gradients = NULL;
+  if (!burn_is_tracked(slope)) {
+    burn_drop(slope);
+    return 0;
+  }
+  check_ok(burn_backward(slope, &gradients), c->name);
+  for (size_t i = 0; i < c->input_count; i++) {
+    BurnTensor *gradient = burn_grad_remove(leaves[i], gradients);
+    if (!gradient) continue;
+    double part = 0;
+    BurnTensor *along = burn_to_device(direction(c, i), burn_tensor_device(gradient));
+    check_ok(burn_read_scalar(burn_sum(burn_mul(gradient, along)), &part), c->name);
+    sum += part;
+  }
+  burn_gradients_drop(gradients);
+  return sum;
+}
+
+static void check_second(const Case *c) {
+  double values[INPUT_LIMIT][ELEMENT_LIMIT];
+  fill_values(c, values);
+  BurnTensor *leaves[INPUT_LIMIT] = {NULL};
+  BurnGradients *gradients = NULL;
+  evaluate(c, values, (1u << c->input_count) - 1, leaves, &gradients, burn_backward_create_graph);
+  BurnTensor *slope = slope_of(c, leaves, gradients);
+  burn_gradients_drop(gradients);
+  const double computed = curvature_of(c, slope, leaves);
+  const double step = c->step * 10, above = slope_beside(c, values, step), below = slope_beside(c, values, -step);
+  const double expected = (above - below) / (2 * step);
+  if (!(fabs(computed - expected) <= 1e-5 * fmax(1, fabs(expected))))
+    fail_msg("%s: second derivative %.12g, differences %.12g", c->name, computed, expected);
+  for (size_t i = 0; i < c->input_count; i++) burn_drop(leaves[i]);
+}
+
+/* Factors of 0 in a product: the rule puts in the product of the others, which is right at that point and says nothing
+ * of how it goes on. */
+static bool is_differentiable_once(const Case *c) {
+  static const char *const names[] = {"select_assign_mul_zeros", "scatter_mul_zeros", "prod_dim_with_zeros",
+                                      "cumprod_with_a_zero", "cumprod_with_zeros"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(names[i], c->name) == 0) return true;
+  }
+  return false;
+}
+
+static void second_derivatives_match_differences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASE_COUNT; i++) {
+    if (!is_differentiable_once(&cases[i])) check_second(&cases[i]);
+  }
+}
+
+static BurnTensor *gradient_with_graph(BurnTensor *root, const BurnTensor *x) {
+  BurnGradients *gradients = NULL;
+  check_ok(burn_backward_create_graph(root, &gradients), "a graph of gradients");
+  BurnTensor *gradient = burn_grad(x, gradients);
+  burn_gradients_drop(gradients);
+  return gradient;
+}
+
+static void expect_number(BurnTensor *x, double expected) {
+  double value = 0;
+  check_ok(burn_read_scalar(x, &value), "a number");
+  assert_true(fabs(value - expected) < 1e-9);
+}
+
+/* x^4 three times over; the graph of a walk that creates one stays, until an ordinary walk consumes it. */
+static void gradients_of_gradients_of_gradients(void **state) {
+  (void)state;
+  BurnTensor *x = burn_require_grad(burn_tensor_f64(device, (const double[]){1.5}, BURN_SHAPE(1)));
+  BurnTensor *y = burn_powi_scalar(burn_clone(x), 4);
+  BurnTensor *first = gradient_with_graph(burn_clone(y), x);
+  assert_true(burn_tensor_device(first) == device && burn_is_tracked(first));
+  BurnTensor *second = gradient_with_graph(burn_clone(first), x), *again = gradient_with_graph(burn_clone(first), x);
+  BurnGradients *gradients = NULL;
+  check_ok(burn_backward(burn_clone(second), &gradients), "the third");
+  expect_number(burn_grad(x, gradients), 24 * 1.5);
+  burn_gradients_drop(gradients);
+  const BurnStatus status = burn_backward(burn_clone(second), &gradients);
+  assert_non_null(strstr(burn_status_message(status), "another backward has consumed this graph"));
+  expect_number(burn_detach(first), 4 * 1.5 * 1.5 * 1.5);
+  expect_number(burn_detach(second), 12 * 1.5 * 1.5);
+  expect_number(burn_detach(again), 12 * 1.5 * 1.5);
+  burn_drop(y);
+  burn_drop(x);
 }
 
 static void gradients_match_differences(void **state) {
@@ -763,6 +914,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_op_with_a_gradient_has_a_case),
       cmocka_unit_test(gradients_match_differences),
+      cmocka_unit_test(second_derivatives_match_differences),
+      cmocka_unit_test(gradients_of_gradients_of_gradients),
       cmocka_unit_test(slopes_at_jumps_follow_burn),
       cmocka_unit_test(writes_of_extremes_share_ties_as_burn),
       cmocka_unit_test(steps_have_zero_gradients),

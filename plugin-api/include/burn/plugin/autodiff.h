@@ -27,7 +27,10 @@ typedef struct BurnAutodiffInterface {
                                       BurnPrimitive **out);
   /* Ends a set; NULL is allowed. */
   void(BURN_API_CALL *gradients_release)(void *self, BurnGradientSet *set);
+  /* Optional. As backward, but the gradients are primitives of the decorator itself, with a history: they can be
+   * computed with and differentiated again. The graph is not consumed. */
+  BurnStatus(BURN_API_CALL *backward_create_graph)(void *self, BurnPrimitive *root, BurnGradientSet **out);
 } BurnAutodiffInterface;
-#define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, gradients_release)
+#define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, backward_create_graph)
 
 #endif
