@@ -130,7 +130,117 @@ BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
   return burn_nn_placed(sound, &m->weight, "conv2d", x);
 }
 
+BurnConv3d burn_conv3d_init(const BurnConv3dConfig *config, BurnDevice *device) {
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConv3dConfig_type(), "conv3d", &status);
+  const Geometry g = {"conv3d",
+                      false,
+                      config->channels.at[0],
+                      config->channels.at[1],
+                      config->groups,
+                      burn_nn_window(3, config->kernel_size.at, config->stride.at, config->dilation.at)};
+  BurnConv3d m = {.stride = config->stride,
+                  .kernel_size = config->kernel_size,
+                  .dilation = config->dilation,
+                  .groups = config->groups,
+                  .padding = config->padding};
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
+  return m;
+}
+
+static BurnConv3dOptions options_3d(const size_t *stride, const size_t *dilation, size_t groups) {
+  BurnConv3dOptions options = BURN_CONV3D_OPTIONS;
+  burn_nn_to_options(3, stride, options.stride);
+  burn_nn_to_options(3, dilation, options.dilation);
+  options.groups = (int64_t)groups;
+  return options;
+}
+
+BurnTensor *burn_conv3d_forward(const BurnConv3d *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
+  const BurnNnWindow window = burn_nn_window(3, m->kernel_size.at, m->stride.at, m->dilation.at);
+  const BurnNnPadding padding = burn_nn_padding_3d(&m->padding);
+  const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
+  BurnConv3dOptions options = options_3d(m->stride.at, m->dilation.at, m->groups);
+  x = burn_nn_pad(x, &sides, 0, options.padding);
+  x = burn_conv3d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv3d", x);
+}
+
+/* -- with offsets ----------------------------------------------------------------------------- */
+
+static BurnStatus check_offset_groups(BurnStatus status, const BurnDeformConv2dConfig *config) {
+  const BurnNnSize sizes[] = {{"offset_groups", config->offset_groups}};
+  if (status == BURN_OK) status = burn_nn_check_sizes("deform_conv2d", sizes, 1);
+  if (status != BURN_OK || config->channels.at[0] % config->offset_groups == 0) return status;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "deform_conv2d: offset_groups %zu does not divide channels_in %zu", config->offset_groups,
+                          config->channels.at[0]);
+}
+
+BurnDeformConv2d burn_deform_conv2d_init(const BurnDeformConv2dConfig *config, BurnDevice *device) {
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnDeformConv2dConfig_type(), "deform_conv2d", &status);
+  const Geometry g = {
+      "deform_conv2d",        false,
+      config->channels.at[0], config->channels.at[1],
+      config->weight_groups,  burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
+  BurnDeformConv2d m = {.stride = config->stride,
+                        .kernel_size = config->kernel_size,
+                        .dilation = config->dilation,
+                        .weight_groups = config->weight_groups,
+                        .offset_groups = config->offset_groups,
+                        .padding = config->padding};
+  parameters(check_offset_groups(status, config), &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
+  return m;
+}
+
+BurnTensor *burn_deform_conv2d_forward(const BurnDeformConv2d *m, BurnTensor *x, BurnTensor *offset, BurnTensor *mask) {
+  const bool sound = burn_nn_sound(x) && burn_nn_sound(offset) && burn_nn_sound(mask);
+  const BurnNnWindow window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at);
+  const BurnNnPadding padding = burn_nn_padding_2d(&m->padding);
+  const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
+  BurnDeformConv2dOptions options = BURN_DEFORM_CONV2D_OPTIONS;
+  burn_nn_to_options(2, m->stride.at, options.stride);
+  burn_nn_to_options(2, m->dilation.at, options.dilation);
+  options.weight_groups = (int64_t)m->weight_groups;
+  options.offset_groups = (int64_t)m->offset_groups;
+  x = burn_nn_pad(x, &sides, 0, options.padding);
+  x = burn_deform_conv2d(x, offset, burn_param_value(&m->weight), mask, burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "deform_conv2d", x);
+}
+
 /* -- transposed ------------------------------------------------------------------------------- */
+
+BurnConvTranspose1d burn_conv_transpose1d_init(const BurnConvTranspose1dConfig *config, BurnDevice *device) {
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConvTranspose1dConfig_type(), "conv_transpose1d", &status);
+  const Geometry g = {
+      "conv_transpose1d",     true,
+      config->channels.at[0], config->channels.at[1],
+      config->groups,         burn_nn_window(1, &config->kernel_size, &config->stride, &config->dilation)};
+  BurnConvTranspose1d m = {.stride = config->stride,
+                           .kernel_size = config->kernel_size,
+                           .dilation = config->dilation,
+                           .groups = config->groups,
+                           .padding = config->padding,
+                           .padding_out = config->padding_out,
+                           .channels = config->channels};
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
+  return m;
+}
+
+BurnTensor *burn_conv_transpose1d_forward(const BurnConvTranspose1d *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
+  BurnConv1dOptions options = BURN_CONV1D_OPTIONS;
+  burn_nn_to_options(1, &m->stride, &options.stride);
+  burn_nn_to_options(1, &m->dilation, &options.dilation);
+  burn_nn_to_options(1, &m->groups, &options.groups);
+  burn_nn_to_options(1, &m->padding, &options.padding);
+  burn_nn_to_options(1, &m->padding_out, &options.padding_out);
+  x = burn_conv_transpose1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv_transpose1d", x);
+}
 
 BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
@@ -157,4 +267,31 @@ BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTens
   burn_nn_to_options(2, m->padding_out.at, options.padding_out);
   x = burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv_transpose2d", x);
+}
+
+BurnConvTranspose3d burn_conv_transpose3d_init(const BurnConvTranspose3dConfig *config, BurnDevice *device) {
+  BurnStatus status = BURN_OK;
+  config = burn_nn_config(config, BurnConvTranspose3dConfig_type(), "conv_transpose3d", &status);
+  const Geometry g = {
+      "conv_transpose3d",     true,
+      config->channels.at[0], config->channels.at[1],
+      config->groups,         burn_nn_window(3, config->kernel_size.at, config->stride.at, config->dilation.at)};
+  BurnConvTranspose3d m = {.stride = config->stride,
+                           .kernel_size = config->kernel_size,
+                           .dilation = config->dilation,
+                           .groups = config->groups,
+                           .padding = config->padding,
+                           .padding_out = config->padding_out,
+                           .channels = config->channels};
+  parameters(status, &g, &config->initializer, config->bias, device, &m.weight, &m.bias);
+  return m;
+}
+
+BurnTensor *burn_conv_transpose3d_forward(const BurnConvTranspose3d *m, BurnTensor *x) {
+  const bool sound = burn_nn_sound(x);
+  BurnConv3dOptions options = options_3d(m->stride.at, m->dilation.at, m->groups);
+  burn_nn_to_options(3, m->padding.at, options.padding);
+  burn_nn_to_options(3, m->padding_out.at, options.padding_out);
+  x = burn_conv_transpose3d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  return burn_nn_placed(sound, &m->weight, "conv_transpose3d", x);
 }

@@ -130,6 +130,7 @@ typedef struct BurnNnPadding {
 
 BurnNnPadding burn_nn_padding_1d(const BurnPadding1d *padding); /* padding.c */
 BurnNnPadding burn_nn_padding_2d(const BurnPadding2d *padding); /* padding.c */
+BurnNnPadding burn_nn_padding_3d(const BurnPadding3d *padding); /* padding.c */
 
 /* Positions added before and after each axis. */
 typedef struct BurnNnSides {

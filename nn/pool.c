@@ -158,3 +158,17 @@ BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m, Bur
   const int64_t output_size[2] = {(int64_t)m->output_size.at[0], (int64_t)m->output_size.at[1]};
   return burn_adaptive_avg_pool2d(x, output_size);
 }
+
+BurnAdaptiveAvgPool3d burn_adaptive_avg_pool3d_init(const BurnAdaptiveAvgPool3dConfig *config, BurnDevice *device) {
+  (void)device;
+  if (!config) return (BurnAdaptiveAvgPool3d){.output_size = BURN_SIZE3(BURN_NN_NO_CONFIG, 0, 0)};
+  return (BurnAdaptiveAvgPool3d){config->output_size};
+}
+
+BurnTensor *burn_adaptive_avg_pool3d_forward(const BurnAdaptiveAvgPool3d *m, BurnTensor *x) {
+  if (m->output_size.at[0] == BURN_NN_NO_CONFIG)
+    return burn_nn_no_config(x, BurnAdaptiveAvgPool3dConfig_type(), "adaptive_avg_pool3d");
+  int64_t output_size[3];
+  burn_nn_to_options(3, m->output_size.at, output_size);
+  return burn_adaptive_avg_pool3d(x, output_size);
+}

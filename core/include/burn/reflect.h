@@ -17,7 +17,7 @@ enum {
   BURN_TYPE_F64,        /* BurnF64: JSON number */
   BURN_TYPE_BOOL,       /* BurnBool */
   BURN_TYPE_TEXT,       /* BurnText: JSON string, at most 255 bytes */
-  BURN_TYPE_SIZES,      /* BurnSize2: JSON array; `count` entries */
+  BURN_TYPE_SIZES,      /* BurnSize2, BurnSize3: JSON array; `count` entries */
   BURN_TYPE_OPTION_F64, /* BurnOptionF64: JSON number or null */
   BURN_TYPE_VARIANT,    /* one of several named cases, see BurnVariant */
   BURN_TYPE_CONFIG,     /* made by BURN_CONFIG */
@@ -82,6 +82,9 @@ typedef struct BurnText {
 typedef struct BurnSize2 {
   size_t at[2]; /* {height, width} */
 } BurnSize2;
+typedef struct BurnSize3 {
+  size_t at[3]; /* {depth, height, width} */
+} BurnSize3;
 typedef struct BurnOptionF64 {
   bool present;
   double value;
@@ -94,6 +97,7 @@ BURN_API const BurnType *BurnF64_type(void);
 BURN_API const BurnType *BurnBool_type(void);
 BURN_API const BurnType *BurnText_type(void);
 BURN_API const BurnType *BurnSize2_type(void);
+BURN_API const BurnType *BurnSize3_type(void);
 BURN_API const BurnType *BurnOptionF64_type(void);
 
 /* Details of the row macros.

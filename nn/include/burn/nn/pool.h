@@ -1,4 +1,5 @@
-/* pool.h - pooling over [batch, channels, length] and [batch, channels, height, width]. A stride of 0, the default, is
+/* pool.h - pooling over [batch, channels, length] and [batch, channels, height, width], adaptive also over [batch,
+ * channels, depth, height, width]. A stride of 0, the default, is
  * the kernel size. Max pooling pads with -infinity. Average pooling with uneven padding counts the padded zeros
  * whatever count_include_pad says, as in Burn. The device of init is not needed, it stands here as for every layer. */
 #ifndef BURN_NN_POOL_H
@@ -118,6 +119,19 @@ BURN_API BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveA
 BURN_LAYER(BurnAdaptiveAvgPool2d, burn_adaptive_avg_pool2d, BURN_ADAPTIVE_AVG_POOL2D_CONFIG);
 /* [batch, channels, height, width] -> [batch, channels, output_size] */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m,
+                                                                               BurnTensor *x);
+
+#define BURN_ADAPTIVE_AVG_POOL3D_CONFIG(REQ, OPT) REQ(BurnSize3, output_size, "depth, height and width of the output")
+BURN_CONFIG(BurnAdaptiveAvgPool3dConfig, BURN_ADAPTIVE_AVG_POOL3D_CONFIG);
+#define BURN_ADAPTIVE_AVG_POOL3D_FIELDS(X) X(BurnSize3, output_size, "depth, height and width of the output")
+BURN_MODULE(BurnAdaptiveAvgPool3d, BURN_ADAPTIVE_AVG_POOL3D_FIELDS);
+
+/* Makes the layer; it has no parameters. A config that is refused gives a layer whose forward fails with the reason. */
+BURN_API BurnAdaptiveAvgPool3d burn_adaptive_avg_pool3d_init(const BurnAdaptiveAvgPool3dConfig *config,
+                                                             BurnDevice *device);
+BURN_LAYER(BurnAdaptiveAvgPool3d, burn_adaptive_avg_pool3d, BURN_ADAPTIVE_AVG_POOL3D_CONFIG);
+/* [batch, channels, depth, height, width] -> [batch, channels, output_size] */
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_adaptive_avg_pool3d_forward(const BurnAdaptiveAvgPool3d *m,
                                                                                BurnTensor *x);
 
 BURN_EXTERN_C_END
