@@ -20,18 +20,24 @@
 #include <burn/nn/attention.h>
 #include <burn/nn/attention_mask.h>
 #include <burn/nn/conv.h>
+#include <burn/nn/distance.h>
 #include <burn/nn/dropout.h>
 #include <burn/nn/embedding.h>
+#include <burn/nn/identity.h>
 #include <burn/nn/initializer.h>
+#include <burn/nn/interpolate.h>
 #include <burn/nn/linear.h>
 #include <burn/nn/loss.h>
 #include <burn/nn/loss_margin.h>
 #include <burn/nn/loss_regression.h>
 #include <burn/nn/loss_sequence.h>
+#include <burn/nn/noise.h>
 #include <burn/nn/norm.h>
 #include <burn/nn/padding.h>
+#include <burn/nn/pixel_shuffle.h>
 #include <burn/nn/pool.h>
 #include <burn/nn/position.h>
 #include <burn/nn/transformer.h>
+#include <burn/nn/unfold.h>
 
 #endif
