@@ -33,4 +33,28 @@ for name, f in CASES.items():
     x = leaf((4, 6), 1)
     g.case(name, f(2 * x + 0.013), x)
 
+# modules only
+MODULES = {
+    "mish": F.mish,
+    "silu": F.silu,
+    "log_sigmoid": F.logsigmoid,
+    "tanhshrink": F.tanhshrink,
+    "relu6": lambda x: torch.clamp(x, 0, 6),
+    "hardtanh": lambda x: F.hardtanh(x, -0.7, 1.2),
+    "threshold": lambda x: F.threshold(x, 0.3, -2),
+    "rrelu": F.rrelu,  # not training: the mean slope of 1/8 .. 1/3
+    "glu": lambda x: F.glu(x, 1),
+    "glu_0": lambda x: F.glu(x, 0),
+}
+for name, f in MODULES.items():
+    x = leaf((4, 6), 1)
+    g.case(name, f(2 * x + 0.013), x)
+x = leaf((4, 6), 1)
+for name, count in (("prelu", 1), ("prelu_channels", 6)):
+    alpha = leaf((count,), 2)
+    g.case(name, F.prelu(2 * x + 0.013, alpha), x, alpha)
+x, inner, outer, b = leaf((2, 3, 4), 1), leaf((4, 5), 2), leaf((4, 5), 3), leaf((5,), 4)
+g.case("swiglu", F.silu(x @ inner) * (x @ outer), x, inner, outer)
+g.case("swiglu_bias", F.silu(x @ inner + b) * (x @ outer + 2 * b), x, inner, outer, b)
+
 g.write()
