@@ -269,7 +269,128 @@ def transformers():
     g.case("encoder_options", encode(one, 1, False, x, torch.relu, pad=PAD, quiet=True), x, *one.values())
 
 
+# -- recurrent ----------------------------------------------------------------------------------
+
+STEPS, INPUT, HIDDEN = 4, 3, 5
+
+
+def gate_shapes(name, bias=True):
+    return linear_shapes(name + ".input_transform", INPUT, HIDDEN, bias) + linear_shapes(name + ".hidden_transform", HIDDEN, HIDDEN, bias)
+
+
+def gates_shapes(names, bias=True, prefix=""):
+    return [row for name in names for row in gate_shapes(prefix + name, bias)]
+
+
+RNN, GRU, LSTM = ("gate",), ("update_gate", "reset_gate", "new_gate"), ("input_gate", "forget_gate", "output_gate", "cell_gate")
+
+
+def steps_of(step, x, states, reverse):
+    """Outputs [batch, steps, hidden] and the last states; step(x of it, states) gives the states after it, hidden first."""
+    outputs = [None] * x.shape[1]
+    for t in reversed(range(x.shape[1])) if reverse else range(x.shape[1]):
+        states = step(x[:, t], states)
+        outputs[t] = states[0]
+    return torch.stack(outputs, 1), states
+
+
+def clipped(x, clip):
+    return x if clip is None else x.clamp(-clip, clip)
+
+
+def gate_product(p, name, x, h):
+    return p.linear(name + ".input_transform", x) + p.linear(name + ".hidden_transform", h)
+
+
+def rnn(p, x, h, prefix="", reverse=False, clip=None, activation=torch.tanh):
+    return steps_of(lambda x, s: [clipped(activation(gate_product(p, prefix + "gate", x, s[0])), clip)], x, [h], reverse)
+
+
+def gru(p, x, h, prefix="", reverse=False, clip=None, reset_after=True, gate=torch.sigmoid, hidden=torch.tanh):
+    def step(x, states):
+        h = states[0]
+        z, r = (gate(gate_product(p, prefix + name, x, h)) for name in ("update_gate", "reset_gate"))
+        name = prefix + "new_gate"
+        if reset_after:
+            n = hidden(p.linear(name + ".input_transform", x) + r * p.linear(name + ".hidden_transform", h))
+        else:
+            n = hidden(gate_product(p, name, x, r * h))
+        return [clipped((1 - z) * n + z * h, clip)]
+
+    return steps_of(step, x, [h], reverse)
+
+
+def lstm(p, x, h, c, prefix="", reverse=False, clip=None, input_forget=False, gate=torch.sigmoid, cell=torch.tanh, hidden=torch.tanh):
+    def step(x, states):
+        h, c = states
+        i, f, o, g = (gate_product(p, prefix + name, x, h) for name in LSTM)
+        i, o = gate(i), gate(o)
+        c = clipped((1 - i if input_forget else gate(f)) * c + i * cell(g), clip)
+        return [o * hidden(c), c]
+
+    return steps_of(step, x, [h, c], reverse)
+
+
+def flat(*tensors):
+    return torch.cat([x.reshape(-1) for x in tensors])
+
+
+def both(layer, p, x, states, **options):
+    """Two directions: outputs, last states [2, ..]."""
+    there, ends = layer(p, x, *[s[0] for s in states], prefix="forward.", **options)
+    back, back_ends = layer(p, x, *[s[1] for s in states], prefix="reverse.", reverse=True, **options)
+    return torch.cat([there, back], 2), [torch.stack(pair) for pair in zip(ends, back_ends)]
+
+
+def check_recurrent(theirs, p, prefixes, order, x, states, y):
+    """Against PyTorch, whose gates come in `order`."""
+    for prefix, suffix in zip(prefixes, ("", "_reverse")):
+        for which, name in (("ih", "input_transform"), ("hh", "hidden_transform")):
+            getattr(theirs, f"weight_{which}_l0{suffix}").data = torch.cat([p[f"{prefix}{gate}.{name}.weight"].T for gate in order])
+            getattr(theirs, f"bias_{which}_l0{suffix}").data = torch.cat([p[f"{prefix}{gate}.{name}.bias"] for gate in order])
+    states = [s if len(prefixes) == 2 else s[None] for s in states]
+    assert torch.allclose(theirs(x, states[0] if len(states) == 1 else tuple(states))[0], y)
+
+
+def used(p, *unused):
+    return [value for name, value in p.items() if not name.startswith(unused)]
+
+
+def recurrent():
+    x, h, c = leaf((2, STEPS, INPUT), 31, 0.5), leaf((2, HIDDEN), 32, 0.5), leaf((2, HIDDEN), 33, 0.5)
+    hs, cs = leaf((2, 2, HIDDEN), 32, 0.5), leaf((2, 2, HIDDEN), 33, 0.5)
+    hard_sigmoid = lambda x: torch.clamp(0.2 * x + 0.5, 0, 1)
+    kinds = (("rnn", rnn, RNN, ("gate",), torch.nn.RNN, 1), ("gru", gru, GRU, ("reset_gate", "update_gate", "new_gate"), torch.nn.GRU, 1),
+             ("lstm", lstm, LSTM, ("input_gate", "forget_gate", "cell_gate", "output_gate"), torch.nn.LSTM, 2))
+    for name, layer, gates, order, theirs, count in kinds:
+        p, states, pairs = Params(0.2, gates_shapes(gates)), [h, c][:count], [hs, cs][:count]
+        y, last = layer(p, x, *states)
+        check_recurrent(theirs(INPUT, HIDDEN, batch_first=True), p, [""], order, x, states, y)
+        g.case(name, flat(y, *last), x, *states, *p.values())
+        bare = Params(0.2, gates_shapes(gates, False))
+        zeros = [torch.zeros(2, HIDDEN)] * count
+        g.case(name + "_bare", flat(*layer(bare, x, *zeros)[:1]), x, *bare.values())
+        two = Params(0.2, gates_shapes(gates, prefix="forward.") + gates_shapes(gates, prefix="reverse."))
+        y, last = both(layer, two, x, pairs)
+        check_recurrent(theirs(INPUT, HIDDEN, batch_first=True, bidirectional=True), two, ["forward.", "reverse."], order, x, pairs, y)
+        g.case("bi_" + name, flat(y, *last), x, *pairs, *two.values())
+    p = Params(0.2, gates_shapes(RNN))
+    y, last = rnn(p, x, h, reverse=True, clip=0.4, activation=torch.nn.functional.softsign)
+    g.case("rnn_options", flat(y.transpose(0, 1), *last), x, h, *p.values())
+    p = Params(0.2, gates_shapes(GRU))
+    y, last = gru(p, x, h, reset_after=False, clip=0.6, gate=hard_sigmoid, hidden=torch.nn.functional.softsign)
+    g.case("gru_options", flat(y, *last), x, h, *p.values())
+    p = Params(0.2, gates_shapes(LSTM))
+    y, last = lstm(p, x, h, c, reverse=True)
+    g.case("lstm_reverse", flat(y, *last), x, h, c, *p.values())
+    y, last = lstm(p, x, h, c, clip=0.4)
+    g.case("lstm_clip", flat(y, *last), x, h, c, *p.values())
+    y, last = lstm(p, x, h, c, reverse=True, input_forget=True, gate=hard_sigmoid, cell=torch.nn.functional.softsign, hidden=torch.sigmoid)
+    g.case("lstm_options", flat(y.transpose(0, 1), *last), x, h, c, *used(p, "forget_gate"))
+
+
 positions()
+recurrent()
 transformers()
 attention()
 cross_attention()

@@ -38,6 +38,7 @@
 #include <burn/nn/pixel_shuffle.h>
 #include <burn/nn/pool.h>
 #include <burn/nn/position.h>
+#include <burn/nn/rnn.h>
 #include <burn/nn/transformer.h>
 #include <burn/nn/unfold.h>
 
