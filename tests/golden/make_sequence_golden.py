@@ -389,7 +389,39 @@ def recurrent():
     g.case("lstm_options", flat(y.transpose(0, 1), *last), x, h, c, *used(p, "forget_gate"))
 
 
+# -- training -----------------------------------------------------------------------------------
+
+
+def losses(name, p, forward, shape):
+    """Of 20 steps of Adam with Burn's epsilon, before each step."""
+    values, target = [], pattern(shape, 41) * 0.4
+    optimizer = torch.optim.Adam(list(p.values()), lr=0.01, eps=1e-5)
+    for _ in range(20):
+        loss = ((forward() - target) ** 2).mean()
+        values.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    g.values(f"train_{name}", values)
+
+
+def training():
+    x, zeros = pattern((4, 6, INPUT), 31), torch.zeros(4, HIDDEN)
+    p = Params(0.2, gates_shapes(RNN))
+    losses("rnn", p, lambda: rnn(p, x, zeros)[0], (4, 6, HIDDEN))
+    q = Params(0.2, gates_shapes(GRU))
+    losses("gru", q, lambda: gru(q, x, zeros)[0], (4, 6, HIDDEN))
+    r = Params(0.2, gates_shapes(LSTM))
+    losses("lstm", r, lambda: lstm(r, x, zeros, zeros)[0], (4, 6, HIDDEN))
+    s = Params(0.2, gates_shapes(LSTM, prefix="forward.") + gates_shapes(LSTM, prefix="reverse."))
+    losses("bi_lstm", s, lambda: both(lstm, s, x, [[zeros, zeros]] * 2)[0], (4, 6, 2 * HIDDEN))
+    e = Params(0.5, encoder_shapes(0) + encoder_shapes(1))
+    y = pattern((4, 6, WIDTH), 31)
+    losses("encoder", e, lambda: encode(e, 2, True, y, attn=causal(6)), (4, 6, WIDTH))
+
+
 positions()
+training()
 recurrent()
 transformers()
 attention()
