@@ -1,6 +1,8 @@
 /* nn_module_test.c - layers as modules: refused configs, what depends on the device, gradients, record fields. */
 #include "nn_testing.h"
 
+#include "record_testing.h"
+
 /* -- refused configs and inputs --------------------------------------------------------------- */
 
 static void assert_module_failed(BurnModule module, const char *message) {
@@ -375,30 +377,6 @@ static void test_gradient_through_uneven_padding(void **state) {
 }
 
 /* -- records ---------------------------------------------------------------------------------- */
-
-/* The keys of a record in order, with what stands there: P parameter, - nil, number of nils of an array. */
-static void record_text(BurnModule module, char *text, size_t size) {
-  BurnValue *record = burn_value_module(module);
-  size_t used = 0;
-  text[0] = 0;
-  assert_non_null(record);
-  for (size_t i = 0; i < burn_value_count(record); i++) {
-    const BurnValue *value = burn_value_at(record, i);
-    char what[24] = "-";
-    if (burn_value_kind(value) == BURN_VALUE_MAP) (void)strcpy(what, burn_value_get(value, "param") ? "P" : "map");
-    if (burn_value_kind(value) == BURN_VALUE_ARRAY) (void)snprintf(what, sizeof what, "%zu", burn_value_count(value));
-    used += (size_t)snprintf(text + used, size - used, "%s%s:%s", i ? " " : "", burn_value_key_at(record, i), what);
-    assert_true(used < size);
-  }
-  burn_value_destroy(record);
-}
-
-static void assert_record(BurnModule module, const char *expected) {
-  char text[512];
-  record_text(module, text, sizeof text);
-  burn_module_release(module);
-  assert_string_equal(expected, text);
-}
 
 static void test_record_fields(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
