@@ -114,13 +114,32 @@ static void add_config(BurnSettings *settings, BurnConfig config, const char *na
   free(json);
 }
 
+/* The config of a schedule, and those that it is made of: "schedule.0" is "linear", "schedule.0.first" is "100". */
+static void add_schedule(BurnSettings *settings, const BurnSchedule *schedule, const char *name) {
+  BurnSchedulePart part;
+  char inner[NAME_BYTES - 8];
+  size_t count = 0;
+  add_config(settings, schedule->config, name);
+  if (!schedule->table->part) return;
+  for (; schedule->table->part(schedule->config.data, count, &part); count++) {
+    const char *kind = part.schedule->table->name;
+    (void)snprintf(inner, sizeof inner, "%s.%zu", name, count);
+    add(settings, inner, kind, strlen(kind));
+    add_schedule(settings, part.schedule, inner);
+    (void)snprintf(inner, sizeof inner, "%s.%zu.", name, count);
+    add_size(settings, inner, "first", part.first);
+  }
+  (void)snprintf(inner, sizeof inner, "%s.", name);
+  add_size(settings, inner, "parts", count);
+}
+
 /* The rate, or the name of what gives it, and its config. */
 static void add_rate(BurnSettings *settings, const BurnLearnerConfig *config) {
   const BurnScheduleInterface *table = config->schedule.table;
   char number[BURN_NUMBER_BYTES];
   const char *rate = table ? table->name : burn_number_text(config->learning_rate, 0, number);
   add(settings, "learning_rate", rate, strlen(rate));
-  if (table) add_config(settings, config->schedule.config, "schedule");
+  if (table) add_schedule(settings, &config->schedule, "schedule");
 }
 
 BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,

@@ -1,13 +1,34 @@
-/* schedule.c - see schedule.h. */
-#include <burn/train/schedule.h>
+/* schedule.c - what all schedules have: see schedule.h and schedule_internal.h. */
+#include "schedule_internal.h"
 
 BurnStatus burn_schedule_check(const BurnSchedule *schedule) {
-  if (!schedule->table || !schedule->table->rate) {
+  const BurnScheduleInterface *table = schedule->table;
+  if (!table || !table->rate) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "schedule: no table, or one without a rate");
   }
-  return schedule->table->check ? schedule->table->check(schedule->config.data) : BURN_OK;
+  BurnStatus status = table->check ? table->check(schedule->config.data) : BURN_OK;
+  BurnSchedulePart part;
+  for (size_t i = 0; status == BURN_OK && table->part && table->part(schedule->config.data, i, &part); i++) {
+    status = burn_status_annotate(burn_schedule_check(part.schedule), "%s: part %zu", table->name, i);
+  }
+  return status;
 }
 
 double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration) {
   return schedule->table->rate(schedule->config.data, iteration);
+}
+
+BurnStatus burn__check_share(const char *schedule, const char *field, double value) {
+  if (value > 0 && value <= 1) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, above 0 to 1 expected", schedule, field, value);
+}
+
+BurnStatus burn__check_low_rate(const char *schedule, const char *field, double value) {
+  if (value >= 0 && value <= 1) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, 0 to 1 expected", schedule, field, value);
+}
+
+BurnStatus burn__check_count(const char *schedule, const char *field, size_t value) {
+  if (value > 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is 0, at least 1 expected", schedule, field);
 }

@@ -114,7 +114,7 @@ static BurnStatus check_positive(const void *config) {
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "falling: the first rate is not positive");
 }
 
-static const BurnScheduleInterface falling_schedule = {"falling", check_positive, falling};
+static const BurnScheduleInterface falling_schedule = {"falling", check_positive, falling, NULL};
 
 static void schedules_set_each_rate(void **state) {
   (void)state;

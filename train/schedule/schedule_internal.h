@@ -1,0 +1,14 @@
+/* schedule_internal.h - the checks that schedules share: INVALID_ARGUMENT, with name, field and value. */
+#ifndef BURN_TRAIN_SCHEDULE_INTERNAL_H
+#define BURN_TRAIN_SCHEDULE_INTERNAL_H
+
+#include <burn/train/schedule.h>
+
+/* That a rate or factor is above 0 and at most 1. */
+BurnStatus burn__check_share(const char *schedule, const char *field, double value);
+/* That a rate is 0 to 1. */
+BurnStatus burn__check_low_rate(const char *schedule, const char *field, double value);
+/* That a number of iterations, or a size, is at least 1. */
+BurnStatus burn__check_count(const char *schedule, const char *field, size_t value);
+
+#endif
