@@ -1,5 +1,5 @@
-/* adan.c - Adan: averages of the gradient, of its change since the last step and of the square of both. Its record keeps
- * the last gradient negated, as Burn's does, which is also what a step adds. */
+/* adan.c - Adan: averages of the gradient, of its change since the last step and of the square of both. Its record
+ * keeps the last gradient negated, as Burn's does, which is also what a step adds. */
 #include <math.h>
 
 #include "optimizer_internal.h"
