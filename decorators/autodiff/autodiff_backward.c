@@ -11,29 +11,9 @@
  * A walk that creates a graph runs the rules on the decorator itself, whose ops record what they do. What was saved for
  * a rule then gets its history back, and nothing is dropped: the graph can be walked again, as it is by the gradient of
  * a gradient. */
-#include "autodiff_internal.h"
+#include "autodiff_walk.h"
 
 #include <stdlib.h>
-
-typedef struct WalkEntry {
-  AutodiffNode *node; /* borrowed: the root holds it through its children */
-  BurnPrimitive *gradients[BURN_MAX_OUTPUTS];
-} WalkEntry;
-
-typedef struct WalkOrder {
-  uint64_t sequence;
-  uint64_t entry;
-} WalkOrder;
-
-typedef struct Walk {
-  AutodiffLayer *decorator;
-  const BurnBackend *level; /* where the rules run and gradients live: below the decorator; or on it, so that they have
-                               a history of their own */
-  WalkEntry *entries;       /* [capacity]; the start of one block that holds the other arrays too */
-  WalkOrder *order;         /* [capacity] */
-  uint64_t *slots;          /* [2 * capacity]; hash table from node to entry + 1; 0: free */
-  uint64_t count, capacity;
-} Walk;
 
 enum { FIRST_CAPACITY = 64, MAX_SPARE = 4096 };
 
@@ -41,8 +21,6 @@ enum { FIRST_CAPACITY = 64, MAX_SPARE = 4096 };
 typedef struct Spare {
   uint64_t capacity;
 } Spare;
-
-static bool creates_graph(const Walk *walk) { return walk->level != walk->decorator->next; }
 
 static BurnStatus out_of_memory(const Walk *walk) {
   return AUTODIFF_FAIL(walk->decorator, OUT_OF_MEMORY, "backward: no memory to walk a graph of %llu nodes",
@@ -174,8 +152,7 @@ static BurnStatus claim(Walk *walk) {
 
 /* -- run -------------------------------------------------------------------------------------- */
 
-/* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
-static BurnStatus accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
+BurnStatus burn__autodiff_accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient) {
   const BurnBackend *level = walk->level;
   if (!*sum) {
     *sum = gradient;
@@ -224,8 +201,8 @@ static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus statu
       continue;
     }
     const AutodiffEdge *edge = &node->edges[input];
-    WalkEntry *maker = &walk->entries[*find_slot(walk, edge->node) - 1];
-    status = accumulate(walk, &maker->gradients[edge->output], gradient);
+    WalkEntry *maker = burn__autodiff_entry(walk, edge->node);
+    status = burn__autodiff_accumulate(walk, &maker->gradients[edge->output], gradient);
   }
   return status;
 }
@@ -293,14 +270,13 @@ static BurnStatus run_rule_with_history(const Walk *walk, const WalkEntry *entry
   return status;
 }
 
-/* Runs the rule of one node, unless a rule before it let no gradient through. */
-static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
+BurnStatus burn__autodiff_step(const Walk *walk, const WalkEntry *entry) {
   AutodiffNode *node = entry->node;
   int arrived = 0;
   for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
   if (!arrived) return BURN_OK;
-  BurnStatus status = creates_graph(walk) ? run_rule_with_history(walk, entry)
-                                          : run_rule(walk, entry, node->saved_inputs, node->saved_outputs);
+  BurnStatus status = autodiff_creates_graph(walk) ? run_rule_with_history(walk, entry)
+                                                   : run_rule(walk, entry, node->saved_inputs, node->saved_outputs);
   status = deliver(walk, node, status);
   if (status == BURN_OK) return BURN_OK;
   char where[96] = "backward of ";
@@ -308,11 +284,20 @@ static BurnStatus step(const Walk *walk, const WalkEntry *entry) {
   return walk->decorator->host->annotate(status, where);
 }
 
-static void drop_gradients(const Walk *walk, WalkEntry *entry) {
+void burn__autodiff_drop_gradients(const Walk *walk, WalkEntry *entry) {
   for (uint32_t i = 0; i < entry->node->output_count; i++) {
     if (entry->gradients[i]) walk->level->release(walk->level->self, entry->gradients[i]);
     entry->gradients[i] = NULL;
   }
+}
+
+void burn__autodiff_finish(const Walk *walk, WalkEntry *entry) {
+  burn__autodiff_drop_gradients(walk, entry);
+  if (!autodiff_creates_graph(walk)) burn__autodiff_node_forget(walk->decorator, entry->node);
+}
+
+WalkEntry *burn__autodiff_entry(const Walk *walk, const AutodiffNode *node) {
+  return &walk->entries[*find_slot(walk, node) - 1];
 }
 
 static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
@@ -324,10 +309,10 @@ static BurnStatus run(Walk *walk, const BurnPrimitive *root) {
   BurnStatus status = burn_builder_end(&builder);
   for (uint64_t i = 0; i < walk->count && status == BURN_OK; i++) {
     WalkEntry *entry = &walk->entries[walk->order[i].entry];
-    if (!entry->node->row) continue;
-    status = step(walk, entry);
-    drop_gradients(walk, entry);
-    if (!creates_graph(walk)) burn__autodiff_node_forget(walk->decorator, entry->node);
+    status = burn__autodiff_join_slices(walk, entry);
+    if (!entry->node->row || burn__autodiff_defer_slice(walk, entry)) continue;
+    if (status == BURN_OK) status = burn__autodiff_step(walk, entry);
+    burn__autodiff_finish(walk, entry);
   }
   return status;
 }
@@ -353,7 +338,7 @@ static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
 /* Leaves the block to the next walk, unless it is large or another walk has left one. */
 static void walk_end(Walk *walk) {
   AutodiffLayer *decorator = walk->decorator;
-  for (uint64_t i = 0; i < walk->count; i++) drop_gradients(walk, &walk->entries[i]);
+  for (uint64_t i = 0; i < walk->count; i++) burn__autodiff_drop_gradients(walk, &walk->entries[i]);
   if (walk->capacity == 0 || walk->capacity > MAX_SPARE) {
     free_block(decorator, walk->entries, walk->capacity);
     return;
@@ -377,7 +362,7 @@ static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, B
   if (status == BURN_OK) status = claim(&walk);
   const bool claimed = status == BURN_OK;
   if (claimed) status = run(&walk, root);
-  if (claimed && creates_graph(&walk)) unclaim(&walk, walk.count);
+  if (claimed && autodiff_creates_graph(&walk)) unclaim(&walk, walk.count);
   if (status == BURN_OK) status = gather_leaves(&walk, out);
   walk_end(&walk);
   return status;

@@ -177,6 +177,17 @@ static BurnTensor *lstm_activations(BurnTensor **x) {
   return results[2];
 }
 
+/* The product of narrow(x, axis, start, size), which broadcast; takes x. */
+static BurnTensor *product_of_slices(BurnTensor *x, size_t count, const int64_t slices[][3]) {
+  BurnTensor *product = NULL;
+  for (size_t i = 0; i < count; i++) {
+    BurnTensor *slice = burn_narrow(burn_clone(x), (int)slices[i][0], slices[i][1], slices[i][2]);
+    product = product ? burn_mul(product, slice) : slice;
+  }
+  burn_drop(x);
+  return product;
+}
+
 /* All results of an op without a function of its own, flattened side by side. Takes the inputs. */
 static BurnTensor *call_op(uint32_t number, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                            uint32_t attr_count) {
