@@ -1,4 +1,6 @@
 /* initializer.c - the descriptor of BurnInitializer, and first values from it. */
+#include <burn/linalg.h>
+
 #include "nn_internal.h"
 
 #include <math.h>
@@ -12,6 +14,7 @@ static const BurnField normal_fields[] = {FIELD(mean, BurnF64, "mean"), FIELD(st
 static const BurnField kaiming_fields[] = {FIELD(gain, BurnF64, "factor of the spread"),
                                            FIELD(fan_out_only, BurnBool, "spread by fan_out instead of fan_in")};
 static const BurnField xavier_fields[] = {FIELD(gain, BurnF64, "factor of the spread")};
+static const BurnField orthogonal_fields[] = {FIELD(gain, BurnF64, "factor of the matrix")};
 #undef FIELD
 
 static const BurnVariant variants[] = {
@@ -24,6 +27,7 @@ static const BurnVariant variants[] = {
     [BURN_INITIALIZER_KAIMING_NORMAL] = {"KaimingNormal", 2, kaiming_fields},
     [BURN_INITIALIZER_XAVIER_UNIFORM] = {"XavierUniform", 1, xavier_fields},
     [BURN_INITIALIZER_XAVIER_NORMAL] = {"XavierNormal", 1, xavier_fields},
+    [BURN_INITIALIZER_ORTHOGONAL] = {"Orthogonal", 1, orthogonal_fields},
 };
 
 const BurnType *BurnInitializer_type(void) {
@@ -72,6 +76,22 @@ static BurnTensor *xavier(const BurnInitializer *initializer, BurnShape shape, i
   return uniform(device, shape, -sqrt(3.0) * std, sqrt(3.0) * std);
 }
 
+/* Q of a normal matrix [rows, columns], tall if need be by its transpose; its columns get the signs of R's diagonal. */
+static BurnTensor *orthogonal(const BurnInitializer *initializer, BurnShape shape, BurnDevice *device) {
+  int64_t columns = 1;
+  BurnTensor *upper = NULL;
+  if (shape.rank < 2) {
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                                               "initializer: Orthogonal needs rank 2 or more, found %u", shape.rank));
+  }
+  for (uint32_t i = 1; i < shape.rank; i++) columns = burn_nn_product(columns, shape.dims[i]);
+  const bool wide = shape.dims[0] < columns;
+  BurnTensor *matrix = burn_random_normal(device, BURN_SHAPE(shape.dims[0], columns), BURN_DTYPE_DEFAULT, 0, 1);
+  BurnTensor *q = burn_qr(wide ? burn_transpose(matrix) : matrix, true, &upper);
+  q = burn_mul(q, burn_unsqueeze_dim(burn_sign(burn_diag(upper)), 0));
+  return burn_mul_scalar(burn_reshape(wide ? burn_transpose(q) : q, shape), initializer->gain);
+}
+
 BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in,
                                     int64_t fan_out, BurnDevice *device) {
   switch (initializer->kind) {
@@ -91,9 +111,11 @@ BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShap
     case BURN_INITIALIZER_XAVIER_UNIFORM:
     case BURN_INITIALIZER_XAVIER_NORMAL:
       return xavier(initializer, shape, fan_in, fan_out, device);
+    case BURN_INITIALIZER_ORTHOGONAL:
+      return orthogonal(initializer, shape, device);
     default:
       return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                                                  "initializer: kind %u is not one of 0..%u", initializer->kind,
-                                                 BURN_INITIALIZER_XAVIER_NORMAL + 0u));
+                                                 BURN_INITIALIZER_ORTHOGONAL + 0u));
   }
 }

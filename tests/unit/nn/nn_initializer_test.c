@@ -69,7 +69,52 @@ static void test_missing_fans(void **state) {
                    "initializer: KaimingNormal needs fan_in, which this parameter does not have");
   nn_assert_failed(burn_initializer_tensor(&xavier, shape, 5, 0, device),
                    "initializer: XavierUniform needs fan_out, which this parameter does not have");
-  nn_assert_failed(burn_initializer_tensor(&unknown, shape, 5, 5, device), "initializer: kind 77 is not one of 0..8");
+  nn_assert_failed(burn_initializer_tensor(&unknown, shape, 5, 5, device), "initializer: kind 77 is not one of 0..9");
+}
+
+/* Of [rows, columns] the fewer are orthogonal, of length `gain`. */
+static void assert_orthogonal(BurnDevice *device, BurnShape shape, int64_t rows, int64_t columns, double gain) {
+  BurnInitializer initializer = BURN_ORTHOGONAL;
+  static double found[400];
+  initializer.gain = gain;
+  BurnTensor *x = burn_initializer_tensor(&initializer, shape, 0, 0, device);
+  assert_int_equal(shape.rank, burn_rank(x));
+  x = burn_reshape(x, BURN_SHAPE(rows, columns));
+  if (rows > columns) x = burn_transpose(x);
+  const int64_t side = rows < columns ? rows : columns;
+  BurnTensor *transposed = burn_transpose(burn_clone(x));
+  BurnTensor *products = burn_matmul(x, transposed);
+  assert_string_equal("ok", burn_status_message(burn_read_f64(products, found, (size_t)(side * side))));
+  for (int64_t i = 0; i < side * side; i++) {
+    assert_true(fabs(found[i] - (i / side == i % side ? gain * gain : 0)) < 1e-5 * gain * gain);
+  }
+}
+
+/* Gain 2 and ranks above 2 (axis 0 against all others); the signs are no constants; rank 1 has no matrix. */
+static void test_orthogonal(void **state) {
+  NnDevices *devices = *state;
+  const BurnInitializer initializer = BURN_ORTHOGONAL;
+  double found[200], positive = 0;
+  burn_device_seed(devices->plain, 11);
+  assert_orthogonal(devices->plain, BURN_SHAPE(10, 10), 10, 10, 1);
+  assert_orthogonal(devices->plain, BURN_SHAPE(12, 5), 12, 5, 1);
+  assert_orthogonal(devices->plain, BURN_SHAPE(6, 2, 3, 4), 6, 24, 2);
+  assert_orthogonal(devices->training, BURN_SHAPE(5, 12), 5, 12, 0.5);
+  for (size_t i = 0; i < 200; i++) {
+    BurnTensor *x = burn_initializer_tensor(&initializer, BURN_SHAPE(2, 2), 0, 0, devices->plain);
+    assert_string_equal("ok", burn_status_message(burn_read_scalar(
+                                  burn_slice(x, (BurnRange[]){BURN_RANGE(0, 1), BURN_RANGE(0, 1)}, 2), &found[i])));
+    positive += found[i] > 0;
+  }
+  assert_in_range((int)positive, 70, 130);
+  nn_assert_failed(burn_initializer_tensor(&initializer, BURN_SHAPE(3), 0, 0, devices->plain),
+                   "initializer: Orthogonal needs rank 2 or more, found 1");
+  BurnLinearConfig config = BurnLinearConfig_defaults(3, 4);
+  assert_string_equal("ok",
+                      burn_status_message(burn_config_parse(burn_config(BurnLinearConfig, &config),
+                                                            "{\"d_input\": 3, \"d_output\": 4, \"bias\": false,"
+                                                            " \"initializer\": {\"Orthogonal\": {\"gain\": 3}}}")));
+  assert_true(config.initializer.kind == BURN_INITIALIZER_ORTHOGONAL && config.initializer.gain == 3);
 }
 
 /* A gain of 0 is the one uniform range without width. */
@@ -167,6 +212,7 @@ int main(void) {
       cmocka_unit_test(test_gain_zero),     cmocka_unit_test(test_same_seed_same_weights),
       cmocka_unit_test(test_linear_bounds), cmocka_unit_test(test_json),
       cmocka_unit_test(test_json_of_burn),  cmocka_unit_test(test_gain_of_burn),
+      cmocka_unit_test(test_orthogonal),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
 }

@@ -25,7 +25,8 @@ enum {
   BURN_INITIALIZER_KAIMING_UNIFORM, /* U(-b, b), b = sqrt(3) gain / sqrt(fan) */
   BURN_INITIALIZER_KAIMING_NORMAL,  /* N(0, (gain / sqrt(fan))^2) */
   BURN_INITIALIZER_XAVIER_UNIFORM,  /* U(-b, b), b = sqrt(3) gain sqrt(2 / (fan_in + fan_out)) */
-  BURN_INITIALIZER_XAVIER_NORMAL    /* N(0, gain^2 2 / (fan_in + fan_out)) */
+  BURN_INITIALIZER_XAVIER_NORMAL,   /* N(0, gain^2 2 / (fan_in + fan_out)) */
+  BURN_INITIALIZER_ORTHOGONAL       /* gain times an orthogonal matrix */
 };
 
 /* How first values are drawn: a case with the fields that it uses. Start from one of the values below. */
@@ -34,7 +35,7 @@ typedef struct BurnInitializer {
   BurnF64 value;         /* Constant */
   BurnF64 min, max;      /* Uniform */
   BurnF64 mean, std;     /* Normal */
-  BurnF64 gain;          /* Kaiming, Xavier */
+  BurnF64 gain;          /* Kaiming, Xavier, Orthogonal */
   BurnBool fan_out_only; /* Kaiming */
 } BurnInitializer;
 BURN_API const BurnType *BurnInitializer_type(void);
@@ -52,10 +53,14 @@ BURN_API const BurnType *BurnInitializer_type(void);
 #define BURN_KAIMING_NORMAL BURN_INTERNAL_INITIALIZER(KAIMING_NORMAL, 0, 0, 0, 0, 0, BURN_KAIMING_GAIN)
 #define BURN_XAVIER_UNIFORM BURN_INTERNAL_INITIALIZER(XAVIER_UNIFORM, 0, 0, 0, 0, 0, 1)
 #define BURN_XAVIER_NORMAL BURN_INTERNAL_INITIALIZER(XAVIER_NORMAL, 0, 0, 0, 0, 0, 1)
+#define BURN_ORTHOGONAL BURN_INTERNAL_INITIALIZER(ORTHOGONAL, 0, 0, 0, 0, 0, 1)
 #define BURN_KAIMING_GAIN 0.5773502691896258 /* 1/sqrt(3), every bit as Burn writes it */
 
 /* A tensor of the device's default float dtype with first values; random ones advance the device's random state. A fan
- * of 0 means that the parameter has none: failed if the initializer needs it. */
+ * of 0 means that the parameter has none: failed if the initializer needs it. Orthogonal needs rank 2 or more, so no
+ * layer with a bias takes it, as in Burn: axis 0 makes the rows and all others the columns of a matrix whose rows, or
+ * columns where they are fewer, are orthogonal; it is Q of a normal matrix, with signs that make R's diagonal positive,
+ * so that every orthogonal matrix is equally likely. */
 BURN_API BURN_GIVES BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape,
                                                         int64_t fan_in, int64_t fan_out, BurnDevice *device);
 
