@@ -400,6 +400,34 @@ static void test_record_fields(void **state) {
   Net_release(&net);
 }
 
+static void test_record_fields_of_volumes_norms_and_activations(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->plain;
+  const BurnSize2 channels = BURN_SIZE2(2, 4), plane = BURN_SIZE2(1, 1);
+  const BurnSize3 cube = BURN_SIZE3(1, 1, 1);
+  BurnConv3d conv3d = burn_conv3d_new(channels, cube, device);
+  BurnDeformConv2d deform = burn_deform_conv2d_new(channels, plane, device);
+  BurnConvTranspose1d up_1d = burn_conv_transpose1d_new(channels, 1, device);
+  BurnConvTranspose3d up_3d = burn_conv_transpose3d_new(channels, cube, device);
+  BurnGroupNorm group = burn_group_norm_new(2, 4, device);
+  BurnInstanceNorm instance = burn_instance_norm_new(4, device);
+  BurnRmsNorm rms = burn_rms_norm_new(4, device);
+  BurnPRelu prelu = burn_prelu_init(NULL, device);
+  BurnSwiGlu swiglu = burn_swiglu_new(4, 4, device);
+  assert_record(burn_module(BurnConv3d, &conv3d),
+                "weight:P bias:P stride:3 kernel_size:3 dilation:3 groups:- padding:-");
+  assert_record(burn_module(BurnDeformConv2d, &deform),
+                "weight:P bias:P stride:2 kernel_size:2 dilation:2 weight_groups:- offset_groups:- padding:-");
+  assert_record(burn_module(BurnConvTranspose1d, &up_1d),
+                "weight:P bias:P stride:- kernel_size:- dilation:- groups:- padding:- padding_out:- channels:2");
+  assert_record(burn_module(BurnConvTranspose3d, &up_3d),
+                "weight:P bias:P stride:3 kernel_size:3 dilation:3 groups:- padding:3 padding_out:3 channels:2");
+  assert_record(burn_module(BurnGroupNorm, &group), "gamma:P beta:P num_groups:- num_channels:- epsilon:- affine:-");
+  assert_record(burn_module(BurnInstanceNorm, &instance), "gamma:P beta:P num_channels:- epsilon:- affine:-");
+  assert_record(burn_module(BurnRmsNorm, &rms), "gamma:P epsilon:-");
+  assert_record(burn_module(BurnPRelu, &prelu), "alpha:P alpha_value:-");
+  assert_record(burn_module(BurnSwiGlu, &swiglu), "linear_inner:map linear_outer:map");
+}
+
 /* Stateless members are nil, and a record fits a fresh module: same outputs afterwards. */
 static void test_record_round_trip(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
@@ -432,6 +460,7 @@ int main(void) {
       cmocka_unit_test(test_gradients_reach_every_parameter),
       cmocka_unit_test(test_gradient_through_uneven_padding),
       cmocka_unit_test(test_record_fields),
+      cmocka_unit_test(test_record_fields_of_volumes_norms_and_activations),
       cmocka_unit_test(test_record_round_trip),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
