@@ -360,6 +360,18 @@ static void test_json_is_json_to_the_last_line(void **state) {
   expect_json_document("burn conform ndarray --level core --op add --json");
 }
 
+/* A transformer learns to copy what it never met: nearly all of 256 sequences. */
+static void test_seq2seq_learns(void **state) {
+  (void)state;
+  expect_json_lines("seq2seq --steps 2", "right");
+  expect_run("seq2seq --batch-size 300", 2, "seq2seq: --batch-size 300 is not within 1..256");
+  expect_run("seq2seq --steps 1000 --backend ndarray", 0, "\nresult: ");
+  cJSON *result = cJSON_Parse(strstr(output, "\nresult: ") + strlen("\nresult: "));
+  const double right = cJSON_GetNumberValue(get(result, "right"));
+  if (!(right >= 0.95)) fail_msg("of 256 sequences a share of %g is copied right", right);
+  cJSON_Delete(result);
+}
+
 static void test_nothing_is_shown_of_no_digits(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
@@ -386,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_the_table_of_commands),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),
+      cmocka_unit_test(test_seq2seq_learns),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
   return cmocka_run_group_tests_name("the burn command", tests, NULL, NULL);
