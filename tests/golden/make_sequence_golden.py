@@ -149,6 +149,8 @@ def attention():
     bare = Params(0.2, mha_shapes(8, bias=False))
     x = leaf((2, 5, 8), 31)
     g.case("mha_causal", mha(p, x, x, x, 2, attn=causal(5))[0], x, *p.values())
+    first = torch.tensor([[1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]).bool()  # so the first query of the first item sees nothing
+    g.case("mha_causal_pad", mha(p, x, x, x, 2, pad=first, attn=causal(5))[0], x, *p.values())
     g.case("mha_no_bias", mha(bare, x, x, x, 4)[0], x, *bare.values())
 
 

@@ -120,6 +120,27 @@ static void test_mha_causal(void **state) {
   burn_drop(x);
 }
 
+/* Both at once: the first query of the first item sees itself alone, which is padding. */
+static void test_mha_causal_padding(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  const bool hidden[] = {1, 0, 0, 0, 0, 0, 0, 1, 0, 0};
+  BurnMultiHeadAttention m = mha_new(device, -1e4, false);
+  BurnTensor *x = seq_leaf(device, BURN_SHAPE(2, 5, 8), 31, 1);
+  for (int with_weights = 0; with_weights <= 1; with_weights++) {
+    BurnMhaInput input = {.query = burn_clone(x),
+                          .key = burn_clone(x),
+                          .value = burn_clone(x),
+                          .mask_pad = burn_tensor_bool(device, hidden, BURN_SHAPE(2, 5)),
+                          .is_causal = true,
+                          .with_weights = with_weights};
+    const BurnMhaOutput y = burn_multi_head_attention_forward(&m, input);
+    burn_drop(y.weights);
+    SEQ_ASSERT_CASE(mha_causal_pad, y.context, BurnMultiHeadAttention, &m, x);
+  }
+  burn_drop(x);
+  BurnMultiHeadAttention_release(&m);
+}
+
 /* What a mask hides may be anything. */
 static void test_masks_hide(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
@@ -313,6 +334,7 @@ int main(void) {
       cmocka_unit_test(test_mha),
       cmocka_unit_test(test_mha_masked),
       cmocka_unit_test(test_mha_causal),
+      cmocka_unit_test(test_mha_causal_padding),
       cmocka_unit_test(test_masks_hide),
       cmocka_unit_test(test_mha_dropout),
       cmocka_unit_test(test_mha_cache),
