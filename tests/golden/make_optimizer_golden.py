@@ -242,32 +242,42 @@ case("clip_norm", sgd(0, 0.9), None, by_norm(0.9))
 case("clip_global_norm", sgd(0, 0.9), None, by_global_norm(0.9))
 golden("groups", run_rules([adam(), sgd(0, 0.9)], lambda g: [g[0], by_value(0.1)(g[1:])[0]]))
 
-# -- L-BFGS: Rosenbrock's function of 4 numbers, losses and parameters after each of 4 steps -----
+# -- L-BFGS: Rosenbrock's function of 4 numbers, and waves, losses and parameters after each of 4 steps -----
 
 
 def rosenbrock(x):
     return (10 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def lbfgs(name, rate, **options):
-    x = torch.nn.Parameter(torch.tensor([-1.2, 1.0, -0.5, 0.8]))
+def waves(k, w, a):
+    return lambda x: (k * x * x + a * torch.cos(w * x)).sum()
+
+
+def lbfgs(name, rate, function=rosenbrock, begin=(-1.2, 1.0, -0.5, 0.8), **options):
+    x = torch.nn.Parameter(torch.tensor(begin))
     optimizer = T.LBFGS([x], rate, tolerance_grad=1e-7, tolerance_change=1e-9, **options)
 
     def closure():
         optimizer.zero_grad()
-        loss = rosenbrock(x)
+        loss = function(x)
         loss.backward()
         return loss
     shown = []
     for _ in range(4):
         optimizer.step(closure)
-        shown += [rosenbrock(x.detach()).item()] + x.tolist()
+        shown += [function(x.detach()).item()] + x.tolist()
     golden(name, shown)
 
 
 lbfgs("lbfgs", 0.1, max_iter=5, history_size=100)
 lbfgs("lbfgs_short_history", 0.1, max_iter=5, history_size=2)
 lbfgs("lbfgs_wolfe", 1.0, max_iter=4, max_eval=200, history_size=100, line_search_fn="strong_wolfe")
+lbfgs("lbfgs_wolfe_far", 30.0, max_iter=6, max_eval=200, history_size=100, line_search_fn="strong_wolfe")
+# In these the search turns around between two points, and meets a loss that has fallen enough but rises again.
+lbfgs("lbfgs_wolfe_turning", 10.0, waves(0.1, 3, 0.5), (-5.4, -5.6, 2.0, 4.0), max_iter=3, max_eval=200,
+      line_search_fn="strong_wolfe")
+lbfgs("lbfgs_wolfe_rising", 0.3, waves(0.05, 2, 0.1), (4.3, 5.1, -2.2, 0.4), max_iter=3, max_eval=200,
+      line_search_fn="strong_wolfe")
 
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimizer_golden.h")
 with open(path, "w") as out:

@@ -42,13 +42,17 @@ static BurnStatus check_range(const char *who, const BurnNumberRange *range) {
                           range->value, range->least, range->largest);
 }
 
+BurnStatus burn__check_ranges(const char *who, const BurnNumberRange *ranges, size_t count) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < count && status == BURN_OK; i++) status = check_range(who, &ranges[i]);
+  return status;
+}
+
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
                                       BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count) {
   BurnOptimizer *optimizer = burn_optimizer_create(rule, config, config_bytes);
   if (!optimizer) return NULL;
-  for (size_t i = 0; i < count && optimizer->status == BURN_OK; i++) {
-    optimizer->status = check_range(rule->name, &ranges[i]);
-  }
+  optimizer->status = burn__check_ranges(rule->name, ranges, count);
   if (optimizer->status == BURN_OK) optimizer->status = burn_optimizer_with_clipping(optimizer, clipping);
   return optimizer;
 }

@@ -50,6 +50,8 @@ typedef struct BurnNumberRange {
 
 static inline double burn__or_zero(BurnOptionF64 option) { return option.present ? option.value : 0; }
 
+/* INVALID_ARGUMENT, with name and value, for the first of `count` numbers that is out of range or NaN. */
+BurnStatus burn__check_ranges(const char *who, const BurnNumberRange *ranges, size_t count);
 /* burn_optimizer_create with the clipping of the config, and with the first of `count` numbers out of range, or a
  * clipping that makes no sense, as the optimizer's failure. */
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,

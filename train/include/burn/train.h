@@ -5,6 +5,7 @@
 #include <burn/train/checkpoint.h>
 #include <burn/train/dataset.h>
 #include <burn/train/interrupter.h>
+#include <burn/train/lbfgs.h>
 #include <burn/train/learner.h>
 #include <burn/train/loader.h>
 #include <burn/train/logger.h>
