@@ -1,4 +1,4 @@
-/* record_internal.h - what record_write.c, record_read.c, record_gzip.c and record_module.c share. */
+/* record_internal.h - what the files of this folder share about record files. */
 #ifndef BURN_CORE_RECORD_INTERNAL_H
 #define BURN_CORE_RECORD_INTERNAL_H
 
@@ -14,7 +14,7 @@ enum {
 BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out);
 
 /* `path` with the extension of the format in place of its own; malloc'd. A path that ends in .mpk or .mpk.gz loses all
- * of that first. */
+ * of that first. ".bpk" is only appended where there is no extension. */
 BurnStatus burn__record_path(const char *path, uint32_t format, char **out);
 
 /* gzip around whole buffers; the results are malloc'd. */
@@ -27,11 +27,36 @@ typedef struct BurnRecordChecksum {
 } BurnRecordChecksum;
 const char *burn__record_checksum(BurnRecordChecksum *out, const uint8_t *bytes, size_t count);
 
-/* A record file in memory, before compression. */
-BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count);
-BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **item);
+/* What a file holds. */
+typedef struct BurnRecordParts {
+  BurnValue *metadata; /* a map of texts; NULL where a Burnpack has none */
+  BurnValue *item;
+} BurnRecordParts;
+void burn__record_parts_release(BurnRecordParts *parts);
 
+/* A record file in memory; *out is untouched on failure. */
+BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count);
+BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out);
+
+/* The same for a Burnpack, whose item is flat: a map from path to {id, param: tensor}, to a tensor that has no id, or
+ * to a number or bool. */
+BurnStatus burn__burnpack_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
+                                 size_t *out_count);
+BurnStatus burn__burnpack_decode(const uint8_t *bytes, size_t count, BurnRecordParts *out);
+bool burn__is_burnpack(const uint8_t *bytes, size_t count);
+
+/* Tensors as they stand in files: the dtype that a precision stores one in, its name, its elements in that dtype at
+ * `out`; and one made of what a file says. */
+BurnDType burn__record_dtype(const BurnHostTensor *tensor, uint32_t precision);
+const char *burn__record_dtype_label(BurnDType dtype);
+BurnStatus burn__record_store(const BurnHostTensor *tensor, BurnDType dtype, void *out);
+BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
+                                    BurnValue **out);
+
+/* A module as the tree of a named record, or flat, as a Burnpack has it; and from the latter, all or nothing. */
 BurnStatus burn__module_to_value(BurnModule module, BurnValue **out);
+BurnStatus burn__module_to_flat(BurnModule module, BurnValue **out);
+BurnStatus burn__flat_into_module(const BurnValue *flat, BurnModule module);
 
 /* The id in a record: 13 or 10 characters of base32, or a UUID, which is hashed. False for any other text. */
 bool burn__param_id_parse(const char *text, uint64_t *id);

@@ -78,7 +78,7 @@ static void step_text(const Step *step, char *text, size_t bytes) {
   }
   step_text(step->parent, text, bytes);
   size_t length = strlen(text);
-  (void)snprintf(text + length, bytes - length, "%s%.80s", length ? "." : "", step->name);
+  (void)snprintf(text + length, bytes - length, "%s%.200s", length ? "." : "", step->name);
 }
 
 /* "fc1.weight: " before the message of a status. */
@@ -215,6 +215,7 @@ typedef struct Pending {
 typedef struct Loader {
   Pending *pending;
   size_t count, capacity;
+  bool ids_optional; /* a tensor alone stands for a parameter, which keeps its id */
 } Loader;
 
 static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data,
@@ -285,13 +286,14 @@ static bool same_shape(const BurnShape *a, const BurnShape *b) {
 /* Checks {id, param} against the module's tensor and makes the new one. */
 static BurnStatus load_present(Loader *loader, const Step *step, const BurnTensor *current, Pending item,
                                const BurnValue *record) {
-  const BurnValue *value = burn_value_get(record, "param");
+  const bool is_bare = loader->ids_optional && burn_value_kind(record) == BURN_VALUE_TENSOR;
+  const BurnValue *value = is_bare ? record : burn_value_get(record, "param");
   const char *id = burn_value_as_text(burn_value_get(record, "id"), NULL);
-  if (burn_value_kind(value) != BURN_VALUE_TENSOR || !id) {
+  if (burn_value_kind(value) != BURN_VALUE_TENSOR || (!id && !is_bare)) {
     return fail_at(step, BURN_STATUS_CORRUPT_DATA, "a parameter with id and tensor expected, found %s",
                    kind_name(record));
   }
-  if (!burn__param_id_parse(id, &item.id))
+  if (id && !burn__param_id_parse(id, &item.id))
     return fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is no parameter id", id);
   BurnStatus status = burn_tensor_status(current);
   if (status != BURN_OK) return at_step(step, status);
@@ -304,7 +306,7 @@ static BurnStatus load_present(Loader *loader, const Step *step, const BurnTenso
   return at_step(step, status == BURN_OK ? loader_push(loader, item) : status);
 }
 
-/* item.param or item.buffer says where; `current` is taken. */
+/* item.param or item.buffer says where, item.id what its id is; `current` is taken. */
 static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *current, Pending item,
                               const BurnValue *record) {
   bool in_file = burn_value_kind(record) != BURN_VALUE_NIL;
@@ -456,54 +458,172 @@ static BurnStatus refuse_twins(BurnModule module, const Loader *loader, uint32_t
   return status;
 }
 
-BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
-  const Step root = {NULL, NULL};
-  Loader loader = {NULL, 0, 0};
-  if (!value) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no record value");
-  BurnStatus status = load_fields(&loader, &root, module.type, module.data, value);
-  if (status == BURN_OK) status = refuse_twins(module, &loader, BURN_STATUS_CORRUPT_DATA);
-  loader_finish(&loader, status == BURN_OK);
+/* The last step of loading: all of it, or nothing. */
+static BurnStatus swap_in(Loader *loader, BurnModule module, BurnStatus status) {
+  if (status == BURN_OK) status = refuse_twins(module, loader, BURN_STATUS_CORRUPT_DATA);
+  loader_finish(loader, status == BURN_OK);
   if (status == BURN_OK) burn__module_name_params(module);
   return status;
+}
+
+BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
+  const Step root = {NULL, NULL};
+  Loader loader = {.pending = NULL};
+  if (!value) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no record value");
+  BurnStatus status = load_fields(&loader, &root, module.type, module.data, value);
+  return swap_in(&loader, module, status);
+}
+
+/* -- flat: a map from path to tensor ---------------------------------------------------------- */
+
+static uint64_t tensor_id(const BurnModuleTensor *tensor) {
+  return tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);
+}
+
+static BurnTensor *tensor_value(const BurnModuleTensor *tensor) {
+  return tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
+}
+
+static BurnStatus add_flat(void *flat, const BurnModuleTensor *tensor) {
+  const Step root = {NULL, NULL}, step = {&root, tensor->path};
+  BurnValue *value = NULL;
+  BurnStatus status = tensor_to_value(&step, tensor_value(tensor), tensor_id(tensor), &value);
+  if (status == BURN_OK) (void)burn__value_push(flat, strdup(tensor->path), value);
+  return status;
+}
+
+BurnStatus burn__module_to_flat(BurnModule module, BurnValue **out) {
+  BurnValue *flat = burn_value_map();
+  if (!flat) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
+  BurnStatus status = burn_module_visit(module, add_flat, flat);
+  if (status != BURN_OK) {
+    burn_value_destroy(flat);
+    return status;
+  }
+  *out = flat;
+  return BURN_OK;
+}
+
+/* An entry of the file, found by name. */
+typedef struct Named {
+  const char *name;
+  const BurnValue *value;
+  bool used;
+} Named;
+
+typedef struct FlatLoader {
+  Loader loader;
+  Named *entries; /* sorted by name */
+  size_t count;
+} FlatLoader;
+
+static int compare_named(const void *a, const void *b) {
+  const Named *first = a, *second = b;
+  return strcmp(first->name, second->name);
+}
+
+static BurnStatus load_flat(void *context, const BurnModuleTensor *tensor) {
+  FlatLoader *flat = context;
+  const Step root = {NULL, NULL}, step = {&root, tensor->path};
+  const Named wanted = {.name = tensor->path};
+  Named *found = flat->count ? bsearch(&wanted, flat->entries, flat->count, sizeof wanted, compare_named) : NULL;
+  if (found) found->used = true;
+  return load_tensor(&flat->loader, &step, tensor_value(tensor),
+                     (Pending){tensor->param, tensor->buffer, NULL, tensor_id(tensor)}, found ? found->value : NULL);
+}
+
+static BurnStatus refuse_unused(const FlatLoader *flat) {
+  for (size_t i = 0; i < flat->count; i++) {
+    if (flat->entries[i].used) continue;
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%.200s: in the file, not in the module",
+                            flat->entries[i].name);
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__flat_into_module(const BurnValue *value, BurnModule module) {
+  FlatLoader flat = {.loader.ids_optional = true, .count = burn_value_count(value)};
+  flat.entries = calloc(flat.count ? flat.count : 1, sizeof *flat.entries);
+  if (!flat.entries) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu names", flat.count);
+  for (size_t i = 0; i < flat.count; i++)
+    flat.entries[i] = (Named){burn_value_key_at(value, i), burn_value_at(value, i), false};
+  qsort(flat.entries, flat.count, sizeof *flat.entries, compare_named);
+  BurnStatus status = burn_module_visit(module, load_flat, &flat);
+  if (status == BURN_OK) status = refuse_unused(&flat);
+  free(flat.entries);
+  return swap_in(&flat.loader, module, status);
 }
 
 /* -- files ------------------------------------------------------------------------------------ */
 
 static BurnStatus note_id(void *context, const BurnModuleTensor *tensor) {
-  const uint64_t id = tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);
-  return loader_push(context, (Pending){.id = id});
+  return loader_push(context, (Pending){.id = tensor_id(tensor)});
 }
 
 /* What would be refused when it is read is not written. */
 static BurnStatus check_ids(BurnModule module) {
-  Loader loader = {NULL, 0, 0};
+  Loader loader = {.pending = NULL};
   BurnStatus status = burn_module_visit(module, note_id, &loader);
   if (status == BURN_OK) status = refuse_twins(module, &loader, BURN_STATUS_INVALID_ARGUMENT);
   loader_finish(&loader, false);
   return status;
 }
 
-BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config) {
-  BurnValue *value = NULL;
+/* The module as a format has it. */
+static BurnStatus to_item(BurnModule module, uint32_t format, BurnValue **out) {
   BurnStatus status = check_ids(module);
-  if (status == BURN_OK) status = burn__module_to_value(module, &value);
+  if (status != BURN_OK) return status;
+  return format == BURN_RECORD_BPK ? burn__module_to_flat(module, out) : burn__module_to_value(module, out);
+}
+
+static BurnStatus from_item(const BurnValue *item, uint32_t format, BurnModule module) {
+  return format == BURN_RECORD_BPK ? burn__flat_into_module(item, module) : burn_value_into_module(item, module);
+}
+
+BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config) {
+  BurnRecordConfig chosen = {0, 0};
+  BurnValue *item = NULL;
+  BurnStatus status = burn__record_config(config, &chosen);
+  if (status == BURN_OK) status = to_item(module, chosen.format, &item);
   if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
-  status = burn_value_write(value, path, config);
-  burn_value_destroy(value);
+  status = burn_value_write(item, path, &chosen);
+  burn_value_destroy(item);
   return status;
 }
 
 BurnStatus burn_record_load(BurnModule module, const char *path, const BurnRecordConfig *config) {
   BurnRecordConfig chosen = {0, 0};
-  BurnValue *value = NULL;
+  BurnValue *item = NULL;
   char *full_path = NULL;
-  BurnStatus status = burn_value_read(path, config, &value);
+  BurnStatus status = burn__record_config(config, &chosen);
+  if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
+  status = burn_value_read(path, &chosen, &item);
   if (status != BURN_OK) return status;
-  status = burn_value_into_module(value, module);
-  burn_value_destroy(value);
+  status = from_item(item, chosen.format, module);
+  burn_value_destroy(item);
   if (status == BURN_OK) return BURN_OK;
-  if (burn__record_config(config, &chosen) == BURN_OK) (void)burn__record_path(path, chosen.format, &full_path);
+  (void)burn__record_path(path, chosen.format, &full_path);
   status = burn_status_annotate(status, "load %s", full_path ? full_path : path);
   free(full_path);
   return status;
+}
+
+BurnStatus burn_record_to_bytes(BurnModule module, const BurnRecordConfig *config, uint8_t **bytes, size_t *count) {
+  BurnRecordConfig chosen = {0, 0};
+  BurnValue *item = NULL;
+  BurnStatus status = burn__record_config(config, &chosen);
+  if (status == BURN_OK) status = to_item(module, chosen.format, &item);
+  if (status == BURN_OK) status = burn__record_encode(item, &chosen, bytes, count);
+  burn_value_destroy(item);
+  return burn_status_annotate(status, "save to bytes");
+}
+
+BurnStatus burn_record_from_bytes(BurnModule module, const void *bytes, size_t count, const BurnRecordConfig *config) {
+  BurnRecordConfig chosen = {0, 0};
+  BurnRecordParts parts = {NULL, NULL};
+  BurnStatus status = burn__record_config(config, &chosen);
+  if (status == BURN_OK) status = burn__record_decode(bytes, count, chosen.format, &parts);
+  if (status == BURN_OK) status = from_item(parts.item, chosen.format, module);
+  burn__record_parts_release(&parts);
+  return burn_status_annotate(status, "load from bytes");
 }

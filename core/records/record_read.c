@@ -214,60 +214,50 @@ static BurnStatus read_shape(const BurnValue *value, BurnShape *shape) {
   return BURN_OK;
 }
 
-/* {"bytes", "shape", "dtype"} as a tensor. */
-static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
-  const BurnValue *bytes = burn_value_get(map, "bytes"), *label = burn_value_get(map, "dtype");
+BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
+                                    BurnValue **out) {
   const FileDType *dtype = find_dtype(label);
   BurnShape shape;
+  BurnValue *made = NULL;
   size_t elements = 0, wanted = 0;
-  if (!bytes || bytes->kind != BURN_INTERNAL_VALUE_BYTES || map->as.list.count != 3) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "bytes outside of a tensor");
-  }
   if (!dtype) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: dtype \"%.20s\" is not supported",
                             burn_value_as_text(label, burn_value_get(label, "QFloat") ? "QFloat" : "?"));
   }
-  BurnStatus status = read_shape(burn_value_get(map, "shape"), &shape);
+  BurnStatus status = read_shape(axes, &shape);
   if (status != BURN_OK) return status;
-  if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != bytes->as.bytes.count) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s",
-                            bytes->as.bytes.count, burn_shape_text(shape).text, dtype->name);
+  if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != count) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s", count,
+                            burn_shape_text(shape).text, dtype->name);
   }
-  status = burn__value_new_tensor(dtype->dtype, &shape, out);
+  status = burn__value_new_tensor(dtype->dtype, &shape, &made);
   if (status != BURN_OK) return status;
-  if (dtype->form == 0) {
-    if (wanted) memcpy((*out)->as.tensor->data, bytes->as.bytes.data, wanted);
-    return BURN_OK;
+  if (dtype->form != 0) {
+    status = widen_elements(made->as.tensor, dtype, bytes);
+  } else if (wanted) {
+    memcpy(made->as.tensor->data, bytes, wanted);
   }
-  status = widen_elements((*out)->as.tensor, dtype, bytes->as.bytes.data);
   if (status != BURN_OK) {
-    burn_value_destroy(*out);
-    *out = NULL;
+    burn_value_destroy(made);
+    return status;
   }
-  return status;
+  *out = made;
+  return BURN_OK;
+}
+
+/* {"bytes", "shape", "dtype"} as a tensor. */
+static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
+  const BurnValue *bytes = burn_value_get(map, "bytes");
+  if (!bytes || bytes->kind != BURN_INTERNAL_VALUE_BYTES || map->as.list.count != 3) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "bytes outside of a tensor");
+  }
+  return burn__record_make_tensor(burn_value_get(map, "dtype"), burn_value_get(map, "shape"), bytes->as.bytes.data,
+                                  bytes->as.bytes.count, out);
 }
 
 /* -- values ----------------------------------------------------------------------------------- */
 
 static BurnStatus read_value(Reader *reader, unsigned depth, BurnValue **out);
-
-static int compare_keys(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Refuses a map in which a key stands twice: which one counts would be a matter of taste. */
-static BurnStatus check_keys(const BurnValue *map, size_t start) {
-  size_t count = map->as.list.count;
-  if (count < 2) return BURN_OK;
-  const char **keys = malloc(count * sizeof *keys);
-  if (!keys) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu keys", count);
-  for (size_t i = 0; i < count; i++) keys[i] = map->as.list.keys[i];
-  qsort(keys, count, sizeof *keys, compare_keys);
-  bool twice = false;
-  for (size_t i = 1; i < count; i++) twice = twice || strcmp(keys[i - 1], keys[i]) == 0;
-  free(keys);
-  return twice ? corrupt(start, "a map with a key that stands twice") : BURN_OK;
-}
 
 static BurnStatus read_key(Reader *reader, char **out) {
   size_t start = reader->offset;
@@ -303,7 +293,10 @@ static BurnStatus fill_list(Reader *reader, const Head *head, size_t start, unsi
   bool has_bytes = false;
   BurnStatus status = check_length(reader, start, head->length, head->kind == BURN_VALUE_MAP ? 2 : 1);
   if (status == BURN_OK) status = read_entries(reader, head->length, depth, *list, &has_bytes);
-  if (status == BURN_OK && head->kind == BURN_VALUE_MAP) status = check_keys(*list, start);
+  if (status == BURN_OK && head->kind == BURN_VALUE_MAP) {
+    status = burn__value_check_keys(*list);
+    if (status != BURN_OK) status = burn_status_annotate(status, "byte %zu", start);
+  }
   if (status != BURN_OK || !has_bytes) return status;
   if (head->kind != BURN_VALUE_MAP) return corrupt(start, "bytes outside of a tensor");
   BurnValue *tensor = NULL;
@@ -392,23 +385,21 @@ static BurnStatus check_checksum(const Reader *reader, const BurnValue *top) {
                           found.text);
 }
 
-/* Takes the item out of the top map, leaving nil. */
-static BurnStatus take_item(BurnValue *top, BurnValue **item) {
+/* Takes the value of a key, which is there, out of the top map, leaving nil. */
+static BurnStatus take_entry(BurnValue *top, const char *key, BurnValue **out) {
   BurnValue *nil = burn_value_nil();
   if (!nil) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a value");
   for (size_t i = 0; i < top->as.list.count; i++) {
-    if (strcmp(top->as.list.keys[i], "item") != 0) continue;
-    *item = top->as.list.items[i];
+    if (strcmp(top->as.list.keys[i], key) != 0) continue;
+    *out = top->as.list.items[i];
     top->as.list.items[i] = nil;
   }
   return BURN_OK;
 }
 
-BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **item) {
+static BurnStatus decode_named(const uint8_t *bytes, size_t count, BurnRecordParts *out) {
   Reader reader = {.bytes = bytes, .count = count};
   BurnValue *top = NULL;
-  if (count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
-    return corrupt(0, "gzip where plain MessagePack was expected");
   if (count == 0) return corrupt(0, "the file is empty");
   if ((bytes[0] & 0xf0) != 0x80 && bytes[0] != 0xde && bytes[0] != 0xdf)
     return corrupt(0, "no MessagePack map: not a record");
@@ -417,35 +408,87 @@ BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, BurnValue **i
   if (reader.offset < count) status = corrupt(reader.offset, "something after the end");
   if (status == BURN_OK) status = check_top(top);
   if (status == BURN_OK) status = check_checksum(&reader, top);
-  if (status == BURN_OK) status = take_item(top, item);
+  if (status == BURN_OK) status = take_entry(top, "metadata", &out->metadata);
+  if (status == BURN_OK) status = take_entry(top, "item", &out->item);
   burn_value_destroy(top);
   return status;
 }
 
-static BurnStatus read_and_decode(const char *path, uint32_t format, BurnValue **out) {
+static bool is_gzip(const uint8_t *bytes, size_t count) { return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
+
+static BurnStatus decode_gzip(const uint8_t *packed, size_t packed_count, BurnRecordParts *out) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
-  if (status != BURN_OK) return status;
-  if (format == BURN_RECORD_MPK_GZ) {
-    uint8_t *packed = bytes;
-    bytes = NULL;
-    status = burn__gzip_expand(packed, count, &bytes, &count);
-    free(packed);
-  }
-  if (status == BURN_OK) status = burn__record_decode(bytes, count, out);
+  BurnStatus status = burn__gzip_expand(packed, packed_count, &bytes, &count);
+  if (status == BURN_OK) status = decode_named(bytes, count, out);
   free(bytes);
   return status;
 }
 
+static BurnStatus decode_format(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out) {
+  switch (format) {
+    case BURN_RECORD_MPK_GZ:
+      return decode_gzip(bytes, count, out);
+    case BURN_RECORD_BPK:
+      return burn__burnpack_decode(bytes, count, out);
+    default:
+      if (is_gzip(bytes, count)) return corrupt(0, "gzip where plain MessagePack was expected");
+      if (burn__is_burnpack(bytes, count)) return corrupt(0, "a Burnpack where MessagePack was expected");
+      return decode_named(bytes, count, out);
+  }
+}
+
+void burn__record_parts_release(BurnRecordParts *parts) {
+  burn_value_destroy(parts->metadata);
+  burn_value_destroy(parts->item);
+  *parts = (BurnRecordParts){NULL, NULL};
+}
+
+BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out) {
+  BurnRecordParts parts = {NULL, NULL};
+  BurnStatus status = decode_format(bytes, count, format, &parts);
+  if (status == BURN_OK) {
+    *out = parts;
+  } else {
+    burn__record_parts_release(&parts);
+  }
+  return status;
+}
+
+/* -- files ------------------------------------------------------------------------------------ */
+
 BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out) {
   BurnRecordConfig chosen = {0, 0};
+  BurnRecordParts parts = {NULL, NULL};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
   char *full_path = NULL;
   BurnStatus status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
   if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
-  status = read_and_decode(full_path, chosen.format, out);
+  status = burn_file_read(full_path, SIZE_MAX - 1, &bytes, &count);
+  if (status == BURN_OK) status = burn__record_decode(bytes, count, chosen.format, &parts);
   if (status != BURN_OK) status = burn_status_annotate(status, "load %s", full_path);
+  free(bytes);
   free(full_path);
+  burn_value_destroy(parts.metadata);
+  if (status == BURN_OK) *out = parts.item;
   return status;
+}
+
+BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata, BurnValue **item) {
+  BurnRecordParts parts = {NULL, NULL};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  uint32_t found = BURN_RECORD_MPK;
+  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
+  if (status == BURN_OK && is_gzip(bytes, count)) found = BURN_RECORD_MPK_GZ;
+  if (status == BURN_OK && burn__is_burnpack(bytes, count)) found = BURN_RECORD_BPK;
+  if (status == BURN_OK) status = burn__record_decode(bytes, count, found, &parts);
+  free(bytes);
+  if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
+  *format = found;
+  *metadata = parts.metadata;
+  *item = parts.item;
+  return BURN_OK;
 }

@@ -36,6 +36,7 @@ static const struct {
 } formats[] = {
     [BURN_RECORD_MPK] = {"NamedMpkFileRecorder", "mpk"},
     [BURN_RECORD_MPK_GZ] = {"NamedMpkGzFileRecorder", "mpk.gz"},
+    [BURN_RECORD_BPK] = {NULL, "bpk"},
 };
 
 BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out) {
@@ -70,6 +71,11 @@ BurnStatus burn__record_path(const char *path, uint32_t format, char **out) {
   if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "\"%s\" names no file", path);
   }
+  const bool keeps = format == BURN_RECORD_BPK && stem_length(name) < strlen(name);
+  if (keeps) {
+    *out = strdup(path);
+    return *out ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
+  }
   size_t stem = (size_t)(name - path) + stem_length(name), extension = strlen(formats[format].extension);
   char *made = malloc(stem + 1 + extension + 1);
   if (!made) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
@@ -85,7 +91,7 @@ BurnStatus burn__record_path(const char *path, uint32_t format, char **out) {
 typedef struct Writer {
   msgpack_sbuffer buffer;
   msgpack_packer packer;
-  const Precision *precision;
+  const BurnRecordConfig *config;
   size_t elements;
   bool failed; /* out of memory */
 } Writer;
@@ -101,13 +107,25 @@ static void put_text(Writer *writer, const char *text) {
   note(writer, msgpack_pack_str_body(&writer->packer, text, length));
 }
 
-static const char *dtype_label(BurnDType dtype) {
+const char *burn__record_dtype_label(BurnDType dtype) {
   static const char *const labels[BURN_DTYPE_LIMIT] = {
       [BURN_DTYPE_BOOL] = "Bool", [BURN_DTYPE_U8] = "U8",   [BURN_DTYPE_I8] = "I8",   [BURN_DTYPE_I16] = "I16",
       [BURN_DTYPE_I32] = "I32",   [BURN_DTYPE_I64] = "I64", [BURN_DTYPE_F16] = "F16", [BURN_DTYPE_BF16] = "BF16",
       [BURN_DTYPE_F32] = "F32",   [BURN_DTYPE_F64] = "F64",
   };
   return labels[dtype];
+}
+
+BurnDType burn__record_dtype(const BurnHostTensor *tensor, uint32_t precision) {
+  const uint32_t kind = burn_dtype_kind(tensor->dtype);
+  if (kind == BURN_KIND_FLOAT) return precisions[precision].float_dtype;
+  return kind == BURN_KIND_INT ? precisions[precision].int_dtype : tensor->dtype;
+}
+
+BurnStatus burn__record_store(const BurnHostTensor *tensor, BurnDType dtype, void *out) {
+  if (dtype != tensor->dtype) return burn__host_convert(out, dtype, tensor->data, tensor->dtype, tensor->count);
+  if (tensor->bytes) memcpy(out, tensor->data, tensor->bytes);
+  return BURN_OK;
 }
 
 static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDType dtype) {
@@ -130,9 +148,7 @@ static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDT
 }
 
 static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor) {
-  BurnDType dtype = tensor->dtype;
-  if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT) dtype = writer->precision->float_dtype;
-  if (burn_dtype_kind(dtype) == BURN_KIND_INT) dtype = writer->precision->int_dtype;
+  const BurnDType dtype = burn__record_dtype(tensor, writer->config->precision);
   writer->elements += 3 + tensor->shape.rank;
   note(writer, msgpack_pack_map(&writer->packer, 3));
   put_text(writer, "bytes");
@@ -144,7 +160,7 @@ static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor) {
     note(writer, msgpack_pack_uint64(&writer->packer, (uint64_t)tensor->shape.dims[i]));
   }
   put_text(writer, "dtype");
-  put_text(writer, dtype_label(dtype));
+  put_text(writer, burn__record_dtype_label(dtype));
   return BURN_OK;
 }
 
@@ -206,11 +222,11 @@ static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned dep
 }
 
 /* All but the checksum, whose key stands at the end and whose text follows when the item is known. */
-static void put_metadata(Writer *writer, const BurnRecordConfig *config) {
-  const Precision *precision = writer->precision;
+static void put_metadata(Writer *writer) {
+  const Precision *precision = &precisions[writer->config->precision];
   char format[160];
   (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>",
-                 formats[config->format].recorder, precision->settings);
+                 formats[writer->config->format].recorder, precision->settings);
   const char *const entries[][2] = {{"float", precision->float_name},
                                     {"int", precision->int_name},
                                     {"format", format},
@@ -238,17 +254,17 @@ static BurnStatus put_item(Writer *writer, const BurnValue *item) {
   return BURN_OK;
 }
 
-BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
+static BurnStatus encode_named(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
                                size_t *out_count) {
   Writer writer;
-  writer.precision = &precisions[config->precision];
+  writer.config = config;
   writer.elements = 3 + 6; /* map, metadata and its texts, "_b" */
   writer.failed = false;
   msgpack_sbuffer_init(&writer.buffer);
   msgpack_packer_init(&writer.packer, &writer.buffer, msgpack_sbuffer_write);
   note(&writer, msgpack_pack_map(&writer.packer, 3));
   put_text(&writer, "metadata");
-  put_metadata(&writer, config);
+  put_metadata(&writer);
   BurnStatus status = put_item(&writer, item);
   put_text(&writer, "_b");
   note(&writer, msgpack_pack_array(&writer.packer, 0));
@@ -264,16 +280,22 @@ BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *co
 
 /* -- files ------------------------------------------------------------------------------------ */
 
+BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
+                               size_t *out_count) {
+  uint8_t *plain = NULL;
+  size_t count = 0;
+  if (config->format == BURN_RECORD_BPK) return burn__burnpack_encode(item, config, out, out_count);
+  if (config->format == BURN_RECORD_MPK) return encode_named(item, config, out, out_count);
+  BurnStatus status = encode_named(item, config, &plain, &count);
+  if (status == BURN_OK) status = burn__gzip_compress(plain, count, out, out_count);
+  free(plain);
+  return status;
+}
+
 static BurnStatus encode_and_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   BurnStatus status = burn__record_encode(value, config, &bytes, &count);
-  if (status == BURN_OK && config->format == BURN_RECORD_MPK_GZ) {
-    uint8_t *plain = bytes;
-    bytes = NULL;
-    status = burn__gzip_compress(plain, count, &bytes, &count);
-    free(plain);
-  }
   if (status == BURN_OK) status = burn_file_write(path, bytes, count);
   free(bytes);
   return status;

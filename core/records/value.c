@@ -193,6 +193,23 @@ bool burn_value_set(BurnValue *map, const char *key, BurnValue *child) {
   return burn__value_push(map, strdup(key), child);
 }
 
+static int compare_keys(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+BurnStatus burn__value_check_keys(const BurnValue *map) {
+  size_t count = map->as.list.count;
+  if (count < 2) return BURN_OK;
+  const char **keys = malloc(count * sizeof *keys);
+  if (!keys) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu keys", count);
+  for (size_t i = 0; i < count; i++) keys[i] = map->as.list.keys[i];
+  qsort(keys, count, sizeof *keys, compare_keys);
+  bool twice = false;
+  for (size_t i = 1; i < count; i++) twice = twice || strcmp(keys[i - 1], keys[i]) == 0;
+  free(keys);
+  return twice ? burn_status_make(BURN_STATUS_CORRUPT_DATA, "a map with a key that stands twice") : BURN_OK;
+}
+
 /* -- looking ---------------------------------------------------------------------------------- */
 
 uint32_t burn_value_kind(const BurnValue *value) { return value ? value->kind : BURN_VALUE_NIL; }

@@ -13,8 +13,9 @@ typedef struct BurnHostTensor {
   uint8_t *data;
 } BurnHostTensor;
 
-/* A kind that only lives while a file is read: a `bin` object, borrowed from the file. */
-enum { BURN_INTERNAL_VALUE_BYTES = 100 };
+/* Kinds that only live while a file is read: a `bin` object, borrowed from the file; an unsigned integer beyond
+ * int64_t, whose bits are in `integer`. */
+enum { BURN_INTERNAL_VALUE_BYTES = 100, BURN_INTERNAL_VALUE_UINT = 101 };
 
 struct BurnValue {
   uint32_t kind;
@@ -49,6 +50,9 @@ BurnStatus burn__value_from_tensor(BurnTensor *x, BurnValue **out);
 
 /* Adds a child under a key that is not there yet (not checked; ignored in an array); key and child are taken. */
 bool burn__value_push(BurnValue *list, char *key, BurnValue *child);
+
+/* Refuses a map in which a key stands twice: which one counts would be a matter of taste. */
+BurnStatus burn__value_check_keys(const BurnValue *map);
 
 /* Bytes of `elements` of a shape; false when it has no rank, negative axes, or more than SIZE_MAX / 2 bytes even
  * without its axes of size 0. */

@@ -1,7 +1,7 @@
-/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, in full, half
- * or double precision, readable by Burn and by us.
+/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, or Burnpacks
+ * (.bpk, version 1), in full, half or double precision, readable by Burn and by us.
  *
- * The metadata of a file that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes
+ * The metadata of a .mpk that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes
  * over. Reading refuses an item that does not match it (CORRUPT_DATA); a record without one, as Burn writes it, is read
  * as it is.
  *
@@ -15,7 +15,7 @@
 
 BURN_EXTERN_C_BEGIN
 
-enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1 };                                 /* formats: .mpk, .mpk.gz */
+enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1, BURN_RECORD_BPK = 2 };            /* .mpk, .mpk.gz, .bpk */
 enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
 
 /* What a record file is like. */
@@ -24,7 +24,8 @@ typedef struct BurnRecordConfig {
   uint32_t precision; /* of floats and ints in the file; loading converts to the dtype of the module's tensors */
 } BurnRecordConfig;
 
-/* Saves a module. The extension of the format replaces that of `path`, as in Burn: "mlp" and "mlp.x" become "mlp.mpk".
+/* Saves a module. The extension of the format replaces that of `path`, as in Burn: "mlp" and "mlp.x" become "mlp.mpk";
+ * but .bpk is only appended where there is none: "mlp" becomes "mlp.bpk", "mlp.x" stays.
  * `config` NULL means {BURN_RECORD_MPK, BURN_PRECISION_FULL}. A module in which two tensors have one id (a layer beside
  * its clone) is refused: give one of them a new id with burn_param. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const char *path,
@@ -32,9 +33,17 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const ch
 
 /* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids
  * are restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name;
- * the file's own header says its precision. */
+ * the file's own header says its precision. A .bpk names tensors by their paths ("layers.0.weight"); a name that only
+ * the file or only the module has is an error that says it, and a parameter without an id in the file keeps its own. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path,
                                                      const BurnRecordConfig *config);
+
+/* The same to and from memory: what the file would hold. *bytes is malloc'd and the caller's to free, untouched on
+ * failure; the bytes given to load are only read. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_to_bytes(BurnModule module, const BurnRecordConfig *config,
+                                                         uint8_t **bytes, size_t *count);
+BURN_API BURN_USE_RESULT BurnStatus burn_record_from_bytes(BurnModule module, const void *bytes, size_t count,
+                                                           const BurnRecordConfig *config);
 
 /* -- records of anything else: a tree of values ----------------------------------------------- */
 
@@ -91,10 +100,17 @@ BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, Bur
 BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
 
 /* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the
- * caller's. */
+ * caller's. A .bpk has no trees: its value is a map from path to {"id": text, "param": tensor}, to a tensor that has no
+ * id, or to a number or bool (a scalar of the file); everything else is INVALID_ARGUMENT. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path,
                                                      const BurnRecordConfig *config);
 BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out);
+
+/* Reads a record file of any format, known by its content and not its name, as burn inspect does: *format is
+ * BURN_RECORD_MPK, MPK_GZ or BPK, *metadata a map of texts (NULL where a .bpk has none), *item the tree. Both are the
+ * caller's; all three are untouched on failure. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata,
+                                                        BurnValue **item);
 
 /* -- text forms ------------------------------------------------------------------------------- */
 

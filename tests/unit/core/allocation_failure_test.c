@@ -163,6 +163,12 @@ static bool records(BurnDevice *device) {
   bool fine = burn_record_save(module, path, &config) == BURN_OK;
   if (fine) fine = burn_record_load(module, path, &config) == BURN_OK;
   unlink(path);
+  const BurnRecordConfig pack = {.format = BURN_RECORD_BPK};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  fine &= burn_record_to_bytes(module, &pack, &bytes, &count) == BURN_OK &&
+          burn_record_from_bytes(module, bytes, count, &pack) == BURN_OK;
+  free(bytes);
   Net copy = Net_clone(&net);
   fine &= burn_module_status(burn_module(Net, &copy)) == BURN_OK;
   Net_release(&copy);
