@@ -1,5 +1,5 @@
 /* ndarray_conv_avx512.c - the convolution loops for x86-64-v4: 32 registers of 64 bytes, masks, permutations of two
- * vectors. f32 only: f64 takes the loops of AVX2. */
+ * vectors. f32 only: f64 has smaller tiles (ndarray_conv_f64_avx512.c). */
 #include "ndarray_conv_loops.h"
 
 #include <immintrin.h>

@@ -155,7 +155,7 @@ typedef struct NdConvTable {
 extern const NdConvTable nd_conv_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdConvTable nd_conv_avx2;
-extern const NdConvTable nd_conv_avx512; /* f32 only */
+extern const NdConvTable nd_conv_avx512, nd_conv_f64_avx512; /* of one dtype each */
 #endif
 
 #endif

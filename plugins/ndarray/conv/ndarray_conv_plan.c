@@ -21,7 +21,7 @@ static const NdConvLoops *loops_of(uint32_t isa, BurnDType dtype) {
   const NdConvTable *table = &nd_conv_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
   if (isa >= NDARRAY_ISA_AVX2) table = &nd_conv_avx2;
-  if (isa == NDARRAY_ISA_AVX512 && dtype == BURN_DTYPE_F32) table = &nd_conv_avx512;
+  if (isa == NDARRAY_ISA_AVX512) table = dtype == BURN_DTYPE_F32 ? &nd_conv_avx512 : &nd_conv_f64_avx512;
 #endif
   (void)isa;
   return dtype == BURN_DTYPE_F32 ? &table->f32 : &table->f64;
