@@ -11,7 +11,8 @@
 typedef struct Geometry {
   const char *layer;
   bool transposed;
-  size_t in, out, groups;
+  size_t in, out;
+  BurnNnSize groups; /* with the name of the config's row */
   BurnNnWindow window;
 } Geometry;
 
@@ -35,15 +36,15 @@ static BurnStatus check(const Geometry *g) {
   for (uint32_t i = 0; i < axes; i++) {
     sizes[count++] = (BurnNnSize){axes == 1 ? "dilation" : dilation_names[i], window->dilation[i]};
   }
-  sizes[count++] = (BurnNnSize){"groups", g->groups};
+  sizes[count++] = g->groups;
   const BurnStatus status = burn_nn_check_sizes(g->layer, sizes, count);
-  return status != BURN_OK ? status : burn_nn_check_groups(g->layer, g->in, g->out, g->groups);
+  return status != BURN_OK ? status : burn_nn_check_groups(g->layer, g->groups, g->in, g->out);
 }
 
 /* Weight and bias; `status` is a failure before, or BURN_OK. */
 static void parameters(BurnStatus status, const Geometry *g, const BurnInitializer *initializer, bool has_bias,
                        BurnDevice *device, BurnParam *weight, BurnParam *bias) {
-  const size_t groups = g->groups ? g->groups : 1;
+  const size_t groups = g->groups.value ? g->groups.value : 1;
   const int64_t in = (int64_t)g->in, out = (int64_t)g->out;
   const int64_t group_in = (int64_t)(g->in / groups), group_out = (int64_t)(g->out / groups);
   BurnShape shape = {g->window.axes + 2, {g->transposed ? in : out, g->transposed ? group_out : group_in}};
@@ -68,7 +69,7 @@ BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) 
                       false,
                       config->channels_in,
                       config->channels_out,
-                      config->groups,
+                      {"groups", config->groups},
                       burn_nn_window(1, &config->kernel_size, &config->stride, &config->dilation)};
   BurnConv1d m = {.stride = config->stride,
                   .kernel_size = config->kernel_size,
@@ -100,7 +101,7 @@ BurnConv2d burn_conv2d_init(const BurnConv2dConfig *config, BurnDevice *device) 
                       false,
                       config->channels.at[0],
                       config->channels.at[1],
-                      config->groups,
+                      {"groups", config->groups},
                       burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConv2d m = {.stride = config->stride,
                   .kernel_size = config->kernel_size,
@@ -137,7 +138,7 @@ BurnConv3d burn_conv3d_init(const BurnConv3dConfig *config, BurnDevice *device) 
                       false,
                       config->channels.at[0],
                       config->channels.at[1],
-                      config->groups,
+                      {"groups", config->groups},
                       burn_nn_window(3, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConv3d m = {.stride = config->stride,
                   .kernel_size = config->kernel_size,
@@ -181,10 +182,12 @@ static BurnStatus check_offset_groups(BurnStatus status, const BurnDeformConv2dC
 BurnDeformConv2d burn_deform_conv2d_init(const BurnDeformConv2dConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnDeformConv2dConfig_type(), "deform_conv2d", &status);
-  const Geometry g = {
-      "deform_conv2d",        false,
-      config->channels.at[0], config->channels.at[1],
-      config->weight_groups,  burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
+  const Geometry g = {"deform_conv2d",
+                      false,
+                      config->channels.at[0],
+                      config->channels.at[1],
+                      {"weight_groups", config->weight_groups},
+                      burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnDeformConv2d m = {.stride = config->stride,
                         .kernel_size = config->kernel_size,
                         .dilation = config->dilation,
@@ -216,9 +219,9 @@ BurnConvTranspose1d burn_conv_transpose1d_init(const BurnConvTranspose1dConfig *
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConvTranspose1dConfig_type(), "conv_transpose1d", &status);
   const Geometry g = {
-      "conv_transpose1d",     true,
-      config->channels.at[0], config->channels.at[1],
-      config->groups,         burn_nn_window(1, &config->kernel_size, &config->stride, &config->dilation)};
+      "conv_transpose1d",         true,
+      config->channels.at[0],     config->channels.at[1],
+      {"groups", config->groups}, burn_nn_window(1, &config->kernel_size, &config->stride, &config->dilation)};
   BurnConvTranspose1d m = {.stride = config->stride,
                            .kernel_size = config->kernel_size,
                            .dilation = config->dilation,
@@ -246,9 +249,9 @@ BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConvTranspose2dConfig_type(), "conv_transpose2d", &status);
   const Geometry g = {
-      "conv_transpose2d",     true,
-      config->channels.at[0], config->channels.at[1],
-      config->groups,         burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
+      "conv_transpose2d",         true,
+      config->channels.at[0],     config->channels.at[1],
+      {"groups", config->groups}, burn_nn_window(2, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConvTranspose2d m = {.stride = config->stride,
                            .kernel_size = config->kernel_size,
                            .dilation = config->dilation,
@@ -273,9 +276,9 @@ BurnConvTranspose3d burn_conv_transpose3d_init(const BurnConvTranspose3dConfig *
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnConvTranspose3dConfig_type(), "conv_transpose3d", &status);
   const Geometry g = {
-      "conv_transpose3d",     true,
-      config->channels.at[0], config->channels.at[1],
-      config->groups,         burn_nn_window(3, config->kernel_size.at, config->stride.at, config->dilation.at)};
+      "conv_transpose3d",         true,
+      config->channels.at[0],     config->channels.at[1],
+      {"groups", config->groups}, burn_nn_window(3, config->kernel_size.at, config->stride.at, config->dilation.at)};
   BurnConvTranspose3d m = {.stride = config->stride,
                            .kernel_size = config->kernel_size,
                            .dilation = config->dilation,

@@ -79,11 +79,11 @@ BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_
   return BURN_OK;
 }
 
-BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t channels_out, size_t groups) {
-  const bool in_fits = channels_in % groups == 0;
-  if (in_fits && channels_out % groups == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: groups %zu does not divide %s %zu", layer, groups,
-                          in_fits ? "channels_out" : "channels_in", in_fits ? channels_out : channels_in);
+BurnStatus burn_nn_check_groups(const char *layer, BurnNnSize groups, size_t channels_in, size_t channels_out) {
+  const bool in_fits = channels_in % groups.value == 0;
+  if (in_fits && channels_out % groups.value == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s %zu does not divide %s %zu", layer, groups.name,
+                          groups.value, in_fits ? "channels_out" : "channels_in", in_fits ? channels_out : channels_in);
 }
 
 BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value) {

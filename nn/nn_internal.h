@@ -46,7 +46,7 @@ typedef struct BurnNnSize {
 BurnStatus burn_nn_check_sizes(const char *layer, const BurnNnSize *sizes, size_t count);
 
 /* BURN_OK if `groups` divides both channel counts, else "<layer>: groups 3 does not divide channels_in 8". */
-BurnStatus burn_nn_check_groups(const char *layer, size_t channels_in, size_t channels_out, size_t groups);
+BurnStatus burn_nn_check_groups(const char *layer, BurnNnSize groups, size_t channels_in, size_t channels_out);
 
 /* BURN_OK if value is finite and not negative, else "<layer>: <name> -1 is not a number of 0 or more". */
 BurnStatus burn_nn_check_not_negative(const char *layer, const char *name, double value);

@@ -45,6 +45,13 @@ g.case("gaussian", F.gaussian_nll_loss(x, t, var, reduction="none"), x, t, v)
 g.case("gaussian_full", F.gaussian_nll_loss(x, t, var, full=True, reduction="none"), x, t, v)
 
 # over classes
+kept, classes = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([2, 0, 3])  # 0 is a pad token
+w = torch.tensor([1.0, 2.0, 3.0, 4.0])
+g.case("cross_entropy", F.cross_entropy(x, classes).reshape(1), x)
+g.case("cross_entropy_probabilities", F.nll_loss(torch.log(torch.softmax(x, 1)), classes).reshape(1), x)
+items = F.cross_entropy(x, classes, w, reduction="none", label_smoothing=0.1)
+g.case("cross_entropy_items", items * kept, x)
+g.case("cross_entropy_everything", ((items * kept).sum() / w[classes].sum()).reshape(1), x)
 ones = torch.tensor([[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0]])
 w = torch.tensor([1.0, 2.0, 3.0, 4.0])
 p = torch.sigmoid(x)

@@ -128,6 +128,12 @@ static void test_refused(void **state) {
   BurnConv3d conv = burn_conv3d_init(&volume, device);
   assert_string_equal("weight: deform_conv2d: offset_groups 3 does not divide channels_in 4",
                       burn_status_message(burn_module_status(burn_module(BurnDeformConv2d, &deform))));
+  config.offset_groups = 1;
+  config.weight_groups = 3;
+  BurnDeformConv2d weights = burn_deform_conv2d_init(&config, device);
+  assert_string_equal("weight: deform_conv2d: weight_groups 3 does not divide channels_in 4",
+                      burn_status_message(burn_module_status(burn_module(BurnDeformConv2d, &weights))));
+  BurnDeformConv2d_release(&weights);
   assert_string_equal("weight: conv3d: kernel depth is 0",
                       burn_status_message(burn_module_status(burn_module(BurnConv3d, &conv))));
   nn_assert_failed(

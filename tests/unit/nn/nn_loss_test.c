@@ -44,6 +44,8 @@ static void test_lp(void **state) {
   const BurnLpLoss l1 = burn_lp_loss_l1(), l2 = burn_lp_loss_l2(), l3 = burn_lp_loss_new(3, in.device);
   const BurnLpLoss between = burn_lp_loss_new(1.5, in.device);
   NN_ASSERT_CASE(l1, burn_lp_loss_forward_no_reduction(&l1, X, T), in.x, in.t);
+  const BurnMseLoss mse = burn_mse_loss_init();
+  NN_ASSERT_CASE(l2, burn_mse_loss_forward_no_reduction(&mse, X, T), in.x, in.t);
   NN_ASSERT_CASE(l2, burn_lp_loss_forward_no_reduction(&l2, X, T), in.x, in.t);
   NN_ASSERT_CASE(lp_3, burn_lp_loss_forward_no_reduction(&l3, X, T), in.x, in.t);
   NN_ASSERT_CASE(l1_sum, burn_lp_loss_forward(&l1, X, T, BURN_REDUCTION_SUM), in.x, in.t);
@@ -92,12 +94,31 @@ static void test_gaussian(void **state) {
   drop_inputs(&in);
 }
 
-static BurnTensor *ones_and_zeros(BurnDevice *device) {
-  return burn_tensor_i64(device, (int64_t[]){0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0}, BURN_SHAPE(3, 4));
-}
-
 static BurnTensor *four_weights(BurnDevice *device) {
   return burn_tensor_f32(device, (float[]){1, 2, 3, 4}, BURN_SHAPE(4));
+}
+
+static void test_cross_entropy(void **state) {
+  Inputs in = inputs_of(state);
+  BurnCrossEntropyLossConfig config = BurnCrossEntropyLossConfig_defaults();
+  BurnTensor *classes = burn_tensor_i64(in.device, (int64_t[]){2, 0, 3}, BURN_SHAPE(3));
+  BurnCrossEntropyLoss m = burn_cross_entropy_loss_init(&config, in.device);
+  NN_ASSERT_CASE(cross_entropy, burn_cross_entropy_loss_forward(&m, X, burn_clone(classes)), in.x);
+  m.logits = false;
+  NN_ASSERT_CASE(cross_entropy_probabilities,
+                 burn_cross_entropy_loss_forward(&m, burn_softmax(X, 1), burn_clone(classes)), in.x);
+  config.smoothing = (BurnOptionF64){true, 0.1};
+  m = burn_cross_entropy_loss_init(&config, in.device);
+  burn_cross_entropy_loss_set_weights(&m, four_weights(in.device));
+  burn_cross_entropy_loss_set_pad_tokens(&m, burn_tensor_i64(in.device, (int64_t[]){0}, BURN_SHAPE(1)));
+  NN_ASSERT_CASE(cross_entropy_items, burn_cross_entropy_loss_forward_no_reduction(&m, X, burn_clone(classes)), in.x);
+  NN_ASSERT_CASE(cross_entropy_everything, burn_cross_entropy_loss_forward(&m, X, classes), in.x);
+  BurnCrossEntropyLoss_release(&m);
+  drop_inputs(&in);
+}
+
+static BurnTensor *ones_and_zeros(BurnDevice *device) {
+  return burn_tensor_i64(device, (int64_t[]){0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0}, BURN_SHAPE(3, 4));
 }
 
 static void test_binary_cross_entropy(void **state) {
@@ -318,6 +339,7 @@ int main(void) {
       cmocka_unit_test(test_lp),
       cmocka_unit_test(test_poisson),
       cmocka_unit_test(test_gaussian),
+      cmocka_unit_test(test_cross_entropy),
       cmocka_unit_test(test_binary_cross_entropy),
       cmocka_unit_test(test_binary_cross_entropy_of_certainty),
       cmocka_unit_test(test_kl_div),
