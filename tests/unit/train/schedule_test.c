@@ -104,6 +104,33 @@ static void single_configs_are_checked(void **state) {
   refused(burn_schedule_noam(&(BurnNoamConfig){1, 1, 0}), "noam: model_size is 0, at least 1 expected");
 }
 
+/* What is written to stderr while a schedule is checked, and found good. */
+static void check_told(BurnSchedule schedule, char *out, size_t bytes) {
+  FILE *file = tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  assert_non_null(file);
+  assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+  const BurnStatus status = burn_schedule_check(&schedule);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  rewind(file);
+  out[fread(out, 1, bytes - 1, file)] = '\0';
+  fclose(file);
+  check_status(status);
+}
+
+/* Burn takes such numbers, and says so. */
+static void odd_steps_are_warned_of(void **state) {
+  (void)state;
+  char text[256];
+  check_told(burn_schedule_step(&(BurnStepRateConfig){0, 2, 1}), text, sizeof text);
+  assert_string_equal(text,
+                      "burn: warning: step: initial_lr is 0, above 0 expected\n"
+                      "burn: warning: step: gamma is 1, above 0 and below 1 expected\n");
+  check_told(burn_schedule_step(&step_config), text, sizeof text);
+  assert_string_equal(text, "");
+}
+
 static void parts_are_checked(void **state) {
   (void)state;
   BurnLinearRateConfig bad = {0.5, 0.1, 0};
@@ -176,7 +203,7 @@ int main(void) {
       cmocka_unit_test(single_schedules),           cmocka_unit_test(schedules_of_others),
       cmocka_unit_test(warm_up_is_a_sequence),      cmocka_unit_test(late_iterations),
       cmocka_unit_test(single_configs_are_checked), cmocka_unit_test(parts_are_checked),
-      cmocka_unit_test(runs_have_one_schedule),
+      cmocka_unit_test(odd_steps_are_warned_of),    cmocka_unit_test(runs_have_one_schedule),
   };
   return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }
