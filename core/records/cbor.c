@@ -1,7 +1,7 @@
 /* cbor.c - CBOR to and from memory, as cbor.h says. Every byte that is read is hostile.
  *
- * An item begins with a byte of 3 bits major type and 5 bits: a number below 24, or 24 to 27 for one in the next 1, 2, 4
- * or 8 bytes, highest first. The number is the value, or the length of what follows. */
+ * An item begins with a byte of 3 bits major type and 5 bits: a number below 24, or 24 to 27 for one in the next 1, 2,
+ * 4 or 8 bytes, highest first. The number is the value, or the length of what follows. */
 #include "cbor.h"
 
 #include "host_convert.h"

@@ -8,8 +8,8 @@
 /* Limits of what is read. The second is room for Burn's 100 000 tensors of any rank. */
 enum { BURN_CBOR_NESTING_LIMIT = 128, BURN_CBOR_ITEM_LIMIT = 1 << 21 };
 
-/* Reads one item, which must fill the bytes. Failures name the byte, counted from `base`, the place of the first byte in
- * its file. An unsigned integer beyond int64_t is a BURN_INTERNAL_VALUE_UINT. */
+/* Reads one item, which must fill the bytes. Failures name the byte, counted from `base`, the place of the first byte
+ * in its file. An unsigned integer beyond int64_t is a BURN_INTERNAL_VALUE_UINT. */
 BurnStatus burn__cbor_read(const uint8_t *bytes, size_t count, size_t base, BurnValue **out);
 
 /* A growing buffer of CBOR: start from zeros, end by freeing `bytes`. After a failure puts do nothing. */

@@ -6,6 +6,10 @@ import gzip
 import pathlib
 import random
 import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit/core"))
+from burnpack_bytes import burnpack  # noqa: E402
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 FORMAT = "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::%s>"
@@ -68,6 +72,29 @@ def records():
     yield "gzip", b"\x01" + gzip.compress(record({"a": 1}), mtime=0)
     yield "lengths", b"\0" + record(1)[:-4] + b"\xdf\xff\xff\xff\xff\xdd\x7f\xff\xff\xff\xc6\xff\xff\xff\xf0"
     yield "nested", b"\0" + pack("item") * 2 + b"\x91" * 300
+
+
+def burnpacks():
+    def entry(name, identity, *shape, dtype="F32", letter="f"):
+        made = tensor(*shape, dtype=dtype, letter=letter)
+        return name, made["dtype"], made["shape"], made["bytes"], identity
+
+    net, norm = [], ["norm.gamma", "norm.beta", "norm.running_mean", "norm.running_var"]
+    for name in ["linear", "list.0", "list.1"]:
+        net += [entry(name + ".weight", len(net), 3, 2), entry(name + ".bias", (1 << 64) - 1 - len(net), 2)]
+    net[2:2] = [entry(name, 1 << (9 * i + 9), 2) for i, name in enumerate(norm)]
+    dtypes = [entry("f64", None, 2, dtype="F64", letter="d"), entry("i64", 1, 2, 1, dtype="I64", letter="q"),
+              entry("u8", 2, 3, dtype="U8", letter="B"), entry("none", 3, 0), entry("bool", 4, 2, dtype={"Bool": "Native"}, letter="B")]
+    scalars = {"a": {"Int": -300}, "b": {"UInt": 70000}, "c": {"Float": 0.1}, "d": {"Float": 0.5}, "e": {"Bool": True}}
+    yield "module", b"\0" + burnpack(net, {})
+    yield "module-half", b"\1" + burnpack(net, {})
+    yield "module-without-one", b"\0" + burnpack(net[1:], {})
+    yield "module-and-scalars", b"\2" + burnpack(net, scalars)
+    yield "dtypes", b"\2" + burnpack(dtypes, {})
+    yield "scalars", b"\0" + burnpack([], scalars)
+    yield "overlap", b"\0" + burnpack(net[:2], {}).replace(b"\x82\x19\x01\x00\x19\x01\x08", b"\x82\x19\x00\x00\x19\x00\x08")
+    yield "lengths", b"\0" + struct.pack("<IHI", 0x4255524E, 1, 10) + b"\xbb" + b"\xff" * 9
+    yield "nested", b"\0" + struct.pack("<IHI", 0x4255524E, 1, 200) + b"\x81" * 200
 
 
 def checkpoint():
@@ -155,8 +182,8 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "checkpoint": checkpoint(), "idx": idx(), "config": config(), "stack": stack(), "settings": settings(),
-               "command": command(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+    targets = {"records": records(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
+               "stack": stack(), "settings": settings(), "command": command(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -76,4 +76,5 @@ def main():
         file.write(burnpack(other, scalars))
 
 
-main()
+if __name__ == "__main__":
+    main()
