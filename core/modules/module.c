@@ -67,8 +67,10 @@ static bool is_place(const Walker *walker, const char *known) {
   return length == walker->length || known[length - walker->length - 1] == '.';
 }
 
-static BurnStatus walk_tensor(Walker *walker, BurnParam *param, BurnBuffer *buffer) {
-  const BurnModuleTensor tensor = {walker->path, param, buffer};
+/* A row of `layer` that is a parameter or a buffer. */
+static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char *field, BurnParam *param,
+                              BurnBuffer *buffer) {
+  const BurnModuleTensor tensor = {walker->path, param, buffer, layer, field};
   const bool is_cut = walker->length >= sizeof walker->path;
   if (is_cut && walker->walk->needs_paths) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.60s...: path is longer than %d bytes", walker->path,
@@ -87,10 +89,10 @@ static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) 
     size_t before = path_push(walker, field->name);
     switch (field_type->kind) {
       case BURN_TYPE_PARAM:
-        status = walk_tensor(walker, member, NULL);
+        status = walk_tensor(walker, type, field->name, member, NULL);
         break;
       case BURN_TYPE_BUFFER:
-        status = walk_tensor(walker, NULL, member);
+        status = walk_tensor(walker, type, field->name, NULL, member);
         break;
       case BURN_TYPE_MODULE:
         status = walk_fields(walker, field_type, member);
@@ -243,7 +245,7 @@ void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context) 
   walk_all(module, &map, map_tensor);
 }
 
-/* A parameter frozen by burn_module_no_grad stays frozen on another autodiff device; one that comes from a device
+/* A parameter frozen by burn_module_freeze stays frozen on another autodiff device; one that comes from a device
  * without autodiff becomes a tracked leaf. */
 static BurnTensor *param_to_device(BurnTensor *value, BurnDevice *device) {
   const BurnDevice *from = burn_tensor_device(value);
@@ -273,7 +275,17 @@ static BurnStatus freeze_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-void burn_module_no_grad(BurnModule module) { walk_all(module, NULL, freeze_tensor); }
+void burn_module_freeze(BurnModule module) { walk_all(module, NULL, freeze_tensor); }
+void burn_module_no_grad(BurnModule module) { burn_module_freeze(module); }
+
+static BurnStatus unfreeze_tensor(void *context, const BurnModuleTensor *tensor) {
+  (void)context;
+  BurnParam *param = tensor->param;
+  if (param && burn__is_trackable(param->value)) burn__param_store(param, burn__as_leaf(param->value));
+  return BURN_OK;
+}
+
+void burn_module_unfreeze(BurnModule module) { walk_all(module, NULL, unfreeze_tensor); }
 
 /* -- copies and the end ----------------------------------------------------------------------- */
 
@@ -318,14 +330,22 @@ static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-static void copy_with(BurnModule module, void *out, BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
-  const BurnModuleWalk walk = {NULL, false, tensor, copy_list, NULL};
+/* A clone of the tensor that is then moved: what is on the device already becomes a leaf of its own, too. */
+static BurnStatus fork_tensor(void *context, const BurnModuleTensor *tensor) {
+  BurnStatus status = clone_tensor(NULL, tensor);
+  return status == BURN_OK ? move_tensor(context, tensor) : status;
+}
+
+static void copy_with(BurnModule module, void *out, BurnDevice *device,
+                      BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
+  const BurnModuleWalk walk = {device, false, tensor, copy_list, NULL};
   memcpy(out, module.data, module.type->bytes);
   (void)burn__module_walk((BurnModule){module.type, out}, &walk);
 }
 
-void burn_module_clone(BurnModule module, void *out) { copy_with(module, out, clone_tensor); }
-void burn_module_valid(BurnModule module, void *out) { copy_with(module, out, valid_tensor); }
+void burn_module_clone(BurnModule module, void *out) { copy_with(module, out, NULL, clone_tensor); }
+void burn_module_valid(BurnModule module, void *out) { copy_with(module, out, NULL, valid_tensor); }
+void burn_module_fork(BurnModule module, BurnDevice *device, void *out) { copy_with(module, out, device, fork_tensor); }
 
 static BurnStatus release_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;

@@ -74,11 +74,15 @@ BURN_API void *burn_module_list_at(const BurnModuleList *list, size_t index);
 
 /* -- services over any module ----------------------------------------------------------------- */
 
-/* One tensor of a module during a visit. Exactly one of param and buffer is set. */
+/* One tensor of a module during a visit. Exactly one of param and buffer is set. `layer` is the type of the module that
+ * holds it, so that a visitor can tell a Linear's weight from an Embedding's: burn_type_short_name(layer) is "Linear".
+ */
 typedef struct BurnModuleTensor {
   const char *path; /* "fc1.weight" */
   BurnParam *param;
   BurnBuffer *buffer;
+  const BurnType *layer;
+  const char *field; /* its name in the layer, "weight" */
 } BurnModuleTensor;
 /* Called for every present parameter and buffer, in row order; a failed status ends the visit and is returned by it. */
 typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *tensor);
@@ -109,8 +113,15 @@ BURN_API void burn_module_clone(BurnModule module, void *out);
 BURN_API void burn_module_valid(BurnModule module, void *out);
 /* Moves all tensors to a device; parameters become tracked leaves there if it has autodiff. */
 BURN_API void burn_module_to_device(BurnModule module, BurnDevice *device);
-/* Parameters no longer ask for gradients (frozen). */
+/* Writes into *out (an object of the same type, contents ignored) a copy on a device: same values and ids, parameters
+ * as leaves without history, tracked as burn_module_to_device has them. For work on several devices at once. */
+BURN_API void burn_module_fork(BurnModule module, BurnDevice *device, void *out);
+/* Parameters no longer ask for gradients, and optimizers leave them alone. Both names are Burn's. */
+BURN_API void burn_module_freeze(BurnModule module);
 BURN_API void burn_module_no_grad(BurnModule module);
+/* Float parameters on a device with autodiff ask for gradients again, as leaves without history; others, which cannot,
+ * stay as they are. */
+BURN_API void burn_module_unfreeze(BurnModule module);
 /* Ends the contents of the object: tensors, buffers, lists. It is zeroed. */
 BURN_API void burn_module_release(BurnModule module);
 

@@ -39,6 +39,27 @@ static void test_visit_paths(void **state) {
   Net_release(&net);
 }
 
+static BurnStatus collect_layer(void *context, const BurnModuleTensor *tensor) {
+  Paths *paths = context;
+  size_t length = strlen(paths->text);
+  (void)snprintf(paths->text + length, sizeof paths->text - length, "%s.%s\n", burn_type_short_name(tensor->layer),
+                 tensor->field);
+  return BURN_OK;
+}
+
+static void test_visit_layers(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0);
+  Paths paths = {"", 0};
+  assert_ok(burn_module_visit(burn_module(Net, &net), collect_layer, &paths));
+  assert_string_equal(paths.text,
+                      "Dense.weight\nDense.bias\n"
+                      "Dense.weight\nDense.bias\nTestNorm.gamma\nTestNorm.running_mean\n"
+                      "Dense.weight\nDense.bias\nTestNorm.gamma\nTestNorm.running_mean\n"
+                      "Dense.weight\nLookup.table\n");
+  Net_release(&net);
+}
+
 static void test_num_params_counts_floats(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0);
@@ -284,6 +305,69 @@ static void test_frozen_stays_frozen_on_other_devices(void **state) {
   burn_device_close(other);
 }
 
+static void test_unfreeze(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->training, 1), plain = net_make(fixture->plain, 1);
+  burn_module_freeze(burn_module(Net, &net));
+  assert_false(burn_is_require_grad(net.dense.weight.value));
+  burn_module_unfreeze(burn_module(Net, &net));
+  assert_ok(burn_module_status(burn_module(Net, &net)));
+  assert_true(burn_is_require_grad(net.dense.weight.value));
+  assert_true(burn_is_require_grad(((Block *)burn_module_list_at(&net.blocks, 1))->norm.gamma.value));
+  assert_false(burn_is_require_grad(net.lookup.table.value)); /* integers */
+  burn_module_unfreeze(burn_module(Net, &plain));
+  assert_ok(burn_module_status(burn_module(Net, &plain)));
+  assert_false(burn_is_require_grad(plain.dense.weight.value));
+  Net_release(&net);
+  Net_release(&plain);
+}
+
+static void test_unfreeze_keeps_leaves(void **state) {
+  Fixture *fixture = *state;
+  Dense dense = dense_make(fixture->training, 1, true);
+  BurnTensor *loss = burn_sum(burn_param_value(&dense.weight));
+  burn_module_unfreeze(burn_module(Dense, &dense)); /* of a graph that is in use */
+  BurnGradients *gradients = NULL;
+  assert_ok(burn_backward(loss, &gradients));
+  BurnTensor *gradient = burn_grad(dense.weight.value, gradients);
+  assert_non_null(gradient);
+  burn_drop(gradient);
+  burn_gradients_drop(gradients);
+  Dense_release(&dense);
+}
+
+/* A gradient of `from` says nothing about the fork's parameters. */
+static void assert_other_leaves(Net *from, Net *fork) {
+  BurnGradients *gradients = NULL;
+  assert_ok(burn_backward(burn_sum(burn_param_value(&from->dense.weight)), &gradients));
+  BurnTensor *other = burn_grad(fork->dense.weight.value, gradients);
+  assert_null(other);
+  burn_gradients_drop(gradients);
+}
+
+static void test_fork(void **state) {
+  Fixture *fixture = *state;
+  BurnDevice *devices[] = {fixture->training, burn_device_open_training("ndarray"), fixture->plain};
+  Net net = net_make(fixture->training, 1), fork;
+  const NetDump before = net_dump(&net);
+  burn_module_freeze(burn_module(Dense, &net.tail));
+  for (size_t i = 0; i < 3; i++) {
+    burn_module_fork(burn_module(Net, &net), devices[i], &fork);
+    assert_ok(burn_module_status(burn_module(Net, &fork)));
+    const NetDump forked = net_dump(&fork);
+    assert_true(same_values(&before, &forked));
+    assert_memory_equal(before.ids, forked.ids, sizeof before.ids);
+    assert_ptr_equal(burn_tensor_device(fork.dense.weight.value), devices[i]);
+    assert_int_equal(burn_is_require_grad(fork.dense.weight.value), i < 2);
+    assert_false(burn_is_require_grad(fork.tail.weight.value)); /* stays frozen */
+    if (i == 0) assert_other_leaves(&net, &fork);
+    Net_release(&fork);
+  }
+  assert_ptr_equal(burn_tensor_device(net.dense.weight.value), fixture->training);
+  Net_release(&net);
+  burn_device_close(devices[1]);
+}
+
 static void test_release_zeroes(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0), zero;
@@ -347,6 +431,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_visit_paths),
+      cmocka_unit_test(test_visit_layers),
       cmocka_unit_test(test_num_params_counts_floats),
       cmocka_unit_test(test_map),
       cmocka_unit_test(test_map_keeps_tracking),
@@ -361,6 +446,9 @@ int main(void) {
       cmocka_unit_test(test_valid_is_on_the_inner_device),
       cmocka_unit_test(test_to_device),
       cmocka_unit_test(test_frozen_stays_frozen_on_other_devices),
+      cmocka_unit_test(test_unfreeze),
+      cmocka_unit_test(test_unfreeze_keeps_leaves),
+      cmocka_unit_test(test_fork),
       cmocka_unit_test(test_release_zeroes),
       cmocka_unit_test(test_lists),
       cmocka_unit_test(test_text),
