@@ -39,28 +39,24 @@ static BurnTensor *angles(BurnTensor *theta, int64_t start, int64_t steps) {
 
 /* -- added to tokens -------------------------------------------------------------------------- */
 
-BurnPositionalEncoding burn_positional_encoding_init(const BurnPositionalEncodingConfig *config, BurnDevice *device) {
-  (void)device;
-  if (!config) return (BurnPositionalEncoding){.d_model = BURN_NN_NO_CONFIG};
-  return (BurnPositionalEncoding){.max_sequence_size = config->max_sequence_size,
-                                  .max_timescale = config->max_timescale,
-                                  .d_model = config->d_model};
-}
-
-/* BURN_OK if config and input fit. A failed input has rank 0 and is left to the ops. */
-static BurnStatus check_positional(const BurnPositionalEncoding *m, const BurnTensor *x) {
+/* BURN_OK if the config makes sense. */
+static BurnStatus check_positional(const BurnPositionalEncoding *m) {
   const char *layer = "positional_encoding";
   const BurnNnSize sizes[] = {
       {"d_model", m->d_model}, {"max_sequence_size", m->max_sequence_size}, {"max_timescale", m->max_timescale}};
-  const BurnShape shape = burn_shape(x);
   const BurnStatus status = burn_nn_check_sizes(layer, sizes, 3);
   if (status != BURN_OK) return status;
   if (m->d_model % 2)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: d_model %zu is odd", layer, m->d_model);
-  if (m->max_timescale < m->max_sequence_size) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: max_timescale %zu is below max_sequence_size %zu", layer,
-                            m->max_timescale, m->max_sequence_size);
-  }
+  if (m->max_timescale >= m->max_sequence_size) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: max_timescale %zu is below max_sequence_size %zu", layer,
+                          m->max_timescale, m->max_sequence_size);
+}
+
+/* BURN_OK if the input fits. A failed one has rank 0 and is left to the ops. */
+static BurnStatus check_tokens(const BurnPositionalEncoding *m, const BurnTensor *x) {
+  const char *layer = "positional_encoding";
+  const BurnShape shape = burn_shape(x);
   if (shape.rank == 0) return BURN_OK;
   if (shape.rank != 3 || shape.dims[2] != (int64_t)m->d_model) {
     return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: x %s, expected [batch, steps, %zu]", layer,
@@ -71,26 +67,40 @@ static BurnStatus check_positional(const BurnPositionalEncoding *m, const BurnTe
                           (long long)shape.dims[1], m->max_sequence_size);
 }
 
-/* [1, steps, d_model] in x's dtype, on its device. */
-static BurnTensor *sinusoids(const BurnPositionalEncoding *m, const BurnTensor *x) {
-  const int64_t steps = burn_dim(x, 1), width = (int64_t)m->d_model;
-  BurnDevice *device = burn_tensor_device(x);
-  BurnTensor *table = burn_buffer_value(&m->sinusoids);
-  if (table) return burn_cast(burn_narrow(burn_to_device(table, device), 1, 0, steps), burn_dtype(x));
-  BurnTensor *angle = angles(frequencies(device, (double)m->max_timescale, width, angle_dtype(x)), 0, steps);
+/* [1, max_sequence_size, d_model] */
+static BurnTensor *sinusoids(const BurnPositionalEncoding *m, BurnDevice *device) {
+  const int64_t steps = (int64_t)m->max_sequence_size, width = (int64_t)m->d_model;
+  const BurnDType dtype = burn_device_float_dtype(device) == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  BurnTensor *angle = angles(frequencies(device, (double)m->max_timescale, width, dtype), 0, steps);
   BurnTensor *sines = burn_sin(burn_clone(angle));
-  table = burn_stack((BurnTensor *const[]){sines, burn_cos(angle)}, 2, 2);
-  return burn_cast(burn_reshape(table, BURN_SHAPE(1, steps, width)), burn_dtype(x));
+  BurnTensor *table = burn_stack((BurnTensor *const[]){sines, burn_cos(angle)}, 2, 2);
+  return burn_reshape(table, BURN_SHAPE(1, steps, width));
+}
+
+BurnPositionalEncoding burn_positional_encoding_init(const BurnPositionalEncodingConfig *config, BurnDevice *device) {
+  if (!config) return (BurnPositionalEncoding){.d_model = BURN_NN_NO_CONFIG};
+  BurnPositionalEncoding m = {.max_sequence_size = config->max_sequence_size,
+                              .max_timescale = config->max_timescale,
+                              .d_model = config->d_model};
+  if (check_positional(&m) == BURN_OK) m.sinusoids = burn_constant(sinusoids(&m, device));
+  return m;
+}
+
+/* The rows of the table for x, in its dtype, on its device. */
+static BurnTensor *rows_for(const BurnPositionalEncoding *m, const BurnTensor *x) {
+  BurnTensor *table = burn_narrow(burn_constant_value(&m->sinusoids), 1, 0, burn_dim(x, 1));
+  return burn_cast(burn_to_device(table, burn_tensor_device(x)), burn_dtype(x));
 }
 
 BurnTensor *burn_positional_encoding_forward(const BurnPositionalEncoding *m, BurnTensor *x) {
   if (m->d_model == BURN_NN_NO_CONFIG) {
     return burn_nn_no_config(x, BurnPositionalEncodingConfig_type(), "positional_encoding");
   }
-  const BurnStatus status = check_positional(m, x);
+  BurnStatus status = check_positional(m);
+  if (status == BURN_OK) status = check_tokens(m, x);
   if (status != BURN_OK) return refused(x, status);
   if (burn_element_count(x) == 0) return x; /* failed or empty */
-  BurnTensor *table = sinusoids(m, x);
+  BurnTensor *table = rows_for(m, x);
   return burn_add(x, table);
 }
 
@@ -130,7 +140,7 @@ static BurnStatus check_turned(const BurnRotaryEncoding *m, const BurnTensor *x,
 
 BurnTensor *burn_rotary_encoding_frequencies(const BurnRotaryEncoding *m, BurnDevice *device) {
   const BurnStatus status = check_rotary(m);
-  BurnTensor *theta = burn_buffer_value(&m->theta);
+  BurnTensor *theta = burn_constant_value(&m->theta);
   if (status != BURN_OK) return refused(theta, status);
   if (theta) return burn_cast(burn_to_device(theta, device), BURN_DTYPE_F32);
   return frequencies(device, m->base, (int64_t)m->d_model, BURN_DTYPE_F32);
@@ -142,18 +152,15 @@ void burn_rotary_encoding_set_frequencies(BurnRotaryEncoding *m, BurnTensor *the
     theta = REFUSE(theta, INVALID_SHAPE, "rotary_encoding: frequencies %s, expected [%zu]", burn_shape_text(shape).text,
                    m->d_model / 2);
   }
-  if (m->theta.cell) {
-    burn_buffer_set(&m->theta, theta);
-  } else {
-    m->theta = burn_buffer(theta);
-  }
+  burn_drop(m->theta.value);
+  m->theta = burn_constant(theta);
 }
 
 /* Frequencies in the dtype of x's angles; the default ones are exact in it. */
 static BurnTensor *frequencies_for(const BurnRotaryEncoding *m, const BurnTensor *x) {
   BurnDevice *device = burn_tensor_device(x);
-  if (!m->theta.cell) return frequencies(device, m->base, (int64_t)m->d_model, angle_dtype(x));
-  return burn_cast(burn_to_device(burn_buffer_value(&m->theta), device), angle_dtype(x));
+  if (!m->theta.value) return frequencies(device, m->base, (int64_t)m->d_model, angle_dtype(x));
+  return burn_cast(burn_to_device(burn_constant_value(&m->theta), device), angle_dtype(x));
 }
 
 /* x [n, steps, half, 2] turned by angle [steps, half] (both taken). */

@@ -80,6 +80,11 @@ static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char 
   return walker->walk->tensor(walker->walk->context, &tensor);
 }
 
+static BurnStatus walk_constant(Walker *walker, BurnConstant *constant) {
+  const BurnModuleWalk *walk = walker->walk;
+  return walk->constant && constant->value ? walk->constant(walk->context, walker->path, constant) : BURN_OK;
+}
+
 static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; status == BURN_OK && i < type->field_count; i++) {
@@ -93,6 +98,9 @@ static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) 
         break;
       case BURN_TYPE_BUFFER:
         status = walk_tensor(walker, type, field->name, NULL, member);
+        break;
+      case BURN_TYPE_CONSTANT:
+        status = walk_constant(walker, member);
         break;
       case BURN_TYPE_MODULE:
         status = walk_fields(walker, field_type, member);
@@ -118,7 +126,7 @@ BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk) {
 
 /* For callbacks that cannot fail. */
 static void walk_all(BurnModule module, void *context, BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
-  const BurnModuleWalk walk = {context, false, tensor, NULL, NULL};
+  const BurnModuleWalk walk = {.context = context, .tensor = tensor};
   (void)burn__module_walk(module, &walk);
 }
 
@@ -130,12 +138,16 @@ static BurnStatus leave_tensor(void *context, const BurnModuleTensor *tensor) {
 
 void burn__module_name_params(BurnModule module) { walk_all(module, NULL, leave_tensor); }
 
+/* A list has a place, whatever its items are. */
+static bool has_place(uint32_t kind) {
+  return kind == BURN_TYPE_PARAM || kind == BURN_TYPE_BUFFER || kind == BURN_TYPE_CONSTANT ||
+         kind == BURN_TYPE_MODULE_LIST;
+}
+
 bool burn__type_has_tensors(const BurnType *type) {
   for (uint32_t i = 0; i < type->field_count; i++) {
     const BurnType *field = type->fields[i].type();
-    if (field->kind == BURN_TYPE_PARAM || field->kind == BURN_TYPE_BUFFER || field->kind == BURN_TYPE_MODULE_LIST)
-      return true;
-    if (field->kind == BURN_TYPE_MODULE && burn__type_has_tensors(field)) return true;
+    if (field->kind == BURN_TYPE_MODULE ? burn__type_has_tensors(field) : has_place(field->kind)) return true;
   }
   return false;
 }
@@ -175,16 +187,26 @@ static BurnStatus visit_tensor(void *context, const BurnModuleTensor *tensor) {
 
 BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context) {
   Visit visit = {visitor, context};
-  const BurnModuleWalk walk = {&visit, true, visit_tensor, NULL, NULL};
+  const BurnModuleWalk walk = {.context = &visit, .needs_paths = true, .tensor = visit_tensor};
   return burn__module_walk(module, &walk);
+}
+
+static BurnStatus status_of(const BurnTensor *value, const char *path) {
+  const BurnStatus status = value ? burn_tensor_status(value) : BURN_OK;
+  return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "%s", path);
 }
 
 static BurnStatus status_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   BurnTensor *value = value_of(tensor);
-  BurnStatus status = value ? burn_tensor_status(value) : BURN_OK;
+  const BurnStatus status = status_of(value, tensor->path);
   burn_drop(value);
-  return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "%s", tensor->path);
+  return status;
+}
+
+static BurnStatus status_constant(void *context, const char *path, BurnConstant *constant) {
+  (void)context;
+  return status_of(constant->value, path);
 }
 
 /* A list that burn_module_clone could not copy keeps its count. */
@@ -195,7 +217,7 @@ static BurnStatus status_list(void *context, const char *path, BurnModuleList *l
 }
 
 BurnStatus burn_module_status(BurnModule module) {
-  const BurnModuleWalk walk = {NULL, false, status_tensor, status_list, NULL};
+  const BurnModuleWalk walk = {.tensor = status_tensor, .constant = status_constant, .list_begin = status_list};
   return burn__module_walk(module, &walk);
 }
 
@@ -266,7 +288,16 @@ static BurnStatus move_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-void burn_module_to_device(BurnModule module, BurnDevice *device) { walk_all(module, device, move_tensor); }
+static BurnStatus move_constant(void *context, const char *path, BurnConstant *constant) {
+  (void)path;
+  *constant = burn_constant(burn_to_device(constant->value, context));
+  return BURN_OK;
+}
+
+void burn_module_to_device(BurnModule module, BurnDevice *device) {
+  const BurnModuleWalk walk = {.context = device, .tensor = move_tensor, .constant = move_constant};
+  (void)burn__module_walk(module, &walk);
+}
 
 static BurnStatus freeze_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
@@ -319,6 +350,13 @@ static BurnStatus clone_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
+static BurnStatus clone_constant(void *context, const char *path, BurnConstant *constant) {
+  (void)context;
+  (void)path;
+  *constant = burn_constant(burn_clone(constant->value));
+  return BURN_OK;
+}
+
 static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   if (tensor->buffer) {
@@ -330,22 +368,45 @@ static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-/* A clone of the tensor that is then moved: what is on the device already becomes a leaf of its own, too. */
+static BurnStatus valid_constant(void *context, const char *path, BurnConstant *constant) {
+  (void)context;
+  (void)path;
+  *constant = burn_constant(burn_inner(burn_clone(constant->value)));
+  return BURN_OK;
+}
+
+/* A clone that is then moved: what is on the device already becomes a leaf of its own, too. */
 static BurnStatus fork_tensor(void *context, const BurnModuleTensor *tensor) {
   BurnStatus status = clone_tensor(NULL, tensor);
   return status == BURN_OK ? move_tensor(context, tensor) : status;
 }
 
-static void copy_with(BurnModule module, void *out, BurnDevice *device,
-                      BurnStatus (*tensor)(void *, const BurnModuleTensor *)) {
-  const BurnModuleWalk walk = {device, false, tensor, copy_list, NULL};
-  memcpy(out, module.data, module.type->bytes);
-  (void)burn__module_walk((BurnModule){module.type, out}, &walk);
+static BurnStatus fork_constant(void *context, const char *path, BurnConstant *constant) {
+  BurnStatus status = clone_constant(NULL, path, constant);
+  return status == BURN_OK ? move_constant(context, path, constant) : status;
 }
 
-void burn_module_clone(BurnModule module, void *out) { copy_with(module, out, NULL, clone_tensor); }
-void burn_module_valid(BurnModule module, void *out) { copy_with(module, out, NULL, valid_tensor); }
-void burn_module_fork(BurnModule module, BurnDevice *device, void *out) { copy_with(module, out, device, fork_tensor); }
+/* A walk over a copy of the struct, which gives it tensors of its own. */
+static void copy_with(BurnModule module, void *out, const BurnModuleWalk *walk) {
+  memcpy(out, module.data, module.type->bytes);
+  (void)burn__module_walk((BurnModule){module.type, out}, walk);
+}
+
+void burn_module_clone(BurnModule module, void *out) {
+  copy_with(module, out,
+            &(BurnModuleWalk){.tensor = clone_tensor, .constant = clone_constant, .list_begin = copy_list});
+}
+
+void burn_module_valid(BurnModule module, void *out) {
+  copy_with(module, out,
+            &(BurnModuleWalk){.tensor = valid_tensor, .constant = valid_constant, .list_begin = copy_list});
+}
+
+void burn_module_fork(BurnModule module, BurnDevice *device, void *out) {
+  const BurnModuleWalk walk = {
+      .context = device, .tensor = fork_tensor, .constant = fork_constant, .list_begin = copy_list};
+  copy_with(module, out, &walk);
+}
 
 static BurnStatus release_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
@@ -357,6 +418,13 @@ static BurnStatus release_tensor(void *context, const BurnModuleTensor *tensor) 
   return BURN_OK;
 }
 
+static BurnStatus release_constant(void *context, const char *path, BurnConstant *constant) {
+  (void)context;
+  (void)path;
+  burn_drop(constant->value);
+  return BURN_OK;
+}
+
 static void release_list(void *context, BurnModuleList *list) {
   (void)context;
   free(list->data);
@@ -364,7 +432,7 @@ static void release_list(void *context, BurnModuleList *list) {
 }
 
 void burn_module_release(BurnModule module) {
-  const BurnModuleWalk walk = {NULL, false, release_tensor, NULL, release_list};
+  const BurnModuleWalk walk = {.tensor = release_tensor, .constant = release_constant, .list_end = release_list};
   (void)burn__module_walk(module, &walk);
   memset(module.data, 0, module.type->bytes);
 }

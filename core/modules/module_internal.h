@@ -34,6 +34,8 @@ typedef struct BurnModuleWalk {
   bool needs_paths; /* a path that does not fit ends the walk with a failure; else it is cut */
   /* Every parameter and buffer, absent ones too. */
   BurnStatus (*tensor)(void *context, const BurnModuleTensor *tensor);
+  /* Every constant that is present; may be NULL. */
+  BurnStatus (*constant)(void *context, const char *path, BurnConstant *constant);
   /* Every list, before and after its items; may be NULL. */
   BurnStatus (*list_begin)(void *context, const char *path, BurnModuleList *list);
   void (*list_end)(void *context, BurnModuleList *list);
@@ -42,7 +44,7 @@ BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk);
 /* A walk that does nothing else. */
 void burn__module_name_params(BurnModule module);
 
-/* True if the type has a place for tensors: a parameter, a buffer or a list, at any depth. */
+/* True if the type has a place for tensors: a parameter, a buffer, a constant or a list, at any depth. */
 bool burn__type_has_tensors(const BurnType *type);
 
 #endif

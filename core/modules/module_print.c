@@ -126,6 +126,9 @@ static void print_member(BurnTextBuilder *out, const BurnType *type, void *membe
     case BURN_TYPE_BUFFER:
       print_tensor(out, burn_buffer_value(member));
       break;
+    case BURN_TYPE_CONSTANT:
+      print_tensor(out, burn_constant_value(member));
+      break;
     case BURN_TYPE_MODULE:
     case BURN_TYPE_CONFIG:
       print_fields(out, type, member, level);

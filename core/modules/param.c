@@ -1,4 +1,4 @@
-/* param.c - learned tensors and running state.
+/* param.c - learned tensors, constant ones and running state.
  *
  * A BurnParam is a plain pair: whoever holds the struct owns the tensor. A BurnBuffer points at a cell with a mutex,
  * because a forward pass, which sees its module as const and may run on several threads, replaces running statistics.
@@ -76,12 +76,18 @@ void burn_param_set(BurnParam *param, BurnTensor *value) {
   burn_drop(old);
 }
 
-/* -- buffers ---------------------------------------------------------------------------------- */
+/* -- constants -------------------------------------------------------------------------------- */
 
-/* State must not drag the graph of a step along, nor end with a scope. */
+/* Neither a constant nor state must drag the graph of a step along, nor end with a scope. */
 static BurnTensor *without_history(BurnTensor *value) {
   return burn_scope_keep(NULL, value && burn_is_tracked(value) ? burn_detach(value) : value);
 }
+
+BurnConstant burn_constant(BurnTensor *value) { return (BurnConstant){without_history(value)}; }
+
+BurnTensor *burn_constant_value(const BurnConstant *constant) { return burn_clone(constant->value); }
+
+/* -- buffers ---------------------------------------------------------------------------------- */
 
 BurnBuffer burn_buffer(BurnTensor *value) {
   BurnBufferCell *cell = malloc(sizeof *cell);

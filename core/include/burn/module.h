@@ -10,9 +10,9 @@
  *   Mlp valid = Mlp_valid(&mlp);       the same weights on the device below autodiff
  *   Mlp_release(&mlp);
  *
- * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnSize, BurnF64, BurnBool, ...): one
- * object, no array (a compile error); a BurnModuleList holds several. Paths join the names with dots: "fc1.weight",
- * "blocks.3.norm.gamma". */
+ * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnConstant for a tensor, BurnSize,
+ * BurnF64, BurnBool, ...): one object, no array (a compile error); a BurnModuleList holds several. Paths join the names
+ * with dots: "fc1.weight", "blocks.3.norm.gamma". */
 #ifndef BURN_MODULE_H
 #define BURN_MODULE_H
 
@@ -60,6 +60,17 @@ BURN_API const BurnType *BurnBuffer_type(void);
 BURN_API BURN_TAKES(1) BurnBuffer burn_buffer(BurnTensor *value);
 BURN_API BURN_GIVES BurnTensor *burn_buffer_value(const BurnBuffer *buffer);
 BURN_API BURN_TAKES(2) void burn_buffer_set(const BurnBuffer *buffer, BurnTensor *value);
+
+/* A tensor that belongs to a module and is made anew when the module is: a table, a mask. It moves and is copied with
+ * the module, untracked; a record has nil for it, visits and mappers pass it over, and it counts as no parameter. */
+typedef struct BurnConstant {
+  BurnTensor *value; /* NULL: absent */
+} BurnConstant;
+BURN_API const BurnType *BurnConstant_type(void);
+/* A constant that owns `value` (NULL: absent), without its history. */
+BURN_API BURN_TAKES(1) BurnConstant burn_constant(BurnTensor *value);
+/* A clone of the value, for use in a forward pass; NULL if absent. */
+BURN_API BURN_GIVES BurnTensor *burn_constant_value(const BurnConstant *constant);
 
 /* A counted array of modules of one type, owned by the list. */
 typedef struct BurnModuleList {
@@ -111,7 +122,7 @@ BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 BURN_API void burn_module_clone(BurnModule module, void *out);
 /* The same on the device below autodiff, untracked: for validation and inference. */
 BURN_API void burn_module_valid(BurnModule module, void *out);
-/* Moves all tensors to a device; parameters become tracked leaves there if it has autodiff. */
+/* Moves all tensors to a device, constants too; parameters become tracked leaves there if it has autodiff. */
 BURN_API void burn_module_to_device(BurnModule module, BurnDevice *device);
 /* Writes into *out (an object of the same type, contents ignored) a copy on a device: same values and ids, parameters
  * as leaves without history, tracked as burn_module_to_device has them. For work on several devices at once. */

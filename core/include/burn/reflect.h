@@ -1,8 +1,9 @@
 /* reflect.h - types described by tables: the common ground of config.h and module.h.
  *
  * Every type that may stand in a row of BURN_CONFIG or BURN_MODULE has a function <Type>_type() that returns its
- * descriptor. Leaves are defined here, in module.h (BurnParam, BurnBuffer, BurnModuleList) and by BURN_VARIANT; configs
- * and modules get theirs from their rows. From descriptors come JSON, validation, printing, visiting, records. */
+ * descriptor. Leaves are defined here, in module.h (BurnParam, BurnBuffer, BurnConstant, BurnModuleList) and by
+ * BURN_VARIANT; configs and modules get theirs from their rows. From descriptors come JSON, validation, printing,
+ * visiting, records. */
 #ifndef BURN_REFLECT_H
 #define BURN_REFLECT_H
 
@@ -12,19 +13,20 @@ BURN_EXTERN_C_BEGIN
 
 /* What a type is. */
 enum {
-  BURN_TYPE_SIZE = 1,   /* BurnSize: JSON integer */
-  BURN_TYPE_I64,        /* BurnI64: JSON integer, as text beyond 2^53 */
-  BURN_TYPE_F64,        /* BurnF64: JSON number */
-  BURN_TYPE_BOOL,       /* BurnBool */
-  BURN_TYPE_TEXT,       /* BurnText: JSON string, at most 255 bytes */
-  BURN_TYPE_SIZES,      /* BurnSize2, BurnSize3: JSON array; `count` entries */
-  BURN_TYPE_OPTION_F64, /* BurnOptionF64: JSON number or null */
-  BURN_TYPE_VARIANT,    /* one of several named cases, see BurnVariant */
-  BURN_TYPE_CONFIG,     /* made by BURN_CONFIG */
-  BURN_TYPE_PARAM,      /* BurnParam */
-  BURN_TYPE_BUFFER,     /* BurnBuffer */
-  BURN_TYPE_MODULE,     /* made by BURN_MODULE */
-  BURN_TYPE_MODULE_LIST /* BurnModuleList */
+  BURN_TYPE_SIZE = 1,    /* BurnSize: JSON integer */
+  BURN_TYPE_I64,         /* BurnI64: JSON integer, as text beyond 2^53 */
+  BURN_TYPE_F64,         /* BurnF64: JSON number */
+  BURN_TYPE_BOOL,        /* BurnBool */
+  BURN_TYPE_TEXT,        /* BurnText: JSON string, at most 255 bytes */
+  BURN_TYPE_SIZES,       /* BurnSize2, BurnSize3: JSON array; `count` entries */
+  BURN_TYPE_OPTION_F64,  /* BurnOptionF64: JSON number or null */
+  BURN_TYPE_VARIANT,     /* one of several named cases, see BurnVariant */
+  BURN_TYPE_CONFIG,      /* made by BURN_CONFIG */
+  BURN_TYPE_PARAM,       /* BurnParam */
+  BURN_TYPE_BUFFER,      /* BurnBuffer */
+  BURN_TYPE_MODULE,      /* made by BURN_MODULE */
+  BURN_TYPE_MODULE_LIST, /* BurnModuleList */
+  BURN_TYPE_CONSTANT     /* BurnConstant */
 };
 
 typedef struct BurnType BurnType;

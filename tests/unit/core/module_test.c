@@ -217,6 +217,89 @@ static void test_buffer_from_many_threads(void **state) {
   Cell_release(&cell);
 }
 
+/* -- constants -------------------------------------------------------------------------------- */
+
+#define TABLED_FIELDS(X)        \
+  X(BurnParam, weight, "[2]")   \
+  X(BurnConstant, table, "[3]") \
+  X(BurnConstant, absent, "nothing")
+BURN_MODULE(Tabled, TABLED_FIELDS);
+
+static Tabled tabled_make(BurnDevice *device) {
+  BurnTensor *leaf = ramp(device, 5, BURN_SHAPE(3));
+  if (burn_device_is_autodiff(device)) leaf = burn_require_grad(leaf);
+  return (Tabled){burn_param(ramp(device, 1, BURN_SHAPE(2))), burn_constant(burn_mul_scalar(leaf, 2)),
+                  burn_constant(NULL)};
+}
+
+static void assert_table(const Tabled *module, const BurnDevice *device) {
+  float values[3];
+  assert_ptr_equal(burn_tensor_device(module->table.value), device);
+  assert_false(burn_is_tracked(module->table.value));
+  assert_ok(burn_read_f32(burn_constant_value(&module->table), values, 3));
+  assert_true(values[0] == 10 && values[1] == 10.25F && values[2] == 10.5F);
+  assert_null(burn_constant_value(&module->absent));
+}
+
+static void test_constants_move_with_the_module(void **state) {
+  Fixture *fixture = *state;
+  Tabled module = tabled_make(fixture->training), valid = Tabled_valid(&module), copy = Tabled_clone(&module), fork;
+  burn_module_fork(burn_module(Tabled, &module), fixture->plain, &fork);
+  assert_table(&module, fixture->training);
+  assert_table(&valid, burn_device_inner(fixture->training));
+  assert_table(&fork, fixture->plain);
+  burn_module_unfreeze(burn_module(Tabled, &module));
+  assert_table(&module, fixture->training);
+  burn_module_to_device(burn_module(Tabled, &module), fixture->plain);
+  assert_table(&module, fixture->plain);
+  Tabled_release(&module);
+  Tabled_release(&valid);
+  Tabled_release(&fork);
+  assert_table(&copy, fixture->training); /* outlives the original */
+  Tabled_release(&copy);
+}
+
+static void test_constants_are_no_parameters(void **state) {
+  Fixture *fixture = *state;
+  Tabled module = tabled_make(fixture->training);
+  Paths paths = {"", 1000};
+  size_t calls = 0;
+  assert_ok(burn_module_visit(burn_module(Tabled, &module), collect_path, &paths));
+  assert_string_equal(paths.text, "weight\n");
+  burn_module_map(burn_module(Tabled, &module), double_floats, &calls);
+  assert_int_equal(calls, 1);
+  assert_table(&module, fixture->training);
+  assert_int_equal(burn_module_num_params(burn_module(Tabled, &module)), 2);
+  char *text = burn_module_text(burn_module(Tabled, &module));
+  assert_string_equal(text, "Tabled {weight: [2], table: [3], absent: none, params: 2}");
+  free(text);
+  burn_drop(module.table.value);
+  module.table = burn_constant(burn_tensor_failed(burn_status_make(BURN_STATUS_IO, "no table")));
+  assert_string_equal(burn_status_message(burn_module_status(burn_module(Tabled, &module))), "table: no table");
+  Tabled_release(&module);
+}
+
+static void test_constants_are_nil_in_records(void **state) {
+  Fixture *fixture = *state;
+  Tabled module = tabled_make(fixture->plain), other = tabled_make(fixture->plain);
+  BurnValue *value = burn_value_module(burn_module(Tabled, &module));
+  assert_int_equal(burn_value_count(value), 3);
+  assert_int_equal(burn_value_kind(burn_value_get(value, "weight")), BURN_VALUE_MAP);
+  assert_int_equal(burn_value_kind(burn_value_get(value, "table")), BURN_VALUE_NIL);
+  assert_ok(burn_value_into_module(value, burn_module(Tabled, &other)));
+  assert_true(other.weight.id == module.weight.id);
+  assert_table(&other, fixture->plain);
+  burn_value_destroy(value);
+
+  value = burn_value_module(burn_module(Tabled, &module));
+  assert_true(burn_value_set(value, "table", burn_value_tensor(ramp(fixture->plain, 0, BURN_SHAPE(3)))));
+  assert_string_equal(burn_status_message(burn_value_into_module(value, burn_module(Tabled, &other))),
+                      "table: weights in the file, none in the module");
+  burn_value_destroy(value);
+  Tabled_release(&module);
+  Tabled_release(&other);
+}
+
 /* -- copies, devices, freezing ---------------------------------------------------------------- */
 
 static void test_clone_shares_nothing(void **state) {
@@ -441,6 +524,9 @@ int main(void) {
       cmocka_unit_test(test_buffer_is_shared_by_struct_copies),
       cmocka_unit_test(test_buffer_keeps_no_history),
       cmocka_unit_test(test_buffer_from_many_threads),
+      cmocka_unit_test(test_constants_move_with_the_module),
+      cmocka_unit_test(test_constants_are_no_parameters),
+      cmocka_unit_test(test_constants_are_nil_in_records),
       cmocka_unit_test(test_clone_shares_nothing),
       cmocka_unit_test(test_clone_is_another_leaf),
       cmocka_unit_test(test_valid_is_on_the_inner_device),

@@ -6,7 +6,7 @@
 
 static void test_positional_encoding(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
-  const BurnPositionalEncoding m = burn_positional_encoding_new(6, device);
+  BurnPositionalEncoding m = burn_positional_encoding_new(6, device);
   assert_int_equal(5000, m.max_sequence_size);
   assert_int_equal(10000, m.max_timescale);
   BurnTensor *x = seq_leaf(device, BURN_SHAPE(2, 5, 6), 1, 1);
@@ -15,16 +15,34 @@ static void test_positional_encoding(void **state) {
   BurnPositionalEncodingConfig config = BurnPositionalEncodingConfig_defaults(4);
   config.max_sequence_size = 9;
   config.max_timescale = 50;
-  const BurnPositionalEncoding fast = burn_positional_encoding_init(&config, device);
+  BurnPositionalEncoding fast = burn_positional_encoding_init(&config, device);
   NN_ASSERT_GOLDEN(positional_encoding_fast,
                    burn_positional_encoding_forward(&fast, nn_pattern(device, BURN_SHAPE(1, 9, 4), 1)));
+  BurnPositionalEncoding_release(&m);
+  BurnPositionalEncoding_release(&fast);
+}
+
+/* The table goes where the module goes, and x alone has a gradient. */
+static void test_positional_encoding_table_moves(void **state) {
+  const NnDevices *devices = *state;
+  BurnPositionalEncoding m = burn_positional_encoding_new(6, devices->training);
+  BurnPositionalEncoding valid = BurnPositionalEncoding_valid(&m);
+  nn_assert_shape(m.sinusoids.value, BURN_SHAPE(1, 5000, 6));
+  assert_false(burn_is_tracked(m.sinusoids.value));
+  assert_ptr_equal(burn_device_inner(devices->training), burn_tensor_device(valid.sinusoids.value));
+  burn_module_to_device(burn_module(BurnPositionalEncoding, &m), devices->plain);
+  assert_ptr_equal(devices->plain, burn_tensor_device(m.sinusoids.value));
+  assert_int_equal(0, burn_module_num_params(burn_module(BurnPositionalEncoding, &m)));
+  BurnPositionalEncoding_release(&m);
+  BurnPositionalEncoding_release(&valid);
 }
 
 /* A table of the program's own is added instead. */
 static void test_positional_encoding_table(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
   BurnPositionalEncoding m = burn_positional_encoding_new(2, device);
-  m.sinusoids = burn_buffer(burn_tensor_f32(device, (float[]){1, 2, 3, 4, 5, 6}, BURN_SHAPE(1, 3, 2)));
+  burn_drop(m.sinusoids.value);
+  m.sinusoids = burn_constant(burn_tensor_f32(device, (float[]){1, 2, 3, 4, 5, 6}, BURN_SHAPE(1, 3, 2)));
   const double expected[] = {1, 2, 3, 4};
   BurnTensor *zeros = burn_zeros(device, BURN_SHAPE(1, 2, 2), BURN_DTYPE_DEFAULT);
   nn_assert_values("table", burn_positional_encoding_forward(&m, zeros), expected, 4, 0);
@@ -48,6 +66,7 @@ static void test_positional_encoding_refuses(void **state) {
                    "positional_encoding: 4 steps, max_sequence_size is 3");
   nn_assert_failed(burn_positional_encoding_forward(&m, nn_pattern(device, BURN_SHAPE(3, 6), 1)),
                    "positional_encoding: x [3,6], expected [batch, steps, 6]");
+  BurnPositionalEncoding_release(&m);
   m = burn_positional_encoding_init(NULL, device);
   nn_assert_failed(burn_positional_encoding_forward(&m, nn_pattern(device, BURN_SHAPE(1, 4, 6), 1)),
                    "positional_encoding: config is NULL: BurnPositionalEncodingConfig_defaults(d_model) makes one");
@@ -143,10 +162,15 @@ static void test_padding_mask(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_positional_encoding),         cmocka_unit_test(test_positional_encoding_table),
-      cmocka_unit_test(test_positional_encoding_refuses), cmocka_unit_test(test_rotary_encoding),
-      cmocka_unit_test(test_rotary_encoding_refuses),     cmocka_unit_test(test_alibi),
-      cmocka_unit_test(test_autoregressive_mask),         cmocka_unit_test(test_padding_mask),
+      cmocka_unit_test(test_positional_encoding),
+      cmocka_unit_test(test_positional_encoding_table),
+      cmocka_unit_test(test_positional_encoding_refuses),
+      cmocka_unit_test(test_positional_encoding_table_moves),
+      cmocka_unit_test(test_rotary_encoding),
+      cmocka_unit_test(test_rotary_encoding_refuses),
+      cmocka_unit_test(test_alibi),
+      cmocka_unit_test(test_autoregressive_mask),
+      cmocka_unit_test(test_padding_mask),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
 }

@@ -1,8 +1,8 @@
 /* position.h - where in its sequence a token stands: added to it (PositionalEncoding), as a rotation of queries and
  * keys (RotaryEncoding), or as a bias of attention's scores (Alibi).
  *
- * The tables of sines and cosines are made by every forward pass, in f32 (f64 for f64 inputs): they depend on the
- * length and not on the batch, and a record holds none of them, as in Burn. */
+ * No table is in a record, as in Burn. That of PositionalEncoding is made once, by init; RotaryEncoding's sines and
+ * cosines are made by every forward pass, in f32 (f64 for f64 inputs). */
 #ifndef BURN_NN_POSITION_H
 #define BURN_NN_POSITION_H
 
@@ -17,15 +17,16 @@ BURN_EXTERN_C_BEGIN
   OPT(BurnSize, max_timescale, 10000, "slowest wave, in positions / 2 pi; at least max_sequence_size")
 BURN_CONFIG(BurnPositionalEncodingConfig, BURN_POSITIONAL_ENCODING_CONFIG);
 
-#define BURN_POSITIONAL_ENCODING_FIELDS(X)                                                                 \
-  X(BurnBuffer, sinusoids, "[1, max_sequence_size, d_model], a table to be added instead; usually absent") \
-  X(BurnSize, max_sequence_size, "longest sequence")                                                       \
-  X(BurnSize, max_timescale, "slowest wave")                                                               \
+#define BURN_POSITIONAL_ENCODING_FIELDS(X)                                     \
+  X(BurnConstant, sinusoids, "[1, max_sequence_size, d_model], what is added") \
+  X(BurnSize, max_sequence_size, "longest sequence")                           \
+  X(BurnSize, max_timescale, "slowest wave")                                   \
   X(BurnSize, d_model, "size of a token")
 BURN_MODULE(BurnPositionalEncoding, BURN_POSITIONAL_ENCODING_FIELDS);
 
-/* The device is not needed, it stands here as for every layer. A config that is refused (d_model odd, max_timescale
- * below max_sequence_size) fails in every forward pass. */
+/* Makes the layer with its table on `device`, in f64 if that is the device's default dtype, else in f32. A program that
+ * wants another table puts its own into `sinusoids`. A config that is refused (d_model odd, max_timescale below
+ * max_sequence_size) fails in every forward pass. */
 BURN_API BurnPositionalEncoding burn_positional_encoding_init(const BurnPositionalEncodingConfig *config,
                                                               BurnDevice *device);
 BURN_LAYER(BurnPositionalEncoding, burn_positional_encoding, BURN_POSITIONAL_ENCODING_CONFIG);
@@ -42,7 +43,7 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_positional_encoding_forward(c
 BURN_CONFIG(BurnRotaryEncodingConfig, BURN_ROTARY_ENCODING_CONFIG);
 
 #define BURN_ROTARY_ENCODING_FIELDS(X)                                               \
-  X(BurnBuffer, theta, "[d_model / 2] frequencies; absent: base^(-2 i / d_model)")   \
+  X(BurnConstant, theta, "[d_model / 2] frequencies; absent: base^(-2 i / d_model)") \
   X(BurnSize, start_offset, "first position, moved by burn_rotary_encoding_shift")   \
   X(BurnSize, max_sequence_length, "positions that there are, from start_offset on") \
   X(BurnSize, d_model, "size of a head")                                             \
@@ -58,7 +59,8 @@ BURN_LAYER(BurnRotaryEncoding, burn_rotary_encoding, BURN_ROTARY_ENCODING_CONFIG
  *
  *   burn_rotary_encoding_set_frequencies(&rope, scaled(burn_rotary_encoding_frequencies(&rope, device)));
  *
- * Burn passes a function to init_with_frequency_scaling for this. Set frequencies are part of the record. */
+ * Burn passes a function to init_with_frequency_scaling for this. As there they are no part of the record: set them
+ * again before it is loaded. */
 BURN_API BURN_GIVES BurnTensor *burn_rotary_encoding_frequencies(const BurnRotaryEncoding *m, BurnDevice *device);
 BURN_API BURN_TAKES(2) void burn_rotary_encoding_set_frequencies(BurnRotaryEncoding *m, BurnTensor *theta);
 /* [.., steps, d_model] -> the same shape, rank 2 or more: the pair (a, b) of elements 2 i and 2 i + 1 at step s becomes
