@@ -166,7 +166,7 @@ def command():
              ["doctor", "--stack", "fusion<ndarray>"], ["backends"], ["version"], ["new", "backend", "mine"],
              ["new", "kernels", "mine", "--dir=elsewhere"], ["conform", "ndarray", "--op", "add", "--seed", "7"],
              ["bench", "--only", "matmul|conv", "--stacks", "ndarray,reference"], ["bench", "curves", "--steps", "0"], ["nonsense", "--help"],
-             ["explain", "--help"], ["new", "decorator", "int"]]
+             ["explain", "--help"], ["new", "decorator", "int"], ["inspect", "results.csv", "--json"]]
     for line in lines:
         yield "-".join(line[:2]).replace("-", ""), "\n".join(line).encode()
     csv = ("# when\n# where\n# machine\ngroup,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent\n"

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include <burn/burn.h>
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -288,6 +290,80 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn version --nosuch", 2, "burn version: there is no option '--nosuch'. See --help");
 }
 
+/* -- inspect ---------------------------------------------------------------------------------- */
+
+static BurnValue *inspected(BurnDevice *device) {
+  const float mixed[] = {1, NAN, 3, 5}, far[] = {-INFINITY, 0}, none[1] = {0};
+  char id[14];
+  BurnValue *map = burn_value_map(), *param = burn_value_map();
+  burn_param_id_text(1, id);
+  assert_true(burn_value_set(param, "id", burn_value_text(id)));
+  assert_true(burn_value_set(param, "param", burn_value_tensor(burn_tensor_f32(device, mixed, BURN_SHAPE(2, 2)))));
+  assert_true(burn_value_set(map, "layers.0.weight", param));
+  assert_true(burn_value_set(map, "far", burn_value_tensor(burn_tensor_f32(device, far, BURN_SHAPE(2)))));
+  assert_true(burn_value_set(
+      map, "on",
+      burn_value_tensor(burn_tensor_from(device, (bool[]){true, false, true}, BURN_DTYPE_BOOL, BURN_SHAPE(3)))));
+  assert_true(burn_value_set(map, "zero", burn_value_tensor(burn_tensor_f32(device, none, BURN_SHAPE(0)))));
+  assert_true(burn_value_set(map, "step", burn_value_int(7)));
+  return map;
+}
+
+static void expect_number(const cJSON *object, const char *key, double value) {
+  const double found = cJSON_GetNumberValue(get(object, key));
+  if (!(fabs(found - value) <= 1e-12)) fail_msg("'%s' is %g, expected %g", key, found, value);
+}
+
+/* The same of every format, under a name that says nothing. */
+static void test_inspect(void **state) {
+  (void)state;
+  static const char *const names[] = {"mpk", "mpk.gz", "bpk"};
+  char folder[] = "/tmp/burn_commands_XXXXXX", path[64], command[256];
+  assert_non_null(mkdtemp(folder));
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnValue *value = inspected(device);
+  for (uint32_t i = 0; i < 3; i++) {
+    const BurnRecordConfig config = {i, BURN_PRECISION_FULL};
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_true(burn_value_write(value, path, &config) == BURN_OK);
+    snprintf(command, sizeof command, "mv %s/file.%s %s/data && burn inspect %s/data --json", folder, names[i], folder,
+             folder);
+    cJSON *root = run_json(command, 0);
+    expect_text(root, "format", names[i]);
+    const cJSON *tensors = get(root, "tensors"), *weight = entry(tensors, "name", "layers.0.weight");
+    assert_int_equal(cJSON_GetArraySize(tensors), 4);
+    expect_text(weight, "id", "0400000000000");
+    expect_text(weight, "dtype", "f32");
+    assert_int_equal(cJSON_GetArraySize(get(weight, "shape")), 2);
+    expect_number(weight, "min", 1);
+    expect_number(weight, "max", 5);
+    expect_number(weight, "mean", 3);
+    expect_number(weight, "std", 1.632993161855452);
+    expect_number(weight, "nan", 1);
+    expect_text(entry(tensors, "name", "far"), "min", "-inf");
+    expect_number(entry(tensors, "name", "on"), "mean", 2.0 / 3);
+    assert_true(cJSON_IsNull(get(entry(tensors, "name", "zero"), "mean")));
+    expect_number(get(root, "scalars"), "step", 7);
+    expect_number(root, "elements", 9);
+    expect_number(root, "bytes", 27);
+    expect_number(root, "parameters", 4);
+    assert_int_equal(cJSON_GetArraySize(get(root, "metadata")), i == BURN_RECORD_BPK ? 0 : 6);
+    cJSON_Delete(root);
+  }
+  burn_value_destroy(value);
+  burn_device_close(device);
+  snprintf(command, sizeof command, "burn inspect %s/data", folder);
+  expect_run(command, 0,
+             "layers.0.weight  f32   2x2                      1           5           3       1.633      1\n");
+  expect_run(command, 0, "4 tensors, 9 elements in 27 bytes; 4 are parameters or state of a module\n");
+  snprintf(command, sizeof command, "head -c 300 %s/data >%s/cut; burn inspect %s/cut", folder, folder, folder);
+  expect_run(command, 1, "/cut: tensor ");
+  expect_run("burn inspect /nonexistent", 1, "burn inspect: load /nonexistent: ");
+  expect_run("burn inspect", 2, "burn inspect: a FILE is missing");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+}
+
 /* -- options, of the command and of the examples ---------------------------------------------- */
 
 static void test_options_have_one_name(void **state) {
@@ -396,6 +472,7 @@ int main(void) {
       cmocka_unit_test(test_new_names_compile),
       cmocka_unit_test(test_conform_ends_with_its_children),
       cmocka_unit_test(test_the_table_of_commands),
+      cmocka_unit_test(test_inspect),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),
       cmocka_unit_test(test_seq2seq_learns),
