@@ -437,6 +437,12 @@ static void test_json_is_json_to_the_last_line(void **state) {
 }
 
 /* A transformer learns to copy what it never met: nearly all of 256 sequences. */
+static void test_gpt_writes(void **state) {
+  (void)state;
+  expect_run("gpt /proc/self/nothing", 2, "usage: gpt TEXT [STEPS], a text of more than 128 bytes; ");
+  expect_run("gpt " BURN_SOURCE_DIR "/README.md 2", 0, "device:  autodiff<");
+}
+
 static void test_seq2seq_learns(void **state) {
   (void)state;
   expect_json_lines("seq2seq --steps 2", "right");
@@ -475,6 +481,7 @@ int main(void) {
       cmocka_unit_test(test_inspect),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),
+      cmocka_unit_test(test_gpt_writes),
       cmocka_unit_test(test_seq2seq_learns),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
