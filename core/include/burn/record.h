@@ -101,7 +101,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *valu
 
 /* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the
  * caller's. A .bpk has no trees: its value is a map from path to {"id": text, "param": tensor}, to a tensor that has no
- * id, or to a number or bool (a scalar of the file); everything else is INVALID_ARGUMENT. */
+ * id, or to a number or bool (a scalar of the file); everything else is INVALID_ARGUMENT. burn_record_load, not
+ * burn_value_into_module, puts such a file into a module. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_write(const BurnValue *value, const char *path,
                                                      const BurnRecordConfig *config);
 BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out);
