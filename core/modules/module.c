@@ -42,7 +42,7 @@ static void path_pop(Walker *walker, size_t length) {
   if (length < sizeof walker->path) walker->path[length] = '\0';
 }
 
-static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data);
+static BurnStatus walk_module(Walker *walker, const BurnType *type, char *data);
 
 static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
   const BurnModuleWalk *walk = walker->walk;
@@ -51,10 +51,20 @@ static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
     char name[24];
     (void)snprintf(name, sizeof name, "%zu", i);
     size_t before = path_push(walker, name);
-    status = walk_fields(walker, list->type, burn_module_list_at(list, i));
+    status = walk_module(walker, list->type, burn_module_list_at(list, i));
     path_pop(walker, before);
   }
   if (walk->list_end) walk->list_end(walk->context, list);
+  return status;
+}
+
+static BurnStatus walk_option(Walker *walker, BurnModuleOption *option) {
+  const BurnModuleWalk *walk = walker->walk;
+  BurnModuleList list = {option->type, option->data, option->present};
+  BurnStatus status = walk->list_begin ? walk->list_begin(walk->context, walker->path, &list) : BURN_OK;
+  if (status == BURN_OK && list.data) status = walk_module(walker, list.type, list.data);
+  if (walk->list_end) walk->list_end(walk->context, &list);
+  option->data = list.data;
   return status;
 }
 
@@ -103,7 +113,11 @@ static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) 
         status = walk_constant(walker, member);
         break;
       case BURN_TYPE_MODULE:
-        status = walk_fields(walker, field_type, member);
+      case BURN_TYPE_MODULE_VARIANT:
+        status = walk_module(walker, field_type, member);
+        break;
+      case BURN_TYPE_MODULE_OPTION:
+        status = walk_option(walker, member);
         break;
       case BURN_TYPE_MODULE_LIST:
         status = walk_list(walker, member);
@@ -116,12 +130,31 @@ static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) 
   return status;
 }
 
+const BurnField *burn__module_case(const BurnType *type, const void *data) {
+  uint32_t kind;
+  memcpy(&kind, data, sizeof kind);
+  return kind < type->field_count ? &type->fields[kind] : NULL;
+}
+
+static BurnStatus walk_module(Walker *walker, const BurnType *type, char *data) {
+  if (type->kind != BURN_TYPE_MODULE_VARIANT) return walk_fields(walker, type, data);
+  const BurnField *chosen = burn__module_case(type, data);
+  if (!chosen) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s%sthe kind of a %s is none of its %u cases", walker->path,
+                            walker->path[0] ? ": " : "", type->name, type->field_count);
+  }
+  const size_t before = path_push(walker, chosen->name);
+  const BurnStatus status = walk_module(walker, chosen->type(), data + chosen->offset);
+  path_pop(walker, before);
+  return status;
+}
+
 BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk) {
   Walker walker;
   walker.walk = walk;
   walker.length = 0;
   walker.path[0] = '\0';
-  return walk_fields(&walker, module.type, module.data);
+  return walk_module(&walker, module.type, module.data);
 }
 
 /* For callbacks that cannot fail. */
@@ -138,13 +171,14 @@ static BurnStatus leave_tensor(void *context, const BurnModuleTensor *tensor) {
 
 void burn__module_name_params(BurnModule module) { walk_all(module, NULL, leave_tensor); }
 
-/* A list has a place, whatever its items are. */
+/* What may hold any module has a place, whatever it holds. */
 static bool has_place(uint32_t kind) {
   return kind == BURN_TYPE_PARAM || kind == BURN_TYPE_BUFFER || kind == BURN_TYPE_CONSTANT ||
-         kind == BURN_TYPE_MODULE_LIST;
+         kind == BURN_TYPE_MODULE_LIST || kind == BURN_TYPE_MODULE_OPTION || kind == BURN_TYPE_MODULE_VARIANT;
 }
 
 bool burn__type_has_tensors(const BurnType *type) {
+  if (has_place(type->kind)) return true;
   for (uint32_t i = 0; i < type->field_count; i++) {
     const BurnType *field = type->fields[i].type();
     if (field->kind == BURN_TYPE_MODULE ? burn__type_has_tensors(field) : has_place(field->kind)) return true;
@@ -152,7 +186,7 @@ bool burn__type_has_tensors(const BurnType *type) {
   return false;
 }
 
-/* -- lists ------------------------------------------------------------------------------------ */
+/* -- lists and options ------------------------------------------------------------------------- */
 
 BurnModuleList burn_module_list(const BurnType *type, size_t count) {
   void *data = count && count <= PTRDIFF_MAX / type->bytes ? calloc(count, type->bytes) : NULL;
@@ -162,6 +196,21 @@ BurnModuleList burn_module_list(const BurnType *type, size_t count) {
 void *burn_module_list_at(const BurnModuleList *list, size_t index) {
   return list->data && index < list->count ? (char *)list->data + index * list->type->bytes : NULL;
 }
+
+BurnModuleOption burn_module_option(const BurnType *type) { return (BurnModuleOption){type, NULL, false}; }
+
+void burn_module_option_set(BurnModuleOption *option, BurnModule module) {
+  if (option->data) burn_module_release((BurnModule){option->type, option->data});
+  free(option->data);
+  *option = (BurnModuleOption){module.type, module.data ? malloc(module.type->bytes) : NULL, module.data != NULL};
+  if (option->data) {
+    memcpy(option->data, module.data, module.type->bytes);
+  } else if (module.data) {
+    burn_module_release(module);
+  }
+}
+
+void *burn_module_option_get(const BurnModuleOption *option) { return option->data; }
 
 /* -- looking ---------------------------------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ typedef struct BurnModuleWalk {
   BurnStatus (*tensor)(void *context, const BurnModuleTensor *tensor);
   /* Every constant that is present; may be NULL. */
   BurnStatus (*constant)(void *context, const char *path, BurnConstant *constant);
-  /* Every list, before and after its items; may be NULL. */
+  /* Every list, before and after its items; may be NULL. An option is a list of one or none here. */
   BurnStatus (*list_begin)(void *context, const char *path, BurnModuleList *list);
   void (*list_end)(void *context, BurnModuleList *list);
 } BurnModuleWalk;
@@ -44,7 +44,11 @@ BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk);
 /* A walk that does nothing else. */
 void burn__module_name_params(BurnModule module);
 
-/* True if the type has a place for tensors: a parameter, a buffer, a constant or a list, at any depth. */
+/* True if the type has a place for tensors: a parameter, a buffer, a constant, a list, an option or a variant of
+ * modules, at any depth. */
 bool burn__type_has_tensors(const BurnType *type);
+
+/* The case that a variant of modules is: its name, type and offset. NULL if its number is none. */
+const BurnField *burn__module_case(const BurnType *type, const void *data);
 
 #endif

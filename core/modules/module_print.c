@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_fields(BurnTextBuilder *out, const BurnType *type, void *data, unsigned level);
+static void print_module(BurnTextBuilder *out, const BurnType *type, void *data, unsigned level);
 
 const char *burn_type_short_name(const BurnType *type) {
   bool prefixed = strncmp(type->name, "Burn", 4) == 0 && type->name[4] >= 'A' && type->name[4] <= 'Z';
@@ -110,12 +110,20 @@ static void print_list(BurnTextBuilder *out, const BurnModuleList *list, unsigne
   for (size_t i = 0; i < count; i++) {
     burn__text_indent(out, level + 1);
     burn__text_addf(out, "%zu: ", i);
-    print_fields(out, list->type, burn_module_list_at(list, i), level + 1);
+    print_module(out, list->type, burn_module_list_at(list, i), level + 1);
     burn__text_add(out, "\n");
   }
   if (count == 0) return;
   burn__text_indent(out, level);
   burn__text_add(out, "]");
+}
+
+static void print_option(BurnTextBuilder *out, const BurnModuleOption *option, unsigned level) {
+  if (option->data) {
+    print_module(out, option->type, option->data, level);
+  } else {
+    burn__text_add(out, "none");
+  }
 }
 
 static void print_member(BurnTextBuilder *out, const BurnType *type, void *member, unsigned level) {
@@ -130,8 +138,12 @@ static void print_member(BurnTextBuilder *out, const BurnType *type, void *membe
       print_tensor(out, burn_constant_value(member));
       break;
     case BURN_TYPE_MODULE:
+    case BURN_TYPE_MODULE_VARIANT:
     case BURN_TYPE_CONFIG:
-      print_fields(out, type, member, level);
+      print_module(out, type, member, level);
+      break;
+    case BURN_TYPE_MODULE_OPTION:
+      print_option(out, member, level);
       break;
     case BURN_TYPE_MODULE_LIST:
       print_list(out, member, level);
@@ -145,7 +157,9 @@ static void print_member(BurnTextBuilder *out, const BurnType *type, void *membe
 static bool has_modules(const BurnType *type) {
   for (uint32_t i = 0; i < type->field_count; i++) {
     uint32_t kind = type->fields[i].type()->kind;
-    if (kind == BURN_TYPE_MODULE || kind == BURN_TYPE_MODULE_LIST) return true;
+    if (kind == BURN_TYPE_MODULE || kind == BURN_TYPE_MODULE_LIST || kind == BURN_TYPE_MODULE_OPTION ||
+        kind == BURN_TYPE_MODULE_VARIANT)
+      return true;
   }
   return false;
 }
@@ -182,9 +196,21 @@ static void print_fields(BurnTextBuilder *out, const BurnType *type, void *data,
   burn__text_add(out, "}");
 }
 
+/* Of a variant Dense(Linear {weight: ..}). */
+static void print_module(BurnTextBuilder *out, const BurnType *type, void *data, unsigned level) {
+  if (type->kind != BURN_TYPE_MODULE_VARIANT) {
+    print_fields(out, type, data, level);
+    return;
+  }
+  const BurnField *chosen = burn__module_case(type, data);
+  burn__text_addf(out, "%s(", chosen ? chosen->name : "?");
+  if (chosen) print_module(out, chosen->type(), (char *)data + chosen->offset, level);
+  burn__text_add(out, ")");
+}
+
 char *burn_module_text(BurnModule module) {
   BurnTextBuilder text = BURN_TEXT_BUILDER;
-  print_fields(&text, module.type, module.data, 0);
+  print_module(&text, module.type, module.data, 0);
   return burn__text_finish(&text);
 }
 

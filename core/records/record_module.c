@@ -1,8 +1,9 @@
 /* record_module.c - modules as trees, in Burn's layout, and back.
  *
  * A module is a map from field name to record with every field present; a parameter or buffer is {id, param: tensor};
- * what is absent, constants, and whole modules without a place for tensors (Dropout, Relu) are nil; constant arrays are
- * arrays of nils. Loading makes all new tensors first and swaps them in when nothing can fail any more. */
+ * a variant {"Case": record}; what is absent, constants, and whole modules without a place for tensors (Dropout, Relu)
+ * are nil; constant arrays are arrays of nils. Loading makes all new tensors first and swaps them in when nothing can
+ * fail any more. */
 #include "host_convert.h"
 #include "module_internal.h"
 #include "record_internal.h"
@@ -140,6 +141,24 @@ static BurnStatus list_to_value(const Step *step, const BurnModuleList *list, Bu
   return status;
 }
 
+static BurnStatus option_to_value(const Step *step, const BurnModuleOption *option, BurnValue **out) {
+  if (option->data) return fields_to_value(step, option->type, option->data, out);
+  *out = burn_value_nil();
+  return BURN_OK;
+}
+
+/* {"Case": record}, of a case without tensors {"Case": nil}. */
+static BurnStatus variant_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out) {
+  const BurnField *chosen = burn__module_case(type, data);
+  if (!chosen) return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "no case of %s", type->name);
+  const Step here = {step, chosen->name};
+  BurnValue *value = NULL;
+  BurnStatus status = fields_to_value(&here, chosen->type(), data + chosen->offset, &value);
+  *out = burn_value_map();
+  (void)burn_value_set(*out, chosen->name, value);
+  return status;
+}
+
 static BurnValue *constant_to_value(const BurnType *type) {
   if (type->kind != BURN_TYPE_SIZES) return burn_value_nil();
   BurnValue *array = burn_value_array();
@@ -155,7 +174,10 @@ static BurnStatus field_to_value(const Step *step, const BurnType *type, void *m
       return tensor_to_value(step, burn_param_value(param), param->id, out);
     case BURN_TYPE_BUFFER:
       return tensor_to_value(step, burn_buffer_value(buffer), burn__buffer_id(buffer), out);
+    case BURN_TYPE_MODULE_OPTION:
+      return option_to_value(step, member, out);
     case BURN_TYPE_MODULE:
+    case BURN_TYPE_MODULE_VARIANT:
       return fields_to_value(step, type, member, out);
     case BURN_TYPE_MODULE_LIST:
       return list_to_value(step, member, out);
@@ -167,6 +189,7 @@ static BurnStatus field_to_value(const Step *step, const BurnType *type, void *m
 
 /* On failure *out holds what there is so far. */
 static BurnStatus fields_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out) {
+  if (type->kind == BURN_TYPE_MODULE_VARIANT) return variant_to_value(step, type, data, out);
   BurnStatus status = BURN_OK;
   bool has_tensors = burn__type_has_tensors(type);
   *out = has_tensors ? burn_value_map() : burn_value_nil();
@@ -347,6 +370,28 @@ static BurnStatus refuse_tensors(const Step *step, const BurnValue *record) {
   return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "weights in the file, none in the module");
 }
 
+static BurnStatus load_option(Loader *loader, const Step *step, const BurnModuleOption *option,
+                              const BurnValue *record) {
+  return option->data ? load_fields(loader, step, option->type, option->data, record) : refuse_tensors(step, record);
+}
+
+/* The file must have the case that the module is. */
+static BurnStatus load_variant(Loader *loader, const Step *step, const BurnType *type, char *data,
+                               const BurnValue *record) {
+  const BurnField *chosen = burn__module_case(type, data);
+  if (!chosen) return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "no case of %s", type->name);
+  if (burn_value_kind(record) != BURN_VALUE_MAP || burn_value_count(record) != 1) {
+    return fail_at(step, BURN_STATUS_CORRUPT_DATA, "one case of %s expected, file has %s with %zu entries", type->name,
+                   kind_name(record), burn_value_count(record));
+  }
+  const char *found = burn_value_key_at(record, 0);
+  if (strcmp(found, chosen->name) != 0) {
+    return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "the module is %s, the file has %.40s", chosen->name, found);
+  }
+  const Step here = {step, chosen->name};
+  return load_fields(loader, &here, chosen->type(), data + chosen->offset, burn_value_at(record, 0));
+}
+
 static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *type, void *member,
                              const BurnValue *record) {
   switch (type->kind) {
@@ -354,7 +399,10 @@ static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *t
       return load_tensor(loader, step, burn_param_value(member), (Pending){member, NULL, NULL, 0}, record);
     case BURN_TYPE_BUFFER:
       return load_tensor(loader, step, burn_buffer_value(member), (Pending){NULL, member, NULL, 0}, record);
+    case BURN_TYPE_MODULE_OPTION:
+      return load_option(loader, step, member, record);
     case BURN_TYPE_MODULE:
+    case BURN_TYPE_MODULE_VARIANT:
       return load_fields(loader, step, type, member, record);
     case BURN_TYPE_MODULE_LIST:
       return load_list(loader, step, member, record);
@@ -377,6 +425,7 @@ static BurnStatus check_extra(const Step *step, const BurnType *type, const Burn
 
 static BurnStatus load_fields(Loader *loader, const Step *step, const BurnType *type, char *data,
                               const BurnValue *record) {
+  if (type->kind == BURN_TYPE_MODULE_VARIANT) return load_variant(loader, step, type, data, record);
   if (!burn__type_has_tensors(type)) return refuse_tensors(step, record);
   if (burn_value_kind(record) != BURN_VALUE_MAP) {
     return fail_at(step, BURN_STATUS_NOT_FOUND, "fields of %s expected, file has %s", type->name, kind_name(record));

@@ -6,11 +6,21 @@
 
 #include <burn/nn.h>
 
-#define NET_FIELDS(X)                    \
-  X(BurnLinear, linear, "3 -> 2")        \
-  X(BurnBatchNorm, norm, "2 channels")   \
-  X(BurnModuleList, list, "two linears") \
-  X(BurnSize, width, "a constant")
+#define CHOICE_CASES(X, Choice)              \
+  X(Choice, BurnIdentity, Off, "no tensors") \
+  X(Choice, BurnLinear, Dense, "3 -> 2")
+BURN_MODULE_VARIANT(Choice, CHOICE_CASES);
+
+#define NET_FIELDS(X)                     \
+  X(BurnLinear, linear, "3 -> 2")         \
+  X(BurnBatchNorm, norm, "2 channels")    \
+  X(BurnModuleList, list, "two linears")  \
+  X(BurnSize, width, "a constant")        \
+  X(BurnModuleOption, option, "a linear") \
+  X(BurnModuleOption, absent, "nothing")  \
+  X(Choice, dense, "a linear")            \
+  X(Choice, off, "nothing")               \
+  X(BurnConstant, table, "a constant tensor [2]")
 BURN_MODULE(Net, NET_FIELDS);
 
 enum { NET_FLOATS = 64 };
@@ -22,8 +32,15 @@ typedef struct Weights {
 static Net net_make(BurnDevice *device) {
   const BurnLinearConfig linear = BurnLinearConfig_defaults(3, 2);
   const BurnBatchNormConfig norm = BurnBatchNormConfig_defaults(2);
-  Net net = {burn_linear_init(&linear, device), burn_batch_norm_init(&norm, device),
-             burn_module_list(BurnLinear_type(), 2), 7};
+  BurnLinear option = burn_linear_init(&linear, device);
+  Net net = {.linear = burn_linear_init(&linear, device),
+             .norm = burn_batch_norm_init(&norm, device),
+             .list = burn_module_list(BurnLinear_type(), 2),
+             .width = 7,
+             .dense = Choice_Dense(burn_linear_init(&linear, device)),
+             .off = Choice_Off(burn_identity_init()),
+             .table = burn_constant(burn_zeros(device, BURN_SHAPE(2), BURN_DTYPE_F32))};
+  burn_module_option_set(&net.option, burn_module(BurnLinear, &option));
   for (size_t i = 0; i < net.list.count; i++)
     *(BurnLinear *)burn_module_list_at(&net.list, i) = burn_linear_init(&linear, device);
   return net;

@@ -61,11 +61,15 @@ def linear(identity, inputs, outputs):
 def records():
     norm = {"gamma": param("g", 2), "beta": param("b", 2), "running_mean": param("m", 2), "running_var": param("v", 2),
             "momentum": None, "epsilon": None}
-    net = {"linear": linear("a", 3, 2), "norm": norm, "list": [linear("c", 3, 2), linear("d", 3, 2)], "width": None}
+    net = {"linear": linear("a", 3, 2), "norm": norm, "list": [linear("c", 3, 2), linear("d", 3, 2)], "width": None,
+           "option": linear("e", 3, 2), "absent": None, "dense": {"Dense": linear("f", 3, 2)}, "off": {"Off": None}, "table": None}
     kinds = [None, True, -7, 1 << 40, 0.5, float("nan"), "text", [], {}, [[[1]]], {"a": {"b": [2, 3]}}]
     values = [tensor(2, dtype="F64", letter="d"), tensor(2, 1, dtype="I64", letter="q"), tensor(3, dtype="U8", letter="B"), tensor(0)]
     yield "module", b"\0" + record(net)
     yield "module-half-of-ours-gzipped", b"\x05" + record(net)
+    yield "module-of-another-case", b"\0" + record(dict(net, dense={"Off": None}))
+    yield "module-of-two-cases", b"\0" + record(dict(net, dense={"Dense": linear("f", 3, 2), "Off": None}))
+    yield "module-where-nothing-is", b"\0" + record(dict(net, absent=linear("g", 3, 2), off={"Off": linear("h", 3, 2)}))
     yield "kinds", b"\0" + record({"kinds": kinds[:11]})
     yield "kinds-double", b"\x06" + record({"kinds": kinds[:11]}, DOUBLE)
     yield "tensors", b"\0" + record(values)

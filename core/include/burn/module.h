@@ -10,9 +10,10 @@
  *   Mlp valid = Mlp_valid(&mlp);       the same weights on the device below autodiff
  *   Mlp_release(&mlp);
  *
- * A row may hold a module, BurnParam, BurnBuffer, BurnModuleList, or a constant (BurnConstant for a tensor, BurnSize,
- * BurnF64, BurnBool, ...): one object, no array (a compile error); a BurnModuleList holds several. Paths join the names
- * with dots: "fc1.weight", "blocks.3.norm.gamma". */
+ * A row may hold a module, one of several (BURN_MODULE_VARIANT), BurnParam, BurnBuffer, BurnModuleList,
+ * BurnModuleOption, or a constant (BurnConstant for a tensor, BurnSize, BurnF64, BurnBool, ...): one object, no array
+ * (a compile error); a BurnModuleList holds several. Paths join the names with dots: "fc1.weight",
+ * "blocks.3.norm.Batch.gamma". */
 #ifndef BURN_MODULE_H
 #define BURN_MODULE_H
 
@@ -83,6 +84,24 @@ BURN_API const BurnType *BurnModuleList_type(void);
 BURN_API BurnModuleList burn_module_list(const BurnType *type, size_t count);
 BURN_API void *burn_module_list_at(const BurnModuleList *list, size_t index);
 
+/* A module that may be absent, owned by the option. Its tensors have the path of the row: "head.weight". A record holds
+ * nil, or what the module's own record is. */
+typedef struct BurnModuleOption {
+  const BurnType *type;
+  void *data;   /* an object of type->bytes, from malloc; NULL: absent */
+  bool present; /* with data NULL: there was no memory for it, as burn_module_status says */
+} BurnModuleOption;
+BURN_API const BurnType *BurnModuleOption_type(void);
+/* An absent module. Zeroed memory is one, too. */
+BURN_API BurnModuleOption burn_module_option(const BurnType *type);
+/* Takes the contents of a module, and ends those that were there before; data NULL: absent.
+ *
+ *   BurnLinear head = burn_linear_new(64, 10, device);
+ *   burn_module_option_set(&model.head, burn_module(BurnLinear, &head)); */
+BURN_API void burn_module_option_set(BurnModuleOption *option, BurnModule module);
+/* The module, which stays the option's; NULL if absent. */
+BURN_API void *burn_module_option_get(const BurnModuleOption *option);
+
 /* -- services over any module ----------------------------------------------------------------- */
 
 /* One tensor of a module during a visit. Exactly one of param and buffer is set. `layer` is the type of the module that
@@ -133,8 +152,23 @@ BURN_API void burn_module_no_grad(BurnModule module);
 /* Float parameters on a device with autodiff ask for gradients again, as leaves without history; others, which cannot,
  * stay as they are. */
 BURN_API void burn_module_unfreeze(BurnModule module);
-/* Ends the contents of the object: tensors, buffers, lists. It is zeroed. */
+/* Ends the contents of the object: tensors, buffers, lists, options. It is zeroed. */
 BURN_API void burn_module_release(BurnModule module);
+
+#define BURN_INTERNAL_MODULE_COPIES(Name)                                                                \
+  BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                      \
+    Name copy;                                                                                           \
+    burn_module_clone(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy); \
+    return copy;                                                                                         \
+  }                                                                                                      \
+  BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                      \
+    Name copy;                                                                                           \
+    burn_module_valid(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy); \
+    return copy;                                                                                         \
+  }                                                                                                      \
+  BURN_UNUSED static inline void Name##_release(Name *module) {                                          \
+    burn_module_release(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), module));                         \
+  }
 
 /* Defines the struct, its descriptor function <Name>_type, and <Name>_clone, <Name>_valid and <Name>_release. */
 #define BURN_MODULE(Name, ROWS)                                                                                      \
@@ -148,19 +182,60 @@ BURN_API void burn_module_release(BurnModule module);
         BURN_TYPE_MODULE, #Name, sizeof(Self), (uint32_t)(sizeof fields / sizeof fields[0]), fields, NULL, 0, NULL}; \
     return &type;                                                                                                    \
   }                                                                                                                  \
-  BURN_UNUSED static inline Name Name##_clone(const Name *module) {                                                  \
-    Name copy;                                                                                                       \
-    burn_module_clone(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);             \
-    return copy;                                                                                                     \
-  }                                                                                                                  \
-  BURN_UNUSED static inline Name Name##_valid(const Name *module) {                                                  \
-    Name copy;                                                                                                       \
-    burn_module_valid(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), (void *)(uintptr_t)module), &copy);             \
-    return copy;                                                                                                     \
-  }                                                                                                                  \
-  BURN_UNUSED static inline void Name##_release(Name *module) {                                                      \
-    burn_module_release(BURN_INTERNAL_VALUE(BurnModule, Name##_type(), module));                                     \
-  }                                                                                                                  \
+  BURN_INTERNAL_MODULE_COPIES(Name)                                                                                  \
+  struct Name
+
+#ifdef __cplusplus
+#define BURN_INTERNAL_ZERO(Type) Type()
+#else
+#define BURN_INTERNAL_ZERO(Type) ((Type){0})
+#endif
+#define BURN_INTERNAL_CASE_KIND(Name, Type, Case, doc) Name##_KIND_##Case,
+#define BURN_INTERNAL_CASE_MEMBER(Name, Type, Case, doc) Type Case;
+#define BURN_INTERNAL_CASE_FIELD(Name, Type, Case, doc) {#Case, Type##_type, offsetof(Name, as.Case), doc, false},
+#define BURN_INTERNAL_CASE_MAKE(Name, Type, Case, doc)        \
+  BURN_UNUSED static inline Name Name##_##Case(Type module) { \
+    Name burn__variant = BURN_INTERNAL_ZERO(Name);            \
+    burn__variant.kind = Name##_KIND_##Case;                  \
+    burn__variant.as.Case = module;                           \
+    return burn__variant;                                     \
+  }
+
+/* A module that is one of several: Burn's enum with a module per case. Rows pass the name on:
+ *
+ *   #define HEAD_CASES(X, Head)                        \
+ *     X(Head, BurnIdentity, Off,   "tokens as they are") \
+ *     X(Head, BurnLinear,   Dense, "to classes")
+ *   BURN_MODULE_VARIANT(Head, HEAD_CASES);
+ *
+ *   Head head = Head_Dense(burn_linear_new(64, 10, device));     takes the module
+ *   if (head.kind == Head_KIND_Dense) y = burn_linear_forward(&head.as.Dense, x);
+ *
+ * Defines the struct {uint32_t kind; union as}, a constructor and a number per case, and what BURN_MODULE does. Zeroed
+ * memory is the first case. It may stand in rows, lists and options. The case is a step of paths, "head.Dense.weight",
+ * and its name the key in records, {"Dense": record}; a record of another case is refused. */
+#define BURN_MODULE_VARIANT(Name, ROWS)                                         \
+  enum { ROWS(BURN_INTERNAL_CASE_KIND, Name) };                                 \
+  typedef struct Name {                                                         \
+    uint32_t kind;                                                              \
+    union {                                                                     \
+      ROWS(BURN_INTERNAL_CASE_MEMBER, Name)                                     \
+    } as;                                                                       \
+  } Name;                                                                       \
+  BURN_UNUSED static inline const BurnType *Name##_type(void) {                 \
+    static const BurnField fields[] = {ROWS(BURN_INTERNAL_CASE_FIELD, Name)};   \
+    static const BurnType type = {BURN_TYPE_MODULE_VARIANT,                     \
+                                  #Name,                                        \
+                                  sizeof(Name),                                 \
+                                  (uint32_t)(sizeof fields / sizeof fields[0]), \
+                                  fields,                                       \
+                                  NULL,                                         \
+                                  0,                                            \
+                                  NULL};                                        \
+    return &type;                                                               \
+  }                                                                             \
+  BURN_INTERNAL_MODULE_COPIES(Name)                                             \
+  ROWS(BURN_INTERNAL_CASE_MAKE, Name)                                           \
   struct Name
 
 BURN_EXTERN_C_END

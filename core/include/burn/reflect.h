@@ -13,20 +13,22 @@ BURN_EXTERN_C_BEGIN
 
 /* What a type is. */
 enum {
-  BURN_TYPE_SIZE = 1,    /* BurnSize: JSON integer */
-  BURN_TYPE_I64,         /* BurnI64: JSON integer, as text beyond 2^53 */
-  BURN_TYPE_F64,         /* BurnF64: JSON number */
-  BURN_TYPE_BOOL,        /* BurnBool */
-  BURN_TYPE_TEXT,        /* BurnText: JSON string, at most 255 bytes */
-  BURN_TYPE_SIZES,       /* BurnSize2, BurnSize3: JSON array; `count` entries */
-  BURN_TYPE_OPTION_F64,  /* BurnOptionF64: JSON number or null */
-  BURN_TYPE_VARIANT,     /* one of several named cases, see BurnVariant */
-  BURN_TYPE_CONFIG,      /* made by BURN_CONFIG */
-  BURN_TYPE_PARAM,       /* BurnParam */
-  BURN_TYPE_BUFFER,      /* BurnBuffer */
-  BURN_TYPE_MODULE,      /* made by BURN_MODULE */
-  BURN_TYPE_MODULE_LIST, /* BurnModuleList */
-  BURN_TYPE_CONSTANT     /* BurnConstant */
+  BURN_TYPE_SIZE = 1,      /* BurnSize: JSON integer */
+  BURN_TYPE_I64,           /* BurnI64: JSON integer, as text beyond 2^53 */
+  BURN_TYPE_F64,           /* BurnF64: JSON number */
+  BURN_TYPE_BOOL,          /* BurnBool */
+  BURN_TYPE_TEXT,          /* BurnText: JSON string, at most 255 bytes */
+  BURN_TYPE_SIZES,         /* BurnSize2, BurnSize3: JSON array; `count` entries */
+  BURN_TYPE_OPTION_F64,    /* BurnOptionF64: JSON number or null */
+  BURN_TYPE_VARIANT,       /* one of several named cases, see BurnVariant */
+  BURN_TYPE_CONFIG,        /* made by BURN_CONFIG */
+  BURN_TYPE_PARAM,         /* BurnParam */
+  BURN_TYPE_BUFFER,        /* BurnBuffer */
+  BURN_TYPE_MODULE,        /* made by BURN_MODULE */
+  BURN_TYPE_MODULE_LIST,   /* BurnModuleList */
+  BURN_TYPE_CONSTANT,      /* BurnConstant */
+  BURN_TYPE_MODULE_OPTION, /* BurnModuleOption */
+  BURN_TYPE_MODULE_VARIANT /* made by BURN_MODULE_VARIANT: a field per case, first in the object the case's index */
 };
 
 typedef struct BurnType BurnType;
@@ -53,7 +55,7 @@ struct BurnType {
   uint32_t kind; /* BURN_TYPE_* */
   const char *name;
   size_t bytes;
-  uint32_t field_count; /* CONFIG, MODULE */
+  uint32_t field_count; /* CONFIG, MODULE, MODULE_VARIANT */
   const BurnField *fields;
   const void *defaults;        /* CONFIG: an object with the optional fields at their defaults */
   uint32_t count;              /* SIZES: entries; VARIANT: cases */
