@@ -34,6 +34,7 @@
 #include <burn/nn/loss_sequence.h>
 #include <burn/nn/noise.h>
 #include <burn/nn/norm.h>
+#include <burn/nn/normalization.h>
 #include <burn/nn/padding.h>
 #include <burn/nn/pixel_shuffle.h>
 #include <burn/nn/pool.h>
