@@ -136,6 +136,13 @@ BURN_API int64_t burn_module_num_params(BurnModule module);
 BURN_API void burn_module_print(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
+/* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
+ * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen or a
+ * buffer; then the sums. On a device without autodiff no parameter is trainable. Printed, or as a text to be freed
+ * with free(). */
+BURN_API void burn_module_summary(BurnModule module);
+BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
+
 /* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids,
  * buffers of its own. */
 BURN_API void burn_module_clone(BurnModule module, void *out);

@@ -504,6 +504,63 @@ static void test_text(void **state) {
   Net_release(&net);
 }
 
+static void test_summary(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->training, 0);
+  burn_module_freeze(burn_module(Dense, &net.tail));
+  char *text = burn_module_summary_text(burn_module(Net, &net));
+  assert_string_equal(text,
+                      "Net\n"
+                      "path                        layer     shape  parameters  state\n"
+                      "dense.weight                Dense     [2,3]           6  trainable\n"
+                      "dense.bias                  Dense     [3]             3  trainable\n"
+                      "blocks.0.dense.weight       Dense     [2,3]           6  trainable\n"
+                      "blocks.0.dense.bias         Dense     [3]             3  trainable\n"
+                      "blocks.0.norm.gamma         TestNorm  [3]             3  trainable\n"
+                      "blocks.0.norm.running_mean  TestNorm  [3]             3  buffer\n"
+                      "blocks.1.dense.weight       Dense     [2,3]           6  trainable\n"
+                      "blocks.1.dense.bias         Dense     [3]             3  trainable\n"
+                      "blocks.1.norm.gamma         TestNorm  [3]             3  trainable\n"
+                      "blocks.1.norm.running_mean  TestNorm  [3]             3  buffer\n"
+                      "tail.weight                 Dense     [2,3]           6  frozen\n"
+                      "lookup.table                Lookup    [4]             0  frozen\n"
+                      "45 parameters: 33 trainable, 6 frozen, 6 in buffers");
+  free(text);
+  text = burn_module_summary_text(burn_module(Drop, &net.drop));
+  assert_string_equal(text,
+                      "Drop\npath  layer  shape  parameters  state\n"
+                      "0 parameters: 0 trainable, 0 frozen, 0 in buffers");
+  free(text);
+  Net_release(&net);
+}
+
+#define LONGEST_FIELDS(X) X(Dense, a_field_whose_name_is_longer_than_a_column, "so that it is cut")
+BURN_MODULE(Longest, LONGEST_FIELDS);
+#define WIDE_FIELDS(X) \
+  X(BurnParam, a_layer_with_a_long_name, "") X(BurnParam, many_axes, "") X(Longest, longest, "") X(BurnParam, bad, "")
+BURN_MODULE(ALayerWithANameBeyondItsColumn, WIDE_FIELDS);
+
+static void test_summary_is_cut_to_100_columns(void **state) {
+  Fixture *fixture = *state;
+  ALayerWithANameBeyondItsColumn wide = {
+      burn_param(burn_zeros(fixture->plain, BURN_SHAPE(2), BURN_DTYPE_F32)),
+      burn_param(burn_zeros(fixture->plain, BURN_SHAPE(100, 10, 1, 10, 1, 100), BURN_DTYPE_F32)),
+      {dense_make(fixture->plain, 0, false)},
+      burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_IO, "weights.bin: too short")))};
+  char *text = burn_module_summary_text(burn_module(ALayerWithANameBeyondItsColumn, &wide));
+  assert_string_equal(
+      text,
+      "ALayerWithANameBeyondItsColumn\n"
+      "path                                  layer               shape               parameters  state\n"
+      "a_layer_with_a_long_name              ALayerWithANameB..  [2]                          2  frozen\n"
+      "many_axes                             ALayerWithANameB..  [100,10,1,10,1,1..     1000000  frozen\n"
+      "..ame_is_longer_than_a_column.weight  Dense               [2,3]                        6  frozen\n"
+      "bad                                   ALayerWithANameB..  failed                       0  frozen\n"
+      "1000008 parameters: 0 trainable, 1000008 frozen, 0 in buffers");
+  free(text);
+  ALayerWithANameBeyondItsColumn_release(&wide);
+}
+
 static int teardown(void **state) {
   Fixture *fixture = *state;
   burn_device_close(fixture->plain);
@@ -538,6 +595,8 @@ int main(void) {
       cmocka_unit_test(test_release_zeroes),
       cmocka_unit_test(test_lists),
       cmocka_unit_test(test_text),
+      cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_summary_is_cut_to_100_columns),
   };
   return cmocka_run_group_tests(tests, fixture_setup, teardown);
 }
