@@ -53,8 +53,14 @@ for header in $api_headers $common_headers $public_headers tests/cpp/*_test.cpp;
     for standard in $cxx; do syntax "$(cxx_of $compiler)" c++ "$standard"; done
   done
 done
+# Together, too, as a C++ program has them.
+for together in $public_headers; do printf '#include <%s>\n' "${together#*/include/}"; done >"/tmp/check-$$.c"
+header="all public headers" flags=$includes
+for compiler in gcc clang; do
+  for standard in c++17 c++20; do syntax "$(cxx_of $compiler)" c++ "$standard"; done
+done
 rm -f "/tmp/check-$$.c"
-say "headers alone: plugin-api and plugins/common as C99 and C++11, the others as C11, all as C++17 and C++20"
+say "headers alone: plugin-api and plugins/common as C99 and C++11, the others as C11, all as C++17 and C++20, and together"
 [ $# = 0 ] || exit 0
 
 # 3. Plugins export their entry symbol and nothing else; libraries export burn_ and Burn names only.
@@ -144,6 +150,7 @@ if [ -n "$python" ]; then
   "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
   "$python" tests/abi/snapshot.py check || die "the plugin ABI against tests/abi/snapshot.txt"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
+  "$python" tests/lint/make_cpp_layers.py --check || die "layers of nn.hpp"
 else
   say "source rules: skipped, no python3"
 fi
