@@ -392,6 +392,7 @@ class Gradients {
   }
   ~Gradients() { burn_gradients_drop(handle_); }
   BurnGradients *get() const noexcept { return handle_; }
+  BurnGradients *release() noexcept { return std::exchange(handle_, nullptr); } /* now the caller's */
 
  private:
   BurnGradients *handle_;
