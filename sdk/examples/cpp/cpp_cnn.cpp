@@ -1,0 +1,122 @@
+/* cpp_cnn.cpp - the CNN of the Burn guide in C++: a module of layers, a loader,
+ * Adam, the accuracy, a record. The same numbers as sdk/examples/mnist in C.
+ *
+ *   cpp_cnn [training digits] [test digits] [epochs]   generated digits
+ *   cpp_cnn FOLDER [..]                                of MNIST's files */
+#include <burn/nn.hpp>
+#include <burn/train.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+namespace nn = burn::nn;
+namespace train = burn::train;
+
+struct Model {
+  nn::Conv2d conv1, conv2;
+  nn::AdaptiveAvgPool2d pool;
+  nn::Dropout dropout;
+  nn::Linear linear1, linear2;
+  nn::Relu activation;
+
+  explicit Model(const burn::Device &device)
+      : conv1({1, 8}, {3, 3}, device),
+        conv2({8, 16}, {3, 3}, device),
+        pool({8, 8}, device),
+        dropout(0.5, device),
+        linear1(16 * 8 * 8, 512, device),
+        linear2(512, 10, device),
+        activation(device) {}
+
+  /* [batch, 1, 28, 28] -> [batch, 10] */
+  burn::Tensor operator()(burn::Tensor x) const {
+    x = dropout(conv1(std::move(x)));
+    x = activation(dropout(conv2(std::move(x))));
+    x = pool(std::move(x)).flatten(1, 3);
+    x = activation(dropout(linear1(std::move(x))));
+    return linear2(std::move(x));
+  }
+
+  BURN_CPP_MODULE(Model, conv1, conv2, pool, dropout, linear1, linear2,
+                  activation)
+};
+
+/* What a run is started with. */
+struct Options {
+  std::string folder;
+  std::size_t train_items = 20000, test_items = 4000, epochs = 4;
+};
+
+static Options options_of(int argc, char **argv) {
+  Options options;
+  int next = 1;
+  if (next < argc && std::atoi(argv[next]) == 0) options.folder = argv[next++];
+  for (std::size_t *number :
+       {&options.train_items, &options.test_items, &options.epochs})
+    if (next < argc) *number = std::strtoul(argv[next++], nullptr, 10);
+  return options;
+}
+
+static train::Loader loader_of(const Options &options, bool training) {
+  const std::size_t items = training ? options.train_items : options.test_items;
+  const train::Dataset raw =
+      options.folder.empty()
+          ? train::Dataset::digits(items, training ? 84 : 85)
+          : train::Dataset::mnist(options.folder,
+                                  training ? BURN_MNIST_TRAIN : BURN_MNIST_TEST)
+                .slice(0, items);
+  return train::Loader(raw.mnist_normalize(), {64, training, 42, 1});
+}
+
+static double train_epoch(Model &model, train::Optimizer &optimizer,
+                          train::Loader &data, const burn::Device &device,
+                          std::size_t epoch) {
+  double sum = 0;
+  for (train::Batch batch : data.epoch(device, epoch)) {
+    const burn::Tensor output = model(batch.take("image"));
+    burn::Tensor loss = output.cross_entropy(batch.take("label"));
+    sum += loss.item() * static_cast<double>(batch.item_count());
+    optimizer.step(model, std::move(loss), 1e-4);
+  }
+  return sum / static_cast<double>(data.item_count());
+}
+
+static double accuracy(const Model &model, train::Loader &data,
+                       const burn::Device &device) {
+  double right = 0;
+  for (train::Batch batch : data.epoch(device, 1)) {
+    const burn::Tensor guess =
+        model(batch.take("image")).argmax(1).flatten(0, 1);
+    right += guess.equal(batch.take("label")).to_int().sum().item();
+  }
+  return right / static_cast<double>(data.item_count());
+}
+
+int main(int argc, char **argv) try {
+  const Options options = options_of(argc, argv);
+  burn::Device device = burn::Device::training();
+  train::Loader data = loader_of(options, true),
+                test = loader_of(options, false);
+  device.seed(42);
+  Model model(device);
+  std::cout << model << "\n";
+  train::Adam optimizer;
+  double loss = 0, correct = 0;
+  for (std::size_t epoch = 1; epoch <= options.epochs; epoch++) {
+    loss = train_epoch(model, optimizer, data, device, epoch);
+    correct = accuracy(model.valid(), test, device.inner());
+    std::printf("epoch %zu  loss %.6f  test accuracy %.2f %%\n", epoch, loss,
+                100 * correct);
+  }
+  burn::save(model, "cnn");
+  std::printf(
+      "result: {\"backend\": \"%s\", \"seed\": 42, "
+      "\"train_loss\": %.9g, \"test_accuracy\": %.9g}\n",
+      device.name().c_str(), loss, correct);
+  return 0;
+} catch (const std::exception &error) {
+  std::cerr << "cpp_cnn: " << error.what() << "\n";
+  return 1;
+}
