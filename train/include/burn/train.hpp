@@ -340,6 +340,8 @@ class Dataset {
     return error.status();
   } catch (const std::exception &error) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: %s", index, error.what());
+  } catch (...) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: an exception that is no std::exception", index);
   }
   static void drop_get(void *context) { delete static_cast<Get *>(context); }
   std::shared_ptr<BurnDataset> handle_;
