@@ -358,6 +358,37 @@ static void test_optimizers() {
   EXPECT(std::fabs(values_of(model)[0] - 0.95 * before[0]) < 1e-6 && values_of(model)[7] == before[7]);
 }
 
+/* A step of the learner, which is C: failures travel in the tensors. */
+static BurnStepOutput line_step(void *, const void *module, BurnBatch *batch) {
+  const nn::Linear &model = *static_cast<const nn::Linear *>(module);
+  BurnTensor *y = burn_linear_forward(model.get(), burn_batch_take(batch, "x")), *target = burn_batch_take(batch, "y");
+  BurnTensor *loss = burn_mse(burn_clone(y), burn_clone(target));
+  return burn_regression_output(loss, y, target);
+}
+
+/* y = 2 x + 1, by the learner with a schedule; the validation sees the module below autodiff. */
+static void test_learner() {
+  Device device = Device::training("ndarray");
+  device.seed(3);
+  std::vector<float> x, y;
+  for (int i = 0; i < 64; i++) x.push_back(static_cast<float>(i) / 32 - 1), y.push_back(2 * x.back() + 1);
+  const train::Dataset items = train::Dataset::memory({{"x", x, {1}}, {"y", y, {1}}});
+  train::Loader data(items, {8, true, 1}), test(items, {64});
+  nn::Linear model(1, 1, device);
+  train::Sgd optimizer;
+  const train::CosineAnnealing rate(0.2, 161);
+  BurnLearnerConfig config = {};
+  config.epochs = 20;
+  config.schedule = rate.get();
+  config.quiet = true;
+  const BurnTask task = {line_step, nullptr};
+  BurnLearnerResult result = {};
+  burn::check(burn_learner_fit(&config, &task, device, burn::as_module(model), optimizer.get(), data.get(), test.get(),
+                               &result));
+  const std::vector<double> values = values_of(model);
+  EXPECT(result.steps == 160 && std::fabs(values[0] - 2) < 0.02 && std::fabs(values[1] - 1) < 0.02);
+}
+
 int main() try {
   test_same_as_c();
   test_records_of_c();
@@ -368,6 +399,7 @@ int main() try {
   test_schedules();
   test_data();
   test_optimizers();
+  test_learner();
   std::cout << (failures ? "FAILED" : "all checks passed") << "\n";
   return failures != 0;
 } catch (const std::exception &error) {
