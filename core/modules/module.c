@@ -86,7 +86,8 @@ static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char 
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.60s...: path is longer than %d bytes", walker->path,
                             BURN_MODULE_PATH_BYTES - 1);
   }
-  if (param && !is_cut && !is_place(walker, param->path)) param->path = burn__path_kept(walker->path);
+  if (param && !walker->walk->ends && !is_cut && !is_place(walker, param->path))
+    param->path = burn__path_kept(walker->path);
   return walker->walk->tensor(walker->walk->context, &tensor);
 }
 
@@ -481,7 +482,8 @@ static void release_list(void *context, BurnModuleList *list) {
 }
 
 void burn_module_release(BurnModule module) {
-  const BurnModuleWalk walk = {.tensor = release_tensor, .constant = release_constant, .list_end = release_list};
+  const BurnModuleWalk walk = {
+      .ends = true, .tensor = release_tensor, .constant = release_constant, .list_end = release_list};
   (void)burn__module_walk(module, &walk);
   memset(module.data, 0, module.type->bytes);
 }

@@ -28,9 +28,10 @@ static inline void burn__param_store(BurnParam *param, BurnTensor *value) {
 /* Bytes of a path, terminator included. */
 enum { BURN_MODULE_PATH_BYTES = 1024 };
 
-/* The one walk over a module, in row order. It writes the paths of the parameters into them. */
+/* The one walk over a module, in row order. It writes the paths of the parameters into them, if they stay. */
 typedef struct BurnModuleWalk {
   void *context;
+  bool ends;        /* the parameters need no names any more */
   bool needs_paths; /* a path that does not fit ends the walk with a failure; else it is cut */
   /* Every parameter and buffer, absent ones too. */
   BurnStatus (*tensor)(void *context, const BurnModuleTensor *tensor);

@@ -1,6 +1,6 @@
-/* gpt.c - a small GPT learns to write like a text, character by character: the
- * model, a training loop of one's own with clipping and a cosine schedule, and
- * sampling.
+/* tiny_gpt.c - a small GPT learns to write like a text, character by character:
+ * the model, a training loop of one's own with clipping and a cosine schedule,
+ * and sampling.
  *
  *   gpt TEXT [STEPS]      a file of more than 128 bytes; 500 steps */
 #include <burn/burn.h>
