@@ -71,7 +71,8 @@ static BurnStatus walk_option(Walker *walker, BurnModuleOption *option) {
 /* True if `known` is the path of the walk, or a longer one: what a walk from within a model calls "weight" is
  * "fc.weight" there. */
 static bool is_place(const Walker *walker, const char *known) {
-  const size_t length = known ? strlen(known) : 0;
+  if (!known) return false;
+  const size_t length = strlen(known);
   if (length < walker->length || memcmp(known + length - walker->length, walker->path, walker->length) != 0)
     return false;
   return length == walker->length || known[length - walker->length - 1] == '.';
@@ -203,10 +204,13 @@ BurnModuleOption burn_module_option(const BurnType *type) { return (BurnModuleOp
 void burn_module_option_set(BurnModuleOption *option, BurnModule module) {
   if (option->data) burn_module_release((BurnModule){option->type, option->data});
   free(option->data);
-  *option = (BurnModuleOption){module.type, module.data ? malloc(module.type->bytes) : NULL, module.data != NULL};
+  *option = burn_module_option(module.type);
+  if (!module.data) return;
+  option->present = true;
+  option->data = malloc(module.type->bytes);
   if (option->data) {
     memcpy(option->data, module.data, module.type->bytes);
-  } else if (module.data) {
+  } else {
     burn_module_release(module);
   }
 }
