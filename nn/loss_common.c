@@ -103,6 +103,6 @@ double burn_nn_least_normal(BurnDType dtype) {
     case BURN_DTYPE_F16:
       return 6.103515625e-05;
     default:
-      return FLT_MIN; /* bf16 has f32's exponents */
+      return (double)FLT_MIN; /* bf16 has f32's exponents */
   }
 }

@@ -179,7 +179,7 @@ static BurnTensor *rnnt(const BurnRNNTLoss *m, BurnTensor *logits, BurnTensor *t
   BurnTensor *last = burn_sub_scalar(frames, 1), *diagonal = burn_add(burn_clone(last), burn_clone(lengths));
   BurnTensor *reached = at_cells(alphas, diagonal, burn_clone(lengths), &g);
   BurnTensor *losses = burn_neg(burn_add(reached, at_cells(blanks, last, lengths, &g)));
-  return burn_mask_fill(losses, burn_greater_scalar(burn_clone(losses), -FLOOR / 2), INFINITY);
+  return burn_mask_fill(losses, burn_greater_scalar(burn_clone(losses), -FLOOR / 2), (double)INFINITY);
 }
 
 BurnTensor *burn_rnnt_loss_forward(const BurnRNNTLoss *m, BurnTensor *logits, BurnTensor *targets,
