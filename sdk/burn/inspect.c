@@ -26,7 +26,7 @@ typedef struct Statistics {
 
 /* Two passes: the mean first, then the mean square of the distances from it. */
 static Statistics statistics_of(const double *values, size_t count) {
-  Statistics s = {NAN, NAN, NAN, NAN, 0};
+  Statistics s = {(double)NAN, (double)NAN, (double)NAN, (double)NAN, 0};
   double sum = 0, squares = 0;
   for (size_t i = 0; i < count; i++) {
     if (isnan(values[i])) {

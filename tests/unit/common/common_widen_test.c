@@ -31,7 +31,7 @@ static void expect_halves(BurnDType dtype, int fraction_bits, int bias, uint32_t
   assert_true(burn_common_round_number(dtype, 1e300) == HUGE_VAL);
   assert_true(burn_common_round_number(dtype, -HUGE_VAL) == -HUGE_VAL);
   assert_true(burn_common_round_number(dtype, 5e-324) == 0);
-  assert_true(isnan(burn_common_round_number(dtype, NAN)));
+  assert_true(isnan(burn_common_round_number(dtype, (double)NAN)));
   assert_true(signbit(burn_common_round_number(dtype, -0.0)) && signbit(burn_common_round_number(dtype, -1e-300)));
 }
 
@@ -85,7 +85,7 @@ static void test_scalars_stand_for_narrow_tensors(void **state) {
   assert_int_equal(widened(BURN_OP_clamp_max, i16, i16, false, many).value.i64, 300);
   assert_int_equal(widened(BURN_OP_add_scalar, i8, i8, false, many).value.i64, 300);      /* it wraps */
   assert_int_equal(widened(BURN_OP_equal_scalar, i8, truth, false, many).value.i64, 300); /* none is equal */
-  assert_true(isnan(widened(BURN_OP_clamp_max, i8, i8, false, burn_attr_f64(NAN)).value.f64));
+  assert_true(isnan(widened(BURN_OP_clamp_max, i8, i8, false, burn_attr_f64((double)NAN)).value.f64));
 }
 
 static void test_what_is_made_is_made_wide(void **state) {

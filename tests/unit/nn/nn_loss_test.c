@@ -295,7 +295,7 @@ static void test_rnnt_edges(void **state) {
   const BurnRNNTLoss m = {0, false};
   const float logs[] = {-INFINITY, 0, -INFINITY, 0}, alone[] = {-1, 0, -2, 0};
   const int64_t frame[] = {2}, label[] = {0}, none[] = {0};
-  const double never = INFINITY, sum = 3;
+  const double never = (double)INFINITY, sum = 3;
   double found = 0;
   BurnTensor *x = burn_tensor_f32(device, logs, BURN_SHAPE(1, 2, 1, 2));
   BurnTensor *targets = burn_zeros(device, BURN_SHAPE(1, 0), BURN_DTYPE_I64);
