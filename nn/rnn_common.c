@@ -34,13 +34,16 @@ BurnStatus burn_nn_check_recurrent(const char *layer, size_t d_input, size_t d_h
   return burn_nn_check_not_negative(layer, "clip", clip.value);
 }
 
+static const BurnParam *param_at(const BurnGateController *gate, size_t offset) {
+  return (const BurnParam *)(const void *)((const char *)gate + offset);
+}
+
 /* The same parameter of all gates, `offset` bytes into them, side by side along dim; NULL where it is absent. */
 static BurnTensor *side_by_side(const BurnGateController *const *gates, size_t count, size_t offset, int dim) {
   BurnTensor *parts[4] = {NULL};
-  for (size_t i = 0; i < count; i++) {
-    parts[i] = burn_param_value((const BurnParam *)(const void *)((const char *)gates[i] + offset));
-  }
-  return count == 1 || !parts[0] ? parts[0] : burn_cat(parts, count, dim);
+  if (!param_at(gates[0], offset)->value) return NULL;
+  for (size_t i = 0; i < count; i++) parts[i] = burn_param_value(param_at(gates[i], offset));
+  return count == 1 ? parts[0] : burn_cat(parts, count, dim);
 }
 
 /* `offset` is that of the linear layer. */

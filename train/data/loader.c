@@ -176,7 +176,8 @@ static BurnStatus staging_open(BurnBatches *batches) {
   const bool works_alone = burn_device_host_waits(batches->device) >= 0; /* it counts the waits for it */
   size_t slots = threads;
   if (works_alone) {
-    slots = RING_BYTES / bytes < RING_SLOTS ? RING_BYTES / bytes : RING_SLOTS;
+    const size_t fitting = bytes > 0 ? RING_BYTES / bytes : RING_SLOTS;
+    slots = fitting < RING_SLOTS ? fitting : RING_SLOTS;
     if (slots < threads + 2) slots = threads + 2;
   }
   const size_t left = batches->batch_count - batches->next;
