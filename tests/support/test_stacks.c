@@ -91,16 +91,33 @@ BurnDevice *test_stack_open(const TestStacks *stacks, const TestStack *stack) {
   return NULL;
 }
 
-void test_on_stacks(const char *defaults, BurnDevice **device, const char **stack, void (*test)(void **state)) {
+/* The device with autodiff on top; takes one that may lack it. */
+static BurnDevice *with_autodiff(BurnDevice *device, const char *stack) {
+  if (!device || burn_device_is_autodiff(device)) return device;
+  burn_device_close(device);
+  return burn_device_open_training(stack);
+}
+
+static void on_stacks(const char *defaults, bool training, BurnDevice **device, const char **stack,
+                      void (*test)(void **state)) {
   const TestStacks stacks = test_stacks(defaults);
   for (size_t i = 0; i < stacks.count; i++) {
     *device = test_stack_open(&stacks, &stacks.items[i]);
+    if (training) *device = with_autodiff(*device, stacks.items[i].text);
     if (!*device) continue;
     if (stack) *stack = stacks.items[i].text;
     test(NULL);
     if (burn_device_memory(*device).live_tensors != 0) fail_msg("%s: tensors are left over", stacks.items[i].text);
     burn_device_close(*device);
   }
+}
+
+void test_on_stacks(const char *defaults, BurnDevice **device, const char **stack, void (*test)(void **state)) {
+  on_stacks(defaults, false, device, stack, test);
+}
+void test_on_training_stacks(const char *defaults, BurnDevice **device, const char **stack,
+                             void (*test)(void **state)) {
+  on_stacks(defaults, true, device, stack, test);
 }
 
 /* The stack below its autodiff: what stands between the first < and the last >. */

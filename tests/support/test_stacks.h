@@ -39,6 +39,9 @@ BurnDevice *test_stack_open(const TestStacks *stacks, const TestStack *stack);
  * allowed), and fails if tensors are left over. */
 void test_on_stacks(const char *defaults, BurnDevice **device, const char **stack, void (*test)(void **state));
 
+/* The same with autodiff on top of the stacks that lack it. */
+void test_on_training_stacks(const char *defaults, BurnDevice **device, const char **stack, void (*test)(void **state));
+
 /* For tests on one device: that of the first stack, with autodiff on top if `training`, else without. Ends the program
  * as skipped where this machine has none. */
 BurnDevice *test_stack_device(const char *defaults, bool training);

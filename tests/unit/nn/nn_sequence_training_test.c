@@ -65,7 +65,7 @@ static void train_all(void **state) {
 
 static void test_losses(void **state) {
   (void)state;
-  test_on_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, &stack, train_all);
+  test_on_training_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, &stack, train_all);
 }
 
 int main(void) {

@@ -275,12 +275,12 @@ static void all_through_records(void **state) {
 
 static void straight_on_stacks(void **state) {
   (void)state;
-  test_on_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_straight);
+  test_on_training_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_straight);
 }
 
 static void records_on_stacks(void **state) {
   (void)state;
-  test_on_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_through_records);
+  test_on_training_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_through_records);
 }
 
 int main(void) {

@@ -336,7 +336,7 @@ static void all_tests(void **state) {
 
 static void on_stacks(void **state) {
   (void)state;
-  test_on_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_tests);
+  test_on_training_stacks("autodiff<ndarray>; autodiff<fusion<ndarray>>", &device, NULL, all_tests);
 }
 
 int main(void) {
