@@ -115,12 +115,14 @@ static struct BurnInstanceKernel *load_kernel(BurnInstance *instance, const Burn
   return instance->kernels = entry;
 }
 
-/* The kernel as this instance has made it ready; NULL if it cannot. */
+/* The kernel as this instance has made it ready; NULL if the device takes none of its codes or cannot load it. The
+ * device is asked once. */
 static BurnLoadedKernel *loaded_kernel(BurnInstance *instance, const BurnDeviceInterface *device, void *self,
-                                       const BurnDeviceKernel *kernel, const BurnDeviceCode *code) {
+                                       const BurnDeviceKernel *kernel) {
   pthread_mutex_lock(&burn__kernel_mutex);
   struct BurnInstanceKernel *entry = find_kernel(instance, kernel);
-  if (!entry) entry = load_kernel(instance, device, self, kernel, code);
+  const BurnDeviceCode *code = entry ? NULL : code_for(device, self, kernel);
+  if (code) entry = load_kernel(instance, device, self, kernel, code);
   pthread_mutex_unlock(&burn__kernel_mutex);
   return entry ? entry->loaded : NULL;
 }
@@ -193,10 +195,9 @@ static BurnStatus run_on_device(BurnInstance *instance, const PackOp *op, const 
   DeviceViews views;
   for (size_t i = 0; device && i < op->device_kernel_count; i++) {
     const BurnDeviceKernel *kernel = &op->device_kernels[i];
-    const BurnDeviceCode *code = code_for(device, self, kernel);
-    if (!code || (kernel->accept && !kernel->accept(call, why, why_bytes))) continue;
+    if (kernel->accept && !kernel->accept(call, why, why_bytes)) continue;
     if (!view_inputs(&views, call, kernel->row_major)) continue;
-    BurnLoadedKernel *loaded = loaded_kernel(instance, device, self, kernel, code);
+    BurnLoadedKernel *loaded = loaded_kernel(instance, device, self, kernel);
     if (!loaded) continue;
     BurnDeviceLaunch launch;
     view_outputs(&views, call);
