@@ -394,13 +394,13 @@ static void with_an_open_file(void *context) {
   check_fails("burn.json' can be written by anybody (chmod o-w it)");
 }
 
-/* As a service that has another user's HOME. Where that user may not read this build, either, the plugin is loaded
- * before. */
+/* As a service that has another user's HOME. Where that user may not read this build, either (it lies below a folder
+ * of root's), root has loaded the plugin and asked all of them for the automatic choice before. */
 static void with_a_forbidden_home(void *context) {
   enter(context);
   if (seteuid(65534) != 0 ||
       faccessat(AT_FDCWD, BURN_BUILD_DIR "/lib/burn/plugins/burn_ndarray.so", R_OK, AT_EACCESS) != 0) {
-    CHECK(seteuid(0) == 0, "seteuid");
+    CHECK(seteuid(0) == 0 && burn_plugin_count() > 0, "seteuid");
     check_opens("ndarray", BURN_DTYPE_F32, BURN_DTYPE_I64);
   }
   CHECK(seteuid(0) == 0 && setgid(65534) == 0 && setuid(65534) == 0, "setuid");
