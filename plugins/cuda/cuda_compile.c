@@ -1,0 +1,255 @@
+/* cuda_compile.c - kernels from texts: the source of one, NVRTC, the images on disk, the functions in memory. */
+#include "cuda_image_cache.h"
+#include "cuda_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- sources ---------------------------------------------------------------------------------- */
+
+#define TEXT(KEY, name) burn__cuda_text_##name,
+static const char *const texts[CUDA_TEXT_COUNT] = {CUDA_TEXTS(TEXT)};
+
+/* The functions that expressions call, as text. */
+static const char *const functions[] = {
+#define BURN_FUNCTION(type, name, arguments, ...) \
+  "static __device__ inline " #type " " #name #arguments " { " #__VA_ARGS__ " }\n",
+#include "common/functions.def"
+};
+
+static const char *element_type(BurnDType dtype) {
+  switch (dtype) {
+    case BURN_DTYPE_BOOL:
+      return "bool_t";
+    case BURN_DTYPE_U8:
+      return "u8_t";
+    case BURN_DTYPE_I8:
+      return "i8_t";
+    case BURN_DTYPE_I16:
+      return "i16_t";
+    case BURN_DTYPE_I32:
+      return "i32_t";
+    case BURN_DTYPE_I64:
+      return "i64_t";
+    case BURN_DTYPE_F16:
+      return "f16_t";
+    case BURN_DTYPE_BF16:
+      return "bf16_t";
+    case BURN_DTYPE_F32:
+      return "f32_t";
+    case BURN_DTYPE_F64:
+      return "f64_t";
+    default:
+      return "u8_t";
+  }
+}
+
+/* Appends to a text, or, where `text` is NULL, only counts. */
+typedef struct Writer {
+  char *text;
+  uint64_t used;
+} Writer;
+
+static void put(Writer *writer, const char *part) {
+  const size_t length = strlen(part);
+  if (writer->text) memcpy(writer->text + writer->used, part, length);
+  writer->used += length;
+}
+
+static void put_type(Writer *writer, const char *name, BurnDType dtype) {
+  put(writer, "typedef ");
+  put(writer, element_type(dtype));
+  put(writer, " ");
+  put(writer, name);
+  put(writer, ";\n");
+}
+
+static void write_source(Writer *writer, const CudaKernelKey *key, const char *definition) {
+  char line[64];
+  put(writer, burn__cuda_text_prelude);
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) put(writer, functions[i]);
+  put(writer, burn__cuda_text_parameters);
+  put_type(writer, "OUT", key->out);
+  put_type(writer, "IN0", key->in[0]);
+  put_type(writer, "IN1", key->in[1]);
+  put_type(writer, "IN2", key->in[2]);
+  (void)snprintf(line, sizeof line, "#define BURN_VARIANT %u\n", key->variant & 15u);
+  put(writer, line);
+  (void)snprintf(line, sizeof line, "#define BURN_JOIN %d\n", (int)key->join);
+  put(writer, line);
+  if (definition) put(writer, definition);
+  if (key->text == CUDA_TEXT_REDUCE || key->text == CUDA_TEXT_SCAN || key->text == CUDA_TEXT_INDEX)
+    put(writer, burn__cuda_text_join);
+  put(writer, texts[key->text]);
+}
+
+char *burn__cuda_source(const BurnHost *host, const CudaKernelKey *key, const char *definition, uint64_t *bytes) {
+  Writer writer = {NULL, 0};
+  write_source(&writer, key, definition);
+  *bytes = writer.used + 1;
+  writer.text = host->allocate(*bytes);
+  if (!writer.text) return NULL;
+  writer.used = 0;
+  write_source(&writer, key, definition);
+  writer.text[writer.used] = '\0';
+  return writer.text;
+}
+
+/* -- NVRTC ------------------------------------------------------------------------------------ */
+
+static BurnStatus complain(const BurnHost *host, const CudaNvrtc *nvrtc, void *program) {
+  char log[500] = "no words of the compiler";
+  size_t bytes = 0;
+  char *text = nvrtc->nvrtcGetProgramLogSize(program, &bytes) == CUDA_OK && bytes > 1 ? host->allocate(bytes) : NULL;
+  if (text && nvrtc->nvrtcGetProgramLog(program, text) == CUDA_OK) (void)snprintf(log, sizeof log, "%s", text);
+  host->free(text, bytes);
+  return BURN_COMMON_FAIL(host, INTERNAL, "cuda", "NVRTC refuses a kernel: %s", log);
+}
+
+static BurnStatus take_image(const BurnHost *host, const CudaNvrtc *nvrtc, void *program, char **image,
+                             uint64_t *bytes) {
+  size_t size = 0;
+  if (nvrtc->nvrtcGetCUBINSize(program, &size) != CUDA_OK || size == 0)
+    return BURN_COMMON_FAIL(host, INTERNAL, "cuda", "NVRTC gives no image");
+  char *data = host->allocate(size);
+  if (!data) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "cuda", "no memory for a kernel of %zu bytes", size);
+  if (nvrtc->nvrtcGetCUBIN(program, data) != CUDA_OK) {
+    host->free(data, size);
+    return BURN_COMMON_FAIL(host, INTERNAL, "cuda", "NVRTC gives no image");
+  }
+  *image = data;
+  *bytes = size;
+  return BURN_OK;
+}
+
+/* A product is rounded before it is added, as everywhere (plugins/common/README.md). */
+BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int architecture, const char *source,
+                              char **image, uint64_t *bytes) {
+  char target[40];
+  (void)snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
+  const char *const options[] = {target, "-fmad=false", "--std=c++17"};
+  void *program = NULL;
+  if (nvrtc->nvrtcCreateProgram(&program, source, "burn.cu", 0, NULL, NULL) != CUDA_OK)
+    return BURN_COMMON_FAIL(host, INTERNAL, "cuda", "NVRTC makes no program");
+  BurnStatus status = BURN_OK;
+  if (nvrtc->nvrtcCompileProgram(program, 3, options) != CUDA_OK) status = complain(host, nvrtc, program);
+  if (status == BURN_OK) status = take_image(host, nvrtc, program, image, bytes);
+  (void)nvrtc->nvrtcDestroyProgram(&program);
+  return status;
+}
+
+/* -- functions by key ------------------------------------------------------------------------- */
+
+enum { SLOTS = 4096 }; /* more kernels than all ops and dtypes in use make; a full table compiles anew */
+
+typedef struct Slot {
+  CudaKernelKey key;
+  void *module, *function;
+} Slot;
+
+struct CudaKernels {
+  pthread_mutex_t mutex;
+  uint32_t count;
+  Slot slots[SLOTS]; /* function NULL: free */
+};
+
+CudaKernels *burn__cuda_kernels_create(void) {
+  CudaKernels *kernels = calloc(1, sizeof *kernels);
+  if (kernels && pthread_mutex_init(&kernels->mutex, NULL) != 0) {
+    free(kernels);
+    return NULL;
+  }
+  return kernels;
+}
+
+void burn__cuda_kernels_destroy(Cuda *cuda, CudaKernels *kernels) {
+  if (!kernels) return;
+  for (uint32_t i = 0; i < SLOTS; i++)
+    if (kernels->slots[i].module) (void)cuda->driver->cuModuleUnload(kernels->slots[i].module);
+  (void)pthread_mutex_destroy(&kernels->mutex);
+  free(kernels);
+}
+
+static uint32_t first_slot(const CudaKernelKey *key) {
+  uint64_t bits =
+      (uint64_t)key->op << 32 ^ (uint64_t)key->text << 26 ^ (uint64_t)key->variant << 20 ^ (uint64_t)key->join << 23;
+  bits ^= (uint64_t)key->out << 15 ^ key->in[0] << 10 ^ key->in[1] << 5 ^ key->in[2];
+  return (uint32_t)(bits * UINT64_C(0x9e3779b97f4a7c15) >> 52) % SLOTS;
+}
+
+static bool same_key(const CudaKernelKey *a, const CudaKernelKey *b) {
+  return a->text == b->text && a->op == b->op && a->out == b->out && a->in[0] == b->in[0] && a->in[1] == b->in[1] &&
+         a->in[2] == b->in[2] && a->variant == b->variant && a->join == b->join;
+}
+
+/* The slot of a key, or the free one where it would go; NULL if the table is full. */
+static Slot *find_slot(CudaKernels *kernels, const CudaKernelKey *key) {
+  uint32_t at = first_slot(key);
+  for (uint32_t tries = 0; tries < SLOTS; tries++, at = (at + 1) % SLOTS) {
+    Slot *slot = &kernels->slots[at];
+    if (!slot->function || same_key(&slot->key, key)) return slot;
+  }
+  return NULL;
+}
+
+static BurnStatus image_of(Cuda *cuda, const char *source, char **image, uint64_t *bytes) {
+  CudaImageName name;
+  burn__cuda_image_name(cuda->nvrtc, cuda->architecture, source, &name);
+  if (burn__cuda_image_load(cuda->host, &name, image, bytes)) return BURN_OK;
+  const BurnStatus status = burn__cuda_compile(cuda->host, cuda->nvrtc, cuda->architecture, source, image, bytes);
+  if (status == BURN_OK) burn__cuda_image_save(&name, *image, *bytes);
+  return status;
+}
+
+static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definition, Slot *slot) {
+  uint64_t source_bytes = 0, image_bytes = 0;
+  char *image = NULL, *source = burn__cuda_source(cuda->host, key, definition, &source_bytes);
+  if (!source) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory for the source of a kernel");
+  BurnStatus status = image_of(cuda, source, &image, &image_bytes);
+  cuda->host->free(source, source_bytes);
+  if (status != BURN_OK) return status;
+  void *module = NULL, *function = NULL;
+  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&module, image), "load a kernel");
+  if (status == BURN_OK)
+    status = burn__cuda_check(cuda, cuda->driver->cuModuleGetFunction(&function, module, "kernel"), "find a kernel");
+  cuda->host->free(image, image_bytes);
+  if (status == BURN_OK) *slot = (Slot){*key, module, function};
+  if (status != BURN_OK && module) (void)cuda->driver->cuModuleUnload(module);
+  return status;
+}
+
+BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *definition, void **function) {
+  CudaKernels *kernels = cuda->kernels;
+  BurnStatus status = BURN_OK;
+  (void)pthread_mutex_lock(&kernels->mutex);
+  Slot *slot = find_slot(kernels, key);
+  if (!slot) status = CUDA_FAIL(cuda, INTERNAL, "more than %d kernels", SLOTS);
+  if (slot && !slot->function) status = load(cuda, key, definition, slot);
+  if (status == BURN_OK) *function = slot->function;
+  (void)pthread_mutex_unlock(&kernels->mutex);
+  return status;
+}
+
+void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key) {
+  CudaKernels *kernels = cuda->kernels;
+  (void)pthread_mutex_lock(&kernels->mutex);
+  const Slot *slot = find_slot(kernels, key);
+  void *function = slot ? slot->function : NULL;
+  (void)pthread_mutex_unlock(&kernels->mutex);
+  return function;
+}
+
+BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
+                             size_t bytes) {
+  size_t size = bytes;
+  /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
+  const void *const extra[] = {(void *)1, parameters, (void *)2, &size, NULL};
+  if (groups == 0) return BURN_OK;
+  if (groups > INT32_MAX)
+    return CUDA_FAIL(cuda, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
+  return burn__cuda_check(cuda,
+                          cuda->driver->cuLaunchKernel(function, (unsigned)groups, 1, 1, threads, 1, 1, 0, cuda->stream,
+                                                       NULL, (void **)(uintptr_t)extra),
+                          "start a kernel");
+}

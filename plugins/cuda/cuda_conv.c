@@ -1,0 +1,103 @@
+/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. */
+#include "cuda_internal.h"
+
+enum { FORWARD, TRANSPOSED, WEIGHT, THREADS = 256 }; /* variants of kernels/conv.cu */
+
+/* Where row-major inputs lie; absent ones are NULL. */
+typedef struct Inputs {
+  BurnPrimitive *rows[3];
+} Inputs;
+
+static BurnStatus take_inputs(const CudaRun *run, Inputs *inputs) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < run->call->input_count && status == BURN_OK; i++)
+    if (run->call->inputs[i]) status = burn__cuda_row_major(run->cuda, run->call->inputs[i], &inputs->rows[i]);
+  return status;
+}
+
+static void release_inputs(Cuda *cuda, const Inputs *inputs) {
+  for (uint32_t i = 0; i < 3; i++) burn__cuda_release(cuda, inputs->rows[i]);
+}
+
+static void take_pairs(CudaConv *p, const int64_t *stride, const int64_t *padding, const int64_t *dilation) {
+  for (int axis = 0; axis < 2; axis++) {
+    p->stride[axis] = stride[axis];
+    p->padding[axis] = padding[axis];
+    p->dilation[axis] = dilation[axis];
+  }
+}
+
+/* The conv2d that has these pixels, windows and weights. */
+static void take_shapes(CudaConv *p, const int64_t *pixels, const int64_t *windows, const int64_t *weight) {
+  p->batch = pixels[0];
+  p->in_channels = pixels[1];
+  p->out_channels = windows[1];
+  for (int axis = 0; axis < 2; axis++) {
+    p->in[axis] = pixels[2 + axis];
+    p->windows[axis] = windows[2 + axis];
+    p->kernel[axis] = weight[2 + axis];
+  }
+}
+
+static BurnStatus start(const CudaRun *run, CudaConv *p) {
+  Inputs inputs = {{NULL, NULL, NULL}};
+  const BurnPrimitive *out = run->out[0];
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  const CudaKernelKey key = {
+      .text = CUDA_TEXT_CONV, .out = out->dtype, .in = {dtype, dtype, dtype}, .variant = (uint32_t)run->row->detail};
+  const int64_t count = burn_primitive_count(out);
+  void *function = NULL;
+  if (count == 0) return BURN_OK;
+  BurnStatus status = take_inputs(run, &inputs);
+  if (status == BURN_OK) status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
+  if (status == BURN_OK) {
+    p->out = cuda_address(out);
+    p->x = cuda_address(inputs.rows[0]);
+    p->weight = cuda_address(inputs.rows[1]);
+    p->bias = inputs.rows[2] ? cuda_address(inputs.rows[2]) : 0;
+    const int64_t groups = run->row->detail == WEIGHT ? count : (count + THREADS - 1) / THREADS;
+    status = burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p);
+  }
+  release_inputs(run->cuda, &inputs);
+  return status;
+}
+
+static BurnStatus conv2d(const CudaRun *run) {
+  const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, run->call);
+  BurnPrimitive *const *in = run->call->inputs;
+  CudaConv p = {.groups = attrs->groups.value.i64};
+  const BurnStatus status = burn__cuda_output(run, 0);
+  if (status != BURN_OK) return status;
+  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
+  take_shapes(&p, in[0]->shape, run->out[0]->shape, in[1]->shape);
+  return start(run, &p);
+}
+
+/* Its x are windows, its result pixels. */
+static BurnStatus conv_transpose2d(const CudaRun *run) {
+  const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, run->call);
+  BurnPrimitive *const *in = run->call->inputs;
+  CudaConv p = {.groups = attrs->groups.value.i64};
+  const BurnStatus status = burn__cuda_output(run, 0);
+  if (status != BURN_OK) return status;
+  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
+  take_shapes(&p, run->out[0]->shape, in[0]->shape, in[1]->shape);
+  return start(run, &p);
+}
+
+/* The gradient takes the place of the weight among the inputs. */
+static BurnStatus conv2d_weight_backward(const CudaRun *run) {
+  const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, run->call);
+  BurnPrimitive *const *in = run->call->inputs;
+  CudaConv p = {.groups = attrs->groups.value.i64};
+  const BurnStatus status = burn__cuda_output(run, 0);
+  if (status != BURN_OK) return status;
+  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
+  take_shapes(&p, in[0]->shape, in[1]->shape, run->out[0]->shape);
+  return start(run, &p);
+}
+
+const CudaRow burn__cuda_conv_rows[] = {{BURN_OP_conv2d, conv2d, FORWARD},
+                                        {BURN_OP_conv_transpose2d, conv_transpose2d, TRANSPOSED},
+                                        {BURN_OP_conv2d_weight_backward, conv2d_weight_backward, WEIGHT},
+                                        {0, NULL, 0}};

@@ -1,0 +1,150 @@
+/* cuda_driver.h - NVIDIA's libraries as they are found at run time: the driver and NVRTC. Nothing of them is needed to
+ * build; types are those of cuda.h and nvrtc.h, handles as pointers, results as ints. */
+#ifndef BURN_CUDA_DRIVER_H
+#define BURN_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t CudaAddress; /* CUdeviceptr */
+
+/* Values of cuda.h's enums that are used here. */
+enum {
+  CUDA_OK = 0,
+  CUDA_NOT_READY = 600,
+  CUDA_OUT_OF_MEMORY = 2,
+  CUDA_STREAM_NON_BLOCKING = 1,
+  CUDA_EVENT_WITHOUT_TIMING = 2,
+  CUDA_HOST_MAPPED = 2,
+  CUDA_UNIT_COUNT = 16, /* CUdevice_attribute */
+  CUDA_INTEGRATED = 18,
+  CUDA_MAJOR = 75,
+  CUDA_MINOR = 76,
+  CUDA_MEMORY_POOLS = 115,
+  CUDA_POOL_RELEASE_THRESHOLD = 4, /* CUmemPool_attribute */
+  CUDA_POOL_RESERVED_NOW = 5,
+  CUDA_MAX_DYNAMIC_SHARED = 8 /* CUfunction_attribute */
+};
+
+/* CUmemPoolProps: a pool of the memory of one device. */
+typedef struct CudaPoolProperties {
+  int allocation_type; /* 1: pinned, as all device memory is */
+  int handle_types;
+  int location_type; /* 1: a device */
+  int location;
+  void *security_attributes;
+  size_t max_bytes;
+  unsigned char reserved[56];
+} CudaPoolProperties;
+
+/* X(name, parameters): the functions of the driver. */
+#define CUDA_DRIVER_FUNCTIONS(X)                                                                                      \
+  X(cuInit, (unsigned flags))                                                                                         \
+  X(cuDriverGetVersion, (int *version))                                                                               \
+  X(cuDeviceGetCount, (int *count))                                                                                   \
+  X(cuDeviceGet, (int *device, int ordinal))                                                                          \
+  X(cuDeviceGetName, (char *name, int bytes, int device))                                                             \
+  X(cuDeviceGetUuid_v2, (unsigned char *uuid, int device))                                                            \
+  X(cuDeviceGetPCIBusId, (char *text, int bytes, int device))                                                         \
+  X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                    \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                \
+  X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                           \
+  X(cuCtxPushCurrent_v2, (void *context))                                                                             \
+  X(cuCtxPopCurrent_v2, (void **context))                                                                             \
+  X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                 \
+  X(cuMemPoolCreate, (void **pool, const CudaPoolProperties *properties))                                             \
+  X(cuMemPoolDestroy, (void *pool))                                                                                   \
+  X(cuMemPoolSetAttribute, (void *pool, int attribute, void *value))                                                  \
+  X(cuMemPoolGetAttribute, (void *pool, int attribute, void *value))                                                  \
+  X(cuMemPoolTrimTo, (void *pool, size_t keep))                                                                       \
+  X(cuMemAllocFromPoolAsync, (CudaAddress * out, size_t bytes, void *pool, void *stream))                             \
+  X(cuMemFreeAsync, (CudaAddress memory, void *stream))                                                               \
+  X(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))                                                       \
+  X(cuMemFreeHost, (void *memory))                                                                                    \
+  X(cuMemHostGetDevicePointer_v2, (CudaAddress * out, void *memory, unsigned flags))                                  \
+  X(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream))                             \
+  X(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream))                                   \
+  X(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream))                             \
+  X(cuMemcpyPeerAsync,                                                                                                \
+    (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream))             \
+  X(cuMemsetD8Async, (CudaAddress to, unsigned char value, size_t bytes, void *stream))                               \
+  X(cuStreamCreate, (void **stream, unsigned flags))                                                                  \
+  X(cuStreamDestroy_v2, (void *stream))                                                                               \
+  X(cuStreamSynchronize, (void *stream))                                                                              \
+  X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                                   \
+  X(cuEventCreate, (void **event, unsigned flags))                                                                    \
+  X(cuEventDestroy_v2, (void *event))                                                                                 \
+  X(cuEventRecord, (void *event, void *stream))                                                                       \
+  X(cuEventQuery, (void *event))                                                                                      \
+  X(cuEventSynchronize, (void *event))                                                                                \
+  X(cuModuleLoadData, (void **module, const void *image))                                                             \
+  X(cuModuleUnload, (void *module))                                                                                   \
+  X(cuModuleGetFunction, (void **function, void *module, const char *name))                                           \
+  X(cuFuncSetAttribute, (void *function, int attribute, int value))                                                   \
+  X(cuLaunchKernel,                                                                                                   \
+    (void *function, unsigned groups_x, unsigned groups_y, unsigned groups_z, unsigned threads_x, unsigned threads_y, \
+     unsigned threads_z, unsigned shared_bytes, void *stream, void **parameters, void **extra))                       \
+  X(cuGetErrorString, (int error, const char **text))
+
+/* X(name, parameters): the functions of NVRTC. */
+#define CUDA_NVRTC_FUNCTIONS(X)                                                             \
+  X(nvrtcVersion, (int *major, int *minor))                                                 \
+  X(nvrtcCreateProgram, (void **program, const char *source, const char *name, int headers, \
+                         const char *const *header_texts, const char *const *header_names)) \
+  X(nvrtcCompileProgram, (void *program, int count, const char *const *options))            \
+  X(nvrtcGetCUBINSize, (void *program, size_t *bytes))                                      \
+  X(nvrtcGetCUBIN, (void *program, char *image))                                            \
+  X(nvrtcGetProgramLogSize, (void *program, size_t *bytes))                                 \
+  X(nvrtcGetProgramLog, (void *program, char *log))                                         \
+  X(nvrtcDestroyProgram, (void **program))
+
+/* X(name, parameters): the functions of cuBLASLt; descriptors are pointers to what it keeps. */
+#define CUDA_BLAS_FUNCTIONS(X)                                                                                       \
+  X(cublasLtCreate, (void **handle))                                                                                 \
+  X(cublasLtDestroy, (void *handle))                                                                                 \
+  X(cublasLtMatmulDescCreate, (void **desc, int compute_type, int scale_type))                                       \
+  X(cublasLtMatmulDescDestroy, (void *desc))                                                                         \
+  X(cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t bytes))                    \
+  X(cublasLtMatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading))         \
+  X(cublasLtMatrixLayoutDestroy, (void *layout))                                                                     \
+  X(cublasLtMatrixLayoutSetAttribute, (void *layout, int attribute, const void *value, size_t bytes))                \
+  X(cublasLtMatmulPreferenceCreate, (void **preference))                                                             \
+  X(cublasLtMatmulPreferenceDestroy, (void *preference))                                                             \
+  X(cublasLtMatmulPreferenceSetAttribute, (void *preference, int attribute, const void *value, size_t bytes))        \
+  X(cublasLtMatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, \
+                                     int wanted, void *results, int *count))                                         \
+  X(cublasLtMatmul, (void *handle, void *desc, const void *alpha, CudaAddress a_data, void *a, CudaAddress b_data,   \
+                     void *b, const void *beta, CudaAddress c_data, void *c, CudaAddress d_data, void *d,            \
+                     const void *algorithm, CudaAddress workspace, size_t workspace_bytes, void *stream))
+
+#define CUDA_FUNCTION_MEMBER(name, parameters) int(*name) parameters;
+typedef struct CudaDriver {
+  CUDA_DRIVER_FUNCTIONS(CUDA_FUNCTION_MEMBER)
+} CudaDriver;
+typedef struct CudaNvrtc {
+  CUDA_NVRTC_FUNCTIONS(CUDA_FUNCTION_MEMBER)
+} CudaNvrtc;
+typedef struct CudaBlas {
+  CUDA_BLAS_FUNCTIONS(CUDA_FUNCTION_MEMBER)
+} CudaBlas;
+#undef CUDA_FUNCTION_MEMBER
+
+/* The driver, opened and initialised once; NULL with the reason in `why` where there is none, or one too old. */
+const CudaDriver *burn__cuda_driver(char *why, size_t why_bytes);
+
+/* CUDA's other libraries are looked for in BURN_CUDA_LIBS, in the wheels of $VIRTUAL_ENV and $CONDA_PREFIX, in
+ * $CUDA_HOME and /usr/local/cuda, in the folders of the system, then by the loader. */
+
+/* True if there is a file of NVRTC where burn__cuda_nvrtc would find it: opens nothing. */
+int burn__cuda_nvrtc_exists(void);
+
+/* NVRTC, opened once; NULL with the reason in `why`. */
+const CudaNvrtc *burn__cuda_nvrtc(char *why, size_t why_bytes);
+
+/* cuBLASLt, opened once, at the first large product; NULL where there is none: products then run by kernels of ours. */
+const CudaBlas *burn__cuda_blas(void);
+
+/* The words of the driver for an error, "out of memory". */
+const char *burn__cuda_error_text(int error);
+
+#endif

@@ -1,0 +1,391 @@
+/* cuda_elementwise.c - ops that compute element by element: rows of elementwise.def as texts, masks, casts and the
+ * order of elements that a kernel walks in. */
+#include "cuda_internal.h"
+
+#include <burn/common/widen.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- definitions: what burn_apply computes ---------------------------------------------------- */
+
+/* How the number of a call becomes s, the detail of a row. */
+enum {
+  PLAIN, /* there is none, or it is the nearest that the dtype has */
+  WRAPS, /* integers keep its low bits */
+  LOWER, /* a bound: NaN is none */
+  UPPER,
+  EXACT, /* compared as it is */
+  POWER  /* chooses the expression: see power_of */
+};
+
+/* What the numbers of the rows of BURN_SCALAR are. */
+enum {
+  SCALAR_add_scalar = WRAPS,
+  SCALAR_mul_scalar = WRAPS,
+  SCALAR_clamp_min = LOWER,
+  SCALAR_clamp_max = UPPER,
+  SCALAR_clamp = PLAIN /* two bounds: see take_numbers */
+};
+
+/* The expression of a row, by what is computed in. */
+typedef struct Expression {
+  uint32_t op;
+  int inputs, detail;
+  const char *f32, *f64, *integers, *large; /* NULL: the op does not take such; large: f32 beyond 1e9 */
+} Expression;
+
+#define ONE(op, f32, f64, integers) {BURN_OP_##op, 1, PLAIN, #f32, #f64, #integers, NULL},
+#define ONE_FLOAT(op, f32, f64) {BURN_OP_##op, 1, PLAIN, #f32, #f64, NULL, NULL},
+#define NUMBER(op, f32, f64, integers) {BURN_OP_##op, 1, PLAIN, #f32, #f64, #integers, NULL},
+#define TWO(op, f32, f64, integers) {BURN_OP_##op, 2, PLAIN, #f32, #f64, #integers, NULL},
+#define TWO_FLOAT(op, f32, f64) {BURN_OP_##op, 2, PLAIN, #f32, #f64, NULL, NULL},
+
+static const Expression expressions[] = {
+#define BURN_UNARY ONE
+#define BURN_UNARY_FLOAT ONE_FLOAT
+#define BURN_UNARY_POLYNOMIAL ONE_FLOAT
+#define BURN_UNARY_LONG ONE_FLOAT
+#define BURN_UNARY_WAVE(op, f32, beyond, f64) {BURN_OP_##op, 1, PLAIN, #f32, #f64, NULL, #beyond},
+#define BURN_UNARY_LIBM ONE_FLOAT
+#define BURN_TEST ONE_FLOAT
+#define BURN_SCALAR NUMBER
+#define BURN_SCALAR_FLOAT ONE_FLOAT
+#define BURN_SCALAR_LONG ONE_FLOAT
+#define BURN_SCALAR_QUOTIENT NUMBER
+#define BURN_SCALAR_REMAINDER NUMBER
+#define BURN_COMPARE_SCALAR(op, comparison) {BURN_OP_##op, 1, EXACT, #comparison, #comparison, #comparison, NULL},
+#define BURN_BINARY TWO
+#define BURN_BINARY_FLOAT TWO_FLOAT
+#define BURN_BINARY_LONG TWO_FLOAT
+#define BURN_BINARY_POWER TWO_FLOAT
+#define BURN_BINARY_LIBM TWO_FLOAT
+#define BURN_BINARY_QUOTIENT TWO
+#define BURN_BINARY_REMAINDER TWO
+#define BURN_EQUAL(op, comparison) TWO(op, comparison, comparison, comparison)
+#define BURN_LOWER(op, comparison) TWO(op, comparison, comparison, comparison)
+#define BURN_GREATER(op, other, comparison) TWO(op, comparison, comparison, comparison)
+#define BURN_LOGIC(op, bits) {BURN_OP_##op, 2, PLAIN, NULL, NULL, #bits, NULL},
+#define BURN_BITWISE(op, bits) {BURN_OP_##op, 2, PLAIN, NULL, NULL, #bits, NULL},
+#include "common/elementwise.def"
+    {BURN_OP_bool_not, 1, PLAIN, NULL, NULL, "x == 0", NULL},
+    {BURN_OP_bitwise_not, 1, PLAIN, NULL, NULL, "~x", NULL},
+    {BURN_OP_mask_where, 3, PLAIN, "y != 0 ? z : x", "y != 0 ? z : x", "y != 0 ? z : x", NULL},
+    {BURN_OP_mask_fill, 2, PLAIN, "y != 0 ? s : x", "y != 0 ? s : x", "y != 0 ? s : x", NULL},
+    {BURN_OP_powi, 2, PLAIN, "burn_power_real(x, y)", "burn_power_real(x, y)", "(T)burn_power(x, y)", NULL},
+};
+
+/* powf_scalar by its exponent. */
+typedef struct Power {
+  double exponent;
+  const char *f32, *f64;
+} Power;
+static const Power powers[] = {
+#define BURN_POWER(name, exponent, f32, f64) {exponent, #f32, #f64},
+#include "common/elementwise.def"
+};
+static const Expression any_power = {
+#define BURN_POWER_ANY(name, f32, f64) BURN_OP_powf_scalar, 1, POWER, #f32, #f64, NULL, NULL
+#include "common/elementwise.def"
+};
+
+/* -- casts ------------------------------------------------------------------------------------ */
+
+static const char *cast_expression(BurnDType from, BurnDType to) {
+  const bool from_float = burn_dtype_kind(from) == BURN_KIND_FLOAT, to_float = burn_dtype_kind(to) == BURN_KIND_FLOAT;
+  if (from_float && !to_float) return to == BURN_DTYPE_BOOL ? "x" : "burn_saturate<OUT>((double)x)";
+  if (from == BURN_DTYPE_I64 && to == BURN_DTYPE_F32) return "(float)x";
+  if (from == BURN_DTYPE_I64 && to == BURN_DTYPE_F64) return "(double)x";
+  if (!from_float && to_float) return from == BURN_DTYPE_I64 ? "burn_integer_to_odd(x)" : "(double)x";
+  return "x";
+}
+
+/* -- the definition as text ------------------------------------------------------------------- */
+
+enum { DEFINITION_BYTES = 2048 };
+
+/* What a kernel of three inputs at most is told: `body` returns the result. */
+static void wrap_body(char text[DEFINITION_BYTES], int inputs, const char *body) {
+  (void)snprintf(
+      text, DEFINITION_BYTES,
+      "#define BURN_INPUTS %d\n"
+      "typedef Element<IN0>::C T;\ntypedef Element<IN0>::U U;\n"
+      "template <class V> static __device__ inline V burn_number(const CudaNumber &n) {\n"
+      "  return Element<IN0>::is_float ? (V)n.real : (V)n.integer;\n}\n"
+      "static __device__ inline auto burn_apply(const T x_, const Element<IN1>::C y, const Element<IN2>::C z, "
+      "const CudaNumber &s_, const CudaNumber &q_) {\n%s}\n",
+      inputs, body);
+}
+
+static void write_definition(char text[DEFINITION_BYTES], const Expression *e, BurnDType dtype) {
+  const bool is_float = burn_dtype_kind(dtype) == BURN_KIND_FLOAT, is_f64 = dtype == BURN_DTYPE_F64;
+  const char *expression = !is_float ? e->integers : is_f64 ? e->f64 : e->f32;
+  char body[1024];
+  size_t used = 0;
+  if (e->detail == EXACT && !is_float) {
+    (void)snprintf(body, sizeof body,
+                   "  if (s_.is_real) {\n    const double x = burn_order((int64_t)x_, s_.real), s = 0.0;\n"
+                   "    return (%s);\n  }\n  const int64_t x = (int64_t)x_, s = s_.integer;\n",
+                   expression);
+  } else {
+    (void)snprintf(body, sizeof body, "  const T x = x_, s = burn_number<T>(s_), q = burn_number<T>(q_);\n");
+  }
+  used = strlen(body);
+  if (e->large && is_float && !is_f64)
+    (void)snprintf(body + used, sizeof body - used, "  if (burn_abs_f32(x) > 1.0e9f) return %s;\n", e->large);
+  used = strlen(body);
+  (void)snprintf(body + used, sizeof body - used, "  return (%s);\n", expression);
+  wrap_body(text, e->inputs, body);
+}
+
+static void write_cast(char text[DEFINITION_BYTES], BurnDType from, BurnDType to) {
+  char body[200];
+  (void)snprintf(body, sizeof body, "  const T x = x_;\n  return %s;\n", cast_expression(from, to));
+  wrap_body(text, 1, body);
+}
+
+static const Expression *find_expression(uint32_t op, double exponent, Expression *power) {
+  for (size_t i = 0; i < sizeof powers / sizeof powers[0] && op == BURN_OP_powf_scalar; i++) {
+    if (powers[i].exponent != exponent) continue;
+    *power = (Expression){op, 1, POWER, powers[i].f32, powers[i].f64, NULL, NULL};
+    return power;
+  }
+  for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)
+    if (expressions[i].op == op) return &expressions[i];
+  return &any_power;
+}
+
+/* -- numbers ---------------------------------------------------------------------------------- */
+
+int64_t burn__cuda_saturate(BurnDType dtype, const BurnAttr *number) {
+  const uint32_t bits = 8 * (uint32_t)burn_dtype_bytes(dtype);
+  const int64_t value = burn_attr_to_i64(number);
+  if (dtype == BURN_DTYPE_BOOL) return burn_attr_to_f64(number) != 0;
+  const int64_t high = dtype == BURN_DTYPE_U8 ? 255 : bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+  const int64_t low = dtype == BURN_DTYPE_U8 ? 0 : -high - 1;
+  return value > high ? high : value < low ? low : value;
+}
+
+static bool is_nan(const BurnAttr *number) {
+  return number->tag == BURN_ATTR_F64 && !(number->value.f64 == number->value.f64);
+}
+
+CudaNumber burn__cuda_number(BurnDType dtype, const BurnAttr *number) {
+  CudaNumber result = {0, 0, number->tag == BURN_ATTR_F64, 0};
+  result.real = burn_common_round_number(dtype, burn_attr_to_f64(number));
+  result.integer = burn__cuda_saturate(dtype, number);
+  return result;
+}
+
+/* A bound that is NaN bounds nothing: it becomes the lowest or the highest integer. */
+static CudaNumber bound(BurnDType dtype, const BurnAttr *number, bool is_lower) {
+  const BurnAttr none = burn_attr_i64(is_lower ? INT64_MIN : INT64_MAX);
+  CudaNumber result = burn__cuda_number(dtype, number);
+  if (is_nan(number)) result.integer = burn__cuda_saturate(dtype, &none);
+  return result;
+}
+
+/* Composite ops compute as a whole in f32: their numbers are not rounded to halves. */
+static void take_numbers(const CudaRun *run, CudaElementwise *p) {
+  const BurnOpCall *call = run->call;
+  const BurnDType dtype = call->inputs[0]->dtype;
+  const BurnAttr *first = &call->attrs[0], *second = &call->attrs[1];
+  p->s = run->row->detail == LOWER   ? bound(dtype, first, true)
+         : run->row->detail == UPPER ? bound(dtype, first, false)
+                                     : burn__cuda_number(dtype, first);
+  if (run->row->detail == WRAPS || run->row->detail == EXACT) p->s.integer = burn_attr_to_i64(first);
+  if (call->op == BURN_OP_clamp) {
+    p->s = bound(dtype, first, true);
+    p->q = bound(dtype, second, false);
+  } else if (run->cuda->host->op_info(call->op)->is_composite) {
+    p->s.real = burn_attr_to_f64(first);
+  }
+}
+
+/* -- the order in which a kernel walks -------------------------------------------------------- */
+
+static bool merges(const CudaElementwise *p, int inputs, int outer, int inner) {
+  bool fits = p->out_strides[outer] == p->out_strides[inner] * p->shape[inner];
+  for (int k = 0; k < inputs && fits; k++) fits = p->strides[k][outer] == p->strides[k][inner] * p->shape[inner];
+  return fits;
+}
+
+static void put_axis(CudaElementwise *p, int inputs, int to, int64_t size, int64_t out_stride, const int64_t *strides) {
+  p->shape[to] = size;
+  p->out_strides[to] = out_stride;
+  for (int k = 0; k < inputs; k++) p->strides[k][to] = strides[k];
+}
+
+/* Axes of size 1 go, neighbours that lie in memory as one become one. */
+static void lay_out(CudaElementwise *p, BurnPrimitive *out, BurnPrimitive *const *in, int inputs) {
+  p->rank = 0;
+  for (uint32_t axis = 0; axis < out->rank; axis++) {
+    int64_t strides[CUDA_MAX_INPUTS] = {0};
+    if (out->shape[axis] == 1) continue;
+    for (int k = 0; k < inputs; k++) strides[k] = in[k]->shape[axis] == 1 ? 0 : in[k]->strides[axis];
+    put_axis(p, inputs, p->rank, out->shape[axis], out->strides[axis], strides);
+    if (p->rank == 0 || !merges(p, inputs, p->rank - 1, p->rank)) {
+      p->rank++;
+      continue;
+    }
+    put_axis(p, inputs, p->rank - 1, p->shape[p->rank - 1] * out->shape[axis], out->strides[axis], strides);
+  }
+  if (p->rank == 0) {
+    const int64_t none[CUDA_MAX_INPUTS] = {0};
+    put_axis(p, inputs, p->rank++, 1, 1, none);
+  }
+}
+
+static bool is_flat(const CudaElementwise *p, int inputs) {
+  bool flat = p->rank == 1 && p->out_strides[0] == 1;
+  for (int k = 0; k < inputs && flat; k++) flat = p->strides[k][0] == 1 || p->strides[k][0] == 0;
+  return flat;
+}
+
+/* See the variants in kernels/elementwise.cu, and how many elements a thread takes there. */
+static uint32_t variant_of(const CudaElementwise *p, const CudaKernelKey *key, int inputs, int64_t *width) {
+  uint64_t largest = burn_dtype_bytes(key->out), odd = p->out;
+  *width = 1;
+  if (!is_flat(p, inputs)) return p->count < INT32_MAX ? 2 : 3;
+  for (int k = 0; k < 3; k++) {
+    const uint64_t bytes = burn_dtype_bytes(key->in[k]);
+    if (bytes > largest) largest = bytes;
+    if (k < inputs && p->strides[k][0] != 0) odd |= p->in[k];
+  }
+  if (odd % 16 != 0) return 1;
+  *width = (int64_t)(16 / largest);
+  return 0;
+}
+
+enum { THREADS = 256 };
+
+static BurnStatus start(Cuda *cuda, const CudaElementwise *p, void *function, int64_t width) {
+  const int64_t threads = (p->count + width - 1) / width;
+  return burn__cuda_launch(cuda, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, p, sizeof *p);
+}
+
+/* Fills places and key from the tensors; inputs that are not there have the type of the first. */
+static void bind(CudaElementwise *p, CudaKernelKey *key, BurnPrimitive *out, BurnPrimitive *const *in, int inputs) {
+  p->out = cuda_address(out);
+  p->count = burn_primitive_count(out);
+  key->text = CUDA_TEXT_ELEMENTWISE;
+  key->out = out->dtype;
+  for (int k = 0; k < 3; k++) {
+    key->in[k] = in[k < inputs ? k : 0]->dtype;
+    if (k < inputs) p->in[k] = cuda_address(in[k]);
+  }
+  lay_out(p, out, in, inputs);
+}
+
+/* -- the ops ---------------------------------------------------------------------------------- */
+
+/* powf_scalar has a kernel for each exponent of the list and one for all others. */
+static uint32_t power_of(const BurnOpCall *call) {
+  uint32_t i = 0;
+  const double exponent = call->op == BURN_OP_powf_scalar ? call->attrs[0].value.f64 : 0;
+  if (call->op != BURN_OP_powf_scalar) return 0;
+  while (i < sizeof powers / sizeof powers[0] && powers[i].exponent != exponent) i++;
+  return i + 1;
+}
+
+static BurnStatus elementwise(const CudaRun *run) {
+  Cuda *cuda = run->cuda;
+  const BurnOpCall *call = run->call;
+  const int inputs = (int)call->input_count;
+  BurnStatus status = burn__cuda_output(run, 0);
+  if (status != BURN_OK) return status;
+  CudaElementwise p = {.rank = 0};
+  CudaKernelKey key = {.op = call->op};
+  int64_t width = 1;
+  bind(&p, &key, run->out[0], call->inputs, inputs);
+  if (p.count == 0) return BURN_OK;
+  if (call->attr_count > 0) take_numbers(run, &p);
+  key.variant = variant_of(&p, &key, inputs, &width) | power_of(call) << 4;
+  void *function = burn__cuda_known_kernel(cuda, &key);
+  if (!function) {
+    char definition[DEFINITION_BYTES];
+    Expression power;
+    const double exponent = call->op == BURN_OP_powf_scalar ? call->attrs[0].value.f64 : 0;
+    write_definition(definition, find_expression(call->op, exponent, &power), key.in[0]);
+    status = burn__cuda_kernel(cuda, &key, definition, &function);
+  }
+  return status == BURN_OK ? start(cuda, &p, function, width) : status;
+}
+
+/* Elements of x, in the dtype of `to`, to the places of `to`. */
+static BurnStatus convert(Cuda *cuda, BurnPrimitive *to, BurnPrimitive *x) {
+  CudaElementwise p = {.rank = 0};
+  CudaKernelKey key = {.op = BURN_OP_cast};
+  int64_t width = 1;
+  BurnStatus status = BURN_OK;
+  bind(&p, &key, to, &x, 1);
+  if (p.count == 0) return BURN_OK;
+  key.variant = variant_of(&p, &key, 1, &width);
+  void *function = burn__cuda_known_kernel(cuda, &key);
+  if (!function) {
+    char definition[DEFINITION_BYTES];
+    write_cast(definition, x->dtype, to->dtype);
+    status = burn__cuda_kernel(cuda, &key, definition, &function);
+  }
+  return status == BURN_OK ? start(cuda, &p, function, width) : status;
+}
+
+static BurnStatus cast(const CudaRun *run) {
+  const BurnStatus status = burn__cuda_output(run, 0);
+  return status == BURN_OK ? convert(run->cuda, run->out[0], run->call->inputs[0]) : status;
+}
+
+BurnStatus burn__cuda_copy(Cuda *cuda, BurnPrimitive *to, BurnPrimitive *from) { return convert(cuda, to, from); }
+
+BurnStatus burn__cuda_cast(Cuda *cuda, BurnPrimitive *x, BurnDType dtype, BurnPrimitive **out) {
+  BurnTensorDesc desc = burn_primitive_desc(x);
+  desc.dtype = dtype;
+  BurnStatus status = burn__cuda_new(cuda, &desc, out);
+  if (status == BURN_OK) status = convert(cuda, *out, x);
+  if (status == BURN_OK || !*out) return status;
+  burn__cuda_release(cuda, *out);
+  *out = NULL;
+  return status;
+}
+
+/* -- the rows --------------------------------------------------------------------------------- */
+
+#define ROW(op, detail) {BURN_OP_##op, elementwise, detail},
+#define ROW_OF_3(op, f32, f64) ROW(op, PLAIN)
+#define ROW_OF_4(op, f32, f64, integers) ROW(op, PLAIN)
+
+const CudaRow burn__cuda_elementwise_rows[] = {
+#define BURN_UNARY ROW_OF_4
+#define BURN_UNARY_FLOAT ROW_OF_3
+#define BURN_UNARY_POLYNOMIAL ROW_OF_3
+#define BURN_UNARY_LONG ROW_OF_3
+#define BURN_UNARY_WAVE ROW_OF_4
+#define BURN_UNARY_LIBM ROW_OF_3
+#define BURN_TEST ROW_OF_3
+#define BURN_SCALAR(op, f32, f64, integers) {BURN_OP_##op, elementwise, SCALAR_##op},
+#define BURN_SCALAR_FLOAT ROW_OF_3
+#define BURN_SCALAR_LONG ROW_OF_3
+#define BURN_SCALAR_QUOTIENT ROW_OF_4
+#define BURN_SCALAR_REMAINDER ROW_OF_4
+#define BURN_COMPARE_SCALAR(op, comparison) ROW(op, EXACT)
+#define BURN_BINARY ROW_OF_4
+#define BURN_BINARY_FLOAT ROW_OF_3
+#define BURN_BINARY_LONG ROW_OF_3
+#define BURN_BINARY_POWER ROW_OF_3
+#define BURN_BINARY_LIBM ROW_OF_3
+#define BURN_BINARY_QUOTIENT ROW_OF_4
+#define BURN_BINARY_REMAINDER ROW_OF_4
+#define BURN_EQUAL(op, comparison) ROW(op, PLAIN)
+#define BURN_LOWER(op, comparison) ROW(op, PLAIN)
+#define BURN_GREATER(op, other, comparison) ROW(op, PLAIN)
+#define BURN_LOGIC(op, bits) ROW(op, PLAIN)
+#define BURN_BITWISE(op, bits) ROW(op, PLAIN)
+#include "common/elementwise.def"
+    {BURN_OP_bool_not, elementwise, PLAIN},
+    {BURN_OP_bitwise_not, elementwise, PLAIN},
+    {BURN_OP_mask_where, elementwise, PLAIN},
+    {BURN_OP_mask_fill, elementwise, PLAIN},
+    {BURN_OP_powi, elementwise, PLAIN},
+    {BURN_OP_powf_scalar, elementwise, POWER},
+    {BURN_OP_cast, cast, PLAIN},
+    {0, NULL, 0}};

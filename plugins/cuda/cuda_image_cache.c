@@ -1,0 +1,106 @@
+/* cuda_image_cache.c - compiled kernels on disk. A file: magic, length, checksum, image. It is written beside its place
+ * and renamed, so that others see all of it or nothing. */
+#include "cuda_image_cache.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 1024, LARGEST_IMAGE = 64 << 20 };
+
+typedef struct Head {
+  char magic[8];
+  uint64_t bytes, checksum;
+} Head;
+
+static const char magic[8] = {'B', 'U', 'R', 'N', 'C', 'U', 'B', '1'};
+
+/* FNV-1a. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+  const unsigned char *at = data;
+  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char *source, CudaImageName *name) {
+  int numbers[3] = {architecture, 0, 0};
+  (void)nvrtc->nvrtcVersion(&numbers[1], &numbers[2]);
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint64_t start = UINT64_C(0xcbf29ce484222325) + i;
+    name->hash[i] = hash_bytes(hash_bytes(start, numbers, sizeof numbers), source, strlen(source));
+  }
+}
+
+/* Writes the folder into path and makes it; false where there is no home. */
+static bool find_folder(char path[PATH_BYTES]) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int length = 0;
+  if (cache && cache[0] == '/') {
+    length = snprintf(path, PATH_BYTES, "%s", cache);
+  } else if (home && home[0] == '/') {
+    length = snprintf(path, PATH_BYTES, "%s/.cache", home);
+  } else {
+    return false;
+  }
+  static const char *const steps[] = {"", "/burn", "/cuda"};
+  for (size_t i = 0; i < 3; i++) {
+    if (length < 0 || length > PATH_BYTES - 80) return false;
+    length += snprintf(path + length, (size_t)(PATH_BYTES - length), "%s", steps[i]);
+    (void)mkdir(path, 0700);
+  }
+  return true;
+}
+
+static bool find_path(const CudaImageName *name, char path[PATH_BYTES]) {
+  if (!find_folder(path)) return false;
+  const size_t length = strlen(path);
+  (void)snprintf(path + length, PATH_BYTES - length, "/%016llx%016llx.cubin", (unsigned long long)name->hash[0],
+                 (unsigned long long)name->hash[1]);
+  return true;
+}
+
+static bool read_image(const BurnHost *host, FILE *file, char **image, uint64_t *bytes) {
+  Head head;
+  if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) != 0) return false;
+  if (head.bytes == 0 || head.bytes > LARGEST_IMAGE) return false;
+  char *data = host->allocate(head.bytes);
+  if (!data) return false;
+  const bool is_whole = fread(data, 1, (size_t)head.bytes, file) == head.bytes && fgetc(file) == EOF &&
+                        hash_bytes(0, data, (size_t)head.bytes) == head.checksum;
+  if (!is_whole) {
+    host->free(data, head.bytes);
+    return false;
+  }
+  *image = data;
+  *bytes = head.bytes;
+  return true;
+}
+
+bool burn__cuda_image_load(const BurnHost *host, const CudaImageName *name, char **image, uint64_t *bytes) {
+  char path[PATH_BYTES];
+  FILE *file = find_path(name, path) ? fopen(path, "rbe") : NULL;
+  if (!file) return false;
+  const bool is_read = read_image(host, file, image, bytes);
+  (void)fclose(file);
+  return is_read;
+}
+
+void burn__cuda_image_save(const CudaImageName *name, const char *image, uint64_t bytes) {
+  char path[PATH_BYTES], beside[PATH_BYTES + 16];
+  Head head = {{0}, bytes, hash_bytes(0, image, (size_t)bytes)};
+  memcpy(head.magic, magic, sizeof magic);
+  if (!find_path(name, path)) return;
+  (void)snprintf(beside, sizeof beside, "%s.XXXXXX", path);
+  const int descriptor = mkstemp(beside);
+  FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+  if (!file) {
+    if (descriptor >= 0) (void)close(descriptor);
+    return;
+  }
+  bool is_whole = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(image, 1, (size_t)bytes, file) == bytes;
+  is_whole = fclose(file) == 0 && is_whole;
+  if (!is_whole || rename(beside, path) != 0) (void)unlink(beside);
+}

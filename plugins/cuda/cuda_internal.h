@@ -1,0 +1,222 @@
+/* cuda_internal.h - what the files of the CUDA backend share: the instance, tensors, a running call, the row of an op.
+ *
+ * All work of an instance goes into one stream, so memory that is released may be handed out again at once: whoever
+ * gets it works later. Kernels are CUDA C texts (kernels/), compiled for the device when they are first needed. */
+#ifndef BURN_CUDA_INTERNAL_H
+#define BURN_CUDA_INTERNAL_H
+
+#include "cuda_driver.h"
+#include "cuda_texts.h"
+#include "kernels/parameters.h"
+
+#include <burn/common/failure.h>
+#include <burn/plugin/device.h>
+#include <burn/plugin/plugin.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct CudaRow CudaRow;
+typedef struct CudaKernels CudaKernels;   /* cuda_compile.c: what has been compiled, by key */
+typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by shape */
+
+enum { CUDA_RECENT_OPS = 8 };
+
+/* An opened instance. */
+typedef struct Cuda {
+  const BurnHost *host;
+  const CudaDriver *driver;
+  const CudaNvrtc *nvrtc;
+  uint32_t owner, index;
+  int device;
+  int architecture; /* 90 for sm_90 */
+  uint32_t unit_count;
+  void *context, *stream, *pool;
+  char name[16]; /* "cuda:0" */
+  CudaKernels *kernels;
+  bool tf32;                      /* products of f32 by TF32 */
+  pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
+  bool has_asked_products;
+  CudaProducts *products; /* NULL: no product has asked yet, or cuBLASLt is not there */
+  uint64_t limit;         /* bytes of tensors; UINT64_MAX for none */
+  _Atomic int64_t live_tensors, live_bytes, peak_bytes, host_waits;
+  _Atomic uint32_t broken;                  /* the driver's error that ended this instance; 0: it works */
+  _Atomic uint32_t recent[CUDA_RECENT_OPS]; /* the last ops, for messages of late failures */
+  _Atomic uint32_t submitted;               /* ops so far */
+  CudaComplaint *complaint;                 /* host memory where kernels say what was wrong */
+  CudaAddress complaint_address;            /* as the device sees it */
+  const CudaRow *rows[BURN_OP_LIMIT];       /* by op; NULL: the host decomposes it */
+} Cuda;
+
+/* Memory of the device, shared by views of it. */
+typedef struct CudaStorage {
+  atomic_uint references;
+  CudaAddress address;
+  uint64_t bytes;
+} CudaStorage;
+
+/* A tensor: the public header, then ours. */
+typedef struct CudaTensor {
+  BurnPrimitive header;
+  atomic_uint references;
+  CudaStorage *storage;
+  int64_t shape[BURN_MAX_RANK], strides[BURN_MAX_RANK];
+} CudaTensor;
+
+/* What a kernel function gets. It makes the outputs; what it leaves behind on failure is released by submit. */
+typedef struct CudaRun {
+  Cuda *cuda;
+  const CudaRow *row;
+  const BurnOpCall *call;
+  BurnPrimitive **out; /* [output_count], NULL at first */
+} CudaRun;
+
+typedef BurnStatus (*CudaFunction)(const CudaRun *run);
+
+/* One op: its function and, where several ops share it, what makes this one special. */
+struct CudaRow {
+  uint32_t op;
+  CudaFunction function;
+  int detail; /* what it means is the function's business */
+};
+
+/* The rows, family by family; each list ends with op 0. */
+extern const CudaRow burn__cuda_conv_rows[], burn__cuda_create_rows[], burn__cuda_elementwise_rows[],
+    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_move_rows[], burn__cuda_pool_rows[],
+    burn__cuda_reduce_rows[], burn__cuda_scan_rows[], burn__cuda_sort_rows[], burn__cuda_view_rows[];
+
+/* -- cuda_device.c ---------------------------------------------------------------------------- */
+
+extern const BurnDeviceInterface burn__cuda_device_interface;
+
+/* Makes the context of the instance this thread's current one, and back. */
+BurnStatus burn__cuda_enter(Cuda *cuda);
+void burn__cuda_leave(Cuda *cuda);
+
+/* BURN_OK, or the failure of a call of the driver: "what: error 2, out of memory". An error that the context does not
+ * survive marks the instance, whose later calls then fail with it. */
+BurnStatus burn__cuda_check(Cuda *cuda, int error, const char *what);
+
+/* Waits for all work, counts that, and tells what a kernel complained about. */
+BurnStatus burn__cuda_wait(Cuda *cuda);
+/* The complaint of a kernel that has run, once; BURN_OK if there is none. */
+BurnStatus burn__cuda_complaint(Cuda *cuda);
+
+/* Slots of the table. */
+BurnStatus BURN_API_CALL burn__cuda_create(void *self, const BurnTensorDesc *desc, const void *data,
+                                           BurnPrimitive **out);
+BurnStatus BURN_API_CALL burn__cuda_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes);
+
+/* -- cuda_pack.c: kernels of packs, slots of "burn.device" ------------------------------------ */
+
+int32_t BURN_API_CALL burn__cuda_pack_takes_code(void *self, const BurnDeviceCode *code);
+BurnStatus BURN_API_CALL burn__cuda_pack_load(void *self, const BurnDeviceCode *code, const char *entry,
+                                              BurnLoadedKernel **out);
+void BURN_API_CALL burn__cuda_pack_unload(void *self, BurnLoadedKernel *kernel);
+BurnStatus BURN_API_CALL burn__cuda_pack_launch(void *self, BurnLoadedKernel *kernel, const BurnOpCall *call,
+                                                const BurnDeviceLaunch *launch);
+
+/* -- cuda_tensor.c ---------------------------------------------------------------------------- */
+
+static inline CudaTensor *cuda_tensor(BurnPrimitive *x) { return (CudaTensor *)(void *)x; }
+static inline const CudaTensor *cuda_const_tensor(const BurnPrimitive *x) {
+  return (const CudaTensor *)(const void *)x;
+}
+static inline CudaAddress cuda_address(const BurnPrimitive *x) {
+  return cuda_const_tensor(x)->storage->address + (CudaAddress)x->byte_offset;
+}
+static inline bool cuda_is_float(const BurnPrimitive *x) { return burn_dtype_kind(x->dtype) == BURN_KIND_FLOAT; }
+
+/* A new row-major tensor with undefined elements. */
+BurnStatus burn__cuda_new(Cuda *cuda, const BurnTensorDesc *desc, BurnPrimitive **out);
+/* Output `i` of the call, new. */
+BurnStatus burn__cuda_output(const CudaRun *run, uint32_t i);
+/* A view of x: another shape and other strides over its storage, beginning `offset` elements after its first. */
+BurnStatus burn__cuda_view(Cuda *cuda, const BurnPrimitive *x, const BurnTensorDesc *desc, const int64_t *strides,
+                           int64_t offset, BurnPrimitive **out);
+void burn__cuda_retain(BurnPrimitive *x);
+void burn__cuda_release(Cuda *cuda, BurnPrimitive *x); /* NULL is allowed */
+/* True if the elements lie in row-major order without gaps. */
+bool burn__cuda_is_row_major(const BurnPrimitive *x);
+/* x itself with one reference more, or a row-major copy of it. The caller releases it. */
+BurnStatus burn__cuda_row_major(Cuda *cuda, BurnPrimitive *x, BurnPrimitive **out);
+
+/* A tensor seen as [outer, size, inner] around the axis dim. */
+typedef struct CudaAxis {
+  int64_t outer, size, inner;
+} CudaAxis;
+CudaAxis burn__cuda_axis(const BurnPrimitive *x, int64_t dim);
+
+/* -- cuda_compile.c --------------------------------------------------------------------------- */
+
+/* How two numbers are joined: see kernels/join.cu. */
+typedef enum CudaJoin {
+  CUDA_JOIN_SUM,
+  CUDA_JOIN_PRODUCT,
+  CUDA_JOIN_LARGEST,
+  CUDA_JOIN_SMALLEST,
+  CUDA_JOIN_SECOND,
+  CUDA_JOIN_ANY
+} CudaJoin;
+
+/* What a kernel is compiled from. Two of equal text, op, dtypes and variant are the same kernel. The text sees OUT, IN0
+ * to IN2: the types of elements; BURN_VARIANT; and the line `definition`. */
+typedef struct CudaKernelKey {
+  CudaText text;
+  uint32_t op; /* whose row the definition comes from; 0: none */
+  BurnDType out, in[3];
+  uint32_t variant; /* BURN_VARIANT is its lowest four bits */
+  CudaJoin join;    /* BURN_JOIN */
+} CudaKernelKey;
+
+CudaKernels *burn__cuda_kernels_create(void);
+void burn__cuda_kernels_destroy(Cuda *cuda, CudaKernels *kernels);
+
+/* The same where it has been compiled; else NULL. */
+void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key);
+
+/* The function `kernel` of that text, compiled at the first call. `definition` (NULL: none) is CUDA C that comes before
+ * the text. The calling thread is in the context. */
+BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *definition, void **function);
+
+/* The whole source of a kernel, to be freed with host->free(.., *bytes). */
+char *burn__cuda_source(const BurnHost *host, const CudaKernelKey *key, const char *definition, uint64_t *bytes);
+
+/* Compiles a source for sm_<architecture> into an image, to be freed with host->free(.., *bytes). */
+BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int architecture, const char *source,
+                              char **image, uint64_t *bytes);
+
+/* Starts a function with one struct of parameters, in the stream. */
+BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
+                             size_t bytes);
+
+/* -- cuda_blas.c ------------------------------------------------------------------------------ */
+
+/* Runs a product of floats by cuBLASLt, in the stream. False where it is not there, or cannot: strides, alignment. */
+bool burn__cuda_blas_matmul(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+void burn__cuda_products_destroy(Cuda *cuda);
+
+/* -- cuda_sort.c ------------------------------------------------------------------------------ */
+
+/* The positions of the elements of each line in rising or falling order; equal ones keep theirs. x is row-major, `out`
+ * of its shape. */
+BurnStatus burn__cuda_argsort(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, bool descending, BurnPrimitive *out);
+
+/* -- cuda_elementwise.c ----------------------------------------------------------------------- */
+
+/* Copies the elements of `from` to `to`, of the same shape, dtype and count, whatever their strides. */
+BurnStatus burn__cuda_copy(Cuda *cuda, BurnPrimitive *to, BurnPrimitive *from);
+/* x in another dtype, row-major. */
+BurnStatus burn__cuda_cast(Cuda *cuda, BurnPrimitive *x, BurnDType dtype, BurnPrimitive **out);
+
+/* A number as an integer of the dtype, or the nearest that it has; NaN is 0, for bool it is number != 0. */
+int64_t burn__cuda_saturate(BurnDType dtype, const BurnAttr *number);
+/* A number as kernels see it: as a float of the dtype, and saturated as an integer. */
+CudaNumber burn__cuda_number(BurnDType dtype, const BurnAttr *number);
+
+/* -- failures --------------------------------------------------------------------------------- */
+
+#define CUDA_FAIL(cuda, CODE, ...) BURN_COMMON_FAIL((cuda)->host, CODE, (cuda)->name, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,306 @@
+/* cuda_plugin.c - the CUDA backend as a plugin: descriptor, options, probe, open, the table. Start here. */
+#include "cuda_internal.h"
+
+#include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define CUDA_OPTIONS(X)                                                                   \
+  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,        \
+    "what tensors may take; without it all memory of the device")                         \
+  X(TF32, "tf32", "true|false", "false", BURN_OPTION_HARMLESS, "products of f32 in TF32") \
+  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                \
+    "leave composite ops to their decompositions")
+enum { CUDA_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {CUDA_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
+/* -- calls ------------------------------------------------------------------------------------ */
+
+static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
+  const Cuda *cuda = self;
+  return op < BURN_OP_LIMIT && cuda->rows[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+}
+
+static BurnStatus run_call(Cuda *cuda, const BurnOpCall *call) {
+  BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
+  const CudaRun run = {cuda, cuda->rows[call->op], call, out};
+  BurnStatus status = run.row->function(&run);
+  if (status == BURN_OK) status = burn__cuda_complaint(cuda); /* of a kernel before this call */
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (status == BURN_OK) call->outputs[i] = out[i];
+    if (status != BURN_OK) burn__cuda_release(cuda, out[i]);
+  }
+  return status;
+}
+
+static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
+  Cuda *cuda = self;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  const uint32_t number = atomic_fetch_add(&cuda->submitted, 1u);
+  atomic_store_explicit(&cuda->recent[number % CUDA_RECENT_OPS], call->op, memory_order_relaxed);
+  status = run_call(cuda, call);
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+static void BURN_API_CALL retain(void *self, BurnPrimitive *x) {
+  (void)self;
+  burn__cuda_retain(x);
+}
+
+static void BURN_API_CALL release(void *self, BurnPrimitive *x) { burn__cuda_release(self, x); }
+
+static BurnStatus BURN_API_CALL synchronise(void *self) {
+  Cuda *cuda = self;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = burn__cuda_wait(cuda);
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+/* -- questions -------------------------------------------------------------------------------- */
+
+static uint32_t BURN_API_CALL dtype_usage(void *self, BurnDType dtype) {
+  (void)self;
+  return burn_dtype_bytes(dtype) ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0;
+}
+
+static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
+  Cuda *cuda = self;
+  uint64_t reserved = 0;
+  switch (key) {
+    case BURN_QUERY_BYTES_IN_USE:
+      *out = atomic_load(&cuda->live_bytes);
+      return BURN_OK;
+    case BURN_QUERY_BYTES_RESERVED:
+      (void)cuda->driver->cuMemPoolGetAttribute(cuda->pool, CUDA_POOL_RESERVED_NOW, &reserved);
+      *out = (int64_t)reserved;
+      return BURN_OK;
+    case BURN_QUERY_BYTES_PEAK:
+      *out = atomic_load(&cuda->peak_bytes);
+      return BURN_OK;
+    case BURN_QUERY_LIVE_TENSORS:
+      *out = atomic_load(&cuda->live_tensors);
+      return BURN_OK;
+    case BURN_QUERY_HOST_WAITS:
+      *out = atomic_load(&cuda->host_waits);
+      return BURN_OK;
+    default:
+      return CUDA_FAIL(cuda, NOT_FOUND, "unknown query");
+  }
+}
+
+static BurnStatus BURN_API_CALL trim(void *self) {
+  Cuda *cuda = self;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = burn__cuda_wait(cuda); /* what was freed in the queue is free after it */
+  if (status == BURN_OK) status = burn__cuda_check(cuda, cuda->driver->cuMemPoolTrimTo(cuda->pool, 0), "trim");
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface}};
+  return burn_common_offer(rows, 1, name, min_version, self, out);
+}
+
+/* -- open and close --------------------------------------------------------------------------- */
+
+/* Ends what open has made, as far as it got. */
+static void BURN_API_CALL close_device(void *self) {
+  Cuda *cuda = self;
+  const CudaDriver *d = cuda->driver;
+  if (cuda->context && d->cuCtxPushCurrent_v2(cuda->context) == CUDA_OK) {
+    if (cuda->stream) (void)d->cuStreamSynchronize(cuda->stream);
+    burn__cuda_products_destroy(cuda);
+    burn__cuda_kernels_destroy(cuda, cuda->kernels);
+    if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
+    if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
+    if (cuda->stream) (void)d->cuStreamDestroy_v2(cuda->stream);
+    burn__cuda_leave(cuda);
+  }
+  cuda->host->free(cuda, sizeof *cuda);
+}
+
+/* A pool of our own keeps what it has got until it is trimmed. */
+static BurnStatus make_pool(Cuda *cuda) {
+  const CudaPoolProperties properties = {.allocation_type = 1, .location_type = 1, .location = cuda->device};
+  uint64_t keep = UINT64_MAX;
+  BurnStatus status =
+      burn__cuda_check(cuda, cuda->driver->cuMemPoolCreate(&cuda->pool, &properties), "make a pool of memory");
+  if (status != BURN_OK) return status;
+  return burn__cuda_check(cuda, cuda->driver->cuMemPoolSetAttribute(cuda->pool, CUDA_POOL_RELEASE_THRESHOLD, &keep),
+                          "keep memory");
+}
+
+static BurnStatus make_complaint(Cuda *cuda) {
+  void *memory = NULL;
+  BurnStatus status = burn__cuda_check(
+      cuda, cuda->driver->cuMemHostAlloc(&memory, sizeof *cuda->complaint, CUDA_HOST_MAPPED), "allocate pinned memory");
+  if (status != BURN_OK) return status;
+  cuda->complaint = memory;
+  memset(cuda->complaint, 0, sizeof *cuda->complaint);
+  return burn__cuda_check(cuda, cuda->driver->cuMemHostGetDevicePointer_v2(&cuda->complaint_address, memory, 0),
+                          "map pinned memory");
+}
+
+/* In the context. */
+static BurnStatus make_parts(Cuda *cuda) {
+  const CudaDriver *d = cuda->driver;
+  int major = 0, minor = 0, units = 0;
+  (void)d->cuDeviceGetAttribute(&major, CUDA_MAJOR, cuda->device);
+  (void)d->cuDeviceGetAttribute(&minor, CUDA_MINOR, cuda->device);
+  (void)d->cuDeviceGetAttribute(&units, CUDA_UNIT_COUNT, cuda->device);
+  cuda->architecture = 10 * major + minor;
+  cuda->unit_count = (uint32_t)units;
+  BurnStatus status =
+      burn__cuda_check(cuda, d->cuStreamCreate(&cuda->stream, CUDA_STREAM_NON_BLOCKING), "make a stream");
+  if (status == BURN_OK) status = make_pool(cuda);
+  if (status == BURN_OK) status = make_complaint(cuda);
+  if (status != BURN_OK) return status;
+  cuda->kernels = burn__cuda_kernels_create();
+  return cuda->kernels ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for the list of kernels");
+}
+
+/* The device's context, which is made once and kept as long as the process: making it takes 0.2 s. */
+static BurnStatus take_context(Cuda *cuda) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static void *contexts[64];
+  int error = CUDA_OK;
+  if (cuda->index >= sizeof contexts / sizeof contexts[0])
+    return CUDA_FAIL(cuda, NOT_FOUND, "devices from 64 on are not counted on");
+  (void)pthread_mutex_lock(&mutex);
+  if (!contexts[cuda->index]) error = cuda->driver->cuDevicePrimaryCtxRetain(&contexts[cuda->index], cuda->device);
+  cuda->context = contexts[cuda->index];
+  (void)pthread_mutex_unlock(&mutex);
+  return burn__cuda_check(cuda, error, "make a context");
+}
+
+static BurnStatus start(Cuda *cuda) {
+  int count = 0;
+  BurnStatus status = burn__cuda_check(cuda, cuda->driver->cuDeviceGetCount(&count), "count devices");
+  if (status != BURN_OK) return status;
+  if (cuda->index >= (uint32_t)count)
+    return BURN_COMMON_FAIL(cuda->host, NOT_FOUND, "cuda", "there is no device %u: the driver has %d, from 0",
+                            cuda->index, count);
+  status = burn__cuda_check(cuda, cuda->driver->cuDeviceGet(&cuda->device, (int)cuda->index), "get the device");
+  if (status == BURN_OK) status = take_context(cuda);
+  if (status == BURN_OK) status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = make_parts(cuda);
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+static void fill_rows(Cuda *cuda, bool primitives_only) {
+  static const CudaRow *const lists[] = {burn__cuda_conv_rows,  burn__cuda_create_rows, burn__cuda_elementwise_rows,
+                                         burn__cuda_index_rows, burn__cuda_linalg_rows, burn__cuda_move_rows,
+                                         burn__cuda_pool_rows,  burn__cuda_reduce_rows, burn__cuda_scan_rows,
+                                         burn__cuda_sort_rows,  burn__cuda_view_rows};
+  for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
+    for (const CudaRow *row = lists[list]; row->op; row++)
+      if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;
+}
+
+static void fill_table(Cuda *cuda, BurnBackend *out) {
+  out->self = cuda;
+  out->name = cuda->name;
+  out->close = close_device;
+  out->op_support = op_support;
+  out->submit = submit;
+  out->create = burn__cuda_create;
+  out->read = burn__cuda_read;
+  out->retain = retain;
+  out->release = release;
+  out->sync = synchronise;
+  out->dtype_usage = dtype_usage;
+  out->query = query;
+  out->trim = trim;
+  out->get_interface = get_interface;
+}
+
+/* What the user may say. */
+typedef struct Settings {
+  uint64_t limit;
+  bool tf32, primitives;
+} Settings;
+
+static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, Settings *settings) {
+  const char *values[OPTION_COUNT];
+  const BurnCommonSettings given = {host, "cuda", &options_interface, values};
+  burn_options_ask(host, options, &options_interface, values);
+  BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &settings->limit);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TF32, &settings->tf32);
+  return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
+}
+
+static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
+                                            uint32_t owner, BurnBackend *out) {
+  char why[400];
+  Settings settings = {UINT64_MAX, false, false};
+  BurnStatus status = burn_plugin_check_open(host, out, "cuda");
+  if (status == BURN_OK) status = read_settings(host, options, &settings);
+  if (status != BURN_OK) return status;
+  const CudaDriver *driver = burn__cuda_driver(why, sizeof why);
+  const CudaNvrtc *nvrtc = driver ? burn__cuda_nvrtc(why, sizeof why) : NULL;
+  if (!nvrtc) return BURN_COMMON_FAIL(host, FAILED_PRECONDITION, "cuda", "%s", why);
+  Cuda *cuda = host->allocate(sizeof *cuda);
+  if (!cuda) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "cuda", "no memory of the host");
+  *cuda = (Cuda){.host = host,
+                 .driver = driver,
+                 .nvrtc = nvrtc,
+                 .owner = owner,
+                 .index = index,
+                 .limit = settings.limit,
+                 .tf32 = settings.tf32,
+                 .products_mutex = PTHREAD_MUTEX_INITIALIZER};
+  (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);
+  fill_rows(cuda, settings.primitives);
+  status = start(cuda);
+  if (status == BURN_OK) fill_table(cuda, out);
+  if (status != BURN_OK) close_device(cuda);
+  return status;
+}
+
+/* -- the plugin ------------------------------------------------------------------------------- */
+
+static void add_device(const CudaDriver *driver, int ordinal, BurnProbe *out) {
+  char name[128] = "a device without a name";
+  size_t bytes = 0;
+  int device = 0;
+  if (driver->cuDeviceGet(&device, ordinal) != CUDA_OK) return;
+  (void)driver->cuDeviceGetName(name, (int)sizeof name, device);
+  (void)driver->cuDeviceTotalMem_v2(&bytes, device);
+  burn_probe_add(out, (uint32_t)ordinal, name, (int64_t)bytes);
+}
+
+/* NVRTC is only looked for: opening it takes as long as all else. */
+static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
+  int count = 0;
+  const CudaDriver *driver = burn__cuda_driver(out->reason, sizeof out->reason);
+  (void)host;
+  if (!driver) return;
+  if (driver->cuDeviceGetCount(&count) != CUDA_OK || count == 0) {
+    (void)snprintf(out->reason, sizeof out->reason, "the NVIDIA driver knows no device");
+    return;
+  }
+  if (!burn__cuda_nvrtc_exists()) {
+    (void)snprintf(out->reason, sizeof out->reason,
+                   "libnvrtc.so of CUDA 12 or 13 is not found (BURN_CUDA_LIBS names its folder)");
+    return;
+  }
+  for (int i = 0; i < count; i++) add_device(driver, i, out);
+  out->score = 1000;
+  (void)snprintf(out->reason, sizeof out->reason, "%d device%s of NVIDIA's driver", count, count == 1 ? "" : "s");
+}
+
+static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, probe, open_device};
+
+BURN_COMMON_PLUGIN(BACKEND, "cuda", "0.1.0", "MIT OR Apache-2.0", "tensors on NVIDIA GPUs", {"burn.backend", &backend},
+                   {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

@@ -1,0 +1,98 @@
+/* parameters.h - the arguments of kernels: one struct each, read by the plugin (C) and by the kernels' texts (CUDA C).
+ * Addresses are 64-bit numbers, counts and strides are in elements. */
+#if !defined(BURN_CUDA_PARAMETERS_H)
+#define BURN_CUDA_PARAMETERS_H
+
+#if !defined(__CUDACC_RTC__)
+#include <stdint.h>
+#endif
+
+#define CUDA_MAX_RANK 8
+#define CUDA_MAX_INPUTS 3
+
+/* What a kernel found wrong, in memory that the host sees. The first one stays until the host has told it. */
+typedef struct CudaComplaint {
+  uint32_t is_set, op;
+  int64_t index, position, size, dim;
+} CudaComplaint;
+
+/* A number as floats and as integers see it; `is_real` tells which of them the call gave. */
+typedef struct CudaNumber {
+  double real;
+  int64_t integer;
+  int32_t is_real, reserved;
+} CudaNumber;
+
+typedef struct CudaElementwise {
+  uint64_t out, in[CUDA_MAX_INPUTS];
+  int64_t count;
+  int32_t rank, reserved;
+  int64_t shape[CUDA_MAX_RANK];
+  int64_t out_strides[CUDA_MAX_RANK];
+  int64_t strides[CUDA_MAX_INPUTS][CUDA_MAX_RANK];
+  CudaNumber s, q;
+} CudaElementwise;
+
+/* Without inputs. */
+typedef struct CudaCreate {
+  uint64_t out;
+  int64_t count;
+  CudaNumber first, second; /* low and high, mean and deviation, start and step */
+  uint64_t seed, offset, threshold;
+} CudaCreate;
+
+/* [outer, size, inner] to [outer, inner], or to [outer, parts, inner] of a first pass. */
+typedef struct CudaReduce {
+  uint64_t out, in;
+  int64_t outer, size, inner;
+  int64_t parts, part_size;
+} CudaReduce;
+
+typedef struct CudaScan {
+  uint64_t out, in;
+  int64_t outer, size, inner;
+} CudaScan;
+
+/* A step of a bitonic sort of lines of `padded` ranks each, a power of two. */
+typedef struct CudaSort {
+  uint64_t out, in, ranks;
+  int64_t outer, size, inner, padded;
+  int64_t span, distance; /* of the step */
+  int32_t descending, reserved;
+} CudaSort;
+
+/* x [outer, size, inner], indices, values or out [outer, picks, inner]. */
+typedef struct CudaIndex {
+  uint64_t out, x, indices, values, order, complaint;
+  int64_t outer, size, inner, picks;
+  int64_t dim;
+  uint32_t op;
+  int32_t per_element; /* indices [outer, picks, inner], not [picks] */
+} CudaIndex;
+
+/* [batches, m, k] x [batches, k, n]; a stride of 0 repeats. */
+typedef struct CudaMatmul {
+  uint64_t out, lhs, rhs;
+  int64_t m, n, k;
+  int64_t lhs_row, lhs_column, rhs_row, rhs_column;
+  int64_t batches;
+  int32_t rank, reserved; /* of the batch axes */
+  int64_t shape[CUDA_MAX_RANK], lhs_strides[CUDA_MAX_RANK], rhs_strides[CUDA_MAX_RANK];
+} CudaMatmul;
+
+/* Two axes: 0 is y. */
+typedef struct CudaConv {
+  uint64_t out, x, weight, bias;
+  int64_t batch, in_channels, out_channels; /* of conv2d that this is, or is a gradient of */
+  int64_t in[2], kernel[2], windows[2];
+  int64_t stride[2], padding[2], dilation[2], groups;
+} CudaConv;
+
+typedef struct CudaPool {
+  uint64_t out, indices, in;
+  int64_t planes;
+  int64_t pixels[2], windows[2], kernel[2], stride[2], padding[2], dilation[2];
+  int32_t count_include_pad, reserved;
+} CudaPool;
+
+#endif

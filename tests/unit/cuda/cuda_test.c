@@ -1,0 +1,180 @@
+/* cuda_test.c - the CUDA backend on a driver that runs no kernel (tests/plugins/fake_cuda.c): it says what is missing,
+ * every kernel compiles, each call of the driver may fail. Where there is no NVRTC, only the first is tested. */
+#include "forked.h"
+
+#include <burn/op_call.h>
+
+#include <string.h>
+
+static char cache[64]; /* compiled kernels, for all tests of this run */
+
+static void use_fake_driver(void) {
+  setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
+  setenv("XDG_CACHE_HOME", cache, 1);
+}
+
+static const BurnPluginInfo *find_cuda(void) {
+  for (size_t i = 0; i < burn_plugin_count(); i++)
+    if (strcmp(burn_plugin_info(i)->name, "cuda") == 0) return burn_plugin_info(i);
+  return NULL;
+}
+
+/* -- without a driver ------------------------------------------------------------------------- */
+
+static void without_driver(void *context) {
+  (void)context;
+  setenv("BURN_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
+  const BurnPluginInfo *info = find_cuda();
+  CHECK(info && info->score == 0, "the score is %d", info ? info->score : -1);
+  BurnDevice *device = burn_device_open("cuda");
+  check_contains(burn_status_message(burn_device_status(device)), "there is no NVIDIA driver here (libcuda.so.1)");
+  burn_device_close(device);
+}
+
+static void test_a_machine_without_a_driver(void **state) {
+  (void)state;
+  forked(without_driver, NULL);
+}
+
+/* -- with one --------------------------------------------------------------------------------- */
+
+static bool has_nvrtc;
+
+static void look_for_nvrtc(void *context) {
+  (void)context;
+  use_fake_driver();
+  BurnDevice *device = burn_device_open("cuda");
+  const char *message = burn_status_message(burn_device_status(device));
+  CHECK(burn_device_status(device) == BURN_OK || strstr(message, "libnvrtc.so"), "%s", message);
+  const bool is_there = burn_device_status(device) == BURN_OK;
+  burn_device_close(device);
+  _exit(is_there ? 3 : 0);
+}
+
+/* Exit status 3 of a child says that NVRTC is there. */
+static int set_up(void **state) {
+  (void)state;
+  make_folder(cache);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    forked_pipe = 2;
+    look_for_nvrtc(NULL);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  has_nvrtc = WEXITSTATUS(status) == 3;
+  if (!has_nvrtc) print_message("NVRTC is not here: kernels are not compiled\n");
+  return WEXITSTATUS(status) == 3 || WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  char command[128];
+  (void)state;
+  (void)snprintf(command, sizeof command, "rm -r '%s'", cache);
+  return system(command) == 0 ? 0 : -1;
+}
+
+static void check_fine(BurnTensor *x) {
+  CHECK(burn_tensor_status(x) == BURN_OK, "%s", burn_status_message(burn_tensor_status(x)));
+  burn_drop(x);
+}
+
+/* Ops by one or two of each text, with what they need; the numbers that come out are those of kernels that never ran. */
+static void use_every_text(BurnDevice *device, BurnDType dtype) {
+  const BurnDType index = BURN_DTYPE_I64;
+  const bool is_float = burn_dtype_kind(dtype) == BURN_KIND_FLOAT;
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(4, 6), dtype);
+  BurnTensor *image = burn_ones(device, BURN_SHAPE(2, 3, 8, 8), dtype);
+  BurnTensor *rows = burn_zeros(device, BURN_SHAPE(2), index);
+  check_fine(burn_add(burn_clone(x), burn_transpose(burn_reshape(burn_clone(x), BURN_SHAPE(6, 4)))));
+  check_fine(burn_greater_scalar(burn_clone(x), 0.5));
+  check_fine(burn_cast(burn_clone(x), is_float ? BURN_DTYPE_I32 : BURN_DTYPE_F16));
+  check_fine(burn_sum_dim(burn_clone(x), 0));
+  check_fine(burn_max_dim(burn_clone(x), 1));
+  check_fine(burn_argmax(burn_clone(x), 1));
+  check_fine(burn_cumsum(burn_clone(x), 1));
+  check_fine(burn_argsort_descending(burn_clone(x), 1));
+  check_fine(burn_select(burn_clone(x), 0, burn_clone(rows)));
+  check_fine(burn_select_add(burn_clone(x), 0, burn_clone(rows), burn_ones(device, BURN_SHAPE(2, 6), dtype)));
+  check_fine(burn_matmul(burn_clone(x), burn_transpose(burn_clone(x))));
+  if (is_float) {
+    check_fine(burn_sin(burn_clone(x)));
+    check_fine(burn_gelu(burn_clone(x)));
+    check_fine(burn_softmax(burn_clone(x), 1));
+    check_fine(burn_powf_scalar(burn_clone(x), 0.5));
+    check_fine(burn_random_normal(device, BURN_SHAPE(5), dtype, 0, 1));
+    check_fine(
+        burn_conv2d(burn_clone(image), burn_ones(device, BURN_SHAPE(4, 3, 3, 3), dtype), NULL, BURN_CONV2D_OPTIONS));
+    check_fine(burn_avg_pool2d(burn_clone(image),
+                               (BurnPool2dOptions){.kernel_size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}));
+  }
+  burn_drop(x);
+  burn_drop(image);
+  burn_drop(rows);
+}
+
+static void compile_every_text(void *architecture) {
+  use_fake_driver();
+  setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
+  BurnDevice *device = burn_device_open("cuda");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_I64};
+  for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) use_every_text(device, dtypes[i]);
+  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left",
+        (long long)burn_device_memory(device).live_tensors);
+  burn_device_close(device);
+}
+
+static void test_kernels_compile(void **state) {
+  static char architectures[][4] = {"80", "90", "100"};
+  (void)state;
+  if (!has_nvrtc) skip();
+  for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
+    forked(compile_every_text, architectures[i]);
+}
+
+/* -- each call of the driver fails once -------------------------------------------------------- */
+
+/* Everything may fail here, but nothing may leak or crash. */
+static void work(BurnDevice *device) {
+  float numbers[6] = {1, 2, 3, 4, 5, 6};
+  BurnTensor *x = burn_tensor_from(device, numbers, BURN_DTYPE_F32, BURN_SHAPE(2, 3));
+  BurnTensor *y = burn_matmul(burn_clone(x), burn_transpose(burn_clone(x)));
+  y = burn_sum_dim(burn_add(y, burn_ones(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32)), 0);
+  BurnTensor *z = burn_select(burn_softmax(x, 1), 0, burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64));
+  BurnTensor *parts[] = {y, burn_slice_dim(z, 1, (BurnRange){.start = 0, .end = 2})};
+  const BurnStatus status = burn_read(burn_cat(parts, 2, 0), numbers, 16);
+  CHECK(status == BURN_OK || strlen(burn_status_message(status)) > 8, "a failure without words");
+}
+
+static void fail_at(void *number) {
+  use_fake_driver();
+  setenv("BURN_FAKE_CUDA_FAIL", number, 1);
+  BurnDevice *device = burn_device_open("cuda");
+  if (burn_device_status(device) == BURN_OK) {
+    work(device);
+    CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left",
+          (long long)burn_device_memory(device).live_tensors);
+    CHECK(burn_device_memory(device).bytes_in_use == 0, "%lld bytes are left",
+          (long long)burn_device_memory(device).bytes_in_use);
+  }
+  burn_device_close(device);
+}
+
+static void test_every_call_of_the_driver_may_fail(void **state) {
+  (void)state;
+  if (!has_nvrtc) skip();
+  for (int i = 1; i <= 60; i++) {
+    char number[8];
+    (void)snprintf(number, sizeof number, "%d", i);
+    forked(fail_at, number);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
+                                     cmocka_unit_test(test_kernels_compile),
+                                     cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
