@@ -138,6 +138,29 @@ BurnStatus burn_backward_create_graph(BurnTensor *root, BurnGradients **gradient
   return backward(root, true, gradients);
 }
 
+/* Both slots of an older table may be missing. */
+static BurnStatus mark_region(const BurnDevice *device, bool begin) {
+  const BurnAutodiffInterface *autodiff = interface_of(device);
+  void *self = device->autodiff_interface.self;
+  if (!BURN_HAS(autodiff, BurnAutodiffInterface, checkpoint_end) || !autodiff->checkpoint_begin ||
+      !autodiff->checkpoint_end)
+    return BURN_FAIL(UNIMPLEMENTED, "%s: '%s' keeps everything for the backward pass; it has no checkpoints",
+                     begin ? "checkpoint_begin" : "checkpoint_end", device->autodiff->plugin->name);
+  return begin ? autodiff->checkpoint_begin(self) : autodiff->checkpoint_end(self);
+}
+
+static BurnStatus checkpoint(BurnDevice *device, bool begin) {
+  BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK || !device->autodiff) return status;
+  if (!burn__work_enter()) return burn__fork_failure();
+  status = mark_region(device, begin);
+  burn__work_leave();
+  return status;
+}
+
+BurnStatus burn_checkpoint_begin(BurnDevice *device) { return checkpoint(device, true); }
+BurnStatus burn_checkpoint_end(BurnDevice *device) { return checkpoint(device, false); }
+
 static BurnTensor *gradient(const BurnTensor *x, BurnGradients *gradients, bool remove) {
   BurnStatus status = enter(x, "grad");
   const bool entered = status == BURN_OK;

@@ -4,7 +4,8 @@
  *   order    by falling sequence number, so that a node comes after all that used its results
  *   claim    every node that has a rule; the walk that finds one claimed by another gives all back and fails. All walks
  *            claim in the same order, so of those that meet at least one gets through
- *   run      rule by rule: add the gradients of the inputs up at their makers, drop what was saved for the rule
+ *   run      rule by rule: compute again what a checkpoint left out (autodiff_recompute.c), add the gradients of the
+ *            inputs up at their makers, drop what was saved for the rule
  *
  * Gradients live from the rule that makes them to the rule that reads them; those of leaves end up in the set.
  *
@@ -207,18 +208,21 @@ static BurnStatus deliver(const Walk *walk, AutodiffNode *node, BurnStatus statu
   return status;
 }
 
-/* What was saved for a rule, as the rule is to see it. */
+/* What is saved with a node, as its rule is to see it: what the row does not name is NULL. */
 typedef struct Saved {
   BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS], *outputs[BURN_MAX_OUTPUTS];
 } Saved;
 
-/* x of the level below with its history: output number `output` of its maker, a node, or of nobody. */
+/* x of the level below with its history: output number `output` of its maker, a node, or of nobody; `kept` (borrowed)
+ * if the maker recomputes. */
 static BurnStatus with_history(const Walk *walk, BurnPrimitive *x, AutodiffNode *maker, uint32_t output,
-                               BurnPrimitive **out) {
+                               AutodiffKept *kept, BurnPrimitive **out) {
   if (!x) return BURN_OK;
   walk->decorator->next->retain(walk->decorator->next->self, x);
   if (maker) burn__autodiff_node_retain(maker);
-  return burn__autodiff_wrap(walk->decorator, x, maker, output, out);
+  const BurnStatus status = burn__autodiff_wrap(walk->decorator, x, maker, output, out);
+  if (status == BURN_OK) autodiff_tensor(*out)->kept = burn__autodiff_kept_retain(kept);
+  return status;
 }
 
 /* Lists have more inputs than there is room for, of which no rule looks at any. */
@@ -227,11 +231,14 @@ static BurnStatus give_history(const Walk *walk, AutodiffNode *node, Saved *save
   const uint32_t inputs = node->input_count <= BURN_MAX_FIXED_INPUTS ? node->input_count : 0;
   for (uint32_t i = 0; i < inputs && status == BURN_OK; i++) {
     const AutodiffEdge *edge = &node->edges[i];
-    status = with_history(walk, node->saved_inputs[i], edge->node, edge->output, &saved->inputs[i]);
+    status =
+        with_history(walk, node->saved_inputs[i], edge->node, edge->output, node->held_inputs[i], &saved->inputs[i]);
   }
   for (uint32_t i = 0; i < node->output_count && status == BURN_OK; i++) {
+    if (!(node->record.reads & GRADIENT_OUTPUT(i))) continue;
     const bool is_float = burn_dtype_kind(node->output_descs[i].dtype) == BURN_KIND_FLOAT;
-    status = with_history(walk, node->saved_outputs[i], is_float ? node : NULL, i, &saved->outputs[i]);
+    status = with_history(walk, node->saved_outputs[i], is_float ? node : NULL, i, is_float ? node->held_own : NULL,
+                          &saved->outputs[i]);
   }
   return status;
 }
@@ -260,6 +267,15 @@ static BurnStatus run_rule(const Walk *walk, const WalkEntry *entry, BurnPrimiti
   return burn_builder_end(&context.builder);
 }
 
+/* The results are there if any rule reads them, which need not be this one. */
+static BurnStatus run_rule_of_recomputed(const Walk *walk, const WalkEntry *entry) {
+  const AutodiffNode *node = entry->node;
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
+  for (uint32_t i = 0; i < node->output_count; i++)
+    if (node->record.reads & GRADIENT_OUTPUT(i)) outputs[i] = node->saved_outputs[i];
+  return run_rule(walk, entry, node->saved_inputs, outputs);
+}
+
 static BurnStatus run_rule_with_history(const Walk *walk, const WalkEntry *entry) {
   AutodiffNode *node = entry->node;
   Saved saved = {{NULL}, {NULL}};
@@ -270,13 +286,20 @@ static BurnStatus run_rule_with_history(const Walk *walk, const WalkEntry *entry
   return status;
 }
 
+static BurnStatus run_rule_of(const Walk *walk, const WalkEntry *entry) {
+  const AutodiffNode *node = entry->node;
+  if (autodiff_creates_graph(walk)) return run_rule_with_history(walk, entry);
+  if (node->record.recomputes) return run_rule_of_recomputed(walk, entry);
+  return run_rule(walk, entry, node->saved_inputs, node->saved_outputs);
+}
+
 BurnStatus burn__autodiff_step(const Walk *walk, const WalkEntry *entry) {
   AutodiffNode *node = entry->node;
   int arrived = 0;
   for (uint32_t i = 0; i < node->output_count; i++) arrived |= entry->gradients[i] != NULL;
   if (!arrived) return BURN_OK;
-  BurnStatus status = autodiff_creates_graph(walk) ? run_rule_with_history(walk, entry)
-                                                   : run_rule(walk, entry, node->saved_inputs, node->saved_outputs);
+  BurnStatus status = node->lacks ? burn__autodiff_recompute(walk, node) : BURN_OK;
+  if (status == BURN_OK) status = run_rule_of(walk, entry);
   status = deliver(walk, node, status);
   if (status == BURN_OK) return BURN_OK;
   char where[96] = "backward of ";
@@ -291,9 +314,17 @@ void burn__autodiff_drop_gradients(const Walk *walk, WalkEntry *entry) {
   }
 }
 
+void burn__autodiff_drop_saved(const Walk *walk, AutodiffNode *node) {
+  if (autodiff_creates_graph(walk)) {
+    burn__autodiff_drop_recomputed(walk, node);
+  } else {
+    burn__autodiff_node_forget(walk->decorator, node);
+  }
+}
+
 void burn__autodiff_finish(const Walk *walk, WalkEntry *entry) {
   burn__autodiff_drop_gradients(walk, entry);
-  if (!autodiff_creates_graph(walk)) burn__autodiff_node_forget(walk->decorator, entry->node);
+  burn__autodiff_drop_saved(walk, entry->node);
 }
 
 WalkEntry *burn__autodiff_entry(const Walk *walk, const AutodiffNode *node) {
@@ -362,6 +393,8 @@ static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, B
   if (status == BURN_OK) status = claim(&walk);
   const bool claimed = status == BURN_OK;
   if (claimed) status = run(&walk, root);
+  for (uint64_t i = 0; claimed && status != BURN_OK && i < walk.count; i++)
+    burn__autodiff_drop_recomputed(&walk, walk.entries[i].node);
   if (claimed && autodiff_creates_graph(&walk)) unclaim(&walk, walk.count);
   if (status == BURN_OK) status = gather_leaves(&walk, out);
   walk_end(&walk);

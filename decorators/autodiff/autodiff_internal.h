@@ -17,6 +17,9 @@
 
 #include "gradient.h"
 
+/* Open checkpoint regions; autodiff_checkpoint.c. */
+typedef struct AutodiffRegion AutodiffRegion;
+
 /* An opened instance: self of the backend table and of "burn.autodiff". */
 typedef struct AutodiffLayer {
   const BurnHost *host;
@@ -25,6 +28,11 @@ typedef struct AutodiffLayer {
   uint32_t owner;
   _Atomic uint64_t sequence; /* of the newest node */
   _Atomic(void *) spare;     /* memory of a walk that has ended, for the next one; NULL: none (autodiff_backward.c) */
+  bool balanced;             /* checkpointing=balanced: memory-bound ops are computed again */
+  _Atomic uint32_t open_regions;
+  atomic_flag regions_lock; /* of the two below */
+  AutodiffRegion *regions;  /* one per thread that has one open */
+  uint64_t last_region;     /* number of the newest */
 } AutodiffLayer;
 
 typedef struct AutodiffNode AutodiffNode;
@@ -34,6 +42,30 @@ typedef struct AutodiffEdge {
   AutodiffNode *node; /* one reference */
   uint32_t output;    /* which of its outputs */
 } AutodiffEdge;
+
+/* What running a node's call again takes besides the node: per input its value, or of one that is computed again in
+ * turn what that takes. Held by all who may ask for it: tensors that the node made, nodes whose rules read them, and
+ * the same objects of nodes that recompute. So it is gone, values and all, once nobody can ask any more. */
+typedef struct AutodiffKept AutodiffKept;
+
+typedef struct AutodiffKeptInput {
+  BurnPrimitive *value; /* of the decorator below, one reference; NULL for an absent input, too */
+  AutodiffKept *maker;  /* one reference, where value is NULL */
+} AutodiffKeptInput;
+
+struct AutodiffKept {
+  _Atomic uint32_t references;
+  uint32_t input_count;
+  AutodiffKept *next_released; /* used by release alone */
+  AutodiffKeptInput inputs[];
+};
+
+/* What is remembered of a call, decided before it runs. */
+typedef struct AutodiffRecord {
+  uint32_t reads;  /* GRADIENT_INPUT and GRADIENT_OUTPUT of what the rule reads */
+  bool recomputes; /* its results are not saved but computed again by the walk that needs them */
+  uint64_t region; /* the checkpoint region in which it was called, which alone does without them; 0: everybody does */
+} AutodiffRecord;
 
 enum { AUTODIFF_NODE_LIVE = 0, AUTODIFF_NODE_CONSUMED = 1 };
 
@@ -45,15 +77,19 @@ struct AutodiffNode {
   uint64_t sequence;      /* greater than those of its parents; the name of a leaf */
   uint64_t bytes;         /* of the allocation */
   const GradientRow *row;
-  AutodiffNode *next_released; /* used by release alone */
+  AutodiffNode *next_listed; /* of those to be released, or to be run again */
+  AutodiffKept *run_with;    /* borrowed from who waits for it, while it is on the list of those to be run again */
   uint32_t op;
   uint32_t input_count;
   uint32_t output_count;
   uint32_t attr_count;
-  uint32_t saved_bits;             /* GRADIENT_INPUT and GRADIENT_OUTPUT of what is saved; 0 once it was forgotten */
+  AutodiffRecord record;
+  bool lacks;                      /* some of what its rule reads is held instead of saved */
   AutodiffEdge *edges;             /* [input_count] */
   BurnPrimitive **saved_inputs;    /* [input_count], of the decorator below; NULL where the rule does not look */
-  BurnPrimitive **saved_outputs;   /* [output_count], likewise */
+  BurnPrimitive **saved_outputs;   /* [output_count], likewise; of a node that recomputes: only during a walk */
+  AutodiffKept **held_inputs;      /* [input_count]: instead of saved ones, of makers that recompute; else NULL */
+  AutodiffKept *held_own;          /* instead of saved outputs, if the node recomputes and its rule reads them */
   BurnPrimitive **input_gradients; /* [input_count]: what the rule hands out; NULL outside a walk */
   BurnTensorDesc *input_descs;     /* [input_count]; zero for an absent optional input */
   BurnTensorDesc *output_descs;    /* [output_count] */
@@ -67,6 +103,7 @@ typedef struct AutodiffTensor {
   uint32_t output;      /* which output of node */
   BurnPrimitive *inner; /* one reference */
   AutodiffNode *node;   /* one reference; NULL when not tracked */
+  AutodiffKept *kept;   /* one reference, if node can be run again for its values; else NULL */
 } AutodiffTensor;
 
 /* One reference less; true if it was the last. A sole holder needs no atomic write. */
@@ -112,15 +149,16 @@ BurnStatus BURN_API_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, Bur
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator);
 
 /* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this
- * decorator as inputs; `inputs` and `outputs` are the primitives below, of which the node retains those in
- * `saved_bits`. */
+ * decorator as inputs; `inputs` and `outputs` are the primitives below, of which the node retains what `record` says;
+ * `kept` (borrowed) is there if it recomputes. */
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits);
+                                         BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
+                                         AutodiffKept *kept);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
-uint32_t burn__autodiff_saved_bits(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
+uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
 
-/* Drops what the rule of the node would have read. For its walk, or its end. */
+/* Drops all that is saved or held, and the record of it. For its walk, or its end. */
 void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node);
 
 void burn__autodiff_node_retain(AutodiffNode *node);
@@ -133,6 +171,38 @@ void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *n
 const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op);
 /* What the backward rule of a pack's op reads: bits as in GradientRow.needs. */
 uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op);
+
+/* -- autodiff_checkpoint.c -------------------------------------------------------------------- */
+
+/* How a call is to be recorded that has a rule. */
+AutodiffRecord burn__autodiff_record(AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
+/* 1 if input i of a call so recorded stays; x is a tensor of this decorator or NULL. */
+int burn__autodiff_keeps_input(const AutodiffRecord *record, uint32_t i, BurnPrimitive *x);
+BurnStatus BURN_API_CALL burn__autodiff_checkpoint_begin(void *self);
+BurnStatus BURN_API_CALL burn__autodiff_checkpoint_end(void *self);
+void burn__autodiff_regions_init(AutodiffLayer *decorator);
+/* Ends the regions that nobody has ended. */
+void burn__autodiff_regions_free(AutodiffLayer *decorator);
+
+/* 1 if a node recorded as `record` need not keep the values of x, but what its maker can be run again with. */
+static inline int autodiff_is_recomputed(const AutodiffTensor *x, const AutodiffRecord *record) {
+  return x->kept && (x->node->record.region == 0 || x->node->record.region == record->region);
+}
+
+/* 1 if the rule of a node recorded as `record` reads input i. */
+static inline int autodiff_reads_input(const AutodiffRecord *record, uint32_t i) {
+  return i < BURN_MAX_FIXED_INPUTS && (record->reads & GRADIENT_INPUT(i)) != 0;
+}
+
+/* -- autodiff_kept.c -------------------------------------------------------------------------- */
+
+/* What running `call` again takes, with one reference; NULL when there is no memory. */
+AutodiffKept *burn__autodiff_kept_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                                         const AutodiffRecord *record);
+/* Takes NULL, and returns what it got. */
+AutodiffKept *burn__autodiff_kept_retain(AutodiffKept *kept);
+/* Takes NULL. Never recursive. */
+void burn__autodiff_kept_release(const AutodiffLayer *decorator, AutodiffKept *kept);
 
 /* -- autodiff_submit.c ------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 /* Bytes of a node with its arrays; all of them are whole words. */
 static uint64_t node_bytes(const BurnOpCall *call) {
   uint64_t bytes = sizeof(AutodiffNode);
-  bytes += call->input_count * (sizeof(AutodiffEdge) + 2 * sizeof(BurnPrimitive *) + sizeof(BurnTensorDesc));
+  bytes += call->input_count * (sizeof(AutodiffEdge) + 3 * sizeof(BurnPrimitive *) + sizeof(BurnTensorDesc));
   bytes += call->output_count * (sizeof(BurnPrimitive *) + sizeof(BurnTensorDesc));
   bytes += call->attr_count * sizeof(BurnAttr);
   for (uint32_t i = 0; i < call->attr_count; i++)
@@ -34,7 +34,8 @@ static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
   node->saved_inputs = (BurnPrimitive **)(void *)(node->edges + call->input_count);
   node->input_gradients = node->saved_inputs + call->input_count;
   node->saved_outputs = node->input_gradients + call->input_count;
-  node->input_descs = (BurnTensorDesc *)(void *)(node->saved_outputs + call->output_count);
+  node->held_inputs = (AutodiffKept **)(void *)(node->saved_outputs + call->output_count);
+  node->input_descs = (BurnTensorDesc *)(void *)(node->held_inputs + call->input_count);
   node->output_descs = node->input_descs + call->input_count;
   node->attrs = (BurnAttr *)(void *)(node->output_descs + call->output_count);
   copy_attrs(node->attrs, call);
@@ -53,7 +54,9 @@ static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *c
   node->input_count = call->input_count;
   node->output_count = call->output_count;
   node->attr_count = call->attr_count;
-  node->saved_bits = 0;
+  node->record = (AutodiffRecord){0};
+  node->held_own = NULL;
+  node->lacks = false;
   /* Parents took their number before anybody could see them, so this one is greater. */
   node->sequence = atomic_fetch_add_explicit(&decorator->sequence, 1u, memory_order_relaxed) + 1u;
   return node;
@@ -76,7 +79,7 @@ static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_
   return row->needs[input < GRADIENT_NEED_COLUMNS ? input : GRADIENT_NEED_COLUMNS - 1];
 }
 
-uint32_t burn__autodiff_saved_bits(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row) {
+uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row) {
   if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(decorator, call->op);
   uint32_t bits = 0;
   for (uint32_t i = 0; i < call->input_count; i++)
@@ -97,6 +100,7 @@ static void describe(BurnTensorDesc *desc, const BurnPrimitive *x) {
 static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
                        BurnPrimitive *x) {
   node->saved_inputs[i] = node->input_gradients[i] = NULL;
+  node->held_inputs[i] = NULL;
   node->edges[i] = (AutodiffEdge){NULL, 0};
   if (!outer) {
     node->input_descs[i] = (BurnTensorDesc){0};
@@ -104,22 +108,33 @@ static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint3
   }
   const AutodiffTensor *tensor = autodiff_tensor(outer);
   describe(&node->input_descs[i], x);
-  if (i < 16u && (node->saved_bits & GRADIENT_INPUT(i))) node->saved_inputs[i] = retained(decorator, x);
+  if (autodiff_reads_input(&node->record, i)) {
+    if (autodiff_is_recomputed(tensor, &node->record)) {
+      node->held_inputs[i] = burn__autodiff_kept_retain(tensor->kept);
+      node->lacks = true;
+    } else {
+      node->saved_inputs[i] = retained(decorator, x);
+    }
+  }
   if (!tensor->node) return;
   node->edges[i] = (AutodiffEdge){tensor->node, tensor->output};
   burn__autodiff_node_retain(tensor->node);
 }
 
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row, uint32_t saved_bits) {
+                                         BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
+                                         AutodiffKept *kept) {
   AutodiffNode *node = node_allocate(decorator, call);
   if (!node) return NULL;
   node->row = row;
-  node->saved_bits = saved_bits;
+  node->record = record;
+  node->lacks = record.recomputes && record.reads >= GRADIENT_OUTPUT(0);
+  if (node->lacks) node->held_own = burn__autodiff_kept_retain(kept);
   for (uint32_t i = 0; i < call->input_count; i++) note_input(decorator, node, i, call->inputs[i], inputs[i]);
   for (uint32_t i = 0; i < call->output_count; i++) {
     describe(&node->output_descs[i], outputs[i]);
-    node->saved_outputs[i] = saved_bits & GRADIENT_OUTPUT(i) ? retained(decorator, outputs[i]) : NULL;
+    const bool keeps = !record.recomputes && (record.reads & GRADIENT_OUTPUT(i));
+    node->saved_outputs[i] = keeps ? retained(decorator, outputs[i]) : NULL;
   }
   return node;
 }
@@ -131,11 +146,19 @@ static void forget(const AutodiffLayer *decorator, BurnPrimitive **list, uint32_
   }
 }
 
+static void drop_held(const AutodiffLayer *decorator, AutodiffKept **held) {
+  if (*held) burn__autodiff_kept_release(decorator, *held);
+  *held = NULL;
+}
+
 void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node) {
-  if (node->saved_bits == 0) return;
+  if (node->record.reads == 0 && !node->record.recomputes) return;
   forget(decorator, node->saved_inputs, node->input_count);
   forget(decorator, node->saved_outputs, node->output_count);
-  node->saved_bits = 0;
+  for (uint32_t i = 0; i < node->input_count; i++) drop_held(decorator, &node->held_inputs[i]);
+  drop_held(decorator, &node->held_own);
+  node->record.reads = 0;
+  node->record.recomputes = false;
 }
 
 void burn__autodiff_node_retain(AutodiffNode *node) {
@@ -145,7 +168,7 @@ void burn__autodiff_node_retain(AutodiffNode *node) {
 /* Drops one reference; a node nobody holds any more goes to the front of the list. */
 static void let_go(AutodiffNode *node, AutodiffNode **list) {
   if (!node || !autodiff_drop_reference(&node->references)) return;
-  node->next_released = *list;
+  node->next_listed = *list;
   *list = node;
 }
 
@@ -154,7 +177,7 @@ void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *n
   let_go(node, &list);
   while (list) {
     AutodiffNode *dead = list;
-    list = dead->next_released;
+    list = dead->next_listed;
     for (uint32_t i = 0; i < dead->input_count; i++) let_go(dead->edges[i].node, &list);
     burn__autodiff_node_forget(decorator, dead);
     decorator->host->free(dead, dead->bytes);

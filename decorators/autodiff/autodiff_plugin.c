@@ -3,6 +3,7 @@
  * The decorator wraps tensors, so only what speaks of no tensor is forwarded as it is. Read the table at the end first.
  */
 #include <burn/common/descriptor.h>
+#include <burn/common/settings.h>
 #include <burn/plugin/options.h>
 
 #include "autodiff_internal.h"
@@ -43,6 +44,7 @@ static BurnStatus BURN_API_CALL layer_trim(void *self) {
 static void BURN_API_CALL layer_close(void *self) {
   AutodiffLayer *decorator = self;
   burn__autodiff_spare_free(decorator);
+  burn__autodiff_regions_free(decorator);
   decorator->host->free(decorator, sizeof *decorator);
 }
 
@@ -56,6 +58,8 @@ static const BurnAutodiffInterface autodiff_interface = {
     .backward_create_graph = burn__autodiff_backward_create_graph,
     .gradient = burn__autodiff_gradient,
     .gradients_release = burn__autodiff_gradients_release,
+    .checkpoint_begin = burn__autodiff_checkpoint_begin,
+    .checkpoint_end = burn__autodiff_checkpoint_end,
 };
 
 static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
@@ -64,11 +68,30 @@ static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, u
   return burn_common_offer(offered, 1, name, min_version, self, out);
 }
 
+#define AUTODIFF_OPTIONS(X)                                                        \
+  X(CHECKPOINTING, "checkpointing", "none|balanced", "none", BURN_OPTION_HARMLESS, \
+    "balanced: backward computes cheap results again instead of keeping them")
+
+enum { AUTODIFF_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
+static const BurnOptionInfo option_rows[] = {AUTODIFF_OPTIONS(BURN_OPTION_ROW)};
+static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
+
+static BurnStatus read_options(const BurnHost *host, const BurnOptions *options, bool *balanced) {
+  const char *values[OPTION_COUNT];
+  uint32_t checkpointing = 0;
+  burn_options_ask(host, options, &options_interface, values);
+  const BurnCommonSettings given = {host, "autodiff", &options_interface, values};
+  const BurnStatus status = burn_common_word(&given, OPTION_CHECKPOINTING, &checkpointing);
+  *balanced = checkpointing == 1;
+  return status;
+}
+
 static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                            uint32_t owner, BurnBackend *out) {
-  (void)options; /* there are none; the host refuses options that are never read */
-  const BurnStatus checked = burn_plugin_check_open(host, out, "autodiff");
-  if (checked != BURN_OK) return checked;
+  bool balanced = false;
+  BurnStatus status = burn_plugin_check_open(host, out, "autodiff");
+  if (status == BURN_OK) status = read_options(host, options, &balanced);
+  if (status != BURN_OK) return status;
   AutodiffLayer *decorator = (AutodiffLayer *)host->allocate(sizeof *decorator);
   if (!decorator) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "autodiff", "no memory to open the decorator");
   decorator->host = host;
@@ -77,6 +100,8 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   decorator->owner = owner;
   atomic_init(&decorator->sequence, UINT64_C(0));
   atomic_init(&decorator->spare, NULL);
+  decorator->balanced = balanced;
+  burn__autodiff_regions_init(decorator);
   out->self = decorator;
   out->name = "autodiff";
   out->close = layer_close;
@@ -102,8 +127,6 @@ static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)
                                                        .wraps_tensors = 1,
                                                        .roles = BURN_ROLE_AUTODIFF,
                                                        .open = layer_open};
-
-static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
 BURN_COMMON_PLUGIN(DECORATOR, "autodiff", "0.1.0", "MIT OR Apache-2.0",
                    "gradients by reverse-mode differentiation, over any backend", {"burn.decorator", &layer_interface},

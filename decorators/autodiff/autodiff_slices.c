@@ -30,6 +30,7 @@ bool burn__autodiff_defer_slice(const Walk *walk, WalkEntry *entry) {
     return false;
   if (cut_axis(node) < 0) return false;
   WalkEntry *maker = burn__autodiff_entry(walk, node->edges[0].node);
+  burn__autodiff_drop_saved(walk, entry->node); /* all who read the slice have, and its rule reads nothing */
   entry->next_slice = maker->slices;
   maker->slices = (uint64_t)(entry - walk->entries) + 1;
   return true;

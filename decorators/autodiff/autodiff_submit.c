@@ -44,13 +44,13 @@ int32_t BURN_API_CALL burn__autodiff_supports(void *self, const BurnOpCall *call
   return 0;
 }
 
-/* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no rule will read the
+/* Bits of the call's donated inputs that may be passed on: this wrapper is the last one, and no node keeps the
  * input. The decorator below looks at its own counts. */
-static uint64_t donations(const BurnOpCall *call, uint32_t saved_bits) {
+static uint64_t donations(const BurnOpCall *call, const AutodiffRecord *record) {
   uint64_t donate = 0;
   for (uint32_t i = 0; i < call->input_count && i < 64u; i++) {
     if (!(call->donate & (UINT64_C(1) << i)) || !call->inputs[i]) continue;
-    if (i < 16u && (saved_bits & GRADIENT_INPUT(i))) continue;
+    if (burn__autodiff_keeps_input(record, i, call->inputs[i])) continue;
     AutodiffTensor *x = autodiff_tensor(call->inputs[i]);
     if (atomic_load_explicit(&x->references, memory_order_acquire) == 1u) donate |= UINT64_C(1) << i;
   }
@@ -78,37 +78,56 @@ static BurnStatus wrap_outputs(AutodiffLayer *decorator, const BurnOpCall *call,
   return status;
 }
 
+/* The node of a call that has run, and what running it again takes, if it is to be; *node stays NULL if no gradient
+ * can flow through it. */
+static BurnStatus record_node(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                              BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
+                              AutodiffNode **node, AutodiffKept **kept) {
+  if (!row || !any_float(outputs, call->output_count)) return BURN_OK;
+  if (record.recomputes) *kept = burn__autodiff_kept_create(decorator, call, inputs, &record);
+  if (*kept || !record.recomputes)
+    *node = burn__autodiff_node_create(decorator, call, inputs, outputs, row, record, *kept);
+  if (*node) return BURN_OK;
+  burn__autodiff_kept_release(decorator, *kept);
+  return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for a graph node",
+                       burn__autodiff_op_name(decorator, call->op));
+}
+
 /* Wraps what the decorator below made of a call and, if `row` is not NULL, records a node. Takes over the references in
  * `outputs`. */
 static BurnStatus finish(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                         BurnPrimitive **outputs, const GradientRow *row, uint32_t saved_bits) {
+                         BurnPrimitive **outputs, const GradientRow *row, AutodiffRecord record) {
   AutodiffNode *node = NULL;
-  if (row && any_float(outputs, call->output_count)) {
-    node = burn__autodiff_node_create(decorator, call, inputs, outputs, row, saved_bits);
-    if (!node) {
-      for (uint32_t i = 0; i < call->output_count; i++) decorator->next->release(decorator->next->self, outputs[i]);
-      return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for a graph node",
-                           burn__autodiff_op_name(decorator, call->op));
-    }
+  AutodiffKept *kept = NULL;
+  BurnStatus status = record_node(decorator, call, inputs, outputs, row, record, &node, &kept);
+  if (status != BURN_OK) {
+    for (uint32_t i = 0; i < call->output_count; i++) decorator->next->release(decorator->next->self, outputs[i]);
+    return status;
   }
-  if (call->output_count == 1) return burn__autodiff_wrap(decorator, outputs[0], node, 0, &call->outputs[0]);
-  const BurnStatus wrapped = wrap_outputs(decorator, call, outputs, node);
-  burn__autodiff_node_release(decorator, node);
-  return wrapped;
+  if (call->output_count == 1) {
+    status = burn__autodiff_wrap(decorator, outputs[0], node, 0, &call->outputs[0]);
+  } else {
+    status = wrap_outputs(decorator, call, outputs, node);
+    burn__autodiff_node_release(decorator, node);
+  }
+  for (uint32_t i = 0; kept && status == BURN_OK && i < call->output_count; i++)
+    if (is_tracked(call->outputs[i])) autodiff_tensor(call->outputs[i])->kept = burn__autodiff_kept_retain(kept);
+  burn__autodiff_kept_release(decorator, kept);
+  return status;
 }
 
 /* Runs the call below with the unwrapped `inputs`. */
 static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                       const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  const uint32_t saved_bits = row ? burn__autodiff_saved_bits(decorator, call, row) : 0;
+  const AutodiffRecord record = row ? burn__autodiff_record(decorator, call, row) : (AutodiffRecord){0};
   BurnOpCall below = *call;
   below.struct_size = (uint32_t)sizeof below;
   below.inputs = inputs;
   below.outputs = outputs;
-  below.donate = call->donate ? donations(call, saved_bits) : 0;
+  below.donate = call->donate ? donations(call, &record) : 0;
   const BurnStatus status = decorator->host->invoke(decorator->next, &below);
-  return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, saved_bits) : status;
+  return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, record) : status;
 }
 
 /* The primitives below the inputs of a call; NULL for absent ones. */

@@ -28,6 +28,7 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, A
   tensor->output = output;
   tensor->inner = inner;
   tensor->node = node;
+  tensor->kept = NULL;
   *out = &tensor->header;
   return BURN_OK;
 }
@@ -59,6 +60,7 @@ void BURN_API_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (!autodiff_drop_reference(&tensor->references)) return;
   if (tensor->node) burn__autodiff_node_release(decorator, tensor->node);
+  burn__autodiff_kept_release(decorator, tensor->kept);
   decorator->next->release(decorator->next->self, tensor->inner);
   decorator->host->free(tensor, sizeof *tensor);
 }

@@ -37,8 +37,18 @@ BurnStatus burn__autodiff_step(const Walk *walk, const WalkEntry *entry);
 /* Adds a gradient, whose reference it takes over, to what has arrived at an output. The first is kept as it is. */
 BurnStatus burn__autodiff_accumulate(const Walk *walk, BurnPrimitive **sum, BurnPrimitive *gradient);
 void burn__autodiff_drop_gradients(const Walk *walk, WalkEntry *entry);
+/* Drops what is saved with a node: what was computed again, and where the walk consumes the graph the rest, too. */
+void burn__autodiff_drop_saved(const Walk *walk, AutodiffNode *node);
 /* A node whose gradients have gone where they belong: drops them, and what was saved for its rule. */
 void burn__autodiff_finish(const Walk *walk, WalkEntry *entry);
+
+/* -- autodiff_recompute.c --------------------------------------------------------------------- */
+
+/* Computes what the rule of a node reads and nobody has saved, and all that this takes; the values stay with the nodes
+ * that made them until the walk has finished those. */
+BurnStatus burn__autodiff_recompute(const Walk *walk, AutodiffNode *node);
+/* Drops those values of a node. */
+void burn__autodiff_drop_recomputed(const Walk *walk, AutodiffNode *node);
 
 /* -- autodiff_slices.c ------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 /* One enumerator per row; naming that of an op without a row is an error. */
 enum {
-#define GRADIENT(op, needs_0, needs_1, needs_2, rule) GRADIENT_ROW_##op = 1,
+#define GRADIENT(op, bound, needs_0, needs_1, needs_2, rule) GRADIENT_ROW_##op = 1,
 #include "gradients.def"
 #undef GRADIENT
 
@@ -21,14 +21,14 @@ enum {
 #undef BURN_OP
 };
 
-#define GRADIENT(op, needs_0, needs_1, needs_2, rule) \
+#define GRADIENT(op, bound, needs_0, needs_1, needs_2, rule) \
   _Static_assert(GRADIENT_CHECK_##op == 1, "gradients.def has a row for " #op ", which ops.def does not mark RULE");
 #include "gradients.def"
 #undef GRADIENT
 
 static const GradientRow gradient_rows[BURN_OP_LIMIT] = {
-#define GRADIENT(op, needs_0, needs_1, needs_2, rule) \
-  [BURN_OP_##op] = {burn__gradient_##rule, {needs_0, needs_1, needs_2}},
+#define GRADIENT(op, bound, needs_0, needs_1, needs_2, rule) \
+  [BURN_OP_##op] = {burn__gradient_##rule, {needs_0, needs_1, needs_2}, bound},
 #include "gradients.def"
 #undef GRADIENT
 };

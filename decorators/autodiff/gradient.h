@@ -40,6 +40,7 @@ enum { GRADIENT_NEED_COLUMNS = 3 };
 typedef struct GradientRow {
   GradientRule rule;                     /* NULL: the op has no row */
   uint32_t needs[GRADIENT_NEED_COLUMNS]; /* [i]: what the gradient of input i is computed from */
+  bool memory_bound;                     /* computed again with checkpointing=balanced */
 } GradientRow;
 
 /* The row of an op of ops.def, or NULL. */
@@ -84,7 +85,7 @@ BurnPrimitive *burn__gradient_write_slice(BurnBuilder *b, BurnPrimitive *x, Burn
 uint32_t burn__gradient_update_needs(int64_t update, uint32_t input);
 
 /* Every rule of gradients.def. */
-#define GRADIENT(op, needs_0, needs_1, needs_2, rule) void burn__gradient_##rule(GradientContext *c);
+#define GRADIENT(op, bound, needs_0, needs_1, needs_2, rule) void burn__gradient_##rule(GradientContext *c);
 #include "gradients.def"
 #undef GRADIENT
 

@@ -9,7 +9,7 @@
 
 static void run_rule(GradientContext *c);
 
-const GradientRow burn__gradient_pack_row = {run_rule, {0, 0, 0}};
+const GradientRow burn__gradient_pack_row = {run_rule, {0, 0, 0}, false};
 
 static const BurnOpDefinition *definition_of(const BurnHost *host, uint32_t op) {
   return op >= BURN_OP_FIRST_OF_PACKS ? host->op_definition(op) : NULL;

@@ -52,6 +52,28 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_backward(BurnTensor *root
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus
     burn_backward_create_graph(BurnTensor *root, BurnGradients **gradients);
 
+/* -- less memory: checkpoints ----------------------------------------------------------------- */
+
+/* What the calling thread computes on `device` between the two is not kept for the backward pass, which computes it
+ * again when it gets there, with the same bits: the memory of a region's inputs instead of all its values, for the time
+ * of one more forward pass. Best around each block of a deep model, so that one block's values are there at a time:
+ *
+ *   for (size_t i = 0; i < count; i++) {
+ *     status = burn_checkpoint_begin(device);
+ *     x = block_forward(&blocks[i], x);
+ *     if (status == BURN_OK) status = burn_checkpoint_end(device);
+ *   }
+ *
+ * What is used outside the region stays, and so does what has no history, such as a mask that was drawn. Regions may be
+ * nested: the outermost pair counts. One that was never ended stays open for its thread until the device is closed. End
+ * without begin is FAILED_PRECONDITION; UNIMPLEMENTED where the stack's autodiff cannot do it. On a device without
+ * autodiff nothing is kept anyway, and they do nothing. The option autodiff:checkpointing=balanced does the same for
+ * cheap ops everywhere. */
+BURN_API BURN_USE_RESULT BurnStatus burn_checkpoint_begin(BurnDevice *device);
+BURN_API BURN_USE_RESULT BurnStatus burn_checkpoint_end(BurnDevice *device);
+
+/* -- results ---------------------------------------------------------------------------------- */
+
 /* The gradient of leaf x, on the inner device (after burn_backward_create_graph on that of x); NULL when none reached
  * it. x stays. */
 BURN_API BURN_GIVES BurnTensor *burn_grad(const BurnTensor *x, BurnGradients *gradients);

@@ -21,6 +21,7 @@
 enum { INPUT_LIMIT = 5, ELEMENT_LIMIT = 256 };
 
 static BurnDevice *device;
+static bool checkpointed; /* evaluate runs the case in a checkpoint region */
 
 /* -- small makers for the cases --------------------------------------------------------------- */
 
@@ -271,7 +272,9 @@ static double evaluate(const Case *c, double values[][ELEMENT_LIMIT], unsigned t
     leaves[i] = burn_clone(x[i]);
   }
   burn_device_seed(device, 7); /* dropout must draw the same numbers every time */
+  if (checkpointed) check_ok(burn_checkpoint_begin(device), c->name);
   BurnTensor *y = c->forward(x);
+  if (checkpointed) check_ok(burn_checkpoint_end(device), c->name);
   double weights[ELEMENT_LIMIT];
   const BurnShape shape = burn_shape(y);
   assert_true(element_count(shape) <= ELEMENT_LIMIT);

@@ -74,6 +74,28 @@ static void test_gradients(void **state) {
   burn_device_close(device);
 }
 
+/* In a checkpoint region what the rule reads comes from ops that are run again: exp(y), then the pack's. */
+static void test_checkpoints(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  double results[2] = {0, 0};
+  for (int in_region = 0; in_region < 2; in_region++) {
+    BurnTensor *y = burn_require_grad(vector(device, 0.5, 1));
+    if (in_region) assert_true(burn_checkpoint_begin(device) == BURN_OK);
+    BurnTensor *inputs[] = {burn_exp(burn_clone(y)), burn_sin(burn_clone(y))};
+    BurnTensor *sum = burn_op("pack.scaled_add", inputs, 2, NULL, 0);
+    BurnTensor *out = burn_sum(burn_mul(burn_clone(sum), sum));
+    if (in_region) assert_true(burn_checkpoint_end(device) == BURN_OK);
+    BurnGradients *gradients = NULL;
+    assert_true(burn_backward(out, &gradients) == BURN_OK);
+    assert_true(burn_read_scalar(burn_sum(burn_grad(y, gradients)), &results[in_region]) == BURN_OK);
+    burn_gradients_drop(gradients);
+    burn_drop(y);
+  }
+  assert_true(results[0] != 0 && results[0] == results[1]);
+  burn_device_close(device);
+}
+
 /* A kernel runs under fusion, too, unless its priority says that the parts, fused, are better. */
 static void test_under_fusion(void **state) {
   (void)state;
@@ -238,6 +260,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernel_or_decomposition),
       cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_checkpoints),
       cmocka_unit_test(test_under_fusion),
       cmocka_unit_test(test_constant_inputs),
       cmocka_unit_test(test_numbers_are_told),

@@ -30,6 +30,11 @@ typedef struct BurnAutodiffInterface {
   /* Optional. As backward, but the gradients are primitives of the decorator itself, with a history: they can be
    * computed with and differentiated again. The graph is not consumed. */
   BurnStatus(BURN_API_CALL *backward_create_graph)(void *self, BurnPrimitive *root, BurnGradientSet **out);
+  /* Optional, both or none. Between the two, the results of what the calling thread records are not kept for the
+   * backward pass but computed again there, with the same bits. May be nested: the outermost pair makes the region. End
+   * without begin is FAILED_PRECONDITION. A region that is never ended ends with the instance. */
+  BurnStatus(BURN_API_CALL *checkpoint_begin)(void *self);
+  BurnStatus(BURN_API_CALL *checkpoint_end)(void *self);
 } BurnAutodiffInterface;
 #define BURN_AUTODIFF_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnAutodiffInterface, backward_create_graph)
 
