@@ -152,6 +152,21 @@ static void test_gradients() {
   EXPECT(Tensor(device, {1.0f}).grad(gradients).is_empty());
 }
 
+/* The same gradient, with less held in between; the guard ends with its block. */
+static void test_checkpoints() {
+  const Device device = Device::training("ndarray");
+  const Tensor x = Tensor(device, {1.0f, 2.0f, 3.0f}).require_grad();
+  Tensor y = x;
+  {
+    const burn::Checkpoint checkpoint(device);
+    y = (x * x).exp().log();
+  }
+  EXPECT(message_of([&] { return burn::check(burn_checkpoint_end(device)), x; }, BURN_STATUS_FAILED_PRECONDITION)
+             .find("no region open") != std::string::npos);
+  const burn::Gradients gradients = y.sum().backward();
+  EXPECT(equals(x.grad(gradients), {2, 4, 6}));
+}
+
 /* A callback's exception passes through libburn to the caller: its functions have unwind tables. */
 struct Holder {
   BurnParam weight;
@@ -198,6 +213,7 @@ int main() {
     test_failures(device);
     test_exceptions_of_callbacks();
     test_gradients();
+    test_checkpoints();
   } catch (const std::exception &error) {
     std::cerr << "unexpected: " << error.what() << "\n";
     return 1;

@@ -398,6 +398,27 @@ class Gradients {
   BurnGradients *handle_;
 };
 
+/* What is computed on the device while the guard is there is not kept for the backward pass but computed again; see
+ * burn_checkpoint_begin in burn/autodiff.h. Ends on the thread that made it.
+ *
+ *   for (auto &block : blocks) {
+ *     burn::Checkpoint checkpoint(device);
+ *     x = block(x);
+ *   } */
+class Checkpoint {
+ public:
+  explicit Checkpoint(BurnDevice *device) : device_(device) { check(burn_checkpoint_begin(device)); }
+  Checkpoint(const Checkpoint &) = delete;
+  Checkpoint &operator=(const Checkpoint &) = delete;
+  ~Checkpoint() {
+    const BurnStatus ended = burn_checkpoint_end(device_); /* refused only on another thread, where nothing was begun */
+    (void)ended;
+  }
+
+ private:
+  BurnDevice *device_; /* borrowed */
+};
+
 inline Gradients Tensor::backward() const {
   BurnGradients *gradients = nullptr;
   check(burn_backward(clone_handle(), &gradients));
