@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|transfer|waits|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|transfer|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|waits|mlp|cold|fused|torch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -18,6 +18,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench epoch [options]       an epoch of the guide's CNN, loader included, beside PyTorch
        ./dev bench transfer [options]    bandwidth of transfers, and waits of the host in a training step
        ./dev bench waits [options]       waits of the host in a training run
+       ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
        ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
        ./dev bench fused [options]       fused bodies beside single ops and compiled loops
@@ -175,6 +176,7 @@ epoch() {
 case "${1:-}" in
   op) shift; exec "$build/tests/op_bench" "$@" ;;
   epoch) shift; epoch "$@" ;;
+  checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
   transfer) shift; "$build/tests/transfer_bench" "$@" ;;
   waits) shift; "$build/tests/training_waits" "$@" ;;
