@@ -184,7 +184,7 @@ static void test_the_last_use_gives_storage_away(void **state) {
 
 /* -- roles ------------------------------------------------------------------------------------ */
 
-/* `mygrad` is the autodiff of this tree under another name. */
+/* `mygrad` is the autodiff of this tree under another name, from before its interface had checkpoints. */
 static void test_an_autodiff_of_another_name(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open_training("mygrad<ndarray>");
@@ -198,6 +198,10 @@ static void test_an_autodiff_of_another_name(void **state) {
   assert_true(burn_read_f32(burn_grad(x, gradients), grads, COUNT) == BURN_OK);
   assert_true(grads[0] == 3 && grads[2] == 3);
   burn_gradients_drop(gradients);
+  assert_string_equal(burn_status_message(burn_checkpoint_begin(device)),
+                      "checkpoint_begin: 'mygrad' keeps everything for the backward pass; it has no checkpoints");
+  const BurnStatus ended = burn_checkpoint_end(device);
+  assert_int_equal(burn_status_code(ended), BURN_STATUS_UNIMPLEMENTED);
   burn_drop(x);
   burn_device_close(device);
 }
