@@ -80,6 +80,7 @@ struct AutodiffNode {
   AutodiffNode *next_listed; /* of those to be released, or to be run again */
   AutodiffKept *run_with;    /* borrowed from who waits for it, while it is on the list of those to be run again */
   uint32_t op;
+  uint32_t flags; /* BURN_CALL_* */
   uint32_t input_count;
   uint32_t output_count;
   uint32_t attr_count;

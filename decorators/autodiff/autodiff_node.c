@@ -51,6 +51,7 @@ static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *c
   node->bytes = bytes;
   node->row = NULL;
   node->op = call->op;
+  node->flags = call->flags;
   node->input_count = call->input_count;
   node->output_count = call->output_count;
   node->attr_count = call->attr_count;

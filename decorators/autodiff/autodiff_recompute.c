@@ -53,6 +53,7 @@ static uint64_t give_away(const Walk *walk, const AutodiffNode *node) {
 static BurnStatus run_again(const Walk *walk, AutodiffNode *node) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                           .flags = node->flags,
                            .op = node->op,
                            .attr_count = node->attr_count,
                            .input_count = node->input_count,
