@@ -1,5 +1,5 @@
-/* gradients_params_test.c - gradients by parameter: read, replaced, removed, registered, taken out in parts, moved; and
- * clipping, by numbers that are worked out here. */
+/* gradients_params_test.c - gradients by parameter: read, replaced, removed, registered, taken out in parts, moved, added
+ * up over devices; and clipping, by numbers that are worked out here. */
 #include <burn/train.h>
 
 #include <math.h>
@@ -185,6 +185,89 @@ static void gradients_move(void) {
   Pair_release(&pair);
 }
 
+/* -- several devices -------------------------------------------------------------------------- */
+
+static BurnGradientsParams *of_one(uint64_t id, const double gradient[2], BurnDevice *where) {
+  BurnGradientsParams *gradients = burn_gradients_params_create();
+  check_status(burn_gradients_params_set(gradients, id, burn_tensor_f64(where, gradient, BURN_SHAPE(2))));
+  return gradients;
+}
+
+/* Sums lie on device `id modulo count`, or on the next one that has a gradient. */
+static void sums_are_shared_out(void) {
+  BurnDevice *other = burn_device_open("reference"), *inner = burn_device_inner(device);
+  BurnMultiGradientsParams *multi = burn_multi_gradients_params_create();
+  BurnGradientsParams *first = of_one(6, WEIGHT, device), *second = of_one(6, BIAS, other);
+  check_status(burn_gradients_params_set(first, 7, burn_tensor_f64(device, BIAS, BURN_SHAPE(2))));
+  check_status(burn_gradients_params_set(second, 7, burn_tensor_f64(other, BIAS, BURN_SHAPE(2))));
+  check_status(burn_gradients_params_set(first, 9, burn_tensor_f64(device, WEIGHT, BURN_SHAPE(2))));
+  check_status(burn_multi_gradients_params_add(multi, first, device));
+  check_status(burn_multi_gradients_params_add(multi, second, other));
+  assert_int_equal(burn_multi_gradients_params_count(multi), 2);
+  BurnTensor *even = burn_multi_gradients_params_remove(multi, 6);
+  assert_ptr_equal(burn_tensor_device(even), inner);
+  check_two(even, 3, 8, 0);
+  assert_null(burn_multi_gradients_params_remove(multi, 6));
+  BurnGradientsParams *rest = burn_multi_gradients_params_sum(multi);
+  assert_int_equal(burn_gradients_params_count(rest), 2);
+  BurnTensor *odd = burn_gradients_params_remove(rest, 7), *only = burn_gradients_params_remove(rest, 9);
+  assert_ptr_equal(burn_tensor_device(odd), other);
+  assert_ptr_equal(burn_tensor_device(only), inner);
+  check_two(odd, 0, 24, 0);
+  check_two(only, 3, -4, 0);
+  burn_gradients_params_drop(rest);
+  burn_device_close(other);
+}
+
+/* A step with the gradients of a module and of its copy on another device is that with their sum. */
+static void copies_make_one_step(void) {
+  BurnDevice *other = burn_device_open_training("reference");
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  Pair pair = pair_make(BURN_DTYPE_F64), copy;
+  burn_module_fork(burn_module(Pair, &pair), other, &copy);
+  BurnGradients *there = NULL;
+  BurnTensor *bias = burn_tensor_f64(other, BIAS, BURN_SHAPE(2));
+  check_status(burn_backward(burn_sum(burn_mul(burn_param_value(&copy.weight), bias)), &there));
+  BurnMultiGradientsParams *multi = burn_multi_gradients_params_create();
+  check_status(burn_multi_gradients_params_add(multi, linked(&pair), device));
+  check_status(burn_multi_gradients_params_add(multi, burn_gradients_params(there, burn_module(Pair, &copy)), other));
+  BurnGradientsParams *sum = burn_multi_gradients_params_sum(multi);
+  check_status(burn_optimizer_step(optimizer, burn_module(Pair, &pair), sum, 0.5));
+  check_two(burn_param_value(&pair.weight), 1 - 0.5 * 3, 1 - 0.5 * (-4 + 12), 0);
+  check_two(burn_param_value(&pair.bias), 1, 1 - 0.5 * 12, 0);
+  assert_ptr_equal(burn_tensor_device(pair.weight.value), device);
+  Pair_release(&copy);
+  Pair_release(&pair);
+  burn_optimizer_destroy(optimizer);
+  burn_device_close(other);
+}
+
+static void failures_of_devices_are_told(void) {
+  const char *missing = "gradients of several devices: NULL: out of memory when created";
+  Pair pair = pair_make(BURN_DTYPE_F64);
+  BurnMultiGradientsParams *multi = burn_multi_gradients_params_create();
+  BurnGradientsParams *failed = burn_gradients_params_of_module(NULL, burn_module(Pair, &pair));
+  check_refused(burn_multi_gradients_params_add(multi, failed, device), BURN_STATUS_INVALID_ARGUMENT,
+                "gradients: NULL: the backward pass failed, or was not made");
+  assert_int_equal(burn_multi_gradients_params_count(multi), 0);
+  assert_null(burn_multi_gradients_params_remove(multi, 1));
+  burn_multi_gradients_params_drop(multi);
+  check_refused(burn_multi_gradients_params_add(NULL, linked(&pair), device), BURN_STATUS_OUT_OF_MEMORY, missing);
+  BurnGradientsParams *none = burn_multi_gradients_params_sum(NULL);
+  check_refused(burn_gradients_params_to_device(none, device), BURN_STATUS_OUT_OF_MEMORY, missing);
+  burn_gradients_params_drop(none);
+  const double three[3] = {1, 2, 3};
+  multi = burn_multi_gradients_params_create();
+  BurnGradientsParams *longer = burn_gradients_params_create();
+  check_status(burn_gradients_params_set(longer, 8, burn_tensor_f64(device, three, BURN_SHAPE(3))));
+  check_status(burn_multi_gradients_params_add(multi, of_one(8, WEIGHT, device), device));
+  check_status(burn_multi_gradients_params_add(multi, longer, device));
+  none = burn_multi_gradients_params_sum(multi);
+  assert_int_equal(burn_status_code(burn_gradients_params_to_device(none, device)), BURN_STATUS_INVALID_SHAPE);
+  burn_gradients_params_drop(none);
+  Pair_release(&pair);
+}
+
 /* -- clipping --------------------------------------------------------------------------------- */
 
 /* What a clipping makes of the gradients. */
@@ -285,6 +368,9 @@ static void all_tests(void **state) {
   parts_are_taken_out();
   wrong_use_is_told();
   gradients_move();
+  sums_are_shared_out();
+  copies_make_one_step();
+  failures_of_devices_are_told();
   gradients_are_clipped();
   norms_of_halves_do_not_overflow();
   zeros_and_nan();

@@ -33,6 +33,10 @@ class GradientsParams {
       : handle_(burn_gradients_params(gradients.release(), as_module(model))) {
     if (!handle_) throw std::bad_alloc();
   }
+  /* Takes over one of C. */
+  explicit GradientsParams(BurnGradientsParams *handle) : handle_(handle) {
+    if (!handle_) throw std::bad_alloc();
+  }
   GradientsParams(GradientsParams &&other) noexcept : handle_(other.release()) {}
   GradientsParams &operator=(GradientsParams &&other) noexcept {
     std::swap(handle_, other.handle_);
@@ -51,6 +55,20 @@ class GradientsParams {
 
  private:
   BurnGradientsParams *handle_ = nullptr;
+};
+
+/* The gradients of copies of a model on several devices (C: BurnMultiGradientsParams). */
+class MultiGradientsParams {
+ public:
+  MultiGradientsParams() : handle_(burn_multi_gradients_params_create(), burn_multi_gradients_params_drop) {}
+  void add(GradientsParams gradients, const Device &device) {
+    check(burn_multi_gradients_params_add(handle_.get(), gradients.release(), device.get()));
+  }
+  /* The sums, each on its parameter's device; this object is empty then. */
+  GradientsParams sum() { return GradientsParams(burn_multi_gradients_params_sum(handle_.release())); }
+
+ private:
+  std::unique_ptr<BurnMultiGradientsParams, void (*)(BurnMultiGradientsParams *)> handle_;
 };
 
 /* -- optimizers ------------------------------------------------------------------------------- */

@@ -52,6 +52,27 @@ BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* NUL
 /* Adds `more` (taken) into *sum, which may be NULL at first: gradient accumulation is a sum, as in Burn. */
 BURN_API BURN_USE_RESULT BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more);
 
+/* The gradients of one step from several devices, each with a copy of the module (burn_module_fork keeps its ids). A
+ * parameter's gradients are added up on the device number `id modulo count`, as in Burn: the same one in every step,
+ * and the sums of all parameters are shared out. */
+typedef struct BurnMultiGradientsParams BurnMultiGradientsParams;
+
+/* One without gradients. NULL when out of memory, which the functions below report as OUT_OF_MEMORY. */
+BURN_API BURN_USE_RESULT BurnMultiGradientsParams *burn_multi_gradients_params_create(void);
+/* Adds the gradients (taken, also on failure) of a copy on `device`, which outlives the object. Fails as the gradients
+ * did, if linking them failed. */
+BURN_API BURN_USE_RESULT BurnStatus burn_multi_gradients_params_add(BurnMultiGradientsParams *multi,
+                                                                    BurnGradientsParams *gradients, BurnDevice *device);
+/* How many devices there are. */
+BURN_API size_t burn_multi_gradients_params_count(const BurnMultiGradientsParams *multi);
+/* The sum of a parameter's gradients, moved out, on the inner device of the first that has one from its own device on;
+ * NULL if there is none. */
+BURN_API BURN_GIVES BurnTensor *burn_multi_gradients_params_remove(BurnMultiGradientsParams *multi, uint64_t param_id);
+/* The sums of all parameters, each on its device, for burn_optimizer_step. Takes multi. NULL when out of memory; other
+ * failures travel in the object. For a mean instead of a sum, divide the losses by the number of devices. */
+BURN_API BURN_USE_RESULT BurnGradientsParams *burn_multi_gradients_params_sum(BurnMultiGradientsParams *multi);
+BURN_API void burn_multi_gradients_params_drop(BurnMultiGradientsParams *multi); /* NULL is allowed */
+
 /* -- clipping --------------------------------------------------------------------------------- */
 
 enum {
