@@ -346,9 +346,12 @@ static void test_optimizers() {
   const std::vector<burn::NamedTensor> parameters = burn::parameters(model);
   const Tensor once = train::GradientsParams(loss(model).backward(), model).of(parameters[0].id);
   EXPECT(sum.count() == 2 && (sum.of(parameters[0].id) - once * 2).abs().max().item() < 1e-6);
+  train::MultiGradientsParams devices;
+  for (int i = 0; i < 2; i++) devices.add(train::GradientsParams(loss(model).backward(), model), device);
+  EXPECT((devices.sum().of(parameters[0].id) - once * 2).abs().max().item() < 1e-6);
   sum.clip(BURN_CLIP_GLOBAL_NORM(0.5));
   EXPECT(std::fabs(sum.norm().item() - 0.5) < 1e-5);
-  train::Sgd frozen, bias_only;
+  train::Sgd frozen, bias_only, by_rates;
   const std::vector<double> before = values_of(model);
   frozen.with_group({"bias"}, train::Sgd());
   frozen.step(model, std::move(sum), 0);
@@ -356,6 +359,16 @@ static void test_optimizers() {
   bias_only.with_group({"weight"}, train::Sgd(train::SgdConfig().weight_decay(0.5)));
   bias_only.step(model, loss(model) * 0, 0.1);
   EXPECT(std::fabs(values_of(model)[0] - 0.95 * before[0]) < 1e-6 && values_of(model)[7] == before[7]);
+  const char *const weights[] = {"weight", nullptr};
+  const std::vector<double> now = values_of(model);
+  BurnLearningRateGroup still = {};
+  still.which.parts = weights;
+  BurnModuleLearningRate rates = {};
+  rates.base = 0.5;
+  rates.groups = &still;
+  rates.group_count = 1;
+  by_rates.step(model, loss(model), rates);
+  EXPECT(values_of(model)[0] == now[0] && values_of(model)[7] != now[7]);
 }
 
 /* A step of the learner, which is C: failures travel in the tensors. */

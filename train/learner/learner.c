@@ -71,7 +71,7 @@ static BurnTensor *lower(BurnStepOutput *output) {
 
 /* Backward from the loss (taken); every gradient_accumulation batches the optimizer steps with the sum of the
  * gradients. */
-static BurnStatus update(Learner *learner, BurnTensor *loss, double learning_rate) {
+static BurnStatus update(Learner *learner, BurnTensor *loss, const BurnModuleLearningRate *rates) {
   const size_t group = learner->config->gradient_accumulation;
   BurnGradients *gradients = NULL;
   BurnStatus status = burn_backward(loss, &gradients);
@@ -84,26 +84,27 @@ static BurnStatus update(Learner *learner, BurnTensor *loss, double learning_rat
     learner->sum = NULL;
     learner->summed = 0;
   }
-  status = burn_optimizer_step(learner->run.optimizer, learner->run.module, ready, learning_rate);
+  status = burn_optimizer_step_rates(learner->run.optimizer, learner->run.module, ready, rates);
   if (status == BURN_OK) learner->result->steps++;
   return status;
 }
 
-/* The rate of a batch (from 0) of an epoch. */
-static double rate_of(const Learner *learner, size_t epoch, size_t batch) {
-  const BurnSchedule *schedule = &learner->config->schedule;
-  const uint64_t before = (uint64_t)(epoch - 1) * burn_loader_batch_count(learner->train);
-  return schedule->table ? burn_schedule_rate(schedule, before + batch) : learner->config->learning_rate;
+/* The rates of a batch (from 0) of an epoch. */
+static BurnModuleLearningRate rates_of(const Learner *learner, size_t epoch, size_t batch) {
+  const BurnLearnerConfig *config = learner->config;
+  const uint64_t iteration = (uint64_t)(epoch - 1) * burn_loader_batch_count(learner->train) + batch;
+  const double base = config->schedule.table ? burn_schedule_rate(&config->schedule, iteration) : config->learning_rate;
+  return (BurnModuleLearningRate){base, config->rate_groups, config->rate_group_count, iteration};
 }
 
 /* Measures after the update, when the device has the whole step to work on. */
 static BurnStatus train_batch(Learner *learner, BurnBatch *batch, BurnMetricPass *pass) {
-  const double rate = rate_of(learner, pass->epoch, batch->index);
+  const BurnModuleLearningRate rates = rates_of(learner, pass->epoch, batch->index);
   BurnStepOutput output;
   BurnStatus status = task_step(learner->task, learner->run.module.data, batch, &output);
   if (status != BURN_OK) return status;
-  status = update(learner, lower(&output), rate);
-  const BurnMetricInput input = {&output, batch->item_count, rate};
+  status = update(learner, lower(&output), &rates);
+  const BurnMetricInput input = {&output, batch->item_count, rates.base};
   if (status == BURN_OK) status = burn__metrics_add(pass, batch->index + 1, &input);
   burn_step_drop(&output);
   return status;
@@ -132,7 +133,7 @@ static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, d
     learner->warned = true;
     return BURN_OK;
   }
-  burn_number_text(rate_of(learner, epoch, batch), 6, rate);
+  burn_number_text(rates_of(learner, epoch, batch).base, 6, rate);
   return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
                           "%s is %s; try a smaller learning_rate than %s, or set on_nan to go on%s", what, number, rate,
                           late);
@@ -419,8 +420,10 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
     return invalid("artifact_dir is too long");
   if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
-  if (!config->schedule.table) return BURN_OK;
-  return burn_status_annotate(burn_schedule_check(&config->schedule), "learner");
+  const BurnModuleLearningRate rates = {.groups = config->rate_groups, .group_count = config->rate_group_count};
+  BurnStatus status = burn_module_learning_rate_check(&rates);
+  if (status == BURN_OK && config->schedule.table) status = burn_schedule_check(&config->schedule);
+  return burn_status_annotate(status, "learner");
 }
 
 static BurnStatus check_arguments(const Learner *learner) {

@@ -133,18 +133,56 @@ static void add_schedule(BurnSettings *settings, const BurnSchedule *schedule, c
   add_size(settings, inner, "parts", count);
 }
 
-/* The rate, or the name of what gives it, and its config. */
-static void add_rate(BurnSettings *settings, const BurnLearnerConfig *config) {
-  const BurnScheduleInterface *table = config->schedule.table;
+/* A rate, or the name of what gives it, and its config. */
+static void add_rate(BurnSettings *settings, double learning_rate, const BurnSchedule *schedule, const char *name,
+                     const char *schedule_name) {
+  const BurnScheduleInterface *table = schedule->table;
   char number[BURN_NUMBER_BYTES];
-  const char *rate = table ? table->name : burn_number_text(config->learning_rate, 0, number);
-  add(settings, "learning_rate", rate, strlen(rate));
-  if (table) add_schedule(settings, &config->schedule, "schedule");
+  const char *rate = table ? table->name : burn_number_text(learning_rate, 0, number);
+  add(settings, name, rate, strlen(rate));
+  if (table) add_schedule(settings, schedule, schedule_name);
+}
+
+/* The texts of a list, under "<name>.<what>.<number>". */
+static void add_texts(BurnSettings *settings, const char *name, const char *what, const char *const *texts) {
+  char inner[NAME_BYTES];
+  for (size_t i = 0; texts && texts[i]; i++) {
+    (void)snprintf(inner, sizeof inner, "%s.%s.%zu", name, what, i);
+    add(settings, inner, texts[i], strlen(texts[i]));
+  }
+}
+
+/* What a group of parameters is, but for a test of the user's. */
+static void add_which(BurnSettings *settings, const char *name, const BurnParamGroup *which) {
+  char inner[NAME_BYTES - 24], id[14];
+  add_texts(settings, name, "paths", which->paths);
+  add_texts(settings, name, "parts", which->parts);
+  add_texts(settings, name, "any_parts", which->any_parts);
+  for (size_t i = 0; i < which->id_count; i++) {
+    (void)snprintf(inner, sizeof inner, "%s.ids.%zu", name, i);
+    burn_param_id_text(which->ids[i], id);
+    add(settings, inner, id, strlen(id));
+  }
+  (void)snprintf(inner, sizeof inner, "%s.excludes", name);
+  if (which->excludes) add_which(settings, inner, which->excludes);
+}
+
+static void add_rate_group(BurnSettings *settings, const BurnLearningRateGroup *group, size_t index) {
+  char name[40], schedule[40];
+  (void)snprintf(name, sizeof name, "learning_rate.%zu", index);
+  (void)snprintf(schedule, sizeof schedule, "schedule of group %zu", index);
+  add_rate(settings, group->learning_rate, &group->schedule, name, schedule);
+  add_which(settings, name, &group->which);
+}
+
+static void add_rates(BurnSettings *settings, const BurnLearnerConfig *config) {
+  add_rate(settings, config->learning_rate, &config->schedule, "learning_rate", "schedule");
+  for (size_t i = 0; i < config->rate_group_count; i++) add_rate_group(settings, &config->rate_groups[i], i);
 }
 
 BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
                                const BurnLoader *valid) {
-  add_rate(settings, config);
+  add_rates(settings, config);
   add_size(settings, "", "gradient_accumulation",
            config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
   add_data(settings, "training data: ", train);

@@ -35,7 +35,7 @@ typedef struct StepContext {
   BurnOptimizer *optimizer;
   BurnGradientsParams *linked; /* where the gradients are: by parameter id, */
   BurnGradients *gradients;    /* or as the backward pass left them, if `linked` is NULL */
-  double learning_rate;
+  const BurnModuleLearningRate *rates;
   size_t done, missed; /* parameters that had a gradient, and that asked for one and had none */
   char missed_paths[400];
 } StepContext;
@@ -104,7 +104,8 @@ static BurnStatus keep_state(const BurnStateEntry *entry) {
 }
 
 static BurnStatus step_param(const StepContext *step, const BurnOptimizerGroup *group, BurnStateEntry *entry,
-                             BurnTensor *gradient, BurnParam *param) {
+                             BurnTensor *gradient, const BurnModuleTensor *tensor) {
+  BurnParam *param = tensor->param;
   BurnDevice *device = burn_tensor_device(param->value);
   const bool leaf = burn_is_require_grad(param->value);
   BurnStatus status = check_step(step, group, entry, gradient, param->value);
@@ -117,7 +118,8 @@ static BurnStatus step_param(const StepContext *step, const BurnOptimizerGroup *
   BurnOptimizerState state = {entry->time, entry->tensors};
   for (size_t t = 0; t < group->rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
   gradient = burn__gradient_clip(moved_like(gradient, value), group->clipping);
-  value = group->rule->step(group->config, &state, value, gradient, step->learning_rate);
+  const double rate = burn_module_learning_rate_of(step->rates, tensor->path, param->id);
+  value = group->rule->step(group->config, &state, value, gradient, rate);
   entry->time = state.time;
   put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
   const BurnStatus kept = keep_state(entry);
@@ -168,7 +170,7 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
     burn_drop(gradient);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", group->rule->name, tensor->path);
   }
-  return burn_status_annotate(step_param(step, group, state, gradient, tensor->param), "%s: %s", group->rule->name,
+  return burn_status_annotate(step_param(step, group, state, gradient, tensor), "%s: %s", group->rule->name,
                               tensor->path);
 }
 
@@ -176,6 +178,7 @@ static BurnStatus step_module(StepContext *step, BurnModule module) {
   BurnOptimizer *optimizer = step->optimizer;
   BurnStatus status = BURN_OK;
   if (!optimizer->stepped) status = burn__optimizer_groups_check(optimizer, module);
+  if (status == BURN_OK) status = burn__rates_check(optimizer->groups[0].rule->name, module, step->rates);
   if (status != BURN_OK) return status;
   optimizer->stepped = true;
   status = burn_module_visit(module, step_visitor, step);
@@ -186,9 +189,9 @@ static bool clips_together(const BurnOptimizer *optimizer) {
   return optimizer && optimizer->groups[0].clipping.kind == BURN_GRADIENT_CLIPPING_GLOBAL_NORM;
 }
 
-BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
-                               double learning_rate) {
-  StepContext step = {.optimizer = optimizer, .linked = gradients, .learning_rate = learning_rate};
+BurnStatus burn_optimizer_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
+                                     const BurnModuleLearningRate *rates) {
+  StepContext step = {.optimizer = optimizer, .linked = gradients, .rates = rates};
   BurnStatus status = burn_optimizer_status(optimizer);
   if (status == BURN_OK) status = burn__gradients_params_status(gradients);
   if (status == BURN_OK && clips_together(optimizer))
@@ -198,15 +201,25 @@ BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, Burn
   return status;
 }
 
-BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate) {
-  StepContext step = {.optimizer = optimizer, .learning_rate = learning_rate};
+BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
+                               double learning_rate) {
+  return burn_optimizer_step_rates(optimizer, module, gradients, &(BurnModuleLearningRate){.base = learning_rate});
+}
+
+BurnStatus burn_train_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
+                                 const BurnModuleLearningRate *rates) {
+  StepContext step = {.optimizer = optimizer, .rates = rates};
   BurnStatus status = burn_backward(loss, &step.gradients);
   if (status != BURN_OK) return status;
   if (clips_together(optimizer)) {
-    return burn_optimizer_step(optimizer, module, burn_gradients_params(step.gradients, module), learning_rate);
+    return burn_optimizer_step_rates(optimizer, module, burn_gradients_params(step.gradients, module), rates);
   }
   status = burn_optimizer_status(optimizer);
   if (status == BURN_OK) status = step_module(&step, module);
   burn_gradients_drop(step.gradients);
   return status;
+}
+
+BurnStatus burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate) {
+  return burn_train_step_rates(optimizer, module, loss, &(BurnModuleLearningRate){.base = learning_rate});
 }

@@ -190,3 +190,34 @@ BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModu
   }
   return status;
 }
+
+/* -- learning rates by groups ------------------------------------------------------------------ */
+
+BurnStatus burn_module_learning_rate_check(const BurnModuleLearningRate *rates) {
+  if (!isfinite(rates->base)) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the base rate is not finite");
+  for (size_t i = 0; i < rates->group_count; i++) {
+    const BurnLearningRateGroup *group = &rates->groups[i];
+    BurnStatus status = group->schedule.table ? burn_schedule_check(&group->schedule) : BURN_OK;
+    if (!group->schedule.table && !isfinite(group->learning_rate))
+      status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the rate is not finite");
+    if (status != BURN_OK) return burn_status_annotate(status, "learning rate of group %zu", i);
+  }
+  return BURN_OK;
+}
+
+double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const char *path, uint64_t id) {
+  for (size_t i = rates->group_count; i-- > 0;) {
+    const BurnLearningRateGroup *group = &rates->groups[i];
+    if (!is_in(&group->which, path, id)) continue;
+    return group->schedule.table ? burn_schedule_rate(&group->schedule, rates->iteration) : group->learning_rate;
+  }
+  return rates->base;
+}
+
+BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates) {
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < rates->group_count && status == BURN_OK; i++) {
+    status = check_group(who, module, &rates->groups[i].which);
+  }
+  return status;
+}

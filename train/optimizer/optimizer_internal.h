@@ -60,6 +60,8 @@ BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void 
 const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, const char *path, uint64_t id);
 /* That every path and id of a group is in the module. */
 BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModule module);
+/* The same of groups with a learning rate. */
+BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates);
 
 /* -- optimizer.c ------------------------------------------------------------------------------ */
 

@@ -147,6 +147,37 @@ static void schedules_set_each_rate(void **state) {
   folder_remove(folder.path);
 }
 
+/* The first layer stays where it is; the second one goes on with the base rate. */
+static void groups_have_rates_of_their_own(void **state) {
+  (void)state;
+  static const char *const first[] = {"_1", NULL}, *const other[] = {"_2", NULL};
+  BurnLearningRateGroup group = {.which = {.any_parts = first}};
+  const Folder folder = folder_make();
+  const Run still = train(&(Plan){.config = {.epochs = 1, .learning_rate = 1e-30}});
+  Plan plan = {.config = {.epochs = 1, .artifact_dir = folder.path, .rate_groups = &group, .rate_group_count = 1}};
+  const Run run = train(&plan);
+  check_status(run.status);
+  assert_memory_equal(still.parameters, run.parameters, 3 * HIDDEN * sizeof(float));
+  for (int i = 3 * HIDDEN; i < PARAMETERS; i++) assert_true(still.parameters[i] != run.parameters[i]);
+  /* A run that resumes has the same ones. */
+  plan.config.resume = true;
+  plan.config.epochs = 2;
+  group.which.any_parts = other;
+  check_refused(train(&plan).status, BURN_STATUS_FAILED_PRECONDITION,
+                "learning_rate.0.any_parts.0 is _2, the checkpoint has _1");
+  group.which.any_parts = first;
+  group.learning_rate = 0.5;
+  check_refused(train(&plan).status, BURN_STATUS_FAILED_PRECONDITION, "learning_rate.0 is 0.5, the checkpoint has 0");
+  group.learning_rate = (double)NAN;
+  check_refused(train(&plan).status, BURN_STATUS_INVALID_ARGUMENT,
+                "learner: learning rate of group 0: the rate is not finite");
+  group.learning_rate = 0;
+  const Run more = train(&plan);
+  check_status(more.status);
+  assert_memory_equal(still.parameters, more.parameters, 3 * HIDDEN * sizeof(float));
+  folder_remove(folder.path);
+}
+
 /* -- loggers ---------------------------------------------------------------------------------- */
 
 typedef struct Logged {
@@ -415,10 +446,15 @@ static void files_of_before_load(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(own_metrics_are_measured),    cmocka_unit_test(numbers_do_not_depend_on_when_they_are_read),
-      cmocka_unit_test(a_late_loss_says_how_late),   cmocka_unit_test(schedules_set_each_rate),
-      cmocka_unit_test(loggers_hear_every_value),    cmocka_unit_test(numbers_are_read_when_they_are_due),
-      cmocka_unit_test(strategies_keep_checkpoints), cmocka_unit_test(the_best_are_kept),
+      cmocka_unit_test(own_metrics_are_measured),
+      cmocka_unit_test(numbers_do_not_depend_on_when_they_are_read),
+      cmocka_unit_test(a_late_loss_says_how_late),
+      cmocka_unit_test(schedules_set_each_rate),
+      cmocka_unit_test(groups_have_rates_of_their_own),
+      cmocka_unit_test(loggers_hear_every_value),
+      cmocka_unit_test(numbers_are_read_when_they_are_due),
+      cmocka_unit_test(strategies_keep_checkpoints),
+      cmocka_unit_test(the_best_are_kept),
       cmocka_unit_test(files_of_before_load),
   };
   return cmocka_run_group_tests_name("learner_interfaces", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* optimizer_group_test.c - which optimizer a parameter gets, clipping that a config or a setter says, what is refused,
+/* optimizer_group_test.c - which optimizer and which learning rate a parameter gets, clipping that a config or a setter says, what is refused,
  * and records of several optimizers in one. Each group is SGD with a limit of its own, and gradients are 1, so that a
  * parameter of 1 tells by its value which group it was in. */
 #include <burn/train.h>
@@ -50,9 +50,12 @@ static BurnTensor *sum_of(const Layer *layer) {
   return burn_add(burn_sum(burn_param_value(&layer->weight)), burn_sum(burn_param_value(&layer->bias)));
 }
 
+static BurnTensor *loss_of(const Net *net) {
+  return burn_add(sum_of(&net->fc1), burn_add(sum_of(&net->fc2), sum_of(&net->head)));
+}
+
 static BurnStatus step(BurnOptimizer *optimizer, Net *net) {
-  BurnTensor *loss = burn_add(sum_of(&net->fc1), burn_add(sum_of(&net->fc2), sum_of(&net->head)));
-  return burn_train_step(optimizer, burn_module(Net, net), loss, 1);
+  return burn_train_step(optimizer, burn_module(Net, net), loss_of(net), 1);
 }
 
 static void net_read(const Net *net, double values[PARAMS]) {
@@ -320,6 +323,82 @@ static void states_of_other_groups(void) {
   Net_release(&net);
 }
 
+/* -- learning rates by groups ------------------------------------------------------------------ */
+
+static void check_near(const Net *net, const double expected[PARAMS]) {
+  double values[PARAMS];
+  net_read(net, values);
+  for (int i = 0; i < PARAMS; i++) {
+    if (!(fabs(values[i] - expected[i]) < 1e-14)) {
+      fail_msg("parameter %d is %.17g, expected %.17g", i, values[i], expected[i]);
+    }
+  }
+}
+
+/* Plain SGD with gradients of 1: a parameter is 1 less the sum of its rates. */
+static void rates_of_groups(void) {
+  Net net = net_make();
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  BurnExponentialRateConfig falling = BurnExponentialRateConfig_defaults(0.5, 0.5);
+  const BurnLearningRateGroup groups[] = {
+      {.which = {.any_parts = TEXTS("fc2", "head")}, .learning_rate = 0.25},
+      {.which = {.paths = TEXTS("head.weight")}, .schedule = burn_schedule_exponential(&falling)},
+      {.which = {.ids = &net.fc2.bias.id, .id_count = 1}}};
+  BurnModuleLearningRate rates = {.base = 0.1, .groups = groups, .group_count = 3};
+  check_status(burn_module_learning_rate_check(&rates));
+  for (; rates.iteration < 3; rates.iteration++) {
+    if (rates.iteration == 1) {
+      BurnGradients *gradients = NULL;
+      check_status(burn_backward(loss_of(&net), &gradients));
+      BurnGradientsParams *linked = burn_gradients_params(gradients, burn_module(Net, &net));
+      check_status(burn_optimizer_step_rates(optimizer, burn_module(Net, &net), linked, &rates));
+    } else {
+      check_status(burn_train_step_rates(optimizer, burn_module(Net, &net), loss_of(&net), &rates));
+    }
+  }
+  check_near(&net, (const double[]){0.7, 0.7, 0.25, 1, 1 - (0.5 + 0.25 + 0.125), 0.25});
+  assert_true(burn_module_learning_rate_of(&rates, "head.weight", 0) == 0.0625); /* iteration 3 */
+  assert_true(burn_module_learning_rate_of(&rates, "fc1.bias", 0) == 0.1);
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+}
+
+/* Groups of an optimizer and those with a rate do not know of each other. */
+static void rates_meet_groups_of_an_optimizer(void) {
+  Net net = net_make();
+  const BurnSgdConfig half = {.clipping = BURN_CLIP_VALUE(0.5)};
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  check_status(
+      burn_optimizer_with_group(optimizer, &(BurnParamGroup){.any_parts = TEXTS("bias")}, burn_sgd_create(&half)));
+  const BurnLearningRateGroup group = {.which = {.any_parts = TEXTS("head")}, .learning_rate = 0.1};
+  const BurnModuleLearningRate rates = {.base = 1, .groups = &group, .group_count = 1};
+  check_status(burn_train_step_rates(optimizer, burn_module(Net, &net), loss_of(&net), &rates));
+  check_near(&net, (const double[]){0, 0.5, 0, 0.5, 0.9, 0.95});
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+}
+
+static void rates_that_are_refused(void) {
+  Net net = net_make();
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  BurnExponentialRateConfig wrong = BurnExponentialRateConfig_defaults(2, 0.5);
+  BurnLearningRateGroup groups[] = {{.learning_rate = 1},
+                                    {.which = {.paths = TEXTS("fc3.weight")}, .learning_rate = (double)NAN}};
+  BurnModuleLearningRate rates = {.base = (double)INFINITY, .groups = groups, .group_count = 2};
+  check_refused(burn_module_learning_rate_check(&rates), BURN_STATUS_INVALID_ARGUMENT, "the base rate is not finite");
+  rates.base = 1;
+  check_refused(burn_module_learning_rate_check(&rates), BURN_STATUS_INVALID_ARGUMENT,
+                "learning rate of group 1: the rate is not finite");
+  groups[1].schedule = burn_schedule_exponential(&wrong);
+  check_refused(burn_module_learning_rate_check(&rates), BURN_STATUS_INVALID_ARGUMENT,
+                "learning rate of group 1: exponential: initial_lr is 2, above 0 to 1 expected");
+  check_refused(burn_train_step_rates(optimizer, burn_module(Net, &net), loss_of(&net), &rates),
+                BURN_STATUS_INVALID_ARGUMENT, "sgd: a group has the parameter fc3.weight, which Net has not");
+  check_near(&net, (const double[]){1, 1, 1, 1, 1, 1});
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+}
+
 static void all_tests(void **state) {
   (void)state;
   groups_by_path_id_and_test();
@@ -332,6 +411,9 @@ static void all_tests(void **state) {
   configs_are_saved();
   records_of_groups();
   states_of_other_groups();
+  rates_of_groups();
+  rates_meet_groups_of_an_optimizer();
+  rates_that_are_refused();
 }
 
 static void on_stacks(void **state) {

@@ -99,6 +99,11 @@ class Optimizer {
   void step(M &model, GradientsParams gradients, double learning_rate) {
     check(burn_optimizer_step(get(), as_module(model), gradients.release(), learning_rate));
   }
+  /* With rates by groups of parameters. */
+  template <class M>
+  void step(M &model, Tensor loss, const BurnModuleLearningRate &rates) {
+    check(burn_train_step_rates(get(), as_module(model), loss.release(), &rates));
+  }
   void with_clipping(BurnGradientClipping clipping) { check(burn_optimizer_with_clipping(get(), clipping)); }
   /* The parameters whose paths have every one of these parts in them ("blocks.", "weight") are updated as by `other`. */
   void with_group(const std::vector<std::string> &parts, Optimizer other) {

@@ -44,7 +44,11 @@ typedef struct BurnLearnerConfig {
   size_t epochs;            /* at least 1 */
   double learning_rate;     /* of every step; or, with 0 here, */
   BurnSchedule schedule;    /* of each */
-  BurnMetricList metrics;   /* beside the loss; empty: the accuracy */
+  /* Parameters with rates of their own (optimizer.h); they outlive the run, and a resumed one must have the same. Only
+   * tests of your own (`matches`) cannot be compared. */
+  const BurnLearningRateGroup *rate_groups;
+  size_t rate_group_count;
+  BurnMetricList metrics; /* beside the loss; empty: the accuracy */
   /* Batches whose numbers are read together: the device is asked for them once per so many batches, when they are to be
    * shown, and at the end of an epoch. So a loss that is not finite is met up to so many batches late; up to twice as
    * many on a device that works on its own, where they are on their way while the next ones are computed. 1: after each

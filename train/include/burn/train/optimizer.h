@@ -14,6 +14,7 @@
 #define BURN_TRAIN_OPTIMIZER_H
 
 #include <burn/burn.h>
+#include <burn/train/schedule.h>
 
 BURN_EXTERN_C_BEGIN
 
@@ -267,6 +268,41 @@ BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step(BurnOptimizer *optimizer
 /* Backward from loss (taken), update, by the same rules. */
 BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
     burn_train_step(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss, double learning_rate);
+
+/* The learning rate of some parameters, in the place of the base rate. */
+typedef struct BurnLearningRateGroup {
+  BurnParamGroup which;
+  double learning_rate;  /* of every step; or, if it has a table, */
+  BurnSchedule schedule; /* of each; checked by burn_module_learning_rate_check */
+} BurnLearningRateGroup;
+
+/* Learning rates by groups of parameters: Burn's ModuleLearningRate. Of several groups that have a parameter the last
+ * one counts; `base` is that of all others. Groups of an optimizer say what a step does, these how far it goes, so the
+ * two are chosen apart from each other. */
+typedef struct BurnModuleLearningRate {
+  double base;
+  const BurnLearningRateGroup *groups; /* [group_count], borrowed during the step */
+  size_t group_count;
+  uint64_t iteration; /* of the schedules, counted from 0 */
+} BurnModuleLearningRate;
+
+/* INVALID_ARGUMENT for a rate that is not finite; else what burn_schedule_check says of the schedules, with the number
+ * of the group. Once, before the steps. */
+BURN_API BURN_USE_RESULT BurnStatus burn_module_learning_rate_check(const BurnModuleLearningRate *rates);
+/* The rate of the parameter with this path and id. */
+BURN_API double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const char *path, uint64_t id);
+
+/* burn_optimizer_step and burn_train_step with rates by groups. A path or id of a group that the module has not is
+ * INVALID_ARGUMENT.
+ *
+ *   const BurnLearningRateGroup groups[] = {{.which = {.parts = backbone}, .learning_rate = 1e-5}};
+ *   status = burn_train_step_rates(optimizer, module, loss, &(BurnModuleLearningRate){1e-3, groups, 1, iteration}); */
+BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step_rates(BurnOptimizer *optimizer, BurnModule module,
+                                                              BurnGradientsParams *gradients,
+                                                              const BurnModuleLearningRate *rates);
+BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
+    burn_train_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
+                          const BurnModuleLearningRate *rates);
 
 /* The state as a record value in Burn's layout (map of parameter id to state), and back onto a device; `device` is
  * where the parameters live. Loading replaces the whole state, or nothing on failure. Groups come before it: a state
