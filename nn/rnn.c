@@ -10,7 +10,7 @@ static BurnRnn make(BurnStatus status, const BurnRnnConfig *config, BurnDevice *
                    .batch_first = config->batch_first,
                    .reverse = config->reverse,
                    .clip = config->clip,
-                   .hidden_activation = config->hidden_activation};
+                   .hidden_activation = burn_activation_init(&config->hidden_activation, device)};
 }
 
 BurnRnn burn_rnn_init(const BurnRnnConfig *config, BurnDevice *device) {

@@ -7,8 +7,8 @@ static BurnGru make(BurnStatus status, const BurnGruConfig *config, BurnDevice *
   const BurnGateControllerConfig gate = {config->d_input, config->d_hidden, config->bias, config->initializer};
   BurnGru m = {.d_hidden = config->d_hidden,
                .reset_after = config->reset_after,
-               .gate_activation = config->gate_activation,
-               .hidden_activation = config->hidden_activation,
+               .gate_activation = burn_activation_init(&config->gate_activation, device),
+               .hidden_activation = burn_activation_init(&config->hidden_activation, device),
                .clip = config->clip};
   m.update_gate = burn_nn_gate(status, &gate, device);
   m.reset_gate = burn_nn_gate(status, &gate, device);

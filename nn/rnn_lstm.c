@@ -10,9 +10,9 @@ static BurnLstm make(BurnStatus status, const BurnLstmConfig *config, BurnDevice
                 .reverse = config->reverse,
                 .clip = config->clip,
                 .input_forget = config->input_forget,
-                .gate_activation = config->gate_activation,
-                .cell_activation = config->cell_activation,
-                .hidden_activation = config->hidden_activation};
+                .gate_activation = burn_activation_init(&config->gate_activation, device),
+                .cell_activation = burn_activation_init(&config->cell_activation, device),
+                .hidden_activation = burn_activation_init(&config->hidden_activation, device)};
   m.input_gate = burn_nn_gate(status, &gate, device);
   m.forget_gate = burn_nn_gate(status, &gate, device);
   m.output_gate = burn_nn_gate(status, &gate, device);
@@ -28,8 +28,8 @@ BurnLstm burn_lstm_init(const BurnLstmConfig *config, BurnDevice *device) {
 
 /* What the op does is all that is asked for. */
 static bool is_plain(const BurnLstm *m) {
-  return !m->clip.present && !m->input_forget && m->gate_activation.kind == BURN_ACTIVATION_KIND_SIGMOID &&
-         m->cell_activation.kind == BURN_ACTIVATION_KIND_TANH && m->hidden_activation.kind == BURN_ACTIVATION_KIND_TANH;
+  return !m->clip.present && !m->input_forget && m->gate_activation.kind == BurnActivation_KIND_Sigmoid &&
+         m->cell_activation.kind == BurnActivation_KIND_Tanh && m->hidden_activation.kind == BurnActivation_KIND_Tanh;
 }
 
 /* The state after the last step: of outputs [batch, steps, d_hidden] (borrowed), or if there is none the first one

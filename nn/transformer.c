@@ -16,7 +16,8 @@ BurnPositionWiseFeedForward burn_position_wise_feed_forward_init(const BurnPosit
   BurnLinearConfig inner = BurnLinearConfig_defaults(config->d_model, config->d_ff);
   BurnLinearConfig outer = BurnLinearConfig_defaults(config->d_ff, config->d_model);
   inner.initializer = outer.initializer = config->initializer;
-  BurnPositionWiseFeedForward m = {.dropout = {config->dropout}, .activation = config->activation};
+  BurnPositionWiseFeedForward m = {.dropout = {config->dropout},
+                                   .activation = burn_activation_init(&config->activation, device)};
   m.linear_inner = burn_nn_linear(status, &inner, device);
   m.linear_outer = burn_nn_linear(status, &outer, device);
   return m;

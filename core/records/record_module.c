@@ -326,11 +326,13 @@ static BurnStatus load_option(Loader *loader, const Step *step, const BurnModule
   return option->data ? load_fields(loader, step, option->type, option->data, record) : refuse_tensors(step, record);
 }
 
-/* The file must have the case that the module is. */
+/* The file must have the case that the module is. A case without tensors is no more than a constant: it may be nil, or
+ * missing, as in files of before the row was a variant. */
 static BurnStatus load_variant(Loader *loader, const Step *step, const BurnType *type, char *data,
                                const BurnValue *record) {
   const BurnField *chosen = burn__module_case(type, data);
   if (!chosen) return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "no case of %s", type->name);
+  if (burn_value_kind(record) == BURN_VALUE_NIL && !burn__type_has_tensors(chosen->type())) return BURN_OK;
   if (burn_value_kind(record) != BURN_VALUE_MAP || burn_value_count(record) != 1) {
     return fail_at(step, BURN_STATUS_CORRUPT_DATA, "one case of %s expected, file has %s with %zu entries", type->name,
                    kind_name(record), burn_value_count(record));

@@ -19,6 +19,7 @@
 #include <burn/nn/activation.h>
 #include <burn/nn/attention.h>
 #include <burn/nn/attention_mask.h>
+#include <burn/nn/activation_kinds.h>
 #include <burn/nn/activation_learned.h>
 #include <burn/nn/conv.h>
 #include <burn/nn/distance.h>

@@ -3,13 +3,14 @@
 #include "nn_gradients.h"
 
 #include "activation_golden.h"
+#include "record_testing.h"
 
 /* 2 x + 0.013: no value lies on a corner of an activation. */
 static BurnTensor *between_corners(BurnTensor *x) { return burn_add_scalar(burn_mul_scalar(x, 2), 0.013); }
 
 typedef struct ActivationCase {
   const char *name;
-  BurnActivation activation;
+  BurnActivationConfig activation;
   const double *golden;
   const char *json;
 } ActivationCase;
@@ -44,16 +45,18 @@ static void test_activation_values_and_gradients(void **state) {
   for (size_t i = 0; i < CASES; i++) {
     const ActivationCase *c = &activation_cases[i];
     BurnTensor *x = nn_leaf(device, BURN_SHAPE(4, 6), 1);
-    BurnTensor *y = burn_activation_forward(&c->activation, between_corners(burn_clone(x)));
+    BurnActivation m = burn_activation_init(&c->activation, device);
+    BurnTensor *y = burn_activation_forward(&m, between_corners(burn_clone(x)));
     nn_assert_case(c->name, y, &x, 1, c->golden, 2 * COUNT, 2e-5);
+    BurnActivation_release(&m);
     burn_drop(x);
   }
 }
 
-#define CHOICE_CONFIG(REQ, OPT) OPT(BurnActivation, activation, BURN_ACTIVATION_GELU, "any")
+#define CHOICE_CONFIG(REQ, OPT) OPT(BurnActivationConfig, activation, BURN_ACTIVATION_GELU, "any")
 BURN_CONFIG_OPTIONAL(ChoiceConfig, CHOICE_CONFIG);
 
-static void assert_same(const BurnActivation *expected, const BurnActivation *found) {
+static void assert_same(const BurnActivationConfig *expected, const BurnActivationConfig *found) {
   assert_int_equal(expected->kind, found->kind);
   assert_true(expected->negative_slope == found->negative_slope && expected->alpha == found->alpha);
   assert_true(expected->beta == found->beta && expected->lambda == found->lambda && expected->bias == found->bias);
@@ -77,13 +80,81 @@ static void test_activation_json(void **state) {
   }
 }
 
+/* The cases with parameters: their configs are those of the layers. */
+static void test_activation_json_of_learned(void **state) {
+  (void)state;
+  ChoiceConfig config = ChoiceConfig_defaults(), read = ChoiceConfig_defaults();
+  const BurnConfig into = burn_config(ChoiceConfig, &read);
+  config.activation = (BurnActivationConfig)BURN_ACTIVATION_PRELU(6, 0.1);
+  char *text = burn_config_text(burn_config(ChoiceConfig, &config));
+  assert_non_null(strstr(text, "\"PRelu\": {\n      \"num_parameters\": 6,\n      \"alpha\": 0.1\n"));
+  assert_string_equal("ok", burn_status_message(burn_config_parse(into, text)));
+  assert_int_equal(BURN_ACTIVATION_KIND_PRELU, read.activation.kind);
+  assert_true(read.activation.prelu.num_parameters == 6 && read.activation.prelu.alpha == 0.1);
+  free(text);
+  config.activation = (BurnActivationConfig)BURN_ACTIVATION_SWIGLU(3, 5);
+  config.activation.swiglu.bias = true;
+  text = burn_config_text(burn_config(ChoiceConfig, &config));
+  assert_non_null(strstr(text, "\"SwiGlu\": {\n      \"d_input\": 3,\n      \"d_output\": 5,\n      \"bias\": true"));
+  assert_string_equal("ok", burn_status_message(burn_config_parse(into, text)));
+  assert_int_equal(BURN_ACTIVATION_KIND_SWIGLU, read.activation.kind);
+  assert_true(read.activation.swiglu.d_input == 3 && read.activation.swiglu.d_output == 5 &&
+              read.activation.swiglu.bias &&
+              read.activation.swiglu.initializer.kind == BURN_INITIALIZER_KAIMING_UNIFORM);
+  free(text);
+  assert_string_equal("activation.SwiGlu.d_output: required key is missing",
+                      burn_status_message(burn_config_parse(into, "{\"activation\": {\"SwiGlu\": {\"d_input\": 3}}}")));
+}
+
 static void test_activation_default_and_wrong_kind(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
   const ChoiceConfig config = ChoiceConfig_defaults();
-  const BurnActivation wrong = {.kind = 18};
+  const BurnActivationConfig wrong = {.kind = 20};
   assert_int_equal(BURN_ACTIVATION_KIND_GELU, config.activation.kind);
-  nn_assert_failed(burn_activation_forward(&wrong, nn_pattern(device, BURN_SHAPE(2), 1)),
-                   "activation: kind 18 is not one of 0..17");
+  BurnActivation m = burn_activation_init(&wrong, device);
+  assert_string_equal("PRelu.alpha: activation: kind 20 is none of the 20 cases",
+                      burn_status_message(burn_module_status(burn_module(BurnActivation, &m))));
+  BurnActivation_release(&m);
+  m = burn_activation_init(NULL, device);
+  assert_string_equal("PRelu.alpha: activation: config is NULL: BURN_ACTIVATION_GELU and its like make one",
+                      burn_status_message(burn_module_status(burn_module(BurnActivation, &m))));
+  BurnActivation_release(&m);
+  m.kind = 19;
+  nn_assert_failed(burn_activation_forward(&m, nn_pattern(device, BURN_SHAPE(2), 1)),
+                   "activation: kind 19 is none of the 19 cases");
+}
+
+/* A layer with a learned activation: its parameters have the paths and the record of Burn's enum. */
+static void test_activation_with_parameters(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  BurnTensor *x = nn_leaf(device, BURN_SHAPE(4, 6), 1), *wide = nn_leaf(device, BURN_SHAPE(2, 3, 4), 1);
+  BurnActivationConfig config = BURN_ACTIVATION_PRELU(6, 0.25), gated = BURN_ACTIVATION_SWIGLU(4, 5);
+  BurnActivation m = burn_activation_init(&config, device), gate = burn_activation_init(&gated, device);
+  nn_set_pattern(&m.as.PRelu.alpha, 2);
+  NN_ASSERT_CASE(prelu_channels, burn_activation_forward(&m, between_corners(burn_clone(x))), x,
+                 m.as.PRelu.alpha.value);
+  nn_set_pattern(&gate.as.SwiGlu.linear_inner.weight, 2);
+  nn_set_pattern(&gate.as.SwiGlu.linear_outer.weight, 3);
+  NN_ASSERT_CASE(swiglu, burn_activation_forward(&gate, burn_clone(wide)), wide,
+                 gate.as.SwiGlu.linear_inner.weight.value, gate.as.SwiGlu.linear_outer.weight.value);
+  BurnPositionWiseFeedForwardConfig pwff = BurnPositionWiseFeedForwardConfig_defaults(4, 8);
+  pwff.activation = config;
+  BurnPositionWiseFeedForward layer = burn_position_wise_feed_forward_init(&pwff, device);
+  assert_int_equal(4 * 8 + 8 + 8 * 4 + 4 + 6, burn_module_num_params(burn_module(BurnPositionWiseFeedForward, &layer)));
+  assert_string_equal("ok", burn_status_message(burn_module_status(burn_module(BurnPositionWiseFeedForward, &layer))));
+  assert_string_equal("activation.PRelu.alpha", layer.activation.as.PRelu.alpha.path);
+  BurnActivation plain = burn_activation_init(&(BurnActivationConfig)BURN_ACTIVATION_TANH, device);
+  BurnValue *nil = burn_value_nil();
+  assert_string_equal("ok", burn_status_message(burn_value_into_module(nil, burn_module(BurnActivation, &plain))));
+  assert_string_equal("one case of BurnActivation expected, file has nil with 0 entries",
+                      burn_status_message(burn_value_into_module(nil, burn_module(BurnActivation, &m))));
+  burn_value_destroy(nil);
+  assert_record(burn_module(BurnActivation, &plain), "Tanh:-");
+  assert_record(burn_module(BurnActivation, &m), "PRelu:map");
+  BurnPositionWiseFeedForward_release(&layer);
+  BurnActivation_release(&gate);
+  burn_drop(wide);
+  burn_drop(x);
 }
 
 /* -- modules ---------------------------------------------------------------------------------- */
@@ -255,6 +326,8 @@ int main(void) {
       cmocka_unit_test(test_modules_with_numbers),
       cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_rrelu),
+      cmocka_unit_test(test_activation_json_of_learned),
+      cmocka_unit_test(test_activation_with_parameters),
       cmocka_unit_test(test_prelu),
       cmocka_unit_test(test_swiglu),
       cmocka_unit_test(test_threshold_without_config),

@@ -65,7 +65,7 @@ static void test_rnn(void **state) {
   config.batch_first = false;
   config.reverse = true;
   config.clip = (BurnOptionF64){true, 0.4};
-  config.hidden_activation = (BurnActivation)BURN_ACTIVATION_SOFTSIGN;
+  config.hidden_activation = (BurnActivationConfig)BURN_ACTIVATION_SOFTSIGN;
   m = burn_rnn_init(&config, device);
   seq_set_params(burn_module(BurnRnn, &m), 0.2);
   y = burn_rnn_forward(&m, burn_swap_dims(burn_clone(in.x), 0, 1), burn_clone(in.hidden), &last);
@@ -91,8 +91,8 @@ static void test_gru(void **state) {
   assert_true(config.reset_after);
   config.reset_after = false;
   config.clip = (BurnOptionF64){true, 0.6};
-  config.gate_activation = (BurnActivation)BURN_ACTIVATION_HARD_SIGMOID(0.2, 0.5);
-  config.hidden_activation = (BurnActivation)BURN_ACTIVATION_SOFTSIGN;
+  config.gate_activation = (BurnActivationConfig)BURN_ACTIVATION_HARD_SIGMOID(0.2, 0.5);
+  config.hidden_activation = (BurnActivationConfig)BURN_ACTIVATION_SOFTSIGN;
   m = burn_gru_init(&config, device);
   seq_set_params(burn_module(BurnGru, &m), 0.2);
   y = burn_gru_forward(&m, burn_clone(in.x), burn_clone(in.hidden), &last);
@@ -139,9 +139,9 @@ static void test_lstm_options(void **state) {
   config.batch_first = false;
   config.reverse = true;
   config.input_forget = true;
-  config.gate_activation = (BurnActivation)BURN_ACTIVATION_HARD_SIGMOID(0.2, 0.5);
-  config.cell_activation = (BurnActivation)BURN_ACTIVATION_SOFTSIGN;
-  config.hidden_activation = (BurnActivation)BURN_ACTIVATION_SIGMOID;
+  config.gate_activation = (BurnActivationConfig)BURN_ACTIVATION_HARD_SIGMOID(0.2, 0.5);
+  config.cell_activation = (BurnActivationConfig)BURN_ACTIVATION_SOFTSIGN;
+  config.hidden_activation = (BurnActivationConfig)BURN_ACTIVATION_SIGMOID;
   BurnLstm m = burn_lstm_init(&config, device);
   const Inputs in = inputs_new(device, false);
   seq_set_params(burn_module(BurnLstm, &m), 0.2);

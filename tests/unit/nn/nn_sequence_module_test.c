@@ -19,7 +19,7 @@ static void test_attention_records(void **state) {
                 "query:map key:map value:map output:map dropout:- n_heads:- n_heads_kv:- d_head:- scale:- min_float:- "
                 "quiet_softmax:-");
   assert_record(burn_module(BurnPositionWiseFeedForward, &pwff),
-                "linear_inner:map linear_outer:map dropout:- activation:-");
+                "linear_inner:map linear_outer:map dropout:- activation:map");
   assert_record(burn_module(BurnPositionalEncoding, &positional),
                 "sinusoids:- max_sequence_size:- max_timescale:- d_model:-");
   assert_record(burn_module(BurnRotaryEncoding, &rotary),
@@ -50,13 +50,13 @@ static void test_recurrent_records(void **state) {
   BurnLstm lstm = burn_lstm_new(2, 3, true, device);
   BurnBiLstm bi_lstm = burn_bi_lstm_new(2, 3, true, device);
   assert_record(burn_module(BurnGateController, &gate), "input_transform:map hidden_transform:map");
-  assert_record(burn_module(BurnRnn, &rnn), "gate:map d_hidden:- batch_first:- reverse:- clip:- hidden_activation:-");
+  assert_record(burn_module(BurnRnn, &rnn), "gate:map d_hidden:- batch_first:- reverse:- clip:- hidden_activation:map");
   assert_record(burn_module(BurnGru, &gru),
-                "update_gate:map reset_gate:map new_gate:map d_hidden:- reset_after:- gate_activation:- "
-                "hidden_activation:- clip:-");
+                "update_gate:map reset_gate:map new_gate:map d_hidden:- reset_after:- gate_activation:map "
+                "hidden_activation:map clip:-");
   assert_record(burn_module(BurnLstm, &lstm),
                 "input_gate:map forget_gate:map output_gate:map cell_gate:map d_hidden:- batch_first:- reverse:- "
-                "clip:- input_forget:- gate_activation:- cell_activation:- hidden_activation:-");
+                "clip:- input_forget:- gate_activation:map cell_activation:map hidden_activation:map");
   assert_record(burn_module(BurnBiLstm, &bi_lstm), "forward:map reverse:map d_hidden:- batch_first:-");
 }
 

@@ -70,7 +70,7 @@ static void test_encoder(void **state) {
   BurnTransformerEncoderConfig config = BurnTransformerEncoderConfig_defaults(WIDTH, INNER, HEADS, 1);
   config.dropout = 0;
   config.quiet_softmax = true;
-  config.activation = (BurnActivation)BURN_ACTIVATION_RELU;
+  config.activation = (BurnActivationConfig)BURN_ACTIVATION_RELU;
   m = burn_transformer_encoder_init(&config, device);
   seq_set_params(burn_module(BurnTransformerEncoder, &m), 0.5);
   const BurnTransformerEncoderInput input = {.tensor = burn_clone(x), .mask_pad = mask_pad(device)};

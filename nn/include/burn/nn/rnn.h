@@ -12,7 +12,7 @@
 #ifndef BURN_NN_RNN_H
 #define BURN_NN_RNN_H
 
-#include <burn/nn/activation.h>
+#include <burn/nn/activation_kinds.h>
 #include <burn/nn/linear.h>
 
 BURN_EXTERN_C_BEGIN
@@ -59,7 +59,7 @@ BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_gate_controller_forward(co
   OPT(BurnBool, batch_first, true, "the batch is axis 0, not axis 1")       \
   OPT(BurnBool, reverse, false, "from the last step to the first")          \
   OPT(BurnOptionF64, clip, BURN_ABSENT, "hidden states are kept in +-clip") \
-  OPT(BurnActivation, hidden_activation, BURN_ACTIVATION_TANH, "of the hidden state")
+  OPT(BurnActivationConfig, hidden_activation, BURN_ACTIVATION_TANH, "of the hidden state")
 BURN_CONFIG(BurnRnnConfig, BURN_RNN_CONFIG);
 
 #define BURN_RNN_FIELDS(X)                                    \
@@ -84,7 +84,7 @@ BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_rnn_forward(const BurnRnn 
   BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                                  \
   OPT(BurnBool, batch_first, true, "the batch is axis 0, not axis 1")       \
   OPT(BurnOptionF64, clip, BURN_ABSENT, "hidden states are kept in +-clip") \
-  OPT(BurnActivation, hidden_activation, BURN_ACTIVATION_TANH, "of the hidden state")
+  OPT(BurnActivationConfig, hidden_activation, BURN_ACTIVATION_TANH, "of the hidden state")
 BURN_CONFIG(BurnBiRnnConfig, BURN_BI_RNN_CONFIG);
 
 #define BURN_BI_RNN_FIELDS(X) BURN_INTERNAL_BIDIRECTIONAL_FIELDS(X, BurnRnn)
@@ -99,11 +99,11 @@ BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_bi_rnn_forward(const BurnB
 
 /* -- gru -------------------------------------------------------------------------------------- */
 
-#define BURN_GRU_CONFIG(REQ, OPT)                                                                   \
-  BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                                                          \
-  OPT(BurnBool, reset_after, true, "reset after the product with the hidden state, as PyTorch")     \
-  OPT(BurnActivation, gate_activation, BURN_ACTIVATION_SIGMOID, "of the update and the reset gate") \
-  OPT(BurnActivation, hidden_activation, BURN_ACTIVATION_TANH, "of the new state")                  \
+#define BURN_GRU_CONFIG(REQ, OPT)                                                                         \
+  BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                                                                \
+  OPT(BurnBool, reset_after, true, "reset after the product with the hidden state, as PyTorch")           \
+  OPT(BurnActivationConfig, gate_activation, BURN_ACTIVATION_SIGMOID, "of the update and the reset gate") \
+  OPT(BurnActivationConfig, hidden_activation, BURN_ACTIVATION_TANH, "of the new state")                  \
   OPT(BurnOptionF64, clip, BURN_ABSENT, "hidden states are kept in +-clip")
 BURN_CONFIG(BurnGruConfig, BURN_GRU_CONFIG);
 
@@ -127,12 +127,12 @@ BURN_LAYER(BurnGru, burn_gru, BURN_GRU_CONFIG);
 BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_gru_forward(const BurnGru *m, BurnTensor *x, BurnTensor *state,
                                                                   BurnTensor **last);
 
-#define BURN_BI_GRU_CONFIG(REQ, OPT)                                                                \
-  BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                                                          \
-  OPT(BurnBool, reset_after, true, "reset after the product with the hidden state, as PyTorch")     \
-  OPT(BurnBool, batch_first, true, "the batch is axis 0, not axis 1")                               \
-  OPT(BurnActivation, gate_activation, BURN_ACTIVATION_SIGMOID, "of the update and the reset gate") \
-  OPT(BurnActivation, hidden_activation, BURN_ACTIVATION_TANH, "of the new state")                  \
+#define BURN_BI_GRU_CONFIG(REQ, OPT)                                                                      \
+  BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                                                                \
+  OPT(BurnBool, reset_after, true, "reset after the product with the hidden state, as PyTorch")           \
+  OPT(BurnBool, batch_first, true, "the batch is axis 0, not axis 1")                                     \
+  OPT(BurnActivationConfig, gate_activation, BURN_ACTIVATION_SIGMOID, "of the update and the reset gate") \
+  OPT(BurnActivationConfig, hidden_activation, BURN_ACTIVATION_TANH, "of the new state")                  \
   OPT(BurnOptionF64, clip, BURN_ABSENT, "hidden states are kept in +-clip")
 BURN_CONFIG(BurnBiGruConfig, BURN_BI_GRU_CONFIG);
 
@@ -149,12 +149,12 @@ BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_bi_gru_forward(const BurnB
 /* -- lstm ------------------------------------------------------------------------------------- */
 
 /* Options after the rows that all have. */
-#define BURN_INTERNAL_LSTM_OPTIONS(OPT)                                                             \
-  OPT(BurnOptionF64, clip, BURN_ABSENT, "cells are kept in +-clip")                                 \
-  OPT(BurnBool, input_forget, false, "the forget gate is 1 - the input gate")                       \
-  OPT(BurnActivation, gate_activation, BURN_ACTIVATION_SIGMOID, "of input, forget and output gate") \
-  OPT(BurnActivation, cell_activation, BURN_ACTIVATION_TANH, "of what a cell takes in")             \
-  OPT(BurnActivation, hidden_activation, BURN_ACTIVATION_TANH, "of the cell that goes out")
+#define BURN_INTERNAL_LSTM_OPTIONS(OPT)                                                                   \
+  OPT(BurnOptionF64, clip, BURN_ABSENT, "cells are kept in +-clip")                                       \
+  OPT(BurnBool, input_forget, false, "the forget gate is 1 - the input gate")                             \
+  OPT(BurnActivationConfig, gate_activation, BURN_ACTIVATION_SIGMOID, "of input, forget and output gate") \
+  OPT(BurnActivationConfig, cell_activation, BURN_ACTIVATION_TANH, "of what a cell takes in")             \
+  OPT(BurnActivationConfig, hidden_activation, BURN_ACTIVATION_TANH, "of the cell that goes out")
 
 #define BURN_LSTM_CONFIG(REQ, OPT)                                    \
   BURN_INTERNAL_RECURRENT_CONFIG(REQ, OPT)                            \

@@ -10,6 +10,7 @@
 #ifndef BURN_NN_TRANSFORMER_H
 #define BURN_NN_TRANSFORMER_H
 
+#include <burn/nn/activation_kinds.h>
 #include <burn/nn/attention.h>
 #include <burn/nn/norm.h>
 
@@ -22,7 +23,7 @@ BURN_EXTERN_C_BEGIN
   REQ(BurnSize, d_ff, "size between the two layers")                                                \
   OPT(BurnF64, dropout, 0.1, "share dropped between them")                                          \
   OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of all weights and biases") \
-  OPT(BurnActivation, activation, BURN_ACTIVATION_GELU, "between the two layers")
+  OPT(BurnActivationConfig, activation, BURN_ACTIVATION_GELU, "between the two layers")
 BURN_CONFIG(BurnPositionWiseFeedForwardConfig, BURN_POSITION_WISE_FEED_FORWARD_CONFIG);
 
 #define BURN_POSITION_WISE_FEED_FORWARD_FIELDS(X) \
@@ -53,7 +54,7 @@ BURN_API BURN_GIVES BURN_TAKES(2)
   OPT(BurnBool, norm_first, false, "norms before the parts, not after them")                        \
   OPT(BurnBool, quiet_softmax, false, "softmax that may take nothing of any key")                   \
   OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of all weights and biases") \
-  OPT(BurnActivation, activation, BURN_ACTIVATION_GELU, "inside the feed-forward layers")           \
+  OPT(BurnActivationConfig, activation, BURN_ACTIVATION_GELU, "inside the feed-forward layers")     \
   OPT(BurnF64, layer_norm_eps, 1e-5, "added to the variance in norms")
 /* The rows that both modules have; LAYER is the type of their layers. */
 #define BURN_INTERNAL_TRANSFORMER_FIELDS(X, LAYER)                  \
