@@ -30,6 +30,7 @@
 #include <burn/nn/interpolate.h>
 #include <burn/nn/linear.h>
 #include <burn/nn/loss.h>
+#include <burn/nn/loss_gram_matrix.h>
 #include <burn/nn/loss_margin.h>
 #include <burn/nn/loss_regression.h>
 #include <burn/nn/loss_sequence.h>
