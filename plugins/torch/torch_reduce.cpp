@@ -11,6 +11,7 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/min.h>
 #include <ATen/ops/prod.h>
+#include <ATen/ops/signbit.h>
 #include <ATen/ops/sum.h>
 
 namespace burn_torch {
@@ -28,18 +29,26 @@ void prod(Run &run) { run.out[0] = at::prod(wide(run.in(0)), wide(run.in(0)).sca
 void prod_dim(Run &run) { run.out[0] = at::prod(wide(run.in(0)), dim_of(run), true, wide(run.in(0)).scalar_type()); }
 void mean(Run &run) { run.out[0] = at::mean(run.in(0)); }
 void mean_dim(Run &run) { run.out[0] = at::mean(run.in(0), {dim_of(run)}, true); }
+/* Of equal elements amax and amin take any, which shows in the sign of zeros: in the vector loops on the CPU, and on
+ * GPUs. */
+bool picks_any_zero(const at::Tensor &x, const at::Tensor &extreme) {
+  if (!x.is_floating_point() || !extreme.eq(0).any().item<bool>()) return false;
+  return at::signbit(x).logical_and(x.eq(0)).any().item<bool>();
+}
+/* The largest or smallest of each line along dim, the first of equal ones. max and min with positions do that, but
+ * take ten times as long and more on the CPU; on GPUs asking would wait for the device. */
+at::Tensor max_along(const at::Tensor &x, int64_t dim) {
+  const at::Tensor found = x.is_cpu() ? at::amax(x, {dim}, true) : at::Tensor();
+  return !found.defined() || picks_any_zero(x, found) ? std::get<0>(at::max(x, dim, true)) : found;
+}
+at::Tensor min_along(const at::Tensor &x, int64_t dim) {
+  const at::Tensor found = x.is_cpu() ? at::amin(x, {dim}, true) : at::Tensor();
+  return !found.defined() || picks_any_zero(x, found) ? std::get<0>(at::min(x, dim, true)) : found;
+}
 void max(Run &run) { run.out[0] = at::amax(run.in(0)); }
 void min(Run &run) { run.out[0] = at::amin(run.in(0)); }
-/* On GPUs amax takes any of equal elements, which shows in the sign of zeros; max with its positions takes the first.
- */
-void max_dim(Run &run) {
-  const at::Tensor &x = run.in(0);
-  run.out[0] = x.is_cpu() ? at::amax(x, {dim_of(run)}, true) : std::get<0>(at::max(x, dim_of(run), true));
-}
-void min_dim(Run &run) {
-  const at::Tensor &x = run.in(0);
-  run.out[0] = x.is_cpu() ? at::amin(x, {dim_of(run)}, true) : std::get<0>(at::min(x, dim_of(run), true));
-}
+void max_dim(Run &run) { run.out[0] = max_along(run.in(0), dim_of(run)); }
+void min_dim(Run &run) { run.out[0] = min_along(run.in(0), dim_of(run)); }
 void argmax(Run &run) { run.out[0] = at::argmax(run.in(0), dim_of(run), true); }
 void argmin(Run &run) { run.out[0] = at::argmin(run.in(0), dim_of(run), true); }
 void any(Run &run) { run.out[0] = at::any(run.in(0).ne(0)); }
