@@ -1,9 +1,9 @@
 # stacks.cmake - read by ctest, at the time when it runs: registers burn_stack_tests once per stack. support/unit_tests.cmake writes a file that
 # sets these and includes this one:
 #
-#   burn_stack_tests           names of programs; of each, program_NAME is its command, label_NAME its folder, golden_NAME whether its default
-#                              is burn_default_stacks, else the program's own stacks in one test
-#   burn_default_stacks        with semicolons between, as in the environment variable BURN_TEST_STACKS, which comes first
+#   burn_stack_tests           names of programs; of each, program_NAME is its command, label_NAME its folder, stacks_NAME those that it runs
+#                              on, with semicolons between, where the environment variable BURN_TEST_STACKS names none; or it is empty:
+#                              then the program's own stacks in one test
 #   burn_test_environment
 set(given "$ENV{BURN_TEST_STACKS}")
 string(REGEX REPLACE ",([A-Za-z0-9_]+=)" "&\\1" given "${given}") # such a comma belongs to the options of a text
@@ -12,8 +12,8 @@ string(REPLACE "&" "," given "${given}")
 
 foreach(name ${burn_stack_tests})
   set(stacks "${given}")
-  if(NOT given AND golden_${name})
-    set(stacks "${burn_default_stacks}")
+  if(NOT given AND stacks_${name})
+    set(stacks "${stacks_${name}}")
   elseif(NOT given)
     add_test(${name} ${program_${name}})
     set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${label_${name}}" SKIP_RETURN_CODE 77 ENVIRONMENT "${burn_test_environment}")

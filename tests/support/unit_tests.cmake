@@ -21,11 +21,17 @@
 #   LIBRARIES <target>..
 #
 # A test that includes test_stacks.h, or a header of support/ that does, is registered once per stack, as "<name> on <stack>" with the label
-# "on <stack>": ops_<family>_test for each of BURN_TEST_STACKS, the others for stacks of their own in one test; all for those of the environment
-# variable BURN_TEST_STACKS where ctest finds it (stacks.cmake).
+# "on <stack>": ops_<family>_test for each of BURN_TEST_STACKS, tests of nn with nn_testing.h for each of BURN_NN_TEST_STACKS, the others for
+# stacks of their own in one test; all for those of the environment variable BURN_TEST_STACKS where ctest finds it (stacks.cmake).
 set(BURN_TEST_STACKS "ndarray;ndarray:primitives=true;ndarray:isa=baseline,gemm=builtin;ndarray:isa=avx2,gemm=builtin;autodiff<ndarray>;\
 autodiff<ndarray> tracked;fusion<ndarray> plain;autodiff<fusion<ndarray>> tracked plain;validate:finite=false,determinism=true<ndarray> plain;\
 reference plain;autodiff<reference> tracked plain" CACHE STRING "stacks that the golden rows of the ops run on; see tests/support/test_stacks.h")
+if(NOT DEFINED BURN_NN_TEST_STACKS) # not in the cache: libtorch may come later
+  set(BURN_NN_TEST_STACKS "ndarray;autodiff<fusion<ndarray>> plain")
+  if(TARGET burn_torch)
+    string(APPEND BURN_NN_TEST_STACKS ";torch:cpu plain")
+  endif()
+endif()
 
 # Programs on Windows lie beside libburn.dll, where the loader finds it, and wine (windows/mingw.cmake) sees this machine's folders as drive Z.
 set(test_folder ${CMAKE_BINARY_DIR}/tests)
@@ -91,15 +97,18 @@ function(burn_add_unit_test source)
   target_link_libraries(${name} PRIVATE ${need_LIBRARIES} burn_test_support burn burn_nn burn_train burn_options PkgConfig::CMOCKA PkgConfig::CJSON
     Threads::Threads ZLIB::ZLIB m)
   burn_meet_test_needs(${name})
-  file(STRINGS ${source} includes REGEX "^#include \"(ops_golden|test_stacks|nn_testing)\\.h\"")
+  file(STRINGS ${source} includes REGEX "^#include \"(ops_golden|test_stacks|nn_testing|nn_gradients)\\.h\"")
   if(includes)
     set_property(GLOBAL APPEND PROPERTY BURN_STACK_TESTS ${name})
-    string(FIND "${includes}" ops_golden golden)
+    set(stacks "")
+    if(includes MATCHES ops_golden)
+      set(stacks "${BURN_TEST_STACKS}")
+    elseif(includes MATCHES "nn_")
+      set(stacks "${BURN_NN_TEST_STACKS}")
+    endif()
     set_property(GLOBAL APPEND_STRING PROPERTY BURN_STACK_TESTS_TEXT "set(program_${name} ${emulator} [==[$<TARGET_FILE:${name}>]==])
 set(label_${name} \"${test_label}\")
-if(${golden} GREATER_EQUAL 0)
-  set(golden_${name} TRUE)
-endif()
+set(stacks_${name} [==[${stacks}]==])
 ")
     return()
   endif()
@@ -125,7 +134,6 @@ function(burn_register_stack_tests)
   get_property(names GLOBAL PROPERTY BURN_STACK_TESTS)
   get_property(text GLOBAL PROPERTY BURN_STACK_TESTS_TEXT)
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/stack_tests.cmake CONTENT "set(burn_stack_tests ${names})
-set(burn_default_stacks [==[${BURN_TEST_STACKS}]==])
 set(burn_test_environment [==[${test_environment}]==])
 ${text}include([==[${BURN_TESTS_DIR}/support/stacks.cmake]==])
 ")
