@@ -31,4 +31,12 @@ g.case("local_response_norm_even", local_response(x, 4, 0.3, 0.75, 1), x)
 plane = leaf((2, 5, 2, 2), 2)
 g.case("local_response_norm_plane", local_response(plane, 7, 0.5, 0.75, 1), plane)
 
+# the joint batch of two replicas through two norms: what nn_sync_batch_norm_test.c computes in two threads
+x, gammas, betas = leaf((5, 4, 3), 1), [leaf((4,), 2), leaf((4,), 4)], [leaf((4,), 3), leaf((4,), 5)]
+first = F.batch_norm(x, None, None, gammas[0], betas[0], training=True, eps=0.01)
+y = F.batch_norm(torch.tanh(first), None, None, gammas[1], betas[1], training=True, eps=0.01)
+g.case("batch_norm_sync", y, x, gammas[0], betas[0], gammas[1], betas[1])
+mean, var = x.detach().mean((0, 2)), x.detach().var((0, 2), correction=0)  # Burn keeps the biased one
+g.values("batch_norm_sync_running", (0.1 * mean).tolist() + (0.9 + 0.1 * var).tolist())
+
 g.write()

@@ -186,7 +186,7 @@ static void test_failures(void **state) {
   expect_failure(burn_op("pack.nosuch", &x, 1, NULL, 0), "the kernel pack 'pack' 1.0.0 has no op 'pack.nosuch'");
   x = vector(device, 1, 2);
   expect_failure(burn_op("nopack.op", &x, 1, NULL, 0),
-                 "op 'nopack.op': there is no kernel pack 'nopack'. Did you mean 'pack'? There are: pack");
+                 "op 'nopack.op': there is no kernel pack 'nopack'. Did you mean 'pack'? There are: collective, pack");
   x = vector(device, 1, 2);
   expect_failure(burn_op("ndarray.op", &x, 1, NULL, 0), "'ndarray' is a backend, not a kernel pack");
   x = vector(device, 1, 2);

@@ -35,6 +35,26 @@ BURN_LAYER(BurnBatchNorm, burn_batch_norm, BURN_BATCH_NORM_CONFIG);
  * updates that overlap the last one counts. A failed pass leaves the running statistics alone. */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x);
 
+/* Replicas that train as one: copies of a module (burn_module_fork), each in a thread of its own, on one device or on
+ * several. Made once and handed to all of them. */
+typedef struct BurnSyncGroup {
+  int64_t id;     /* tells groups apart */
+  size_t count;   /* of replicas */
+  double timeout; /* seconds that one waits for the others before all fail: 600, as in PyTorch */
+} BurnSyncGroup;
+/* A group of `count` replicas, with an id of its own. */
+BURN_API BurnSyncGroup burn_sync_group(size_t count);
+
+/* burn_batch_norm_forward over the joint batch of all replicas of a group, as SyncBatchNorm of PyTorch: mean and variance
+ * are those of all inputs together, and so is what goes back through them. Replica `rank` (0 .. count - 1) gives its part
+ * of the batch, of any size, and gets its part of the result. All call it, in the same order, and all walk back from
+ * their losses; each waits for the others, twice per call and twice on the way back. Parameters get the gradients of the
+ * replica's own loss: BurnMultiGradientsParams adds those up. Running statistics move alike in all replicas. It needs
+ * the kernel pack `collective`, which is installed with Burn. Without autodiff the running statistics do, and nobody
+ * waits. */
+BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward_sync(const BurnBatchNorm *m, BurnTensor *x,
+                                                                           const BurnSyncGroup *group, size_t rank);
+
 #define BURN_LAYER_NORM_CONFIG(REQ, OPT)               \
   REQ(BurnSize, d_model, "size of the last axis")      \
   OPT(BurnF64, epsilon, 1e-5, "added to the variance") \
