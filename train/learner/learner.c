@@ -372,6 +372,15 @@ static void show_epoch(Learner *learner, const BurnEpochResult *done) {
   if (renderer->epoch) renderer->epoch(renderer->context, progress);
 }
 
+/* After an epoch, and before the first one of a run that resumes: whether there is nothing left to do. */
+static bool stops_early(Learner *learner) {
+  const BurnEarlyStopping *strategy = &learner->config->early_stopping;
+  const BurnHistory *history = &learner->run.history;
+  learner->result->stopped_early =
+      strategy->stops && history->count && strategy->stops(strategy->context, history->results, history->count);
+  return learner->result->stopped_early;
+}
+
 /* With the checkpoint the epoch is done. A log that is not whole ends the run after it. */
 static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   const BurnLearnerConfig *config = learner->config;
@@ -394,7 +403,8 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   if (config->on_epoch) status = config->on_epoch(config->context, &done);
   status = first_of(status,
                     burn_status_annotate(learner->log_status, "epoch %zu is done and saved, but not its logs", epoch));
-  if (status != BURN_OK || epoch == config->epochs || !burn_interrupter_stopped(config->interrupter)) return status;
+  if (status != BURN_OK || epoch == config->epochs || stops_early(learner)) return status;
+  if (!burn_interrupter_stopped(config->interrupter)) return BURN_OK;
   return interrupted(learner, epoch, burn_loader_batch_count(learner->train));
 }
 
@@ -487,7 +497,11 @@ static BurnStatus run_epochs(Learner *learner) {
   *progress =
       (BurnProgress){.epoch = resumed + 1, .epochs = epochs, .batches = burn_loader_batch_count(learner->train)};
   if (renderer->begin) renderer->begin(renderer->context, progress);
-  for (size_t epoch = resumed + 1; epoch <= epochs && status == BURN_OK; epoch++) status = run_epoch(learner, epoch);
+  bool ended = resumed < epochs && learner->run.partial.batches == 0 && stops_early(learner);
+  for (size_t epoch = resumed + 1; epoch <= epochs && !ended && status == BURN_OK; epoch++) {
+    status = run_epoch(learner, epoch);
+    ended = learner->result->stopped_early;
+  }
   if (renderer->end) renderer->end(renderer->context, status == BURN_OK);
   return status;
 }

@@ -357,6 +357,66 @@ static void the_best_are_kept(void **state) {
   for (size_t i = 0; i < 5; i++) assert_true(last.keeps(last.context, history, 5, i + 1) == (i >= 3));
 }
 
+/* -- early stopping --------------------------------------------------------------------------- */
+
+/* The epoch after which a run with these losses ends; 0: none. */
+static size_t last_epoch(const BurnNoImprovement *config, const double *losses, size_t count) {
+  const BurnEarlyStopping strategy = burn_stop_without_improvement(config);
+  BurnEpochResult history[8];
+  for (size_t i = 0; i < count; i++) {
+    history[i] = (BurnEpochResult){.epoch = i + 1, .metric_count = 1, .finite = true};
+    history[i].metrics[0] = (BurnMetricResult){"Loss", "", 1, {-losses[i], losses[i]}};
+    if (strategy.stops(strategy.context, history, i + 1)) return i + 1;
+  }
+  return 0;
+}
+
+/* Burn's rule: epoch - best epoch >= n, where the best is the first of equal ones and 1 at first. */
+static void runs_end_without_improvement(void **state) {
+  (void)state;
+  static const double losses[] = {3, 1, 2, 1, 2, 0.5, 4, (double)NAN};
+  static const struct {
+    BurnNoImprovement config;
+    size_t last;
+  } cases[] = {{{"Loss", BURN_SPLIT_VALID, false, 1, 0}, 3},   {{"Loss", BURN_SPLIT_VALID, false, 0, 0}, 3},
+               {{"Loss", BURN_SPLIT_VALID, false, 2, 0}, 4},   {{"Loss", BURN_SPLIT_VALID, false, 4, 0}, 0},
+               {{"Loss", BURN_SPLIT_VALID, false, 1, 3}, 4},   {{"Loss", BURN_SPLIT_VALID, false, 1, 5}, 7},
+               {{"Loss", BURN_SPLIT_VALID, true, 1, 0}, 2},    {{"Loss", BURN_SPLIT_TRAIN, true, 2, 0}, 4},
+               {{"Nothing", BURN_SPLIT_VALID, false, 1, 0}, 0}};
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+    assert_int_equal(last_epoch(&cases[c].config, losses, 8), cases[c].last);
+}
+
+static bool stops_at_three(const void *context, const BurnEpochResult *history, size_t count) {
+  assert_int_equal(*(const int *)context, 11);
+  assert_true(history[count - 1].epoch == count);
+  return count == 3;
+}
+
+static void a_run_that_ended_early_is_complete(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  const BurnEarlyStopping at_three = {stops_at_three, &eleven};
+  Plan plan = {.config = {.epochs = 6, .artifact_dir = folder.path, .early_stopping = at_three}};
+  const Run early = train(&plan);
+  check_status(early.status);
+  assert_true(early.result.stopped_early && early.result.epochs_done == 3 && !early.result.interrupted);
+  assert_true(exists(&folder, "checkpoint/model-3.mpk") && !exists(&folder, "checkpoint/model-4.mpk"));
+  plan.config.resume = true;
+  const Run again = train(&plan);
+  check_status(again.status);
+  assert_true(again.result.stopped_early && again.result.epochs_done == 3 && again.result.steps == 0);
+  /* Without the strategy it goes on as if there had never been one. */
+  const Plan whole = {.config = {.epochs = 4}};
+  const Run expected = train(&whole);
+  Plan rest = {.config = {.epochs = 4, .artifact_dir = folder.path, .resume = true}};
+  const Run went_on = train(&rest);
+  check_status(went_on.status);
+  assert_false(went_on.result.stopped_early);
+  same_from(&expected, &went_on, 3);
+  folder_remove(folder.path);
+}
+
 /* -- files of before metrics had names --------------------------------------------------------- */
 
 static BurnValue *floats(const char *const *names, const double *values, size_t count) {
@@ -455,6 +515,8 @@ int main(void) {
       cmocka_unit_test(numbers_are_read_when_they_are_due),
       cmocka_unit_test(strategies_keep_checkpoints),
       cmocka_unit_test(the_best_are_kept),
+      cmocka_unit_test(runs_end_without_improvement),
+      cmocka_unit_test(a_run_that_ended_early_is_complete),
       cmocka_unit_test(files_of_before_load),
   };
   return cmocka_run_group_tests_name("learner_interfaces", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #define BURN_TRAIN_LEARNER_H
 
 #include <burn/train/checkpoint.h>
+#include <burn/train/early_stopping.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/loader.h>
 #include <burn/train/logger.h>
@@ -58,6 +59,7 @@ typedef struct BurnLearnerConfig {
                                    end of an epoch is dropped, as in Burn */
   size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2. Or, instead, */
   BurnCheckpointStrategy checkpoints; /* which of them to keep */
+  BurnEarlyStopping early_stopping;   /* ends the run before its last epoch; zero: nothing does */
   bool resume; /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
                   of them can be read, or where the run is another one (below) */
   /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with
@@ -85,6 +87,7 @@ typedef struct BurnLearnerResult {
   uint64_t steps;            /* optimizer steps of this run */
   BurnEpochResult last;      /* of the last epoch */
   double mean_epoch_seconds; /* training part, over the epochs of this run; 0 if none */
+  bool stopped_early;        /* early_stopping ended the run, which is complete then: the status is BURN_OK */
   bool interrupted;          /* the interrupter ended the run: */
   size_t epoch, batch;       /* in this epoch, after so many of its batches; a run that resumes begins there */
 } BurnLearnerResult;
