@@ -1,5 +1,5 @@
 /* cpp_cnn.cpp - the CNN of the Burn guide in C++: a module of layers, a loader,
- * Adam, the accuracy, a record. The same numbers as sdk/examples/mnist in C.
+ * Adam, the learner, a record. The same numbers as sdk/examples/mnist in C.
  *
  *   cpp_cnn [training digits] [test digits] [epochs]   generated digits
  *   cpp_cnn FOLDER [..]                                of MNIST's files */
@@ -70,28 +70,16 @@ static train::Loader loader_of(const Options &options, bool training) {
   return train::Loader(raw.mnist_normalize(), {64, training, 42, 1});
 }
 
-static double train_epoch(Model &model, train::Optimizer &optimizer,
-                          train::Loader &data, const burn::Device &device,
-                          std::size_t epoch) {
-  double sum = 0;
-  for (train::Batch batch : data.epoch(device, epoch)) {
-    const burn::Tensor output = model(batch.take("image"));
-    burn::Tensor loss = output.cross_entropy(batch.take("label"));
-    sum += loss.item() * static_cast<double>(batch.item_count());
-    optimizer.step(model, std::move(loss), 1e-4);
-  }
-  return sum / static_cast<double>(data.item_count());
+static train::StepOutput step(const Model &model, train::Batch &batch) {
+  const burn::Tensor output = model(batch.take("image"));
+  const burn::Tensor targets = batch.take("label");
+  return train::StepOutput::classification(output.cross_entropy(targets),
+                                           output, targets);
 }
 
-static double accuracy(const Model &model, train::Loader &data,
-                       const burn::Device &device) {
-  double right = 0;
-  for (train::Batch batch : data.epoch(device, 1)) {
-    const burn::Tensor guess =
-        model(batch.take("image")).argmax(1).flatten(0, 1);
-    right += guess.equal(batch.take("label")).to_int().sum().item();
-  }
-  return right / static_cast<double>(data.item_count());
+static void print_epoch(const train::EpochResult &result) {
+  std::printf("epoch %zu  loss %.6f  test accuracy %.2f %%\n", result.epoch(),
+              result.train("Loss"), 100 * result.valid("Accuracy"));
 }
 
 int main(int argc, char **argv) try {
@@ -103,18 +91,17 @@ int main(int argc, char **argv) try {
   Model model(device);
   std::cout << model << "\n";
   train::Adam optimizer;
-  double loss = 0, correct = 0;
-  for (std::size_t epoch = 1; epoch <= options.epochs; epoch++) {
-    loss = train_epoch(model, optimizer, data, device, epoch);
-    correct = accuracy(model.valid(), test, device.inner());
-    std::printf("epoch %zu  loss %.6f  test accuracy %.2f %%\n", epoch, loss,
-                100 * correct);
-  }
+  train::Learner learner(model, optimizer, step);
+  learner.epochs(options.epochs)
+      .learning_rate(1e-4)
+      .metrics({train::Accuracy()});
+  learner.quiet().on_epoch(print_epoch);
+  const train::EpochResult last = learner.fit(device, data, test).last;
   burn::save(model, "cnn");
   std::printf(
       "result: {\"backend\": \"%s\", \"seed\": 42, "
       "\"train_loss\": %.9g, \"test_accuracy\": %.9g}\n",
-      device.name().c_str(), loss, correct);
+      device.name().c_str(), last.train("Loss"), last.valid("Accuracy"));
   return 0;
 } catch (const std::exception &error) {
   std::cerr << "cpp_cnn: " << error.what() << "\n";

@@ -9,8 +9,7 @@
  *   }
  *
  * Models are those of burn/module.hpp. Formulas and defaults stand in the headers of C, burn/train/optimizer.h and
- * schedule.h; every failure throws burn::Error. The learner is used as from C, with burn::as_module(model) and
- * optimizer.get(): its step gets a pointer to the struct. */
+ * schedule.h; every failure throws burn::Error. The learner stands in burn/learner.hpp, which is included here. */
 #ifndef BURN_TRAIN_HPP
 #define BURN_TRAIN_HPP
 
@@ -200,6 +199,29 @@ BURN_INTERNAL_CPP_SCHEDULE(CosineAnnealing, CosineAnnealingConfig, BURN_COSINE_A
 BURN_INTERNAL_CPP_SCHEDULE(StepRate, StepRateConfig, BURN_STEP_RATE_CONFIG, burn_schedule_step);
 BURN_INTERNAL_CPP_SCHEDULE(Noam, NoamConfig, BURN_NOAM_CONFIG, burn_schedule_noam);
 #undef BURN_INTERNAL_CPP_SCHEDULE
+
+/* A schedule of your own: the rate of an iteration, from 0. The function must not throw: that ends the program. */
+class OwnSchedule : public Schedule {
+ public:
+  using Rate = std::function<double(std::uint64_t iteration)>;
+  OwnSchedule(const std::string &name, Rate rate)
+      : OwnSchedule(std::make_shared<Own>(Own{name, std::move(rate), {}})) {}
+
+ private:
+  struct Own {
+    std::string name;
+    Rate rate;
+    BurnScheduleInterface table;
+  };
+  static BurnSchedule schedule_of(Own &own) {
+    own.table.name = own.name.c_str();
+    own.table.rate = [](const void *self, std::uint64_t iteration) noexcept {
+      return static_cast<const Own *>(self)->rate(iteration);
+    };
+    return {&own.table, {nullptr, &own}};
+  }
+  explicit OwnSchedule(const std::shared_ptr<Own> &own) : Schedule(own, schedule_of(*own)) {}
+};
 
 namespace detail {
 
@@ -452,5 +474,7 @@ class Loader {
 };
 
 }  // namespace burn::train
+
+#include <burn/learner.hpp>
 
 #endif
