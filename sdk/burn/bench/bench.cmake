@@ -11,8 +11,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 else()
   list(REMOVE_ITEM bench_sources ${bench_folder}/limits_avx2.c ${bench_folder}/limits_avx512.c)
 endif()
-# The model of the guide is that of the example.
-target_sources(burn_command PRIVATE ${bench_sources} ${CMAKE_CURRENT_SOURCE_DIR}/examples/mnist/model.c)
+# The models of the guide and of WGAN-GP are those of the examples.
+target_sources(burn_command PRIVATE ${bench_sources} ${CMAKE_CURRENT_SOURCE_DIR}/examples/mnist/model.c
+  ${CMAKE_CURRENT_SOURCE_DIR}/examples/wgan/wgan_model.c)
 target_compile_definitions(burn_command PRIVATE BURN_COMMAND_BENCH=1)
 
 # The peer lies at the same place beside the command here and installed.

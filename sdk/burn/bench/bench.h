@@ -92,7 +92,7 @@ typedef struct Network {
   int64_t (*classes)(const int64_t *args);
   BurnTensor *(*forward)(const void *model, BurnTensor *x); /* -> [target_count, classes] */
 } Network;
-extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network;
+extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network, wgan_network;
 
 /* All of them, ended by NULL, and what `burn bench curves` trains: small sizes and those of the suite. */
 typedef struct NetworkSizes {
@@ -107,6 +107,9 @@ extern const size_t network_kind_count;
 BurnStatus network_prepare(Subject *s, const Network *model);
 BurnStatus network_step(Subject *s);
 BurnStatus network_infer(Subject *s);
+/* The steps of WGAN-GP, which have losses of their own. */
+BurnStatus wgan_critic_step(Subject *s);
+BurnStatus wgan_generator_step(Subject *s);
 
 /* -- time ------------------------------------------------------------------------------------- */
 

@@ -582,6 +582,58 @@ model("lstm", lambda hidden, _: Lstm(hidden), lambda batch, hidden, length: (nor
 model("resnet", Resnet, images(3, 32))
 
 
+def layers(*sizes):
+    return (nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+
+
+def wgan_of():
+    first, second, last = layers(64, 256, 512, 784)
+    generator = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), last, nn.Sigmoid())
+    first, second, last = layers(784, 512, 256, 1)
+    critic = nn.Sequential(first, nn.LeakyReLU(0.2), second, nn.LeakyReLU(0.2), last)
+    return generator, critic
+
+
+def gradient_penalty(critic, real, fake):
+    share = torch.rand(len(real), 1)
+    x = (fake + share * (real - fake)).requires_grad_()
+    slope, = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
+    return (slope.norm(dim=1) - 1).square().mean()
+
+
+def stepped(optimizer, loss):
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@kind
+def wgan_critic(batch):
+    generator, critic = wgan_of()
+    real = torch.rand(batch, 784)
+    optimizer = torch.optim.Adam(critic.parameters(), lr=1e-4)
+
+    def step():
+        fake = generator(normal(batch, 64))
+        with torch.enable_grad():
+            gap = critic(real).mean() - critic(fake).mean()
+            return stepped(optimizer, 10 * gradient_penalty(critic, real, fake) - gap)
+    return step
+
+
+@kind
+def wgan_generator(batch):
+    generator, critic = wgan_of()
+    critic.requires_grad_(False)
+    optimizer = torch.optim.Adam(generator.parameters(), lr=1e-4)
+
+    def step():
+        with torch.enable_grad():
+            return stepped(optimizer, -critic(generator(normal(batch, 64))).mean())
+    return step
+
+
 # -- the conversation --------------------------------------------------------------------------------------------------------
 
 class Case:

@@ -99,5 +99,13 @@ KINDS(resnet)
 
 #define ROWS(model) \
   {#model, true, prepare_##model, network_step}, { #model "_infer", true, prepare_##model##_infer, network_infer }
-const Kind network_kinds[] = {ROWS(guide), ROWS(lenet), ROWS(mlp), ROWS(gpt), ROWS(lstm), ROWS(resnet)};
+static BurnStatus prepare_wgan(Subject *s) { return network_prepare(s, &wgan_network); }
+const Kind network_kinds[] = {ROWS(guide),
+                              ROWS(lenet),
+                              ROWS(mlp),
+                              ROWS(gpt),
+                              ROWS(lstm),
+                              ROWS(resnet),
+                              {"wgan_critic", true, prepare_wgan, wgan_critic_step},
+                              {"wgan_generator", true, prepare_wgan, wgan_generator_step}};
 const size_t network_kind_count = sizeof network_kinds / sizeof network_kinds[0];
