@@ -110,83 +110,16 @@ BurnStatus burn_optimizer_with_group(BurnOptimizer *optimizer, const BurnParamGr
   return status;
 }
 
-static bool has_path(const char *const *paths, const char *path) {
-  while (paths && *paths && strcmp(*paths, path) != 0) paths++;
-  return paths && *paths;
-}
-
-static bool has_all_parts(const char *const *parts, const char *path) {
-  if (!parts) return false;
-  while (*parts && strstr(path, *parts)) parts++;
-  return !*parts;
-}
-
-static bool has_part(const char *const *parts, const char *path) {
-  while (parts && *parts && !strstr(path, *parts)) parts++;
-  return parts && *parts;
-}
-
-static bool has_id(const BurnParamGroup *group, uint64_t id) {
-  size_t i = 0;
-  while (i < group->id_count && group->ids[i] != id) i++;
-  return i < group->id_count;
-}
-
-static bool is_in(const BurnParamGroup *group, const char *path, uint64_t id) {
-  const bool any = !group->paths && !group->parts && !group->any_parts && !group->ids && !group->matches;
-  const bool found = any || has_path(group->paths, path) || has_all_parts(group->parts, path) ||
-                     has_part(group->any_parts, path) || has_id(group, id) ||
-                     (group->matches && group->matches(group->context, path, id));
-  return found && !(group->excludes && is_in(group->excludes, path, id));
-}
-
 const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, const char *path, uint64_t id) {
   size_t i = optimizer->group_count - 1;
-  while (i > 0 && !is_in(&optimizer->groups[i].which, path, id)) i--;
+  while (i > 0 && !burn_param_group_has(&optimizer->groups[i].which, path, id)) i--;
   return &optimizer->groups[i];
-}
-
-/* -- what groups name has to be there ---------------------------------------------------------- */
-
-/* A path or, if it is NULL, an id that is looked for. */
-typedef struct Wanted {
-  const char *path;
-  uint64_t id;
-  bool found;
-} Wanted;
-
-static BurnStatus look_at(void *context, const BurnModuleTensor *tensor) {
-  Wanted *wanted = context;
-  if (!tensor->param) return BURN_OK;
-  const bool same = wanted->path ? strcmp(wanted->path, tensor->path) == 0 : wanted->id == tensor->param->id;
-  wanted->found = wanted->found || same;
-  return BURN_OK;
-}
-
-static BurnStatus check_wanted(const char *who, BurnModule module, Wanted wanted) {
-  char id[14];
-  const BurnStatus status = burn_module_visit(module, look_at, &wanted);
-  if (status != BURN_OK || wanted.found) return status;
-  burn_param_id_text(wanted.id, id);
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: a group has the parameter %s, which %s has not", who,
-                          wanted.path ? wanted.path : id, burn_type_short_name(module.type));
-}
-
-static BurnStatus check_group(const char *who, BurnModule module, const BurnParamGroup *group) {
-  BurnStatus status = BURN_OK;
-  for (size_t i = 0; group->paths && group->paths[i] && status == BURN_OK; i++) {
-    status = check_wanted(who, module, (Wanted){.path = group->paths[i]});
-  }
-  for (size_t i = 0; i < group->id_count && status == BURN_OK; i++) {
-    status = check_wanted(who, module, (Wanted){.id = group->ids[i]});
-  }
-  return status == BURN_OK && group->excludes ? check_group(who, module, group->excludes) : status;
 }
 
 BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModule module) {
   BurnStatus status = BURN_OK;
   for (size_t i = 1; i < optimizer->group_count && status == BURN_OK; i++) {
-    status = check_group(optimizer->groups[i].rule->name, module, &optimizer->groups[i].which);
+    status = burn_param_group_check(&optimizer->groups[i].which, module, optimizer->groups[i].rule->name);
   }
   return status;
 }

@@ -16,6 +16,7 @@
 #include <burn/module.h>
 #include <burn/op_call.h>
 #include <burn/ops.h>
+#include <burn/param_group.h>
 #include <burn/quantization.h>
 #include <burn/record.h>
 #include <burn/signal.h>

@@ -233,19 +233,6 @@ BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_status(const BurnOptimizer *o
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_clipping(BurnOptimizer *optimizer,
                                                                  BurnGradientClipping clipping);
 
-/* Some parameters of a module: those that one of the tests finds, and all where there is no test; without those of
- * `excludes`. Lists end with NULL. */
-typedef struct BurnParamGroup {
-  const char *const *paths;     /* exactly these: "fc1.weight" */
-  const char *const *parts;     /* paths that have every one of these in them: "blocks.", "weight" */
-  const char *const *any_parts; /* paths that have one of these in them */
-  const uint64_t *ids;          /* these parameters; */
-  size_t id_count;              /* so many */
-  bool (*matches)(void *context, const char *path, uint64_t id); /* a test of your own */
-  void *context;
-  const struct BurnParamGroup *excludes;
-} BurnParamGroup;
-
 /* Updates the parameters of a group as `other` (taken, also on failure) would: with its rule, config and clipping. Of
  * several groups that have a parameter the last one counts. The group is copied; what it points at must outlive the
  * optimizer.
