@@ -78,6 +78,23 @@ static bool is_place(const Walker *walker, const char *known) {
   return length == walker->length || known[length - walker->length - 1] == '.';
 }
 
+static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char *field, BurnParam *param,
+                              BurnBuffer *buffer);
+
+/* The factors of a parameter's adapter, if it has one after its own callback. */
+static BurnStatus walk_adapter(Walker *walker, const BurnType *layer, BurnParam *param) {
+  static const char *const names[] = {"lora.a", "lora.b"};
+  if (!burn__param_is_adapted(param)) return BURN_OK;
+  BurnParam *const factors[] = {&param->extra->a, &param->extra->b};
+  BurnStatus status = BURN_OK;
+  for (int i = 0; i < 2 && status == BURN_OK; i++) {
+    const size_t before = path_push(walker, names[i]);
+    status = walk_tensor(walker, layer, names[i], factors[i], NULL);
+    path_pop(walker, before);
+  }
+  return status;
+}
+
 /* A row of `layer` that is a parameter or a buffer. */
 static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char *field, BurnParam *param,
                               BurnBuffer *buffer) {
@@ -89,7 +106,8 @@ static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char 
   }
   if (param && !walker->walk->ends && !is_cut && !is_place(walker, param->path))
     param->path = burn__path_kept(walker->path);
-  return walker->walk->tensor(walker->walk->context, &tensor);
+  const BurnStatus status = walker->walk->tensor(walker->walk->context, &tensor);
+  return status == BURN_OK && param ? walk_adapter(walker, layer, param) : status;
 }
 
 static BurnStatus walk_constant(Walker *walker, BurnConstant *constant) {
@@ -219,12 +237,8 @@ void *burn_module_option_get(const BurnModuleOption *option) { return option->da
 
 /* -- looking ---------------------------------------------------------------------------------- */
 
-static BurnTensor *value_of(const BurnModuleTensor *tensor) {
-  return tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
-}
-
 static bool is_present(const BurnModuleTensor *tensor) {
-  BurnTensor *value = value_of(tensor);
+  BurnTensor *value = burn__stored(tensor);
   burn_drop(value);
   return value != NULL;
 }
@@ -245,14 +259,18 @@ BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void 
   return burn__module_walk(module, &walk);
 }
 
-static BurnStatus status_of(const BurnTensor *value, const char *path) {
-  const BurnStatus status = value ? burn_tensor_status(value) : BURN_OK;
+static BurnStatus at_path(BurnStatus status, const char *path) {
   return status == BURN_OK ? BURN_OK : burn_status_annotate(status, "%s", path);
+}
+
+static BurnStatus status_of(const BurnTensor *value, const char *path) {
+  return at_path(value ? burn_tensor_status(value) : BURN_OK, path);
 }
 
 static BurnStatus status_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
-  BurnTensor *value = value_of(tensor);
+  if (tensor->param) return at_path(burn__param_status(tensor->param), tensor->path);
+  BurnTensor *value = burn_buffer_value(tensor->buffer);
   const BurnStatus status = status_of(value, tensor->path);
   burn_drop(value);
   return status;
@@ -277,9 +295,7 @@ BurnStatus burn_module_status(BurnModule module) {
 
 static BurnStatus count_tensor(void *context, const BurnModuleTensor *tensor) {
   int64_t *count = context;
-  BurnTensor *value = value_of(tensor);
-  if (burn_dtype_kind(burn_dtype(value)) == BURN_KIND_FLOAT) *count += burn_element_count(value);
-  burn_drop(value);
+  *count += burn__float_count(tensor);
   return BURN_OK;
 }
 
@@ -299,6 +315,7 @@ typedef struct Map {
 /* A mapper computes on tracked values, so its result has a history, or none where it made a fresh tensor: neither would
  * ever be trained again. */
 static void map_param(const Map *map, const char *path, BurnParam *param) {
+  burn__param_dequantize(param);
   const bool leaf = burn_is_require_grad(param->value);
   BurnTensor *value = map->mapper(map->context, path, param->value);
   if (burn__is_trackable(value) && leaf) value = burn__as_leaf(value);
@@ -321,21 +338,24 @@ void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context) 
   walk_all(module, &map, map_tensor);
 }
 
-/* A parameter frozen by burn_module_freeze stays frozen on another autodiff device; one that comes from a device
- * without autodiff becomes a tracked leaf. */
-static BurnTensor *param_to_device(BurnTensor *value, BurnDevice *device) {
-  const BurnDevice *from = burn_tensor_device(value);
-  if (from == device) return value;
-  bool frozen = burn__is_trackable(value) && !burn_is_require_grad(value);
+static BurnTensor *to_device(void *device, BurnTensor *x) { return burn_to_device(x, device); }
+
+/* A parameter frozen by burn_module_freeze stays frozen on another autodiff device, and a weight with an adapter on
+ * every one; another one that comes from a device without autodiff becomes a tracked leaf. */
+static void param_to_device(BurnParam *param, BurnDevice *device) {
+  BurnTensor *value = param->value;
+  if (burn_tensor_device(value) == device) return;
+  bool frozen = burn__param_is_adapted(param) || (burn__is_trackable(value) && !burn_is_require_grad(value));
   value = burn_to_device(burn_is_tracked(value) ? burn_detach(value) : value, device);
-  return !frozen && burn__is_trackable(value) ? burn_require_grad(value) : value;
+  burn__param_store(param, !frozen && burn__is_trackable(value) ? burn_require_grad(value) : value);
+  burn__param_extra_map(param, to_device, device);
 }
 
 static BurnStatus move_tensor(void *context, const BurnModuleTensor *tensor) {
   BurnDevice *device = context;
   if (!is_present(tensor)) return BURN_OK;
   if (tensor->param) {
-    burn__param_store(tensor->param, param_to_device(tensor->param->value, device));
+    param_to_device(tensor->param, device);
   } else {
     burn_buffer_set(tensor->buffer, burn_to_device(burn_buffer_value(tensor->buffer), device));
   }
@@ -366,7 +386,8 @@ void burn_module_no_grad(BurnModule module) { burn_module_freeze(module); }
 static BurnStatus unfreeze_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   BurnParam *param = tensor->param;
-  if (param && burn__is_trackable(param->value)) burn__param_store(param, burn__as_leaf(param->value));
+  if (!param || burn__param_is_adapted(param)) return BURN_OK;
+  if (burn__is_trackable(param->value)) burn__param_store(param, burn__as_leaf(param->value));
   return BURN_OK;
 }
 
@@ -392,6 +413,11 @@ static void copy_buffer(BurnBuffer *buffer, BurnTensor *value) {
   burn__buffer_set_id(buffer, id);
 }
 
+static BurnTensor *as_it_is(void *context, BurnTensor *x) {
+  (void)context;
+  return x;
+}
+
 static BurnStatus clone_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   if (tensor->buffer) {
@@ -400,6 +426,7 @@ static BurnStatus clone_tensor(void *context, const BurnModuleTensor *tensor) {
     BurnTensor *value = burn_clone(tensor->param->value);
     /* A leaf of its own: gradients of the original are none of the copy. */
     burn__param_store(tensor->param, burn_is_require_grad(value) ? burn_require_grad(burn_detach(value)) : value);
+    burn__param_extra_copy(tensor->param, as_it_is, NULL);
   }
   return BURN_OK;
 }
@@ -411,13 +438,29 @@ static BurnStatus clone_constant(void *context, const char *path, BurnConstant *
   return BURN_OK;
 }
 
+static BurnTensor *below_autodiff(void *context, BurnTensor *x) {
+  (void)context;
+  return burn_inner(x);
+}
+
+/* The adapter of a copied struct is the original's, and goes into the value. */
+static void valid_param(BurnParam *param) {
+  const bool is_adapted = burn__param_is_adapted(param);
+  burn__param_store(param, burn_inner(is_adapted ? burn_param_value(param) : burn_clone(param->value)));
+  if (is_adapted) {
+    param->extra = NULL;
+  } else {
+    burn__param_extra_copy(param, below_autodiff, NULL);
+  }
+}
+
 static BurnStatus valid_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   if (tensor->buffer) {
     BurnTensor *value = burn_buffer_value(tensor->buffer);
     copy_buffer(tensor->buffer, value ? burn_inner(value) : NULL);
   } else if (tensor->param->value) {
-    burn__param_store(tensor->param, burn_inner(burn_clone(tensor->param->value)));
+    valid_param(tensor->param);
   }
   return BURN_OK;
 }
@@ -465,7 +508,7 @@ void burn_module_fork(BurnModule module, BurnDevice *device, void *out) {
 static BurnStatus release_tensor(void *context, const BurnModuleTensor *tensor) {
   (void)context;
   if (tensor->param) {
-    burn_drop(tensor->param->value);
+    burn_param_release(tensor->param);
   } else {
     burn__buffer_release(tensor->buffer);
   }

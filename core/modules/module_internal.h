@@ -2,7 +2,7 @@
 #ifndef BURN_CORE_MODULE_INTERNAL_H
 #define BURN_CORE_MODULE_INTERNAL_H
 
-#include <burn/module.h>
+#include <burn/quantizer.h>
 
 /* A random id, never 0. */
 uint64_t burn__param_id(void);
@@ -17,6 +17,65 @@ uint64_t burn__buffer_id(const BurnBuffer *buffer);
 void burn__buffer_set_id(const BurnBuffer *buffer, uint64_t id);
 /* Ends the cell and its tensor; buffer->cell becomes NULL. */
 void burn__buffer_release(BurnBuffer *buffer);
+
+/* -- param_extra.c: what a parameter is beyond a plain tensor --------------------------------- */
+
+typedef struct BurnObserver BurnObserver; /* calibration.c */
+void burn__observer_release(BurnObserver *observer);
+
+/* How the input of a layer with this weight is multiplied. */
+typedef enum BurnParamInput {
+  BURN_PARAM_INPUT_FLOAT = 0,
+  BURN_PARAM_INPUT_DYNAMIC,
+  BURN_PARAM_INPUT_FIXED
+} BurnParamInput;
+
+struct BurnParamExtra {
+  bool is_quantized; /* the parameter's value has the quantized values, and these have the rest: */
+  BurnQuantScheme scheme;
+  BurnQuantParameters scales;
+  BurnDType dtype; /* of the floats that they stand for */
+  BurnParamInput input;
+  BurnTensor *input_scale; /* [1] f32 of a FIXED one */
+  BurnObserver *observer;  /* during a calibration */
+  bool is_adapted;
+  BurnParam a, b;    /* plain ones */
+  double lora_scale; /* alpha / rank */
+};
+
+/* The extra of the parameter, made if it has none; NULL without memory. */
+BurnParamExtra *burn__param_extra(BurnParam *param);
+/* Ends all of it: what is left is `value`, as it is. */
+void burn__param_extra_release(BurnParam *param);
+static inline bool burn__param_is_quantized(const BurnParam *param) {
+  return param->extra && param->extra->is_quantized;
+}
+static inline bool burn__param_is_adapted(const BurnParam *param) { return param->extra && param->extra->is_adapted; }
+
+/* Takes q; the parameter keeps its id, adapter and observer. `dtype` is that of the floats. Without memory the value is
+ * a failed tensor. */
+void burn__param_quantize(BurnParam *param, BurnQuantTensor q, BurnDType dtype);
+/* Takes a value, which the parameter has in the place of its own, plain; the adapter stays. */
+void burn__param_replace(BurnParam *param, BurnTensor *value);
+/* The values as floats; the adapter stays. */
+void burn__param_dequantize(BurnParam *param);
+/* Takes a scale [1] f32, or NULL for the range of each batch. The parameter is quantized. */
+void burn__param_set_input(BurnParam *param, BurnTensor *scale);
+
+/* Gives the parameter of a copied struct an extra of its own: `each` takes a clone of every tensor that is no
+ * parameter. The factors of the adapter are not copied yet: the walk meets them after it. */
+typedef BurnTensor *(*BurnTensorFunction)(void *context, BurnTensor *x);
+void burn__param_extra_copy(BurnParam *param, BurnTensorFunction each, void *context);
+/* Replaces those tensors: `each` takes them. */
+void burn__param_extra_map(BurnParam *param, BurnTensorFunction each, void *context);
+BurnStatus burn__param_status(const BurnParam *param);
+
+/* True if this is a factor of an adapter. */
+bool burn__is_factor(const BurnModuleTensor *tensor);
+/* What a tensor of a module has stored, as a clone; NULL if absent. */
+BurnTensor *burn__stored(const BurnModuleTensor *tensor);
+/* Its elements if they are floats or stand for floats, else 0. */
+int64_t burn__float_count(const BurnModuleTensor *tensor);
 
 /* The path as a text that stays for the life of the process; NULL without memory for it. */
 const char *burn__path_kept(const char *path);

@@ -36,6 +36,15 @@ static void print_tensor(BurnTextBuilder *out, BurnTensor *x) {
   burn_drop(x);
 }
 
+/* [784,128] Q8S + lora 8 */
+static void print_param(BurnTextBuilder *out, const BurnParam *param) {
+  const BurnParamExtra *extra = param->extra;
+  print_tensor(out, burn_clone(param->value));
+  if (extra && extra->is_quantized) burn__text_addf(out, " %s", burn_quant_value_name(extra->scheme.value));
+  if (extra && extra->input != BURN_PARAM_INPUT_FLOAT) burn__text_add(out, " x int8");
+  if (extra && extra->is_adapted) burn__text_addf(out, " + lora %lld", (long long)burn_dim(extra->a.value, 1));
+}
+
 static void print_constant(BurnTextBuilder *out, const BurnType *type, const void *data);
 
 /* Same or Explicit {height: 1, width: 1} or Normal(0.0, 1.0) */
@@ -129,7 +138,7 @@ static void print_option(BurnTextBuilder *out, const BurnModuleOption *option, u
 static void print_member(BurnTextBuilder *out, const BurnType *type, void *member, unsigned level) {
   switch (type->kind) {
     case BURN_TYPE_PARAM:
-      print_tensor(out, burn_param_value(member));
+      print_param(out, member);
       break;
     case BURN_TYPE_BUFFER:
       print_tensor(out, burn_buffer_value(member));

@@ -47,24 +47,22 @@ static void put(Row *row, unsigned column, const char *text) {
   }
 }
 
-static int64_t floats_of(const BurnTensor *value) {
-  return burn_dtype_kind(burn_dtype(value)) == BURN_KIND_FLOAT ? burn_element_count(value) : 0;
-}
-
 /* Counts the tensor's elements as what they are and gives its name. */
 static const char *count_as(Summary *summary, const BurnModuleTensor *tensor, const BurnTensor *value) {
   const bool trainable = tensor->param && burn_is_require_grad(value);
   int64_t *count = tensor->buffer ? &summary->buffers : trainable ? &summary->trainable : &summary->frozen;
-  *count += floats_of(value);
-  return tensor->buffer ? "buffer" : trainable ? "trainable" : "frozen";
+  *count += burn__float_count(tensor);
+  if (tensor->buffer) return "buffer";
+  if (burn__param_is_quantized(tensor->param)) return "quantized";
+  return trainable ? "trainable" : "frozen";
 }
 
 /* False if the tensor is absent. */
 static bool make_row(Summary *summary, const BurnModuleTensor *tensor, Row *row) {
-  BurnTensor *value = tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
+  BurnTensor *value = burn__stored(tensor);
   char count[24];
   if (!value) return false;
-  (void)snprintf(count, sizeof count, "%" PRId64, floats_of(value));
+  (void)snprintf(count, sizeof count, "%" PRId64, burn__float_count(tensor));
   put(row, PATH, tensor->path);
   put(row, LAYER, burn_type_short_name(tensor->layer));
   put(row, SHAPE, burn_tensor_status(value) == BURN_OK ? burn_shape_text(burn_shape(value)).text : "failed");

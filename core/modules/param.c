@@ -62,8 +62,6 @@ BurnParam burn_param(BurnTensor *value) {
   return (BurnParam){.value = burn_scope_keep(NULL, value), .id = burn__param_id()};
 }
 
-BurnTensor *burn_param_value(const BurnParam *param) { return burn_clone(param->value); }
-
 BurnTensor *burn__as_leaf(BurnTensor *value) {
   if (burn_is_require_grad(value)) return value;
   return burn_require_grad(burn_is_tracked(value) ? burn_detach(value) : value);
@@ -74,6 +72,7 @@ void burn_param_set(BurnParam *param, BurnTensor *value) {
   if (old && value && burn_is_require_grad(old)) value = burn__as_leaf(value);
   param->value = burn_scope_keep(NULL, value);
   burn_drop(old);
+  burn__param_extra_release(param);
 }
 
 /* -- constants -------------------------------------------------------------------------------- */

@@ -6,8 +6,17 @@
 #include <string.h>
 
 static const struct {
+  const char *name;
   int low, high, bits;
-} value_types[] = {{-128, 127, 8}, {-127, 127, 8}, {-8, 7, 4}, {-7, 7, 4}, {-2, 1, 2}, {-1, 1, 2}};
+} value_types[] = {
+    [BURN_QUANT_Q8F] = {"Q8F", -128, 127, 8}, [BURN_QUANT_Q8S] = {"Q8S", -127, 127, 8},
+    [BURN_QUANT_Q4F] = {"Q4F", -8, 7, 4},     [BURN_QUANT_Q4S] = {"Q4S", -7, 7, 4},
+    [BURN_QUANT_Q2F] = {"Q2F", -2, 1, 2},     [BURN_QUANT_Q2S] = {"Q2S", -1, 1, 2},
+};
+
+const char *burn_quant_value_name(BurnQuantValue value) {
+  return (unsigned)value < sizeof value_types / sizeof value_types[0] ? value_types[value].name : NULL;
+}
 
 void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits) {
   const bool known = (unsigned)value < sizeof value_types / sizeof value_types[0];

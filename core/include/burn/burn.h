@@ -13,11 +13,13 @@
 #include <burn/grid.h>
 #include <burn/guess.h>
 #include <burn/linalg.h>
+#include <burn/lora.h>
 #include <burn/module.h>
 #include <burn/op_call.h>
 #include <burn/ops.h>
 #include <burn/param_group.h>
 #include <burn/quantization.h>
+#include <burn/quantizer.h>
 #include <burn/record.h>
 #include <burn/signal.h>
 #include <burn/streams.h>

@@ -31,6 +31,9 @@ typedef struct BurnModule {
 /* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. */
 #define burn_module(Type, pointer) BURN_INTERNAL_VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
+/* What a parameter is beyond a plain tensor: quantized (quantizer.h), or with an adapter (lora.h). */
+typedef struct BurnParamExtra BurnParamExtra;
+
 /* A learned tensor. `value` is NULL for an absent one (a layer without bias). The 64-bit id links a parameter with its
  * gradient and optimizer state; it is random when made and restored when a record is loaded. The path,
  * "blocks.2.up.weight", is what messages of layers begin with; NULL until something has walked over the module:
@@ -39,17 +42,23 @@ typedef struct BurnModule {
 typedef struct BurnParam {
   BurnTensor *value;
   uint64_t id;
-  const char *path; /* lives as long as the process */
+  const char *path;      /* lives as long as the process */
+  BurnParamExtra *extra; /* NULL: a plain tensor. Of a quantized one `value` has the quantized values, i8 */
 } BurnParam;
 BURN_API const BurnType *BurnParam_type(void);
 
 /* A parameter that owns `value` (NULL: absent) under a new id. A float tensor on an autodiff device becomes a tracked
  * leaf. */
 BURN_API BURN_TAKES(1) BurnParam burn_param(BurnTensor *value);
-/* A clone of the value, for use in a forward pass; NULL if absent. */
+/* The value for use in a forward pass; NULL if absent. A clone of a plain one; floats of a quantized one, together with
+ * its adapter. */
 BURN_API BURN_GIVES BurnTensor *burn_param_value(const BurnParam *param);
-/* Replaces the value (taken); tracked again if it was. The id stays. */
+/* The same without the adapter. */
+BURN_API BURN_GIVES BurnTensor *burn_param_base(const BurnParam *param);
+/* Replaces the value (taken); tracked again if it was. The id stays. The parameter is a plain tensor then. */
 BURN_API BURN_TAKES(2) void burn_param_set(BurnParam *param, BurnTensor *value);
+/* Ends what the parameter has, and zeroes it. For one outside of modules, which burn_module_release ends. */
+BURN_API void burn_param_release(BurnParam *param);
 
 /* A tensor that is state, not learned: running statistics. Copies of the struct share it; forward passes of a const
  * module may replace it, from any thread. */
@@ -112,14 +121,15 @@ typedef struct BurnModuleTensor {
   BurnParam *param;
   BurnBuffer *buffer;
   const BurnType *layer;
-  const char *field; /* its name in the layer, "weight" */
+  const char *field; /* its name in the layer, "weight"; of the factors of an adapter "lora.a" and "lora.b" */
 } BurnModuleTensor;
 /* Called for every present parameter and buffer, in row order; a failed status ends the visit and is returned by it. */
 typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *tensor);
 BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context);
 
 /* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new
- * one. Ids stay. A parameter that asked for gradients asks again, whatever history its new value has; one that did not,
+ * one. Ids stay. Of a quantized parameter it takes the floats, and the parameter is plain then; of one with an adapter
+ * the frozen weight, and the factors by themselves. A parameter that asked for gradients asks again, whatever history its new value has; one that did not,
  * does not. (A new value of another kind than float, or on a device without autodiff, cannot ask.) A failed tensor
  * stays in the module: burn_module_status names it with its path. */
 typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
@@ -129,7 +139,8 @@ BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *
  * failures in its layers are told with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
 
-/* Elements of all float parameters and buffers, as Burn counts. */
+/* Elements of all float parameters and buffers, as Burn counts: quantized ones are floats here, and factors of adapters
+ * count. */
 BURN_API int64_t burn_module_num_params(BurnModule module);
 
 /* The tree with paths, constants, shapes and parameter counts. The text is the caller's, to be freed with free(). */
@@ -137,8 +148,8 @@ BURN_API void burn_module_print(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
 /* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
- * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen or a
- * buffer; then the sums. On a device without autodiff no parameter is trainable. Printed, or as a text to be freed
+ * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, quantized
+ * (which is frozen, too) or a buffer; then the sums. On a device without autodiff no parameter is trainable. Printed, or as a text to be freed
  * with free(). */
 BURN_API void burn_module_summary(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
@@ -146,7 +157,7 @@ BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
 /* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids,
  * buffers of its own. */
 BURN_API void burn_module_clone(BurnModule module, void *out);
-/* The same on the device below autodiff, untracked: for validation and inference. */
+/* The same on the device below autodiff, untracked: for validation and inference. Adapters are merged in it. */
 BURN_API void burn_module_valid(BurnModule module, void *out);
 /* Moves all tensors to a device, constants too; parameters become tracked leaves there if it has autodiff. */
 BURN_API void burn_module_to_device(BurnModule module, BurnDevice *device);
@@ -157,7 +168,7 @@ BURN_API void burn_module_fork(BurnModule module, BurnDevice *device, void *out)
 BURN_API void burn_module_freeze(BurnModule module);
 BURN_API void burn_module_no_grad(BurnModule module);
 /* Float parameters on a device with autodiff ask for gradients again, as leaves without history; others, which cannot,
- * stay as they are. */
+ * and weights with an adapter stay as they are. */
 BURN_API void burn_module_unfreeze(BurnModule module);
 /* Ends the contents of the object: tensors, buffers, lists, options. It is zeroed. */
 BURN_API void burn_module_release(BurnModule module);

@@ -135,7 +135,7 @@ class Param {
     std::swap(param_, other.param_);
     return *this;
   }
-  ~Param() { burn_drop(param_.value); }
+  ~Param() { burn_param_release(&param_); }
   static const BurnType *burn_type() { return BurnParam_type(); }
   Tensor value() const { return Tensor(burn_param_value(&param_)); } /* empty: there is none */
   void set(Tensor value) { burn_param_set(&param_, value.release()); }

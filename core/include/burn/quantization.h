@@ -59,6 +59,8 @@ typedef struct BurnQuantTensor {
 
 /* The lowest and highest value of a type, and its bits; all 0 for an unknown one. */
 BURN_API void burn_quant_value_range(BurnQuantValue value, int *low, int *high, int *bits);
+/* "Q8F"; NULL for an unknown one. */
+BURN_API const char *burn_quant_value_name(BurnQuantValue value);
 
 /* -- parameters ------------------------------------------------------------------------------- */
 

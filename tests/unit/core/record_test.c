@@ -169,7 +169,7 @@ static Small small_make(BurnDevice *device) {
                  .list = burn_module_list(Lookup_type(), 1)};
   small.weight.id = 0x0123456789abcdefu;
   Lookup *lookup = burn_module_list_at(&small.list, 0);
-  lookup->table = (BurnParam){burn_tensor_i64(device, table, BURN_SHAPE(1)), 1, NULL};
+  lookup->table = (BurnParam){burn_tensor_i64(device, table, BURN_SHAPE(1)), 1, NULL, NULL};
   assert_ok(burn_module_status(burn_module(Small, &small)));
   return small;
 }
@@ -795,7 +795,7 @@ static void test_failed_module_is_not_saved(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "failed.mpk");
   Dense dense = {burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no weights"))),
-                 {NULL, 0, NULL}};
+                 {NULL, 0, NULL, NULL}};
   BurnStatus status = burn_record_save(burn_module(Dense, &dense), path.text, NULL);
   assert_string_equal(reason(status, path.text), "weight: no weights");
   Net net = net_make(fixture->plain, 1); /* one in the middle of a list */
