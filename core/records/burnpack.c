@@ -64,7 +64,7 @@ static BurnStatus fill_entry(Entry *entry, const BurnValue *value, uint32_t prec
 
 /* The next place in the data. */
 static BurnStatus place_entry(Pack *pack, Entry *entry) {
-  const uint64_t bytes = (uint64_t)entry->tensor->count * burn_dtype_bytes(entry->dtype);
+  const uint64_t bytes = burn__record_bytes(entry->tensor, entry->dtype);
   if (bytes > TENSOR_BYTES_LIMIT || ++pack->tensors > TENSOR_LIMIT) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tensor %zu of %llu bytes; a Burnpack has %d, of %llu bytes each",
                             pack->tensors, (unsigned long long)bytes, TENSOR_LIMIT,
@@ -100,11 +100,45 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(first->name, second->name);
 }
 
+/* A scheme as a tree: maps, arrays, texts and sizes. */
+static void put_tree(CborWriter *writer, const BurnValue *value) {
+  switch (burn_value_kind(value)) {
+    case BURN_VALUE_TEXT:
+      burn__cbor_put_text(writer, value->as.text);
+      return;
+    case BURN_VALUE_INT:
+      burn__cbor_put_int(writer, value->as.integer);
+      return;
+    case BURN_VALUE_ARRAY:
+    case BURN_VALUE_MAP:
+      if (value->broken) writer->failed = true;
+      if (value->kind == BURN_VALUE_MAP) burn__cbor_put_map(writer, value->as.list.count);
+      if (value->kind == BURN_VALUE_ARRAY) burn__cbor_put_array(writer, value->as.list.count);
+      for (size_t i = 0; i < value->as.list.count; i++) {
+        if (value->kind == BURN_VALUE_MAP) burn__cbor_put_text(writer, value->as.list.keys[i]);
+        put_tree(writer, value->as.list.items[i]);
+      }
+      return;
+    default:
+      writer->failed = true; /* NULL: no memory for it */
+  }
+}
+
+static void put_dtype(CborWriter *writer, const Entry *entry) {
+  if (!entry->tensor->is_quantized) {
+    burn__cbor_put_text(writer, burn__record_dtype_label(entry->dtype));
+    return;
+  }
+  BurnValue *scheme = burn__record_scheme(&entry->tensor->scheme);
+  put_tree(writer, scheme);
+  burn_value_destroy(scheme);
+}
+
 static void put_tensor(CborWriter *writer, const Entry *entry) {
   const BurnShape *shape = &entry->tensor->shape;
   burn__cbor_put_map(writer, entry->has_id ? 4 : 3);
   burn__cbor_put_text(writer, "dtype");
-  burn__cbor_put_text(writer, burn__record_dtype_label(entry->dtype));
+  put_dtype(writer, entry);
   burn__cbor_put_text(writer, "shape");
   burn__cbor_put_array(writer, shape->rank);
   for (uint32_t i = 0; i < shape->rank; i++) burn__cbor_put_uint(writer, (uint64_t)shape->dims[i]);

@@ -2,6 +2,7 @@
 #ifndef BURN_CORE_RECORD_INTERNAL_H
 #define BURN_CORE_RECORD_INTERNAL_H
 
+#include "module_internal.h"
 #include "value_internal.h"
 
 /* Limits of a tree, checked when it is written and when it is read. */
@@ -52,6 +53,44 @@ const char *burn__record_dtype_label(BurnDType dtype);
 BurnStatus burn__record_store(const BurnHostTensor *tensor, BurnDType dtype, void *out);
 BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
                                     BurnValue **out);
+
+/* Bytes of the tensor when it is stored in that dtype. */
+size_t burn__record_bytes(const BurnHostTensor *tensor, BurnDType dtype);
+
+/* -- record_param.c: parameters, plain and quantized ------------------------------------------- */
+
+/* {"QFloat": scheme}, the dtype of a quantized tensor. */
+BurnValue *burn__record_scheme(const BurnQuantScheme *scheme);
+/* A quantized tensor of what a file says: the scheme, and bytes, which are copied. */
+BurnStatus burn__record_make_quantized(const BurnValue *scheme, const BurnShape *shape, const uint8_t *bytes,
+                                       size_t count, BurnValue **out);
+/* A tensor of a tree on a device; of a quantized one the floats it stands for. */
+BurnTensor *burn__host_tensor_on(const BurnHostTensor *host, BurnDevice *device);
+
+/* The tensor of a parameter, without its adapter, or of a buffer; *out stays NULL if it is absent. */
+BurnStatus burn__record_tensor_value(const BurnModuleTensor *tensor, BurnValue **out);
+/* The scale of a parameter's input, NULL where it has no fixed one. */
+BurnStatus burn__record_input_scale(const BurnParam *param, BurnValue **out);
+/* Its name in a flat record, "fc.weight.input_scale", to be freed; NULL without memory. */
+char *burn__record_input_scale_name(const char *path);
+
+/* A tensor with the file's values in a dtype, on the device and with the tracking of `like`. */
+BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const BurnHostTensor *host,
+                                  BurnTensor **out);
+
+/* What a file has for a parameter, made and waiting to be put into it. */
+typedef struct BurnRecordParam {
+  BurnQuantTensor quant;   /* of a plain one the values are the floats */
+  BurnTensor *input_scale; /* NULL: none */
+  BurnDType dtype;         /* of the floats */
+  bool is_quantized;
+} BurnRecordParam;
+/* `input_scale` NULL: the file has none. On failure nothing is to be dropped. */
+BurnStatus burn__record_make_param(const BurnParam *param, const BurnHostTensor *host, const BurnValue *input_scale,
+                                   BurnRecordParam *out);
+void burn__record_param_drop(BurnRecordParam *made);
+/* Takes the tensors. The parameter becomes quantized, or plain; its adapter stays. */
+void burn__record_set_param(BurnParam *param, BurnRecordParam *made);
 
 /* A module as the tree of a named record, or flat, as a Burnpack has it; and from the latter, all or nothing. */
 BurnStatus burn__module_to_value(BurnModule module, BurnValue **out);

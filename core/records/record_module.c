@@ -4,11 +4,8 @@
  * a variant {"Case": record}; what is absent, constants, and whole modules without a place for tensors (Dropout, Relu)
  * are nil; constant arrays are arrays of nils. Loading makes all new tensors first and swaps them in when nothing can
  * fail any more. */
-#include "host_convert.h"
 #include "module_internal.h"
 #include "record_internal.h"
-
-#include <burn/autodiff.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,21 +52,42 @@ static BurnStatus fail_at(const Step *step, uint32_t code, const char *format, .
 
 static BurnStatus fields_to_value(const Step *step, const BurnType *type, char *data, BurnValue **out);
 
-/* Takes the tensor; absent is nil. */
-static BurnStatus tensor_to_value(const Step *step, BurnTensor *x, uint64_t id, BurnValue **out) {
+static uint64_t tensor_id(const BurnModuleTensor *tensor) {
+  return tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);
+}
+
+/* {id, param: tensor}; absent is nil. */
+static BurnStatus tensor_to_value(const Step *step, const BurnModuleTensor *from, BurnValue **out) {
   BurnValue *tensor = NULL;
   char text[14];
-  if (!x) {
+  BurnStatus status = burn__record_tensor_value(from, &tensor);
+  if (status != BURN_OK) return at_step(step, status);
+  if (!tensor) {
     *out = burn_value_nil();
     return BURN_OK;
   }
-  BurnStatus status = burn__value_from_tensor(x, &tensor);
-  if (status != BURN_OK) return at_step(step, status);
-  burn_param_id_text(id, text);
+  burn_param_id_text(tensor_id(from), text);
   *out = burn_value_map();
   (void)burn_value_set(*out, "id", burn_value_text(text));
   (void)burn_value_set(*out, "param", tensor);
   return BURN_OK;
+}
+
+/* The same, with the scale of a quantized input and the factors of an adapter. */
+static BurnStatus param_to_value(const Step *step, BurnParam *param, BurnValue **out) {
+  BurnValue *input_scale = NULL, *a = NULL, *b = NULL;
+  BurnStatus status = tensor_to_value(step, &(BurnModuleTensor){.param = param}, out);
+  if (status == BURN_OK) status = at_step(step, burn__record_input_scale(param, &input_scale));
+  if (input_scale) (void)burn_value_set(*out, "input_scale", input_scale);
+  if (status != BURN_OK || !burn__param_is_adapted(param)) return status;
+  status = tensor_to_value(step, &(BurnModuleTensor){.param = &param->extra->a}, &a);
+  if (status == BURN_OK) status = tensor_to_value(step, &(BurnModuleTensor){.param = &param->extra->b}, &b);
+  BurnValue *lora = burn_value_map();
+  (void)burn_value_set(lora, "a", a);
+  (void)burn_value_set(lora, "b", b);
+  (void)burn_value_set(lora, "scale", burn_value_nil()); /* a constant, as in Burn */
+  (void)burn_value_set(*out, "lora", lora);
+  return status;
 }
 
 static BurnStatus list_to_value(const Step *step, const BurnModuleList *list, BurnValue **out) {
@@ -118,13 +136,11 @@ static BurnValue *constant_to_value(const BurnType *type) {
 }
 
 static BurnStatus field_to_value(const Step *step, const BurnType *type, void *member, BurnValue **out) {
-  const BurnParam *param = member;
-  const BurnBuffer *buffer = member;
   switch (type->kind) {
     case BURN_TYPE_PARAM:
-      return tensor_to_value(step, burn_param_value(param), param->id, out);
+      return param_to_value(step, member, out);
     case BURN_TYPE_BUFFER:
-      return tensor_to_value(step, burn_buffer_value(buffer), burn__buffer_id(buffer), out);
+      return tensor_to_value(step, &(BurnModuleTensor){.buffer = member}, out);
     case BURN_TYPE_MODULE_OPTION:
       return option_to_value(step, member, out);
     case BURN_TYPE_MODULE:
@@ -182,8 +198,9 @@ BurnValue *burn_value_module(BurnModule module) {
 typedef struct Pending {
   BurnParam *param;
   BurnBuffer *buffer; /* when param is NULL */
-  BurnTensor *value;
   uint64_t id;
+  const BurnValue *input_scale; /* of a parameter in the file; NULL: none */
+  BurnRecordParam made;         /* of a buffer, the value is in the place of quantized ones */
 } Pending;
 
 typedef struct Loader {
@@ -210,46 +227,19 @@ static bool contains_tensor(const BurnValue *value) {
   return false;
 }
 
-/* Takes item.value. */
+/* Takes item.made. */
 static BurnStatus loader_push(Loader *loader, Pending item) {
   if (loader->count == loader->capacity) {
     size_t capacity = loader->capacity ? loader->capacity * 2 : 16;
     Pending *pending = realloc(loader->pending, capacity * sizeof *pending);
     if (!pending) {
-      burn_drop(item.value);
+      burn__record_param_drop(&item.made);
       return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu tensors", capacity);
     }
     loader->pending = pending;
     loader->capacity = capacity;
   }
   loader->pending[loader->count++] = item;
-  return BURN_OK;
-}
-
-/* A tensor with the file's values and the dtype, device and tracking of `like`. */
-static BurnStatus make_like(const BurnTensor *like, const BurnHostTensor *host, BurnTensor **out) {
-  BurnDType dtype = burn_dtype(like);
-  void *converted = NULL;
-  const void *data = host->data;
-  if (dtype != host->dtype || burn_dtype_kind(dtype) == BURN_KIND_BOOL) {
-    size_t bytes = host->count * burn_dtype_bytes(dtype);
-    data = converted = malloc(bytes ? bytes : 1);
-    if (!converted) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
-    BurnStatus status = burn__host_convert(converted, dtype, host->data, host->dtype, host->count);
-    if (status != BURN_OK) {
-      free(converted);
-      return status;
-    }
-  }
-  BurnTensor *made = burn_tensor_from(burn_tensor_device(like), data, dtype, host->shape);
-  free(converted);
-  if (burn_is_require_grad(like)) made = burn_require_grad(made);
-  BurnStatus status = burn_tensor_status(made);
-  if (status != BURN_OK) {
-    burn_drop(made);
-    return status;
-  }
-  *out = made;
   return BURN_OK;
 }
 
@@ -276,13 +266,14 @@ static BurnStatus load_present(Loader *loader, const Step *step, const BurnTenso
     return fail_at(step, BURN_STATUS_INVALID_SHAPE, "shape %s expected, file has %s", burn_shape_text(wanted).text,
                    burn_shape_text(found).text);
   }
-  status = make_like(current, value->as.tensor, &item.value);
+  status = item.param ? burn__record_make_param(item.param, value->as.tensor, item.input_scale, &item.made)
+                      : burn__record_make_like(current, burn_dtype(current), value->as.tensor, &item.made.quant.values);
   return at_step(step, status == BURN_OK ? loader_push(loader, item) : status);
 }
 
-/* item.param or item.buffer says where, item.id what its id is; `current` is taken. */
-static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *current, Pending item,
-                              const BurnValue *record) {
+/* item.param or item.buffer says where, item.id what its id is. */
+static BurnStatus load_tensor(Loader *loader, const Step *step, Pending item, const BurnValue *record) {
+  BurnTensor *current = burn__stored(&(BurnModuleTensor){.param = item.param, .buffer = item.buffer});
   bool in_file = burn_value_kind(record) != BURN_VALUE_NIL;
   BurnStatus status = BURN_OK;
   if (current && in_file) {
@@ -294,6 +285,25 @@ static BurnStatus load_tensor(Loader *loader, const Step *step, BurnTensor *curr
   }
   burn_drop(current);
   return status;
+}
+
+/* Constants are not read: whatever stands there must only not be weights. */
+static BurnStatus refuse_tensors(const Step *step, const BurnValue *record) {
+  if (!contains_tensor(record)) return BURN_OK;
+  return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "weights in the file, none in the module");
+}
+
+/* A parameter and the factors of its adapter: both or none must have one. */
+static BurnStatus load_param(Loader *loader, const Step *step, BurnParam *param, const BurnValue *record) {
+  const BurnValue *lora = burn_value_get(record, "lora");
+  const Step inner = {step, "lora"}, a = {&inner, "a"}, b = {&inner, "b"};
+  const Pending item = {.param = param, .input_scale = burn_value_get(record, "input_scale")};
+  BurnStatus status = load_tensor(loader, step, item, record);
+  if (status != BURN_OK) return status;
+  if (!burn__param_is_adapted(param)) return refuse_tensors(&inner, lora);
+  status = load_tensor(loader, &a, (Pending){.param = &param->extra->a}, burn_value_get(lora, "a"));
+  return status == BURN_OK ? load_tensor(loader, &b, (Pending){.param = &param->extra->b}, burn_value_get(lora, "b"))
+                           : status;
 }
 
 static BurnStatus load_list(Loader *loader, const Step *step, const BurnModuleList *list, const BurnValue *record) {
@@ -313,12 +323,6 @@ static BurnStatus load_list(Loader *loader, const Step *step, const BurnModuleLi
     status = load_fields(loader, &here, list->type, burn_module_list_at(list, i), burn_value_at(record, i));
   }
   return status;
-}
-
-/* Constants are not read: whatever stands there must only not be weights. */
-static BurnStatus refuse_tensors(const Step *step, const BurnValue *record) {
-  if (!contains_tensor(record)) return BURN_OK;
-  return fail_at(step, BURN_STATUS_INVALID_ARGUMENT, "weights in the file, none in the module");
 }
 
 static BurnStatus load_option(Loader *loader, const Step *step, const BurnModuleOption *option,
@@ -349,9 +353,9 @@ static BurnStatus load_field(Loader *loader, const Step *step, const BurnType *t
                              const BurnValue *record) {
   switch (type->kind) {
     case BURN_TYPE_PARAM:
-      return load_tensor(loader, step, burn_param_value(member), (Pending){member, NULL, NULL, 0}, record);
+      return load_param(loader, step, member, record);
     case BURN_TYPE_BUFFER:
-      return load_tensor(loader, step, burn_buffer_value(member), (Pending){NULL, member, NULL, 0}, record);
+      return load_tensor(loader, step, (Pending){.buffer = member}, record);
     case BURN_TYPE_MODULE_OPTION:
       return load_option(loader, step, member, record);
     case BURN_TYPE_MODULE:
@@ -397,13 +401,12 @@ static void loader_finish(Loader *loader, bool commit) {
   for (size_t i = 0; i < loader->count; i++) {
     Pending *item = &loader->pending[i];
     if (!commit) {
-      burn_drop(item->value);
+      burn__record_param_drop(&item->made);
     } else if (item->param) {
-      burn_drop(item->param->value);
-      burn__param_store(item->param, item->value);
+      burn__record_set_param(item->param, &item->made);
       item->param->id = item->id;
     } else {
-      burn_buffer_set(item->buffer, item->value);
+      burn_buffer_set(item->buffer, item->made.quant.values);
       burn__buffer_set_id(item->buffer, item->id);
     }
   }
@@ -478,19 +481,14 @@ BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
 
 /* -- flat: a map from path to tensor ---------------------------------------------------------- */
 
-static uint64_t tensor_id(const BurnModuleTensor *tensor) {
-  return tensor->param ? tensor->param->id : burn__buffer_id(tensor->buffer);
-}
-
-static BurnTensor *tensor_value(const BurnModuleTensor *tensor) {
-  return tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
-}
-
 static BurnStatus add_flat(void *flat, const BurnModuleTensor *tensor) {
   const Step root = {NULL, NULL}, step = {&root, tensor->path};
-  BurnValue *value = NULL;
-  BurnStatus status = tensor_to_value(&step, tensor_value(tensor), tensor_id(tensor), &value);
+  BurnValue *value = NULL, *input_scale = NULL;
+  BurnStatus status = tensor_to_value(&step, tensor, &value);
   if (status == BURN_OK) (void)burn__value_push(flat, strdup(tensor->path), value);
+  if (status == BURN_OK && tensor->param)
+    status = at_step(&step, burn__record_input_scale(tensor->param, &input_scale));
+  if (input_scale) (void)burn__value_push(flat, burn__record_input_scale_name(tensor->path), input_scale);
   return status;
 }
 
@@ -524,14 +522,24 @@ static int compare_named(const void *a, const void *b) {
   return strcmp(first->name, second->name);
 }
 
+static const BurnValue *find_named(const FlatLoader *flat, const char *name) {
+  const Named wanted = {.name = name};
+  Named *found = flat->count ? bsearch(&wanted, flat->entries, flat->count, sizeof wanted, compare_named) : NULL;
+  if (found) found->used = true;
+  return found ? found->value : NULL;
+}
+
 static BurnStatus load_flat(void *context, const BurnModuleTensor *tensor) {
   FlatLoader *flat = context;
   const Step root = {NULL, NULL}, step = {&root, tensor->path};
-  const Named wanted = {.name = tensor->path};
-  Named *found = flat->count ? bsearch(&wanted, flat->entries, flat->count, sizeof wanted, compare_named) : NULL;
-  if (found) found->used = true;
-  return load_tensor(&flat->loader, &step, tensor_value(tensor),
-                     (Pending){tensor->param, tensor->buffer, NULL, tensor_id(tensor)}, found ? found->value : NULL);
+  char *input_scale = burn__record_input_scale_name(tensor->path);
+  if (!input_scale) return fail_at(&step, BURN_STATUS_OUT_OF_MEMORY, "no memory for a name");
+  const Pending item = {.param = tensor->param,
+                        .buffer = tensor->buffer,
+                        .id = tensor_id(tensor),
+                        .input_scale = tensor->param ? find_named(flat, input_scale) : NULL};
+  free(input_scale);
+  return load_tensor(&flat->loader, &step, item, find_named(flat, tensor->path));
 }
 
 static BurnStatus refuse_unused(const FlatLoader *flat) {

@@ -216,15 +216,17 @@ static BurnStatus read_shape(const BurnValue *value, BurnShape *shape) {
 
 BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
                                     BurnValue **out) {
+  const BurnValue *scheme = burn_value_get(label, "QFloat");
   const FileDType *dtype = find_dtype(label);
   BurnShape shape;
   BurnValue *made = NULL;
   size_t elements = 0, wanted = 0;
-  if (!dtype) {
+  if (!dtype && !scheme) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: dtype \"%.20s\" is not supported",
-                            burn_value_as_text(label, burn_value_get(label, "QFloat") ? "QFloat" : "?"));
+                            burn_value_as_text(label, "?"));
   }
   BurnStatus status = read_shape(axes, &shape);
+  if (status == BURN_OK && scheme) return burn__record_make_quantized(scheme, &shape, bytes, count, out);
   if (status != BURN_OK) return status;
   if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != count) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s", count,

@@ -118,6 +118,7 @@ const char *burn__record_dtype_label(BurnDType dtype) {
 
 BurnDType burn__record_dtype(const BurnHostTensor *tensor, uint32_t precision) {
   const uint32_t kind = burn_dtype_kind(tensor->dtype);
+  if (tensor->is_quantized) return tensor->dtype;
   if (kind == BURN_KIND_FLOAT) return precisions[precision].float_dtype;
   return kind == BURN_KIND_INT ? precisions[precision].int_dtype : tensor->dtype;
 }
@@ -128,8 +129,12 @@ BurnStatus burn__record_store(const BurnHostTensor *tensor, BurnDType dtype, voi
   return BURN_OK;
 }
 
+size_t burn__record_bytes(const BurnHostTensor *tensor, BurnDType dtype) {
+  return tensor->is_quantized ? tensor->bytes : tensor->count * burn_dtype_bytes(dtype);
+}
+
 static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDType dtype) {
-  size_t bytes = tensor->count * burn_dtype_bytes(dtype);
+  const size_t bytes = burn__record_bytes(tensor, dtype);
   if (bytes > UINT32_MAX) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tensor of %zu bytes; a MessagePack bin holds %u", bytes,
                             UINT32_MAX);
@@ -147,7 +152,16 @@ static BurnStatus put_bytes(Writer *writer, const BurnHostTensor *tensor, BurnDT
   return status;
 }
 
-static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor) {
+static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned depth);
+
+static BurnStatus put_scheme(Writer *writer, const BurnQuantScheme *scheme, unsigned depth) {
+  BurnValue *value = burn__record_scheme(scheme);
+  const BurnStatus status = put_value(writer, value, depth);
+  burn_value_destroy(value);
+  return status;
+}
+
+static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor, unsigned depth) {
   const BurnDType dtype = burn__record_dtype(tensor, writer->config->precision);
   writer->elements += 3 + tensor->shape.rank;
   note(writer, msgpack_pack_map(&writer->packer, 3));
@@ -160,11 +174,10 @@ static BurnStatus put_tensor(Writer *writer, const BurnHostTensor *tensor) {
     note(writer, msgpack_pack_uint64(&writer->packer, (uint64_t)tensor->shape.dims[i]));
   }
   put_text(writer, "dtype");
+  if (tensor->is_quantized) return put_scheme(writer, &tensor->scheme, depth + 1);
   put_text(writer, burn__record_dtype_label(dtype));
   return BURN_OK;
 }
-
-static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned depth);
 
 static BurnStatus put_list(Writer *writer, const BurnValue *list, unsigned depth) {
   bool is_map = list->kind == BURN_VALUE_MAP;
@@ -215,7 +228,7 @@ static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned dep
       put_text(writer, value->as.text);
       return BURN_OK;
     case BURN_VALUE_TENSOR:
-      return put_tensor(writer, value->as.tensor);
+      return put_tensor(writer, value->as.tensor, depth);
     default:
       return put_list(writer, value, depth);
   }

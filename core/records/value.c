@@ -2,7 +2,7 @@
  *
  * A NULL value means "out of memory or failed before". A list that is given one remembers it (broken), so that a record
  * is never written with a part silently missing. */
-#include "value_internal.h"
+#include "record_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnV
     free(data);
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a tensor of %zu bytes", bytes);
   }
-  *tensor = (BurnHostTensor){dtype, *shape, elements, bytes, data};
+  *tensor = (BurnHostTensor){.dtype = dtype, .shape = *shape, .count = elements, .bytes = bytes, .data = data};
   value->as.tensor = tensor;
   *out = value;
   return BURN_OK;
@@ -252,6 +252,5 @@ BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device) {
     return burn_tensor_failed(
         burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record value: no tensor (kind %u)", burn_value_kind(value)));
   }
-  const BurnHostTensor *tensor = value->as.tensor;
-  return burn_tensor_from(device, tensor->data, tensor->dtype, tensor->shape);
+  return burn__host_tensor_on(value->as.tensor, device);
 }

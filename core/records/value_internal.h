@@ -2,6 +2,7 @@
 #ifndef BURN_CORE_VALUE_INTERNAL_H
 #define BURN_CORE_VALUE_INTERNAL_H
 
+#include <burn/quantization.h>
 #include <burn/record.h>
 
 /* A tensor on the host: row-major, tightly packed, aligned as malloc aligns. */
@@ -11,6 +12,8 @@ typedef struct BurnHostTensor {
   size_t count; /* elements */
   size_t bytes;
   uint8_t *data;
+  bool is_quantized;      /* dtype is i8, data are the bytes of burn_quant_export */
+  BurnQuantScheme scheme; /* then */
 } BurnHostTensor;
 
 /* Kinds that only live while a file is read: a `bin` object, borrowed from the file; an unsigned integer beyond

@@ -464,7 +464,7 @@ static void test_hostile_metadata(void **state) {
                      "\x81\x02", "\x82\x00\x08"),
               "tensor w: byte 256: tensor: dtype \"F99\" is not supported"),
       HOSTILE(TENSOR("\xa1\x66QFloat\xa0", "\x81\x02", "\x82\x00\x08"),
-              "tensor w: byte 256: tensor: dtype \"QFloat\" is not supported"),
+              "tensor w: byte 256: tensor: QFloat with a mode that is not Symmetric"),
       HOSTILE(TENSOR("\x63"
                      "F32",
                      "\x82\x1b\x40\0\0\0\0\0\0\0\x1b\x40\0\0\0\0\0\0\0", "\x82\x00\x00"),
