@@ -90,7 +90,7 @@ BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
   options.stride = (int64_t)m->stride;
   options.dilation = (int64_t)m->dilation;
   options.groups = (int64_t)m->groups;
-  x = burn_conv1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv1d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv1d", x);
 }
 
@@ -127,7 +127,7 @@ BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
   const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
   BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
   x = burn_nn_pad(x, &sides, 0, options.padding);
-  x = burn_conv2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv2d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv2d", x);
 }
 
@@ -164,7 +164,7 @@ BurnTensor *burn_conv3d_forward(const BurnConv3d *m, BurnTensor *x) {
   const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
   BurnConv3dOptions options = options_3d(m->stride.at, m->dilation.at, m->groups);
   x = burn_nn_pad(x, &sides, 0, options.padding);
-  x = burn_conv3d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv3d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias), options);
   return burn_nn_placed(sound, &m->weight, "conv3d", x);
 }
 
@@ -241,7 +241,8 @@ BurnTensor *burn_conv_transpose1d_forward(const BurnConvTranspose1d *m, BurnTens
   burn_nn_to_options(1, &m->groups, &options.groups);
   burn_nn_to_options(1, &m->padding, &options.padding);
   burn_nn_to_options(1, &m->padding_out, &options.padding_out);
-  x = burn_conv_transpose1d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv_transpose1d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias),
+                            options);
   return burn_nn_placed(sound, &m->weight, "conv_transpose1d", x);
 }
 
@@ -268,7 +269,8 @@ BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTens
   BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
   burn_nn_to_options(2, m->padding.at, options.padding);
   burn_nn_to_options(2, m->padding_out.at, options.padding_out);
-  x = burn_conv_transpose2d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv_transpose2d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias),
+                            options);
   return burn_nn_placed(sound, &m->weight, "conv_transpose2d", x);
 }
 
@@ -295,6 +297,7 @@ BurnTensor *burn_conv_transpose3d_forward(const BurnConvTranspose3d *m, BurnTens
   BurnConv3dOptions options = options_3d(m->stride.at, m->dilation.at, m->groups);
   burn_nn_to_options(3, m->padding.at, options.padding);
   burn_nn_to_options(3, m->padding_out.at, options.padding_out);
-  x = burn_conv_transpose3d(x, burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  x = burn_conv_transpose3d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias),
+                            options);
   return burn_nn_placed(sound, &m->weight, "conv_transpose3d", x);
 }

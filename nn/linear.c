@@ -3,6 +3,8 @@
 
 #include "nn_internal.h"
 
+#include <burn/quantizer.h>
+
 BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnLinearConfig_type(), "linear", &status);
@@ -18,8 +20,25 @@ BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) 
   return m;
 }
 
+/* x [.., d_input] with a quantized weight, both multiplied as integers. All axes before the last are one for it. */
+static BurnTensor *quantized(const BurnLinear *m, BurnTensor *x) {
+  BurnShape shape = burn_shape(x);
+  const BurnDType dtype = burn_dtype(x);
+  BurnTensor *bias = burn_param_value(&m->bias);
+  const int64_t d_input = shape.rank ? shape.dims[shape.rank - 1] : 0;
+  if (shape.rank != 2 && d_input > 0) x = burn_reshape(x, BURN_SHAPE(burn_element_count(x) / d_input, d_input));
+  x = burn_quant_matmul(burn_param_quant_input(&m->weight, x), burn_param_quant(&m->weight), dtype);
+  if (bias) x = burn_add(x, burn_unsqueeze(bias, 2));
+  if (shape.rank == 2 || burn_rank(x) == 0) return x;
+  shape.dims[shape.rank - 1] = burn_dim(x, 1);
+  return burn_reshape(x, shape);
+}
+
 BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x) {
   const bool sound = burn_nn_sound(x);
+  burn_param_observe(&m->weight, x);
+  if (sound && burn_param_quantizes_input(&m->weight))
+    return burn_nn_placed(sound, &m->weight, "linear", quantized(m, x));
   return burn_nn_placed(sound, &m->weight, "linear",
                         burn_linear(x, burn_param_value(&m->weight), burn_param_value(&m->bias)));
 }

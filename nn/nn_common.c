@@ -4,6 +4,8 @@
  * so that a bad config is reported where the module is checked or first used. */
 #include "nn_internal.h"
 
+#include <burn/quantizer.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +113,13 @@ BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitiali
   if (status == BURN_OK) return burn_param(value);
   burn_drop(value);
   return burn_param(burn_tensor_failed(burn_status_annotate(status, "%s", layer)));
+}
+
+BurnTensor *burn_nn_input(const BurnParam *weight, BurnTensor *x) {
+  const BurnDType dtype = burn_dtype(x);
+  burn_param_observe(weight, x);
+  if (burn_rank(x) == 0 || !burn_param_quantizes_input(weight)) return x;
+  return burn_dequantize(burn_param_quant_input(weight, x), dtype);
 }
 
 BurnLinear burn_nn_linear(BurnStatus status, const BurnLinearConfig *config, BurnDevice *device) {

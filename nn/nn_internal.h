@@ -62,6 +62,10 @@ BurnStatus burn_nn_check_share(const char *layer, const char *name, double value
 BurnParam burn_nn_param(BurnStatus status, const char *layer, const BurnInitializer *initializer, BurnShape shape,
                         int64_t fan_in, int64_t fan_out, BurnDevice *device);
 
+/* x (taken) as a weight multiplies it: noted for a calibration, and rounded to integers times a scale if the weight's
+ * inputs are quantized. */
+BURN_GIVES BURN_TAKES(2) BurnTensor *burn_nn_input(const BurnParam *weight, BurnTensor *x);
+
 /* A linear layer inside another one; with failed parameters if the status, that of the outer config, is a failure. */
 BurnLinear burn_nn_linear(BurnStatus status, const BurnLinearConfig *config, BurnDevice *device);
 
