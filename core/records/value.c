@@ -247,6 +247,12 @@ const char *burn_value_as_text(const BurnValue *value, const char *fallback) {
   return burn_value_kind(value) == BURN_VALUE_TEXT ? value->as.text : fallback;
 }
 
+bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme) {
+  if (burn_value_kind(value) != BURN_VALUE_TENSOR || !value->as.tensor->is_quantized) return false;
+  *scheme = value->as.tensor->scheme;
+  return true;
+}
+
 BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device) {
   if (burn_value_kind(value) != BURN_VALUE_TENSOR) {
     return burn_tensor_failed(

@@ -2,7 +2,6 @@
 #ifndef BURN_CORE_VALUE_INTERNAL_H
 #define BURN_CORE_VALUE_INTERNAL_H
 
-#include <burn/quantization.h>
 #include <burn/record.h>
 
 /* A tensor on the host: row-major, tightly packed, aligned as malloc aligns. */

@@ -93,10 +93,14 @@ static BurnStatus add_tensor(Inspection *inspection, const char *path, const Bur
     burn_drop(x);
     return burn_status_annotate(status, "%.200s", path);
   }
-  const size_t count = (size_t)burn_element_count(x), bytes = count * burn_dtype_bytes(burn_dtype(x));
+  const size_t count = (size_t)burn_element_count(x);
+  BurnQuantScheme scheme;
+  const bool is_quantized = burn_value_is_quantized(value, &scheme);
+  const size_t bytes = is_quantized ? burn_quant_bytes(burn_shape(x), scheme) : count * burn_dtype_bytes(burn_dtype(x));
   cJSON *row = cJSON_CreateObject();
   cJSON_AddStringToObject(row, "name", path);
-  cJSON_AddStringToObject(row, "dtype", burn_dtype_name(burn_dtype(x)));
+  cJSON_AddStringToObject(row, "dtype",
+                          is_quantized ? burn_quant_value_name(scheme.value) : burn_dtype_name(burn_dtype(x)));
   add_shape(row, x);
   cJSON_AddNumberToObject(row, "elements", (double)count);
   cJSON_AddNumberToObject(row, "bytes", (double)bytes);
@@ -134,10 +138,12 @@ static void add_scalar(cJSON *scalars, const char *path, const BurnValue *value)
 
 static BurnStatus walk(Inspection *inspection, const char *path, const BurnValue *value);
 
-static BurnStatus walk_children(Inspection *inspection, const char *path, const BurnValue *list) {
+/* With `of_param` all but its id and tensor: the factors of an adapter, the scale of a quantized input. */
+static BurnStatus walk_children(Inspection *inspection, const char *path, const BurnValue *list, bool of_param) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < burn_value_count(list) && status == BURN_OK; i++) {
     const char *key = burn_value_key_at(list, i);
+    if (of_param && (strcmp(key, "id") == 0 || strcmp(key, "param") == 0)) continue;
     const size_t bytes = strlen(path) + (key ? strlen(key) : 20) + 2;
     char *child = malloc(bytes);
     if (!child) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a name");
@@ -156,8 +162,11 @@ static BurnStatus walk(Inspection *inspection, const char *path, const BurnValue
   const char *id = burn_value_as_text(burn_value_get(value, "id"), NULL);
   const uint32_t kind = burn_value_kind(value);
   if (kind == BURN_VALUE_TENSOR) return add_tensor(inspection, path, value, NULL);
-  if (burn_value_kind(param) == BURN_VALUE_TENSOR && id) return add_tensor(inspection, path, param, id);
-  if (kind == BURN_VALUE_MAP || kind == BURN_VALUE_ARRAY) return walk_children(inspection, path, value);
+  if (burn_value_kind(param) == BURN_VALUE_TENSOR && id) {
+    const BurnStatus status = add_tensor(inspection, path, param, id);
+    return status == BURN_OK ? walk_children(inspection, path, value, true) : status;
+  }
+  if (kind == BURN_VALUE_MAP || kind == BURN_VALUE_ARRAY) return walk_children(inspection, path, value, false);
   add_scalar(inspection->scalars, path, value);
   return BURN_OK;
 }
@@ -275,7 +284,8 @@ int command_inspect(int argc, char **argv) {
       "usage: burn inspect FILE [options]\n\n"
       "Says what a record file holds, .mpk, .mpk.gz or .bpk by its content: metadata, and of every tensor its name,\n"
       "dtype, shape, smallest and largest element, mean, standard deviation (of all elements, divided by their\n"
-      "number) and how many are NaN, which the others leave out.";
+      "number) and how many are NaN, which the others leave out. Of a quantized tensor these are the floats that it\n"
+      "stands for; its dtype is Q8F, Q8S, Q4F, Q4S, Q2F or Q2S.";
   const char *path = NULL;
   bool json = false;
   const Argument arguments[] = {{"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"}};

@@ -210,6 +210,39 @@ static void test_services() {
   EXPECT((buffer.value().shape() == Shape{3}) && burn::Param().value().is_empty());
 }
 
+static BurnQuantizer weights_of(const BurnParamGroup &group) {
+  BurnQuantizer quantizer = {BURN_QUANT_MIN_MAX, BURN_QUANT_SCHEME, &group};
+  quantizer.scheme.value = BURN_QUANT_Q8S;
+  return quantizer;
+}
+
+static void test_quantized_and_adapted() {
+  Device device = Device("ndarray");
+  const char *const paths[] = {"in.weight", "out.weight", nullptr};
+  BurnParamGroup group = {};
+  group.paths = paths;
+  const BurnQuantizer quantizer = weights_of(group);
+  Model model(device), adapted = model.clone();
+  const std::int64_t count = model.num_params();
+  { burn::Calibration unused(model, quantizer); }
+  EXPECT(model.text().find("Q8S") == std::string::npos);
+  burn::Calibration calibration(model, quantizer);
+  model(input(device));
+  calibration.end();
+  EXPECT(model.text().find("in: Linear {weight: [3,4] Q8S x int8, bias: [4]") != std::string::npos);
+  adapted.quantize_weights(quantizer);
+  adapted.apply_lora(BurnLoraConfig_defaults(2, 4), &group);
+  EXPECT(adapted.num_params() == count + (3 + 4) * 2 + (4 + 2) * 2);
+  EXPECT(adapted.text().find("in: Linear {weight: [3,4] Q8S + lora 2, bias: [4]") != std::string::npos);
+  EXPECT(message_of([&] { adapted.apply_lora(BurnLoraConfig_defaults(2, 4)); }) ==
+         "in.weight: lora: it has an adapter: burn_module_merge_lora first");
+  adapted.merge_lora();
+  EXPECT(adapted.num_params() == count && adapted.text().find("lora") == std::string::npos);
+  EXPECT(message_of([&] { adapted.quantize_inputs(); }).find("quantize weights first") != std::string::npos);
+  burn::Param param(Tensor::ones(device, {2, 2})); /* ends what it holds */
+  EXPECT(param.value().shape() == (Shape{2, 2}));
+}
+
 static void test_failures() {
   Device device = Device::training("ndarray");
   const Model model(device);
@@ -406,6 +439,7 @@ int main() try {
   test_same_as_c();
   test_records_of_c();
   test_services();
+  test_quantized_and_adapted();
   test_failures();
   test_order_of_members();
   test_layers();

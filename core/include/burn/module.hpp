@@ -88,18 +88,50 @@ M copied(const M &module, void (*copy)(BurnModule, void *)) {
 
 }  // namespace detail
 
-/* What every module can do; see burn/module.h. */
+/* What every module can do; see burn/module.h, quantizer.h and lora.h. */
 #define BURN_CPP_MODULE_SERVICES(Self)                                                                      \
   Self clone() const { return burn::detail::copied(*this, burn_module_clone); }                             \
   Self valid() const { return burn::detail::copied(*this, burn_module_valid); }                             \
   void check() const { burn::check(burn_module_status(burn::as_module(*this))); }                           \
   void to(const burn::Device &burn_to) { burn_module_to_device(burn::as_module(*this), burn_to), check(); } \
   void no_grad() { burn_module_no_grad(burn::as_module(*this)), check(); }                                  \
+  void quantize_weights(const BurnQuantizer &burn_quantizer) {                                              \
+    burn::check(burn_module_quantize_weights(burn::as_module(*this), &burn_quantizer));                     \
+  }                                                                                                         \
+  void quantize_inputs(const BurnParamGroup *burn_group = nullptr) {                                        \
+    burn::check(burn_module_quantize_inputs(burn::as_module(*this), burn_group));                           \
+  }                                                                                                         \
+  void apply_lora(const BurnLoraConfig &burn_lora, const BurnParamGroup *burn_group = nullptr) {            \
+    burn::check(burn_module_apply_lora(burn::as_module(*this), &burn_lora, burn_group));                    \
+  }                                                                                                         \
+  void merge_lora() { burn::check(burn_module_merge_lora(burn::as_module(*this))); }                        \
   std::int64_t num_params() const { return burn_module_num_params(burn::as_module(*this)); }                \
   std::string text() const { return burn::take_text(burn_module_text(burn::as_module(*this))); }            \
   friend std::ostream &operator<<(std::ostream &burn_stream, const Self &burn_self) {                       \
     return burn_stream << burn_self.text();                                                                 \
   }
+
+/* Ranges of inputs noted while the module, which must outlive it and stay where it is, runs on sample data:
+ *
+ *   burn::Calibration calibration(model, quantizer);
+ *   for (const burn::Tensor &x : samples) model(x);
+ *   calibration.end();                                     weights and inputs are quantized; without it nothing is */
+class Calibration {
+ public:
+  template <class M>
+  Calibration(M &module, const BurnQuantizer &quantizer) : calibration_(nullptr) {
+    check(burn_calibration_begin(as_module(module), &quantizer, &calibration_));
+  }
+  Calibration(const Calibration &) = delete;
+  Calibration &operator=(const Calibration &) = delete;
+  ~Calibration() { burn_calibration_cancel(calibration_); }
+  void end() {
+    if (calibration_) check(burn_calibration_end(std::exchange(calibration_, nullptr)));
+  }
+
+ private:
+  BurnCalibration *calibration_;
+};
 
 /* Owner of a module of C, the struct C with the descriptor Self::burn_type(): the base of all layers. */
 template <class Self, class C>

@@ -12,6 +12,7 @@
 #define BURN_RECORD_H
 
 #include <burn/module.h>
+#include <burn/quantization.h>
 
 BURN_EXTERN_C_BEGIN
 
@@ -32,7 +33,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const ch
                                                      const BurnRecordConfig *config);
 
 /* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids
- * are restored, and refused where two tensors have the same; all or nothing. `config` says the format of the file name;
+ * are restored, and refused where two tensors have the same; all or nothing. Parameters become quantized where the file
+ * has them so, and floats where it has floats (quantizer.h); adapters must be in both or in neither (lora.h). `config` says the format of the file name;
  * the file's own header says its precision. A .bpk names tensors by their paths ("layers.0.weight"); a name that only
  * the file or only the module has is an error that says it, and a parameter without an id in the file keeps its own. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path,
@@ -96,6 +98,8 @@ BURN_API double burn_value_as_float(const BurnValue *value, double fallback);
 BURN_API const char *burn_value_as_text(const BurnValue *value, const char *fallback);
 /* A tensor of the value's own shape and dtype on a device; failed if it is no tensor. */
 BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device);
+/* True if it is a quantized tensor, which burn_value_as_tensor makes floats of; its scheme goes to *scheme. */
+BURN_API bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme);
 /* Puts a module's record into a module: all or nothing. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <burn/burn.h>
+#include <burn/nn.h>
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <math.h>
@@ -364,6 +365,36 @@ static void test_inspect(void **state) {
   assert_int_equal(run(command), 0);
 }
 
+/* A quantized weight has its own dtype and bytes, and the numbers of its floats; what stands beside it is shown, too. */
+static void test_inspect_quantized(void **state) {
+  (void)state;
+  char path[] = "/tmp/burn_commands_XXXXXX.mpk", command[128];
+  const int file = mkstemps(path, 4);
+  const BurnLoraConfig lora = BurnLoraConfig_defaults(2, 2);
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnLinear m = burn_linear_new(2, 2, device);
+  const BurnModule module = burn_module(BurnLinear, &m);
+  assert_true(file >= 0 && close(file) == 0);
+  burn_param_set(&m.weight, burn_tensor_f32(device, (const float[]){1, -2, 3, -127}, BURN_SHAPE(2, 2)));
+  assert_true(burn_module_quantize_weights(module, NULL) == BURN_OK);
+  assert_true(burn_module_apply_lora(module, &lora, NULL) == BURN_OK);
+  assert_true(burn_record_save(module, path, NULL) == BURN_OK);
+  burn_module_release(module);
+  burn_device_close(device);
+  snprintf(command, sizeof command, "burn inspect %s --json", path);
+  cJSON *root = run_json(command, 0);
+  const cJSON *tensors = get(root, "tensors"), *weight = entry(tensors, "name", "weight");
+  assert_int_equal(cJSON_GetArraySize(tensors), 4);
+  expect_text(weight, "dtype", "Q8F");
+  expect_number(weight, "bytes", 8); /* four values, one scale */
+  expect_text(entry(tensors, "name", "bias"), "dtype", "Q8F");
+  expect_text(entry(tensors, "name", "weight.lora.a"), "dtype", "f32");
+  expect_number(entry(tensors, "name", "weight.lora.b"), "max", 0);
+  expect_number(root, "parameters", 4 + 2 + 4 + 4);
+  cJSON_Delete(root);
+  assert_int_equal(unlink(path), 0);
+}
+
 /* -- options, of the command and of the examples ---------------------------------------------- */
 
 static void test_options_have_one_name(void **state) {
@@ -483,6 +514,41 @@ static void test_wgan_draws(void **state) {
   assert_int_equal(run(command), 0);
 }
 
+/* The command ends with a result, whose accuracies with 8 bits are at most half a point below those of floats. */
+static void expect_little_lost(const char *command, double least) {
+  static const char *const variants[] = {"weights", "calibrated", "by_batch"};
+  expect_run(command, 0, "\nresult: ");
+  cJSON *result = cJSON_Parse(strstr(output, "\nresult: ") + strlen("\nresult: "));
+  const double floats = cJSON_GetNumberValue(get(result, "floats"));
+  if (!(floats >= least)) fail_msg("'%s': accuracy %g", command, floats);
+  for (int i = 0; i < 3; i++) {
+    const double accuracy = cJSON_GetNumberValue(get(result, variants[i]));
+    if (!(accuracy >= floats - 0.005)) fail_msg("'%s': %s %g, floats %g", command, variants[i], accuracy, floats);
+  }
+  assert_true(cJSON_GetNumberValue(get(result, "calibrated_bytes")) <
+              0.3 * cJSON_GetNumberValue(get(result, "floats_bytes")));
+  cJSON_Delete(result);
+}
+
+static void test_quantize_loses_little(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[600];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "mnist --epochs 1 --train-items 4000 --test-items 1000 --lr 0.001 --show 0 --artifact %s", folder);
+  expect_run(command, 0, "\nresult: ");
+  snprintf(command, sizeof command, "quantize digits --artifact %s --backend ndarray", folder);
+  expect_little_lost(command, 0.9);
+  snprintf(command, sizeof command, "quantize text --text %s/tests/README.md --steps 150 --backend 'fusion<ndarray>'",
+           BURN_SOURCE_DIR);
+  expect_little_lost(command, 0.2);
+  expect_run("quantize", 2, "quantize: digits or text expected");
+  expect_run("quantize text", 2, "quantize: --text FILE is missing");
+  expect_run("quantize digits --artifact /nonexistent", 1, "quantize: load /nonexistent/config.json: ");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+}
+
 static void test_nothing_is_shown_of_no_digits(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
@@ -508,11 +574,13 @@ int main(void) {
       cmocka_unit_test(test_conform_ends_with_its_children),
       cmocka_unit_test(test_the_table_of_commands),
       cmocka_unit_test(test_inspect),
+      cmocka_unit_test(test_inspect_quantized),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),
       cmocka_unit_test(test_gpt_writes),
       cmocka_unit_test(test_seq2seq_learns),
       cmocka_unit_test(test_wgan_draws),
+      cmocka_unit_test(test_quantize_loses_little),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
   return cmocka_run_group_tests_name("the burn command", tests, NULL, NULL);
