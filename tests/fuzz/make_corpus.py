@@ -58,6 +58,21 @@ def linear(identity, inputs, outputs):
     return {"weight": param(identity + "w", inputs, outputs), "bias": param(identity + "b", outputs)}
 
 
+def quantized(*shape, value="Q8S", bits=8, scales=b"\0\0\0\x3f", new=False, block=None, store=None):
+    """A tensor of Burn's QFloat: values, one f32 scale or one per block, in either spelling of the scheme."""
+    count = 1
+    for size in shape:
+        count *= size
+    words = (count * bits + 31) // 32
+    scheme = {"value": value, "store": store or {"PackedU32": 0}, "mode": "Symmetric"}
+    size = {"storage": (block or []) + [1] * (5 - len(block or [])), "len": len(block or [])}
+    if new:
+        scheme.update(tensor="F32" if block else None, block={"size": size, "dtype": "F16"} if block else None)
+    else:
+        scheme.update(param="F32", level={"Block": size} if block else "Tensor")
+    return {"bytes": bytes((7 * i + 1) % 256 for i in range(4 * words)) + scales, "shape": list(shape), "dtype": {"QFloat": scheme}}
+
+
 def records():
     norm = {"gamma": param("g", 2), "beta": param("b", 2), "running_mean": param("m", 2), "running_var": param("v", 2),
             "momentum": None, "epsilon": None}
@@ -70,6 +85,19 @@ def records():
     yield "module-of-another-case", b"\0" + record(dict(net, dense={"Off": None}))
     yield "module-of-two-cases", b"\0" + record(dict(net, dense={"Dense": linear("f", 3, 2), "Off": None}))
     yield "module-where-nothing-is", b"\0" + record(dict(net, absent=linear("g", 3, 2), off={"Off": linear("h", 3, 2)}))
+    eight = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2), "input_scale": 0.25},
+                              "bias": {"id": "ab".ljust(13, "0"), "param": quantized(2, store="Native")}})
+    levels = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2, value="Q4F", bits=4, new=True, block=[1, 2],
+                                                                                     scales=b"\0\x38" * 3 + b"\0\0\0\0\x80\x3e")},
+                               "bias": param("ab", 2)})
+    halves = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2, value="Q2S", bits=2, block=[2],
+                                                                                     scales=b"\0\0\0\x3f" * 3)},
+                               "bias": param("ab", 2)})
+    yield "module-quantized", b"\0" + record(eight)
+    yield "module-quantized-in-two-levels", b"\0" + record(levels)
+    yield "module-quantized-in-blocks", b"\0" + record(halves)
+    yield "module-with-an-adapter", b"\0" + record(dict(net, linear=dict(linear("a", 3, 2), weight=dict(
+        param("aw", 3, 2), lora={"a": param("la", 3, 1), "b": param("lb", 1, 2), "scale": None}))))
     yield "kinds", b"\0" + record({"kinds": kinds[:11]})
     yield "kinds-double", b"\x06" + record({"kinds": kinds[:11]}, DOUBLE)
     yield "tensors", b"\0" + record(values)
@@ -89,11 +117,14 @@ def burnpacks():
     net[2:2] = [entry(name, 1 << (9 * i + 9), 2) for i, name in enumerate(norm)]
     dtypes = [entry("f64", None, 2, dtype="F64", letter="d"), entry("i64", 1, 2, 1, dtype="I64", letter="q"),
               entry("u8", 2, 3, dtype="U8", letter="B"), entry("none", 3, 0), entry("bool", 4, 2, dtype={"Bool": "Native"}, letter="B")]
+    packed = quantized(3, 2)
+    eight = [("linear.weight", packed["dtype"], packed["shape"], packed["bytes"], 7)] + net[1:]
     scalars = {"a": {"Int": -300}, "b": {"UInt": 70000}, "c": {"Float": 0.1}, "d": {"Float": 0.5}, "e": {"Bool": True}}
     yield "module", b"\0" + burnpack(net, {})
     yield "module-half", b"\1" + burnpack(net, {})
     yield "module-without-one", b"\0" + burnpack(net[1:], {})
     yield "module-and-scalars", b"\2" + burnpack(net, scalars)
+    yield "module-quantized", b"\0" + burnpack(eight, {"linear.weight.input_scale": {"Float": 0.25}})
     yield "dtypes", b"\2" + burnpack(dtypes, {})
     yield "scalars", b"\0" + burnpack([], scalars)
     yield "overlap", b"\0" + burnpack(net[:2], {}).replace(b"\x82\x19\x01\x00\x19\x01\x08", b"\x82\x19\x00\x00\x19\x00\x08")
