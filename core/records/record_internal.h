@@ -8,7 +8,7 @@
 /* Limits of a tree, checked when it is written and when it is read. */
 enum {
   BURN_RECORD_NESTING_LIMIT = 64,
-  BURN_RECORD_SCHEME_NESTING = 6, /* of a quantized tensor: its dtype, down to the sizes of a block */
+  BURN_RECORD_SCHEME_NESTING = 6,     /* of a quantized tensor: its dtype, down to the sizes of a block */
   BURN_RECORD_ELEMENT_LIMIT = 1 << 20 /* MessagePack objects, keys apart */
 };
 

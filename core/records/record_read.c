@@ -306,7 +306,8 @@ static BurnStatus fill_list(Reader *reader, const Head *head, size_t start, unsi
   if (status != BURN_OK) return burn_status_annotate(status, "byte %zu", start);
   burn_value_destroy(*list);
   *list = tensor;
-  const bool is_deep = tensor->as.tensor->is_quantized && depth + BURN_RECORD_SCHEME_NESTING > BURN_RECORD_NESTING_LIMIT;
+  const bool is_deep =
+      tensor->as.tensor->is_quantized && depth + BURN_RECORD_SCHEME_NESTING > BURN_RECORD_NESTING_LIMIT;
   return is_deep ? corrupt(start, "nested too deeply") : BURN_OK; /* so that it can be written again, in any form */
 }
 

@@ -128,10 +128,10 @@ typedef BurnStatus (*BurnModuleVisitor)(void *context, const BurnModuleTensor *t
 BURN_API BURN_USE_RESULT BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context);
 
 /* Replaces every present tensor by mapper(context, tensor's path, its value), which takes the value and returns the new
- * one. Ids stay. Of a quantized parameter it takes the floats, and the parameter is plain then; of one with an adapter
- * the frozen weight, and the factors by themselves. A parameter that asked for gradients asks again, whatever history its new value has; one that did not,
+ * one. Ids stay. A parameter that asked for gradients asks again, whatever history its new value has; one that did not,
  * does not. (A new value of another kind than float, or on a device without autodiff, cannot ask.) A failed tensor
- * stays in the module: burn_module_status names it with its path. */
+ * stays in the module: burn_module_status names it with its path. Of a quantized parameter the mapper takes the floats,
+ * and it is plain then; of one with an adapter the frozen weight, and the factors by themselves. */
 typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTensor *value);
 BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
 
@@ -149,8 +149,8 @@ BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
 /* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
  * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, quantized
- * (which is frozen, too) or a buffer; then the sums. On a device without autodiff no parameter is trainable. Printed, or as a text to be freed
- * with free(). */
+ * (which is frozen, too) or a buffer; then the sums. On a device without autodiff no parameter is trainable. Printed,
+ * or as a text to be freed with free(). */
 BURN_API void burn_module_summary(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
 

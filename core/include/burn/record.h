@@ -34,9 +34,10 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_save(BurnModule module, const ch
 
 /* Loads a module that has been built with the same structure, on its present devices. Names and shapes are checked; ids
  * are restored, and refused where two tensors have the same; all or nothing. Parameters become quantized where the file
- * has them so, and floats where it has floats (quantizer.h); adapters must be in both or in neither (lora.h). `config` says the format of the file name;
- * the file's own header says its precision. A .bpk names tensors by their paths ("layers.0.weight"); a name that only
- * the file or only the module has is an error that says it, and a parameter without an id in the file keeps its own. */
+ * has them so, and floats where it has floats (quantizer.h); adapters must be in both or in neither (lora.h). `config`
+ * says the format of the file name; the file's own header says its precision. A .bpk names tensors by their paths
+ * ("layers.0.weight"); a name that only the file or only the module has is an error that says it, and a parameter
+ * without an id in the file keeps its own. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load(BurnModule module, const char *path,
                                                      const BurnRecordConfig *config);
 

@@ -1,9 +1,9 @@
 /* quantize.c - what 8 bits cost: accuracy and bytes of a model in floats, with
  * quantized weights, and with quantized inputs of its layers, too.
  *
- *   quantize digits --artifact FOLDER   the CNN that the program mnist trained
- *   quantize text --text FILE           a small GPT, which is trained first, and
- *                                       the next character */
+ *   quantize digits --artifact FOLDER  the CNN that the program mnist trained
+ *   quantize text --text FILE          the next character by a small GPT, which
+ *                                      it trains first */
 #include "../mnist/model.h"
 
 #include "../common/arguments.h"
