@@ -111,7 +111,7 @@ static void test_value_is_the_formula(void **state) {
   assert_true(burn_param_lora(&net.fc1.weight, NULL, NULL, &scale) && scale == 1.5);
   for (int i = 0; i < IN; i++) {
     for (int j = 0; j < OUT; j++) {
-      double expected = base[i * OUT + j];
+      double expected = (double)base[i * OUT + j];
       for (int k = 0; k < RANK; k++) expected += 1.5 * (double)a[i * RANK + k] * (double)b[k * OUT + j];
       assert_true(fabs((double)found[i * OUT + j] - expected) <= 1e-5);
     }
