@@ -93,7 +93,7 @@ static bool position_of_name(const char *name, int part, Position *at) {
 /* -- save ------------------------------------------------------------------------------------- */
 
 static BurnStatus find_wide(void *context, const BurnModuleTensor *tensor) {
-  BurnTensor *value = tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer);
+  BurnTensor *value = tensor->param ? burn_param_base(tensor->param) : burn_buffer_value(tensor->buffer);
   const BurnDType dtype = burn_dtype(value);
   if (dtype == BURN_DTYPE_F64 || dtype == BURN_DTYPE_I64) *(uint32_t *)context = BURN_PRECISION_DOUBLE;
   burn_drop(value);

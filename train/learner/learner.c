@@ -155,7 +155,7 @@ static BurnStatus check_losses(Learner *learner, BurnMetricPass *pass) {
 
 static BurnStatus find_not_finite(void *context, const BurnModuleTensor *tensor) {
   char *path = context;
-  BurnTensor *value = burn_inner(tensor->param ? burn_param_value(tensor->param) : burn_buffer_value(tensor->buffer));
+  BurnTensor *value = burn_inner(tensor->param ? burn_param_base(tensor->param) : burn_buffer_value(tensor->buffer));
   double finite = 1;
   BurnStatus status = BURN_OK;
   if (path[0] || burn_dtype_kind(burn_dtype(value)) != BURN_KIND_FLOAT) {
