@@ -1,4 +1,4 @@
-/* decompose_quantization.c - quantize, dequantize and the product of quantized matrices. */
+/* decompose_quantization.c - quantize, dequantize, products and convolutions of quantized values. */
 #include "decompose_internal.h"
 
 /* Scales stretched over their blocks so that they broadcast against the values. One repeat per axis that has blocks of
@@ -53,4 +53,14 @@ DECOMPOSE(quantized_matmul) {
   BurnPrimitive *lhs = dequantized(builder, call->inputs[0], call->inputs[1], attrs->lhs_block.value.i64s, dtype);
   BurnPrimitive *rhs = dequantized(builder, call->inputs[2], call->inputs[3], attrs->rhs_block.value.i64s, dtype);
   out[0] = burn_build_op2(builder, BURN_OP_matmul, lhs, rhs);
+}
+
+DECOMPOSE(quantized_conv2d) {
+  const BurnAttrs_quantized_conv2d *attrs = BURN_ATTRS(quantized_conv2d, call);
+  const BurnDType dtype = (BurnDType)attrs->dtype.value.i64;
+  BurnPrimitive *x = dequantized(builder, call->inputs[0], call->inputs[1], attrs->x_block.value.i64s, dtype);
+  BurnPrimitive *weight = dequantized(builder, call->inputs[2], call->inputs[3], attrs->weight_block.value.i64s, dtype);
+  BurnPrimitive *const inputs[] = {x, weight, call->input_count > 4 ? call->inputs[4] : NULL};
+  const BurnAttr window[] = {attrs->stride, attrs->padding, attrs->dilation, attrs->groups};
+  out[0] = burn_build(builder, BURN_OP_conv2d, 3, inputs, 4, window);
 }

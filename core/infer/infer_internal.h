@@ -61,5 +61,6 @@ BurnStatus burn__infer_pictures(const BurnOpInfo *info, const BurnOpCall *call);
 /* Rules that others end in. */
 BurnStatus burn__infer_same(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 BurnStatus burn__infer_matmul(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
+BurnStatus burn__infer_conv2d(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
 #endif

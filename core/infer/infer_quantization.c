@@ -71,3 +71,34 @@ BURN_RULE(quantized_matmul) {
   out->dtype = (BurnDType)attrs->dtype.value.i64;
   return burn__infer_count(info, out);
 }
+
+/* A bias [channels] of the result's dtype, which is not that of the first input. */
+static BurnStatus check_bias(const BurnOpInfo *info, const BurnPrimitive *bias, BurnDType dtype, int64_t channels) {
+  BurnShapeText text;
+  if (!bias) return BURN_OK;
+  if (bias->dtype != dtype) {
+    return BURN_FAIL(INVALID_DTYPE, "%s: bias is %s and the result %s; convert one with burn_cast", info->name,
+                     burn_dtype_name(bias->dtype), burn_dtype_name(dtype));
+  }
+  if (bias->rank == 1 && bias->shape[0] == channels) return BURN_OK;
+  return BURN_FAIL(INVALID_SHAPE, "%s: bias %s; [%lld] expected", info->name, burn__shape_of(&text, bias),
+                   (long long)channels);
+}
+
+/* The attributes begin as those of conv2d do, so its rule can read them. */
+BURN_RULE(quantized_conv2d) {
+  const BurnAttrs_quantized_conv2d *attrs = BURN_ATTRS(quantized_conv2d, call);
+  const BurnDType dtype = (BurnDType)attrs->dtype.value.i64;
+  BURN_TRY(check_blocks(info, call, 0, 1, &attrs->x_block));
+  BURN_TRY(burn__infer_kind(info, call, 2, BURN_KIND_INT, "an int tensor"));
+  BURN_TRY(check_blocks(info, call, 2, 3, &attrs->weight_block));
+  BURN_TRY(check_dtype_of(info, &attrs->dtype, BURN_KIND_FLOAT, "a float tensor"));
+  BurnPrimitive *const inputs[] = {call->inputs[0], call->inputs[2]};
+  BurnOpCall conv_call = *call;
+  conv_call.inputs = inputs;
+  conv_call.input_count = 2;
+  BURN_TRY(burn__infer_conv2d(info, &conv_call, out));
+  BURN_TRY(check_bias(info, call->input_count > 4 ? call->inputs[4] : NULL, dtype, call->inputs[2]->shape[0]));
+  out->dtype = dtype;
+  return burn__infer_count(info, out);
+}

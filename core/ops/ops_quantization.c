@@ -207,6 +207,27 @@ BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDTyp
   return burn__apply(BURN_OP_quantized_matmul, inputs, 4, attrs, 3);
 }
 
+BurnTensor *burn_quant_conv2d(BurnQuantTensor x, BurnQuantTensor weight, BurnTensor *bias, BurnConv2dOptions options,
+                              BurnDType dtype) {
+  dtype = float_dtype_of(&x, dtype);
+  if (options.asymmetric) {
+    BurnTensor *floats = burn_dequantize(x, dtype);
+    return burn_conv2d(floats, burn_dequantize(weight, dtype), bias, options);
+  }
+  BurnTensor *inputs[5] = {NULL, NULL, NULL, NULL, bias};
+  BurnQuantBlocks of_x, of_weight;
+  as_inputs(&x, "quant_conv2d", inputs, &of_x);
+  as_inputs(&weight, "quant_conv2d", inputs + 2, &of_weight);
+  const BurnAttr attrs[] = {burn_attr_i64s(options.stride, 2),
+                            burn_attr_i64s(options.padding, 2),
+                            burn_attr_i64s(options.dilation, 2),
+                            burn_attr_i64(options.groups),
+                            burn_attr_i64s(of_x.size, BURN_MAX_RANK),
+                            burn_attr_i64s(of_weight.size, BURN_MAX_RANK),
+                            burn_attr_dtype(dtype)};
+  return burn__apply(BURN_OP_quantized_conv2d, inputs, 5, attrs, 7);
+}
+
 /* -- lifetime --------------------------------------------------------------------------------- */
 
 BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q) {

@@ -10,6 +10,7 @@
 #ifndef BURN_QUANTIZATION_H
 #define BURN_QUANTIZATION_H
 
+#include <burn/ops_layers.h>
 #include <burn/ops_move.h>
 
 BURN_EXTERN_C_BEGIN
@@ -84,6 +85,12 @@ BURN_API BURN_GIVES BurnTensor *burn_dequantize(BurnQuantTensor q, BurnDType dty
 /* [.., m, k] x [.., k, n] -> [.., m, n] in a float dtype: the product of what both stand for; a backend may compute it
  * in integers. Takes both. */
 BURN_API BURN_GIVES BurnTensor *burn_quant_matmul(BurnQuantTensor lhs, BurnQuantTensor rhs, BurnDType dtype);
+/* x [n, in, h, w], weight [out, in/groups, kh, kw], bias [out] in the dtype of the result, or NULL -> [n, out, oh, ow]
+ * in a float dtype: burn_conv2d of what both stand for; a backend may compute it in integers. Padding that differs per
+ * side goes through floats. Takes all three. */
+BURN_API BURN_GIVES BURN_TAKES(3) BurnTensor *burn_quant_conv2d(BurnQuantTensor x, BurnQuantTensor weight,
+                                                                BurnTensor *bias, BurnConv2dOptions options,
+                                                                BurnDType dtype);
 
 /* -- ops that stay quantized ------------------------------------------------------------------- */
 

@@ -220,6 +220,15 @@ static BurnTensor *dequantized(BurnTensor *scales) {
 static BurnTensor *product_of_quantized(BurnTensor *left, BurnTensor *right) {
   return burn_quant_matmul(quantized(3, 4, 5, left), quantized(4, 6, 4, right), BURN_DTYPE_F64);
 }
+/* x [1, 2, 3, 4] with one scale, weight [2, 2, 2, 2] with one per channel. */
+static BurnTensor *conv_of_quantized(BurnTensor *left, BurnTensor *right, BurnTensor *bias) {
+  BurnQuantTensor x = quantized(6, 4, 5, left), weight = quantized(2, 8, 4, right);
+  weight.values = burn_reshape(weight.values, BURN_SHAPE(2, 2, 2, 2));
+  weight.parameters.scales = burn_reshape(weight.parameters.scales, BURN_SHAPE(2, 1, 1, 1));
+  weight.scheme = (BurnQuantScheme){BURN_QUANT_Q8F, BURN_DTYPE_F32, 4, {1, 2, 2, 2}, false};
+  x.values = burn_reshape(x.values, BURN_SHAPE(1, 2, 3, 4));
+  return burn_quant_conv2d(x, weight, bias, BURN_CONV2D_OPTIONS, BURN_DTYPE_F64);
+}
 
 /* -- the cases -------------------------------------------------------------------------------- */
 

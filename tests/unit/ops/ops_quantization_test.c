@@ -1,4 +1,4 @@
-/* ops_quantization_test.c - quantize, dequantize, quantized_matmul, scales, and the bytes. */
+/* ops_quantization_test.c - quantize, dequantize, quantized_matmul, quantized_conv2d, scales, and the bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quantization_golden.h"
 #include "test_stacks.h"
 
 static BurnDevice *device; /* of the stack that is tested */
@@ -179,6 +180,110 @@ static void test_product_is_that_of_the_floats(void **state) {
   check_floats(burn_quant_matmul(lhs, rhs, BURN_DTYPE_DEFAULT), FLOATS(2, 0, 0, 0), 1e-5, "blocks");
 }
 
+/* Value i of pattern k, as in make_quantization_golden.py. */
+static BurnTensor *pattern(BurnShape shape, int k) {
+  int8_t values[512];
+  int64_t count = 1;
+  for (uint32_t i = 0; i < shape.rank; i++) count *= shape.dims[i];
+  assert_true(count <= (int64_t)sizeof values);
+  for (int64_t i = 0; i < count; i++) values[i] = (int8_t)((i * 37 + 11 * k) % 255 - 127);
+  return burn_tensor_from(device, values, BURN_DTYPE_I8, shape);
+}
+
+/* One scale, or with blocks one per index of the first axis. */
+static BurnQuantTensor quantized_pattern(BurnShape shape, int k, int64_t scales) {
+  float numbers[8];
+  for (int64_t i = 0; i < scales; i++) numbers[i] = (float)(1 + i % 5) / 64;
+  BurnQuantTensor q = {pattern(shape, k), {NULL, NULL}, BURN_QUANT_SCHEME};
+  if (scales == 1) {
+    q.parameters.scales = floats(numbers, BURN_SHAPE(1));
+    return q;
+  }
+  q.scheme.block_rank = 4;
+  for (int i = 0; i < 4; i++) q.scheme.block[i] = i == 0 ? 1 : shape.dims[i];
+  q.parameters.scales = floats(numbers, BURN_SHAPE(scales, 1, 1, 1));
+  return q;
+}
+
+static BurnTensor *bias_of(int64_t channels) {
+  float numbers[8];
+  for (int64_t i = 0; i < channels; i++) numbers[i] = (float)i - 1.5f;
+  return floats(numbers, BURN_SHAPE(channels));
+}
+
+/* Takes x. */
+static void check_numbers(BurnTensor *x, const double *expected, size_t count, double tolerance, const char *what) {
+  float found[512];
+  assert_true(count <= 512);
+  check_ok(burn_tensor_status(x), what);
+  check_ok(burn_read_f32(x, found, count), what);
+  for (size_t i = 0; i < count; i++) {
+    if (fabs((double)found[i] - expected[i]) <= tolerance) continue;
+    fail_msg("%s: element %zu is %.9g, expected %.9g", what, i, (double)found[i], expected[i]);
+  }
+}
+
+#define SIZES(...) \
+  { __VA_ARGS__ }
+typedef struct ConvCase {
+  const char *name;
+  int64_t scales, bias, groups, x[4], weight[4], stride[2], padding[2], dilation[2];
+  const double *expected;
+  size_t count;
+} ConvCase;
+#define CONV_CASE(name, scales, bias, groups, x, weight, stride, padding, dilation) \
+  {#name,                                                                           \
+   scales,                                                                          \
+   bias,                                                                            \
+   groups,                                                                          \
+   x,                                                                               \
+   weight,                                                                          \
+   stride,                                                                          \
+   padding,                                                                         \
+   dilation,                                                                        \
+   golden_conv_##name,                                                              \
+   sizeof golden_conv_##name / sizeof(double)},
+static const ConvCase conv_cases[] = {QUANTIZED_CONVS(CONV_CASE)};
+
+static BurnTensor *convolved(const ConvCase *c) {
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  for (int i = 0; i < 2; i++) {
+    options.stride[i] = c->stride[i];
+    options.padding[i] = c->padding[i];
+    options.dilation[i] = c->dilation[i];
+  }
+  options.groups = c->groups;
+  BurnShape x = {4, {0}}, weight = {4, {0}};
+  for (int i = 0; i < 4; i++) x.dims[i] = c->x[i], weight.dims[i] = c->weight[i];
+  return burn_quant_conv2d(quantized_pattern(x, 1, 1), quantized_pattern(weight, 2, c->scales),
+                           c->bias ? bias_of(c->weight[0]) : NULL, options, BURN_DTYPE_F32);
+}
+
+static void test_convolution_is_that_of_the_floats(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++)
+    check_numbers(convolved(&conv_cases[i]), conv_cases[i].expected, conv_cases[i].count, 2e-4, conv_cases[i].name);
+}
+
+/* Padding of one row above and one column to the right: the rest of what padding on both sides gives. */
+static void test_convolution_with_uneven_padding(void **state) {
+  (void)state;
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  const BurnShape x = BURN_SHAPE(1, 2, 4, 4), weight = BURN_SHAPE(2, 2, 3, 3);
+  options.padding[0] = options.padding[1] = 1;
+  BurnTensor *whole =
+      burn_quant_conv2d(quantized_pattern(x, 1, 1), quantized_pattern(weight, 2, 2), NULL, options, BURN_DTYPE_F32);
+  const BurnRange ranges[] = {BURN_RANGE_ALL, BURN_RANGE_ALL, BURN_RANGE(0, 3), BURN_RANGE(1, 4)};
+  float expected[18];
+  check_ok(burn_read_f32(burn_slice(whole, ranges, 4), expected, 18), "both sides");
+  options.asymmetric = true;
+  options.padding[0] = options.padding_end[1] = 1;
+  options.padding[1] = options.padding_end[0] = 0;
+  check_floats(
+      burn_quant_conv2d(quantized_pattern(x, 1, 1), quantized_pattern(weight, 2, 2), NULL, options, BURN_DTYPE_F32),
+      expected, 18, 1e-3, "one side");
+}
+
 /* -- bytes ------------------------------------------------------------------------------------ */
 
 /* Exports q (which stays), compares, imports, and compares what comes back. */
@@ -256,16 +361,18 @@ static void test_wrong_parts_are_refused(void **state) {
 
 /* -- on every stack --------------------------------------------------------------------------- */
 
-#define TESTS(X)                        \
-  X(test_burns_own_example)             \
-  X(test_rounding_and_ranges)           \
-  X(test_calibration)                   \
-  X(test_blocks_have_their_own_scales)  \
-  X(test_blocks_over_two_axes)          \
-  X(test_two_levels)                    \
-  X(test_product_is_that_of_the_floats) \
-  X(test_bytes)                         \
-  X(test_wrong_bytes_are_refused)       \
+#define TESTS(X)                            \
+  X(test_burns_own_example)                 \
+  X(test_rounding_and_ranges)               \
+  X(test_calibration)                       \
+  X(test_blocks_have_their_own_scales)      \
+  X(test_blocks_over_two_axes)              \
+  X(test_two_levels)                        \
+  X(test_product_is_that_of_the_floats)     \
+  X(test_convolution_is_that_of_the_floats) \
+  X(test_convolution_with_uneven_padding)   \
+  X(test_bytes)                             \
+  X(test_wrong_bytes_are_refused)           \
   X(test_wrong_parts_are_refused)
 
 #define ON_STACKS(name)                                                                         \

@@ -60,6 +60,12 @@ static BurnQuantTensor quantized(BurnShape shape, int64_t block, bool two_level)
   BurnQuantParameters parameters = {F(1), two_level ? F(1) : NULL};
   return burn_quantize(burn_ones(device, shape, BURN_DTYPE_F32), scheme, parameters);
 }
+/* x [1, 2, 3, 3] and weight [3, channels, side, side]. */
+static BurnTensor *quantized_conv(int64_t channels, int64_t side, BurnTensor *bias, BurnDType dtype) {
+  return burn_quant_conv2d(quantized(BURN_SHAPE(1, 2, 3, 3), 0, false),
+                           quantized(BURN_SHAPE(3, channels, side, side), 0, false), bias, BURN_CONV2D_OPTIONS, dtype);
+}
+
 static BurnQuantTensor quantized_by(BurnTensor *x, BurnTensor *scales) {
   return burn_quantize(x, BURN_QUANT_SCHEME, (BurnQuantParameters){scales, NULL});
 }
@@ -520,6 +526,15 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
       "quantize: axis 0 of scales has 2 entries, 1 blocks need one each")                                              \
   ROW(burn_dequantize(quantized_by(I(2, 4), F(1)), BURN_DTYPE_F32), INVALID_DTYPE,                                     \
       "quantize: not defined for i64; it takes float tensors")                                                         \
+  ROW(quantized_conv(2, 4, NULL, BURN_DTYPE_F32), INVALID_SHAPE,                                                       \
+      "quantized_conv2d: the kernel of weight [3,2,4,4] does not fit into x [1,2,3,3] with padding [0,0]")             \
+  ROW(quantized_conv(1, 2, NULL, BURN_DTYPE_F32), INVALID_SHAPE,                                                       \
+      "quantized_conv2d: x [1,2,3,3] and weight [3,1,2,2]: the weight takes 1 channels per group, x has 2")            \
+  ROW(quantized_conv(2, 2, D(3), BURN_DTYPE_F32), INVALID_DTYPE,                                                       \
+      "quantized_conv2d: bias is f64 and the result f32; convert one with burn_cast")                                  \
+  ROW(quantized_conv(2, 2, F(2), BURN_DTYPE_F32), INVALID_SHAPE, "quantized_conv2d: bias [2]; [3] expected")           \
+  ROW(quantized_conv(2, 2, NULL, BURN_DTYPE_I32), INVALID_DTYPE,                                                       \
+      "quantized_conv2d: the result must be a float tensor, not i32")                                                  \
   ROW(burn_cross_entropy(F(2, 3), I(3)), INVALID_SHAPE, "cross_entropy: logits [2,3] need 2 targets, 3 given")         \
   ROW(burn_cross_entropy(F(2, 3), F(2)), INVALID_DTYPE, "cross_entropy: targets must be an int tensor, not f32")       \
   ROW(burn_cross_entropy(F(6), I(6)), INVALID_SHAPE, "cross_entropy: logits has shape [6], rank 2 expected")           \
