@@ -83,6 +83,12 @@ extern const NdKernelRow nd_optimizer_kernels[];  /* ndarray_optimizer.c: adam_s
 extern const NdKernelRow nd_attention_kernels[];  /* ndarray_sequence_attention.c: with its gradient */
 extern const NdKernelRow nd_lstm_kernels[];       /* ndarray_sequence_lstm.c: lstm and its gradient */
 
+extern const NdKernelRow nd_quantization_kernels[]; /* ndarray_quantization.c: products, convolution, scaling of i8 */
+
+/* The ops of nd_quantization_kernels, and which of their calls the kernels take; the others are decomposed. */
+bool nd_is_quantized_op(uint32_t op);
+bool nd_takes_quantized(const BurnOpCall *call);
+
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
 void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* NULL is allowed */
@@ -147,6 +153,8 @@ BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);
 
 /* True if the kernel of a call that has narrow inputs or results does not take them. */
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call);
+/* x in another dtype, in *out; with `donate` its memory may be used. */
+BurnStatus nd_cast(Ndarray *nd, NdTensor *x, BurnDType dtype, bool donate, NdTensor **out);
 /* Runs such a call in f32 and i32. */
 BurnStatus nd_run_widened(Ndarray *nd, NdKernel kernel, const BurnOpCall *call);
 

@@ -42,10 +42,10 @@ static uint32_t isa_detect(void) {
 /* -- calls ------------------------------------------------------------------------------------ */
 
 static const NdKernelRow *const kernel_lists[] = {
-    nd_create_kernels,  nd_elementwise_kernels, nd_reduce_kernels, nd_linalg_kernels, nd_conv_kernels,
-    nd_pooling_kernels, nd_view_kernels,        nd_index_kernels,  nd_move_kernels,   nd_scan_kernels,
-    nd_sort_kernels,    nd_activation_kernels,  nd_norm_kernels,   nd_loss_kernels,   nd_optimizer_kernels,
-    nd_lstm_kernels,    nd_attention_kernels,
+    nd_create_kernels,  nd_elementwise_kernels, nd_reduce_kernels,       nd_linalg_kernels, nd_conv_kernels,
+    nd_pooling_kernels, nd_view_kernels,        nd_index_kernels,        nd_move_kernels,   nd_scan_kernels,
+    nd_sort_kernels,    nd_activation_kernels,  nd_norm_kernels,         nd_loss_kernels,   nd_optimizer_kernels,
+    nd_lstm_kernels,    nd_attention_kernels,   nd_quantization_kernels,
 };
 
 static void fill_kernels(Ndarray *nd) {
@@ -60,7 +60,16 @@ static void fill_kernels(Ndarray *nd) {
 
 static uint32_t BURN_API_CALL ndarray_op_support(void *self, uint32_t op) {
   const Ndarray *nd = self;
-  return op < BURN_OP_LIMIT && nd->kernels[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+  if (op >= BURN_OP_LIMIT || !nd->kernels[op]) return BURN_SUPPORT_NO;
+  return nd_is_quantized_op(op) ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
+}
+
+/* Asked for the calls of quantized ops: of many kinds of scales and dtypes, the usual ones have kernels. */
+static int32_t BURN_API_CALL ndarray_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  (void)self;
+  if (nd_takes_quantized(call)) return 1;
+  (void)snprintf(why, (size_t)why_bytes, "its dtypes or blocks have no kernel");
+  return 0;
 }
 
 static uint32_t BURN_API_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
@@ -308,6 +317,7 @@ static BurnStatus BURN_API_CALL ndarray_open(const BurnHost *host, uint32_t inde
   out->name = nd->name;
   out->close = ndarray_close;
   out->op_support = ndarray_op_support;
+  out->supports = ndarray_supports;
   out->submit = ndarray_submit;
   out->create = ndarray_create;
   out->read = ndarray_read;

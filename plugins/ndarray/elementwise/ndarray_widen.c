@@ -8,6 +8,7 @@
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = burn_common_working_dtype(call);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
+  if (nd_is_quantized_op(call->op)) return false;
   if (burn_common_is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
   if (call->op == BURN_OP_matmul || call->op == BURN_OP_linear) return dtype != BURN_DTYPE_BF16 || !nd->has_amx;
   if (is_half && nd_takes_halves(nd, call->op)) return false;
@@ -16,7 +17,7 @@ bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
 
 /* -- casts ------------------------------------------------------------------------------------ */
 
-static BurnStatus run_cast(Ndarray *nd, NdTensor *x, BurnDType dtype, bool donate, NdTensor **out) {
+BurnStatus nd_cast(Ndarray *nd, NdTensor *x, BurnDType dtype, bool donate, NdTensor **out) {
   BurnPrimitive *input = &x->header, *output = NULL;
   const BurnAttr attr = burn_attr_dtype(dtype);
   BurnTensorDesc desc = burn_primitive_desc(input);
@@ -46,11 +47,11 @@ static BurnStatus widen(Ndarray *nd, const BurnOpCall *call, NdTensor *x, BurnDT
     shape[i] = repeated ? 1 : x->shape[i];
     repeats = repeats || repeated;
   }
-  if (!repeats) return run_cast(nd, x, dtype, false, out);
+  if (!repeats) return nd_cast(nd, x, dtype, false, out);
   NdTensor *once = nd_view(nd, x, rank, shape, x->strides, 0), *cast = NULL;
   *out = NULL;
   if (!once) return nd_out_of_memory(nd, call);
-  const BurnStatus status = run_cast(nd, once, dtype, false, &cast);
+  const BurnStatus status = nd_cast(nd, once, dtype, false, &cast);
   nd_release(nd, once);
   if (status != BURN_OK) return status;
   for (uint32_t i = 0; i < rank; i++) strides[i] = shape[i] == x->shape[i] ? cast->strides[i] : 0;
@@ -98,7 +99,7 @@ static BurnStatus narrow_outputs(Ndarray *nd, const BurnOpCall *call, Widened *w
     NdTensor *x = nd_tensor(wide->outputs[i]), *result = x;
     if (burn_common_is_narrow(dtype)) {
       result = NULL;
-      if (status == BURN_OK) status = run_cast(nd, x, dtype, true, &result);
+      if (status == BURN_OK) status = nd_cast(nd, x, dtype, true, &result);
       nd_release(nd, x);
     }
     call->outputs[i] = result ? &result->header : NULL;

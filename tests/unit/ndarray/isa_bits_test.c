@@ -1,6 +1,6 @@
 /* isa_bits_test.c - one arithmetic everywhere: every row of plugins/common/elementwise.def on 2^20 numbers of each
- * dtype has the same bits on isa=baseline, avx2 and avx512 of ndarray, and so have sums, norms and softmax; products of
- * matrices on avx2 and avx512. */
+ * dtype has the same bits on isa=baseline, avx2 and avx512 of ndarray, and so have sums, norms, softmax and products of
+ * quantized values; products of floats on avx2 and avx512. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include <burn/activation.h>
 #include <burn/ops_layers.h>
+#include <burn/quantization.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,26 @@ static BurnTensor *run_large_matmul(BurnDevice *d) {
   return burn_matmul(a, numbers(d, 1024, 256));
 }
 
+/* Blocks of 16 along what is summed. */
+static BurnQuantTensor in_blocks(BurnTensor *x, int64_t rows, int64_t columns) {
+  BurnQuantScheme scheme = BURN_QUANT_SCHEME;
+  scheme.block_rank = 2;
+  scheme.block[0] = rows;
+  scheme.block[1] = columns;
+  return burn_quantize_dynamic(x, scheme);
+}
+static BurnTensor *run_quantized_matmul(BurnDevice *d) {
+  BurnQuantTensor a = in_blocks(numbers(d, 67, 304), 1, 16);
+  return burn_quant_matmul(a, in_blocks(numbers(d, 304, 130), 16, 1), BURN_DTYPE_F32);
+}
+static BurnTensor *run_quantized_conv(BurnDevice *d) {
+  BurnTensor *x = burn_random_normal(d, BURN_SHAPE(2, 5, 11, 9), BURN_DTYPE_F32, 0.0, 1.0);
+  BurnTensor *weight = burn_random_normal(d, BURN_SHAPE(7, 5, 3, 3), BURN_DTYPE_F32, 0.0, 1.0);
+  BurnQuantTensor quantized = burn_quantize_dynamic(x, BURN_QUANT_SCHEME);
+  return burn_quant_conv2d(quantized, burn_quantize_dynamic(weight, BURN_QUANT_SCHEME), NULL, BURN_CONV2D_OPTIONS,
+                           BURN_DTYPE_F32);
+}
+
 static const struct {
   const char *name;
   Function run;
@@ -134,7 +155,8 @@ static const struct {
 } functions[] = {{"sum along columns", run_sum_columns, 0},   {"sum along rows", run_sum_rows, 0},
                  {"softmax along rows", run_softmax_rows, 0}, {"softmax along columns", run_softmax_columns, 0},
                  {"layer_norm", run_layer_norm, 0},           {"matmul", run_matmul, 1},
-                 {"large matmul", run_large_matmul, 1}};
+                 {"large matmul", run_large_matmul, 1},       {"quantized_matmul", run_quantized_matmul, 0},
+                 {"quantized_conv2d", run_quantized_conv, 0}};
 
 static void test_orders(void **state) {
   bool fine = true;
