@@ -148,6 +148,37 @@ PREPARE(linear_leaves, 3, LINEAR_INPUTS)
 RUN(linear, burn_linear(T(0), T(1), T(2)))
 RUN_BACKWARD(linear_grad, burn_linear(T(0), T(1), T(2)))
 
+/* -- in integers: each with its f32 counterpart under the same arguments ------------------------ */
+
+/* The weight in i8; the scale of x is fixed, as after calibration. */
+static BurnQuantTensor whole(const Subject *s, int values, int scales) {
+  return (BurnQuantTensor){T(values), {T(scales), NULL}, BURN_QUANT_SCHEME};
+}
+static BurnQuantTensor in_steps(const Subject *s, int x, int scales) {
+  return burn_quantize(T(x), BURN_QUANT_SCHEME, (BurnQuantParameters){T(scales), NULL});
+}
+/* The weight of t[x], in t[to], with the scale t[to + 1]. */
+static void quantize_one(Subject *s, int x, int to) {
+  s->t[to + 1] = burn_full(s->device, BURN_SHAPE(1), BURN_DTYPE_F32, 4.0 / 127);
+  BurnQuantTensor q = in_steps(s, x, to + 1);
+  burn_drop(q.parameters.scales);
+  s->t[to] = q.values;
+}
+
+/* m, k, n: x is quantized, multiplied, and the bias added */
+PREPARE(linear_int8, 0, LINEAR_INPUTS quantize_one(s, 1, 3); s->t[2] = burn_unsqueeze(s->t[2], 2);)
+RUN(linear_int8, burn_add(burn_quant_matmul(in_steps(s, 0, 4), whole(s, 3, 4), BURN_DTYPE_F32), T(2)))
+
+/* n */
+PREPARE(quantize, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0))); quantize_one(s, 0, 1);)
+static BurnTensor *quantized_values(const Subject *s) {
+  BurnQuantTensor q = in_steps(s, 0, 2);
+  burn_drop(q.parameters.scales);
+  return q.values;
+}
+RUN(quantize, quantized_values(s))
+RUN(dequantize, burn_dequantize(whole(s, 1, 2), BURN_DTYPE_F32))
+
 /* n, heads, t, d, causal */
 #define ATTENTION_INPUTS \
   for (int i = 0; i < 3; i++) s->t[i] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));
@@ -167,17 +198,23 @@ RUN_BACKWARD(attention_grad, attention(s))
   s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));          \
   s->t[1] = normal(s, BURN_SHAPE(ARG(4), ARG(1) / ARG(8), ARG(5), ARG(5))); \
   s->t[2] = normal(s, BURN_SHAPE(ARG(4)));
-static BurnTensor *conv2d(const Subject *s) {
+static BurnConv2dOptions conv_options(const Subject *s) {
   BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
   options.stride[0] = options.stride[1] = ARG(6);
   options.padding[0] = options.padding[1] = ARG(7);
   options.groups = ARG(8);
-  return burn_conv2d(T(0), T(1), T(2), options);
+  return options;
 }
+static BurnTensor *conv2d(const Subject *s) { return burn_conv2d(T(0), T(1), T(2), conv_options(s)); }
 PREPARE(conv2d, 0, CONV_INPUTS)
 PREPARE(conv2d_leaves, 3, CONV_INPUTS)
 RUN(conv2d, conv2d(s))
 RUN_BACKWARD(conv2d_grad, conv2d(s))
+static BurnTensor *conv2d_int8(const Subject *s) {
+  return burn_quant_conv2d(in_steps(s, 0, 4), whole(s, 3, 4), T(2), conv_options(s), BURN_DTYPE_F32);
+}
+PREPARE(conv2d_int8, 0, CONV_INPUTS quantize_one(s, 1, 3);)
+RUN(conv2d_int8, conv2d_int8(s)) /* x is quantized, convolved, with bias */
 
 /* -- pooling: n, c, h, w, kernel, stride, padding; or n, c, h, w, output height, output width -- */
 
@@ -344,10 +381,14 @@ const Kind op_kinds[] = {
     PLAIN(matmul, matmul),
     PLAIN(linear, linear),
     TRACKED(linear_grad, linear_leaves),
+    PLAIN(linear_int8, linear_int8),
+    PLAIN(quantize, quantize),
+    PLAIN(dequantize, quantize),
     PLAIN(attention, attention),
     TRACKED(attention_grad, attention_leaves),
     PLAIN(conv2d, conv2d),
     TRACKED(conv2d_grad, conv2d_leaves),
+    PLAIN(conv2d_int8, conv2d_int8),
     PLAIN(max_pool, image),
     TRACKED(max_pool_grad, image_leaf),
     PLAIN(avg_pool, image),
