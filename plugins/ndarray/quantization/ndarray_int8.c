@@ -11,7 +11,7 @@
 #endif
 
 enum {
-  CHUNK = 64,             /* rows of B that are copied before they are packed, where they do not lie as wanted */
+  CHUNK = 256,            /* rows of B that are copied before they are packed, where they do not lie as wanted */
   PIECES = 3,             /* per thread: one that comes late gets less */
   BLOCK_ROWS = 48,        /* least rows that are worth packing a panel another time */
   PIECE_TERMS = 1 << 19,  /* products of a piece that is worth a thread's while, two microseconds of them */

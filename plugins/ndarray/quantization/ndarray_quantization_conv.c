@@ -37,39 +37,56 @@ static int list_runs(const Conv *conv, int64_t j, int64_t columns, PixelRun runs
   return count;
 }
 
-/* What the tap in row `ky` and column `kx` of a plane reads for one run. */
-static void gather_run(const Conv *conv, const int8_t *plane, const PixelRun *run, int64_t ky, int64_t kx, int8_t *to) {
-  const int64_t y = run->y * conv->stride[0] - conv->padding[0] + ky * conv->dilation[0], step = conv->stride[1];
+/* Copies of a few bytes, up to a panel's width: a call of memcpy would take longer than most of them. */
+static inline void copy_few(int8_t *restrict to, const int8_t *restrict from, int64_t count) {
+  if (count < 8) {
+    for (int64_t i = 0; i < count; i++) to[i] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i + 8 < count; i += 8) memcpy(to + i, from + i, 8);
+  memcpy(to + count - 8, from + count - 8, 8);
+}
+
+static inline void copy_spread(int8_t *restrict to, const int8_t *restrict from, int64_t step, int64_t count) {
+  if (step == 2)
+    for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
+  else
+    for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+}
+
+/* What a tap reads for a run of pixels: the same place in `planes` planes. `to` has zeros. */
+static void gather(const Conv *conv, const int8_t *from, int64_t tap, const PixelRun *run, int64_t planes, int8_t *to) {
+  const int64_t plane = conv->height * conv->width, row = conv->kernel[0] * conv->kernel[1] * ND_INT8_COLUMNS;
+  const int64_t step = conv->stride[1], kx = tap % conv->kernel[1];
+  const int64_t y = run->y * conv->stride[0] - conv->padding[0] + tap / conv->kernel[1] * conv->dilation[0];
   const int64_t x = run->x * step - conv->padding[1] + kx * conv->dilation[1];
   /* Pixels before `begin` lie left of the plane, those from `end` on right of it. */
   const int64_t begin = x >= 0 ? 0 : nd_min(run->count, nd_ceil_div(-x, step));
-  const int64_t end = x >= conv->width ? begin : nd_max(begin, nd_min(run->count, nd_ceil_div(conv->width - x, step)));
-  if (y < 0 || y >= conv->height) {
-    memset(to, 0, (size_t)run->count);
-    return;
+  const int64_t end = x >= conv->width ? begin : nd_min(run->count, nd_ceil_div(conv->width - x, step));
+  if (y < 0 || y >= conv->height || end <= begin) return;
+  from += run->image * conv->image + y * conv->width + x + begin * step;
+  to += run->first + begin;
+  for (int64_t c = 0; c < planes; c++, from += plane, to += row) {
+    if (step == 1)
+      copy_few(to, from, end - begin);
+    else
+      copy_spread(to, from, step, end - begin);
   }
-  const int8_t *from = plane + y * conv->width + x;
-  for (int64_t i = 0; i < begin; i++) to[i] = 0;
-  if (step == 1)
-    memcpy(to + begin, from + begin, (size_t)(end - begin));
-  else
-    for (int64_t i = begin; i < end; i++) to[i] = from[i * step];
-  for (int64_t i = end; i < run->count; i++) to[i] = 0;
 }
 
+/* Terms are channels of taps; a tap's place is found once for all channels that are asked for. */
 static void fill(const NdInt8Job *job, int64_t product, int64_t p, int64_t terms, int64_t j, int64_t columns,
                  int8_t *to) {
   const Conv *conv = (const Conv *)job->context;
   const int64_t window = conv->kernel[0] * conv->kernel[1], plane = conv->height * conv->width;
+  const int64_t taps = nd_min(window, terms);
   PixelRun runs[ND_INT8_COLUMNS];
   const int count = list_runs(conv, j, columns, runs);
-  for (int64_t end = p + terms; p < end; p++, to += ND_INT8_COLUMNS) {
-    const int64_t channel = product * conv->channels + p / window;
-    const int64_t ky = p % window / conv->kernel[1], kx = p % conv->kernel[1];
-    const int8_t *channel_0 = conv->x + channel * plane;
-    for (int i = 0; i < count; i++)
-      gather_run(conv, channel_0 + runs[i].image * conv->image, &runs[i], ky, kx, to + runs[i].first);
-    memset(to + columns, 0, (size_t)(ND_INT8_COLUMNS - columns));
+  memset(to, 0, (size_t)(terms * ND_INT8_COLUMNS));
+  for (int64_t t = 0; t < taps; t++) {
+    const int64_t channel = product * conv->channels + (p + t) / window, planes = nd_ceil_div(terms - t, window);
+    const int8_t *from = conv->x + channel * plane;
+    for (int i = 0; i < count; i++) gather(conv, from, (p + t) % window, &runs[i], planes, to + t * ND_INT8_COLUMNS);
   }
 }
 
