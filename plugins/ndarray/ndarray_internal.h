@@ -48,10 +48,11 @@ struct Ndarray {
   NdPool *pool;
   uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
   bool uses_openblas;
-  struct BurnCommonTuner *tuner; /* burn/common/autotune.h; NULL: nothing is tuned */
-  bool has_amx;                  /* bf16 products run in tile registers */
-  uint32_t isa;                  /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
-  struct NdKernels *elementwise; /* ndarray_kernels.h */
+  struct BurnCommonTuner *tuner;  /* burn/common/autotune.h; NULL: nothing is tuned */
+  bool has_amx;                   /* bf16 products run in tile registers */
+  uint32_t isa;                   /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
+  struct NdKernels *elementwise;  /* ndarray_kernels.h */
+  const struct NdInt8Loops *int8; /* products of i8: ndarray_int8.h */
   char name[64];
   NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
 };
@@ -88,6 +89,9 @@ extern const NdKernelRow nd_quantization_kernels[]; /* ndarray_quantization.c: p
 /* The ops of nd_quantization_kernels, and which of their calls the kernels take; the others are decomposed. */
 bool nd_is_quantized_op(uint32_t op);
 bool nd_takes_quantized(const BurnOpCall *call);
+/* nd->int8: the fastest loops that the processor has within nd->isa. Asked for once: a virtual machine takes longer to
+ * say what it is than a small product. */
+const struct NdInt8Loops *nd_int8_loops(const Ndarray *nd);
 
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);

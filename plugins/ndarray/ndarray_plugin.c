@@ -311,6 +311,7 @@ static BurnStatus BURN_API_CALL ndarray_open(const BurnHost *host, uint32_t inde
     host->free(nd, sizeof *nd);
     return status;
   }
+  nd->int8 = nd_int8_loops(nd);
   fill_kernels(nd);
   out->owner = owner;
   out->self = nd;

@@ -210,7 +210,7 @@ static bool open_rows(Run *run, uint64_t *bytes) {
 
 bool nd_int8_run(const NdInt8Job *job) {
   Ndarray *nd = job->nd;
-  Run run = {.job = job, .loops = nd_int8_loops(nd), .segments = nd_int8_segments(job)};
+  Run run = {.job = job, .loops = nd->int8, .segments = nd_int8_segments(job)};
   uint64_t rows_bytes = 0;
   run.depth = nd_round_up(job->segment, ND_INT8_UNIT);
   run.panels = nd_ceil_div(job->n, ND_INT8_COLUMNS);

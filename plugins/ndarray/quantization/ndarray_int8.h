@@ -57,9 +57,6 @@ extern const NdInt8Loops nd_int8_avxvnni;
 extern const NdInt8Loops nd_int8_avx512vnni;
 #endif
 
-/* The loops for a device: the fastest that the processor has within nd->isa. */
-const NdInt8Loops *nd_int8_loops(const Ndarray *nd);
-
 /* Some products of one shape, and who knows where their operands lie. */
 typedef struct NdInt8Job NdInt8Job;
 struct NdInt8Job {

@@ -1,5 +1,8 @@
 /* ndarray_quantization.c - quantized_matmul by products of i8, and what all quantized ops share. */
+#include "move/ndarray_moves.h"
 #include "ndarray_quantization.h"
+
+#include <string.h>
 
 enum { LEAST_SEGMENT = 8 }; /* terms; shorter ones are scaled more often than multiplied */
 
@@ -112,6 +115,11 @@ static void fill(const NdInt8Job *job, int64_t product, int64_t p, int64_t terms
   const Matmul *work = (const Matmul *)job->context;
   const int64_t step = work->b_step, column = work->b_column;
   const int8_t *b = b_of(work, product) + p * step + j * column;
+  if (step == 1) { /* as of weights [n, k] that are transposed */
+    if (columns < ND_INT8_COLUMNS) memset(to, 0, (size_t)(terms * ND_INT8_COLUMNS));
+    nd_moves(job->nd)->transpose[0](to, ND_INT8_COLUMNS, b, column, terms, columns, false);
+    return;
+  }
   for (int64_t i = 0; i < terms; i++, b += step, to += ND_INT8_COLUMNS) {
     for (int64_t c = 0; c < columns; c++) to[c] = b[c * column];
     for (int64_t c = columns; c < ND_INT8_COLUMNS; c++) to[c] = 0;
