@@ -7,6 +7,8 @@
 
 #include "nn_internal.h"
 
+#include <burn/quantizer.h>
+
 /* What a config says, whatever its rank. */
 typedef struct Geometry {
   const char *layer;
@@ -120,6 +122,14 @@ static BurnConv2dOptions options_2d(const size_t *stride, const size_t *dilation
   return options;
 }
 
+/* x with a quantized weight, both convolved as integers. */
+static BurnTensor *quantized_2d(const BurnConv2d *m, BurnTensor *x, BurnConv2dOptions options) {
+  const BurnDType dtype = burn_dtype(x);
+  burn_param_observe(&m->weight, x);
+  return burn_quant_conv2d(burn_param_quant_input(&m->weight, x), burn_param_quant(&m->weight),
+                           burn_param_value(&m->bias), options, dtype);
+}
+
 BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
   const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at);
@@ -127,7 +137,11 @@ BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
   const BurnNnSides sides = burn_nn_sides(&padding, x, &window);
   BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
   x = burn_nn_pad(x, &sides, 0, options.padding);
-  x = burn_conv2d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  if (burn_nn_sound(x) && burn_param_quantizes_input(&m->weight)) {
+    x = quantized_2d(m, x, options);
+  } else {
+    x = burn_conv2d(burn_nn_input(&m->weight, x), burn_param_value(&m->weight), burn_param_value(&m->bias), options);
+  }
   return burn_nn_placed(sound, &m->weight, "conv2d", x);
 }
 
