@@ -141,7 +141,7 @@ BurnStatus burn_module_learning_rate_check(const BurnModuleLearningRate *rates) 
 double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const char *path, uint64_t id) {
   for (size_t i = rates->group_count; i-- > 0;) {
     const BurnLearningRateGroup *group = &rates->groups[i];
-    if (!is_in(&group->which, path, id)) continue;
+    if (!burn_param_group_has(&group->which, path, id)) continue;
     return group->schedule.table ? burn_schedule_rate(&group->schedule, rates->iteration) : group->learning_rate;
   }
   return rates->base;
@@ -150,7 +150,7 @@ double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const c
 BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < rates->group_count && status == BURN_OK; i++) {
-    status = check_group(who, module, &rates->groups[i].which);
+    status = burn_param_group_check(&rates->groups[i].which, module, who);
   }
   return status;
 }
