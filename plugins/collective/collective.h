@@ -10,10 +10,10 @@ typedef struct CollectiveMember {
   double timeout; /* seconds that it waits for the others */
 } CollectiveMember;
 
-/* Replaces values[length] by their sums over the members of the group, added up in the order of ranks: so all members get
- * the same bits, in every run. Waits for the others. The same member may come again: each time is a meeting of its own. `values` NULL or a
- * rank of -1: this member has failed and says so, instead of making the others wait. With one that fails, or does not come
- * in time, all fail, then and later. */
+/* Replaces values[length] by their sums over the members of the group, added up in the order of ranks: so all members
+ * get the same bits, in every run. Waits for the others. The same member may come again: each time is a meeting of its
+ * own. `values` NULL or a rank of -1: this member has failed and says so, instead of making the others wait. With one
+ * that fails, or does not come in time, all fail, then and later. */
 BurnStatus collective_sum(const BurnHost *host, const CollectiveMember *member, double *values, int64_t length);
 
 #endif

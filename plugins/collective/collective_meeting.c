@@ -86,8 +86,8 @@ static const char *refuses(const Room *room, const CollectiveMember *member, con
   return room->here > 0 && room->length != length ? "members bring different numbers of values" : NULL;
 }
 
-/* Comes into the room of this meeting; waits at the door while the one before is leaving. NULL when out of memory or out
- * of time. */
+/* Comes into the room of this meeting; waits at the door while the one before is leaving. NULL when out of memory or
+ * time. */
 static Room *come_in(const CollectiveMember *member, const struct timespec *until) {
   Room *room = enter(member);
   while (room && room->leaving > 0) {
