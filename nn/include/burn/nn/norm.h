@@ -45,8 +45,8 @@ typedef struct BurnSyncGroup {
 /* A group of `count` replicas, with an id of its own. */
 BURN_API BurnSyncGroup burn_sync_group(size_t count);
 
-/* burn_batch_norm_forward over the joint batch of all replicas of a group, as SyncBatchNorm of PyTorch: mean and variance
- * are those of all inputs together, and so is what goes back through them. Replica `rank` (0 .. count - 1) gives its part
+/* burn_batch_norm_forward over the joint batch of all replicas of a group, as SyncBatchNorm of PyTorch: mean and
+ * variance are those of all inputs together, and so is what goes back through them. Replica `rank` (0 .. count - 1) gives its part
  * of the batch, of any size, and gets its part of the result. All call it, in the same order, and all walk back from
  * their losses; each waits for the others, twice per call and twice on the way back. Parameters get the gradients of the
  * replica's own loss: BurnMultiGradientsParams adds those up. Running statistics move alike in all replicas. It needs
