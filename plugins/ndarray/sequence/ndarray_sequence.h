@@ -74,9 +74,8 @@ typedef struct NdSequenceLoops {
   /* to[p * to_row + j] = from[p * step + j * column] for j < columns, and 0 for columns <= j < to_columns. */
   void (*pack)(int64_t depth, int64_t columns, const void *from, int64_t step, int64_t column, void *to, int64_t to_row,
                int64_t to_columns);
-  /* to[j * row + p * step] = from[p * width + j] * factor[j] for j < columns; factor NULL: 1. */
-  void (*unpack)(int64_t depth, int64_t columns, const void *from, int64_t width, const void *factor, void *to,
-                 int64_t row, int64_t step);
+  /* to[j * row + p * step] = from[p * width + j] for j < columns. */
+  void (*unpack)(int64_t depth, int64_t columns, const void *from, int64_t width, void *to, int64_t row, int64_t step);
   /* scores *= scale; with a cap, cap * tanh(scores / cap), and in derivatives (unless NULL) the derivative of that. */
   void (*bend)(const NdScores *s, double cap, void *derivatives);
   /* -infinity for keys that come after the query: key r is seen by lane j if r <= first + j. */

@@ -174,8 +174,8 @@ static void attend(const Forward *work, const NdAttentionGroup *g, const Room *r
   if (g->keys == 0) memset(room->result, 0, (size_t)(a->value_width * a->lanes * a->bytes));
   for (int64_t first = 0; first < g->keys; first += room->block) take_keys(a, g, room, first);
   a->loops->invert(a->lanes, room->state.sum, room->state.factor);
-  a->loops->unpack(a->value_width, g->count, room->result, a->lanes, room->state.factor, to, out->strides[2],
-                   out->strides[3]);
+  a->loops->rescale(a->value_width, a->lanes, room->result, room->state.factor);
+  a->loops->unpack(a->value_width, g->count, room->result, a->lanes, to, out->strides[2], out->strides[3]);
 }
 
 static void BURN_API_CALL attention_body(void *context, int64_t begin, int64_t end) {

@@ -136,7 +136,7 @@ static void find_query_grad(const Backward *work, const NdAttentionGroup *g, con
   char *to = (char *)nd_data(out) +
              (g->n * out->strides[0] + g->head * out->strides[1] + g->first * out->strides[2]) * a->bytes;
   a->loops->product(&product);
-  a->loops->unpack(a->width, g->count, room->query_grad, a->lanes, NULL, to, out->strides[2], out->strides[3]);
+  a->loops->unpack(a->width, g->count, room->query_grad, a->lanes, to, out->strides[2], out->strides[3]);
 }
 
 static void fold_bias(const Backward *work, const NdAttentionGroup *g, const Room *room, const NdScores *derivatives) {
