@@ -14,7 +14,9 @@ enum {
   WALK_BYTES = 96 * PAGE_BYTES, /* distance that a panel may stretch over in place */
   NEAR_BYTES = 1024,            /* distance of rows that tile registers are loaded from in place */
   PACK_TILES = 3,               /* how many tiles at least a copied panel has to serve */
-  MANY_COLUMNS = 2048,          /* of C, from which on a copy of A costs next to nothing */
+  MANY_COLUMNS = 2048,          /* of C, from which on a copy of A costs next to nothing ... */
+  SOME_COLUMNS = 256,           /* ... and less than tiles in place whose rows push each other out of the cache */
+  FIRST_WAYS = 8,               /* lines at distances of whole pages that the first-level cache has room for */
   STREAM_BYTES = 1 << 20,       /* size of a B that is not in the second-level cache */
 };
 
@@ -95,7 +97,8 @@ static bool is_shared(const NdGemm *g, const NdGemmPlan *plan, int64_t batch) {
 
 /* B is copied, panel by panel, where it is large or stretches over many pages. Rows of A are read in place, which costs
  * tiles nothing; but rows at distances of whole pages share a few sets of lines of the second-level cache, so that
- * little of A stays there. */
+ * little of A stays there, and one set of the first-level cache: of a tile with more rows than that has lines, each
+ * number then comes from the second level. */
 static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGemmLoops *loops, int64_t bytes) {
   if (plan->kind == ND_GEMM_AMX) {
     const bool whole = g->a_step == 1 && g->k % ND_AMX_STEP == 0 && g->m % ND_AMX_SIDE == 0;
@@ -107,7 +110,8 @@ static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGem
   const bool large = 2 * (double)g->m * (double)g->n * (double)g->k >= PACK_FLOPS;
   const bool wide = g->n >= PACK_TILES * loops->columns, tall = g->m >= PACK_TILES * loops->rows;
   plan->pack_b = tall && (large || is_long_walk(plan->depth, g->b_step, bytes));
-  if (g->a_step == 1) plan->pack_a = g->a_row * bytes % PAGE_BYTES == 0 && g->n >= MANY_COLUMNS;
+  const int64_t enough = loops->rows > FIRST_WAYS ? SOME_COLUMNS : MANY_COLUMNS;
+  if (g->a_step == 1) plan->pack_a = g->a_row * bytes % PAGE_BYTES == 0 && g->n >= enough;
   if (g->a_row == 1) plan->pack_a = wide && is_long_walk(plan->depth, g->a_step, bytes);
 }
 
