@@ -390,6 +390,10 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
 /* The same on `device`, which must be that of the inputs; NULL: that of the inputs. */
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                     const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* `count` calls of an op, with all attributes, as one, where the backend can and none of them fails: see burn_op_calls.
+ * False, and nothing done, otherwise. */
+bool burn__apply_joined(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, uint32_t input_count,
+                        const BurnAttr *attrs, BurnTensor **outputs);
 /* An op of x whose one attribute is a dim, which is resolved here. Takes x. */
 BurnTensor *burn__apply_dim(uint32_t op, BurnTensor *x, int dim);
 /* An axis of a tensor of `rank` axes; negative from the end. Fails for an x that cannot be used, too. */

@@ -2,6 +2,8 @@
  */
 #include "guard.h"
 
+#include <burn/plugin/calls.h>
+
 #include <stdlib.h>
 
 enum { INLINE_INPUTS = 8 };
@@ -37,6 +39,31 @@ static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t 
   return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
 }
 
+static BurnOpCall call_of(uint32_t op, BurnPrimitive *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                          uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count, BurnTensorDesc *descs) {
+  return (BurnOpCall){.struct_size = sizeof(BurnOpCall),
+                      .op = op,
+                      .attr_count = attr_count,
+                      .input_count = input_count,
+                      .output_count = output_count,
+                      .inputs = inputs,
+                      .outputs = outputs,
+                      .attrs = attrs,
+                      .output_descs = descs,
+                      .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
+}
+
+/* The shape rule, and that the device has the dtypes. */
+static BurnStatus infer(const BurnDevice *device, const BurnOpInfo *info, const BurnOpCall *call,
+                        BurnTensorDesc *descs) {
+  BurnStatus status = info ? burn__infer_as(info, call, descs) : burn__infer(call, descs);
+  for (uint32_t i = 0; status == BURN_OK && i < call->output_count; i++) {
+    const bool known = call->input_count > 0 && call->inputs[0] && descs[i].dtype == call->inputs[0]->dtype;
+    if (!known) status = burn__check_storable(device, descs[i].dtype, burn__op_name(call->op));
+  }
+  return status;
+}
+
 /* Runs the call on primitives; outputs are set only on success. */
 static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                       const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
@@ -45,22 +72,9 @@ static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs
   if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
   for (uint32_t i = 0; i < input_count; i++) primitives[i] = inputs[i] ? inputs[i]->primitive : NULL;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  const BurnOpCall call = {.struct_size = sizeof call,
-                           .op = op,
-                           .attr_count = attr_count,
-                           .input_count = input_count,
-                           .output_count = output_count,
-                           .inputs = primitives,
-                           .outputs = outputs,
-                           .attrs = attrs,
-                           .output_descs = descs,
-                           .donate = input_count >= 64 ? UINT64_MAX : ((uint64_t)1 << input_count) - 1};
+  const BurnOpCall call = call_of(op, primitives, input_count, attrs, attr_count, outputs, output_count, descs);
   const BurnOpInfo *info = burn__op_info(op);
-  BurnStatus status = info ? burn__infer_as(info, &call, descs) : burn__infer(&call, descs);
-  for (uint32_t i = 0; status == BURN_OK && i < output_count; i++) {
-    const bool known = input_count > 0 && inputs[0] && descs[i].dtype == inputs[0]->primitive->dtype;
-    if (!known) status = burn__check_storable(device, descs[i].dtype, burn__op_name(op));
-  }
+  BurnStatus status = infer(device, info, &call, descs);
   if (status == BURN_OK) status = burn__invoke_complete(&device->top->backend, info, &call);
   if (primitives != few) free(primitives);
   return status;
@@ -76,6 +90,20 @@ static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTen
   burn__guard_op_end();
 }
 
+static void exchange(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                     BurnPrimitive **outputs, BurnTensor **out, uint32_t output_count) {
+  if (burn__is_guarded()) {
+    exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
+    return;
+  }
+  for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
+  const bool becomes = input_count > 0 && inputs[0];
+  out[0] = becomes ? burn__tensor_become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
+  for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
+    if (inputs[i]) burn__tensor_end(inputs[i], NULL);
+  }
+}
+
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                     const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
@@ -88,17 +116,7 @@ void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, 
     if (may_work) burn__work_leave();
     return;
   }
-  if (burn__is_guarded()) {
-    exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
-    burn__work_leave();
-    return;
-  }
-  for (uint32_t i = 1; i < output_count; i++) out[i] = burn__tensor_new(device, outputs[i], op);
-  const bool becomes = input_count > 0 && inputs[0];
-  out[0] = becomes ? burn__tensor_become(inputs[0], outputs[0], op) : burn__tensor_new(device, outputs[0], op);
-  for (uint32_t i = becomes; i < input_count; i++) { /* none stands there twice: check_inputs */
-    if (inputs[i]) burn__tensor_end(inputs[i], NULL);
-  }
+  exchange(device, op, inputs, input_count, outputs, out, output_count);
   burn__work_leave();
 }
 
@@ -113,6 +131,73 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
   burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
   return out;
 }
+
+/* -- many calls of one op --------------------------------------------------------------------- */
+
+typedef struct Joined {
+  BurnOpCall call;
+  BurnPrimitive *inputs[INLINE_INPUTS], *outputs[BURN_MAX_OUTPUTS];
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+} Joined;
+
+/* "burn.calls" of the top of a stack, if calls of the op are to go there. A decorator that only passes the question on
+ * has to see the calls itself. */
+static const BurnCallsInterface *joiner(const BurnInstance *top, uint32_t op, void **self) {
+  BurnInterface here = {NULL, NULL}, below = {NULL, NULL};
+  const BurnInstance *next = top->next;
+  if (op >= BURN_OP_LIMIT || top->support[op] != BURN_SUPPORT_YES) return NULL;
+  if (!top->backend.get_interface(top->backend.self, BURN_CALLS_INTERFACE, 1, &here)) return NULL;
+  if (next && next->backend.get_interface(next->backend.self, BURN_CALLS_INTERFACE, 1, &below) &&
+      below.self == here.self)
+    return NULL;
+  const BurnCallsInterface *table = here.table;
+  *self = here.self;
+  return table->struct_size >= BURN_CALLS_INTERFACE_MIN_BYTES && table->joins(here.self, op) ? table : NULL;
+}
+
+/* Fills in call `index`; false if it would fail. */
+static bool join(const BurnOpInfo *op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
+                 BurnDevice **device, Joined *one) {
+  if (check_inputs(op->op, inputs, input_count, device) != BURN_OK) return false;
+  for (uint32_t i = 0; i < input_count; i++) one->inputs[i] = inputs[i] ? inputs[i]->primitive : NULL;
+  for (uint32_t i = 0; i < op->output_count; i++) one->outputs[i] = NULL;
+  one->call =
+      call_of(op->op, one->inputs, input_count, attrs, op->attr_count, one->outputs, op->output_count, one->descs);
+  return infer(*device, op, &one->call, one->descs) == BURN_OK;
+}
+
+/* All calls as one; false, and nothing done, where that cannot be. */
+static bool submit_joined(const BurnCallsInterface *table, void *self, const BurnOpInfo *op, size_t count,
+                          BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, BurnTensor **outputs,
+                          Joined *joined) {
+  const BurnOpCall **calls = (const BurnOpCall **)(void *)(joined + count);
+  BurnDevice *device = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (!join(op, inputs + i * input_count, input_count, attrs + i * op->attr_count, &device, &joined[i])) return false;
+    calls[i] = &joined[i].call;
+  }
+  if (table->submit_many(self, calls, count) != BURN_OK) return false;
+  for (size_t i = 0; i < count; i++) {
+    exchange(device, op->op, inputs + i * input_count, input_count, joined[i].outputs, outputs + i * op->output_count,
+             op->output_count);
+  }
+  return true;
+}
+
+bool burn__apply_joined(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, uint32_t input_count,
+                        const BurnAttr *attrs, BurnTensor **outputs) {
+  if (count < 2 || input_count > INLINE_INPUTS || !inputs[0] || inputs[0]->status != BURN_OK || !burn__work_enter())
+    return false;
+  void *self = NULL;
+  const BurnCallsInterface *table = joiner(inputs[0]->device->top, op->op, &self);
+  Joined *joined = table ? malloc(count * (sizeof *joined + sizeof(BurnOpCall *))) : NULL;
+  const bool done = joined && submit_joined(table, self, op, count, inputs, input_count, attrs, outputs, joined);
+  free(joined);
+  burn__work_leave();
+  return done;
+}
+
+/* -- ops that make tensors, and those along a dim --------------------------------------------- */
 
 BurnTensor *burn__create(BurnDevice *device, uint32_t op, BurnShape shape, BurnDType dtype, const BurnAttr *more,
                          uint32_t more_count) {

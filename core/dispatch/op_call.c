@@ -25,6 +25,17 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
   burn__apply_on(device, op->op, inputs, inputs_given, call.attrs, call.attr_count, outputs, op->output_count);
 }
 
+void burn_op_calls(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, size_t input_count,
+                   const BurnAttr *attrs, BurnTensor **outputs) {
+  if (input_count <= BURN_MAX_FIXED_INPUTS &&
+      burn__apply_joined(op, count, inputs, (uint32_t)input_count, attrs, outputs))
+    return;
+  for (size_t i = 0; i < count; i++) {
+    burn_op_call(NULL, op, inputs + i * input_count, input_count, attrs + i * op->attr_count, op->attr_count,
+                 outputs + i * op->output_count);
+  }
+}
+
 BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs,
                     size_t attr_count) {
   const BurnOpInfo *op = NULL;

@@ -7,6 +7,7 @@
 #include "support/ndarray_numbers.h"
 
 #include <burn/common/failure.h>
+#include <burn/plugin/calls.h>
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
@@ -81,8 +82,9 @@ extern const NdKernelRow nd_move_kernels[];       /* ndarray_move.c: slice_assig
 extern const NdKernelRow nd_scan_kernels[];       /* ndarray_scan.c: cumsum, cumprod, cummin, cummax */
 extern const NdKernelRow nd_sort_kernels[];       /* ndarray_sort.c: argsort; ndarray_sort_range.c */
 extern const NdKernelRow nd_optimizer_kernels[];  /* ndarray_optimizer.c: adam_step, sgd_step */
-extern const NdKernelRow nd_attention_kernels[];  /* ndarray_sequence_attention.c: with its gradient */
-extern const NdKernelRow nd_lstm_kernels[];       /* ndarray_sequence_lstm.c: lstm and its gradient */
+extern const BurnCallsInterface nd_calls_interface; /* there, too: those of many parameters */
+extern const NdKernelRow nd_attention_kernels[];    /* ndarray_sequence_attention.c: with its gradient */
+extern const NdKernelRow nd_lstm_kernels[];         /* ndarray_sequence_lstm.c: lstm and its gradient */
 
 extern const NdKernelRow nd_quantization_kernels[]; /* ndarray_quantization.c: products, convolution, scaling of i8 */
 

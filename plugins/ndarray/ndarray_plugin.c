@@ -210,6 +210,7 @@ static const BurnDlpackInterface dlpack_interface = {
 static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name, uint32_t min_version,
                                                    BurnInterface *out) {
   static const BurnCommonInterface offered[] = {{BURN_FUSED_INTERFACE, &nd_fused_interface},
+                                                {BURN_CALLS_INTERFACE, &nd_calls_interface},
                                                 {BURN_DLPACK_INTERFACE, &dlpack_interface}};
   return burn_common_offer(offered, sizeof offered / sizeof offered[0], name, min_version, self, out);
 }

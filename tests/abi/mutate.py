@@ -27,6 +27,7 @@ GROWING = {
     "fusion_statistics.h": ["BurnFusionStatistics", "BurnFusionInterface"],
     "options.h": ["BurnOptionInfo", "BurnOptionsInterface"],
     "dlpack.h": ["BurnDlpackInterface"],
+    "calls.h": ["BurnCallsInterface"],
     "services.h": ["BurnRandomInterface", "BurnBuilderInterface"],
     "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceCode", "BurnDeviceLaunch",
                  "BurnDeviceInterface"],

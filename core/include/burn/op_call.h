@@ -23,7 +23,14 @@ BURN_API BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) BURN_
 BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
                            const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs);
 
-/* The same by name, for ops with one output: burn_op("acme.gelu", &x, 1, NULL, 0). */
+/* `count` calls of one op with inputs and no others, as burn_op_call for each, in order: what one gives no other takes.
+ * Rows of arrays: inputs [count][input_count], attrs [count][op->attr_count], none left out, outputs
+ * [count][op->output_count]. The backend makes them as one where it can (burn/plugin/calls.h), with the same bits: for
+ * what an optimizer does to each of many parameters, most of them small. */
+BURN_API void burn_op_calls(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, size_t input_count,
+                            const BurnAttr *attrs, BurnTensor **outputs);
+
+/* One call by name, for ops with one output: burn_op("acme.gelu", &x, 1, NULL, 0). */
 BURN_API BURN_GIVES BurnTensor *burn_op(const char *name, BurnTensor *const *inputs, size_t input_count,
                                         const BurnAttr *attrs, size_t attr_count);
 

@@ -1,21 +1,38 @@
 /* ndarray_optimizer.c - adam_step and sgd_step: parameter and state in one sweep over memory, each in place where the
- * call gives it away, else into a new tensor.
+ * call gives it away, else into a new tensor. The calls of many parameters share one sweep (the interface burn.calls).
  *
  * adam_step has loops of its own. sgd_step runs those of mul_scalar, add and sub, block by block, so that what is
  * between them stays in the first-level cache and the results have the bits that these ops give. */
 #include "elementwise/ndarray_kernels.h"
 #include "ndarray_rows.h"
 
+#include <string.h>
+
 enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MAX_INPUTS = 4, MAX_OUTPUTS = 3 };
 #define SAME 0x100u /* a home: the result is that input as it is */
 
-/* Packed inputs, and results that may lie in the same memory. */
+/* Scalars of sgd_step, and the loops that it is made of. */
+typedef struct SgdNumbers {
+  NdLoop scale, add, sub;
+  NdScalar step_size, momentum, rest, penalty; /* rest: 1 - dampening */
+  bool decays, nesterov;
+} SgdNumbers;
+
+/* One call: packed inputs, and results that may lie in the same memory. */
 typedef struct Step {
   NdTensor *in[MAX_INPUTS];   /* of nd_packed; NULL for an absent input */
   NdTensor *out[MAX_OUTPUTS]; /* owned */
   const char *from[MAX_INPUTS];
   char *to[MAX_OUTPUTS];
-  int64_t element_bytes;
+  int64_t element_bytes, count;
+  BurnLoopBody elements; /* does a range of them; its context is the step */
+  union {
+    struct {
+      NdAdam numbers;
+      NdAdamLoop loop;
+    } adam;         /* param, grad, moment_1, moment_2 -> param, moment_1, moment_2 */
+    SgdNumbers sgd; /* param, grad, velocity or NULL -> param, velocity */
+  } of;
 } Step;
 
 static bool can_overwrite(const BurnOpCall *call, uint32_t input) {
@@ -26,10 +43,10 @@ static void step_end(Ndarray *nd, const BurnOpCall *call, const Step *step) {
   for (uint32_t i = 0; i < call->input_count; i++) nd_unpack(nd, call->inputs[i], step->in[i]);
 }
 
-static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
+/* Undoes step_begin. */
+static void step_cancel(Ndarray *nd, const BurnOpCall *call, const Step *step) {
   step_end(nd, call, step);
   for (int i = 0; i < MAX_OUTPUTS; i++) nd_release(nd, step->out[i]);
-  return nd_out_of_memory(nd, call);
 }
 
 /* Fills a zeroed step: result i lies in the memory of input homes[i] if that may be overwritten. False when out of
@@ -37,6 +54,7 @@ static BurnStatus step_fail(Ndarray *nd, const BurnOpCall *call, Step *step) {
 static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *homes, Step *step) {
   bool stays[MAX_OUTPUTS], complete = true;
   step->element_bytes = burn_dtype_bytes(call->inputs[0]->dtype);
+  step->count = burn_primitive_count(call->inputs[0]);
   for (uint32_t i = 0; i < call->output_count; i++) stays[i] = (homes[i] & SAME) || can_overwrite(call, homes[i]);
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;
@@ -57,39 +75,9 @@ static bool step_begin(Ndarray *nd, const BurnOpCall *call, const uint32_t *home
   return complete;
 }
 
-static BurnStatus step_finish(Ndarray *nd, const BurnOpCall *call, Step *step) {
+static void step_finish(Ndarray *nd, const BurnOpCall *call, const Step *step) {
   step_end(nd, call, step);
   for (uint32_t i = 0; i < call->output_count; i++) call->outputs[i] = &step->out[i]->header;
-  return BURN_OK;
-}
-
-/* -- adam_step -------------------------------------------------------------------------------- */
-
-typedef struct AdamStep {
-  Step step; /* param, grad, moment_1, moment_2 -> param, moment_1, moment_2 */
-  NdAdam adam;
-  NdAdamLoop loop;
-} AdamStep;
-
-static void BURN_API_CALL adam_elements(void *context, int64_t begin, int64_t end) {
-  const AdamStep *work = (const AdamStep *)context;
-  const Step *step = &work->step;
-  const int64_t offset = begin * step->element_bytes;
-  const void *const in[4] = {step->from[0] + offset, step->from[1] + offset, step->from[2] + offset,
-                             step->from[3] + offset};
-  void *const out[3] = {step->to[0] + offset, step->to[1] + offset, step->to[2] + offset};
-  work->loop(end - begin, &work->adam, in, out);
-}
-
-static NdAdam read_scalars(const BurnOpCall *call) {
-  const BurnAttrs_adam_step *attrs = BURN_ATTRS(adam_step, call);
-  const NdAdam adam = {.beta_1 = attrs->beta_1.value.f64,
-                       .beta_2 = attrs->beta_2.value.f64,
-                       .step_size = attrs->step_size.value.f64,
-                       .epsilon = attrs->epsilon.value.f64,
-                       .decay = attrs->decay.value.f64,
-                       .penalty = attrs->penalty.value.f64};
-  return adam;
 }
 
 static BurnStatus no_kernel(Ndarray *nd, const BurnOpCall *call) {
@@ -97,30 +85,38 @@ static BurnStatus no_kernel(Ndarray *nd, const BurnOpCall *call) {
                  burn_dtype_name(call->inputs[0]->dtype));
 }
 
-static BurnStatus run_adam_step(Ndarray *nd, const BurnOpCall *call) {
+/* -- adam_step -------------------------------------------------------------------------------- */
+
+static void BURN_API_CALL adam_elements(void *context, int64_t begin, int64_t end) {
+  const Step *step = (const Step *)context;
+  const int64_t offset = begin * step->element_bytes;
+  const void *const in[4] = {step->from[0] + offset, step->from[1] + offset, step->from[2] + offset,
+                             step->from[3] + offset};
+  void *const out[3] = {step->to[0] + offset, step->to[1] + offset, step->to[2] + offset};
+  step->of.adam.loop(end - begin, &step->of.adam.numbers, in, out);
+}
+
+static bool adam_begin(Ndarray *nd, const BurnOpCall *call, Step *step) {
   static const uint32_t homes[3] = {0, 2, 3};
-  const BurnDType dtype = call->inputs[0]->dtype;
-  const NdRows *rows = nd_rows_of(nd, dtype);
-  AdamStep work = {.adam = read_scalars(call), .loop = dtype == BURN_DTYPE_F64 ? rows->adam_f64 : rows->adam_f32};
-  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
-  if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
-  nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, adam_elements, &work);
-  return step_finish(nd, call, &work.step);
+  const BurnAttrs_adam_step *attrs = BURN_ATTRS(adam_step, call);
+  const NdRows *rows = nd_rows_of(nd, call->inputs[0]->dtype);
+  step->elements = adam_elements;
+  step->of.adam.loop = call->inputs[0]->dtype == BURN_DTYPE_F64 ? rows->adam_f64 : rows->adam_f32;
+  step->of.adam.numbers = (NdAdam){.beta_1 = attrs->beta_1.value.f64,
+                                   .beta_2 = attrs->beta_2.value.f64,
+                                   .step_size = attrs->step_size.value.f64,
+                                   .epsilon = attrs->epsilon.value.f64,
+                                   .decay = attrs->decay.value.f64,
+                                   .penalty = attrs->penalty.value.f64};
+  return step_begin(nd, call, homes, step);
 }
 
 /* -- sgd_step --------------------------------------------------------------------------------- */
 
-typedef struct SgdStep {
-  Step step; /* param, grad, velocity or NULL -> param, velocity */
-  NdLoop scale, add, sub;
-  NdScalar step_size, momentum, rest, penalty; /* rest: 1 - dampening */
-  bool decays, nesterov;
-} SgdStep;
-
 /* n elements, at most a block, from `offset` bytes on. */
-static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
+static void sgd_block(const Step *step, int64_t n, int64_t offset) {
   _Alignas(64) char decayed[BLOCK_BYTES], room[BLOCK_BYTES];
-  const Step *step = &work->step;
+  const SgdNumbers *work = &step->of.sgd;
   const char *param = step->from[0] + offset, *grad = step->from[1] + offset, *velocity = grad;
   if (work->decays) {
     void *sum = step->from[2] ? decayed : step->to[1] + offset;
@@ -146,35 +142,121 @@ static void sgd_block(const SgdStep *work, int64_t n, int64_t offset) {
 }
 
 static void BURN_API_CALL sgd_elements(void *context, int64_t begin, int64_t end) {
-  const SgdStep *work = (const SgdStep *)context;
-  const int64_t bytes = work->step.element_bytes, most = BLOCK_BYTES / bytes;
-  for (int64_t i = begin; i < end; i += most) sgd_block(work, end - i < most ? end - i : most, i * bytes);
+  const Step *step = (const Step *)context;
+  const int64_t bytes = step->element_bytes, most = BLOCK_BYTES / bytes;
+  for (int64_t i = begin; i < end; i += most) sgd_block(step, end - i < most ? end - i : most, i * bytes);
 }
 
-static BurnStatus run_sgd_step(Ndarray *nd, const BurnOpCall *call) {
+static bool sgd_begin(Ndarray *nd, const BurnOpCall *call, Step *step) {
   const BurnAttrs_sgd_step *attrs = BURN_ATTRS(sgd_step, call);
   const BurnDType dtype = call->inputs[0]->dtype;
   const bool has_velocity = call->inputs[2] != NULL;
   const bool decays = attrs->penalty.value.f64 != 0;
   const uint32_t homes[2] = {0, has_velocity ? 2u : decays ? 1u : 1u | SAME};
   const NdKernels *kernels = nd_kernels(nd);
-  SgdStep work = {.scale = kernels->loops[BURN_OP_mul_scalar][dtype],
-                  .add = kernels->loops[BURN_OP_add][dtype],
-                  .sub = kernels->loops[BURN_OP_sub][dtype],
-                  .step_size = nd_float_scalar(dtype, attrs->step_size.value.f64),
-                  .decays = decays,
-                  .nesterov = attrs->nesterov.value.i64 != 0};
-  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
-  if (has_velocity) work.rest = nd_float_scalar(dtype, 1.0 - attrs->dampening.value.f64);
-  if (has_velocity || work.nesterov) work.momentum = nd_float_scalar(dtype, attrs->momentum.value.f64);
-  if (decays) work.penalty = nd_float_scalar(dtype, attrs->penalty.value.f64);
-  if (!step_begin(nd, call, homes, &work.step)) return step_fail(nd, call, &work.step);
-  nd_parallel_for_flushed(nd, burn_primitive_count(call->inputs[0]), GRAIN, sgd_elements, &work);
-  return step_finish(nd, call, &work.step);
+  SgdNumbers *work = &step->of.sgd;
+  *work = (SgdNumbers){.scale = kernels->loops[BURN_OP_mul_scalar][dtype],
+                       .add = kernels->loops[BURN_OP_add][dtype],
+                       .sub = kernels->loops[BURN_OP_sub][dtype],
+                       .step_size = nd_float_scalar(dtype, attrs->step_size.value.f64),
+                       .decays = decays,
+                       .nesterov = attrs->nesterov.value.i64 != 0};
+  if (has_velocity) work->rest = nd_float_scalar(dtype, 1.0 - attrs->dampening.value.f64);
+  if (has_velocity || work->nesterov) work->momentum = nd_float_scalar(dtype, attrs->momentum.value.f64);
+  if (decays) work->penalty = nd_float_scalar(dtype, attrs->penalty.value.f64);
+  step->elements = sgd_elements;
+  return step_begin(nd, call, homes, step);
 }
 
+/* -- calls ------------------------------------------------------------------------------------ */
+
+/* Fills a zeroed step. On failure nothing is held. */
+static BurnStatus begin_call(Ndarray *nd, const BurnOpCall *call, Step *step) {
+  const BurnDType dtype = call->inputs[0]->dtype;
+  if (dtype != BURN_DTYPE_F32 && dtype != BURN_DTYPE_F64) return no_kernel(nd, call);
+  if (call->op == BURN_OP_adam_step ? adam_begin(nd, call, step) : sgd_begin(nd, call, step)) return BURN_OK;
+  step_cancel(nd, call, step);
+  return nd_out_of_memory(nd, call);
+}
+
+static BurnStatus run_step(Ndarray *nd, const BurnOpCall *call) {
+  Step step = {.count = 0};
+  const BurnStatus status = begin_call(nd, call, &step);
+  if (status != BURN_OK) return status;
+  nd_parallel_for_flushed(nd, step.count, GRAIN, step.elements, &step);
+  step_finish(nd, call, &step);
+  return BURN_OK;
+}
+
+typedef struct Steps {
+  Step *steps;
+  int64_t *ends; /* of the elements of all steps in a row */
+  uint64_t count;
+} Steps;
+
+/* A range of the elements of all steps. */
+static void BURN_API_CALL elements_of_all(void *context, int64_t begin, int64_t end) {
+  const Steps *all = (const Steps *)context;
+  uint64_t low = 0, high = all->count;
+  while (low < high) { /* the first step that ends after `begin` */
+    const uint64_t middle = low + (high - low) / 2;
+    if (all->ends[middle] > begin)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  for (; begin < end; low++) {
+    Step *step = &all->steps[low];
+    const int64_t first = all->ends[low] - step->count, stop = nd_min(end, all->ends[low]);
+    if (stop > begin) step->elements(step, begin - first, stop - first);
+    begin = stop;
+  }
+}
+
+/* Begins all or none. */
+static BurnStatus begin_all(Ndarray *nd, const BurnOpCall *const *calls, Steps *all) {
+  int64_t elements = 0;
+  for (uint64_t i = 0; i < all->count; i++) {
+    const BurnStatus status = begin_call(nd, calls[i], &all->steps[i]);
+    if (status != BURN_OK) {
+      while (i > 0) {
+        i--;
+        step_cancel(nd, calls[i], &all->steps[i]);
+      }
+      return status;
+    }
+    elements += all->steps[i].count;
+    all->ends[i] = elements;
+  }
+  return BURN_OK;
+}
+
+static BurnStatus BURN_API_CALL run_steps(void *self, const BurnOpCall *const *calls, uint64_t count) {
+  Ndarray *nd = (Ndarray *)self;
+  const uint64_t bytes = count * (sizeof(Step) + sizeof(int64_t));
+  char *room = (char *)nd_pool_allocate(nd->pool, bytes);
+  if (!room) return nd_out_of_memory(nd, calls[0]);
+  memset(room, 0, bytes);
+  Steps all = {(Step *)(void *)room, (int64_t *)(void *)(room + count * sizeof(Step)), count};
+  const BurnStatus status = begin_all(nd, calls, &all);
+  if (status == BURN_OK) {
+    nd_parallel_for_flushed(nd, all.ends[count - 1], GRAIN, elements_of_all, &all);
+    for (uint64_t i = 0; i < count; i++) step_finish(nd, calls[i], &all.steps[i]);
+  }
+  nd_pool_free(nd->pool, room, bytes);
+  return status;
+}
+
+static uint32_t BURN_API_CALL joins(void *self, uint32_t op) {
+  (void)self;
+  return op == BURN_OP_adam_step || op == BURN_OP_sgd_step;
+}
+
+const BurnCallsInterface nd_calls_interface = {
+    .struct_size = (uint32_t)sizeof(BurnCallsInterface), .version = 1, .joins = joins, .submit_many = run_steps};
+
 const NdKernelRow nd_optimizer_kernels[] = {
-    {BURN_OP_adam_step, run_adam_step},
-    {BURN_OP_sgd_step, run_sgd_step},
+    {BURN_OP_adam_step, run_step},
+    {BURN_OP_sgd_step, run_step},
     {BURN_OP_INVALID, NULL},
 };
