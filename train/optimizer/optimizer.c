@@ -38,6 +38,8 @@ typedef struct StepContext {
   const BurnModuleLearningRate *rates;
   size_t done, missed; /* parameters that had a gradient, and that asked for one and had none */
   char missed_paths[400];
+  struct Stepped *found; /* [done] the parameters that have a gradient, in order */
+  size_t room;
 } StepContext;
 
 /* Moves the gradient of a parameter out; NULL if there is none. */
@@ -103,28 +105,48 @@ static BurnStatus keep_state(const BurnStateEntry *entry) {
   return status;
 }
 
-static BurnStatus step_param(const StepContext *step, const BurnOptimizerGroup *group, BurnStateEntry *entry,
-                             BurnTensor *gradient, const BurnModuleTensor *tensor) {
-  BurnParam *param = tensor->param;
-  BurnDevice *device = burn_tensor_device(param->value);
-  const bool leaf = burn_is_require_grad(param->value);
-  BurnStatus status = check_step(step, group, entry, gradient, param->value);
+/* A parameter with its gradient, and, while it is stepped, where the outcome goes. */
+typedef struct Stepped {
+  BurnParam *param;
+  BurnTensor *gradient;
+  const BurnOptimizerGroup *group;
+  BurnStateEntry kept; /* a view of the state: its entry may move while others are added */
+  BurnDevice *device;
+  BurnDType dtype;
+  bool leaf;
+  double rate;
+} Stepped;
+
+/* The new value in place of the old one, and the first failure of what was computed. */
+static BurnStatus finish_step(const Stepped *one, BurnTensor *value) {
+  put_back(one->param, burn_dtype(value) == one->dtype ? value : burn_cast(value, one->dtype), one->device, one->leaf);
+  const BurnStatus kept = keep_state(&one->kept);
+  const BurnStatus status = burn_tensor_status(one->param->value);
+  return status != BURN_OK ? status : kept;
+}
+
+/* Steps a parameter at once, or fills in the op that will: its entry then waits. Takes the gradient. */
+static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEntry *entry, BurnTensor *gradient,
+                             BurnStepOp *op) {
+  const BurnOptimizerGroup *group = one->group;
+  BurnTensor *param = one->param->value;
+  one->device = burn_tensor_device(param);
+  one->leaf = burn_is_require_grad(param);
+  BurnStatus status = check_step(step, group, entry, gradient, param);
   if (status != BURN_OK) {
     burn_drop(gradient);
     return status;
   }
-  const BurnDType dtype = burn_dtype(param->value);
-  BurnTensor *value = without_halves(burn_inner(param->value));
+  one->dtype = burn_dtype(param);
+  BurnTensor *value = without_halves(burn_inner(param));
   BurnOptimizerState state = {entry->time, entry->tensors};
   for (size_t t = 0; t < group->rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
   gradient = burn__gradient_clip(moved_like(gradient, value), group->clipping);
-  const double rate = burn_module_learning_rate_of(step->rates, tensor->path, param->id);
-  value = group->rule->step(group->config, &state, value, gradient, rate);
+  entry->waits = group->as_op && group->as_op(group->config, &state, value, gradient, one->rate, op);
+  if (!entry->waits) value = group->rule->step(group->config, &state, value, gradient, one->rate);
   entry->time = state.time;
-  put_back(param, burn_dtype(value) == dtype ? value : burn_cast(value, dtype), device, leaf);
-  const BurnStatus kept = keep_state(entry);
-  status = burn_tensor_status(param->value);
-  return status != BURN_OK ? status : kept;
+  one->kept = *entry;
+  return entry->waits ? BURN_OK : finish_step(one, value);
 }
 
 /* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. */
@@ -155,7 +177,23 @@ static BurnStateEntry *state_of(BurnOptimizer *optimizer, const BurnOptimizerGro
   return state && (state->rule || burn__state_init(state, group->rule)) ? state : NULL;
 }
 
-static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
+static BurnStatus no_memory(const BurnOptimizerGroup *group) {
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: out of memory", group->rule->name);
+}
+
+/* A place for one more; NULL when out of memory. */
+static Stepped *add_found(StepContext *step) {
+  if (step->done == step->room) {
+    const size_t room = step->room ? 2 * step->room : 16;
+    Stepped *found = realloc(step->found, room * sizeof *found);
+    if (!found) return NULL;
+    step->found = found;
+    step->room = room;
+  }
+  return &step->found[step->done++];
+}
+
+static BurnStatus find_visitor(void *context, const BurnModuleTensor *tensor) {
   StepContext *step = context;
   if (!tensor->param) return BURN_OK;
   BurnTensor *gradient = take_gradient(step, tensor->param);
@@ -163,15 +201,117 @@ static BurnStatus step_visitor(void *context, const BurnModuleTensor *tensor) {
     note_missed(step, tensor);
     return BURN_OK;
   }
-  step->done++;
-  const BurnOptimizerGroup *group = burn__optimizer_group(step->optimizer, tensor->path, tensor->param->id);
-  BurnStateEntry *state = state_of(step->optimizer, group, tensor->param->id);
-  if (!state) {
+  Stepped *one = add_found(step);
+  if (!one) {
     burn_drop(gradient);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: %s: out of memory", group->rule->name, tensor->path);
+    return no_memory(&step->optimizer->groups[0]);
   }
-  return burn_status_annotate(step_param(step, group, state, gradient, tensor), "%s: %s", group->rule->name,
-                              tensor->path);
+  *one = (Stepped){.param = tensor->param,
+                   .gradient = gradient,
+                   .group = burn__optimizer_group(step->optimizer, tensor->path, tensor->param->id),
+                   .rate = burn_module_learning_rate_of(step->rates, tensor->path, tensor->param->id)};
+  return BURN_OK;
+}
+
+/* What steps that are one op have in common: rows of the same index belong together. */
+typedef struct Waiting {
+  Stepped **which;
+  BurnStepOp *ops;
+  BurnTensor **params, ***states;
+  size_t count;
+} Waiting;
+
+/* The rows are one block, which begins with the ops. */
+static bool waiting_init(Waiting *w, size_t most) {
+  char *room = malloc(most * (sizeof *w->ops + sizeof *w->which + sizeof *w->params + sizeof *w->states));
+  *w = (Waiting){.ops = (BurnStepOp *)(void *)room};
+  if (!room) return false;
+  w->which = (Stepped **)(void *)(w->ops + most);
+  w->params = (BurnTensor **)(void *)(w->which + most);
+  w->states = (BurnTensor ***)(void *)(w->params + most);
+  return true;
+}
+
+/* Does what waits, as one call where the backend can. *failed is the first parameter whose step fails. */
+static BurnStatus do_waiting(const StepContext *step, Waiting *w, size_t *failed) {
+  BurnStatus status = BURN_OK;
+  burn__step_ops(w->ops, w->states, w->params, w->count);
+  for (size_t i = 0; i < w->count; i++) {
+    Stepped *one = w->which[i];
+    const BurnStatus own = finish_step(one, w->params[i]);
+    BurnStateEntry *entry = burn__param_map_find(&step->optimizer->states, one->param->id);
+    entry->waits = false;
+    if (own == BURN_OK || status != BURN_OK) continue;
+    status = own;
+    *failed = (size_t)(one - step->found);
+  }
+  w->count = 0;
+  return status;
+}
+
+/* Steps found parameter `index`, or lets it wait. Copies of a module share ids, and so the state. */
+static BurnStatus step_one(const StepContext *step, size_t index, Waiting *w, size_t *failed) {
+  Stepped *one = &step->found[index];
+  BurnStatus status = BURN_OK;
+  BurnStateEntry *entry = state_of(step->optimizer, one->group, one->param->id);
+  if (entry && entry->waits) status = do_waiting(step, w, failed);
+  if (status != BURN_OK) return status;
+  BurnTensor *gradient = one->gradient;
+  *failed = index;
+  one->gradient = NULL;
+  if (!entry) {
+    burn_drop(gradient);
+    return no_memory(one->group);
+  }
+  status = begin_step(step, one, entry, gradient, &w->ops[w->count]);
+  if (!entry->waits) return status;
+  w->which[w->count] = one;
+  w->states[w->count++] = entry->tensors;
+  return status;
+}
+
+/* All parameters, until one fails; those before it are stepped. */
+static BurnStatus step_all(const StepContext *step, size_t *failed) {
+  Waiting w;
+  BurnStatus status = waiting_init(&w, step->done) ? BURN_OK : no_memory(step->found[0].group);
+  for (size_t i = 0; i < step->done && status == BURN_OK; i++) status = step_one(step, i, &w, failed);
+  size_t earlier = 0;
+  const BurnStatus done = w.count > 0 ? do_waiting(step, &w, &earlier) : BURN_OK;
+  if (done != BURN_OK) *failed = earlier;
+  free(w.ops);
+  return done != BURN_OK ? done : status;
+}
+
+typedef struct PathOf {
+  const BurnParam *param;
+  char path[256];
+} PathOf;
+
+static BurnStatus path_visitor(void *context, const BurnModuleTensor *tensor) {
+  PathOf *of = context;
+  if (tensor->param == of->param) snprintf(of->path, sizeof of->path, "%s", tensor->path);
+  return BURN_OK;
+}
+
+/* The status of a parameter's step, with rule and path. */
+static BurnStatus annotated(BurnStatus status, BurnModule module, const Stepped *one) {
+  PathOf of = {.param = one->param};
+  const BurnStatus walked = burn_module_visit(module, path_visitor, &of);
+  return walked == BURN_OK ? burn_status_annotate(status, "%s: %s", one->group->rule->name, of.path) : status;
+}
+
+/* All parameters that have a gradient: found first, so that steps of one op can be one call. */
+static BurnStatus step_found(StepContext *step, BurnModule module) {
+  size_t failed = 0;
+  BurnStatus status = burn_module_visit(module, find_visitor, step);
+  if (status == BURN_OK && step->done > 0) {
+    status = step_all(step, &failed);
+    if (status != BURN_OK) status = annotated(status, module, &step->found[failed]);
+  }
+  for (size_t i = 0; i < step->done; i++) burn_drop(step->found[i].gradient); /* of those that were not begun */
+  free(step->found);
+  step->found = NULL;
+  return status;
 }
 
 static BurnStatus step_module(StepContext *step, BurnModule module) {
@@ -181,7 +321,7 @@ static BurnStatus step_module(StepContext *step, BurnModule module) {
   if (status == BURN_OK) status = burn__rates_check(optimizer->groups[0].rule->name, module, step->rates);
   if (status != BURN_OK) return status;
   optimizer->stepped = true;
-  status = burn_module_visit(module, step_visitor, step);
+  status = step_found(step, module);
   return status == BURN_OK ? check_reached(step, module) : status;
 }
 

@@ -57,6 +57,11 @@ BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void 
   return optimizer;
 }
 
+BurnOptimizer *burn__optimizer_as_op(BurnOptimizer *optimizer, BurnStepAsOp as_op) {
+  if (optimizer) optimizer->groups[0].as_op = as_op;
+  return optimizer;
+}
+
 void burn_optimizer_destroy(BurnOptimizer *optimizer) {
   if (!optimizer) return;
   burn__states_drop(&optimizer->states);

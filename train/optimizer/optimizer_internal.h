@@ -3,6 +3,7 @@
 #ifndef BURN_TRAIN_OPTIMIZER_INTERNAL_H
 #define BURN_TRAIN_OPTIMIZER_INTERNAL_H
 
+#include <burn/plugin/op.h>
 #include <burn/train/optimizer.h>
 
 #include "param_map.h"
@@ -12,16 +13,33 @@ typedef struct BurnStateEntry {
   const BurnOptimizerRule *rule; /* whose rows the tensors are; NULL: not stepped yet */
   uint64_t time;
   BurnTensor **tensors; /* one per row */
+  bool waits;           /* its tensors are given to a step that is not done yet */
 } BurnStateEntry;
 
 /* Why a parameter cannot be stepped, or BURN_OK: asked before it is given away. */
 typedef BurnStatus (*BurnParamCheck)(const BurnTensor *param);
+
+enum { BURN__STEP_INPUTS = 4, BURN__STEP_ATTRS = 6, BURN__STEP_OUTPUTS = 3 };
+
+/* A step that is one op: its results are the parameter, and then the tensors of the state, in the order of the rule's
+ * rows. Those that the rule does not keep are dropped. */
+typedef struct BurnStepOp {
+  uint32_t op, input_count, kept; /* kept: tensors of the state among the results */
+  BurnTensor *inputs[BURN__STEP_INPUTS];
+  BurnAttr attrs[BURN__STEP_ATTRS];
+} BurnStepOp;
+
+/* A rule's step as one op, instead of done: fills in `out`, which takes param, gradient and the tensors of the state,
+ * and counts state->time. False, and nothing done, where it takes more than one op. */
+typedef bool (*BurnStepAsOp)(const void *config, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
+                             double learning_rate, BurnStepOp *out);
 
 /* What is done to some parameters. */
 typedef struct BurnOptimizerGroup {
   BurnParamGroup which;
   const BurnOptimizerRule *rule;
   BurnParamCheck check; /* NULL: every one can */
+  BurnStepAsOp as_op;   /* NULL: never one op */
   void *config;
   BurnGradientClipping clipping;
 } BurnOptimizerGroup;
@@ -56,6 +74,8 @@ BurnStatus burn__check_ranges(const char *who, const BurnNumberRange *ranges, si
  * clipping that makes no sense, as the optimizer's failure. */
 BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
                                       BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count);
+/* The same optimizer, whose steps are one op where `as_op` says so; NULL stays NULL. */
+BurnOptimizer *burn__optimizer_as_op(BurnOptimizer *optimizer, BurnStepAsOp as_op);
 /* The group of a parameter. */
 const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, const char *path, uint64_t id);
 /* That every path and id of a group is in the module. */
@@ -70,6 +90,14 @@ bool burn__state_init(BurnStateEntry *state, const BurnOptimizerRule *rule);
 /* Drops the tensors and the room; the entry is zeroed. */
 void burn__state_release(BurnStateEntry *state);
 void burn__states_drop(BurnParamMap *states);
+
+/* -- optimizer_op.c --------------------------------------------------------------------------- */
+
+/* A rule's step by its op, alone. Gives the new parameter. */
+BurnTensor *burn__step_op(BurnStepOp *step, BurnTensor **state);
+/* Many of them, as one call of the backend where it can: step i's parameter goes to params[i], its state to
+ * states[i]. */
+void burn__step_ops(const BurnStepOp *steps, BurnTensor **const *states, BurnTensor **params, size_t count);
 
 /* -- optimizer_record.c ----------------------------------------------------------------------- */
 

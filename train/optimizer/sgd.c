@@ -1,25 +1,29 @@
 /* sgd.c - stochastic gradient descent with momentum, as Burn computes it: the first velocity is the gradient itself,
  * and dampening (0.1 unless told otherwise) acts from the second step on. The step is the op sgd_step; without momentum
  * its velocity is the gradient, which nobody keeps. */
-#include <burn/ops_optimizer.h>
-
 #include <math.h>
 
 #include "optimizer_internal.h"
 
-static BurnTensor *sgd_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
-                            double learning_rate) {
+static bool sgd_as_op(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
+                      double learning_rate, BurnStepOp *out) {
   const BurnSgdConfig *config = context;
   const bool keeps = config->momentum.present;
-  BurnTensor *out[2];
-  burn_sgd_step(param, gradient, keeps ? state->tensors[0] : NULL, learning_rate, keeps ? config->momentum.value : 0,
-                config->dampening, keeps && config->nesterov, burn__or_zero(config->weight_decay), out);
-  if (keeps) {
-    state->tensors[0] = out[1];
-  } else {
-    burn_drop(out[1]);
-  }
-  return out[0];
+  *out = (BurnStepOp){.op = BURN_OP_sgd_step,
+                      .input_count = 3,
+                      .kept = keeps,
+                      .inputs = {param, gradient, keeps ? state->tensors[0] : NULL},
+                      .attrs = {burn_attr_f64(learning_rate), burn_attr_f64(keeps ? config->momentum.value : 0),
+                                burn_attr_f64(config->dampening), burn_attr_bool(keeps && config->nesterov),
+                                burn_attr_f64(burn__or_zero(config->weight_decay))}};
+  return true;
+}
+
+static BurnTensor *sgd_step(const void *context, BurnOptimizerState *state, BurnTensor *param, BurnTensor *gradient,
+                            double learning_rate) {
+  BurnStepOp step;
+  sgd_as_op(context, state, param, gradient, learning_rate, &step);
+  return burn__step_op(&step, state->tensors);
 }
 
 static const BurnStateTensor velocity = {"momentum", "velocity", BURN_STATE_GROUP_OPTIONAL};
@@ -30,5 +34,6 @@ BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config) {
   const BurnNumberRange ranges[] = {{"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY},
                                     {"momentum", burn__or_zero(with->momentum), 0, (double)INFINITY},
                                     {"dampening", with->dampening, 0, 1}};
-  return burn__optimizer_create(&sgd_rule, with, sizeof *with, with->clipping, ranges, 3);
+  return burn__optimizer_as_op(burn__optimizer_create(&sgd_rule, with, sizeof *with, with->clipping, ranges, 3),
+                               sgd_as_op);
 }

@@ -209,6 +209,30 @@ static void configs_are_checked(void **state) {
   assert_int_equal(muon.adjust_lr.kind, BURN_MUON_RATE_MATCH_RMS_ADAMW);
 }
 
+/* -- one state for two parameters ------------------------------------------------------------- */
+
+/* Parameters of one id, as a copy has it, have one state: the second step goes on with the velocity of the first. By
+ * hand, with dampening 0 and momentum 0.5: v = 2, then 0.5 * 2 + 4. */
+static void one_id_has_one_state(void **state) {
+  (void)state;
+  BurnSgdConfig config = BurnSgdConfig_defaults();
+  config.momentum = (BurnOptionF64){.present = true, .value = 0.5};
+  config.dampening = 0;
+  BurnOptimizer *optimizer = burn_sgd_create(&config);
+  Layer layer = {burn_param(burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)),
+                 burn_param(burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32))};
+  layer.bias.id = layer.weight.id;
+  BurnTensor *loss = burn_mul_scalar(burn_param_value(&layer.weight), 2.0);
+  loss = burn_add(loss, burn_mul_scalar(burn_param_value(&layer.bias), 4.0));
+  check_status(burn_train_step(optimizer, burn_module(Layer, &layer), burn_sum(loss), 0.125));
+  float weight = 0, bias = 0;
+  check_status(burn_read_f32(burn_param_value(&layer.weight), &weight, 1));
+  check_status(burn_read_f32(burn_param_value(&layer.bias), &bias, 1));
+  assert_true(weight == 1 - 0.125f * 2 && bias == 1 - 0.125f * 5);
+  burn_optimizer_destroy(optimizer);
+  Layer_release(&layer);
+}
+
 static int open_device(void **state) {
   (void)state;
   device = test_stack_device("ndarray", true);
@@ -229,7 +253,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(states_have_the_names_of_burn), cmocka_unit_test(records_of_before_amsgrad_load),
       cmocka_unit_test(muon_takes_matrices),           cmocka_unit_test(halves_are_stepped_in_f32),
-      cmocka_unit_test(configs_are_checked),
+      cmocka_unit_test(configs_are_checked),           cmocka_unit_test(one_id_has_one_state),
   };
   return cmocka_run_group_tests_name("optimizer_state", tests, open_device, close_device);
 }
