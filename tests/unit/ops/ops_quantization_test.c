@@ -84,9 +84,12 @@ static void test_rounding_and_ranges(void **state) {
   burn_quant_drop(q);
   static const int lows[] = {-128, -127, -8, -7, -2, -1}, highs[] = {127, 127, 7, 7, 1, 1},
                    widths[] = {8, 8, 4, 4, 2, 2};
+  static const char *const names[] = {"Q8F", "Q8S", "Q4F", "Q4S", "Q2F", "Q2S"}; /* Burn's */
+  assert_null(burn_quant_value_name((BurnQuantValue)(BURN_QUANT_Q2S + 1)));
   for (int type = BURN_QUANT_Q8F; type <= BURN_QUANT_Q2S; type++) {
     int low, high, bits;
     burn_quant_value_range((BurnQuantValue)type, &low, &high, &bits);
+    assert_string_equal(burn_quant_value_name((BurnQuantValue)type), names[type]);
     assert_int_equal(low, lows[type]);
     assert_int_equal(high, highs[type]);
     assert_int_equal(bits, widths[type]);

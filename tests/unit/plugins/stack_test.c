@@ -72,7 +72,7 @@ static const struct {
   const char *message; /* a part of it */
 } bad_texts[] = {
     {"ndarray:speed=high", INVALID, "'ndarray' has no option 'speed'; it has: float, int, gemm, isa, primitives"},
-    {"autodiff:speed=high<ndarray>", INVALID, "'autodiff' has no option 'speed'; it has: none"},
+    {"autodiff:speed=high<ndarray>", INVALID, "'autodiff' has no option 'speed'; it has: checkpointing"},
     {"trace:x=1,file=/dev/null<ndarray>", INVALID, "'trace' has no option 'x'; it has: format, file"},
     {"ndarray:isa=mmx", INVALID, "open 'ndarray': ndarray: isa=mmx is unknown; there are baseline, avx2, avx512"},
     {"ndarray:gemm=mkl", INVALID, "ndarray: gemm=mkl is neither builtin nor openblas"},
