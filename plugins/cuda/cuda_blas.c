@@ -58,7 +58,7 @@ typedef struct Plan {
 struct CudaProducts {
   const CudaBlas *blas;
   void *handle;
-  BurnPrimitive *workspace;
+  CudaAddress workspace; /* of the device; no tensor, as it is nobody's */
   Plan plans[PLANS];
 };
 
@@ -77,18 +77,18 @@ void burn__cuda_products_destroy(Cuda *cuda) {
   if (!products) return;
   for (uint32_t i = 0; i < PLANS; i++) forget(products->blas, &products->plans[i]);
   (void)products->blas->cublasLtDestroy(products->handle);
-  burn__cuda_release(cuda, products->workspace);
+  (void)cuda->driver->cuMemFreeAsync(products->workspace, cuda->stream);
   free(products);
   cuda->products = NULL;
 }
 
 static CudaProducts *create(Cuda *cuda) {
-  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_U8, .rank = 1, .shape = {WORKSPACE_BYTES}};
   const CudaBlas *blas = burn__cuda_blas();
   CudaProducts *products = blas ? calloc(1, sizeof *products) : NULL;
   if (!products) return NULL;
   products->blas = blas;
-  if (blas->cublasLtCreate(&products->handle) == 0 && burn__cuda_new(cuda, &desc, &products->workspace) == BURN_OK)
+  if (blas->cublasLtCreate(&products->handle) == 0 &&
+      cuda->driver->cuMemAllocFromPoolAsync(&products->workspace, WORKSPACE_BYTES, cuda->pool, cuda->stream) == CUDA_OK)
     return products;
   if (products->handle) (void)blas->cublasLtDestroy(products->handle);
   free(products);
@@ -228,8 +228,8 @@ static bool run(Cuda *cuda, const Plan *plan, const CudaMatmul *p) {
   CudaProducts *products = cuda->products;
   return products->blas->cublasLtMatmul(products->handle, plan->desc, is_f64 ? (const void *)&one_f64 : &one, p->rhs,
                                         plan->a, p->lhs, plan->b, is_f64 ? (const void *)&zero_f64 : &zero, p->out,
-                                        plan->d, p->out, plan->d, plan->chosen.algorithm,
-                                        cuda_address(products->workspace), WORKSPACE_BYTES, cuda->stream) == 0;
+                                        plan->d, p->out, plan->d, plan->chosen.algorithm, products->workspace,
+                                        WORKSPACE_BYTES, cuda->stream) == 0;
 }
 
 bool burn__cuda_blas_matmul(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {

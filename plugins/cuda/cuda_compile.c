@@ -74,7 +74,7 @@ static void write_source(Writer *writer, const CudaKernelKey *key, const char *d
   put_type(writer, "IN0", key->in[0]);
   put_type(writer, "IN1", key->in[1]);
   put_type(writer, "IN2", key->in[2]);
-  (void)snprintf(line, sizeof line, "#define BURN_VARIANT %u\n", key->variant & 15u);
+  (void)snprintf(line, sizeof line, "#define BURN_VARIANT %u\n", key->variant);
   put(writer, line);
   (void)snprintf(line, sizeof line, "#define BURN_JOIN %d\n", (int)key->join);
   put(writer, line);
@@ -143,15 +143,17 @@ BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int 
 
 enum { SLOTS = 4096 }; /* more kernels than all ops and dtypes in use make; a full table compiles anew */
 
+enum { ENTRIES = 4 }; /* of the text of elementwise ops; others have one */
+
 typedef struct Slot {
   CudaKernelKey key;
-  void *module, *function;
+  void *module, *functions[ENTRIES];
 } Slot;
 
 struct CudaKernels {
   pthread_mutex_t mutex;
   uint32_t count;
-  Slot slots[SLOTS]; /* function NULL: free */
+  Slot slots[SLOTS]; /* module NULL: free */
 };
 
 CudaKernels *burn__cuda_kernels_create(void) {
@@ -188,7 +190,7 @@ static Slot *find_slot(CudaKernels *kernels, const CudaKernelKey *key) {
   uint32_t at = first_slot(key);
   for (uint32_t tries = 0; tries < SLOTS; tries++, at = (at + 1) % SLOTS) {
     Slot *slot = &kernels->slots[at];
-    if (!slot->function || same_key(&slot->key, key)) return slot;
+    if (!slot->module || same_key(&slot->key, key)) return slot;
   }
   return NULL;
 }
@@ -202,6 +204,19 @@ static BurnStatus image_of(Cuda *cuda, const char *source, char **image, uint64_
   return status;
 }
 
+/* The functions of a module that is loaded. */
+static BurnStatus find_entries(Cuda *cuda, Slot *slot) {
+  BurnStatus status = BURN_OK;
+  const bool has_many = slot->key.text == CUDA_TEXT_ELEMENTWISE;
+  for (int i = 0; i < (has_many ? ENTRIES : 1) && status == BURN_OK; i++) {
+    char name[16];
+    (void)snprintf(name, sizeof name, has_many ? "kernel_%d" : "kernel", i);
+    status = burn__cuda_check(cuda, cuda->driver->cuModuleGetFunction(&slot->functions[i], slot->module, name),
+                              "find a kernel");
+  }
+  return status;
+}
+
 static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definition, Slot *slot) {
   uint64_t source_bytes = 0, image_bytes = 0;
   char *image = NULL, *source = burn__cuda_source(cuda->host, key, definition, &source_bytes);
@@ -209,13 +224,12 @@ static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definit
   BurnStatus status = image_of(cuda, source, &image, &image_bytes);
   cuda->host->free(source, source_bytes);
   if (status != BURN_OK) return status;
-  void *module = NULL, *function = NULL;
-  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&module, image), "load a kernel");
-  if (status == BURN_OK)
-    status = burn__cuda_check(cuda, cuda->driver->cuModuleGetFunction(&function, module, "kernel"), "find a kernel");
+  Slot loaded = {.key = *key};
+  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&loaded.module, image), "load a kernel");
   cuda->host->free(image, image_bytes);
-  if (status == BURN_OK) *slot = (Slot){*key, module, function};
-  if (status != BURN_OK && module) (void)cuda->driver->cuModuleUnload(module);
+  if (status == BURN_OK) status = find_entries(cuda, &loaded);
+  if (status == BURN_OK) *slot = loaded;
+  if (status != BURN_OK && loaded.module) (void)cuda->driver->cuModuleUnload(loaded.module);
   return status;
 }
 
@@ -225,8 +239,8 @@ BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *d
   (void)pthread_mutex_lock(&kernels->mutex);
   Slot *slot = find_slot(kernels, key);
   if (!slot) status = CUDA_FAIL(cuda, INTERNAL, "more than %d kernels", SLOTS);
-  if (slot && !slot->function) status = load(cuda, key, definition, slot);
-  if (status == BURN_OK) *function = slot->function;
+  if (slot && !slot->module) status = load(cuda, key, definition, slot);
+  if (status == BURN_OK) *function = slot->functions[key->entry];
   (void)pthread_mutex_unlock(&kernels->mutex);
   return status;
 }
@@ -235,7 +249,7 @@ void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key) {
   CudaKernels *kernels = cuda->kernels;
   (void)pthread_mutex_lock(&kernels->mutex);
   const Slot *slot = find_slot(kernels, key);
-  void *function = slot ? slot->function : NULL;
+  void *function = slot ? slot->functions[key->entry] : NULL;
   (void)pthread_mutex_unlock(&kernels->mutex);
   return function;
 }

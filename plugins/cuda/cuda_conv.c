@@ -1,4 +1,5 @@
-/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. */
+/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Large ones are products of
+ * matrices (cuda_columns.c). */
 #include "cuda_internal.h"
 
 enum { FORWARD, TRANSPOSED, WEIGHT, THREADS = 256 }; /* variants of kernels/conv.cu */
@@ -39,24 +40,42 @@ static void take_shapes(CudaConv *p, const int64_t *pixels, const int64_t *windo
   }
 }
 
-static BurnStatus start(const CudaRun *run, CudaConv *p) {
-  Inputs inputs = {{NULL, NULL, NULL}};
+/* By the definition: a thread for each result, or a block for each weight. */
+static BurnStatus by_definition(const CudaRun *run, const CudaConv *p) {
   const BurnPrimitive *out = run->out[0];
   const BurnDType dtype = run->call->inputs[0]->dtype;
   const CudaKernelKey key = {
       .text = CUDA_TEXT_CONV, .out = out->dtype, .in = {dtype, dtype, dtype}, .variant = (uint32_t)run->row->detail};
   const int64_t count = burn_primitive_count(out);
+  const int64_t groups = run->row->detail == WEIGHT ? count : (count + THREADS - 1) / THREADS;
   void *function = NULL;
-  if (count == 0) return BURN_OK;
+  const BurnStatus status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
+  return status == BURN_OK ? burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
+}
+
+static BurnStatus compute(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
+  const BurnDType dtype = run->out[0]->dtype;
+  if (!burn__cuda_columns_pay(p, run->row->detail == WEIGHT)) return by_definition(run, p);
+  switch (run->row->detail) {
+    case FORWARD:
+      return burn__cuda_columns_forward(run->cuda, dtype, p);
+    case TRANSPOSED:
+      return burn__cuda_columns_transposed(run->cuda, dtype, p);
+    default:
+      return burn__cuda_columns_weight(run->cuda, dtype, p, inputs->rows[1]);
+  }
+}
+
+static BurnStatus start(const CudaRun *run, CudaConv *p) {
+  Inputs inputs = {{NULL, NULL, NULL}};
+  if (burn_primitive_count(run->out[0]) == 0) return BURN_OK;
   BurnStatus status = take_inputs(run, &inputs);
-  if (status == BURN_OK) status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
   if (status == BURN_OK) {
-    p->out = cuda_address(out);
+    p->out = cuda_address(run->out[0]);
     p->x = cuda_address(inputs.rows[0]);
     p->weight = cuda_address(inputs.rows[1]);
     p->bias = inputs.rows[2] ? cuda_address(inputs.rows[2]) : 0;
-    const int64_t groups = run->row->detail == WEIGHT ? count : (count + THREADS - 1) / THREADS;
-    status = burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p);
+    status = compute(run, p, &inputs);
   }
   release_inputs(run->cuda, &inputs);
   return status;

@@ -242,8 +242,8 @@ static bool is_flat(const CudaElementwise *p, int inputs) {
   return flat;
 }
 
-/* See the variants in kernels/elementwise.cu, and how many elements a thread takes there. */
-static uint32_t variant_of(const CudaElementwise *p, const CudaKernelKey *key, int inputs, int64_t *width) {
+/* Which kernel of kernels/elementwise.cu, and how many elements a thread takes there. */
+static uint32_t entry_of(const CudaElementwise *p, const CudaKernelKey *key, int inputs, int64_t *width) {
   uint64_t largest = burn_dtype_bytes(key->out), odd = p->out;
   *width = 1;
   if (!is_flat(p, inputs)) return p->count < INT32_MAX ? 2 : 3;
@@ -300,7 +300,8 @@ static BurnStatus elementwise(const CudaRun *run) {
   bind(&p, &key, run->out[0], call->inputs, inputs);
   if (p.count == 0) return BURN_OK;
   if (call->attr_count > 0) take_numbers(run, &p);
-  key.variant = variant_of(&p, &key, inputs, &width) | power_of(call) << 4;
+  key.entry = entry_of(&p, &key, inputs, &width);
+  key.variant = power_of(call);
   void *function = burn__cuda_known_kernel(cuda, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
@@ -320,7 +321,7 @@ static BurnStatus convert(Cuda *cuda, BurnPrimitive *to, BurnPrimitive *x) {
   BurnStatus status = BURN_OK;
   bind(&p, &key, to, &x, 1);
   if (p.count == 0) return BURN_OK;
-  key.variant = variant_of(&p, &key, 1, &width);
+  key.entry = entry_of(&p, &key, 1, &width);
   void *function = burn__cuda_known_kernel(cuda, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];

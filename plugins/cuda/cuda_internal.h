@@ -166,7 +166,8 @@ typedef struct CudaKernelKey {
   CudaText text;
   uint32_t op; /* whose row the definition comes from; 0: none */
   BurnDType out, in[3];
-  uint32_t variant; /* BURN_VARIANT is its lowest four bits */
+  uint32_t variant; /* BURN_VARIANT */
+  uint32_t entry;   /* of CUDA_TEXT_ELEMENTWISE: which of its kernels; no part of what is compiled */
   CudaJoin join;    /* BURN_JOIN */
 } CudaKernelKey;
 
@@ -196,6 +197,20 @@ BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32
 /* Runs a product of floats by cuBLASLt, in the stream. False where it is not there, or cannot: strides, alignment. */
 bool burn__cuda_blas_matmul(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
 void burn__cuda_products_destroy(Cuda *cuda);
+
+/* -- cuda_linalg.c ---------------------------------------------------------------------------- */
+
+/* Runs a product whose operands, result and strides are set; `dtype` is that of all. */
+BurnStatus burn__cuda_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+
+/* -- cuda_columns.c --------------------------------------------------------------------------- */
+
+/* The three convolutions as products of matrices: p is as the kernels of kernels/conv.cu take it, `out` the result. */
+BurnStatus burn__cuda_columns_forward(Cuda *cuda, BurnDType dtype, const CudaConv *p);
+BurnStatus burn__cuda_columns_transposed(Cuda *cuda, BurnDType dtype, const CudaConv *p);
+BurnStatus burn__cuda_columns_weight(Cuda *cuda, BurnDType dtype, const CudaConv *p, BurnPrimitive *gradient);
+/* True if that is faster than the definition; `all_at_once`: for the weight's gradient, which needs room for all. */
+bool burn__cuda_columns_pay(const CudaConv *p, bool all_at_once);
 
 /* -- cuda_sort.c ------------------------------------------------------------------------------ */
 

@@ -11,6 +11,17 @@ static void batch_strides(const BurnPrimitive *x, uint32_t count, int64_t *strid
   for (uint32_t i = 0; i < count; i++) strides[i] = x->shape[i] == 1 ? 0 : x->strides[i];
 }
 
+BurnStatus burn__cuda_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {
+  const CudaKernelKey key = {.text = CUDA_TEXT_MATMUL, .out = dtype, .in = {dtype, dtype, dtype}};
+  const int64_t groups = p->batches * ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+  const bool is_float = burn_dtype_kind(dtype) == BURN_KIND_FLOAT;
+  void *function = NULL;
+  if (groups == 0) return BURN_OK;
+  if (is_float && is_large(p) && burn__cuda_blas_matmul(cuda, dtype, p)) return BURN_OK;
+  const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
+  return status == BURN_OK ? burn__cuda_launch(cuda, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
+}
+
 static BurnStatus matmul(const CudaRun *run) {
   BurnPrimitive *const *in = run->call->inputs;
   BurnStatus status = burn__cuda_output(run, 0);
@@ -32,14 +43,7 @@ static BurnStatus matmul(const CudaRun *run) {
   for (uint32_t i = 0; i < row; i++) p.batches *= p.shape[i] = out->shape[i];
   batch_strides(in[0], row, p.lhs_strides);
   batch_strides(in[1], row, p.rhs_strides);
-  const CudaKernelKey key = {
-      .text = CUDA_TEXT_MATMUL, .out = out->dtype, .in = {in[0]->dtype, in[0]->dtype, in[0]->dtype}};
-  const int64_t groups = p.batches * ((p.m + TILE - 1) / TILE) * ((p.n + TILE - 1) / TILE);
-  void *function = NULL;
-  if (groups == 0) return BURN_OK;
-  if (cuda_is_float(out) && is_large(&p) && burn__cuda_blas_matmul(run->cuda, out->dtype, &p)) return BURN_OK;
-  status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
-  return status == BURN_OK ? burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
+  return burn__cuda_product(run->cuda, out->dtype, &p);
 }
 
 const CudaRow burn__cuda_linalg_rows[] = {{BURN_OP_matmul, matmul, 0}, {0, NULL, 0}};

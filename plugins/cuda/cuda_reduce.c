@@ -6,9 +6,10 @@ enum { WARPS, BLOCKS, COLUMNS };  /* variants of kernels/reduce.cu */
 enum { ARG_BLOCKS, ARG_THREADS }; /* of kernels/arg.cu */
 enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192, LONG_COLUMN = 2048, COLUMN_PART = 1024 };
 
-static BurnDType wide_dtype(BurnDType dtype) {
+/* What parts of lines are joined in: as in kernels/join.cu. */
+static BurnDType wide_dtype(BurnDType dtype, CudaJoin join) {
   if (burn_dtype_kind(dtype) != BURN_KIND_FLOAT) return BURN_DTYPE_I64;
-  return dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  return dtype == BURN_DTYPE_F64 || join == CUDA_JOIN_PRODUCT ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
 }
 
 /* One pass over x, row-major, into `out`. */
@@ -31,7 +32,7 @@ static BurnStatus pass(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitiv
 }
 
 static BurnStatus in_two_passes(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, CudaReduce *p) {
-  const BurnTensorDesc desc = {.dtype = wide_dtype(x->dtype), .rank = 3, .shape = {p->outer, p->parts, p->inner}};
+  const BurnTensorDesc desc = {.dtype = wide_dtype(x->dtype, join), .rank = 3, .shape = {p->outer, p->parts, p->inner}};
   CudaReduce second = *p;
   BurnPrimitive *parts = NULL;
   BurnStatus status = burn__cuda_new(cuda, &desc, &parts);

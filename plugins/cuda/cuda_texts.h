@@ -15,6 +15,7 @@ extern const char burn__cuda_text_prelude[], burn__cuda_text_parameters[], burn_
   X(SORT, sort)               \
   X(MATMUL, matmul)           \
   X(CONV, conv)               \
+  X(COLUMNS, columns)         \
   X(POOL, pool)
 
 #define CUDA_TEXT_NUMBER(KEY, name) CUDA_TEXT_##KEY,

@@ -1,54 +1,44 @@
 /* elementwise.cu - element i of the result from element i of the inputs. The lines before this define BURN_INPUTS and
  * burn_apply(x, y, z, s, q).
  *
- * BURN_VARIANT 0: all lie in the same order without gaps, or are one element (stride 0), at addresses of whole vectors;
- * 1: the same at any address; 2: any strides, fewer than 2^31 elements; 3: any strides. */
-#if BURN_VARIANT == 0
+ * kernel_0: all lie in the same order without gaps, or are one element (stride 0), at addresses of whole vectors;
+ * kernel_1: the same at any address; kernel_2: any strides, fewer than 2^31 elements; kernel_3: any strides. */
 #define BURN_LARGEST(a, b) ((a) > (b) ? (a) : (b))
 #define BURN_WIDTH (16 / BURN_LARGEST(BURN_LARGEST(sizeof(OUT), sizeof(IN0)), BURN_LARGEST(sizeof(IN1), sizeof(IN2))))
-#else
-#define BURN_WIDTH 1
-#endif
+#define BURN_SECOND (BURN_INPUTS > 1 ? 1 : 0)
+#define BURN_THIRD (BURN_INPUTS > 2 ? 2 : 0)
 
-template <class S> struct alignas(sizeof(S) * BURN_WIDTH) Vector { S at[BURN_WIDTH]; };
+template <class S, int W> struct alignas(sizeof(S) * W) Vector { S at[W]; };
 
-#if BURN_VARIANT < 2
-template <class S> static __device__ inline Vector<S> burn_load(uint64_t address, int64_t stride, int64_t i) {
+template <class S, int W> static __device__ inline Vector<S, W> burn_load(uint64_t address, int64_t stride, int64_t i) {
   const S *from = (const S *)address;
-  if (stride != 0) return *(const Vector<S> *)(from + i);
-  Vector<S> same;
-  for (int k = 0; k < BURN_WIDTH; k++) same.at[k] = from[0];
+  if (stride != 0) return *(const Vector<S, W> *)(from + i);
+  Vector<S, W> same;
+  for (int k = 0; k < W; k++) same.at[k] = from[0];
   return same;
 }
 
-extern "C" __global__ void __launch_bounds__(256) kernel(const CudaElementwise p) {
-  const int64_t i = burn_thread() * BURN_WIDTH;
-  if (i >= p.count) return;
-  Vector<OUT> out;
-  if (i + BURN_WIDTH <= p.count) {
-    const Vector<IN0> x = burn_load<IN0>(p.in[0], p.strides[0][0], i);
-    const Vector<IN1> y = burn_load<IN1>(p.in[BURN_INPUTS > 1], p.strides[BURN_INPUTS > 1][0], i);
-    const Vector<IN2> z = burn_load<IN2>(p.in[BURN_INPUTS > 2 ? 2 : 0], p.strides[BURN_INPUTS > 2 ? 2 : 0][0], i);
-    for (int k = 0; k < BURN_WIDTH; k++)
+template <int W> static __device__ inline void burn_flat(const CudaElementwise &p) {
+  const int64_t i = burn_thread() * W;
+  if (i + W <= p.count) {
+    Vector<OUT, W> out;
+    const Vector<IN0, W> x = burn_load<IN0, W>(p.in[0], p.strides[0][0], i);
+    const Vector<IN1, W> y = burn_load<IN1, W>(p.in[BURN_SECOND], p.strides[BURN_SECOND][0], i);
+    const Vector<IN2, W> z = burn_load<IN2, W>(p.in[BURN_THIRD], p.strides[BURN_THIRD][0], i);
+    for (int k = 0; k < W; k++)
       burn_put(out.at[k], burn_apply(burn_get(x.at[k]), burn_get(y.at[k]), burn_get(z.at[k]), p.s, p.q));
-    *(Vector<OUT> *)((OUT *)p.out + i) = out;
+    *(Vector<OUT, W> *)((OUT *)p.out + i) = out;
     return;
   }
   for (int64_t k = i; k < p.count; k++) {
     const IN0 x = ((const IN0 *)p.in[0])[p.strides[0][0] ? k : 0];
-    const IN1 y = ((const IN1 *)p.in[BURN_INPUTS > 1])[p.strides[BURN_INPUTS > 1][0] ? k : 0];
-    const IN2 z = ((const IN2 *)p.in[BURN_INPUTS > 2 ? 2 : 0])[p.strides[BURN_INPUTS > 2 ? 2 : 0][0] ? k : 0];
+    const IN1 y = ((const IN1 *)p.in[BURN_SECOND])[p.strides[BURN_SECOND][0] ? k : 0];
+    const IN2 z = ((const IN2 *)p.in[BURN_THIRD])[p.strides[BURN_THIRD][0] ? k : 0];
     burn_put(((OUT *)p.out)[k], burn_apply(burn_get(x), burn_get(y), burn_get(z), p.s, p.q));
   }
 }
-#else
-#if BURN_VARIANT == 2
-typedef uint32_t Place;
-#else
-typedef int64_t Place;
-#endif
 
-extern "C" __global__ void __launch_bounds__(256) kernel(const CudaElementwise p) {
+template <class Place> static __device__ inline void burn_strided(const CudaElementwise &p) {
   const int64_t i = burn_thread();
   if (i >= p.count) return;
   Place rest = (Place)i;
@@ -62,8 +52,12 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaElementwise p
   to += (int64_t)rest * p.out_strides[0];
   for (int k = 0; k < BURN_INPUTS; k++) at[k] += (int64_t)rest * p.strides[k][0];
   const IN0 x = ((const IN0 *)p.in[0])[at[0]];
-  const IN1 y = ((const IN1 *)p.in[BURN_INPUTS > 1])[at[BURN_INPUTS > 1]];
-  const IN2 z = ((const IN2 *)p.in[BURN_INPUTS > 2 ? 2 : 0])[at[BURN_INPUTS > 2 ? 2 : 0]];
+  const IN1 y = ((const IN1 *)p.in[BURN_SECOND])[at[BURN_SECOND]];
+  const IN2 z = ((const IN2 *)p.in[BURN_THIRD])[at[BURN_THIRD]];
   burn_put(((OUT *)p.out)[to], burn_apply(burn_get(x), burn_get(y), burn_get(z), p.s, p.q));
 }
-#endif
+
+extern "C" __global__ void __launch_bounds__(256) kernel_0(const CudaElementwise p) { burn_flat<BURN_WIDTH>(p); }
+extern "C" __global__ void __launch_bounds__(256) kernel_1(const CudaElementwise p) { burn_flat<1>(p); }
+extern "C" __global__ void __launch_bounds__(256) kernel_2(const CudaElementwise p) { burn_strided<uint32_t>(p); }
+extern "C" __global__ void __launch_bounds__(256) kernel_3(const CudaElementwise p) { burn_strided<int64_t>(p); }

@@ -1,9 +1,15 @@
 /* join.cu - how reductions and scans join two numbers; after the prelude. BURN_JOIN says how: the numbers of
- * CudaJoin. Halves and f32 join in f32, f64 in f64, integers and bools in i64, whose low bits are the result. */
+ * CudaJoin. Halves and f32 join in f32, their products in f64, f64 in f64, integers and bools in i64, whose low bits are
+ * the result. */
+#if BURN_JOIN == 1
+typedef double WideFloat; /* some hundred factors leave nothing of f32's last digit */
+#else
+typedef float WideFloat;
+#endif
 template <class S> struct Wide { typedef int64_t A; };
-template <> struct Wide<f16_t> { typedef float A; };
-template <> struct Wide<bf16_t> { typedef float A; };
-template <> struct Wide<f32_t> { typedef float A; };
+template <> struct Wide<f16_t> { typedef WideFloat A; };
+template <> struct Wide<bf16_t> { typedef WideFloat A; };
+template <> struct Wide<f32_t> { typedef WideFloat A; };
 template <> struct Wide<f64_t> { typedef double A; };
 typedef Wide<IN0>::A A;
 

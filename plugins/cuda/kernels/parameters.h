@@ -88,6 +88,13 @@ typedef struct CudaConv {
   int64_t stride[2], padding[2], dilation[2], groups;
 } CudaConv;
 
+/* [batch, channels, pixels] and [batch, channels * kernel, windows], by strides of the latter. */
+typedef struct CudaColumns {
+  uint64_t out, in, bias;
+  int64_t batch, channels, batch_stride, row_stride;
+  int64_t pixels[2], kernel[2], windows[2], stride[2], padding[2], dilation[2];
+} CudaColumns;
+
 typedef struct CudaPool {
   uint64_t out, indices, in;
   int64_t planes;
