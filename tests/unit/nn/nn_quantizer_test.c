@@ -167,7 +167,7 @@ static void assert_integers(const Net *net, const float *weight, BurnTensor *x, 
   double expected[6];
   read_values(burn_clone(x), values, 16);
   read_values(burn_param_value(&net->fc.bias), bias, 3);
-  multiply(values, 2, x_scale ? x_scale : 2 * reach(values, 16) / 254, weight, bias, expected);
+  multiply(values, 2, x_scale > 0 ? x_scale : 2 * reach(values, 16) / 254, weight, bias, expected);
   nn_assert_values("linear", burn_linear_forward(&net->fc, burn_clone(x)), expected, 6, 1e-5);
   BurnTensor *deep = burn_linear_forward(&net->fc, burn_reshape(x, BURN_SHAPE(1, 2, 1, 8)));
   nn_assert_shape(deep, BURN_SHAPE(1, 2, 1, 3));
