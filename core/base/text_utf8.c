@@ -1,12 +1,12 @@
 /* text_utf8.c - texts of others, such as names of devices: what is no UTF-8 does not reach JSON or a terminal. */
+#include "text_builder.h"
+
 #include <burn/text.h>
 
 #include <string.h>
 
-/* Bytes of the valid sequence at `at`; 0 if there is none. Control characters but tab and line feed are none. (Unicode
- * 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.) */
-static size_t sequence(const unsigned char *at) {
-  if (at[0] < 0x80) return at[0] == '\t' || at[0] == '\n' || (at[0] >= 0x20 && at[0] != 0x7f);
+size_t burn__utf8_bytes(const unsigned char *at) {
+  if (at[0] < 0x80) return at[0] != 0;
   const size_t bytes = at[0] >= 0xc2 && at[0] <= 0xdf   ? 2
                        : at[0] >= 0xe0 && at[0] <= 0xef ? 3
                        : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
@@ -18,6 +18,12 @@ static size_t sequence(const unsigned char *at) {
     if ((at[i] & 0xc0) != 0x80) return 0;
   }
   return bytes;
+}
+
+/* The same, but control characters other than tab and line feed are none. */
+static size_t sequence(const unsigned char *at) {
+  const bool is_control = at[0] < 0x20 || at[0] == 0x7f;
+  return is_control && at[0] != '\t' && at[0] != '\n' ? 0 : burn__utf8_bytes(at);
 }
 
 bool burn_text_is_clean(const char *text) {

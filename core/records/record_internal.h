@@ -12,11 +12,31 @@ enum {
   BURN_RECORD_ELEMENT_LIMIT = 1 << 20 /* MessagePack objects, keys apart */
 };
 
+/* How the bytes of a format are made; each of the first three plain or gzipped. */
+enum { BURN_RECORD_FAMILY_NAMED, BURN_RECORD_FAMILY_JSON, BURN_RECORD_FAMILY_BIN, BURN_RECORD_FAMILY_BURNPACK };
+
+/* A BURN_RECORD_ format. */
+typedef struct BurnRecordFormat {
+  uint32_t family;
+  bool gzipped;
+  const char *recorder; /* of Burn; NULL for a Burnpack */
+  const char *extension;
+} BurnRecordFormat;
+const BurnRecordFormat *burn__record_format(uint32_t format);
+
+/* The texts that begin a record: float, int, format, version, settings, in Burn's order. */
+enum { BURN_RECORD_METADATA_TEXTS = 5 };
+typedef struct BurnRecordMetadata {
+  const char *keys[BURN_RECORD_METADATA_TEXTS], *texts[BURN_RECORD_METADATA_TEXTS];
+  char format[160];
+} BurnRecordMetadata;
+void burn__record_metadata(const BurnRecordConfig *config, BurnRecordMetadata *out);
+
 /* The configuration to use: *config, or the default for NULL; fails on unknown numbers. */
 BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out);
 
-/* `path` with the extension of the format in place of its own; malloc'd. A path that ends in .mpk or .mpk.gz loses all
- * of that first. ".bpk" is only appended where there is no extension. */
+/* `path` with the extension of the format in place of its own; malloc'd. One of two parts, .mpk.gz, goes as a whole.
+ * ".bpk" is only appended where there is no extension. */
 BurnStatus burn__record_path(const char *path, uint32_t format, char **out);
 
 /* gzip around whole buffers; the results are malloc'd. */
@@ -36,9 +56,29 @@ typedef struct BurnRecordParts {
 } BurnRecordParts;
 void burn__record_parts_release(BurnRecordParts *parts);
 
-/* A record file in memory; *out is untouched on failure. */
-BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count);
-BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out);
+/* A record file in memory; *out is untouched on failure. `module` is what the item is of, NULL for any other tree: a
+ * .bin has no names and is refused without it. */
+BurnStatus burn__record_encode(const BurnValue *item, const BurnModule *module, const BurnRecordConfig *config,
+                               uint8_t **out, size_t *out_count);
+BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, const BurnModule *module,
+                               BurnRecordParts *out);
+/* burn_value_read for a module, which may be NULL. */
+BurnStatus burn__record_read(const char *path, const BurnRecordConfig *config, const BurnModule *module,
+                             BurnValue **out);
+BurnStatus burn__record_write(const BurnValue *value, const BurnModule *module, const char *path,
+                              const BurnRecordConfig *config);
+
+/* The top of a record: the keys metadata (with version), item and _b. The last two take metadata and item out of it. */
+BurnStatus burn__record_check_top(const BurnValue *top);
+BurnStatus burn__record_take_parts(BurnValue *top, BurnRecordParts *out);
+
+/* The families without gzip. Of a .bin without a module only the metadata are read. */
+BurnStatus burn__json_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out, size_t *out_count);
+BurnStatus burn__json_decode(const uint8_t *bytes, size_t count, BurnRecordParts *out);
+BurnStatus burn__bin_encode(const BurnValue *item, BurnModule module, const BurnRecordConfig *config, uint8_t **out,
+                            size_t *out_count);
+BurnStatus burn__bin_decode(const uint8_t *bytes, size_t count, const BurnModule *module, BurnRecordParts *out);
+bool burn__is_bin(const uint8_t *bytes, size_t count);
 
 /* The same for a Burnpack, whose item is flat: a map from path to {id, param: tensor}, to a tensor that has no id, or
  * to a number or bool. */
@@ -68,15 +108,17 @@ BurnStatus burn__record_make_quantized(const BurnValue *scheme, const BurnShape 
 /* A tensor of a tree on a device; of a quantized one the floats it stands for. */
 BurnTensor *burn__host_tensor_on(const BurnHostTensor *host, BurnDevice *device);
 
-/* The tensor of a parameter, without its adapter, or of a buffer; *out stays NULL if it is absent. */
+/* The tensor of a parameter as records have it, without its adapter, or of a buffer; *out stays NULL if it is absent.
+ */
 BurnStatus burn__record_tensor_value(const BurnModuleTensor *tensor, BurnValue **out);
 /* The scale of a parameter's input, NULL where it has no fixed one. */
 BurnStatus burn__record_input_scale(const BurnParam *param, BurnValue **out);
 /* Its name in a flat record, "fc.weight.input_scale", to be freed; NULL without memory. */
 char *burn__record_input_scale_name(const char *path);
 
-/* A tensor with the file's values in a dtype, on the device and with the tracking of `like`. */
-BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const BurnHostTensor *host,
+/* A tensor with the file's values in a dtype, on the device and with the tracking of `like`. Of a transposed parameter
+ * the last two axes are swapped back. */
+BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const BurnHostTensor *host, bool transposed,
                                   BurnTensor **out);
 
 /* What a file has for a parameter, made and waiting to be put into it. */
@@ -86,9 +128,10 @@ typedef struct BurnRecordParam {
   BurnDType dtype;         /* of the floats */
   bool is_quantized;
 } BurnRecordParam;
-/* `input_scale` NULL: the file has none. On failure nothing is to be dropped. */
-BurnStatus burn__record_make_param(const BurnParam *param, const BurnHostTensor *host, const BurnValue *input_scale,
-                                   BurnRecordParam *out);
+/* `dtype` is that of the floats; of a quantized tensor in the file, a float's. `input_scale` NULL: the file has none.
+ * On failure nothing is to be dropped. */
+BurnStatus burn__record_make_param(const BurnParam *param, BurnDType dtype, const BurnHostTensor *host,
+                                   const BurnValue *input_scale, BurnRecordParam *out);
 void burn__record_param_drop(BurnRecordParam *made);
 /* Takes the tensors. The parameter becomes quantized, or plain; its adapter stays. */
 void burn__record_set_param(BurnParam *param, BurnRecordParam *made);

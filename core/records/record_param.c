@@ -187,12 +187,18 @@ BurnTensor *burn__host_tensor_on(const BurnHostTensor *host, BurnDevice *device)
 /* -- parameters to values ---------------------------------------------------------------------- */
 
 static BurnStatus quantized_to_value(const BurnParam *param, BurnValue **out) {
-  const BurnShape shape = burn_shape(param->value);
-  const size_t bytes = burn_quant_bytes(shape, param->extra->scheme);
   BurnStatus status = burn__param_status(param);
-  if (status == BURN_OK) status = new_quantized(&shape, &param->extra->scheme, bytes, out);
   if (status != BURN_OK) return status;
-  status = burn_quant_export(burn_param_quant(param), (*out)->as.tensor->data, bytes);
+  BurnQuantTensor q = burn_param_quant(param);
+  if (param->transposed) q = burn_quant_transpose(q);
+  const BurnShape shape = burn_shape(q.values);
+  const size_t bytes = burn_quant_bytes(shape, q.scheme);
+  status = new_quantized(&shape, &q.scheme, bytes, out);
+  if (status != BURN_OK) {
+    burn_quant_drop(q);
+    return status;
+  }
+  status = burn_quant_export(q, (*out)->as.tensor->data, bytes);
   if (status == BURN_OK) return BURN_OK;
   burn_value_destroy(*out);
   *out = NULL;
@@ -202,6 +208,7 @@ static BurnStatus quantized_to_value(const BurnParam *param, BurnValue **out) {
 BurnStatus burn__record_tensor_value(const BurnModuleTensor *tensor, BurnValue **out) {
   if (tensor->param && burn__param_is_quantized(tensor->param)) return quantized_to_value(tensor->param, out);
   BurnTensor *x = burn__stored(tensor);
+  if (x && tensor->param && tensor->param->transposed) x = burn_transpose(x);
   return x ? burn__value_from_tensor(x, out) : BURN_OK;
 }
 
@@ -245,7 +252,7 @@ static BurnStatus make_floats(const BurnHostTensor *host, BurnDType dtype, BurnD
   return BURN_OK;
 }
 
-BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const BurnHostTensor *host,
+BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const BurnHostTensor *host, bool transposed,
                                   BurnTensor **out) {
   BurnDevice *device = burn_tensor_device(like);
   BurnTensor *made = NULL;
@@ -256,6 +263,7 @@ BurnStatus burn__record_make_like(const BurnTensor *like, BurnDType dtype, const
     status = make_floats(host, dtype, device, &made);
   }
   if (status != BURN_OK) return status;
+  if (transposed) made = burn_transpose(made);
   if (burn_is_require_grad(like)) made = burn_require_grad(made);
   status = burn_tensor_status(made);
   if (status != BURN_OK) {
@@ -276,18 +284,17 @@ static BurnStatus read_input_scale(const BurnValue *value, BurnDevice *device, B
   return burn_tensor_status(*out);
 }
 
-BurnStatus burn__record_make_param(const BurnParam *param, const BurnHostTensor *host, const BurnValue *input_scale,
-                                   BurnRecordParam *out) {
+BurnStatus burn__record_make_param(const BurnParam *param, BurnDType dtype, const BurnHostTensor *host,
+                                   const BurnValue *input_scale, BurnRecordParam *out) {
   BurnDevice *device = burn_tensor_device(param->value);
-  *out = (BurnRecordParam){.dtype = burn__param_is_quantized(param) ? param->extra->dtype : burn_dtype(param->value)};
+  *out = (BurnRecordParam){.dtype = dtype};
   if (!host->is_quantized && input_scale)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "an input_scale without a quantized weight");
-  if (!host->is_quantized) return burn__record_make_like(param->value, out->dtype, host, &out->quant.values);
-  if (burn_dtype_kind(out->dtype) != BURN_KIND_FLOAT)
-    return burn_status_make(BURN_STATUS_INVALID_DTYPE, "quantized in the file, %s in the module",
-                            burn_dtype_name(out->dtype));
+  if (!host->is_quantized)
+    return burn__record_make_like(param->value, dtype, host, param->transposed, &out->quant.values);
   out->is_quantized = true;
   out->quant = import_quantized(host, device);
+  if (param->transposed) out->quant = burn_quant_transpose(out->quant);
   BurnStatus status = burn_quant_status(&out->quant);
   if (status == BURN_OK && input_scale) status = read_input_scale(input_scale, device, &out->input_scale);
   if (status != BURN_OK) burn__record_param_drop(out);

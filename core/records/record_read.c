@@ -366,7 +366,7 @@ static BurnStatus read_value(Reader *reader, unsigned depth, BurnValue **out) {
 /* -- the file --------------------------------------------------------------------------------- */
 
 /* The three keys of Burn's reader; metadata must name a version, `_b` is an empty array or nil. */
-static BurnStatus check_top(const BurnValue *top) {
+BurnStatus burn__record_check_top(const BurnValue *top) {
   const BurnValue *empty = burn_value_get(top, "_b");
   const char *version = burn_value_as_text(burn_value_get(burn_value_get(top, "metadata"), "version"), NULL);
   if (!version || !empty || !burn_value_get(top, "item")) {
@@ -401,6 +401,11 @@ static BurnStatus take_entry(BurnValue *top, const char *key, BurnValue **out) {
   return BURN_OK;
 }
 
+BurnStatus burn__record_take_parts(BurnValue *top, BurnRecordParts *out) {
+  BurnStatus status = take_entry(top, "metadata", &out->metadata);
+  return status == BURN_OK ? take_entry(top, "item", &out->item) : status;
+}
+
 static BurnStatus decode_named(const uint8_t *bytes, size_t count, BurnRecordParts *out) {
   Reader reader = {.bytes = bytes, .count = count};
   BurnValue *top = NULL;
@@ -410,36 +415,65 @@ static BurnStatus decode_named(const uint8_t *bytes, size_t count, BurnRecordPar
   BurnStatus status = read_value(&reader, 0, &top);
   if (status != BURN_OK) return status;
   if (reader.offset < count) status = corrupt(reader.offset, "something after the end");
-  if (status == BURN_OK) status = check_top(top);
+  if (status == BURN_OK) status = burn__record_check_top(top);
   if (status == BURN_OK) status = check_checksum(&reader, top);
-  if (status == BURN_OK) status = take_entry(top, "metadata", &out->metadata);
-  if (status == BURN_OK) status = take_entry(top, "item", &out->item);
+  if (status == BURN_OK) status = burn__record_take_parts(top, out);
   burn_value_destroy(top);
   return status;
 }
 
 static bool is_gzip(const uint8_t *bytes, size_t count) { return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
-static BurnStatus decode_gzip(const uint8_t *packed, size_t packed_count, BurnRecordParts *out) {
-  uint8_t *bytes = NULL;
-  size_t count = 0;
-  BurnStatus status = burn__gzip_expand(packed, packed_count, &bytes, &count);
-  if (status == BURN_OK) status = decode_named(bytes, count, out);
-  free(bytes);
-  return status;
+/* The format that the bytes are of: gzip says nothing of what is in it. */
+static uint32_t plain_format(const uint8_t *bytes, size_t count) {
+  size_t at = 0;
+  if (burn__is_burnpack(bytes, count)) return BURN_RECORD_BPK;
+  if (burn__is_bin(bytes, count)) return BURN_RECORD_BIN;
+  while (at < count && memchr(" \t\r\n", bytes[at], 4)) at++;
+  return at < count && bytes[at] == '{' ? BURN_RECORD_JSON : BURN_RECORD_MPK;
 }
 
-static BurnStatus decode_format(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out) {
-  switch (format) {
-    case BURN_RECORD_MPK_GZ:
-      return decode_gzip(bytes, count, out);
-    case BURN_RECORD_BPK:
+static const char *const family_names[] = {"MessagePack", "JSON", "a .bin", "a Burnpack"};
+
+/* Names the format that is there in place of the one that was asked for, where that can be told. */
+static BurnStatus check_family(const uint8_t *bytes, size_t count, uint32_t family) {
+  const uint32_t found = burn__record_format(plain_format(bytes, count))->family;
+  if (found == family || found == BURN_RECORD_FAMILY_NAMED) return BURN_OK; /* the latter may be anything */
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte 0: %s where %s was expected", family_names[found],
+                          family_names[family]);
+}
+
+static BurnStatus decode_plain(const uint8_t *bytes, size_t count, uint32_t family, const BurnModule *module,
+                               BurnRecordParts *out) {
+  BurnStatus status = check_family(bytes, count, family);
+  if (status != BURN_OK) return status;
+  switch (family) {
+    case BURN_RECORD_FAMILY_JSON:
+      return burn__json_decode(bytes, count, out);
+    case BURN_RECORD_FAMILY_BIN:
+      return burn__bin_decode(bytes, count, module, out);
+    case BURN_RECORD_FAMILY_BURNPACK:
       return burn__burnpack_decode(bytes, count, out);
     default:
-      if (is_gzip(bytes, count)) return corrupt(0, "gzip where plain MessagePack was expected");
-      if (burn__is_burnpack(bytes, count)) return corrupt(0, "a Burnpack where MessagePack was expected");
       return decode_named(bytes, count, out);
   }
+}
+
+static BurnStatus decode_format(const uint8_t *packed, size_t packed_count, uint32_t format, const BurnModule *module,
+                                BurnRecordParts *out) {
+  const BurnRecordFormat *wanted = burn__record_format(format);
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  if (!wanted->gzipped) {
+    if (is_gzip(packed, packed_count))
+      return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte 0: gzip where plain %s was expected",
+                              family_names[wanted->family]);
+    return decode_plain(packed, packed_count, wanted->family, module, out);
+  }
+  BurnStatus status = burn__gzip_expand(packed, packed_count, &bytes, &count);
+  if (status == BURN_OK) status = decode_plain(bytes, count, wanted->family, module, out);
+  free(bytes);
+  return status;
 }
 
 void burn__record_parts_release(BurnRecordParts *parts) {
@@ -448,9 +482,10 @@ void burn__record_parts_release(BurnRecordParts *parts) {
   *parts = (BurnRecordParts){NULL, NULL};
 }
 
-BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, BurnRecordParts *out) {
+BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, const BurnModule *module,
+                               BurnRecordParts *out) {
   BurnRecordParts parts = {NULL, NULL};
-  BurnStatus status = decode_format(bytes, count, format, &parts);
+  BurnStatus status = decode_format(bytes, count, format, module, &parts);
   if (status == BURN_OK) {
     *out = parts;
   } else {
@@ -461,7 +496,8 @@ BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t form
 
 /* -- files ------------------------------------------------------------------------------------ */
 
-BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out) {
+BurnStatus burn__record_read(const char *path, const BurnRecordConfig *config, const BurnModule *module,
+                             BurnValue **out) {
   BurnRecordConfig chosen = {0, 0};
   BurnRecordParts parts = {NULL, NULL};
   uint8_t *bytes = NULL;
@@ -471,12 +507,41 @@ BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, Bur
   if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
   if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
   status = burn_file_read(full_path, SIZE_MAX - 1, &bytes, &count);
-  if (status == BURN_OK) status = burn__record_decode(bytes, count, chosen.format, &parts);
+  if (status == BURN_OK) status = burn__record_decode(bytes, count, chosen.format, module, &parts);
+  if (status == BURN_OK && !parts.item) {
+    burn__record_parts_release(&parts);
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                              "a .bin has no names, and is only read into a module: burn_record_load");
+  }
   if (status != BURN_OK) status = burn_status_annotate(status, "load %s", full_path);
   free(bytes);
   free(full_path);
   burn_value_destroy(parts.metadata);
   if (status == BURN_OK) *out = parts.item;
+  return status;
+}
+
+BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out) {
+  return burn__record_read(path, config, NULL, out);
+}
+
+/* The format of a file and what it holds; the bytes of what was gzipped are unpacked once. */
+static BurnStatus decode_any(const uint8_t *bytes, size_t count, uint32_t *format, BurnRecordParts *out) {
+  uint8_t *plain = NULL;
+  size_t plain_count = 0;
+  if (!is_gzip(bytes, count)) {
+    *format = plain_format(bytes, count);
+    return burn__record_decode(bytes, count, *format, NULL, out);
+  }
+  BurnStatus status = burn__gzip_expand(bytes, count, &plain, &plain_count);
+  if (status == BURN_OK) {
+    const uint32_t inner = plain_format(plain, plain_count);
+    *format = inner == BURN_RECORD_JSON  ? BURN_RECORD_JSON_GZ
+              : inner == BURN_RECORD_BIN ? BURN_RECORD_BIN_GZ
+                                         : BURN_RECORD_MPK_GZ;
+    status = burn__record_decode(plain, plain_count, inner == BURN_RECORD_BPK ? BURN_RECORD_MPK : inner, NULL, out);
+  }
+  free(plain);
   return status;
 }
 
@@ -486,9 +551,7 @@ BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **m
   size_t count = 0;
   uint32_t found = BURN_RECORD_MPK;
   BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
-  if (status == BURN_OK && is_gzip(bytes, count)) found = BURN_RECORD_MPK_GZ;
-  if (status == BURN_OK && burn__is_burnpack(bytes, count)) found = BURN_RECORD_BPK;
-  if (status == BURN_OK) status = burn__record_decode(bytes, count, found, &parts);
+  if (status == BURN_OK) status = decode_any(bytes, count, &found, &parts);
   free(bytes);
   if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
   *format = found;

@@ -1,4 +1,4 @@
-/* record_write.c - trees as record files: Burn's named MessagePack (0.14 to 0.21).
+/* record_write.c - trees as record files: the formats that there are, and Burn's named MessagePack (0.14 to 0.21).
  *
  *   {"metadata": {float, int, format, version, settings, checksum}, "item": tree, "_b": []}
  *
@@ -31,13 +31,17 @@ static const Precision precisions[] = {
     [BURN_PRECISION_DOUBLE] = {"f64", "i64", "DoublePrecisionSettings", BURN_DTYPE_F64, BURN_DTYPE_I64},
 };
 
-static const struct {
-  const char *recorder, *extension;
-} formats[] = {
-    [BURN_RECORD_MPK] = {"NamedMpkFileRecorder", "mpk"},
-    [BURN_RECORD_MPK_GZ] = {"NamedMpkGzFileRecorder", "mpk.gz"},
-    [BURN_RECORD_BPK] = {NULL, "bpk"},
+static const BurnRecordFormat formats[] = {
+    [BURN_RECORD_MPK] = {BURN_RECORD_FAMILY_NAMED, false, "NamedMpkFileRecorder", "mpk"},
+    [BURN_RECORD_MPK_GZ] = {BURN_RECORD_FAMILY_NAMED, true, "NamedMpkGzFileRecorder", "mpk.gz"},
+    [BURN_RECORD_BPK] = {BURN_RECORD_FAMILY_BURNPACK, false, NULL, "bpk"},
+    [BURN_RECORD_JSON] = {BURN_RECORD_FAMILY_JSON, false, "PrettyJsonFileRecorder", "json"},
+    [BURN_RECORD_JSON_GZ] = {BURN_RECORD_FAMILY_JSON, true, "JsonGzFileRecorder", "json.gz"},
+    [BURN_RECORD_BIN] = {BURN_RECORD_FAMILY_BIN, false, "BinFileRecorder", "bin"},
+    [BURN_RECORD_BIN_GZ] = {BURN_RECORD_FAMILY_BIN, true, "BinGzFileRecorder", "bin.gz"},
 };
+
+const BurnRecordFormat *burn__record_format(uint32_t format) { return &formats[format]; }
 
 BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig *out) {
   BurnRecordConfig chosen = config ? *config : (BurnRecordConfig){BURN_RECORD_MPK, BURN_PRECISION_FULL};
@@ -58,8 +62,11 @@ static bool ends_with(const char *text, size_t length, const char *end) {
 
 /* Length of a file name without its extension; a leading dot starts none. */
 static size_t stem_length(const char *name) {
+  static const char *const of_two_parts[] = {".mpk.gz", ".json.gz", ".bin.gz"};
   size_t length = strlen(name);
-  if (ends_with(name, length, ".mpk.gz")) return length - 7;
+  for (size_t i = 0; i < sizeof of_two_parts / sizeof of_two_parts[0]; i++) {
+    if (ends_with(name, length, of_two_parts[i])) return length - strlen(of_two_parts[i]);
+  }
   for (size_t i = length; i-- > 1;) {
     if (name[i] == '.') return i;
   }
@@ -84,6 +91,19 @@ BurnStatus burn__record_path(const char *path, uint32_t format, char **out) {
   memcpy(made + stem + 1, formats[format].extension, extension + 1);
   *out = made;
   return BURN_OK;
+}
+
+/* Named records are those of 0.20, in which a constant of several sizes is an array; a .bin has the fields of 0.21. */
+void burn__record_metadata(const BurnRecordConfig *config, BurnRecordMetadata *out) {
+  const Precision *precision = &precisions[config->precision];
+  const BurnRecordFormat *format = &formats[config->format];
+  (void)snprintf(out->format, sizeof out->format, "burn_core::record::file::%s<burn_core::record::settings::%s>",
+                 format->recorder, precision->settings);
+  const char *const version = format->family == BURN_RECORD_FAMILY_BIN ? "0.21.0" : "0.20.1";
+  const char *const keys[] = {"float", "int", "format", "version", "settings"};
+  const char *const texts[] = {precision->float_name, precision->int_name, out->format, version, precision->settings};
+  memcpy(out->keys, keys, sizeof keys);
+  memcpy(out->texts, texts, sizeof texts);
 }
 
 /* -- MessagePack ------------------------------------------------------------------------------ */
@@ -236,19 +256,12 @@ static BurnStatus put_value(Writer *writer, const BurnValue *value, unsigned dep
 
 /* All but the checksum, whose key stands at the end and whose text follows when the item is known. */
 static void put_metadata(Writer *writer) {
-  const Precision *precision = &precisions[writer->config->precision];
-  char format[160];
-  (void)snprintf(format, sizeof format, "burn_core::record::file::%s<burn_core::record::settings::%s>",
-                 formats[writer->config->format].recorder, precision->settings);
-  const char *const entries[][2] = {{"float", precision->float_name},
-                                    {"int", precision->int_name},
-                                    {"format", format},
-                                    {"version", "0.20.1"}, /* of Burn, whose layout this is */
-                                    {"settings", precision->settings}};
-  note(writer, msgpack_pack_map(&writer->packer, 6));
-  for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-    put_text(writer, entries[i][0]);
-    put_text(writer, entries[i][1]);
+  BurnRecordMetadata metadata;
+  burn__record_metadata(writer->config, &metadata);
+  note(writer, msgpack_pack_map(&writer->packer, BURN_RECORD_METADATA_TEXTS + 1));
+  for (size_t i = 0; i < BURN_RECORD_METADATA_TEXTS; i++) {
+    put_text(writer, metadata.keys[i]);
+    put_text(writer, metadata.texts[i]);
   }
   put_text(writer, "checksum");
 }
@@ -293,35 +306,56 @@ static BurnStatus encode_named(const BurnValue *item, const BurnRecordConfig *co
 
 /* -- files ------------------------------------------------------------------------------------ */
 
-BurnStatus burn__record_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
-                               size_t *out_count) {
+static BurnStatus encode_plain(const BurnValue *item, const BurnModule *module, const BurnRecordConfig *config,
+                               uint8_t **out, size_t *out_count) {
+  switch (formats[config->format].family) {
+    case BURN_RECORD_FAMILY_JSON:
+      return burn__json_encode(item, config, out, out_count);
+    case BURN_RECORD_FAMILY_BIN:
+      if (module) return burn__bin_encode(item, *module, config, out, out_count);
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                              "a .bin has no names, and is only made of a module: burn_record_save");
+    case BURN_RECORD_FAMILY_BURNPACK:
+      return burn__burnpack_encode(item, config, out, out_count);
+    default:
+      return encode_named(item, config, out, out_count);
+  }
+}
+
+BurnStatus burn__record_encode(const BurnValue *item, const BurnModule *module, const BurnRecordConfig *config,
+                               uint8_t **out, size_t *out_count) {
   uint8_t *plain = NULL;
   size_t count = 0;
-  if (config->format == BURN_RECORD_BPK) return burn__burnpack_encode(item, config, out, out_count);
-  if (config->format == BURN_RECORD_MPK) return encode_named(item, config, out, out_count);
-  BurnStatus status = encode_named(item, config, &plain, &count);
+  if (!formats[config->format].gzipped) return encode_plain(item, module, config, out, out_count);
+  BurnStatus status = encode_plain(item, module, config, &plain, &count);
   if (status == BURN_OK) status = burn__gzip_compress(plain, count, out, out_count);
   free(plain);
   return status;
 }
 
-static BurnStatus encode_and_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
+static BurnStatus encode_and_write(const BurnValue *value, const BurnModule *module, const char *path,
+                                   const BurnRecordConfig *config) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn__record_encode(value, config, &bytes, &count);
+  BurnStatus status = burn__record_encode(value, module, config, &bytes, &count);
   if (status == BURN_OK) status = burn_file_write(path, bytes, count);
   free(bytes);
   return status;
 }
 
-BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
+BurnStatus burn__record_write(const BurnValue *value, const BurnModule *module, const char *path,
+                              const BurnRecordConfig *config) {
   BurnRecordConfig chosen = {0, 0};
   char *full_path = NULL;
   BurnStatus status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
   if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
-  status = encode_and_write(value, full_path, &chosen);
+  status = encode_and_write(value, module, full_path, &chosen);
   if (status != BURN_OK) status = burn_status_annotate(status, "save %s", full_path);
   free(full_path);
   return status;
+}
+
+BurnStatus burn_value_write(const BurnValue *value, const char *path, const BurnRecordConfig *config) {
+  return burn__record_write(value, NULL, path, config);
 }

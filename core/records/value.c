@@ -132,6 +132,8 @@ void burn_value_destroy(BurnValue *value) {
   } else if (value->kind == BURN_VALUE_TENSOR) {
     free(value->as.tensor->data);
     free(value->as.tensor);
+  } else if (value->kind == BURN_INTERNAL_VALUE_OWN_BYTES) {
+    free(value->as.own_bytes.data);
   }
   free(value);
 }

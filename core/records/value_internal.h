@@ -16,8 +16,8 @@ typedef struct BurnHostTensor {
 } BurnHostTensor;
 
 /* Kinds that only live while a file is read: a `bin` object, borrowed from the file; an unsigned integer beyond
- * int64_t, whose bits are in `integer`. */
-enum { BURN_INTERNAL_VALUE_BYTES = 100, BURN_INTERNAL_VALUE_UINT = 101 };
+ * int64_t, whose bits are in `integer`; bytes of the value's own. */
+enum { BURN_INTERNAL_VALUE_BYTES = 100, BURN_INTERNAL_VALUE_UINT = 101, BURN_INTERNAL_VALUE_OWN_BYTES = 102 };
 
 struct BurnValue {
   uint32_t kind;
@@ -37,6 +37,10 @@ struct BurnValue {
       const uint8_t *data;
       size_t count;
     } bytes;
+    struct {
+      uint8_t *data;
+      size_t count;
+    } own_bytes;
   } as;
 };
 

@@ -17,7 +17,7 @@ static const struct {
     {"backends", command_backends, "plugins found, where, version, score, devices; and why others were refused"},
     {"doctor", command_doctor, "explain this machine: what was searched, found, refused and would be chosen, and why"},
     {"explain", command_explain, "what the fusion layer makes of examples: ops in, kernels out, and why"},
-    {"inspect", command_inspect, "what a record file holds (.mpk, .bpk): tensors, statistics, metadata"},
+    {"inspect", command_inspect, "what a record file holds (.mpk, .json, .bpk, ..): tensors, statistics, metadata"},
     {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
     {"new", command_new, "write out a new backend, decorator or kernel pack"},
 #if defined(BURN_COMMAND_CONFORM)

@@ -15,7 +15,12 @@ static const struct {
     [BURN_RECORD_MPK] = {"named MessagePack", "mpk"},
     [BURN_RECORD_MPK_GZ] = {"named MessagePack, gzipped", "mpk.gz"},
     [BURN_RECORD_BPK] = {"Burnpack", "bpk"},
+    [BURN_RECORD_JSON] = {"JSON", "json"},
+    [BURN_RECORD_JSON_GZ] = {"JSON, gzipped", "json.gz"},
+    [BURN_RECORD_BIN] = {"bincode", "bin"},
+    [BURN_RECORD_BIN_GZ] = {"bincode, gzipped", "bin.gz"},
 };
+static const char no_names[] = "no names and types are in it: only a program with the module can read its tensors";
 
 /* -- statistics ------------------------------------------------------------------------------- */
 
@@ -192,6 +197,7 @@ static cJSON *inspect(const char *path, BurnDevice *device) {
     Inspection inspection = {.device = device,
                              .tensors = cJSON_AddArrayToObject(root, "tensors"),
                              .scalars = cJSON_AddObjectToObject(root, "scalars")};
+    if (!item) cJSON_AddStringToObject(root, "note", no_names);
     status = walk(&inspection, "", item);
     cJSON_AddNumberToObject(root, "parameters", inspection.parameters);
     cJSON_AddNumberToObject(root, "elements", inspection.elements);
@@ -272,6 +278,10 @@ static void print_text(const cJSON *root) {
     if (strcmp(formats[i].extension, extension) == 0)
       printf("%s: %s (.%s)\n", cJSON_GetStringValue(get(root, "file")), formats[i].name, extension);
   print_entries("metadata", get(root, "metadata"));
+  if (get(root, "note")) {
+    puts(cJSON_GetStringValue(get(root, "note")));
+    return;
+  }
   print_entries("values", get(root, "scalars"));
   print_tensors(get(root, "tensors"));
   printf("%d tensors, %.0f elements in %.0f bytes; %.0f are parameters or state of a module\n",
@@ -282,10 +292,11 @@ static void print_text(const cJSON *root) {
 int command_inspect(int argc, char **argv) {
   static const char usage[] =
       "usage: burn inspect FILE [options]\n\n"
-      "Says what a record file holds, .mpk, .mpk.gz or .bpk by its content: metadata, and of every tensor its name,\n"
-      "dtype, shape, smallest and largest element, mean, standard deviation (of all elements, divided by their\n"
-      "number) and how many are NaN, which the others leave out. Of a quantized tensor these are the floats that it\n"
-      "stands for; its dtype is Q8F, Q8S, Q4F, Q4S, Q2F or Q2S.";
+      "Says what a record file holds, .mpk, .json, .bin, each plain or gzipped, or .bpk by its content: metadata, and\n"
+      "of every tensor its name, dtype, shape, smallest and largest element, mean, standard deviation (of all\n"
+      "elements, divided by their number) and how many are NaN, which the others leave out. Of a quantized tensor\n"
+      "these are the floats that it stands for; its dtype is Q8F, Q8S, Q4F, Q4S, Q2F or Q2S. A .bin has no names, so\n"
+      "that only its metadata can be told.";
   const char *path = NULL;
   bool json = false;
   const Argument arguments[] = {{"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"}};

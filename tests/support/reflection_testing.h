@@ -21,7 +21,7 @@
 /* clang-format off */
 #define DENSE_FIELDS(X)                \
   X(BurnParam, weight, "[2, 3]")       \
-  X(BurnParam, bias, "[3], may be absent")
+  X(BurnOptionParam, bias, "[3], may be absent")
 BURN_MODULE(Dense, DENSE_FIELDS);
 
 #define NORM_FIELDS(X)                      \

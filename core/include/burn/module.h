@@ -44,8 +44,13 @@ typedef struct BurnParam {
   uint64_t id;
   const char *path;      /* lives as long as the process */
   BurnParamExtra *extra; /* NULL: a plain tensor. Of a quantized one `value` has the quantized values, i8 */
+  bool transposed; /* records hold the value with its last two axes swapped, as a Linear of column layout has it */
 } BurnParam;
 BURN_API const BurnType *BurnParam_type(void);
+/* The type of a row whose parameter may be absent, Burn's Option<Param>: a BurnParam in all else. A record without
+ * names (.bin) has to know it. */
+typedef BurnParam BurnOptionParam;
+BURN_API const BurnType *BurnOptionParam_type(void);
 
 /* A parameter that owns `value` (NULL: absent) under a new id. A float tensor on an autodiff device becomes a tracked
  * leaf. */

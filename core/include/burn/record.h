@@ -1,5 +1,5 @@
-/* record.h - save and load. Files are Burn's named-MessagePack records (0.14 to 0.21), plain or gzipped, or Burnpacks
- * (.bpk, version 1), in full, half or double precision, readable by Burn and by us.
+/* record.h - save and load. Files are those of Burn's recorders (0.14 to 0.21): named MessagePack, JSON, bincode, plain
+ * or gzipped; or Burnpacks (.bpk, version 1). In full, half or double precision, readable by Burn and by us.
  *
  * The metadata of a .mpk that we write holds a checksum of the item, "crc32:0123abcd", under a key that Burn passes
  * over. Reading refuses an item that does not match it (CORRUPT_DATA); a record without one, as Burn writes it, is read
@@ -16,7 +16,19 @@
 
 BURN_EXTERN_C_BEGIN
 
-enum { BURN_RECORD_MPK = 0, BURN_RECORD_MPK_GZ = 1, BURN_RECORD_BPK = 2 };            /* .mpk, .mpk.gz, .bpk */
+/* Formats. MPK, JSON and their gzipped forms have names; so has BPK, which is flat. BIN (bincode) has none: its values
+ * follow each other in the order of the rows, so that it is only written from a module, and only read into one that is
+ * built alike; quantized parameters and adapters are refused (UNIMPLEMENTED). It is that of Burn 0.21 alone. JSON,
+ * indented, is fifteen times as large as the others. */
+enum {
+  BURN_RECORD_MPK = 0,     /* .mpk: NamedMpkFileRecorder */
+  BURN_RECORD_MPK_GZ = 1,  /* .mpk.gz: NamedMpkGzFileRecorder */
+  BURN_RECORD_BPK = 2,     /* .bpk: Burnpack */
+  BURN_RECORD_JSON = 3,    /* .json, indented: PrettyJsonFileRecorder */
+  BURN_RECORD_JSON_GZ = 4, /* .json.gz: JsonGzFileRecorder */
+  BURN_RECORD_BIN = 5,     /* .bin: BinFileRecorder */
+  BURN_RECORD_BIN_GZ = 6   /* .bin.gz: BinGzFileRecorder */
+};
 enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
 
 /* What a record file is like. */
@@ -47,6 +59,57 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_to_bytes(BurnModule module, cons
                                                          uint8_t **bytes, size_t *count);
 BURN_API BURN_USE_RESULT BurnStatus burn_record_from_bytes(BurnModule module, const void *bytes, size_t count,
                                                            const BurnRecordConfig *config);
+
+/* -- loading with options --------------------------------------------------------------------- */
+
+/* What dtypes a module's tensors have after loading. */
+enum {
+  BURN_DTYPES_FROM_RECORD = 0,   /* those of the record */
+  BURN_DTYPES_CAST_TO_MODULE = 1 /* those that they had: what burn_record_load does */
+};
+
+/* How a record is loaded. Zeros are the defaults of Burn's ModuleRecord. */
+typedef struct BurnRecordLoad {
+  uint32_t dtypes;    /* BURN_DTYPES_* */
+  bool allow_partial; /* what only the module has is no error, and keeps its value and id */
+  bool allow_unused;  /* what only the record has is no error */
+  bool no_validate;   /* a tensor of another shape, or a float for an integer, is no error: the module keeps its own
+                         (Burn's validate = false) */
+} BurnRecordLoad;
+
+/* What became of a tensor. */
+enum { BURN_RECORD_LOADED = 0, BURN_RECORD_MISSING = 1, BURN_RECORD_UNUSED = 2, BURN_RECORD_MISMATCHED = 3 };
+typedef struct BurnRecordEntry {
+  uint32_t what; /* BURN_RECORD_LOADED .. */
+  char *path;    /* "conv1.weight" */
+  char *detail;  /* shape and dtype, "[8,1,3,3] f32; nearest in the file is conv1.wieght"; or what does not match */
+} BurnRecordEntry;
+
+/* All of them: the module's in row order, then those that only the record has, by name. Start from zeros. */
+typedef struct BurnRecordReport {
+  BurnRecordEntry *entries;
+  size_t count;
+  size_t counts[4]; /* entries of each kind */
+} BurnRecordReport;
+
+/* burn_record_load with options (NULL: all zeros), for every format. The report (NULL: none) must be empty before; it
+ * is filled whether the record is taken or refused, and the caller's to release. Mismatched tensors are refused first
+ * (INVALID_SHAPE), then missing (NOT_FOUND), then unused ones (INVALID_ARGUMENT); all or nothing. Numbers of a .bpk
+ * that are no tensors are passed over. A .bin has no names, so that it is refused where its structure is not the
+ * module's, whatever the options. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_load_with(BurnModule module, const char *path,
+                                                          const BurnRecordConfig *config, const BurnRecordLoad *options,
+                                                          BurnRecordReport *report);
+BURN_API BURN_USE_RESULT BurnStatus burn_record_from_bytes_with(BurnModule module, const void *bytes, size_t count,
+                                                                const BurnRecordConfig *config,
+                                                                const BurnRecordLoad *options,
+                                                                BurnRecordReport *report);
+
+/* A line for each entry and one with the sums; printed, or as a text to be freed with free(), NULL without memory. */
+BURN_API void burn_record_report_print(const BurnRecordReport *report);
+BURN_API BURN_USE_RESULT char *burn_record_report_text(const BurnRecordReport *report);
+/* Frees the entries; the report is empty again. */
+BURN_API void burn_record_report_release(BurnRecordReport *report);
 
 /* -- records of anything else: a tree of values ----------------------------------------------- */
 

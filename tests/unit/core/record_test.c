@@ -12,6 +12,9 @@
 #include <zlib.h>
 
 static const BurnRecordConfig plain_full = {BURN_RECORD_MPK, BURN_PRECISION_FULL};
+static const BurnRecordConfig json_gzip_full = {BURN_RECORD_JSON_GZ, BURN_PRECISION_FULL};
+static const BurnRecordConfig bin_full = {BURN_RECORD_BIN, BURN_PRECISION_FULL};
+static const BurnRecordConfig bin_gzip_full = {BURN_RECORD_BIN_GZ, BURN_PRECISION_FULL};
 static const BurnRecordConfig gzip_full = {BURN_RECORD_MPK_GZ, BURN_PRECISION_FULL};
 
 /* -- helpers ---------------------------------------------------------------------------------- */
@@ -169,7 +172,7 @@ static Small small_make(BurnDevice *device) {
                  .list = burn_module_list(Lookup_type(), 1)};
   small.weight.id = 0x0123456789abcdefu;
   Lookup *lookup = burn_module_list_at(&small.list, 0);
-  lookup->table = (BurnParam){burn_tensor_i64(device, table, BURN_SHAPE(1)), 1, NULL, NULL};
+  lookup->table = (BurnParam){.value = burn_tensor_i64(device, table, BURN_SHAPE(1)), .id = 1};
   assert_ok(burn_module_status(burn_module(Small, &small)));
   return small;
 }
@@ -646,6 +649,9 @@ static void truncate_everywhere(Fixture *fixture, const char *name, const BurnRe
 static void test_truncated_anywhere(void **state) {
   truncate_everywhere(*state, "cut.mpk", &plain_full);
   truncate_everywhere(*state, "cut.mpk.gz", &gzip_full);
+  truncate_everywhere(*state, "cut.bin", &bin_full);
+  truncate_everywhere(*state, "cut.bin.gz", &bin_gzip_full);
+  truncate_everywhere(*state, "cut.json.gz", &json_gzip_full);
 }
 
 /* Loads after each of 2000 flips: a failure leaves the net as it was. Returns how many loads succeeded: those must have
@@ -795,7 +801,7 @@ static void test_failed_module_is_not_saved(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "failed.mpk");
   Dense dense = {burn_param(burn_tensor_failed(burn_status_make(BURN_STATUS_CANCELLED, "no weights"))),
-                 {NULL, 0, NULL, NULL}};
+                 {.value = NULL}};
   BurnStatus status = burn_record_save(burn_module(Dense, &dense), path.text, NULL);
   assert_string_equal(reason(status, path.text), "weight: no weights");
   Net net = net_make(fixture->plain, 1); /* one in the middle of a list */

@@ -367,6 +367,63 @@ static void test_records(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   round_trip(device, BURN_RECORD_MPK);
   round_trip(device, BURN_RECORD_BPK);
+  round_trip(device, BURN_RECORD_JSON);
+}
+
+/* With options the factors are tensors like any other: reported, and left out where the module has no place. */
+static void load_with_options(BurnDevice *device, uint32_t format) {
+  const BurnRecordConfig record = {format, BURN_PRECISION_FULL};
+  const BurnLoraConfig config = config_of(2, 4);
+  const BurnRecordLoad unused = {.allow_unused = true}, partial = {.allow_partial = true};
+  BurnRecordReport report = {.count = 0};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  Net net = net_init(device), other = net_init(device), plain = net_init(device);
+  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check(burn_module_apply_lora(burn_module(Net, &other), &config, NULL));
+  set_factors(&net);
+  check(burn_record_to_bytes(burn_module(Net, &net), &record, &bytes, &count));
+  check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, NULL, &report));
+  assert_int_equal(report.count, report.counts[BURN_RECORD_LOADED]);
+  assert_same_output(&net, &other, 0);
+  assert_int_equal(factor(&net.fc1.weight, true)->id, factor(&other.fc1.weight, true)->id);
+  burn_record_report_release(&report);
+  check(burn_record_from_bytes_with(burn_module(Net, &plain), bytes, count, &record, &unused, &report));
+  assert_int_equal(6, report.counts[BURN_RECORD_UNUSED]);
+  assert_string_equal("fc1.weight.lora.a", report.entries[report.count - 6].path);
+  burn_record_report_release(&report);
+  free(bytes);
+  check(burn_record_to_bytes(burn_module(Net, &plain), &record, &bytes, &count));
+  check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, &partial, &report));
+  assert_int_equal(6, report.counts[BURN_RECORD_MISSING]);
+  assert_same_output(&net, &other, 0);
+  burn_record_report_release(&report);
+  free(bytes);
+  Net_release(&net);
+  Net_release(&other);
+  Net_release(&plain);
+}
+
+static void test_loading_with_options(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->training;
+  load_with_options(device, BURN_RECORD_MPK);
+  load_with_options(device, BURN_RECORD_BPK);
+  load_with_options(device, BURN_RECORD_JSON_GZ);
+}
+
+static void test_bin_is_refused(void **state) {
+  const BurnRecordConfig record = {BURN_RECORD_BIN, BURN_PRECISION_FULL};
+  const BurnLoraConfig config = config_of(2, 4);
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  BurnLinear m = burn_linear_new(4, 2, ((NnDevices *)*state)->training);
+  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  const BurnStatus status = burn_record_to_bytes(burn_module(BurnLinear, &m), &record, &bytes, &count);
+  check_refused(
+      "save to bytes: weight: it has an adapter, which is not written into a .bin: save it as .mpk, .json or .bpk",
+      status);
+  assert_int_equal(BURN_STATUS_UNIMPLEMENTED, burn_status_code(status));
+  burn_module_release(burn_module(BurnLinear, &m));
 }
 
 static void test_refusals(void **state) {
@@ -424,6 +481,8 @@ int main(void) {
       cmocka_unit_test(test_copies_and_devices),
       cmocka_unit_test(test_texts),
       cmocka_unit_test(test_records),
+      cmocka_unit_test(test_loading_with_options),
+      cmocka_unit_test(test_bin_is_refused),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_dtype_of_factors),
   };

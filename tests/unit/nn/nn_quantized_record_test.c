@@ -210,19 +210,21 @@ static void test_round_trips(void **state) {
     round_trip(*state, BURN_RECORD_MPK, quantizers[i]);
     round_trip(*state, BURN_RECORD_MPK_GZ, quantizers[i]);
     round_trip(*state, BURN_RECORD_BPK, quantizers[i]);
+    round_trip(*state, BURN_RECORD_JSON, quantizers[i]);
+    round_trip(*state, BURN_RECORD_JSON_GZ, quantizers[i]);
   }
 }
 
 /* The scales of inputs come back to the bit. */
 static void test_scales_of_inputs(void **state) {
   NnDevices *devices = *state;
-  const uint32_t formats[] = {BURN_RECORD_MPK, BURN_RECORD_BPK};
+  const uint32_t formats[] = {BURN_RECORD_MPK, BURN_RECORD_BPK, BURN_RECORD_JSON};
   BurnCalibration *calibration = NULL;
   Net net = net_init(devices->plain);
   check(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
   burn_drop(net_forward(&net, 1));
   check(burn_calibration_end(calibration));
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     const BurnRecordConfig config = {formats[i], BURN_PRECISION_HALF};
     uint8_t *bytes = NULL;
     size_t count = 0;
@@ -237,6 +239,66 @@ static void test_scales_of_inputs(void **state) {
     Net_release(&other);
     free(bytes);
   }
+  Net_release(&net);
+}
+
+static const char *detail_of(const BurnRecordReport *report, const char *path) {
+  for (size_t i = 0; i < report->count; i++) {
+    if (strcmp(report->entries[i].path, path) == 0) return report->entries[i].detail;
+  }
+  return "?";
+}
+
+/* Loading with options takes the same, in either form of a record, and tells what it was. */
+static void test_loading_with_options(void **state) {
+  NnDevices *devices = *state;
+  const uint32_t formats[] = {BURN_RECORD_MPK, BURN_RECORD_BPK, BURN_RECORD_JSON_GZ};
+  BurnCalibration *calibration = NULL;
+  Net net = net_init(devices->plain);
+  check(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
+  burn_drop(net_forward(&net, 1));
+  check(burn_calibration_end(calibration));
+  for (int i = 0; i < 3; i++) {
+    const BurnRecordConfig config = {formats[i], BURN_PRECISION_FULL};
+    const BurnRecordLoad cast = {.dtypes = BURN_DTYPES_CAST_TO_MODULE};
+    BurnRecordReport report = {.count = 0};
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    Net other = net_init(devices->plain);
+    check(burn_record_to_bytes(burn_module(Net, &other), &config, &bytes, &count)); /* floats: it is quantized first */
+    check(burn_module_quantize_weights(burn_module(Net, &other), NULL));
+    check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, NULL, &report));
+    assert_string_equal("[6,4] f32", detail_of(&report, "fc1.weight"));
+    assert_int_equal(BURN_DTYPE_F32, burn_dtype(other.fc1.weight.value));
+    burn_record_report_release(&report);
+    free(bytes);
+    check(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+    check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, &cast, &report));
+    assert_int_equal(8, report.counts[BURN_RECORD_LOADED]);
+    assert_int_equal(8, report.count);
+    assert_string_equal("[6,4] Q8F", detail_of(&report, "fc1.weight"));
+    assert_true(burn_param_quantizes_input(&other.fc2.weight));
+    assert_same_output(&net, &other);
+    burn_record_report_release(&report);
+    Net_release(&other);
+    free(bytes);
+  }
+  Net_release(&net);
+}
+
+/* Schemes are not written into a .bin. */
+static void test_bin_is_refused(void **state) {
+  const BurnRecordConfig config = {BURN_RECORD_BIN, BURN_PRECISION_FULL};
+  Net net = net_init(((NnDevices *)*state)->plain);
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  check(burn_module_quantize_weights(burn_module(Net, &net), NULL));
+  const BurnStatus status = burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count);
+  assert_string_equal(
+      "save to bytes: fc1: weight: quantized, which is not written into a .bin: save it as .mpk, .json or .bpk",
+      burn_status_message(status));
+  assert_int_equal(BURN_STATUS_UNIMPLEMENTED, burn_status_code(status));
+  assert_null(bytes);
   Net_release(&net);
 }
 
@@ -322,6 +384,8 @@ int main(void) {
       cmocka_unit_test(test_bytes_are_burns),
       cmocka_unit_test(test_round_trips),
       cmocka_unit_test(test_scales_of_inputs),
+      cmocka_unit_test(test_loading_with_options),
+      cmocka_unit_test(test_bin_is_refused),
       cmocka_unit_test(test_values_are_floats),
       cmocka_unit_test(test_hostile_schemes),
   };

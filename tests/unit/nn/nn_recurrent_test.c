@@ -146,7 +146,7 @@ static void test_lstm_options(void **state) {
   const Inputs in = inputs_new(device, false);
   seq_set_params(burn_module(BurnLstm, &m), 0.2);
   const BurnGateController forget = m.forget_gate;
-  m.forget_gate = (BurnGateController){{{NULL, 0, NULL}, {NULL, 0, NULL}}, {{NULL, 0, NULL}, {NULL, 0, NULL}}};
+  m.forget_gate = (BurnGateController){.input_transform = {.weight = {.value = NULL}}};
   SEQ_ASSERT_CASE(lstm_options, lstm_forward(&m, &in), BurnLstm, &m, in.x, in.hidden, in.cell);
   m.forget_gate = forget;
   BurnLstm_release(&m);

@@ -315,15 +315,38 @@ static void expect_number(const cJSON *object, const char *key, double value) {
   if (!(fabs(found - value) <= 1e-12)) fail_msg("'%s' is %g, expected %g", key, found, value);
 }
 
-/* The same of every format, under a name that says nothing. */
+/* Of a .bin the metadata are told, and why no more. */
+static void inspect_bin(BurnDevice *device, const char *folder) {
+  char path[64], command[256];
+  for (uint32_t format = BURN_RECORD_BIN; format <= BURN_RECORD_BIN_GZ; format++) {
+    const BurnRecordConfig config = {format, BURN_PRECISION_HALF};
+    const char *extension = format == BURN_RECORD_BIN ? "bin" : "bin.gz";
+    BurnLinear linear = burn_linear_new(2, 3, device);
+    snprintf(path, sizeof path, "%s/linear", folder);
+    assert_true(burn_record_save(burn_module(BurnLinear, &linear), path, &config) == BURN_OK);
+    BurnLinear_release(&linear);
+    snprintf(command, sizeof command, "burn inspect %s/linear.%s --json", folder, extension);
+    cJSON *root = run_json(command, 0);
+    expect_text(root, "format", extension);
+    expect_text(get(root, "metadata"), "float", "half::binary16::f16");
+    assert_int_equal(cJSON_GetArraySize(get(root, "tensors")), 0);
+    expect_text(root, "note", "no names and types are in it: only a program with the module can read its tensors");
+    cJSON_Delete(root);
+    snprintf(command, sizeof command, "burn inspect %s/linear.%s", folder, extension);
+    expect_run(command, 0, "  version: \"0.21.0\"\n");
+  }
+}
+
+/* The same of every format with names, under a name that says nothing. */
 static void test_inspect(void **state) {
   (void)state;
-  static const char *const names[] = {"mpk", "mpk.gz", "bpk"};
+  static const char *const names[] = {"mpk", "mpk.gz", "bpk", "json", "json.gz"};
+  static const int metadata[] = {6, 6, 0, 5, 5}; /* with a checksum in those of MessagePack */
   char folder[] = "/tmp/burn_commands_XXXXXX", path[64], command[256];
   assert_non_null(mkdtemp(folder));
   BurnDevice *device = burn_device_open("ndarray");
   BurnValue *value = inspected(device);
-  for (uint32_t i = 0; i < 3; i++) {
+  for (uint32_t i = 0; i < 5; i++) {
     const BurnRecordConfig config = {i, BURN_PRECISION_FULL};
     snprintf(path, sizeof path, "%s/file", folder);
     assert_true(burn_value_write(value, path, &config) == BURN_OK);
@@ -348,17 +371,18 @@ static void test_inspect(void **state) {
     expect_number(root, "elements", 9);
     expect_number(root, "bytes", 27);
     expect_number(root, "parameters", 4);
-    assert_int_equal(cJSON_GetArraySize(get(root, "metadata")), i == BURN_RECORD_BPK ? 0 : 6);
+    assert_int_equal(cJSON_GetArraySize(get(root, "metadata")), metadata[i]);
     cJSON_Delete(root);
   }
   burn_value_destroy(value);
+  inspect_bin(device, folder);
   burn_device_close(device);
   snprintf(command, sizeof command, "burn inspect %s/data", folder);
   expect_run(command, 0,
              "layers.0.weight  f32   2x2                      1           5           3       1.633      1\n");
   expect_run(command, 0, "4 tensors, 9 elements in 27 bytes; 4 are parameters or state of a module\n");
-  snprintf(command, sizeof command, "head -c 300 %s/data >%s/cut; burn inspect %s/cut", folder, folder, folder);
-  expect_run(command, 1, "/cut: tensor ");
+  snprintf(command, sizeof command, "head -c 200 %s/data >%s/cut; burn inspect %s/cut", folder, folder, folder);
+  expect_run(command, 1, "/cut: gzip: file ends at byte 200, too early\n");
   expect_run("burn inspect /nonexistent", 1, "burn inspect: load /nonexistent: ");
   expect_run("burn inspect", 2, "burn inspect: a FILE is missing");
   snprintf(command, sizeof command, "rm -r %s", folder);

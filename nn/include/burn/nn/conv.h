@@ -33,11 +33,11 @@ BURN_EXTERN_C_BEGIN
   OPT(Size, padding_out, BURN_INTERNAL_ZEROS_##D, "added to the end of the output")  \
   BURN_INTERNAL_CONV_VALUES(OPT)
 
-#define BURN_INTERNAL_CONV_CONSTANTS(X, Size)                      \
-  X(BurnParam, bias, "[channels out], absent when bias = false")   \
-  X(Size, stride, "step of the kernel; transposed: in the output") \
-  X(Size, kernel_size, "positions under the kernel")               \
-  X(Size, dilation, "distance between positions")                  \
+#define BURN_INTERNAL_CONV_CONSTANTS(X, Size)                          \
+  X(BurnOptionParam, bias, "[channels out], absent when bias = false") \
+  X(Size, stride, "step of the kernel; transposed: in the output")     \
+  X(Size, kernel_size, "positions under the kernel")                   \
+  X(Size, dilation, "distance between positions")                      \
   X(BurnSize, groups, "independent groups of channels")
 
 /* -- convolutions ----------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ BURN_CONFIG(BurnDeformConv2dConfig, BURN_DEFORM_CONV2D_CONFIG);
 
 #define BURN_DEFORM_CONV2D_FIELDS(X)                                                   \
   X(BurnParam, weight, "[out, in / weight_groups, kernel height, kernel width]")       \
-  X(BurnParam, bias, "[out], absent when bias = false")                                \
+  X(BurnOptionParam, bias, "[out], absent when bias = false")                          \
   X(BurnSize2, stride, "step of the kernel")                                           \
   X(BurnSize2, kernel_size, "positions under the kernel")                              \
   X(BurnSize2, dilation, "distance between positions")                                 \

@@ -17,7 +17,7 @@ BURN_CONFIG(BurnLinearConfig, BURN_LINEAR_CONFIG);
 
 #define BURN_LINEAR_FIELDS(X)                 \
   X(BurnParam, weight, "[d_input, d_output]") \
-  X(BurnParam, bias, "[d_output], absent when bias = false")
+  X(BurnOptionParam, bias, "[d_output], absent when bias = false")
 BURN_MODULE(BurnLinear, BURN_LINEAR_FIELDS);
 
 /* Makes the layer, with its first values on `device`. A config that is refused gives a layer whose forward fails with

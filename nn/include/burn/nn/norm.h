@@ -61,9 +61,9 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward_sync(const
   OPT(BurnBool, bias, true, "add a learned beta")
 BURN_CONFIG(BurnLayerNormConfig, BURN_LAYER_NORM_CONFIG);
 
-#define BURN_LAYER_NORM_FIELDS(X)                                            \
-  X(BurnParam, gamma, "[d_model], starts as ones")                           \
-  X(BurnParam, beta, "[d_model], starts as zeros; absent when bias = false") \
+#define BURN_LAYER_NORM_FIELDS(X)                                                  \
+  X(BurnParam, gamma, "[d_model], starts as ones")                                 \
+  X(BurnOptionParam, beta, "[d_model], starts as zeros; absent when bias = false") \
   X(BurnF64, epsilon, "added to the variance")
 BURN_MODULE(BurnLayerNorm, BURN_LAYER_NORM_FIELDS);
 
@@ -81,12 +81,12 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_layer_norm_forward(const Burn
   OPT(BurnBool, affine, true, "learn gamma and beta")
 BURN_CONFIG(BurnGroupNormConfig, BURN_GROUP_NORM_CONFIG);
 
-#define BURN_GROUP_NORM_FIELDS(X)                                                   \
-  X(BurnParam, gamma, "[num_channels], starts as ones; absent when affine = false") \
-  X(BurnParam, beta, "[num_channels], starts as zeros; absent when affine = false") \
-  X(BurnSize, num_groups, "groups of channels, each with statistics of its own")    \
-  X(BurnSize, num_channels, "channels: size of axis 1")                             \
-  X(BurnF64, epsilon, "added to the variance")                                      \
+#define BURN_GROUP_NORM_FIELDS(X)                                                         \
+  X(BurnOptionParam, gamma, "[num_channels], starts as ones; absent when affine = false") \
+  X(BurnOptionParam, beta, "[num_channels], starts as zeros; absent when affine = false") \
+  X(BurnSize, num_groups, "groups of channels, each with statistics of its own")          \
+  X(BurnSize, num_channels, "channels: size of axis 1")                                   \
+  X(BurnF64, epsilon, "added to the variance")                                            \
   X(BurnBool, affine, "gamma and beta are learned")
 BURN_MODULE(BurnGroupNorm, BURN_GROUP_NORM_FIELDS);
 
@@ -103,11 +103,11 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_group_norm_forward(const Burn
   OPT(BurnBool, affine, true, "learn gamma and beta")
 BURN_CONFIG(BurnInstanceNormConfig, BURN_INSTANCE_NORM_CONFIG);
 
-#define BURN_INSTANCE_NORM_FIELDS(X)                                                \
-  X(BurnParam, gamma, "[num_channels], starts as ones; absent when affine = false") \
-  X(BurnParam, beta, "[num_channels], starts as zeros; absent when affine = false") \
-  X(BurnSize, num_channels, "channels: size of axis 1")                             \
-  X(BurnF64, epsilon, "added to the variance")                                      \
+#define BURN_INSTANCE_NORM_FIELDS(X)                                                      \
+  X(BurnOptionParam, gamma, "[num_channels], starts as ones; absent when affine = false") \
+  X(BurnOptionParam, beta, "[num_channels], starts as zeros; absent when affine = false") \
+  X(BurnSize, num_channels, "channels: size of axis 1")                                   \
+  X(BurnF64, epsilon, "added to the variance")                                            \
   X(BurnBool, affine, "gamma and beta are learned")
 BURN_MODULE(BurnInstanceNorm, BURN_INSTANCE_NORM_FIELDS);
 
