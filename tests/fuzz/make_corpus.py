@@ -3,6 +3,7 @@
 Files named found-* are not touched: inputs that once were findings. What the inputs are made of stands in the comment of each target.
 """
 import gzip
+import json
 import pathlib
 import random
 import struct
@@ -12,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit/core"
 from burnpack_bytes import burnpack  # noqa: E402
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+RECORDERS = "burn_core::record::file::%s<burn_core::record::settings::FullPrecisionSettings>"
 FORMAT = "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::%s>"
 FULL = {"float": "f32", "int": "i32", "format": FORMAT % "FullPrecisionSettings", "version": "0.20.1",
         "settings": "FullPrecisionSettings"}
@@ -51,11 +53,12 @@ def tensor(*shape, dtype="F32", letter="f"):
 
 
 def param(identity, *shape):
+    """Its id has the digits 0-9a-v."""
     return {"id": identity.ljust(13, "0"), "param": tensor(*shape)}
 
 
 def linear(identity, inputs, outputs):
-    return {"weight": param(identity + "w", inputs, outputs), "bias": param(identity + "b", outputs)}
+    return {"weight": param(identity + "t", inputs, outputs), "bias": param(identity + "b", outputs)}
 
 
 def quantized(*shape, value="Q8S", bits=8, scales=b"\0\0\0\x3f", new=False, block=None, store=None):
@@ -73,37 +76,100 @@ def quantized(*shape, value="Q8S", bits=8, scales=b"\0\0\0\x3f", new=False, bloc
     return {"bytes": bytes((7 * i + 1) % 256 for i in range(4 * words)) + scales, "shape": list(shape), "dtype": {"QFloat": scheme}}
 
 
-def records():
+def nets():
     norm = {"gamma": param("g", 2), "beta": param("b", 2), "running_mean": param("m", 2), "running_var": param("v", 2),
             "momentum": None, "epsilon": None}
     net = {"linear": linear("a", 3, 2), "norm": norm, "list": [linear("c", 3, 2), linear("d", 3, 2)], "width": None,
            "option": linear("e", 3, 2), "absent": None, "dense": {"Dense": linear("f", 3, 2)}, "off": {"Off": None}, "table": None}
-    kinds = [None, True, -7, 1 << 40, 0.5, float("nan"), "text", [], {}, [[[1]]], {"a": {"b": [2, 3]}}]
-    values = [tensor(2, dtype="F64", letter="d"), tensor(2, 1, dtype="I64", letter="q"), tensor(3, dtype="U8", letter="B"), tensor(0)]
-    yield "module", b"\0" + record(net)
-    yield "module-half-of-ours-gzipped", b"\x05" + record(net)
-    yield "module-of-another-case", b"\0" + record(dict(net, dense={"Off": None}))
-    yield "module-of-two-cases", b"\0" + record(dict(net, dense={"Dense": linear("f", 3, 2), "Off": None}))
-    yield "module-where-nothing-is", b"\0" + record(dict(net, absent=linear("g", 3, 2), off={"Off": linear("h", 3, 2)}))
-    eight = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2), "input_scale": 0.25},
+    yield "module", net
+    yield "module-of-another-case", dict(net, dense={"Off": None})
+    yield "module-of-two-cases", dict(net, dense={"Dense": linear("f", 3, 2), "Off": None})
+    yield "module-where-nothing-is", dict(net, absent=linear("g", 3, 2), off={"Off": linear("h", 3, 2)})
+
+
+def quantized_nets():
+    """What a .bin does not hold."""
+    net = dict(nets())["module"]
+    eight = dict(net, linear={"weight": {"id": "at".ljust(13, "0"), "param": quantized(3, 2), "input_scale": 0.25},
                               "bias": {"id": "ab".ljust(13, "0"), "param": quantized(2, store="Native")}})
-    levels = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2, value="Q4F", bits=4, new=True, block=[1, 2],
+    levels = dict(net, linear={"weight": {"id": "at".ljust(13, "0"), "param": quantized(3, 2, value="Q4F", bits=4, new=True, block=[1, 2],
                                                                                      scales=b"\0\x38" * 3 + b"\0\0\0\0\x80\x3e")},
                                "bias": param("ab", 2)})
-    halves = dict(net, linear={"weight": {"id": "aw".ljust(13, "0"), "param": quantized(3, 2, value="Q2S", bits=2, block=[2],
+    halves = dict(net, linear={"weight": {"id": "at".ljust(13, "0"), "param": quantized(3, 2, value="Q2S", bits=2, block=[2],
                                                                                      scales=b"\0\0\0\x3f" * 3)},
                                "bias": param("ab", 2)})
-    yield "module-quantized", b"\0" + record(eight)
-    yield "module-quantized-in-two-levels", b"\0" + record(levels)
-    yield "module-quantized-in-blocks", b"\0" + record(halves)
-    yield "module-with-an-adapter", b"\0" + record(dict(net, linear=dict(linear("a", 3, 2), weight=dict(
-        param("aw", 3, 2), lora={"a": param("la", 3, 1), "b": param("lb", 1, 2), "scale": None}))))
+    yield "module-quantized", eight
+    yield "module-quantized-in-two-levels", levels
+    yield "module-quantized-in-blocks", halves
+    yield "module-with-an-adapter", dict(net, linear=dict(linear("a", 3, 2), weight=dict(
+        param("at", 3, 2), lora={"a": param("la", 3, 1), "b": param("lb", 1, 2), "scale": None})))
+
+
+def records():
+    whole = dict(nets())["module"]
+    kinds = [None, True, -7, 1 << 40, 0.5, float("nan"), "text", [], {}, [[[1]]], {"a": {"b": [2, 3]}}]
+    values = [tensor(2, dtype="F64", letter="d"), tensor(2, 1, dtype="I64", letter="q"), tensor(3, dtype="U8", letter="B"), tensor(0)]
+    for name, item in [*nets(), *quantized_nets()]:
+        yield name, b"\0" + record(item)
+    yield "module-with-options", bytes([9 * 15]) + record(whole)
+    yield "module-quantized-with-options", bytes([9 * 15]) + record(dict(quantized_nets())["module-quantized"])
+    yield "module-half-of-ours-gzipped", b"\x05" + record(whole)
     yield "kinds", b"\0" + record({"kinds": kinds[:11]})
     yield "kinds-double", b"\x06" + record({"kinds": kinds[:11]}, DOUBLE)
     yield "tensors", b"\0" + record(values)
     yield "gzip", b"\x01" + gzip.compress(record({"a": 1}), mtime=0)
     yield "lengths", b"\0" + record(1)[:-4] + b"\xdf\xff\xff\xff\xff\xdd\x7f\xff\xff\xff\xc6\xff\xff\xff\xf0"
     yield "nested", b"\0" + pack("item") * 2 + b"\x91" * 300
+
+
+def jsons():
+    def plain(value):
+        """JSON has no bytes; a parameter's are numbers."""
+        if isinstance(value, dict):
+            return {key: plain(entry) for key, entry in value.items()}
+        if isinstance(value, list):
+            return [plain(entry) for entry in value]
+        return list(value) if isinstance(value, bytes) else value
+
+    def text(item, **form):
+        metadata = dict(FULL, format=RECORDERS % "PrettyJsonFileRecorder")
+        return json.dumps({"metadata": metadata, "item": plain(item), "_b": None}, **form).encode()
+
+    for name, item in [*nets(), *quantized_nets()]:
+        yield name, b"\0" + text(item, separators=(",", ":"))
+    whole = dict(nets())["module"]
+    yield "module-indented", b"\0" + text(whole, indent=2)
+    yield "module-with-options", bytes([9 * 15]) + text(whole)
+    yield "module-half-of-ours-gzipped", b"\x05" + text(whole)
+    yield "kinds", b"\0" + text([None, True, False, -7, 1 << 40, -(1 << 63), 0.5, -1e-300, "t\u00e9\U0001f600\n", [], {}, {"a": {"b": [2]}}])
+    yield "bytes-of-no-tensor", b"\0" + text({"bytes": [1, 2, 255], "more": {"bytes": [256]}, "bool": {"bytes": [1, 0], "shape": [2], "dtype": {"Bool": "Native"}}})
+    yield "escapes", b"\0" + text(1).replace(b'"item": 1', b'"item": "\\ud83d\\ude00\\u0007\\/\\b", "x": [1e5, 1E+5, -0, -0.0, 0.1e-7]')
+    yield "nested", b"\0" + b'{"item":' + b"[" * 300
+
+
+def bins():
+    def uint(value):
+        return bytes([value]) if value < 251 else b"\xfb" + struct.pack("<H", value)
+
+    def text(value):
+        return uint(len(value)) + value.encode()
+
+    def param(identity, *shape):
+        made = tensor(*shape)
+        return text(identity.ljust(13, "0")) + uint(len(made["bytes"])) + made["bytes"] + uint(len(shape)) + bytes(shape) + b"\1"
+
+    def linear(identity):
+        return param(identity + "t", 3, 2) + b"\1" + param(identity + "b", 2)
+
+    front = b"".join(map(text, dict(FULL, format=RECORDERS % "BinFileRecorder", version="0.21.0").values()))
+    norm = b"".join(param(letter, 2) for letter in "gbmv") + b"\0\0"
+    net = linear("a") + norm + b"\2" + linear("c") + linear("d") + b"\0\1" + linear("e") + b"\0" + b"\1" + linear("f") + b"\0\0" + b"\0"
+    yield "module", b"\0" + front + net
+    yield "module-with-options", bytes([9 * 15]) + front + net
+    yield "module-half-of-ours-gzipped", b"\x05" + front + net
+    yield "gzip", b"\1" + gzip.compress(front + net, mtime=0)
+    yield "of-another-version", b"\0" + front.replace(b"0.21.0", b"0.20.1") + net
+    yield "lengths", b"\0" + front + b"\x0d" + b"0" * 13 + b"\xfd" + b"\xff" * 8
 
 
 def burnpacks():
@@ -217,7 +283,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
