@@ -24,6 +24,7 @@ BurnSwiGlu burn_swiglu_init(const BurnSwiGluConfig *config, BurnDevice *device) 
   BurnLinearConfig linear = BurnLinearConfig_defaults(config->d_input, config->d_output);
   linear.bias = config->bias;
   linear.initializer = config->initializer;
+  linear.layout = config->layout;
   return (BurnSwiGlu){burn_linear_init(&linear, device), burn_linear_init(&linear, device)};
 }
 

@@ -5,6 +5,35 @@
 
 #include <burn/quantizer.h>
 
+const BurnType *BurnLinearLayout_type(void) {
+  static const BurnVariant variants[] = {
+      [BURN_LINEAR_LAYOUT_ROW] = {"Row", 0, NULL}, [BURN_LINEAR_LAYOUT_COL] = {"Col", 0, NULL}};
+  static const BurnType type = {.kind = BURN_TYPE_VARIANT,
+                                .name = "BurnLinearLayout",
+                                .bytes = sizeof(BurnLinearLayout),
+                                .count = sizeof variants / sizeof variants[0],
+                                .variants = variants};
+  return &type;
+}
+
+/* Made as it is stored, and seen through swapped axes. */
+static BurnParam column_weight(BurnStatus status, const BurnLinearConfig *config, BurnDevice *device) {
+  const int64_t d_input = (int64_t)config->d_input, d_output = (int64_t)config->d_output;
+  if (status == BURN_OK) {
+    BurnTensor *stored =
+        burn_initializer_tensor(&config->initializer, BURN_SHAPE(d_output, d_input), d_output, d_input, device);
+    status = burn_tensor_status(stored);
+    if (status == BURN_OK) {
+      BurnParam weight = burn_param(burn_transpose(stored));
+      weight.transposed = true;
+      return weight;
+    }
+    burn_drop(stored);
+    status = burn_status_annotate(status, "linear");
+  }
+  return burn_param(burn_tensor_failed(status));
+}
+
 BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) {
   BurnStatus status = BURN_OK;
   config = burn_nn_config(config, BurnLinearConfig_type(), "linear", &status);
@@ -12,8 +41,14 @@ BurnLinear burn_linear_init(const BurnLinearConfig *config, BurnDevice *device) 
   if (status == BURN_OK) status = burn_nn_check_sizes("linear", sizes, 2);
   const int64_t d_input = (int64_t)config->d_input, d_output = (int64_t)config->d_output;
   BurnLinear m = {.bias = {.value = NULL}};
-  m.weight =
-      burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_input, d_output), d_input, d_output, device);
+  if (status == BURN_OK && config->layout > BURN_LINEAR_LAYOUT_COL) {
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "linear: layout is %u; BURN_LINEAR_LAYOUT_ROW or _COL",
+                              config->layout);
+  }
+  m.weight = config->layout == BURN_LINEAR_LAYOUT_COL
+                 ? column_weight(status, config, device)
+                 : burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_input, d_output), d_input,
+                                 d_output, device);
   if (config->bias) {
     m.bias = burn_nn_param(status, "linear", &config->initializer, BURN_SHAPE(d_output), d_input, d_output, device);
   }

@@ -54,7 +54,7 @@ BURN_API const BurnType *BurnActivationConfig_type(void);
 /* Which numbers a case uses, the others are not read. */
 #define BURN_INTERNAL_ACTIVATION(KIND, negative_slope, alpha, beta, lambda, bias)                                 \
   BURN_INTERNAL_ROW_VALUE(BurnActivationConfig, BURN_ACTIVATION_KIND_##KIND, negative_slope, alpha, beta, lambda, \
-                          bias, {1, 0.25}, {0, 0, false, BURN_KAIMING_UNIFORM})
+                          bias, {1, 0.25}, {0, 0, false, BURN_KAIMING_UNIFORM, BURN_LINEAR_LAYOUT_ROW})
 /* Values for rows and assignments. Burn's defaults: slope 0.01; alpha 0.2 and beta 0.5 of hard sigmoid; else 1 for
  * alpha and beta, 0.5 for lambda and bias; prelu(1, 0.25). */
 #define BURN_ACTIVATION_IDENTITY BURN_INTERNAL_ACTIVATION(IDENTITY, 0, 0, 0, 0, 0)
@@ -64,10 +64,11 @@ BURN_API const BurnType *BurnActivationConfig_type(void);
 #define BURN_ACTIVATION_LEAKY_RELU(slope) BURN_INTERNAL_ACTIVATION(LEAKY_RELU, (slope), 0, 0, 0, 0)
 #define BURN_ACTIVATION_PRELU(num_parameters, first_alpha)                                 \
   BURN_INTERNAL_ROW_VALUE(BurnActivationConfig, BURN_ACTIVATION_KIND_PRELU, 0, 0, 0, 0, 0, \
-                          {(num_parameters), (first_alpha)}, {0, 0, false, BURN_KAIMING_UNIFORM})
+                          {(num_parameters), (first_alpha)},                               \
+                          {0, 0, false, BURN_KAIMING_UNIFORM, BURN_LINEAR_LAYOUT_ROW})
 #define BURN_ACTIVATION_SWIGLU(d_input, d_output)                                                      \
   BURN_INTERNAL_ROW_VALUE(BurnActivationConfig, BURN_ACTIVATION_KIND_SWIGLU, 0, 0, 0, 0, 0, {1, 0.25}, \
-                          {(d_input), (d_output), false, BURN_KAIMING_UNIFORM})
+                          {(d_input), (d_output), false, BURN_KAIMING_UNIFORM, BURN_LINEAR_LAYOUT_ROW})
 #define BURN_ACTIVATION_SELU BURN_INTERNAL_ACTIVATION(SELU, 0, 0, 0, 0, 0)
 #define BURN_ACTIVATION_SIGMOID BURN_INTERNAL_ACTIVATION(SIGMOID, 0, 0, 0, 0, 0)
 #define BURN_ACTIVATION_TANH BURN_INTERNAL_ACTIVATION(TANH, 0, 0, 0, 0, 0)

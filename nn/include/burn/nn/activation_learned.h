@@ -23,11 +23,12 @@ BURN_API BurnPRelu burn_prelu_init(const BurnPReluConfig *config, BurnDevice *de
 /* Any shape -> the same shape: x where x >= 0, else alpha * x */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_prelu_forward(const BurnPRelu *m, BurnTensor *x);
 
-#define BURN_SWIGLU_CONFIG(REQ, OPT)                       \
-  REQ(BurnSize, d_input, "size of the input features")     \
-  REQ(BurnSize, d_output, "size of the output features")   \
-  OPT(BurnBool, bias, false, "add a learned bias in both") \
-  OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of weights and biases")
+#define BURN_SWIGLU_CONFIG(REQ, OPT)                                                            \
+  REQ(BurnSize, d_input, "size of the input features")                                          \
+  REQ(BurnSize, d_output, "size of the output features")                                        \
+  OPT(BurnBool, bias, false, "add a learned bias in both")                                      \
+  OPT(BurnInitializer, initializer, BURN_KAIMING_UNIFORM, "first values of weights and biases") \
+  OPT(BurnLinearLayout, layout, BURN_LINEAR_LAYOUT_ROW, "of both weights, see BurnLinearConfig")
 BURN_CONFIG(BurnSwiGluConfig, BURN_SWIGLU_CONFIG);
 
 #define BURN_SWIGLU_FIELDS(X)                          \
