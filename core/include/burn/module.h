@@ -152,6 +152,28 @@ BURN_API int64_t burn_module_num_params(BurnModule module);
 BURN_API void burn_module_print(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
+/* What Burn's DisplaySettings leave open, or say. */
+enum { BURN_DISPLAY_DEFAULT = 0, BURN_DISPLAY_ON = 1, BURN_DISPLAY_OFF = 2 };
+
+/* How a module is shown. Zeros are Burn's defaults. */
+typedef struct BurnDisplaySettings {
+  uint32_t show_param_id;            /* the ids of parameters; default off */
+  uint32_t show_all_attributes;      /* all rows of every layer, in place of the few that Burn shows; default off */
+  uint32_t show_num_parameters;      /* the number of parameters of each module; default on */
+  uint32_t new_line_after_attribute; /* default on, but for Burn's layers, which take one line */
+  uint32_t indentation_size;         /* spaces per level; 0: 2 */
+  /* Burn's custom_display: what is shown of modules of a type, in one line; NULL, or a NULL hook: as without it. The
+   * attributes stand with spaces in between: "prob" is a row, "p=dropout.prob" one further down under another name,
+   * "n=weight#0" the size of a parameter's axis 0, "n=weight#1*groups" that times a BurnSize, "bias=bias?" whether a
+   * parameter is there. */
+  const char *(*custom)(const BurnType *type);
+} BurnDisplaySettings;
+
+/* The text that Burn 0.21 shows of a module ("{}"), with settings (NULL: defaults): that of its layers with the
+ * attributes of its own choice, "Linear {d_input: 3, d_output: 5, bias: true, params: 20}". Constant tensors, whose
+ * elements Burn prints there, are shown by their shapes. The text is to be freed with free(); NULL without memory. */
+BURN_API BURN_USE_RESULT char *burn_module_display(BurnModule module, const BurnDisplaySettings *settings);
+
 /* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
  * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, quantized
  * (which is frozen, too) or a buffer; then the sums. On a device without autodiff no parameter is trainable. Printed,
