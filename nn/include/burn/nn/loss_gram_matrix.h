@@ -1,5 +1,5 @@
-/* loss_gram_matrix.h - how much two images differ in style: by the correlations of their features in a VGG19 ("Image Style
- * Transfer Using Convolutional Neural Networks").
+/* loss_gram_matrix.h - how much two images differ in style: by the correlations of their features in a VGG19 ("Image
+ * Style Transfer Using Convolutional Neural Networks").
  *
  *   BurnGramMatrixLoss loss = burn_gram_matrix_loss_new(1, 1, 1, 1, 1, device);
  *   status = burn_record_load(burn_module(BurnVgg19, &loss.feat_extractor), "vgg19", NULL);

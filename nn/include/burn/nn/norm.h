@@ -46,12 +46,12 @@ typedef struct BurnSyncGroup {
 BURN_API BurnSyncGroup burn_sync_group(size_t count);
 
 /* burn_batch_norm_forward over the joint batch of all replicas of a group, as SyncBatchNorm of PyTorch: mean and
- * variance are those of all inputs together, and so is what goes back through them. Replica `rank` (0 .. count - 1) gives its part
- * of the batch, of any size, and gets its part of the result. All call it, in the same order, and all walk back from
- * their losses; each waits for the others, twice per call and twice on the way back. Parameters get the gradients of the
- * replica's own loss: BurnMultiGradientsParams adds those up. Running statistics move alike in all replicas. It needs
- * the kernel pack `collective`, which is installed with Burn. Without autodiff the running statistics do, and nobody
- * waits. */
+ * variance are those of all inputs together, and so is what goes back through them. Replica `rank` (0 .. count - 1)
+ * gives its part of the batch, of any size, and gets its part of the result. All call it, in the same order, and all
+ * walk back from their losses; each waits for the others, twice per call and twice on the way back. Parameters get the
+ * gradients of the replica's own loss: BurnMultiGradientsParams adds those up. Running statistics move alike in all
+ * replicas. It needs the kernel pack `collective`, which is installed with Burn. Without autodiff the running
+ * statistics do, and nobody waits. */
 BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward_sync(const BurnBatchNorm *m, BurnTensor *x,
                                                                            const BurnSyncGroup *group, size_t rank);
 
