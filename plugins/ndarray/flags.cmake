@@ -13,6 +13,7 @@
 #            fast; rows and tiles, whose accumulators have to become registers, want long loops unrolled
 #   short    of -O3 nothing but vectors and inlining
 #   tiles    vectors are written out in the source
+#   sums     tiles of integers: clang with sanitizers needs more than five minutes for a file, unless it optimizes nothing
 #   tiny     as small as can be; packed: in functions without gaps between them
 
 # -Wno-pass-failed: clang need not say that loops over libm calls stay scalar. Short arrays of accumulators are cleared by vector stores
@@ -25,9 +26,12 @@ endif()
 set(ndarray_flags_vector -O3)
 set(ndarray_flags_loops ${ndarray_loop_level} -fno-math-errno -fno-trapping-math $<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-pass-failed>
   $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
-foreach(class cold rolled short tiles tiny packed peeled epilogues digits)
+foreach(class cold rolled short tiles sums tiny packed peeled epilogues digits)
   set(ndarray_flags_${class})
 endforeach()
+if(BURN_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES "Clang")
+  set(ndarray_flags_sums -O0)
+endif()
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   include(CheckCCompilerFlag)
   check_c_compiler_flag(--param=vect-epilogues-nomask=0 BURN_HAS_EPILOGUE_PARAMETER)
