@@ -141,7 +141,7 @@ BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int 
 
 /* -- functions by key ------------------------------------------------------------------------- */
 
-enum { SLOTS = 4096 }; /* more kernels than all ops and dtypes in use make; a full table compiles anew */
+enum { SLOTS = 4096 }; /* more kernels than all ops and dtypes in use make; a full table is a failure */
 
 enum { ENTRIES = 4 }; /* of the text of elementwise ops; others have one */
 

@@ -212,6 +212,21 @@ static BurnStatus BURN_API_CALL read_async(void *self, BurnPrimitive *x, void *d
   return status;
 }
 
+static BurnStatus write_elements(Cuda *cuda, BurnPrimitive *x, const void *data, uint64_t bytes) {
+  const int error = cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream);
+  return burn__cuda_check(cuda, error, "copy to the device");
+}
+
+/* Any byte but 0 is true: they go through a tensor that has them as 0 and 1. */
+static BurnStatus write_bools(Cuda *cuda, BurnPrimitive *x, const void *data) {
+  const BurnTensorDesc desc = burn_primitive_desc(x);
+  BurnPrimitive *bools = NULL;
+  BurnStatus status = upload(cuda, &desc, data, &bools);
+  if (status == BURN_OK) status = burn__cuda_copy(cuda, x, bools);
+  burn__cuda_release(cuda, bools);
+  return status;
+}
+
 static BurnStatus BURN_API_CALL write_async(void *self, BurnPrimitive *x, const void *data, uint64_t bytes,
                                             BurnEvent **done) {
   Cuda *cuda = self;
@@ -221,9 +236,11 @@ static BurnStatus BURN_API_CALL write_async(void *self, BurnPrimitive *x, const 
   if (!burn__cuda_is_row_major(x)) return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor is not row-major");
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
-  if (bytes > 0)
-    status = burn__cuda_check(cuda, cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream),
-                              "copy to the device");
+  if (x->dtype == BURN_DTYPE_BOOL) {
+    status = write_bools(cuda, x, data);
+  } else if (bytes > 0) {
+    status = write_elements(cuda, x, data, bytes);
+  }
   if (status == BURN_OK) status = record(cuda, done);
   burn__cuda_leave(cuda);
   return status;

@@ -20,7 +20,6 @@ enum {
   CUDA_INTEGRATED = 18,
   CUDA_MAJOR = 75,
   CUDA_MINOR = 76,
-  CUDA_MEMORY_POOLS = 115,
   CUDA_POOL_RELEASE_THRESHOLD = 4, /* CUmemPool_attribute */
   CUDA_POOL_RESERVED_NOW = 5,
   CUDA_MAX_DYNAMIC_SHARED = 8 /* CUfunction_attribute */
@@ -64,10 +63,8 @@ typedef struct CudaPoolProperties {
   X(cuMemHostGetDevicePointer_v2, (CudaAddress * out, void *memory, unsigned flags))                                  \
   X(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream))                             \
   X(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream))                                   \
-  X(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream))                             \
   X(cuMemcpyPeerAsync,                                                                                                \
     (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream))             \
-  X(cuMemsetD8Async, (CudaAddress to, unsigned char value, size_t bytes, void *stream))                               \
   X(cuStreamCreate, (void **stream, unsigned flags))                                                                  \
   X(cuStreamDestroy_v2, (void *stream))                                                                               \
   X(cuStreamSynchronize, (void *stream))                                                                              \

@@ -151,23 +151,11 @@ FAKE(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stre
   memcpy(to, (const void *)(uintptr_t)from, bytes);
   return CUDA_OK;
 }
-FAKE(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream)) {
-  (void)stream;
-  FAILS(999);
-  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-  return CUDA_OK;
-}
 FAKE(cuMemcpyPeerAsync,
      (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream)) {
   (void)to_context, (void)from_context, (void)stream;
   FAILS(999);
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-  return CUDA_OK;
-}
-FAKE(cuMemsetD8Async, (CudaAddress to, unsigned char value, size_t bytes, void *stream)) {
-  (void)stream;
-  FAILS(999);
-  memset((void *)(uintptr_t)to, value, bytes);
   return CUDA_OK;
 }
 FAKE(cuStreamCreate, (void **stream, unsigned flags)) {
