@@ -1,30 +1,24 @@
-/* fake_cuda.c - a driver for machines without a GPU, named in BURN_CUDA_DRIVER: memory is the host's, copies copy, events are done at once and
- * kernels are not run. With NVRTC there, every kernel that a program asks for is compiled all the same. The variable
- * BURN_FAKE_CUDA_FAIL=N makes the N-th call of a function that can fail fail with error 999, or 2 where it allocates;
- * BURN_FAKE_CUDA_ARCHITECTURE=80 chooses another device. */
-#include "cuda_driver.h"
+/* fake_cuda.c - a driver for machines without a GPU, named in BURN_CUDA_DRIVER: memory is the host's, copies copy, events
+ * are done at once. Kernels are run where emulated_cuda/ has compiled them for the CPU; those that NVRTC has compiled are
+ * not. The variable BURN_FAKE_CUDA_FAIL=N makes the N-th call of a function that can fail fail with error 999, or 2 where
+ * it allocates; BURN_FAKE_CUDA_ARCHITECTURE=80 chooses another device; BURN_FAKE_CUDA_MEMORY and .._FILL:
+ * emulated_memory.h. */
+#include "fake_cuda.h"
+
+#include "emulated_memory.h"
+#include "emulated_run.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* The next error: that of the N-th call, 0 for all others. */
-static int next_error(int error) {
+int fake_next_error(int error) {
   static atomic_int calls;
   const char *failing = getenv("BURN_FAKE_CUDA_FAIL");
   return failing && atomic_fetch_add(&calls, 1) + 1 == atoi(failing) ? error : CUDA_OK;
 }
-
-/* Each function with the parameters that CUDA_DRIVER_FUNCTIONS gives it. */
-#define FAKE(name, parameters) \
-  int name parameters;         \
-  int name parameters
-#define FAILS(error)                      \
-  do {                                    \
-    const int failed = next_error(error); \
-    if (failed != CUDA_OK) return failed; \
-  } while (0)
 
 static char something; /* what handles point at */
 
@@ -65,7 +59,7 @@ FAKE(cuDeviceGetAttribute, (int *value, int attribute, int device)) {
 }
 FAKE(cuDeviceTotalMem_v2, (size_t * bytes, int device)) {
   (void)device;
-  *bytes = (size_t)1 << 30;
+  *bytes = emulated_memory_total();
   return CUDA_OK;
 }
 FAKE(cuDevicePrimaryCtxRetain, (void **context, int device)) {
@@ -83,7 +77,8 @@ FAKE(cuCtxPopCurrent_v2, (void **context)) {
   return CUDA_OK;
 }
 FAKE(cuMemGetInfo_v2, (size_t * free, size_t *total)) {
-  *free = *total = (size_t)1 << 30;
+  *total = emulated_memory_total();
+  *free = *total - emulated_memory_used();
   return CUDA_OK;
 }
 FAKE(cuMemPoolCreate, (void **pool, const CudaPoolProperties *properties)) {
@@ -110,18 +105,26 @@ FAKE(cuMemPoolTrimTo, (void *pool, size_t keep)) {
   (void)pool, (void)keep;
   return CUDA_OK;
 }
-/* Cleared: what a kernel that is not run would have written is 0. */
-FAKE(cuMemAllocFromPoolAsync, (CudaAddress * out, size_t bytes, void *pool, void *stream)) {
-  (void)pool, (void)stream;
+/* Zeros unless something else is asked for: what a kernel that is not run would have written is 0. */
+static int allocate(CudaAddress *out, size_t bytes, void *stream) {
   FAILS(CUDA_OUT_OF_MEMORY);
-  void *memory = calloc(1, bytes);
+  if (fake_is_capturing(stream)) return fake_capture_allocation(stream, bytes, out);
+  void *memory = emulated_allocate(bytes);
   *out = (CudaAddress)(uintptr_t)memory;
   return memory ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
+FAKE(cuMemAllocFromPoolAsync, (CudaAddress * out, size_t bytes, void *pool, void *stream)) {
+  (void)pool;
+  return allocate(out, bytes, stream);
+}
+FAKE(cuMemAllocAsync, (CudaAddress * out, size_t bytes, void *stream)) { return allocate(out, bytes, stream); }
+FAKE(cuMemAlloc_v2, (CudaAddress * out, size_t bytes)) { return allocate(out, bytes, NULL); }
+FAKE(cuMemFree_v2, (CudaAddress memory)) {
+  return memory == 0 || emulated_free((void *)(uintptr_t)memory) ? CUDA_OK : EMULATED_ILLEGAL_ADDRESS;
+}
 FAKE(cuMemFreeAsync, (CudaAddress memory, void *stream)) {
-  (void)stream;
-  free((void *)(uintptr_t)memory);
-  return CUDA_OK;
+  if (!fake_is_capturing(stream)) return cuMemFree_v2(memory);
+  return fake_capture_free(stream, memory);
 }
 FAKE(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags)) {
   (void)flags;
@@ -139,49 +142,81 @@ FAKE(cuMemHostGetDevicePointer_v2, (CudaAddress * out, void *memory, unsigned fl
   *out = (CudaAddress)(uintptr_t)memory;
   return CUDA_OK;
 }
-FAKE(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream)) {
-  (void)stream;
-  FAILS(999);
-  memcpy((void *)(uintptr_t)to, from, bytes);
+/* -- copies ----------------------------------------------------------------------------------- */
+
+typedef struct Copy {
+  void *to;
+  const void *from;
+  size_t bytes;
+} Copy;
+
+static int run_copy(const void *arguments) {
+  const Copy *copy = arguments;
+  memmove(copy->to, copy->from, copy->bytes);
   return CUDA_OK;
 }
-FAKE(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream)) {
-  (void)stream;
+
+static int copy(void *to, const void *from, size_t bytes, void *stream) {
+  const Copy arguments = {to, from, bytes};
   FAILS(999);
-  memcpy(to, (const void *)(uintptr_t)from, bytes);
-  return CUDA_OK;
+  return fake_submit(stream, run_copy, &arguments, sizeof arguments);
+}
+
+static void *pointer(CudaAddress address) { return (void *)(uintptr_t)address; }
+
+FAKE(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream)) {
+  return copy(pointer(to), from, bytes, stream);
+}
+FAKE(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream)) {
+  return copy(to, pointer(from), bytes, stream);
+}
+FAKE(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream)) {
+  return copy(pointer(to), pointer(from), bytes, stream);
+}
+FAKE(cuMemcpyAsync, (CudaAddress to, CudaAddress from, size_t bytes, void *stream)) {
+  return copy(pointer(to), pointer(from), bytes, stream);
 }
 FAKE(cuMemcpyPeerAsync,
      (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream)) {
-  (void)to_context, (void)from_context, (void)stream;
+  (void)to_context, (void)from_context;
+  return copy(pointer(to), pointer(from), bytes, stream);
+}
+
+typedef struct Fill {
+  unsigned *to;
+  size_t count;
+  unsigned value, bytes_each;
+} Fill;
+
+static int run_fill(const void *arguments) {
+  const Fill *fill = arguments;
+  if (fill->bytes_each == 1) memset(fill->to, (int)fill->value, fill->count);
+  for (size_t i = 0; fill->bytes_each == 4 && i < fill->count; i++) fill->to[i] = fill->value;
+  return CUDA_OK;
+}
+
+FAKE(cuMemsetD8Async, (CudaAddress to, unsigned char value, size_t count, void *stream)) {
+  const Fill fill = {pointer(to), count, value, 1};
   FAILS(999);
-  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-  return CUDA_OK;
+  return fake_submit(stream, run_fill, &fill, sizeof fill);
 }
-FAKE(cuStreamCreate, (void **stream, unsigned flags)) {
-  (void)flags;
+FAKE(cuMemsetD32Async, (CudaAddress to, unsigned value, size_t count, void *stream)) {
+  const Fill fill = {pointer(to), count, value, 4};
   FAILS(999);
-  *stream = &something;
-  return CUDA_OK;
+  return fake_submit(stream, run_fill, &fill, sizeof fill);
 }
-FAKE(cuStreamDestroy_v2, (void *stream)) {
-  (void)stream;
-  return CUDA_OK;
-}
-FAKE(cuStreamSynchronize, (void *stream)) {
-  (void)stream;
-  FAILS(999);
-  return CUDA_OK;
-}
-FAKE(cuStreamWaitEvent, (void *stream, void *event, unsigned flags)) {
-  (void)stream, (void)event, (void)flags;
-  FAILS(999);
-  return CUDA_OK;
-}
+
+/* -- events ----------------------------------------------------------------------------------- */
+
+/* When it was recorded. */
+typedef struct Event {
+  struct timespec time;
+} Event;
+
 FAKE(cuEventCreate, (void **event, unsigned flags)) {
   (void)flags;
   FAILS(999);
-  *event = malloc(1);
+  *event = calloc(1, sizeof(Event));
   return *event ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 FAKE(cuEventDestroy_v2, (void *event)) {
@@ -189,9 +224,19 @@ FAKE(cuEventDestroy_v2, (void *event)) {
   return CUDA_OK;
 }
 FAKE(cuEventRecord, (void *event, void *stream)) {
-  (void)event, (void)stream;
+  Event *e = event;
+  (void)stream;
   FAILS(999);
+  (void)clock_gettime(CLOCK_MONOTONIC, &e->time);
   return CUDA_OK;
+}
+FAKE(cuEventElapsedTime, (float *milliseconds, void *from, void *to)) {
+  const struct timespec *a = &((Event *)from)->time, *b = &((Event *)to)->time;
+  *milliseconds = (float)(1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec));
+  return CUDA_OK;
+}
+FAKE(cuEventElapsedTime_v2, (float *milliseconds, void *from, void *to)) {
+  return cuEventElapsedTime(milliseconds, from, to);
 }
 FAKE(cuEventQuery, (void *event)) {
   (void)event;
@@ -201,35 +246,71 @@ FAKE(cuEventSynchronize, (void *event)) {
   (void)event;
   return CUDA_OK;
 }
+
+/* -- kernels ---------------------------------------------------------------------------------- */
+
+/* `library` NULL: an image that this CPU cannot run. */
+typedef struct Module {
+  EmulatedLibrary *library;
+} Module;
+
 FAKE(cuModuleLoadData, (void **module, const void *image)) {
-  (void)image;
   FAILS(999);
-  *module = malloc(1);
-  return *module ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+  Module *made = calloc(1, sizeof *made);
+  if (!made) return CUDA_OUT_OF_MEMORY;
+  const int error = emulated_is_image(image) ? emulated_load(&made->library, image) : CUDA_OK;
+  if (error == CUDA_OK) *module = made;
+  if (error != CUDA_OK) free(made);
+  return error;
 }
 FAKE(cuModuleUnload, (void *module)) {
-  free(module);
+  Module *m = module;
+  if (m->library) emulated_unload(m->library);
+  free(m);
   return CUDA_OK;
 }
 FAKE(cuModuleGetFunction, (void **function, void *module, const char *name)) {
-  (void)module, (void)name;
+  const Module *m = module;
+  EmulatedFunction *found = NULL;
   FAILS(999);
-  *function = &something;
-  return CUDA_OK;
+  const int error = m->library ? emulated_find(m->library, name, &found) : CUDA_OK;
+  *function = m->library ? (void *)found : &something;
+  return error;
 }
 FAKE(cuFuncSetAttribute, (void *function, int attribute, int value)) {
-  (void)function, (void)attribute, (void)value;
+  EmulatedFunction *f = function;
+  if (function != &something && attribute == CUDA_MAX_DYNAMIC_SHARED) f->dynamic_most = (size_t)value;
+  return CUDA_OK;
+}
+FAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, void *function, int threads, size_t shared_bytes)) {
+  (void)function, (void)shared_bytes;
+  *blocks = threads > 0 ? 2048 / threads : 0;
   return CUDA_OK;
 }
 FAKE(cuLaunchKernel,
      (void *function, unsigned groups_x, unsigned groups_y, unsigned groups_z, unsigned threads_x, unsigned threads_y,
       unsigned threads_z, unsigned shared_bytes, void *stream, void **parameters, void **extra)) {
-  (void)function, (void)groups_x, (void)groups_y, (void)groups_z, (void)threads_x, (void)threads_y, (void)threads_z;
-  (void)shared_bytes, (void)stream, (void)parameters, (void)extra;
   FAILS(999);
-  return CUDA_OK;
+  if (function == &something) return CUDA_OK;
+  const EmulatedLaunch launch = {
+      function, {groups_x, groups_y, groups_z}, {threads_x, threads_y, threads_z}, shared_bytes};
+  return fake_launch(&launch, stream, parameters, extra);
+}
+
+/* CUlaunchConfig; its attributes are about the order of kernels, which here is always kept. */
+typedef struct LaunchConfig {
+  unsigned groups[3], threads[3], shared_bytes;
+  void *stream, *attributes;
+  unsigned attribute_count;
+} LaunchConfig;
+
+FAKE(cuLaunchKernelEx, (const LaunchConfig *c, void *function, void **parameters, void **extra)) {
+  return cuLaunchKernel(function, c->groups[0], c->groups[1], c->groups[2], c->threads[0], c->threads[1], c->threads[2],
+                        c->shared_bytes, c->stream, parameters, extra);
 }
 FAKE(cuGetErrorString, (int error, const char **text)) {
-  *text = error == CUDA_OUT_OF_MEMORY ? "out of memory" : "a fault that was asked for";
+  *text = error == CUDA_OUT_OF_MEMORY ? "out of memory"
+          : error == 999              ? "a fault that was asked for"
+                                      : emulated_problem();
   return CUDA_OK;
 }

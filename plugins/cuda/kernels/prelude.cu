@@ -52,6 +52,10 @@ template <> struct Element<f32_t> { typedef float C; typedef float U; static con
 template <> struct Element<f64_t> { typedef double C; typedef double U; static const bool is_float = true; };
 #define COMPUTE(S) typename Element<S>::C
 
+#if defined(BURN_CUDA_EMULATED) /* by tests/plugins/emulated_cuda, for the CPU */
+static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_emulated_half_to_float(bits); }
+static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_emulated_float_to_half(x); }
+#else
 static __device__ inline float burn_half_to_f32(uint16_t bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -62,6 +66,7 @@ static __device__ inline uint16_t burn_f32_to_half(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
+#endif
 static __device__ inline float burn_brain_to_f32(uint16_t bits) { return __uint_as_float((uint32_t)bits << 16); }
 static __device__ inline uint16_t burn_f32_to_brain(float x) {
   const uint32_t bits = __float_as_uint(x);

@@ -1,0 +1,32 @@
+/* fake_cuda.h - what the files of the driver without a GPU share. */
+#ifndef BURN_FAKE_CUDA_H
+#define BURN_FAKE_CUDA_H
+
+#include "cuda_driver.h"
+#include "emulated_run.h"
+
+/* The next error: that of the call that BURN_FAKE_CUDA_FAIL names, 0 for all others. */
+int fake_next_error(int error);
+
+/* Each function with the parameters that cuda.h, and CUDA_DRIVER_FUNCTIONS, give it. */
+#define FAKE(name, parameters) \
+  int name parameters;         \
+  int name parameters
+#define FAILS(error)                           \
+  do {                                         \
+    const int failed = fake_next_error(error); \
+    if (failed != CUDA_OK) return failed;      \
+  } while (0)
+
+/* Does it now, or, where the stream is captured, with each launch of the graph; `bytes` of arguments are copied. */
+int fake_submit(void *stream, int (*run)(const void *arguments), const void *arguments, size_t bytes);
+
+/* 1: the stream is captured. Memory that is allocated meanwhile belongs to the graph, at the same address with each
+ * launch; only such can be freed. */
+int fake_is_capturing(void *stream);
+int fake_capture_allocation(void *stream, size_t bytes, CudaAddress *out);
+int fake_capture_free(void *stream, CudaAddress memory);
+
+int fake_launch(const EmulatedLaunch *launch, void *stream, void **parameters, void **extra);
+
+#endif
