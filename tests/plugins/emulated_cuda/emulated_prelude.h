@@ -366,17 +366,7 @@ EMULATED_STORE(__stwt)
 
 /* -- arithmetic ------------------------------------------------------------------------------- */
 
-/* X(name): functions of one number, in f64 with this name, in f32 with an f after it, and overloaded. */
-#define EMULATED_FUNCTIONS_1(X)                                                                                 \
-  X(exp)                                                                                                        \
-  X(exp2)                                                                                                       \
-  X(exp10)                                                                                                      \
-  X(expm1)                                                                                                      \
-  X(log) X(log2) X(log10) X(log1p) X(sqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
-      X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(lgamma) X(tgamma) X(floor) X(ceil) X(trunc) X(rint)   \
-          X(nearbyint) X(round) X(fabs)
-#define EMULATED_FUNCTIONS_2(X) \
-  X(pow) X(fmod) X(remainder) X(atan2) X(hypot) X(fmin) X(fmax) X(fdim) X(copysign) X(nextafter)
+/* In f64 by this name, in f32 with an f after it, and overloaded. */
 #define EMULATED_FUNCTION_1(name)  \
   extern "C" double name(double);  \
   extern "C" float name##f(float); \
@@ -385,8 +375,49 @@ EMULATED_STORE(__stwt)
   extern "C" double name(double, double); \
   extern "C" float name##f(float, float); \
   static inline float name(float x, float y) { return name##f(x, y); }
-EMULATED_FUNCTIONS_1(EMULATED_FUNCTION_1)
-EMULATED_FUNCTIONS_2(EMULATED_FUNCTION_2)
+EMULATED_FUNCTION_1(exp)
+EMULATED_FUNCTION_1(exp2)
+EMULATED_FUNCTION_1(exp10)
+EMULATED_FUNCTION_1(expm1)
+EMULATED_FUNCTION_1(log)
+EMULATED_FUNCTION_1(log2)
+EMULATED_FUNCTION_1(log10)
+EMULATED_FUNCTION_1(log1p)
+EMULATED_FUNCTION_1(sqrt)
+EMULATED_FUNCTION_1(cbrt)
+EMULATED_FUNCTION_1(sin)
+EMULATED_FUNCTION_1(cos)
+EMULATED_FUNCTION_1(tan)
+EMULATED_FUNCTION_1(asin)
+EMULATED_FUNCTION_1(acos)
+EMULATED_FUNCTION_1(atan)
+EMULATED_FUNCTION_1(sinh)
+EMULATED_FUNCTION_1(cosh)
+EMULATED_FUNCTION_1(tanh)
+EMULATED_FUNCTION_1(asinh)
+EMULATED_FUNCTION_1(acosh)
+EMULATED_FUNCTION_1(atanh)
+EMULATED_FUNCTION_1(erf)
+EMULATED_FUNCTION_1(erfc)
+EMULATED_FUNCTION_1(lgamma)
+EMULATED_FUNCTION_1(tgamma)
+EMULATED_FUNCTION_1(floor)
+EMULATED_FUNCTION_1(ceil)
+EMULATED_FUNCTION_1(trunc)
+EMULATED_FUNCTION_1(rint)
+EMULATED_FUNCTION_1(nearbyint)
+EMULATED_FUNCTION_1(round)
+EMULATED_FUNCTION_1(fabs)
+EMULATED_FUNCTION_2(pow)
+EMULATED_FUNCTION_2(fmod)
+EMULATED_FUNCTION_2(remainder)
+EMULATED_FUNCTION_2(atan2)
+EMULATED_FUNCTION_2(hypot)
+EMULATED_FUNCTION_2(fmin)
+EMULATED_FUNCTION_2(fmax)
+EMULATED_FUNCTION_2(fdim)
+EMULATED_FUNCTION_2(copysign)
+EMULATED_FUNCTION_2(nextafter)
 static inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 static inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
