@@ -8,6 +8,8 @@
  * In a queue, tensors are slots: numbers in order of appearance. So the second step of a training loop records the same
  * numbers as the first, and its plan is found by comparing words.
  *
+ * Steps of optimizers that do not need each other are one launch, too, where the level below has burn.calls (calls.h).
+ *
  * Threads: a queue is touched under its mutex only, and no second mutex of a queue is ever taken while one is held. A
  * tensor's `inner` and `failure` are written by the flush that computes it, before its `queue` becomes NULL (release);
  * everybody else looks at them after having seen NULL there (acquire). */
@@ -15,6 +17,7 @@
 #define BURN_FUSION_INTERNAL_H
 
 #include <burn/common/failure.h>
+#include <burn/plugin/calls.h>
 #include <burn/plugin/fused.h>
 #include <burn/plugin/fusion_statistics.h>
 
@@ -102,6 +105,8 @@ struct FusionQueue {
 typedef struct FusionLaunch {
   BurnFusedKernel *kernel;        /* NULL: each op is a call of its own */
   uint64_t last_use;              /* bit i: input i is read here for the last time, and stands once among the inputs */
+  uint32_t joined;                /* 1: the ops are calls for burn.calls; inputs are those of all, as they stand */
+  uint32_t last_uses;             /* if joined: a word per op, like last_use for its inputs */
   uint32_t op_count, ops;         /* numbers in the queue, in program order */
   uint32_t input_count, inputs;   /* slots */
   uint32_t output_count, outputs; /* slots that leave the kernel */
@@ -119,6 +124,11 @@ typedef struct FusionPlan {
 } FusionPlan;
 
 enum { FUSION_BUCKETS = 256 };
+
+/* Calls of an op that the level below makes together; no more inputs than last_uses has bits. */
+static inline bool fusion_joins(const bool *joins, const FusionOp *op) {
+  return op->op < BURN_OP_LIMIT && joins[op->op] && op->input_count <= BURN_MAX_FIXED_INPUTS;
+}
 
 typedef struct FusionCache {
   pthread_mutex_t mutex;
@@ -138,6 +148,9 @@ struct FusionLayer {
   const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
   BurnFusedInterface fused_table;  /* of this version's size */
   void *fused_self;
+  const BurnCallsInterface *calls; /* NULL: calls are made one by one */
+  BurnCallsInterface calls_table;
+  bool joins[BURN_OP_LIMIT]; /* ops whose calls `calls` takes together */
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */
   uint64_t max_bytes; /* option max_bytes */

@@ -20,6 +20,11 @@ static void print_launch(FusionLayer *decorator, const FusionQueue *queue, const
                          const FusionLaunch *launch) {
   const uint32_t *ops = fusion_words(plan, launch->ops), *outputs = fusion_words(plan, launch->outputs);
   char text[256] = "";
+  if (launch->joined) {
+    fprintf(stderr, "fusion:   calls  %u times %s\n", launch->op_count,
+            burn__fusion_op_name(decorator, fusion_ops(queue)[ops[0]].op));
+    return;
+  }
   fprintf(stderr, "fusion:   %s ", launch->kernel ? "kernel" : "call  ");
   print_ops(decorator, queue, ops, launch->op_count);
   fputs(" -> ", stderr);

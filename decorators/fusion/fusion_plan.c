@@ -5,7 +5,9 @@
  * needed by the other. Groups with reductions have one axis along which all of them reduce, or reduce everything to one
  * number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the reductions, then
  * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
- * their last ops were recorded, or earlier where another one needs them. */
+ * their last ops were recorded, or earlier where another one needs them.
+ *
+ * Ops whose calls the backend makes together (burn.calls) join the first group of the same op that they do not need. */
 #include "fusion_internal.h"
 
 #include <string.h>
@@ -18,6 +20,7 @@ typedef struct Group {
   uint32_t input_slots; /* at most, for the limit */
   int32_t reduce_axis;  /* along which all its reductions go; or NO_AXIS, ALL_AXES */
   bool fusable;
+  bool joined; /* calls of one op for burn.calls */
 } Group;
 
 /* All arrays have an entry per op; a group is named by its first op. */
@@ -99,7 +102,8 @@ static void start_group(Planner *p, uint32_t i) {
                    .op_count = 1,
                    .input_slots = op->input_count,
                    .reduce_axis = NO_AXIS,
-                   .fusable = p->role[i] != BURN_FUSED_NO};
+                   .fusable = p->role[i] != BURN_FUSED_NO,
+                   .joined = p->role[i] == BURN_FUSED_NO && fusion_joins(p->decorator->joins, op)};
   memset(row(p, i), 0, p->row_words * sizeof(uint64_t));
   for (uint32_t k = 0; k < op->input_count; k++) {
     const uint32_t from = maker(p, inputs_of(p, op)[k]);
@@ -140,12 +144,22 @@ static bool may_merge(const Planner *p, uint32_t a, uint32_t b) {
   return common_shape(one, other) && !something_between(p, a, b);
 }
 
+/* The group of ops recorded earlier that an op may join, or FUSION_NONE. Nothing needs the op yet, so it is enough that
+ * it does not need that group. */
+static uint32_t group_to_join(const Planner *p, uint32_t i) {
+  for (uint32_t x = 0; x < i && p->groups[i].joined; x++)
+    if (p->needed[x] && p->group_of[x] == x && p->groups[x].joined && op_at(p, x)->op == op_at(p, i)->op &&
+        !has(p, i, x))
+      return x;
+  return FUSION_NONE;
+}
+
 /* The groups become one, named by its first op. */
 static void merge(Planner *p, uint32_t one_name, uint32_t other_name) {
   const uint32_t a = one_name < other_name ? one_name : other_name, b = one_name < other_name ? other_name : one_name;
   Group *one = &p->groups[a];
   const Group *other = &p->groups[b];
-  one->shape = common_shape(one, other);
+  if (!one->joined) one->shape = common_shape(one, other);
   if (one->reduce_axis == NO_AXIS) one->reduce_axis = other->reduce_axis;
   one->op_count += other->op_count;
   one->input_slots += other->input_slots;
@@ -172,6 +186,8 @@ static void make_groups(Planner *p) {
       const uint32_t from = maker(p, inputs_of(p, op)[k]);
       if (from != FUSION_NONE && may_merge(p, from, p->group_of[i])) merge(p, from, p->group_of[i]);
     }
+    const uint32_t joined = group_to_join(p, i);
+    if (joined != FUSION_NONE) merge(p, joined, i);
   }
 }
 
@@ -195,12 +211,25 @@ static bool leaves(const Planner *p, uint32_t group, uint32_t slot) {
   return false;
 }
 
+/* Everything that the calls of a group for burn.calls read and make, in their order. */
+static void list_calls(const Planner *p, FusionBody *body) {
+  for (uint32_t i = 0; i < body->op_count; i++) {
+    const FusionOp *op = op_at(p, body->ops[i]);
+    for (uint32_t k = 0; k < op->input_count; k++) body->inputs[body->input_count++] = inputs_of(p, op)[k];
+    for (uint32_t k = 0; k < op->output_count; k++) body->outputs[body->output_count++] = op->first_output + k;
+  }
+}
+
 static FusionBody body_of(const Planner *p, uint32_t group) {
   uint32_t *ops = p->scratch;
-  FusionBody body = {
-      .queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count, .inputs = p->scratch + 2u * p->op_count};
+  FusionBody body = {.queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count};
+  body.inputs = body.outputs + p->queue->values.count;
   for (uint32_t i = group; i < p->op_count; i++)
     if (p->needed[i] && p->group_of[i] == group) ops[body.op_count++] = i;
+  if (p->groups[group].joined) {
+    list_calls(p, &body);
+    return body;
+  }
   for (uint32_t i = 0; i < body.op_count; i++) {
     const FusionOp *op = op_at(p, ops[i]);
     for (uint32_t k = 0; k < op->input_count; k++) {
@@ -233,9 +262,12 @@ static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_
   return true;
 }
 
-/* Inputs of a single op stand as they are, also twice; those of a body once each. */
+/* Inputs of calls stand as they are, also twice; those of a body once each. */
 static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kernel) {
-  FusionLaunch launch = {.kernel = kernel, .op_count = body->op_count, .output_count = body->output_count};
+  FusionLaunch launch = {.kernel = kernel,
+                         .joined = body->op_count > 1 && !kernel,
+                         .op_count = body->op_count,
+                         .output_count = body->output_count};
   const FusionOp *op = op_at(p, body->ops[0]);
   launch.input_count = body->op_count == 1 ? op->input_count : body->input_count;
   const uint32_t *inputs = body->op_count == 1 ? inputs_of(p, op) : body->inputs;
@@ -258,7 +290,7 @@ static Outcome emit_group(Planner *p, uint32_t group) {
   FusionBody body = body_of(p, group);
   BurnFusedKernel *kernel = NULL;
   char why[256] = "more inputs or results than the backend takes";
-  if (body.op_count > 1) {
+  if (body.op_count > 1 && !p->groups[group].joined) {
     const bool suits = body.input_count <= p->decorator->fused->max_inputs && body.input_count <= 64u &&
                        body.output_count <= p->decorator->fused->max_outputs && body.output_count <= 64u;
     if (suits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why) != BURN_OK) return NO_MEMORY;
@@ -316,6 +348,27 @@ static Outcome emit_all(Planner *p) {
   return DONE;
 }
 
+/* Is input k of a launch read there for the last time, and nowhere else in it? */
+static bool is_last_use(const Planner *p, const FusionLaunch *launch, uint32_t number, uint32_t k) {
+  const uint32_t *inputs = fusion_words(p->plan, launch->inputs);
+  uint32_t times = 0;
+  if (inputs[k] == FUSION_NONE || p->last_use[inputs[k]] != number) return false;
+  for (uint32_t i = 0; i < launch->input_count; i++) times += inputs[i] == inputs[k];
+  return times == 1u;
+}
+
+/* What each call of a joined launch may be given. */
+static bool put_last_uses(Planner *p, FusionLaunch *launch, uint32_t number) {
+  uint32_t input = 0, *uses = p->scratch;
+  for (uint32_t i = 0; i < launch->op_count; i++) {
+    const FusionOp *op = op_at(p, fusion_words(p->plan, launch->ops)[i]);
+    uses[i] = 0;
+    for (uint32_t k = 0; k < op->input_count; k++, input++)
+      if (is_last_use(p, launch, number, input)) uses[i] |= 1u << k;
+  }
+  return put_words(p, uses, launch->op_count, &launch->last_uses);
+}
+
 /* What each launch reads for the last time: to be donated, and released after it. */
 static bool put_releases(Planner *p) {
   FusionPlan *plan = p->plan;
@@ -323,12 +376,11 @@ static bool put_releases(Planner *p) {
     FusionLaunch *launch = &((FusionLaunch *)plan->launches.items)[i];
     const uint32_t inputs = launch->inputs, outputs = launch->outputs;
     uint32_t count = 0;
+    if (launch->joined && !put_last_uses(p, launch, i + 1u)) return false;
     for (uint32_t k = 0; k < launch->input_count; k++) {
       const uint32_t slot = fusion_words(plan, inputs)[k];
       if (slot == FUSION_NONE || p->last_use[slot] != i + 1u) continue;
-      uint32_t times = 0;
-      for (uint32_t j = 0; j < launch->input_count; j++) times += fusion_words(plan, inputs)[j] == slot;
-      if (times == 1u && k < 64u) launch->last_use |= UINT64_C(1) << k;
+      if (k < 64u && is_last_use(p, launch, i + 1u, k)) launch->last_use |= UINT64_C(1) << k;
       add_unique(p->scratch, &count, slot);
     }
     for (uint32_t k = 0; k < launch->output_count; k++)

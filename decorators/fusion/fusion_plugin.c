@@ -142,6 +142,22 @@ static void find_bodies(FusionLayer *decorator) {
   decorator->fused_self = found.self;
 }
 
+/* Only where the level below offers it by itself: one that passes the question on has to see the calls (calls.h). */
+static void find_joins(FusionLayer *decorator) {
+  const BurnBackend *next = decorator->next;
+  BurnInterface found = {NULL, NULL};
+  if (!next->get_interface(next->self, BURN_CALLS_INTERFACE, 1, &found) || found.self != next->self) return;
+  burn_struct_copy(&decorator->calls_table, sizeof decorator->calls_table, found.table);
+  if (decorator->calls_table.struct_size < BURN_CALLS_INTERFACE_MIN_BYTES) return;
+  decorator->calls = &decorator->calls_table;
+  for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
+    const BurnOpInfo *info = decorator->host->op_info(op);
+    if (!info || burn_op_schema(info) != info->since) continue; /* the host cuts attributes for older plugins */
+    decorator->joins[op] =
+        next->op_support(next->self, op) == BURN_SUPPORT_YES && decorator->calls->joins(next->self, op) != 0;
+  }
+}
+
 static void fill_table(FusionLayer *decorator, BurnBackend *out) {
   out->self = decorator;
   out->name = decorator->name;
@@ -195,6 +211,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) decorator->varying[op] = varying_attrs(host->op_info(op));
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
   find_bodies(decorator);
+  find_joins(decorator);
   fill_table(decorator, out);
   return BURN_OK;
 }

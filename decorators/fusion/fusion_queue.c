@@ -181,6 +181,7 @@ static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
   const FusionLayer *decorator = queue->decorator;
   queue->window = queue->window << 8 | kind_of(call);
   if (queue->ops.count >= decorator->max_ops || queue->bytes >= decorator->max_bytes) return true;
+  if (call->op < BURN_OP_LIMIT && decorator->joins[call->op]) return false; /* those after it may join it */
   return queue->ops.count >= MIN_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
 }
 

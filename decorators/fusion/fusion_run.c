@@ -72,28 +72,40 @@ static uint64_t donations(const FusionQueue *queue, const uint32_t *slots, uint3
   return donate;
 }
 
-static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
-  const FusionLayer *decorator = queue->decorator;
+/* A recorded op as a call below; fills inputs, outputs and descs. */
+static BurnOpCall call_of(const FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, BurnPrimitive **outputs,
+                          BurnTensorDesc *descs, uint64_t donate) {
   const uint32_t *slots = fusion_inputs(queue, op);
-  BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
-  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   for (uint32_t i = 0; i < op->input_count; i++)
     inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
-  for (uint32_t i = 0; i < op->output_count; i++) descs[i] = fusion_values(queue)[op->first_output + i].tensor->desc;
-  const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
-                           .flags = op->flags,
-                           .op = op->op,
-                           .attr_count = op->attr_count,
-                           .input_count = op->input_count,
-                           .output_count = op->output_count,
-                           .inputs = inputs,
-                           .outputs = outputs,
-                           .attrs = op->attrs,
-                           .output_descs = descs,
-                           .donate = donate};
+  for (uint32_t i = 0; i < op->output_count; i++) {
+    outputs[i] = NULL;
+    descs[i] = fusion_values(queue)[op->first_output + i].tensor->desc;
+  }
+  return (BurnOpCall){.struct_size = (uint32_t)sizeof(BurnOpCall),
+                      .flags = op->flags,
+                      .op = op->op,
+                      .attr_count = op->attr_count,
+                      .input_count = op->input_count,
+                      .output_count = op->output_count,
+                      .inputs = inputs,
+                      .outputs = outputs,
+                      .attrs = op->attrs,
+                      .output_descs = descs,
+                      .donate = donate};
+}
+
+static void take_outputs(FusionQueue *queue, const FusionOp *op, BurnPrimitive *const *outputs) {
+  for (uint32_t i = 0; i < op->output_count; i++) fusion_values(queue)[op->first_output + i].inner = outputs[i];
+}
+
+static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
+  const FusionLayer *decorator = queue->decorator;
+  BurnPrimitive *outputs[BURN_MAX_OUTPUTS];
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  const BurnOpCall call = call_of(queue, op, inputs, outputs, descs, donate);
   const BurnStatus status = decorator->host->invoke(decorator->next, &call);
-  for (uint32_t i = 0; status == BURN_OK && i < op->output_count; i++)
-    fusion_values(queue)[op->first_output + i].inner = outputs[i];
+  if (status == BURN_OK) take_outputs(queue, op, outputs);
   return status;
 }
 
@@ -120,9 +132,16 @@ static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
 
 /* -- one kernel ------------------------------------------------------------------------------- */
 
-static void run_ops(FusionQueue *queue, const FusionLaunch *launch, const uint32_t *ops) {
+/* Inputs of op i of a launch that may be given away. */
+static uint64_t last_use_of(const FusionPlan *plan, const FusionLaunch *launch, uint32_t i) {
+  if (launch->joined) return fusion_words(plan, launch->last_uses)[i];
+  return launch->op_count == 1 ? launch->last_use : 0;
+}
+
+static void run_ops(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const uint32_t *ops = fusion_words(plan, launch->ops);
   for (uint32_t i = 0; i < launch->op_count; i++)
-    run_op(queue, &fusion_ops(queue)[ops[i]], launch->op_count == 1 ? launch->last_use : 0);
+    run_op(queue, &fusion_ops(queue)[ops[i]], last_use_of(plan, launch, i));
 }
 
 /* False if the kernel did not run; then nothing has changed. */
@@ -150,12 +169,43 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
   return true;
 }
 
-/* After a failure, of an input or of the kernel, the ops run one by one: so it is known which of them fails, and what
+/* -- calls of one op -------------------------------------------------------------------------- */
+
+typedef struct Joined {
+  BurnOpCall call;
+  BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS], *outputs[BURN_MAX_OUTPUTS];
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+} Joined;
+
+/* False if the calls were not made; then nothing has changed. */
+static bool run_joined(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const FusionLayer *decorator = queue->decorator;
+  const uint32_t *ops = fusion_words(plan, launch->ops);
+  const uint64_t bytes = launch->op_count * (sizeof(Joined) + sizeof(BurnOpCall *));
+  Joined *joined = (Joined *)decorator->host->allocate(bytes);
+  if (!joined) return false;
+  const BurnOpCall **calls = (const BurnOpCall **)(void *)(joined + launch->op_count);
+  for (uint32_t i = 0; i < launch->op_count; i++) {
+    const FusionOp *op = &fusion_ops(queue)[ops[i]];
+    Joined *one = &joined[i];
+    const uint64_t donate = donations(queue, fusion_inputs(queue, op), op->input_count, last_use_of(plan, launch, i));
+    one->call = call_of(queue, op, one->inputs, one->outputs, one->descs, donate);
+    calls[i] = &one->call;
+  }
+  const bool done = decorator->calls->submit_many(decorator->next->self, calls, launch->op_count) == BURN_OK;
+  for (uint32_t i = 0; done && i < launch->op_count; i++)
+    take_outputs(queue, &fusion_ops(queue)[ops[i]], joined[i].outputs);
+  decorator->host->free(joined, bytes);
+  return done;
+}
+
+/* After a failure, of an input or of the launch, the ops run one by one: so it is known which of them fails, and what
  * does not depend on it succeeds. */
 static void run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
-  const uint32_t *ops = fusion_words(plan, launch->ops);
-  const bool whole = launch->kernel && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
-  if (!whole || !run_kernel(queue, plan, launch)) run_ops(queue, launch, ops);
+  bool whole = launch->kernel || launch->joined;
+  whole = whole && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
+  if (whole) whole = launch->kernel ? run_kernel(queue, plan, launch) : run_joined(queue, plan, launch);
+  if (!whole) run_ops(queue, plan, launch);
 }
 
 static void release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {

@@ -167,6 +167,151 @@ static void test_wrong_options(void **state) {
   }
 }
 
+/* -- calls that the backend makes together ---------------------------------------------------- */
+
+enum { ADAM_INPUTS = 4, ADAM_OUTPUTS = 3, ADAM_ATTRS = 6, ROOM = 1 << 16 };
+
+/* Runs the body and puts what it writes to stderr into `text`. */
+static void with_log(void (*body)(void *), void *context, char text[ROOM]) {
+  FILE *log = tmpfile();
+  assert_non_null(log);
+  fflush(stderr);
+  const int before = dup(STDERR_FILENO);
+  dup2(fileno(log), STDERR_FILENO);
+  body(context);
+  fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  rewind(log);
+  text[fread(text, 1, ROOM - 1, log)] = '\0';
+  fclose(log);
+}
+
+static int count_of(const char *text, const char *part) {
+  int count = 0;
+  for (; (text = strstr(text, part)) != NULL; text++) count++;
+  return count;
+}
+
+typedef struct Steps {
+  const char *stack;
+  int count, rounds;
+  int64_t elements;
+  bool one_fails; /* the gradient of the second parameter */
+  float *values;  /* [count][elements], of the parameters afterwards */
+} Steps;
+
+static BurnTensor *filled(BurnDevice *device, int64_t elements, int seed) {
+  float *values = malloc((size_t)elements * sizeof *values);
+  assert_non_null(values);
+  for (int64_t i = 0; i < elements; i++) values[i] = (float)((i * 37 + seed * 11) % 101 + 1) / 101.0f;
+  BurnTensor *x = burn_tensor_f32(device, values, BURN_SHAPE(elements));
+  free(values);
+  return x;
+}
+
+/* Rounds of adam_step over many parameters of different shapes; the gradients are computed, and depend on the
+ * parameters. */
+static void run_rounds(BurnDevice *device, const Steps *steps, BurnTensor **tensors) {
+  const BurnOpInfo *op = NULL;
+  const size_t count = (size_t)steps->count;
+  BurnAttr *attrs = malloc(count * ADAM_ATTRS * sizeof *attrs);
+  BurnTensor **outputs = malloc(count * ADAM_OUTPUTS * sizeof *outputs);
+  assert_true(attrs && outputs && burn_op_find("adam_step", &op) == BURN_OK);
+  for (int round = 0; round < steps->rounds; round++) {
+    for (size_t i = 0; i < count; i++) {
+      const double numbers[ADAM_ATTRS] = {0.9, 0.999, 1e-2 * (double)(i + 1), 1e-5, 1 - 1e-3, i % 2 ? 0.25 : 0};
+      for (int k = 0; k < ADAM_ATTRS; k++) attrs[i * ADAM_ATTRS + (size_t)k] = burn_attr_f64(numbers[k]);
+      BurnTensor *gradient = burn_mul_scalar(burn_clone(tensors[i * ADAM_INPUTS]), 0.5 + round);
+      if (steps->one_fails && i == 1)
+        gradient = burn_select(gradient, 0, burn_tensor_i64(device, (int64_t[]){-7, 0, 0}, BURN_SHAPE(3)));
+      tensors[i * ADAM_INPUTS + 1] = gradient;
+    }
+    burn_op_calls(op, count, tensors, ADAM_INPUTS, attrs, outputs);
+    for (size_t i = 0; i < count; i++) {
+      tensors[i * ADAM_INPUTS] = outputs[i * ADAM_OUTPUTS];
+      tensors[i * ADAM_INPUTS + 2] = outputs[i * ADAM_OUTPUTS + 1];
+      tensors[i * ADAM_INPUTS + 3] = outputs[i * ADAM_OUTPUTS + 2];
+    }
+  }
+  free(attrs);
+  free(outputs);
+}
+
+static void run_steps(void *context) {
+  Steps *steps = context;
+  BurnDevice *device = open_fusion(steps->stack);
+  BurnTensor **tensors = calloc((size_t)steps->count * ADAM_INPUTS, sizeof(BurnTensor *));
+  assert_non_null(tensors);
+  for (int i = 0; i < steps->count * ADAM_INPUTS; i++)
+    if (i % ADAM_INPUTS != 1) tensors[i] = filled(device, steps->elements, i);
+  run_rounds(device, steps, tensors);
+  for (int i = 0; i < steps->count; i++) {
+    float *values = steps->values + i * steps->elements;
+    if (steps->one_fails && i == 1) {
+      assert_int_equal(burn_status_code(burn_read_f32(tensors[ADAM_INPUTS], values, 3)), BURN_STATUS_OUT_OF_RANGE);
+    } else {
+      read_floats(tensors[i * ADAM_INPUTS], values, (size_t)steps->elements);
+    }
+    burn_drop(tensors[i * ADAM_INPUTS + 2]);
+    burn_drop(tensors[i * ADAM_INPUTS + 3]);
+  }
+  free(tensors);
+  assert_int_equal(burn_status_code(burn_device_sync(device)),
+                   steps->one_fails ? BURN_STATUS_OUT_OF_RANGE : BURN_STATUS_OK);
+  burn_device_close(device);
+}
+
+/* The bits of steps made one by one, and as many launches as rounds. */
+static void test_steps_of_optimizers_are_joined(void **state) {
+  (void)state;
+  static const int counts[] = {1, 2, 300};
+  static char text[ROOM];
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    Steps alone = {.stack = "ndarray", .count = counts[i], .rounds = 2, .elements = 3}, joined = alone;
+    const size_t bytes = (size_t)(counts[i] * alone.elements) * sizeof(float);
+    joined.stack = "fusion:max_ops=4096:log=true<ndarray>";
+    alone.values = calloc(2, bytes);
+    assert_non_null(alone.values);
+    joined.values = alone.values + (size_t)counts[i] * 3;
+    run_steps(&alone);
+    with_log(run_steps, &joined, text);
+    assert_memory_equal(alone.values, joined.values, bytes);
+    char line[64];
+    (void)snprintf(line, sizeof line, "calls  %d times adam_step", counts[i]);
+    assert_int_equal(count_of(text, line), counts[i] == 1 ? 0 : 2);
+    free(alone.values);
+  }
+}
+
+/* A step without its gradient fails alone. */
+static void test_a_step_that_fails_leaves_the_others(void **state) {
+  (void)state;
+  float expected[4 * 3], values[4 * 3];
+  Steps alone = {.stack = "ndarray", .count = 4, .rounds = 1, .elements = 3, .values = expected}, joined = alone;
+  joined.stack = "fusion<ndarray>";
+  joined.values = values;
+  joined.one_fails = true;
+  run_steps(&alone);
+  run_steps(&joined);
+  assert_memory_equal(values, expected, 3 * sizeof(float));
+  assert_memory_equal(values + 6, expected + 6, 6 * sizeof(float));
+}
+
+/* A decorator that only passes the question for burn.calls on sees every call. */
+static void test_a_decorator_between_sees_every_step(void **state) {
+  (void)state;
+  static char text[ROOM];
+  float values[2 * 3];
+  Steps steps = {.stack = "fusion:log=true<trace:format=count<ndarray>>",
+                 .count = 2,
+                 .rounds = 1,
+                 .elements = 3,
+                 .values = values};
+  with_log(run_steps, &steps, text);
+  assert_int_equal(count_of(text, "times adam_step"), 0);
+}
+
 /* -- threads ---------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 200 };
@@ -219,6 +364,9 @@ int main(void) {
       cmocka_unit_test(test_a_failure_in_the_middle_names_its_op),
       cmocka_unit_test(test_indices_into_an_empty_axis_fail),
       cmocka_unit_test(test_wrong_options),
+      cmocka_unit_test(test_steps_of_optimizers_are_joined),
+      cmocka_unit_test(test_a_step_that_fails_leaves_the_others),
+      cmocka_unit_test(test_a_decorator_between_sees_every_step),
       cmocka_unit_test(test_threads_use_each_others_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
