@@ -10,6 +10,7 @@
 #include "kernels/parameters.h"
 
 #include <burn/common/failure.h>
+#include <burn/plugin/calls.h>
 #include <burn/plugin/device.h>
 #include <burn/plugin/plugin.h>
 
@@ -83,8 +84,15 @@ struct CudaRow {
 
 /* The rows, family by family; each list ends with op 0. */
 extern const CudaRow burn__cuda_conv_rows[], burn__cuda_create_rows[], burn__cuda_elementwise_rows[],
-    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_move_rows[], burn__cuda_pool_rows[],
-    burn__cuda_reduce_rows[], burn__cuda_scan_rows[], burn__cuda_sort_rows[], burn__cuda_view_rows[];
+    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_move_rows[], burn__cuda_optimizer_rows[],
+    burn__cuda_pool_rows[], burn__cuda_reduce_rows[], burn__cuda_scan_rows[], burn__cuda_sort_rows[],
+    burn__cuda_view_rows[];
+
+/* Remembers an op for messages of late failures. */
+static inline void cuda_note_op(Cuda *cuda, uint32_t op) {
+  const uint32_t number = atomic_fetch_add(&cuda->submitted, 1u);
+  atomic_store_explicit(&cuda->recent[number % CUDA_RECENT_OPS], op, memory_order_relaxed);
+}
 
 /* -- cuda_device.c ---------------------------------------------------------------------------- */
 
@@ -137,6 +145,9 @@ BurnStatus burn__cuda_view(Cuda *cuda, const BurnPrimitive *x, const BurnTensorD
                            int64_t offset, BurnPrimitive **out);
 void burn__cuda_retain(BurnPrimitive *x);
 void burn__cuda_release(Cuda *cuda, BurnPrimitive *x); /* NULL is allowed */
+/* True if the call gives input `i` away, nobody else holds it or its storage, and it is no other input: it may be
+ * written to. */
+bool burn__cuda_may_overwrite(const BurnOpCall *call, uint32_t i);
 /* True if the elements lie in row-major order without gaps. */
 bool burn__cuda_is_row_major(const BurnPrimitive *x);
 /* x itself with one reference more, or a row-major copy of it. The caller releases it. */
@@ -202,6 +213,10 @@ void burn__cuda_products_destroy(Cuda *cuda);
 
 /* Runs a product whose operands, result and strides are set; `dtype` is that of all. */
 BurnStatus burn__cuda_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+
+/* -- cuda_optimizer.c ------------------------------------------------------------------------- */
+
+extern const BurnCallsInterface burn__cuda_calls_interface;
 
 /* -- cuda_columns.c --------------------------------------------------------------------------- */
 

@@ -40,8 +40,7 @@ static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
   Cuda *cuda = self;
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
-  const uint32_t number = atomic_fetch_add(&cuda->submitted, 1u);
-  atomic_store_explicit(&cuda->recent[number % CUDA_RECENT_OPS], call->op, memory_order_relaxed);
+  cuda_note_op(cuda, call->op);
   status = run_call(cuda, call);
   burn__cuda_leave(cuda);
   return status;
@@ -106,8 +105,9 @@ static BurnStatus BURN_API_CALL trim(void *self) {
 }
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
-  static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface}};
-  return burn_common_offer(rows, 1, name, min_version, self, out);
+  static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
+                                             {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface}};
+  return burn_common_offer(rows, 2, name, min_version, self, out);
 }
 
 /* -- open and close --------------------------------------------------------------------------- */
@@ -199,10 +199,10 @@ static BurnStatus start(Cuda *cuda) {
 }
 
 static void fill_rows(Cuda *cuda, bool primitives_only) {
-  static const CudaRow *const lists[] = {burn__cuda_conv_rows,  burn__cuda_create_rows, burn__cuda_elementwise_rows,
-                                         burn__cuda_index_rows, burn__cuda_linalg_rows, burn__cuda_move_rows,
-                                         burn__cuda_pool_rows,  burn__cuda_reduce_rows, burn__cuda_scan_rows,
-                                         burn__cuda_sort_rows,  burn__cuda_view_rows};
+  static const CudaRow *const lists[] = {burn__cuda_conv_rows,      burn__cuda_create_rows, burn__cuda_elementwise_rows,
+                                         burn__cuda_index_rows,     burn__cuda_linalg_rows, burn__cuda_move_rows,
+                                         burn__cuda_optimizer_rows, burn__cuda_pool_rows,   burn__cuda_reduce_rows,
+                                         burn__cuda_scan_rows,      burn__cuda_sort_rows,   burn__cuda_view_rows};
   for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
     for (const CudaRow *row = lists[list]; row->op; row++)
       if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;

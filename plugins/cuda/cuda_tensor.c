@@ -122,6 +122,15 @@ void burn__cuda_release(Cuda *cuda, BurnPrimitive *x) {
   cuda->host->free(x, sizeof(CudaTensor));
 }
 
+bool burn__cuda_may_overwrite(const BurnOpCall *call, uint32_t i) {
+  if (!call->inputs[i] || i >= 64 || !(call->donate >> i & 1u)) return false;
+  const CudaTensor *x = cuda_const_tensor(call->inputs[i]);
+  if (atomic_load(&x->references) != 1 || atomic_load(&x->storage->references) != 1) return false;
+  for (uint32_t k = 0; k < call->input_count; k++)
+    if (k != i && call->inputs[k] == call->inputs[i]) return false;
+  return true;
+}
+
 bool burn__cuda_is_row_major(const BurnPrimitive *x) {
   int64_t stride = 1;
   for (uint32_t axis = x->rank; axis-- > 0; stride *= x->shape[axis])

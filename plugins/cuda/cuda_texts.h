@@ -16,7 +16,8 @@ extern const char burn__cuda_text_prelude[], burn__cuda_text_parameters[], burn_
   X(MATMUL, matmul)           \
   X(CONV, conv)               \
   X(COLUMNS, columns)         \
-  X(POOL, pool)
+  X(POOL, pool)               \
+  X(OPTIMIZER, optimizer)
 
 #define CUDA_TEXT_NUMBER(KEY, name) CUDA_TEXT_##KEY,
 typedef enum CudaText { CUDA_TEXTS(CUDA_TEXT_NUMBER) CUDA_TEXT_COUNT } CudaText;

@@ -80,6 +80,24 @@ typedef struct CudaMatmul {
   int64_t shape[CUDA_MAX_RANK], lhs_strides[CUDA_MAX_RANK], rhs_strides[CUDA_MAX_RANK];
 } CudaMatmul;
 
+/* Steps of an optimizer on many tensors. The table lies in the arguments, which may have 4 KB in all: it is part of a
+ * launch, and nothing has to be copied for it. */
+#define CUDA_STEP_TENSORS 52
+#define CUDA_STEP_SETS 4
+#define CUDA_STEP_CHUNK 8192 /* elements per block */
+
+typedef struct CudaStepTensor {
+  uint64_t in[4], out[3]; /* 0: not there */
+  int64_t count;
+  uint32_t first_block, set; /* set: which numbers */
+} CudaStepTensor;
+
+typedef struct CudaSteps {
+  uint32_t count, reserved;
+  double numbers[CUDA_STEP_SETS][8]; /* as kernels/optimizer.cu names them */
+  CudaStepTensor tensors[CUDA_STEP_TENSORS];
+} CudaSteps;
+
 /* Two axes: 0 is y. */
 typedef struct CudaConv {
   uint64_t out, x, weight, bias;

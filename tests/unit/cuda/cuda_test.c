@@ -80,6 +80,24 @@ static void check_fine(BurnTensor *x) {
   burn_drop(x);
 }
 
+/* Steps of an optimizer, more of them than one launch takes. */
+static void step_many(BurnDevice *device, const char *name, BurnDType dtype) {
+  enum { STEPS = 60, ATTRS = 6 };
+  const BurnOpInfo *op = NULL;
+  BurnTensor *inputs[STEPS * 4], *outputs[STEPS * 3];
+  BurnAttr attrs[STEPS * ATTRS];
+  CHECK(burn_op_find(name, &op) == BURN_OK, "there is no %s", name);
+  for (size_t i = 0; i < STEPS; i++) {
+    for (size_t k = 0; k < op->input_count; k++)
+      inputs[i * op->input_count + k] = burn_ones(device, BURN_SHAPE((int64_t)i * 400), dtype);
+    for (size_t k = 0; k < op->attr_count; k++)
+      attrs[i * op->attr_count + k] =
+          op->attr_tags[k] == BURN_ATTR_F64 ? burn_attr_f64(0.5 / (double)(i / 25 + 1)) : burn_attr_bool(true);
+  }
+  burn_op_calls(op, STEPS, inputs, op->input_count, attrs, outputs);
+  for (size_t i = 0; i < STEPS * op->output_count; i++) check_fine(outputs[i]);
+}
+
 /* Ops by one or two of each text, with what they need; the numbers that come out are those of kernels that never ran. */
 static void use_every_text(BurnDevice *device, BurnDType dtype) {
   const BurnDType index = BURN_DTYPE_I64;
@@ -99,6 +117,8 @@ static void use_every_text(BurnDevice *device, BurnDType dtype) {
   check_fine(burn_select_add(burn_clone(x), 0, burn_clone(rows), burn_ones(device, BURN_SHAPE(2, 6), dtype)));
   check_fine(burn_matmul(burn_clone(x), burn_transpose(burn_clone(x))));
   if (is_float) {
+    step_many(device, "adam_step", dtype);
+    step_many(device, "sgd_step", dtype);
     check_fine(burn_sin(burn_clone(x)));
     check_fine(burn_gelu(burn_clone(x)));
     check_fine(burn_softmax(burn_clone(x), 1));
