@@ -1,7 +1,12 @@
-/* cuda_blas.c - products of floats by cuBLASLt. What it needs for a shape (layouts, the algorithm that its heuristic
- * puts first) is made once and kept; algorithms that add in an order of chance are not taken. */
+/* cuda_blas.c - products by cuBLASLt. What it needs for a shape (layouts, an algorithm) is made once and kept;
+ * algorithms that add in an order of chance are not taken.
+ *
+ * Of large products the best of a few algorithms is found by running them, once for a shape, library and device: the
+ * choice is kept on disk, as another one would give other last digits. */
+#include "cuda_image_cache.h"
 #include "cuda_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +15,18 @@ enum {
   TYPE_F32 = 0,
   TYPE_F64 = 1,
   TYPE_F16 = 2,
+  TYPE_I8 = 3,
+  TYPE_I32 = 10,
   TYPE_BF16 = 14,
   COMPUTE_F32 = 68,
   COMPUTE_F64 = 70,
+  COMPUTE_I32 = 72,
   COMPUTE_TF32 = 77,
   DESC_TRANSPOSE_A = 3,
   DESC_TRANSPOSE_B = 4,
+  DESC_EPILOGUE = 7,
+  DESC_BIAS = 8,
+  EPILOGUE_BIAS = 4,
   LAYOUT_BATCHES = 5,
   LAYOUT_BATCH_STRIDE = 6,
   PREFERENCE_WORKSPACE = 1,
@@ -24,7 +35,7 @@ enum {
   REDUCTIONS_IN_ORDER = 6     /* all but INPLACE, which adds by atomics */
 };
 
-enum { PLANS = 512, WORKSPACE_BYTES = 32 << 20 };
+enum { PLANS = 512, WORKSPACE_BYTES = 32 << 20, CANDIDATES = 8 };
 
 /* One operand as cuBLASLt sees it, in columns. */
 typedef struct Operand {
@@ -35,9 +46,9 @@ typedef struct Operand {
 /* out^T = b^T a^T: what is row-major for us is column-major for cuBLASLt, so the operands change places. */
 typedef struct Shape {
   Operand a, b, d;
-  int64_t batches;
-  BurnDType dtype;
-  uint32_t reserved;
+  int64_t batches, bias_alignment; /* 0: without a bias */
+  uint32_t in, out;                /* BurnDType */
+  int32_t compute, reserved;
 } Shape;
 
 /* cublasLtMatmulHeuristicResult_t. */
@@ -52,8 +63,15 @@ typedef struct Heuristic {
 typedef struct Plan {
   Shape shape;
   void *desc, *a, *b, *d; /* desc NULL: free */
-  Heuristic chosen;
+  uint64_t algorithm[8];
 } Plan;
+
+/* One product: a plan and where the data lie. */
+typedef struct Work {
+  Cuda *cuda;
+  Plan *plan;
+  const CudaMatmul *p;
+} Work;
 
 struct CudaProducts {
   const CudaBlas *blas;
@@ -97,10 +115,10 @@ static CudaProducts *create(Cuda *cuda) {
 
 /* -- shapes ----------------------------------------------------------------------------------- */
 
-/* The largest power of two up to 256 that divides an address. */
+/* What tensors of their own have, what vectors need, or the largest power of two that divides an address. */
 static int64_t alignment_of(CudaAddress address) {
   const CudaAddress bit = address & (~address + 1u);
-  return bit == 0 || bit > 256 ? 256 : (int64_t)bit;
+  return bit == 0 || bit >= 256 ? 256 : bit >= 16 ? 16 : (int64_t)bit;
 }
 
 /* A matrix [rows, columns] with these strides, read in columns; false if neither axis is without gaps. */
@@ -130,9 +148,18 @@ static bool take_batches(const CudaMatmul *p, const int64_t *strides, int64_t *s
   return *stride >= 0;
 }
 
-static bool take_shape(const CudaMatmul *p, BurnDType dtype, Shape *shape) {
+static int compute_of(const CudaProductKind *kind) {
+  if (kind->in == BURN_DTYPE_F64) return COMPUTE_F64;
+  if (kind->in == BURN_DTYPE_I8) return COMPUTE_I32;
+  return kind->in == BURN_DTYPE_F32 && kind->tf32 ? COMPUTE_TF32 : COMPUTE_F32;
+}
+
+static bool take_shape(const CudaMatmul *p, const CudaProductKind *kind, Shape *shape) {
   memset(shape, 0, sizeof *shape); /* compared by its bytes */
-  shape->dtype = dtype;
+  shape->in = kind->in;
+  shape->out = kind->out;
+  shape->compute = compute_of(kind);
+  shape->bias_alignment = p->bias ? alignment_of(p->bias) : 0;
   shape->batches = p->batches;
   shape->d = (Operand){p->n, p->m, p->n, p->m * p->n, alignment_of(p->out), 0, 0};
   return take_operand(&shape->a, p->rhs, p->k, p->n, p->rhs_row, p->rhs_column) &&
@@ -143,7 +170,7 @@ static bool take_shape(const CudaMatmul *p, BurnDType dtype, Shape *shape) {
 
 /* -- plans ------------------------------------------------------------------------------------ */
 
-static int type_of(BurnDType dtype) {
+static int type_of(uint32_t dtype) {
   switch (dtype) {
     case BURN_DTYPE_F64:
       return TYPE_F64;
@@ -151,30 +178,86 @@ static int type_of(BurnDType dtype) {
       return TYPE_F16;
     case BURN_DTYPE_BF16:
       return TYPE_BF16;
+    case BURN_DTYPE_I8:
+      return TYPE_I8;
+    case BURN_DTYPE_I32:
+      return TYPE_I32;
     default:
       return TYPE_F32;
   }
 }
 
-static void *layout_of(const CudaBlas *blas, const Operand *o, const Shape *shape) {
-  const int32_t batches = (int32_t)shape->batches;
+/* The type of the factors of the product and of what is there. */
+static int scale_type_of(const Shape *shape) {
+  return shape->compute == COMPUTE_F64 ? TYPE_F64 : shape->compute == COMPUTE_I32 ? TYPE_I32 : TYPE_F32;
+}
+
+static void *layout_of(const CudaBlas *blas, const Operand *o, uint32_t dtype, int64_t count) {
+  const int32_t batches = (int32_t)count;
   void *layout = NULL;
-  if (blas->cublasLtMatrixLayoutCreate(&layout, type_of(shape->dtype), (uint64_t)o->rows, (uint64_t)o->columns,
-                                       o->leading) != 0)
+  if (blas->cublasLtMatrixLayoutCreate(&layout, type_of(dtype), (uint64_t)o->rows, (uint64_t)o->columns, o->leading) !=
+      0)
     return NULL;
   (void)blas->cublasLtMatrixLayoutSetAttribute(layout, LAYOUT_BATCHES, &batches, sizeof batches);
   (void)blas->cublasLtMatrixLayoutSetAttribute(layout, LAYOUT_BATCH_STRIDE, &o->batch_stride, sizeof o->batch_stride);
   return layout;
 }
 
-static bool choose(const CudaProducts *products, Plan *plan) {
+/* Layouts and what is to be computed; all but the algorithm. */
+static bool describe(const CudaBlas *blas, const Shape *shape, CudaAddress bias, Plan *plan) {
+  const uint32_t epilogue = EPILOGUE_BIAS;
+  plan->shape = *shape;
+  if (blas->cublasLtMatmulDescCreate(&plan->desc, shape->compute, scale_type_of(shape)) != 0) return false;
+  (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_TRANSPOSE_A, &shape->a.transposed, sizeof(int32_t));
+  (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_TRANSPOSE_B, &shape->b.transposed, sizeof(int32_t));
+  if (bias) (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+  if (bias) (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS, &bias, sizeof bias);
+  plan->a = layout_of(blas, &shape->a, shape->in, shape->batches);
+  plan->b = layout_of(blas, &shape->b, shape->in, shape->batches);
+  plan->d = layout_of(blas, &shape->d, shape->out, shape->batches);
+  return plan->a && plan->b && plan->d;
+}
+
+/* -- one product ------------------------------------------------------------------------------ */
+
+/* The factors, in the type that the description says. */
+typedef union Factor {
+  float f32;
+  double f64;
+  int32_t i32;
+} Factor;
+
+static Factor factor_of(const Shape *shape, int value) {
+  Factor factor = {0};
+  if (shape->compute == COMPUTE_F64) factor.f64 = value;
+  if (shape->compute == COMPUTE_I32) factor.i32 = value;
+  if (shape->compute != COMPUTE_F64 && shape->compute != COMPUTE_I32) factor.f32 = (float)value;
+  return factor;
+}
+
+static bool run(const Work *work, const uint64_t *algorithm) {
+  const Plan *plan = work->plan;
+  const CudaMatmul *p = work->p;
+  const CudaProducts *products = work->cuda->products;
+  const Factor one = factor_of(&plan->shape, 1), zero = factor_of(&plan->shape, 0);
+  if (p->bias) /* another one than at the last product of this shape */
+    (void)products->blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS, &p->bias, sizeof p->bias);
+  return products->blas->cublasLtMatmul(products->handle, plan->desc, &one, p->rhs, plan->a, p->lhs, plan->b, &zero,
+                                        p->out, plan->d, p->out, plan->d, algorithm, products->workspace,
+                                        WORKSPACE_BYTES, work->cuda->stream) == 0;
+}
+
+/* -- which algorithm -------------------------------------------------------------------------- */
+
+/* Asks for algorithms, the one that is guessed to be the best first; returns how many there are. */
+static int find_candidates(const CudaProducts *products, const Plan *plan, Heuristic *found) {
   const CudaBlas *blas = products->blas;
   const size_t workspace = WORKSPACE_BYTES;
   const uint32_t reductions = REDUCTIONS_IN_ORDER;
   const Operand *operands[] = {&plan->shape.a, &plan->shape.b, &plan->shape.d, &plan->shape.d};
   void *preference = NULL;
-  int count = 0;
-  if (blas->cublasLtMatmulPreferenceCreate(&preference) != 0) return false;
+  int count = 0, usable = 0;
+  if (blas->cublasLtMatmulPreferenceCreate(&preference) != 0) return 0;
   (void)blas->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
   (void)blas->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_REDUCTIONS, &reductions, sizeof reductions);
   for (int i = 0; i < 4; i++) {
@@ -183,24 +266,133 @@ static bool choose(const CudaProducts *products, Plan *plan) {
                                                      sizeof alignment);
   }
   const int error = blas->cublasLtMatmulAlgoGetHeuristic(products->handle, plan->desc, plan->a, plan->b, plan->d,
-                                                         plan->d, preference, 1, &plan->chosen, &count);
+                                                         plan->d, preference, CANDIDATES, found, &count);
   (void)blas->cublasLtMatmulPreferenceDestroy(preference);
-  return error == 0 && count == 1 && plan->chosen.state == 0;
+  for (int i = 0; i < count && error == 0; i++)
+    if (found[i].state == 0 && found[i].workspace_bytes <= WORKSPACE_BYTES) found[usable++] = found[i];
+  return usable;
 }
 
-static bool make(const CudaProducts *products, const Shape *shape, bool tf32, Plan *plan) {
-  const CudaBlas *blas = products->blas;
-  const bool is_f64 = shape->dtype == BURN_DTYPE_F64, is_f32 = shape->dtype == BURN_DTYPE_F32;
-  const int compute = is_f64 ? COMPUTE_F64 : is_f32 && tf32 ? COMPUTE_TF32 : COMPUTE_F32;
-  plan->shape = *shape;
-  if (blas->cublasLtMatmulDescCreate(&plan->desc, compute, is_f64 ? TYPE_F64 : TYPE_F32) != 0) return false;
-  (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_TRANSPOSE_A, &shape->a.transposed, sizeof(int32_t));
-  (void)blas->cublasLtMatmulDescSetAttribute(plan->desc, DESC_TRANSPOSE_B, &shape->b.transposed, sizeof(int32_t));
-  plan->a = layout_of(blas, &shape->a, shape);
-  plan->b = layout_of(blas, &shape->b, shape);
-  plan->d = layout_of(blas, &shape->d, shape);
-  return plan->a && plan->b && plan->d && choose(products, plan);
+/* Two events around products. */
+typedef struct Timer {
+  void *start, *stop;
+} Timer;
+
+static void close_timer(const CudaDriver *d, const Timer *timer) {
+  if (timer->start) (void)d->cuEventDestroy_v2(timer->start);
+  if (timer->stop) (void)d->cuEventDestroy_v2(timer->stop);
 }
+
+/* The milliseconds of one of `times` products; below 0 if that cannot be said. */
+static float measure(const Work *work, const Timer *timer, const uint64_t *algorithm, int times) {
+  const CudaDriver *d = work->cuda->driver;
+  float milliseconds = 0;
+  if (d->cuEventRecord(timer->start, work->cuda->stream) != CUDA_OK) return -1;
+  for (int i = 0; i < times; i++)
+    if (!run(work, algorithm)) return -1;
+  if (d->cuEventRecord(timer->stop, work->cuda->stream) != CUDA_OK || d->cuEventSynchronize(timer->stop) != CUDA_OK ||
+      d->cuEventElapsedTime(&milliseconds, timer->start, timer->stop) != CUDA_OK)
+    return -1;
+  return milliseconds / (float)times;
+}
+
+enum { ROUNDS = 3, MOST_RUNS = 20 };
+#define ROUND_MILLISECONDS 0.5F
+#define TIE 1.02F /* below it the earlier one is taken: noise must not decide */
+
+/* The shortest time of each candidate, in rounds, so that a clock that changes is fair to all. The first runs only warm
+ * up and say how often the others are repeated. Below 0: it does not run. */
+static void measure_all(const Work *work, const Timer *timer, const Heuristic *found, int count, float *best) {
+  int times[CANDIDATES];
+  for (int i = 0; i < count; i++) {
+    (void)measure(work, timer, found[i].algorithm, 1);
+    best[i] = measure(work, timer, found[i].algorithm, 1);
+    const float wanted = best[i] > 0 ? ROUND_MILLISECONDS / best[i] : 1;
+    times[i] = wanted > MOST_RUNS ? MOST_RUNS : wanted > 1 ? (int)wanted : 1;
+  }
+  for (int i = 0; i < ROUNDS * count; i++) {
+    const int candidate = i % count;
+    if (best[candidate] < 0) continue;
+    const float now = measure(work, timer, found[candidate].algorithm, times[candidate]);
+    if (now < best[candidate]) best[candidate] = now;
+  }
+}
+
+/* The fastest, or -1 if nothing could be measured. The result lies where the product's own will: each run overwrites
+ * it. */
+static int time_candidates(const Work *work, const Heuristic *found, int count) {
+  const CudaDriver *d = work->cuda->driver;
+  float best[CANDIDATES], fastest = -1;
+  Timer timer = {NULL, NULL};
+  const bool is_ready = d->cuEventCreate(&timer.start, 0) == CUDA_OK && d->cuEventCreate(&timer.stop, 0) == CUDA_OK;
+  if (is_ready) measure_all(work, &timer, found, count, best);
+  close_timer(d, &timer);
+  atomic_fetch_add(&work->cuda->host_waits, 1);
+  for (int i = 0; i < count && is_ready; i++)
+    if (best[i] >= 0 && (fastest < 0 || best[i] < fastest)) fastest = best[i];
+  for (int i = 0; i < count && is_ready; i++)
+    if (best[i] >= 0 && best[i] <= fastest * TIE) return i;
+  return -1;
+}
+
+/* What a choice depends on, as the name of its file. */
+static void name_choice(Cuda *cuda, const Shape *shape, CudaImageName *name) {
+  const CudaBlas *blas = cuda->products->blas;
+  const unsigned char *bytes = (const unsigned char *)shape;
+  char text[2 * sizeof *shape + 256], device[128] = "";
+  int version[3] = {0, 0, 0};
+  for (int i = 0; i < 3; i++) (void)blas->cublasLtGetProperty(i, &version[i]);
+  (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
+  int used = snprintf(text, 256, "cuBLASLt %d.%d.%d, %.127s, %u units, product ", version[0], version[1], version[2],
+                      device, cuda->unit_count);
+  for (size_t i = 0; i < sizeof *shape; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
+  burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
+  name->ending = "product";
+}
+
+/* The choice of an earlier run, if the library still takes it. */
+static bool load_choice(const Work *work, const CudaImageName *name) {
+  const CudaProducts *products = work->cuda->products;
+  Plan *plan = work->plan;
+  char *kept = NULL;
+  uint64_t bytes = 0;
+  Heuristic check = {.state = 1};
+  if (!burn__cuda_image_load(work->cuda->host, name, &kept, &bytes)) return false;
+  const bool is_whole = bytes == sizeof plan->algorithm;
+  if (is_whole) memcpy(plan->algorithm, kept, sizeof plan->algorithm);
+  work->cuda->host->free(kept, bytes);
+  return is_whole &&
+         products->blas->cublasLtMatmulAlgoCheck(products->handle, plan->desc, plan->a, plan->b, plan->d, plan->d,
+                                                 plan->algorithm, &check) == 0 &&
+         check.state == 0 && check.workspace_bytes <= WORKSPACE_BYTES;
+}
+
+#define TIMED_FROM (1 << 27) /* multiplications; smaller products take less time than a choice is worth */
+
+/* While launches are recorded none may be waited for. */
+static bool may_time(const Work *work) {
+  const CudaMatmul *p = work->p;
+  int is_capturing = 0;
+  if (!work->cuda->times_products || (double)p->batches * (double)p->m * (double)p->n * (double)p->k < TIMED_FROM)
+    return false;
+  return work->cuda->driver->cuStreamIsCapturing(work->cuda->stream, &is_capturing) == CUDA_OK && !is_capturing;
+}
+
+static bool choose(const Work *work) {
+  Heuristic found[CANDIDATES];
+  CudaImageName name;
+  const bool is_timed = may_time(work);
+  if (is_timed) name_choice(work->cuda, &work->plan->shape, &name);
+  if (is_timed && load_choice(work, &name)) return true;
+  const int count = find_candidates(work->cuda->products, work->plan, found);
+  if (count == 0) return false;
+  const int fastest = is_timed && count > 1 ? time_candidates(work, found, count) : -1;
+  memcpy(work->plan->algorithm, found[fastest > 0 ? fastest : 0].algorithm, sizeof work->plan->algorithm);
+  if (fastest >= 0) burn__cuda_image_save(&name, (const char *)work->plan->algorithm, sizeof work->plan->algorithm);
+  return true;
+}
+
+/* -- plans by shape --------------------------------------------------------------------------- */
 
 /* FNV-1a. */
 static uint32_t slot_of(const Shape *shape) {
@@ -210,36 +402,25 @@ static uint32_t slot_of(const Shape *shape) {
   return (uint32_t)(hash >> 32) % PLANS;
 }
 
-/* The plan of a shape; another that has its slot makes room. NULL if cuBLASLt has no algorithm. */
-static const Plan *plan_of(Cuda *cuda, const Shape *shape) {
-  CudaProducts *products = cuda->products;
-  Plan *plan = &products->plans[slot_of(shape)];
-  if (plan->desc && memcmp(&plan->shape, shape, sizeof *shape) == 0) return plan;
-  forget(products->blas, plan);
-  if (make(products, shape, cuda->tf32, plan)) return plan;
-  forget(products->blas, plan);
-  return NULL;
+/* Finds or makes the plan of a shape; another that has its slot makes room. False if cuBLASLt has no algorithm. */
+static bool find_plan(Work *work, const Shape *shape) {
+  const CudaBlas *blas = work->cuda->products->blas;
+  Plan *plan = work->plan = &work->cuda->products->plans[slot_of(shape)];
+  if (plan->desc && memcmp(&plan->shape, shape, sizeof *shape) == 0) return true;
+  forget(blas, plan);
+  if (describe(blas, shape, work->p->bias, plan) && choose(work)) return true;
+  forget(blas, plan);
+  return false;
 }
 
-static bool run(Cuda *cuda, const Plan *plan, const CudaMatmul *p) {
-  const float one = 1, zero = 0;
-  const double one_f64 = 1, zero_f64 = 0;
-  const bool is_f64 = plan->shape.dtype == BURN_DTYPE_F64;
-  CudaProducts *products = cuda->products;
-  return products->blas->cublasLtMatmul(products->handle, plan->desc, is_f64 ? (const void *)&one_f64 : &one, p->rhs,
-                                        plan->a, p->lhs, plan->b, is_f64 ? (const void *)&zero_f64 : &zero, p->out,
-                                        plan->d, p->out, plan->d, plan->chosen.algorithm, products->workspace,
-                                        WORKSPACE_BYTES, cuda->stream) == 0;
-}
-
-bool burn__cuda_blas_matmul(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {
+bool burn__cuda_blas_product(Cuda *cuda, const CudaProductKind *kind, const CudaMatmul *p) {
   Shape shape;
-  if (p->batches > INT32_MAX || !take_shape(p, dtype, &shape)) return false;
+  Work work = {.cuda = cuda, .p = p};
+  if (p->batches > INT32_MAX || !take_shape(p, kind, &shape)) return false;
   (void)pthread_mutex_lock(&cuda->products_mutex);
   if (!cuda->products && !cuda->has_asked_products) cuda->products = create(cuda);
   cuda->has_asked_products = true;
-  const Plan *plan = cuda->products ? plan_of(cuda, &shape) : NULL;
-  const bool done = plan && run(cuda, plan, p);
+  const bool done = cuda->products && find_plan(&work, &shape) && run(&work, work.plan->algorithm);
   (void)pthread_mutex_unlock(&cuda->products_mutex);
   return done;
 }

@@ -69,11 +69,13 @@ typedef struct CudaPoolProperties {
   X(cuStreamDestroy_v2, (void *stream))                                                                               \
   X(cuStreamSynchronize, (void *stream))                                                                              \
   X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                                   \
+  X(cuStreamIsCapturing, (void *stream, int *is_capturing))                                                           \
   X(cuEventCreate, (void **event, unsigned flags))                                                                    \
   X(cuEventDestroy_v2, (void *event))                                                                                 \
   X(cuEventRecord, (void *event, void *stream))                                                                       \
   X(cuEventQuery, (void *event))                                                                                      \
   X(cuEventSynchronize, (void *event))                                                                                \
+  X(cuEventElapsedTime, (float *milliseconds, void *begin, void *end))                                                \
   X(cuModuleLoadData, (void **module, const void *image))                                                             \
   X(cuModuleUnload, (void *module))                                                                                   \
   X(cuModuleGetFunction, (void **function, void *module, const char *name))                                           \
@@ -99,6 +101,7 @@ typedef struct CudaPoolProperties {
 #define CUDA_BLAS_FUNCTIONS(X)                                                                                       \
   X(cublasLtCreate, (void **handle))                                                                                 \
   X(cublasLtDestroy, (void *handle))                                                                                 \
+  X(cublasLtGetProperty, (int which, int *value))                                                                    \
   X(cublasLtMatmulDescCreate, (void **desc, int compute_type, int scale_type))                                       \
   X(cublasLtMatmulDescDestroy, (void *desc))                                                                         \
   X(cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t bytes))                    \
@@ -110,6 +113,8 @@ typedef struct CudaPoolProperties {
   X(cublasLtMatmulPreferenceSetAttribute, (void *preference, int attribute, const void *value, size_t bytes))        \
   X(cublasLtMatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, \
                                      int wanted, void *results, int *count))                                         \
+  X(cublasLtMatmulAlgoCheck,                                                                                         \
+    (void *handle, void *desc, void *a, void *b, void *c, void *d, const void *algorithm, void *result))             \
   X(cublasLtMatmul, (void *handle, void *desc, const void *alpha, CudaAddress a_data, void *a, CudaAddress b_data,   \
                      void *b, const void *beta, CudaAddress c_data, void *c, CudaAddress d_data, void *d,            \
                      const void *algorithm, CudaAddress workspace, size_t workspace_bytes, void *stream))

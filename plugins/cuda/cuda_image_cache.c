@@ -28,6 +28,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
 void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char *source, CudaImageName *name) {
   int numbers[3] = {architecture, 0, 0};
   (void)nvrtc->nvrtcVersion(&numbers[1], &numbers[2]);
+  name->ending = "cubin";
   for (uint32_t i = 0; i < 2; i++) {
     const uint64_t start = UINT64_C(0xcbf29ce484222325) + i;
     name->hash[i] = hash_bytes(hash_bytes(start, numbers, sizeof numbers), source, strlen(source));
@@ -57,8 +58,8 @@ static bool find_folder(char path[PATH_BYTES]) {
 static bool find_path(const CudaImageName *name, char path[PATH_BYTES]) {
   if (!find_folder(path)) return false;
   const size_t length = strlen(path);
-  (void)snprintf(path + length, PATH_BYTES - length, "/%016llx%016llx.cubin", (unsigned long long)name->hash[0],
-                 (unsigned long long)name->hash[1]);
+  (void)snprintf(path + length, PATH_BYTES - length, "/%016llx%016llx.%s", (unsigned long long)name->hash[0],
+                 (unsigned long long)name->hash[1], name->ending);
   return true;
 }
 

@@ -1,6 +1,6 @@
-/* cuda_image_cache.h - compiled kernels on disk, in $XDG_CACHE_HOME/burn/cuda (else ~/.cache/burn/cuda): a file by the
- * hash of all that it was made from. A file that is damaged is as one that is not there; without a folder nothing is
- * kept. */
+/* cuda_image_cache.h - compiled kernels and choices between algorithms on disk, in $XDG_CACHE_HOME/burn/cuda (else
+ * ~/.cache/burn/cuda): a file by the hash of all that it was made from. A file that is damaged is as one that is not
+ * there; without a folder nothing is kept. */
 #ifndef BURN_CUDA_IMAGE_CACHE_H
 #define BURN_CUDA_IMAGE_CACHE_H
 
@@ -13,6 +13,7 @@
 /* What identifies an image: two hashes of source, architecture and version of NVRTC. */
 typedef struct CudaImageName {
   uint64_t hash[2];
+  const char *ending; /* of the file: "cubin" unless the caller sets another */
 } CudaImageName;
 
 void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char *source, CudaImageName *name);

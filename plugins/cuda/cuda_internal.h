@@ -24,6 +24,9 @@ typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by s
 
 enum { CUDA_RECENT_OPS = 8 };
 
+/* How f32 is multiplied: as it is, in TF32, or in bf16 where that is worth two casts, else in TF32. Sums are f32. */
+typedef enum CudaPrecision { CUDA_HIGHEST, CUDA_HIGH, CUDA_MEDIUM } CudaPrecision;
+
 /* An opened instance. */
 typedef struct Cuda {
   const BurnHost *host;
@@ -36,7 +39,9 @@ typedef struct Cuda {
   void *context, *stream, *pool;
   char name[16]; /* "cuda:0" */
   CudaKernels *kernels;
-  bool tf32;                      /* products of f32 by TF32 */
+  bool tf32;                      /* convolutions of f32 by TF32 */
+  bool times_products;            /* cuda_blas.c: choose algorithms by timing */
+  CudaPrecision precision;        /* of products */
   pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
   bool has_asked_products;
   CudaProducts *products; /* NULL: no product has asked yet, or cuBLASLt is not there */
@@ -84,9 +89,9 @@ struct CudaRow {
 
 /* The rows, family by family; each list ends with op 0. */
 extern const CudaRow burn__cuda_conv_rows[], burn__cuda_create_rows[], burn__cuda_elementwise_rows[],
-    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_move_rows[], burn__cuda_optimizer_rows[],
-    burn__cuda_pool_rows[], burn__cuda_reduce_rows[], burn__cuda_scan_rows[], burn__cuda_sort_rows[],
-    burn__cuda_view_rows[];
+    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_linear_rows[], burn__cuda_move_rows[],
+    burn__cuda_optimizer_rows[], burn__cuda_pool_rows[], burn__cuda_reduce_rows[], burn__cuda_scan_rows[],
+    burn__cuda_sort_rows[], burn__cuda_view_rows[];
 
 /* Remembers an op for messages of late failures. */
 static inline void cuda_note_op(Cuda *cuda, uint32_t op) {
@@ -203,16 +208,33 @@ BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int 
 BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
                              size_t bytes);
 
+/* -- cuda_reduce.c ---------------------------------------------------------------------------- */
+
+/* Joins the lines of x, row-major, along an axis into `out`. */
+BurnStatus burn__cuda_reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis);
+
 /* -- cuda_blas.c ------------------------------------------------------------------------------ */
 
-/* Runs a product of floats by cuBLASLt, in the stream. False where it is not there, or cannot: strides, alignment. */
-bool burn__cuda_blas_matmul(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+/* What a product is, beside its shape: floats of one dtype, bf16 to f32, or i8 to i32. */
+typedef struct CudaProductKind {
+  BurnDType in, out;
+  bool tf32; /* of f32 */
+} CudaProductKind;
+
+/* Runs a product by cuBLASLt, in the stream. False where it is not there, or cannot: strides, alignment. */
+bool burn__cuda_blas_product(Cuda *cuda, const CudaProductKind *kind, const CudaMatmul *p);
 void burn__cuda_products_destroy(Cuda *cuda);
 
 /* -- cuda_linalg.c ---------------------------------------------------------------------------- */
 
-/* Runs a product whose operands, result and strides are set; `dtype` is that of all. */
+/* Runs a product whose operands, result and strides are set; `dtype` is that of all. For convolutions. */
 BurnStatus burn__cuda_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+/* out [.., m, n], row-major, = lhs [.., m, k] x rhs [.., k, n], with leading axes that broadcast, + bias [n], row-major
+ * (NULL: none). All of one dtype, or i8 and out i32. */
+BurnStatus burn__cuda_multiply(Cuda *cuda, BurnPrimitive *lhs, BurnPrimitive *rhs, const BurnPrimitive *bias,
+                               BurnPrimitive *out);
+/* x with its last two axes changed: a view. */
+BurnStatus burn__cuda_transposed(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive **out);
 
 /* -- cuda_optimizer.c ------------------------------------------------------------------------- */
 

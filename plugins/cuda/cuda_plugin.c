@@ -7,11 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CUDA_OPTIONS(X)                                                                   \
-  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,        \
-    "what tensors may take; without it all memory of the device")                         \
-  X(TF32, "tf32", "true|false", "false", BURN_OPTION_HARMLESS, "products of f32 in TF32") \
-  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                \
+#define CUDA_OPTIONS(X)                                                                    \
+  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,         \
+    "what tensors may take; without it all memory of the device")                          \
+  X(TF32, "tf32", "true|false", "false", BURN_OPTION_HARMLESS,                             \
+    "convolutions of f32 in TF32, and products unless matmul_precision is given")          \
+  X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS, \
+    "products of f32: in f32, in TF32, or large ones in bf16; their sums are f32")         \
+  X(TIMING, "time_products", "true|false", "true", BURN_OPTION_HARMLESS,                   \
+    "choose the algorithm of a large product by timing, once for a shape")                 \
+  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                 \
     "leave composite ops to their decompositions")
 enum { CUDA_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {CUDA_OPTIONS(BURN_OPTION_ROW)};
@@ -199,10 +204,11 @@ static BurnStatus start(Cuda *cuda) {
 }
 
 static void fill_rows(Cuda *cuda, bool primitives_only) {
-  static const CudaRow *const lists[] = {burn__cuda_conv_rows,      burn__cuda_create_rows, burn__cuda_elementwise_rows,
-                                         burn__cuda_index_rows,     burn__cuda_linalg_rows, burn__cuda_move_rows,
-                                         burn__cuda_optimizer_rows, burn__cuda_pool_rows,   burn__cuda_reduce_rows,
-                                         burn__cuda_scan_rows,      burn__cuda_sort_rows,   burn__cuda_view_rows};
+  static const CudaRow *const lists[] = {burn__cuda_conv_rows,   burn__cuda_create_rows,    burn__cuda_elementwise_rows,
+                                         burn__cuda_index_rows,  burn__cuda_linalg_rows,    burn__cuda_linear_rows,
+                                         burn__cuda_move_rows,   burn__cuda_optimizer_rows, burn__cuda_pool_rows,
+                                         burn__cuda_reduce_rows, burn__cuda_scan_rows,      burn__cuda_sort_rows,
+                                         burn__cuda_view_rows};
   for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
     for (const CudaRow *row = lists[list]; row->op; row++)
       if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;
@@ -228,7 +234,8 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
 /* What the user may say. */
 typedef struct Settings {
   uint64_t limit;
-  bool tf32, primitives;
+  uint32_t precision; /* CudaPrecision */
+  bool tf32, times_products, primitives;
 } Settings;
 
 static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, Settings *settings) {
@@ -237,13 +244,16 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   burn_options_ask(host, options, &options_interface, values);
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &settings->limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TF32, &settings->tf32);
+  settings->precision = settings->tf32 ? CUDA_HIGH : CUDA_HIGHEST;
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TIMING, &settings->times_products);
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
 }
 
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                             uint32_t owner, BurnBackend *out) {
   char why[400];
-  Settings settings = {UINT64_MAX, false, false};
+  Settings settings = {.limit = UINT64_MAX, .times_products = true};
   BurnStatus status = burn_plugin_check_open(host, out, "cuda");
   if (status == BURN_OK) status = read_settings(host, options, &settings);
   if (status != BURN_OK) return status;
@@ -259,6 +269,8 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .index = index,
                  .limit = settings.limit,
                  .tf32 = settings.tf32,
+                 .times_products = settings.times_products,
+                 .precision = (CudaPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER};
   (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);
   fill_rows(cuda, settings.primitives);

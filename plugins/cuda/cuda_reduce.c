@@ -44,7 +44,7 @@ static BurnStatus in_two_passes(Cuda *cuda, CudaJoin join, BurnPrimitive *x, Bur
   return status;
 }
 
-static BurnStatus reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
+BurnStatus burn__cuda_reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
   CudaReduce p = {.outer = axis->outer, .size = axis->size, .inner = axis->inner, .parts = 1, .part_size = axis->size};
   const bool is_long = axis->size > (axis->inner > 1 ? LONG_COLUMN : LONG_LINE);
   if (burn_primitive_count(out) == 0) return BURN_OK;
@@ -59,7 +59,7 @@ static BurnStatus reduce_dim(const CudaRun *run) {
   const CudaAxis axis = burn__cuda_axis(x, run->call->attrs[0].value.i64);
   BurnStatus status = burn__cuda_output(run, 0);
   if (status == BURN_OK) status = burn__cuda_row_major(run->cuda, x, &rows);
-  if (status == BURN_OK) status = reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
+  if (status == BURN_OK) status = burn__cuda_reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
   burn__cuda_release(run->cuda, rows);
   return status;
 }
@@ -70,7 +70,7 @@ static BurnStatus reduce_all(const CudaRun *run) {
   const CudaAxis axis = {1, burn_primitive_count(x), 1};
   BurnStatus status = burn__cuda_output(run, 0);
   if (status == BURN_OK) status = burn__cuda_row_major(run->cuda, x, &rows);
-  if (status == BURN_OK) status = reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
+  if (status == BURN_OK) status = burn__cuda_reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
   burn__cuda_release(run->cuda, rows);
   return status;
 }

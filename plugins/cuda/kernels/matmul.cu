@@ -1,5 +1,5 @@
 /* matmul.cu - products of any dtype and strides: 64 x 64 results a block of 256 threads, 16 steps of k at a time in
- * shared memory. Halves and f32 add in f32, f64 in f64, integers wrap. */
+ * shared memory. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added before the rounding. */
 typedef Element<IN0>::C C;
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -48,6 +48,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaMatmul p) {
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
       const int64_t y = row + ty + 16 * i, x = column + tx + 16 * j;
-      if (y < p.m && x < p.n) burn_put(out[y * p.n + x], sum[i][j]);
+      if (y >= p.m || x >= p.n) continue;
+      const C result = p.bias != 0u ? sum[i][j] + (C)burn_get(((const OUT *)p.bias)[x]) : sum[i][j];
+      burn_put(out[y * p.n + x], result);
     }
 }

@@ -70,9 +70,9 @@ typedef struct CudaIndex {
   int32_t per_element; /* indices [outer, picks, inner], not [picks] */
 } CudaIndex;
 
-/* [batches, m, k] x [batches, k, n]; a stride of 0 repeats. */
+/* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. */
 typedef struct CudaMatmul {
-  uint64_t out, lhs, rhs;
+  uint64_t out, lhs, rhs, bias;
   int64_t m, n, k;
   int64_t lhs_row, lhs_column, rhs_row, rhs_column;
   int64_t batches;

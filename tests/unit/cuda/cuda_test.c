@@ -117,6 +117,8 @@ static void use_every_text(BurnDevice *device, BurnDType dtype) {
   check_fine(burn_select_add(burn_clone(x), 0, burn_clone(rows), burn_ones(device, BURN_SHAPE(2, 6), dtype)));
   check_fine(burn_matmul(burn_clone(x), burn_transpose(burn_clone(x))));
   if (is_float) {
+    BurnTensor *weight = burn_ones(device, BURN_SHAPE(6, 5), dtype), *bias = burn_ones(device, BURN_SHAPE(5), dtype);
+    check_fine(burn_linear(burn_clone(x), weight, bias));
     step_many(device, "adam_step", dtype);
     step_many(device, "sgd_step", dtype);
     check_fine(burn_sin(burn_clone(x)));
@@ -154,6 +156,26 @@ static void test_kernels_compile(void **state) {
     forked(compile_every_text, architectures[i]);
 }
 
+static void open_with_wrong_options(void *context) {
+  (void)context;
+  static const char *const texts[][2] = {
+      {"cuda:0:matmul_precision=fast", "cuda: matmul_precision=fast is none of highest, high and medium"},
+      {"cuda:0:tf32=maybe", "cuda: tf32=maybe is neither true nor false"},
+      {"cuda:0:time_products=2", "cuda: time_products=2 is neither true nor false"},
+  };
+  use_fake_driver();
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    BurnDevice *device = burn_device_open(texts[i][0]);
+    check_contains(burn_status_message(burn_device_status(device)), texts[i][1]);
+    burn_device_close(device);
+  }
+}
+
+static void test_wrong_options(void **state) {
+  (void)state;
+  forked(open_with_wrong_options, NULL);
+}
+
 /* -- each call of the driver fails once -------------------------------------------------------- */
 
 /* Everything may fail here, but nothing may leak or crash. */
@@ -162,6 +184,8 @@ static void work(BurnDevice *device) {
   BurnTensor *x = burn_tensor_from(device, numbers, BURN_DTYPE_F32, BURN_SHAPE(2, 3));
   BurnTensor *y = burn_matmul(burn_clone(x), burn_transpose(burn_clone(x)));
   y = burn_sum_dim(burn_add(y, burn_ones(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32)), 0);
+  x = burn_linear(x, burn_ones(device, BURN_SHAPE(3, 3), BURN_DTYPE_F32),
+                  burn_ones(device, BURN_SHAPE(3), BURN_DTYPE_F32));
   BurnTensor *z = burn_select(burn_softmax(x, 1), 0, burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64));
   BurnTensor *parts[] = {y, burn_slice_dim(z, 1, (BurnRange){.start = 0, .end = 2})};
   const BurnStatus status = burn_read(burn_cat(parts, 2, 0), numbers, 16);
@@ -185,7 +209,7 @@ static void fail_at(void *number) {
 static void test_every_call_of_the_driver_may_fail(void **state) {
   (void)state;
   if (!has_nvrtc) skip();
-  for (int i = 1; i <= 60; i++) {
+  for (int i = 1; i <= 80; i++) {
     char number[8];
     (void)snprintf(number, sizeof number, "%d", i);
     forked(fail_at, number);
@@ -194,7 +218,7 @@ static void test_every_call_of_the_driver_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
-                                     cmocka_unit_test(test_kernels_compile),
+                                     cmocka_unit_test(test_kernels_compile), cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,101 @@
+/* cuda_linear.c - linear and its gradients: a product each, whose operands are views of the tensors. */
+#include "cuda_internal.h"
+
+/* x [.., width] as a matrix of rows: a view where the leading axes lie as one, else a copy. */
+static BurnStatus as_rows(Cuda *cuda, BurnPrimitive *x, BurnPrimitive **out) {
+  const int64_t width = x->shape[x->rank - 1];
+  BurnTensorDesc desc = {.dtype = x->dtype, .rank = 2, .shape = {1, width}};
+  int64_t strides[2] = {width, x->strides[x->rank - 1]}, next = 0; /* next: what the stride of another axis must be */
+  bool is_one = true;
+  for (uint32_t i = x->rank - 1; i-- > 0;) {
+    if (x->shape[i] == 1) continue;
+    if (desc.shape[0] == 1) strides[0] = x->strides[i];
+    is_one = is_one && (desc.shape[0] == 1 || x->strides[i] == next);
+    desc.shape[0] *= x->shape[i];
+    next = x->strides[i] * x->shape[i];
+  }
+  if (is_one) return burn__cuda_view(cuda, x, &desc, strides, 0, out);
+  BurnPrimitive *copy = NULL;
+  BurnStatus status = burn__cuda_cast(cuda, x, x->dtype, &copy);
+  strides[0] = width;
+  strides[1] = 1;
+  if (status == BURN_OK) status = burn__cuda_view(cuda, copy, &desc, strides, 0, out);
+  burn__cuda_release(cuda, copy);
+  return status;
+}
+
+/* x [.., in], weight [in, out], bias [out] -> [.., out]. */
+static BurnStatus linear(const CudaRun *run) {
+  Cuda *cuda = run->cuda;
+  BurnPrimitive *const *in = run->call->inputs;
+  BurnPrimitive *rows = NULL, *bias = NULL, *out = NULL;
+  BurnStatus status = burn__cuda_output(run, 0);
+  if (status == BURN_OK) status = as_rows(cuda, in[0], &rows);
+  if (status == BURN_OK) status = as_rows(cuda, run->out[0], &out);
+  if (status == BURN_OK && in[2]) status = burn__cuda_row_major(cuda, in[2], &bias);
+  if (status == BURN_OK) status = burn__cuda_multiply(cuda, rows, in[1], bias, out);
+  burn__cuda_release(cuda, rows);
+  burn__cuda_release(cuda, bias);
+  burn__cuda_release(cuda, out);
+  return status;
+}
+
+/* -- gradients -------------------------------------------------------------------------------- */
+
+/* Of x: grad times the weight, transposed. */
+static BurnStatus input_gradient(Cuda *cuda, BurnPrimitive *grad, const BurnPrimitive *weight, BurnPrimitive *out) {
+  BurnPrimitive *turned = NULL, *rows = NULL;
+  BurnStatus status = burn__cuda_transposed(cuda, weight, &turned);
+  if (status == BURN_OK) status = as_rows(cuda, out, &rows);
+  if (status == BURN_OK) status = burn__cuda_multiply(cuda, grad, turned, NULL, rows);
+  burn__cuda_release(cuda, turned);
+  burn__cuda_release(cuda, rows);
+  return status;
+}
+
+/* Of the weight: x, transposed, times grad. */
+static BurnStatus weight_gradient(Cuda *cuda, BurnPrimitive *grad, const BurnPrimitive *x, BurnPrimitive *out) {
+  BurnPrimitive *turned = NULL;
+  BurnStatus status = burn__cuda_transposed(cuda, x, &turned);
+  if (status == BURN_OK) status = burn__cuda_multiply(cuda, turned, grad, NULL, out);
+  burn__cuda_release(cuda, turned);
+  return status;
+}
+
+/* Of the bias: sums of columns. cuBLASLt's epilogue for them takes three times as long as the product. */
+static BurnStatus bias_gradient(Cuda *cuda, BurnPrimitive *grad, BurnPrimitive *out) {
+  const CudaAxis axis = {1, grad->shape[0], grad->shape[1]};
+  BurnPrimitive *rows = NULL;
+  BurnStatus status = burn__cuda_row_major(cuda, grad, &rows);
+  if (status == BURN_OK) status = burn__cuda_reduce(cuda, CUDA_JOIN_SUM, rows, out, &axis);
+  burn__cuda_release(cuda, rows);
+  return status;
+}
+
+/* Without a weight the gradient of x is [1], a 0. */
+static BurnStatus no_gradient(Cuda *cuda, BurnPrimitive *out) {
+  static const double zero = 0; /* in any dtype */
+  const int error =
+      cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(out), &zero, burn_dtype_bytes(out->dtype), cuda->stream);
+  return burn__cuda_check(cuda, error, "copy to the device");
+}
+
+/* grad [.., out], x [.., in], weight [in, out] or NULL -> gradients of x, weight and bias. */
+static BurnStatus linear_backward(const CudaRun *run) {
+  Cuda *cuda = run->cuda;
+  BurnPrimitive *const *in = run->call->inputs, *grad = NULL, *x = NULL;
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = burn__cuda_output(run, i);
+  if (status == BURN_OK) status = as_rows(cuda, in[0], &grad);
+  if (status == BURN_OK) status = as_rows(cuda, in[1], &x);
+  if (status == BURN_OK)
+    status = in[2] ? input_gradient(cuda, grad, in[2], run->out[0]) : no_gradient(cuda, run->out[0]);
+  if (status == BURN_OK) status = weight_gradient(cuda, grad, x, run->out[1]);
+  if (status == BURN_OK) status = bias_gradient(cuda, grad, run->out[2]);
+  burn__cuda_release(cuda, grad);
+  burn__cuda_release(cuda, x);
+  return status;
+}
+
+const CudaRow burn__cuda_linear_rows[] = {
+    {BURN_OP_linear, linear, 0}, {BURN_OP_linear_backward, linear_backward, 0}, {0, NULL, 0}};
