@@ -8,8 +8,11 @@
 
 /* -- sources ---------------------------------------------------------------------------------- */
 
-#define TEXT(KEY, name) burn__cuda_text_##name,
-static const char *const texts[CUDA_TEXT_COUNT] = {CUDA_TEXTS(TEXT)};
+static const char *const texts[CUDA_TEXT_COUNT] = {
+#define CUDA_TEXT(KEY, name) burn__cuda_text_##name,
+#include "texts.def"
+#undef CUDA_TEXT
+};
 
 /* The functions that expressions call, as text. */
 static const char *const functions[] = {

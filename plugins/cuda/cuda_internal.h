@@ -88,10 +88,9 @@ struct CudaRow {
 };
 
 /* The rows, family by family; each list ends with op 0. */
-extern const CudaRow burn__cuda_conv_rows[], burn__cuda_create_rows[], burn__cuda_elementwise_rows[],
-    burn__cuda_index_rows[], burn__cuda_linalg_rows[], burn__cuda_linear_rows[], burn__cuda_move_rows[],
-    burn__cuda_optimizer_rows[], burn__cuda_pool_rows[], burn__cuda_reduce_rows[], burn__cuda_scan_rows[],
-    burn__cuda_sort_rows[], burn__cuda_view_rows[];
+#define CUDA_FAMILY(name) extern const CudaRow burn__cuda_##name##_rows[];
+#include "families.def"
+#undef CUDA_FAMILY
 
 /* Remembers an op for messages of late failures. */
 static inline void cuda_note_op(Cuda *cuda, uint32_t op) {

@@ -204,11 +204,11 @@ static BurnStatus start(Cuda *cuda) {
 }
 
 static void fill_rows(Cuda *cuda, bool primitives_only) {
-  static const CudaRow *const lists[] = {burn__cuda_conv_rows,   burn__cuda_create_rows,    burn__cuda_elementwise_rows,
-                                         burn__cuda_index_rows,  burn__cuda_linalg_rows,    burn__cuda_linear_rows,
-                                         burn__cuda_move_rows,   burn__cuda_optimizer_rows, burn__cuda_pool_rows,
-                                         burn__cuda_reduce_rows, burn__cuda_scan_rows,      burn__cuda_sort_rows,
-                                         burn__cuda_view_rows};
+  static const CudaRow *const lists[] = {
+#define CUDA_FAMILY(name) burn__cuda_##name##_rows,
+#include "families.def"
+#undef CUDA_FAMILY
+  };
   for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
     for (const CudaRow *row = lists[list]; row->op; row++)
       if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;

@@ -4,25 +4,15 @@
 
 extern const char burn__cuda_text_prelude[], burn__cuda_text_parameters[], burn__cuda_text_join[];
 
-/* X(KEY, name): the texts with a kernel, as CudaText numbers them. */
-#define CUDA_TEXTS(X)         \
-  X(ELEMENTWISE, elementwise) \
-  X(CREATE, create)           \
-  X(REDUCE, reduce)           \
-  X(SCAN, scan)               \
-  X(INDEX, index)             \
-  X(ARG, arg)                 \
-  X(SORT, sort)               \
-  X(MATMUL, matmul)           \
-  X(CONV, conv)               \
-  X(COLUMNS, columns)         \
-  X(POOL, pool)               \
-  X(OPTIMIZER, optimizer)
+typedef enum CudaText {
+#define CUDA_TEXT(KEY, name) CUDA_TEXT_##KEY,
+#include "texts.def"
+#undef CUDA_TEXT
+  CUDA_TEXT_COUNT
+} CudaText;
 
-#define CUDA_TEXT_NUMBER(KEY, name) CUDA_TEXT_##KEY,
-typedef enum CudaText { CUDA_TEXTS(CUDA_TEXT_NUMBER) CUDA_TEXT_COUNT } CudaText;
-
-#define CUDA_TEXT_ARRAY(KEY, name) extern const char burn__cuda_text_##name[];
-CUDA_TEXTS(CUDA_TEXT_ARRAY)
+#define CUDA_TEXT(KEY, name) extern const char burn__cuda_text_##name[];
+#include "texts.def"
+#undef CUDA_TEXT
 
 #endif
