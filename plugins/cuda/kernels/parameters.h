@@ -120,4 +120,26 @@ typedef struct CudaPool {
   int32_t count_include_pad, reserved;
 } CudaPool;
 
+/* Attention [batch, heads, queries or keys, width]: strides of each. What `out` is depends on the pass. A mask or bias
+ * has a stride of 0 where it repeats. */
+typedef struct CudaAttention {
+  uint64_t out, second_out, query, key, value, grad, mask, bias; /* mask, bias: 0 for none */
+  uint64_t statistics;                                           /* [3, batch, heads, queries] */
+  uint64_t scores; /* gradient of the scores before scale and cap [batch, heads, queries, keys]; 0: not wanted */
+  int64_t batch, heads, queries, keys, width, value_width;
+  int64_t tiles, chunks; /* blocks along the rows, along the columns */
+  int64_t out_strides[4], second_out_strides[4], query_strides[4], key_strides[4], value_strides[4], grad_strides[4];
+  int64_t mask_strides[4], bias_strides[4];
+  double scale, cap;
+  int32_t is_causal, reserved;
+} CudaAttention;
+
+/* A bias of `shape` from scores with these strides; each of its elements is the sum of `count` of them, `repeats` along
+ * each axis. */
+typedef struct CudaScoreSum {
+  uint64_t out, in;
+  int64_t shape[4], strides[4], repeats[4], count;
+  int32_t by_block, reserved;
+} CudaScoreSum;
+
 #endif

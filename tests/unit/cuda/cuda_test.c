@@ -128,6 +128,8 @@ static void use_every_text(BurnDevice *device, BurnDType dtype) {
     check_fine(burn_random_normal(device, BURN_SHAPE(5), dtype, 0, 1));
     check_fine(
         burn_conv2d(burn_clone(image), burn_ones(device, BURN_SHAPE(4, 3, 3, 3), dtype), NULL, BURN_CONV2D_OPTIONS));
+    check_fine(burn_attention(burn_clone(image), burn_clone(image), burn_clone(image), NULL, burn_clone(image),
+                              (BurnAttentionOptions){.is_causal = true}));
     check_fine(burn_avg_pool2d(burn_clone(image),
                                (BurnPool2dOptions){.kernel_size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}));
   }

@@ -1,0 +1,186 @@
+/* cuda_attention.c - attention and its gradients by kernels of ours (kernels/attention.cu), which take any dtype, width,
+ * mask and bias. */
+#include "cuda_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FORWARD, OF_QUERIES, OF_KEYS, OF_BIAS }; /* passes of kernels/attention.cu */
+enum { FEW_ROWS = 32, MANY_ROWS = 64, COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
+
+/* More elements than that for one of a bias: a block adds them. */
+static const int64_t MANY_SCORES = 64;
+
+/* -- arguments -------------------------------------------------------------------------------- */
+
+static void take_strides(int64_t to[4], const BurnPrimitive *x) {
+  for (int axis = 0; axis < 4; axis++) to[axis] = x->shape[axis] == 1 ? 0 : x->strides[axis];
+}
+
+/* The inputs of attention, which begin at `in`; the attributes of both ops are the same. */
+static CudaAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in) {
+  const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
+  CudaAttention p = {.query = cuda_address(in[0]),
+                     .key = cuda_address(in[1]),
+                     .value = cuda_address(in[2]),
+                     .batch = in[0]->shape[0],
+                     .heads = in[0]->shape[1],
+                     .queries = in[0]->shape[2],
+                     .keys = in[1]->shape[2],
+                     .width = in[0]->shape[3],
+                     .value_width = in[2]->shape[3],
+                     .scale = attrs->scale.value.f64,
+                     .cap = attrs->softcap.value.f64,
+                     .is_causal = attrs->is_causal.value.i64 != 0};
+  if (p.scale == 0 && p.width > 0) p.scale = 1 / sqrt((double)p.width);
+  take_strides(p.query_strides, in[0]);
+  take_strides(p.key_strides, in[1]);
+  take_strides(p.value_strides, in[2]);
+  if (in[3]) take_strides(p.mask_strides, in[3]);
+  if (in[4]) take_strides(p.bias_strides, in[4]);
+  p.mask = in[3] ? cuda_address(in[3]) : 0;
+  p.bias = in[4] ? cuda_address(in[4]) : 0;
+  return p;
+}
+
+/* Output i, whose heads lie as those of `like` do: [batch, positions, heads, width] in memory where these come from a
+ * product of all heads, so that the way back is a view. */
+static BurnStatus output_like(const CudaRun *run, uint32_t i, const BurnPrimitive *like) {
+  const BurnTensorDesc *desc = &run->call->output_descs[i];
+  BurnTensorDesc turned = *desc;
+  BurnPrimitive *base = NULL;
+  if (like->strides[1] >= like->strides[2]) return burn__cuda_output(run, i);
+  turned.shape[1] = desc->shape[2];
+  turned.shape[2] = desc->shape[1];
+  BurnStatus status = burn__cuda_new(run->cuda, &turned, &base);
+  if (status != BURN_OK) return status;
+  const int64_t strides[] = {base->strides[0], base->strides[2], base->strides[1], base->strides[3]};
+  status = burn__cuda_view(run->cuda, base, desc, strides, 0, &run->out[i]);
+  burn__cuda_release(run->cuda, base);
+  return status;
+}
+
+/* -- passes ----------------------------------------------------------------------------------- */
+
+/* True if a head may lie further apart than 32 bits count. */
+static bool is_wide(const int64_t strides[4], int64_t rows, int64_t width) {
+  return rows * strides[2] + width * strides[3] > INT32_MAX;
+}
+
+static uint32_t variant_of(const CudaAttention *p, uint32_t pass, bool has_many, int64_t columns) {
+  const bool wide = is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
+                    is_wide(p->value_strides, p->keys, p->value_width) ||
+                    is_wide(p->grad_strides, p->queries, p->value_width);
+  const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
+  return pass + (has_many ? 4 : 0) + (wide ? 8 : 0) + 16 * units;
+}
+
+static BurnStatus start(Cuda *cuda, BurnDType dtype, uint32_t pass, CudaAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries;
+  const int64_t width = pass == FORWARD                                ? p->value_width
+                        : pass == OF_KEYS && p->value_width > p->width ? p->value_width
+                                                                       : p->width;
+  const int64_t columns = width >= MOST_COLUMNS ? MOST_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
+  if (rows == 0 || p->batch * p->heads == 0) return BURN_OK;
+  p->chunks = width == 0 ? 1 : (width + columns - 1) / columns;
+  const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);
+  const bool has_many = large >= 4 * (int64_t)cuda->unit_count && dtype != BURN_DTYPE_F64;
+  p->tiles = has_many ? (rows + MANY_ROWS - 1) / MANY_ROWS : (rows + FEW_ROWS - 1) / FEW_ROWS;
+  const CudaKernelKey key = {.text = CUDA_TEXT_ATTENTION,
+                             .out = dtype,
+                             .in = {dtype, dtype, dtype},
+                             .variant = variant_of(p, pass, has_many, columns)};
+  void *function = NULL;
+  const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__cuda_launch(cuda, function, (uint64_t)(heads * p->tiles), 4 * (has_many ? MANY_ROWS : FEW_ROWS), p,
+                           sizeof *p);
+}
+
+static BurnStatus attention(const CudaRun *run) {
+  BurnPrimitive *const *in = run->call->inputs;
+  CudaAttention p = take_heads(run->call, in);
+  const BurnStatus status = output_like(run, 0, in[0]);
+  if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
+  p.out = cuda_address(run->out[0]);
+  memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
+  return start(run->cuda, in[0]->dtype, FORWARD, &p);
+}
+
+/* -- gradients -------------------------------------------------------------------------------- */
+
+/* What passes tell each other, in the dtype that kernels compute in. */
+typedef struct Notes {
+  BurnPrimitive *statistics, *scores; /* scores: NULL without a bias */
+} Notes;
+
+static BurnStatus make_notes(const CudaRun *run, const CudaAttention *p, Notes *notes) {
+  const BurnDType dtype = run->call->inputs[0]->dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  const BurnTensorDesc lines = {.dtype = dtype, .rank = 4, .shape = {3, p->batch, p->heads, p->queries}};
+  const BurnTensorDesc scores = {.dtype = dtype, .rank = 4, .shape = {p->batch, p->heads, p->queries, p->keys}};
+  BurnStatus status = burn__cuda_new(run->cuda, &lines, &notes->statistics);
+  if (status == BURN_OK && p->bias) status = burn__cuda_new(run->cuda, &scores, &notes->scores);
+  return status;
+}
+
+/* The gradient of the bias: scores summed along the axes where it repeats. Without a bias a 0. */
+static BurnStatus sum_bias(const CudaRun *run, const CudaAttention *p, const Notes *notes) {
+  const BurnPrimitive *out = run->out[3];
+  const int64_t scores[] = {p->batch, p->heads, p->queries, p->keys};
+  CudaScoreSum sum = {.out = cuda_address(out), .shape = {1, 1, 1, 1}, .repeats = {1, 1, 1, 1}};
+  if (notes->scores) {
+    sum.in = cuda_address(notes->scores);
+    sum.count = 1;
+    for (int axis = 0; axis < 4; axis++) {
+      sum.shape[axis] = out->shape[axis];
+      sum.strides[axis] = notes->scores->strides[axis];
+      sum.repeats[axis] = out->shape[axis] == scores[axis] ? 1 : scores[axis];
+      sum.count *= sum.repeats[axis];
+    }
+  }
+  sum.by_block = sum.count > MANY_SCORES;
+  const CudaKernelKey key = {
+      .text = CUDA_TEXT_ATTENTION, .out = out->dtype, .in = {out->dtype, out->dtype, out->dtype}, .variant = OF_BIAS};
+  const int64_t count = burn_primitive_count(out);
+  void *function = NULL;
+  const BurnStatus status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  const int64_t groups = sum.by_block ? count : (count + SUM_THREADS - 1) / SUM_THREADS;
+  return burn__cuda_launch(run->cuda, function, (uint64_t)groups, SUM_THREADS, &sum, sizeof sum);
+}
+
+/* By our kernels: queries first, which leave their notes for the keys. */
+static BurnStatus start_gradients(const CudaRun *run, CudaAttention *p, const Notes *notes) {
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  BurnPrimitive *const *out = run->out;
+  p->statistics = cuda_address(notes->statistics);
+  p->scores = notes->scores ? cuda_address(notes->scores) : 0;
+  p->out = cuda_address(out[0]);
+  memcpy(p->out_strides, out[0]->strides, sizeof p->out_strides);
+  BurnStatus status = start(run->cuda, dtype, OF_QUERIES, p);
+  p->out = cuda_address(out[1]);
+  p->second_out = cuda_address(out[2]);
+  memcpy(p->out_strides, out[1]->strides, sizeof p->out_strides);
+  memcpy(p->second_out_strides, out[2]->strides, sizeof p->second_out_strides);
+  if (status == BURN_OK) status = start(run->cuda, dtype, OF_KEYS, p);
+  return status == BURN_OK ? sum_bias(run, p, notes) : status;
+}
+
+static BurnStatus attention_backward(const CudaRun *run) {
+  BurnPrimitive *const *in = run->call->inputs;
+  CudaAttention p = take_heads(run->call, in + 1);
+  Notes notes = {NULL, NULL};
+  BurnStatus status = BURN_OK;
+  p.grad = cuda_address(in[0]);
+  take_strides(p.grad_strides, in[0]);
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[1 + i]);
+  if (status == BURN_OK) status = burn__cuda_output(run, 3);
+  if (status == BURN_OK) status = make_notes(run, &p, &notes);
+  if (status == BURN_OK) status = start_gradients(run, &p, &notes);
+  burn__cuda_release(run->cuda, notes.statistics);
+  burn__cuda_release(run->cuda, notes.scores);
+  return status;
+}
+
+const CudaRow burn__cuda_attention_rows[] = {
+    {BURN_OP_attention, attention, 0}, {BURN_OP_attention_backward, attention_backward, 0}, {0, NULL, 0}};
