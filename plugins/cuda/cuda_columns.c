@@ -58,13 +58,11 @@ static BurnStatus fill(Cuda *cuda, BurnDType dtype, CudaColumns *c, CudaAddress 
   return start(cuda, dtype, FROM_PIXELS, c->batch * c->channels * taps * places, c);
 }
 
-static BurnStatus add_bias(Cuda *cuda, BurnDType dtype, const CudaConv *p) {
-  CudaColumns c = columns_of(p, p->batch, 0, 0);
-  if (!p->bias) return BURN_OK;
-  c.channels = p->out_channels;
-  c.out = p->out;
-  c.bias = p->bias;
-  return start(cuda, dtype, ADD_BIAS, p->batch * p->out_channels * p->windows[0] * p->windows[1], &c);
+BurnStatus burn__cuda_add_bias(Cuda *cuda, BurnDType dtype, CudaAddress x, CudaAddress bias, int64_t batch,
+                               int64_t channels, int64_t places) {
+  const CudaColumns c = {
+      .out = x, .bias = bias, .batch = batch, .channels = channels, .windows = {places, 1}, .kernel = {1, 1}};
+  return start(cuda, dtype, ADD_BIAS, batch * channels * places, &c);
 }
 
 /* -- parts of the batch ----------------------------------------------------------------------- */
@@ -132,7 +130,8 @@ BurnStatus burn__cuda_columns_forward(Cuda *cuda, BurnDType dtype, const CudaCon
     if (status == BURN_OK) status = burn__cuda_product(cuda, dtype, &product);
   }
   burn__cuda_release(cuda, columns);
-  return status == BURN_OK ? add_bias(cuda, dtype, p) : status;
+  if (status != BURN_OK || !p->bias) return status;
+  return burn__cuda_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->out_channels, s.places);
 }
 
 /* -- transposed: columns[n, g] = weight[g]^T windows[n, g], and back to pixels ------------------ */

@@ -1,6 +1,7 @@
-/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Large ones are products of
- * matrices (cuda_columns.c). */
-#include "cuda_internal.h"
+/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Each runs by the way that is
+ * the fastest for its shape: an engine of cuDNN (cuda_dnn_conv.c), a product of matrices (cuda_columns.c), the
+ * definition. */
+#include "cuda_dnn.h"
 
 enum { FORWARD, TRANSPOSED, WEIGHT, THREADS = 256 }; /* variants of kernels/conv.cu */
 
@@ -53,9 +54,8 @@ static BurnStatus by_definition(const CudaRun *run, const CudaConv *p) {
   return status == BURN_OK ? burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
 }
 
-static BurnStatus compute(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
+static BurnStatus by_columns(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
   const BurnDType dtype = run->out[0]->dtype;
-  if (!burn__cuda_columns_pay(p, run->row->detail == WEIGHT)) return by_definition(run, p);
   switch (run->row->detail) {
     case FORWARD:
       return burn__cuda_columns_forward(run->cuda, dtype, p);
@@ -64,6 +64,55 @@ static BurnStatus compute(const CudaRun *run, const CudaConv *p, const Inputs *i
     default:
       return burn__cuda_columns_weight(run->cuda, dtype, p, inputs->rows[1]);
   }
+}
+
+static BurnStatus by_own_kernels(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
+  return burn__cuda_columns_pay(p, run->row->detail == WEIGHT) ? by_columns(run, p, inputs) : by_definition(run, p);
+}
+
+/* -- with cuDNN: its plans, then ours ---------------------------------------------------------- */
+
+/* What a choice by time calls again and again. */
+typedef struct Ways {
+  const CudaRun *run;
+  const CudaConv *p;
+  const Inputs *inputs;
+  DnnPlans *plans;
+} Ways;
+
+/* Way `plans->count` is our best by what is known of shapes, the one after it the definition. */
+static BurnStatus go(void *context, uint32_t way) {
+  const Ways *ways = context;
+  if (way < ways->plans->count)
+    return burn__cuda_dnn_conv(ways->run->cuda, ways->plans, way, ways->p, ways->run->out[0]->dtype);
+  return way == ways->plans->count ? by_own_kernels(ways->run, ways->p, ways->inputs)
+                                   : by_definition(ways->run, ways->p);
+}
+
+/* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
+static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
+
+static uint32_t choose(Ways *ways) {
+  const CudaConv *p = ways->p;
+  const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
+                           (p->in_channels / p->groups);
+  const bool two_of_ours = burn__cuda_columns_pay(p, ways->run->row->detail == WEIGHT) && products <= FEW_PRODUCTS;
+  if (!ways->run->cuda->timing) return 0;
+  return burn__cuda_fastest(ways->run->cuda, go, ways, ways->plans->count + (two_of_ours ? 2 : 1));
+}
+
+static BurnStatus compute(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
+  Ways ways = {run, p, inputs, NULL};
+  if (!burn__cuda_dnn_takes(p, run->out[0]->dtype) || !burn__dnn_lock(run->cuda)) return by_own_kernels(run, p, inputs);
+  ways.plans = burn__cuda_dnn_conv_plans(run->cuda, p, run->out[0]->dtype, run->row->detail);
+  if (ways.plans && ways.plans->way == UINT32_MAX) ways.plans->way = choose(&ways);
+  BurnStatus status = ways.plans ? go(&ways, ways.plans->way) : by_own_kernels(run, p, inputs);
+  if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) {
+    ways.plans->way = ways.plans->count; /* an engine that refuses is not asked again */
+    status = by_own_kernels(run, p, inputs);
+  }
+  burn__dnn_unlock(run->cuda);
+  return status;
 }
 
 static BurnStatus start(const CudaRun *run, CudaConv *p) {

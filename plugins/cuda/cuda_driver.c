@@ -96,6 +96,8 @@ typedef struct Library {
 static const Library nvrtc_library = {"libnvrtc.so.1[23]", "cuda_nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12"}};
 static const Library blas_library = {"libcublasLt.so.1[23]", "cublas", {"libcublasLt.so.13", "libcublasLt.so.12"}};
 
+static const Library dnn_library = {"libcudnn.so.9", "cudnn", {"libcudnn.so.9", "libcudnn.so.9"}};
+
 static int find_at(const char *folder, const char *below, const char *file, char path[PATH_BYTES]) {
   char pattern[PATH_BYTES];
   const int length = snprintf(pattern, sizeof pattern, "%s/%s/%s", folder, below, file);
@@ -198,4 +200,55 @@ const CudaBlas *burn__cuda_blas(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, open_blas);
   return has_blas ? &blas : NULL;
+}
+
+/* -- cuDNN ------------------------------------------------------------------------------------ */
+
+/* Its parts open each other by name: all are opened from the folder of the first before any of them asks, so that none
+ * comes from another installation. So are the libraries that they use. */
+static const char *const dnn_parts[] = {"graph", "ops", "cnn", "heuristic", "engines_*", "adv"};
+
+static CudaDnnLibrary dnn;
+static int has_dnn;
+
+static void open_dnn_parts(const char *path) {
+  const char *end = strrchr(path, '/');
+  char pattern[PATH_BYTES + 40];
+  for (size_t i = 0; end && i < COUNT_OF(dnn_parts); i++) {
+    glob_t found;
+    (void)snprintf(pattern, sizeof pattern, "%.*s/libcudnn_%s.so.9", (int)(end - path), path, dnn_parts[i]);
+    if (glob(pattern, 0, NULL, &found) != 0) continue;
+    for (size_t k = 0; k < found.gl_pathc; k++) (void)dlopen(found.gl_pathv[k], RTLD_LAZY | RTLD_GLOBAL);
+    globfree(&found);
+  }
+}
+
+/* One that is built for a newer CUDA than the driver's does not run. */
+static int suits_driver(const CudaDnnLibrary *library) {
+  int version = 0;
+  return !driver.cuDriverGetVersion || driver.cuDriverGetVersion(&version) != CUDA_OK ||
+         library->cudnnGetCudartVersion() / 1000 <= (size_t)version / 1000;
+}
+
+#define RESULT_SYMBOL(result, name, parameters) {#name, (void **)(void *)&dnn.name},
+static void open_dnn(void) {
+  const Symbol symbols[] = {CUDA_DNN_FUNCTIONS(RESULT_SYMBOL)};
+  char path[PATH_BYTES] = "";
+  (void)burn__cuda_nvrtc(path, 0);
+  (void)burn__cuda_blas();
+  void *library = find_library(&dnn_library, path) ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : NULL;
+  if (library) open_dnn_parts(path);
+  if (!library) library = dlopen(dnn_library.names[0], RTLD_LAZY | RTLD_GLOBAL);
+  has_dnn = library && !find_symbols(library, symbols, COUNT_OF(symbols)) && suits_driver(&dnn);
+}
+
+const CudaDnnLibrary *burn__cuda_dnn_library_alone(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, open_dnn);
+  return has_dnn ? &dnn : NULL;
+}
+
+const CudaDnnLibrary *burn__cuda_dnn_library(void) {
+  const char *named = getenv("BURN_CUDA_DRIVER");
+  return named && named[0] ? NULL : burn__cuda_dnn_library_alone();
 }

@@ -1,4 +1,4 @@
-/* cuda_driver.h - NVIDIA's libraries as they are found at run time: the driver and NVRTC. Nothing of them is needed to
+/* cuda_driver.h - NVIDIA's libraries as they are found at run time: the driver, NVRTC, cuBLASLt, cuDNN. Nothing of them is needed to
  * build; types are those of cuda.h and nvrtc.h, handles as pointers, results as ints. */
 #ifndef BURN_CUDA_DRIVER_H
 #define BURN_CUDA_DRIVER_H
@@ -119,7 +119,24 @@ typedef struct CudaPoolProperties {
                      void *b, const void *beta, CudaAddress c_data, void *c, CudaAddress d_data, void *d,            \
                      const void *algorithm, CudaAddress workspace, size_t workspace_bytes, void *stream))
 
+/* X(result, name, parameters): the functions of cuDNN 9; descriptors are pointers to what it keeps. */
+#define CUDA_DNN_FUNCTIONS(X)                                                                                      \
+  X(size_t, cudnnGetVersion, (void))                                                                               \
+  X(size_t, cudnnGetCudartVersion, (void))                                                                         \
+  X(int, cudnnCreate, (void **handle))                                                                             \
+  X(int, cudnnDestroy, (void *handle))                                                                             \
+  X(int, cudnnSetStream, (void *handle, void *stream))                                                             \
+  X(void, cudnnGetLastErrorString, (char *text, size_t bytes))                                                     \
+  X(int, cudnnBackendCreateDescriptor, (int type, void **descriptor))                                              \
+  X(int, cudnnBackendDestroyDescriptor, (void *descriptor))                                                        \
+  X(int, cudnnBackendFinalize, (void *descriptor))                                                                 \
+  X(int, cudnnBackendSetAttribute, (void *descriptor, int attribute, int type, int64_t count, const void *values)) \
+  X(int, cudnnBackendGetAttribute,                                                                                 \
+    (void *descriptor, int attribute, int type, int64_t room, int64_t *count, void *values))                       \
+  X(int, cudnnBackendExecute, (void *handle, void *plan, void *pack))
+
 #define CUDA_FUNCTION_MEMBER(name, parameters) int(*name) parameters;
+#define CUDA_RESULT_MEMBER(result, name, parameters) result(*name) parameters;
 typedef struct CudaDriver {
   CUDA_DRIVER_FUNCTIONS(CUDA_FUNCTION_MEMBER)
 } CudaDriver;
@@ -129,7 +146,11 @@ typedef struct CudaNvrtc {
 typedef struct CudaBlas {
   CUDA_BLAS_FUNCTIONS(CUDA_FUNCTION_MEMBER)
 } CudaBlas;
+typedef struct CudaDnnLibrary {
+  CUDA_DNN_FUNCTIONS(CUDA_RESULT_MEMBER)
+} CudaDnnLibrary;
 #undef CUDA_FUNCTION_MEMBER
+#undef CUDA_RESULT_MEMBER
 
 /* The driver, opened and initialised once; NULL with the reason in `why` where there is none, or one too old. */
 const CudaDriver *burn__cuda_driver(char *why, size_t why_bytes);
@@ -145,6 +166,12 @@ const CudaNvrtc *burn__cuda_nvrtc(char *why, size_t why_bytes);
 
 /* cuBLASLt, opened once, at the first large product; NULL where there is none: products then run by kernels of ours. */
 const CudaBlas *burn__cuda_blas(void);
+
+/* cuDNN 9 with all its parts, opened once, at the first convolution or attention; NULL where there is none, or where the
+ * driver is another than the one that cuDNN opens itself (BURN_CUDA_DRIVER): kernels of ours do without it. */
+const CudaDnnLibrary *burn__cuda_dnn_library(void);
+/* The same whatever the driver is: for what needs no device. */
+const CudaDnnLibrary *burn__cuda_dnn_library_alone(void);
 
 /* The words of the driver for an error, "out of memory". */
 const char *burn__cuda_error_text(int error);

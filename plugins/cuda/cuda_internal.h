@@ -21,6 +21,7 @@
 typedef struct CudaRow CudaRow;
 typedef struct CudaKernels CudaKernels;   /* cuda_compile.c: what has been compiled, by key */
 typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by shape */
+typedef struct CudaDnn CudaDnn;           /* cuda_dnn.c: cuDNN's plans, by shape */
 
 enum { CUDA_RECENT_OPS = 8 };
 
@@ -40,12 +41,15 @@ typedef struct Cuda {
   char name[16]; /* "cuda:0" */
   CudaKernels *kernels;
   bool tf32;                      /* convolutions of f32 by TF32 */
-  bool times_products;            /* cuda_blas.c: choose algorithms by timing */
   CudaPrecision precision;        /* of products */
   pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
   bool has_asked_products;
-  CudaProducts *products; /* NULL: no product has asked yet, or cuBLASLt is not there */
-  uint64_t limit;         /* bytes of tensors; UINT64_MAX for none */
+  CudaProducts *products;    /* NULL: no product has asked yet, or cuBLASLt is not there */
+  bool timing;               /* choose among algorithms by time */
+  pthread_mutex_t dnn_mutex; /* around what follows, and cuDNN */
+  bool has_asked_dnn;
+  CudaDnn *dnn;   /* NULL: nothing has asked yet, or cuDNN is not there */
+  uint64_t limit; /* bytes of tensors; UINT64_MAX for none */
   _Atomic int64_t live_tensors, live_bytes, peak_bytes, host_waits;
   _Atomic uint32_t broken;                  /* the driver's error that ended this instance; 0: it works */
   _Atomic uint32_t recent[CUDA_RECENT_OPS]; /* the last ops, for messages of late failures */
@@ -224,6 +228,15 @@ typedef struct CudaProductKind {
 bool burn__cuda_blas_product(Cuda *cuda, const CudaProductKind *kind, const CudaMatmul *p);
 void burn__cuda_products_destroy(Cuda *cuda);
 
+/* -- cuda_dnn.c ------------------------------------------------------------------------------- */
+
+void burn__cuda_dnn_destroy(Cuda *cuda);
+
+/* One of several ways to compute the same, by number. */
+typedef BurnStatus (*CudaWay)(void *context, uint32_t way);
+/* The way that takes the least time on the device; the lower number where two are as fast. Each runs a few times. */
+uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t count);
+
 /* -- cuda_linalg.c ---------------------------------------------------------------------------- */
 
 /* Runs a product whose operands, result and strides are set; `dtype` is that of all. For convolutions. */
@@ -247,6 +260,9 @@ BurnStatus burn__cuda_columns_transposed(Cuda *cuda, BurnDType dtype, const Cuda
 BurnStatus burn__cuda_columns_weight(Cuda *cuda, BurnDType dtype, const CudaConv *p, BurnPrimitive *gradient);
 /* True if that is faster than the definition; `all_at_once`: for the weight's gradient, which needs room for all. */
 bool burn__cuda_columns_pay(const CudaConv *p, bool all_at_once);
+/* Adds a bias to each channel of x [batch, channels, places]. */
+BurnStatus burn__cuda_add_bias(Cuda *cuda, BurnDType dtype, CudaAddress x, CudaAddress bias, int64_t batch,
+                               int64_t channels, int64_t places);
 
 /* -- cuda_sort.c ------------------------------------------------------------------------------ */
 

@@ -14,8 +14,8 @@
     "convolutions of f32 in TF32, and products unless matmul_precision is given")          \
   X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS, \
     "products of f32: in f32, in TF32, or large ones in bf16; their sums are f32")         \
-  X(TIMING, "time_products", "true|false", "true", BURN_OPTION_HARMLESS,                   \
-    "choose the algorithm of a large product by timing, once for a shape")                 \
+  X(TIMING, "timing", "true|false", "true", BURN_OPTION_HARMLESS,                          \
+    "choose the algorithm of a large product or convolution by time, once for a shape")    \
   X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                 \
     "leave composite ops to their decompositions")
 enum { CUDA_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -124,6 +124,7 @@ static void BURN_API_CALL close_device(void *self) {
   if (cuda->context && d->cuCtxPushCurrent_v2(cuda->context) == CUDA_OK) {
     if (cuda->stream) (void)d->cuStreamSynchronize(cuda->stream);
     burn__cuda_products_destroy(cuda);
+    burn__cuda_dnn_destroy(cuda);
     burn__cuda_kernels_destroy(cuda, cuda->kernels);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
@@ -235,7 +236,7 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
 typedef struct Settings {
   uint64_t limit;
   uint32_t precision; /* CudaPrecision */
-  bool tf32, times_products, primitives;
+  bool tf32, timing, primitives;
 } Settings;
 
 static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, Settings *settings) {
@@ -246,14 +247,14 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TF32, &settings->tf32);
   settings->precision = settings->tf32 ? CUDA_HIGH : CUDA_HIGHEST;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
-  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TIMING, &settings->times_products);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TIMING, &settings->timing);
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
 }
 
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                             uint32_t owner, BurnBackend *out) {
   char why[400];
-  Settings settings = {.limit = UINT64_MAX, .times_products = true};
+  Settings settings = {.limit = UINT64_MAX, .timing = true};
   BurnStatus status = burn_plugin_check_open(host, out, "cuda");
   if (status == BURN_OK) status = read_settings(host, options, &settings);
   if (status != BURN_OK) return status;
@@ -269,7 +270,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .index = index,
                  .limit = settings.limit,
                  .tf32 = settings.tf32,
-                 .times_products = settings.times_products,
+                 .timing = settings.timing,
                  .precision = (CudaPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER};
   (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);

@@ -163,7 +163,7 @@ static void open_with_wrong_options(void *context) {
   static const char *const texts[][2] = {
       {"cuda:0:matmul_precision=fast", "cuda: matmul_precision=fast is none of highest, high and medium"},
       {"cuda:0:tf32=maybe", "cuda: tf32=maybe is neither true nor false"},
-      {"cuda:0:time_products=2", "cuda: time_products=2 is neither true nor false"},
+      {"cuda:0:timing=2", "cuda: timing=2 is neither true nor false"},
   };
   use_fake_driver();
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -1,0 +1,275 @@
+/* cuda_dnn.c - cuDNN for an instance: its handle, plans of graphs by key, their workspace; and the choice among several
+ * ways by time. */
+#include "cuda_dnn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of cudnn_graph.h, as in cuda_dnn_graph.c. */
+enum {
+  ENGINE = 2,
+  ENGINE_CONFIG = 3,
+  HEURISTICS = 4,
+  PLAN = 5,
+  OPERATION_GRAPH = 15,
+  VARIANT_PACK = 16,
+  TYPE_HANDLE = 0,
+  TYPE_INT64 = 3,
+  TYPE_POINTER = 6,
+  TYPE_HEURISTICS_MODE = 8,
+  TYPE_NUMERICAL_NOTE = 11,
+  TYPE_DESCRIPTOR = 15,
+  HEURISTICS_MODE = 200,
+  HEURISTICS_GRAPH = 201,
+  HEURISTICS_RESULTS = 202,
+  CONFIG_ENGINE = 300,
+  PLAN_HANDLE = 400,
+  PLAN_CONFIG = 401,
+  PLAN_WORKSPACE = 402,
+  GRAPH_HANDLE = 800,
+  GRAPH_OPERATIONS = 801,
+  PACK_IDS = 1000,
+  PACK_POINTERS = 1001,
+  PACK_WORKSPACE = 1003,
+  ENGINE_NOTES = 1303,
+  MODE_FALLBACK = 2,
+  MODE_BEST = 3
+};
+enum { NOTE_TENSOR_CORE, NOTE_NARROWER_INPUTS, NOTE_NARROWER_SUMS, NOTE_FFT, NOTE_NONDETERMINISTIC, NOTE_WINOGRAD };
+enum { LAST_WINOGRAD = 8, MOST_NOTES = 16, MOST_CONFIGS = 24 };
+
+enum { SLOTS = 256, MOST_WORKSPACES = 40 };
+static const int64_t MOST_WORKSPACE = (int64_t)1 << 30, LEAST_WORKSPACE = (int64_t)1 << 22;
+
+/* A workspace that has become too small stays: work that was recorded may use it again. */
+struct CudaDnn {
+  const CudaDnnLibrary *library;
+  void *handle;
+  CudaAddress workspaces[MOST_WORKSPACES]; /* the last is the largest */
+  int64_t workspace_bytes;
+  uint32_t workspace_count;
+  DnnPlans *slots[SLOTS];
+};
+
+/* -- the instance's part ---------------------------------------------------------------------- */
+
+static CudaDnn *create(Cuda *cuda) {
+  const CudaDnnLibrary *library = burn__cuda_dnn_library();
+  CudaDnn *dnn = library ? calloc(1, sizeof *dnn) : NULL;
+  if (!dnn) return NULL;
+  dnn->library = library;
+  if (library->cudnnCreate(&dnn->handle) == 0 && library->cudnnSetStream(dnn->handle, cuda->stream) == 0) return dnn;
+  if (dnn->handle) (void)library->cudnnDestroy(dnn->handle);
+  free(dnn);
+  return NULL;
+}
+
+static void forget(DnnPlans *plans) {
+  if (!plans) return;
+  for (uint32_t i = 0; i < plans->count; i++)
+    if (plans->packs[i]) (void)plans->graph.library->cudnnBackendDestroyDescriptor(plans->packs[i]);
+  burn__dnn_graph_end(&plans->graph);
+  free(plans);
+}
+
+void burn__cuda_dnn_destroy(Cuda *cuda) {
+  CudaDnn *dnn = cuda->dnn;
+  if (!dnn) return;
+  for (uint32_t i = 0; i < SLOTS; i++) forget(dnn->slots[i]);
+  for (uint32_t i = 0; i < dnn->workspace_count; i++)
+    (void)cuda->driver->cuMemFreeAsync(dnn->workspaces[i], cuda->stream);
+  (void)dnn->library->cudnnDestroy(dnn->handle);
+  free(dnn);
+  cuda->dnn = NULL;
+}
+
+bool burn__dnn_lock(Cuda *cuda) {
+  (void)pthread_mutex_lock(&cuda->dnn_mutex);
+  if (!cuda->dnn && !cuda->has_asked_dnn) cuda->dnn = create(cuda);
+  cuda->has_asked_dnn = true;
+  if (!cuda->dnn) (void)pthread_mutex_unlock(&cuda->dnn_mutex);
+  return cuda->dnn != NULL;
+}
+
+void burn__dnn_unlock(Cuda *cuda) { (void)pthread_mutex_unlock(&cuda->dnn_mutex); }
+
+size_t burn__dnn_version(const Cuda *cuda) { return cuda->dnn->library->cudnnGetVersion(); }
+
+/* Of the device; no tensor, as it is nobody's. 0 without memory. */
+static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
+  CudaDnn *dnn = cuda->dnn;
+  int64_t wanted = LEAST_WORKSPACE;
+  CudaAddress address = 0;
+  if (dnn->workspace_bytes >= bytes && dnn->workspace_count > 0) return dnn->workspaces[dnn->workspace_count - 1];
+  while (wanted < bytes) wanted *= 2;
+  if (dnn->workspace_count == MOST_WORKSPACES ||
+      cuda->driver->cuMemAllocFromPoolAsync(&address, (size_t)wanted, cuda->pool, cuda->stream) != CUDA_OK)
+    return 0;
+  dnn->workspaces[dnn->workspace_count++] = address;
+  dnn->workspace_bytes = wanted;
+  return address;
+}
+
+/* -- engines ---------------------------------------------------------------------------------- */
+
+/* Results that change from run to run are never wanted; other arithmetic than that of the dtype not where it is exact. */
+static bool suits(DnnGraph *graph, void *config, bool exact) {
+  int notes[MOST_NOTES];
+  int64_t count = 0, one = 0;
+  void *engine = burn__dnn_make(graph, ENGINE);
+  if (graph->library->cudnnBackendGetAttribute(config, CONFIG_ENGINE, TYPE_DESCRIPTOR, 1, &one, &engine) != 0 ||
+      graph->library->cudnnBackendGetAttribute(engine, ENGINE_NOTES, TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes) !=
+          0)
+    return false;
+  bool fits = count <= MOST_NOTES;
+  for (int64_t i = 0; i < count && fits; i++) {
+    fits = notes[i] != NOTE_NONDETERMINISTIC && notes[i] != NOTE_NARROWER_SUMS;
+    if (exact && (notes[i] <= NOTE_FFT || (notes[i] >= NOTE_WINOGRAD && notes[i] <= LAST_WINOGRAD))) fits = false;
+  }
+  return fits;
+}
+
+/* Adds the plan of a configuration; one that cuDNN cannot finish is left out. */
+static void add_plan(const CudaDnn *dnn, DnnPlans *plans, void *config) {
+  DnnGraph *graph = &plans->graph;
+  int64_t count = 0, bytes = 0;
+  void *plan = burn__dnn_make(graph, PLAN);
+  burn__dnn_set(graph, plan, PLAN_HANDLE, TYPE_HANDLE, 1, &dnn->handle);
+  burn__dnn_set(graph, plan, PLAN_CONFIG, TYPE_DESCRIPTOR, 1, &config);
+  burn__dnn_finalize(graph, plan, "plan");
+  const bool is_fine =
+      !graph->error && dnn->library->cudnnBackendGetAttribute(plan, PLAN_WORKSPACE, TYPE_INT64, 1, &count, &bytes) == 0;
+  graph->error = 0;
+  if (!is_fine || bytes > MOST_WORKSPACE) return;
+  plans->workspace[plans->count] = bytes;
+  plans->plans[plans->count++] = plan;
+}
+
+/* Asks the heuristics of one mode; plans in their order. */
+static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, const DnnWish *wish) {
+  DnnGraph *graph = &plans->graph;
+  void *configs[MOST_CONFIGS];
+  int64_t count = 0;
+  void *heuristics = burn__dnn_make(graph, HEURISTICS);
+  burn__dnn_set(graph, heuristics, HEURISTICS_GRAPH, TYPE_DESCRIPTOR, 1, &operations);
+  burn__dnn_set(graph, heuristics, HEURISTICS_MODE, TYPE_HEURISTICS_MODE, 1, &mode);
+  burn__dnn_finalize(graph, heuristics, "heuristics");
+  for (int i = 0; i < MOST_CONFIGS; i++) configs[i] = burn__dnn_make(graph, ENGINE_CONFIG);
+  if (graph->error || dnn->library->cudnnBackendGetAttribute(heuristics, HEURISTICS_RESULTS, TYPE_DESCRIPTOR,
+                                                             MOST_CONFIGS, &count, configs) != 0)
+    count = 0;
+  graph->error = 0;
+  for (int64_t i = 0; i < count && i < MOST_CONFIGS && plans->count < wish->most; i++)
+    if (suits(graph, configs[i], wish->exact)) add_plan(dnn, plans, configs[i]);
+  graph->error = 0;
+}
+
+static void make_plans(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish) {
+  DnnGraph *graph = &plans->graph;
+  burn__dnn_graph_begin(graph, dnn->library);
+  wish->build(graph, &plans->key);
+  void *operations = burn__dnn_make(graph, OPERATION_GRAPH);
+  burn__dnn_set(graph, operations, GRAPH_HANDLE, TYPE_HANDLE, 1, &dnn->handle);
+  burn__dnn_set(graph, operations, GRAPH_OPERATIONS, TYPE_DESCRIPTOR, graph->operation_count, graph->operations);
+  burn__dnn_finalize(graph, operations, "graph");
+  if (graph->error) return;
+  ask(dnn, plans, operations, MODE_BEST, wish);
+  if (plans->count == 0) ask(dnn, plans, operations, MODE_FALLBACK, wish);
+}
+
+/* -- plans by key ----------------------------------------------------------------------------- */
+
+/* FNV-1a. */
+static uint32_t slot_of(const DnnKey *key) {
+  const unsigned char *at = (const unsigned char *)key;
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 0; i < sizeof *key; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+  return (uint32_t)(hash >> 32) % SLOTS;
+}
+
+DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish) {
+  DnnPlans **slot = &cuda->dnn->slots[slot_of(key)];
+  if (*slot && memcmp(&(*slot)->key, key, sizeof *key) == 0) return *slot;
+  forget(*slot);
+  *slot = calloc(1, sizeof **slot);
+  if (!*slot) return NULL;
+  (*slot)->key = *key;
+  (*slot)->way = UINT32_MAX;
+  make_plans(cuda->dnn, *slot, wish);
+  return *slot;
+}
+
+/* What binds the pointers; the last one of a plan is kept, since addresses repeat from step to step. */
+static void *pack_of(DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids, void *const *pointers,
+                     CudaAddress workspace) {
+  DnnGraph *graph = &plans->graph;
+  void *room = (void *)(uintptr_t)workspace, **bound = plans->bound[plan];
+  const bool is_same = plans->packs[plan] && memcmp(bound, pointers, count * sizeof *bound) == 0;
+  if (is_same && bound[count] == room) return plans->packs[plan];
+  if (plans->packs[plan]) (void)graph->library->cudnnBackendDestroyDescriptor(plans->packs[plan]);
+  plans->packs[plan] = NULL;
+  void *pack = burn__dnn_make(graph, VARIANT_PACK);
+  if (!pack) return NULL;
+  graph->made_count--; /* the plan owns it */
+  burn__dnn_set(graph, pack, PACK_IDS, TYPE_INT64, count, ids);
+  burn__dnn_set(graph, pack, PACK_POINTERS, TYPE_POINTER, count, pointers);
+  burn__dnn_set(graph, pack, PACK_WORKSPACE, TYPE_POINTER, 1, &room);
+  burn__dnn_finalize(graph, pack, "pack");
+  if (graph->error) {
+    (void)graph->library->cudnnBackendDestroyDescriptor(pack);
+    return NULL;
+  }
+  plans->packs[plan] = pack;
+  memcpy(bound, pointers, count * sizeof *bound);
+  bound[count] = room;
+  return pack;
+}
+
+bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,
+                   void *const *pointers) {
+  const CudaDnn *dnn = cuda->dnn;
+  const CudaAddress workspace = workspace_of(cuda, plans->workspace[plan]);
+  if (!workspace || count >= DNN_MOST_BOUND) return false;
+  void *pack = pack_of(plans, plan, count, ids, pointers, workspace);
+  plans->graph.error = 0;
+  return pack && dnn->library->cudnnBackendExecute(dnn->handle, plans->plans[plan], pack) == 0;
+}
+
+/* -- the fastest way -------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3, RUNS = 4 }; /* the best of some rounds, of some runs each */
+
+/* Milliseconds; INFINITY where it fails. */
+static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, void *begin, void *end) {
+  const CudaDriver *d = cuda->driver;
+  float best = INFINITY, now = 0;
+  if (way(context, number) != BURN_OK) return best;
+  for (int round = 0; round < ROUNDS; round++) {
+    bool is_fine = d->cuEventRecord(begin, cuda->stream) == CUDA_OK;
+    for (int run = 0; run < RUNS && is_fine; run++) is_fine = way(context, number) == BURN_OK;
+    is_fine = is_fine && d->cuEventRecord(end, cuda->stream) == CUDA_OK;
+    atomic_fetch_add(&cuda->host_waits, 1);
+    if (!is_fine || d->cuEventSynchronize(end) != CUDA_OK || d->cuEventElapsedTime(&now, begin, end) != CUDA_OK)
+      return INFINITY;
+    if (now < best) best = now;
+  }
+  return best;
+}
+
+uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t count) {
+  const float much = 0.98f; /* less is the same */
+  void *begin = NULL, *end = NULL;
+  uint32_t chosen = 0;
+  float best = INFINITY;
+  if (count > 1 && cuda->driver->cuEventCreate(&begin, 0) == CUDA_OK && cuda->driver->cuEventCreate(&end, 0) == CUDA_OK)
+    for (uint32_t i = 0; i < count; i++) {
+      const float time = time_of(cuda, way, context, i, begin, end);
+      if (!(time < best * much)) continue;
+      best = time;
+      chosen = i;
+    }
+  if (begin) (void)cuda->driver->cuEventDestroy_v2(begin);
+  if (end) (void)cuda->driver->cuEventDestroy_v2(end);
+  return chosen;
+}

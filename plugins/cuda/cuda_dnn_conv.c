@@ -1,0 +1,74 @@
+/* cuda_dnn_conv.c - convolutions by cuDNN: an engine's plan, and a kernel of ours for the bias. */
+#include "cuda_dnn.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(DnnConv) <= DNN_KEY_BYTES, "a convolution does not fit into a key");
+
+enum { AXES = 2, RANK = AXES + 2, ALIGNMENT = 16 };
+
+bool burn__cuda_dnn_takes(const CudaConv *p, BurnDType dtype) {
+  const bool is_aligned = (p->out | p->x | p->weight) % ALIGNMENT == 0;
+  return is_aligned && (dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16);
+}
+
+static int type_of(BurnDType dtype) {
+  return dtype == BURN_DTYPE_F16 ? DNN_F16 : dtype == BURN_DTYPE_BF16 ? DNN_BF16 : DNN_F32;
+}
+
+/* Row-major [n, channels, y, x]. */
+static void take_shape(int64_t shape[], int64_t strides[], int64_t n, int64_t channels, const int64_t planes[2]) {
+  const int64_t sizes[RANK] = {n, channels, planes[0], planes[1]};
+  int64_t stride = 1;
+  for (int axis = RANK - 1; axis >= 0; axis--) {
+    shape[axis] = sizes[axis];
+    strides[axis] = stride;
+    stride *= sizes[axis];
+  }
+}
+
+static DnnConv take_conv(const CudaConv *p, BurnDType dtype, int kind, bool tf32) {
+  DnnConv conv = {.rank = RANK, .kind = kind, .type = type_of(dtype), .exact = dtype == BURN_DTYPE_F32 && !tf32};
+  take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, p->in);
+  take_shape(conv.windows, conv.window_strides, p->batch, p->out_channels, p->windows);
+  take_shape(conv.weight, conv.weight_strides, p->out_channels, p->in_channels / p->groups, p->kernel);
+  for (int axis = 0; axis < AXES; axis++) {
+    conv.stride[axis] = p->stride[axis];
+    conv.padding[axis] = p->padding[axis];
+    conv.dilation[axis] = p->dilation[axis];
+  }
+  return conv;
+}
+
+static void build(DnnGraph *graph, const DnnKey *key) {
+  DnnConv conv;
+  memcpy(&conv, key->bytes, sizeof conv);
+  burn__dnn_conv(graph, &conv);
+}
+
+DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const CudaConv *p, BurnDType dtype, int kind) {
+  const DnnConv conv = take_conv(p, dtype, kind, cuda->tf32);
+  const DnnWish wish = {build, cuda->timing ? DNN_MOST_PLANS : 1, conv.exact != 0};
+  DnnKey key;
+  memset(&key, 0, sizeof key);
+  memcpy(key.bytes, &conv, sizeof conv);
+  return burn__dnn_plans(cuda, &key, &wish);
+}
+
+BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const CudaConv *p, BurnDType dtype) {
+  static const int64_t ids[] = {DNN_ID_PIXELS, DNN_ID_WINDOWS, DNN_ID_WEIGHT};
+  DnnConv conv;
+  memcpy(&conv, plans->key.bytes, sizeof conv);
+  const bool gives_pixels = conv.kind == DNN_CONV_PIXELS, gives_weight = conv.kind == DNN_CONV_WEIGHT;
+  const CudaAddress pixels = gives_pixels ? p->out : p->x;
+  const CudaAddress windows = gives_pixels ? p->x : gives_weight ? p->weight : p->out;
+  const CudaAddress weight = gives_weight ? p->out : p->weight;
+  void *const pointers[] = {(void *)(uintptr_t)pixels, (void *)(uintptr_t)windows, (void *)(uintptr_t)weight};
+  if (!burn__dnn_run(cuda, plans, plan, DNN_CONV_TENSORS, ids, pointers))
+    return CUDA_FAIL(cuda, INTERNAL, "cuDNN refuses a convolution that it has planned, with %lld bytes of workspace",
+                     (long long)plans->workspace[plan]);
+  if (!p->bias) return BURN_OK;
+  if (gives_pixels)
+    return burn__cuda_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->in_channels, p->in[0] * p->in[1]);
+  return burn__cuda_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->out_channels, p->windows[0] * p->windows[1]);
+}
