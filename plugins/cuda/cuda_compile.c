@@ -148,15 +148,17 @@ enum { SLOTS = 4096 }; /* more kernels than all ops and dtypes in use make; a fu
 
 enum { ENTRIES = 4 }; /* of the text of elementwise ops; others have one */
 
+/* Written under the mutex, the module last: who sees one there may read the rest without it. */
 typedef struct Slot {
+  _Atomic(void *) module; /* NULL: free */
   CudaKernelKey key;
-  void *module, *functions[ENTRIES];
+  void *functions[ENTRIES];
 } Slot;
 
 struct CudaKernels {
   pthread_mutex_t mutex;
   uint32_t count;
-  Slot slots[SLOTS]; /* module NULL: free */
+  Slot slots[SLOTS];
 };
 
 CudaKernels *burn__cuda_kernels_create(void) {
@@ -193,7 +195,7 @@ static Slot *find_slot(CudaKernels *kernels, const CudaKernelKey *key) {
   uint32_t at = first_slot(key);
   for (uint32_t tries = 0; tries < SLOTS; tries++, at = (at + 1) % SLOTS) {
     Slot *slot = &kernels->slots[at];
-    if (!slot->module || same_key(&slot->key, key)) return slot;
+    if (!atomic_load_explicit(&slot->module, memory_order_acquire) || same_key(&slot->key, key)) return slot;
   }
   return NULL;
 }
@@ -208,14 +210,14 @@ static BurnStatus image_of(Cuda *cuda, const char *source, char **image, uint64_
 }
 
 /* The functions of a module that is loaded. */
-static BurnStatus find_entries(Cuda *cuda, Slot *slot) {
+static BurnStatus find_entries(Cuda *cuda, void *module, Slot *slot) {
   BurnStatus status = BURN_OK;
   const bool has_many = slot->key.text == CUDA_TEXT_ELEMENTWISE;
   for (int i = 0; i < (has_many ? ENTRIES : 1) && status == BURN_OK; i++) {
     char name[16];
     (void)snprintf(name, sizeof name, has_many ? "kernel_%d" : "kernel", i);
-    status = burn__cuda_check(cuda, cuda->driver->cuModuleGetFunction(&slot->functions[i], slot->module, name),
-                              "find a kernel");
+    status =
+        burn__cuda_check(cuda, cuda->driver->cuModuleGetFunction(&slot->functions[i], module, name), "find a kernel");
   }
   return status;
 }
@@ -227,18 +229,27 @@ static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definit
   BurnStatus status = image_of(cuda, source, &image, &image_bytes);
   cuda->host->free(source, source_bytes);
   if (status != BURN_OK) return status;
-  Slot loaded = {.key = *key};
-  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&loaded.module, image), "load a kernel");
+  void *module = NULL;
+  slot->key = *key;
+  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&module, image), "load a kernel");
   cuda->host->free(image, image_bytes);
-  if (status == BURN_OK) status = find_entries(cuda, &loaded);
-  if (status == BURN_OK) *slot = loaded;
-  if (status != BURN_OK && loaded.module) (void)cuda->driver->cuModuleUnload(loaded.module);
+  if (status == BURN_OK) status = find_entries(cuda, module, slot);
+  if (status == BURN_OK) atomic_store_explicit(&slot->module, module, memory_order_release);
+  if (status != BURN_OK && module) (void)cuda->driver->cuModuleUnload(module);
   return status;
+}
+
+void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key) {
+  const Slot *slot = find_slot(cuda->kernels, key);
+  const bool is_there = slot && atomic_load_explicit(&slot->module, memory_order_acquire);
+  return is_there ? slot->functions[key->entry] : NULL;
 }
 
 BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *definition, void **function) {
   CudaKernels *kernels = cuda->kernels;
   BurnStatus status = BURN_OK;
+  *function = burn__cuda_known_kernel(cuda, key);
+  if (*function) return BURN_OK;
   (void)pthread_mutex_lock(&kernels->mutex);
   Slot *slot = find_slot(kernels, key);
   if (!slot) status = CUDA_FAIL(cuda, INTERNAL, "more than %d kernels", SLOTS);
@@ -246,15 +257,6 @@ BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *d
   if (status == BURN_OK) *function = slot->functions[key->entry];
   (void)pthread_mutex_unlock(&kernels->mutex);
   return status;
-}
-
-void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key) {
-  CudaKernels *kernels = cuda->kernels;
-  (void)pthread_mutex_lock(&kernels->mutex);
-  const Slot *slot = find_slot(kernels, key);
-  void *function = slot ? slot->functions[key->entry] : NULL;
-  (void)pthread_mutex_unlock(&kernels->mutex);
-  return function;
 }
 
 BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
@@ -265,6 +267,7 @@ BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32
   if (groups == 0) return BURN_OK;
   if (groups > INT32_MAX)
     return CUDA_FAIL(cuda, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
+  atomic_fetch_add_explicit(&cuda->launches, 1, memory_order_relaxed);
   return burn__cuda_check(cuda,
                           cuda->driver->cuLaunchKernel(function, (unsigned)groups, 1, 1, threads, 1, 1, 0, cuda->stream,
                                                        NULL, (void **)(uintptr_t)extra),

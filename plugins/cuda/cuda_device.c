@@ -2,23 +2,69 @@
  * kernels of packs; what the device is. */
 #include "cuda_internal.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 /* -- context and failures --------------------------------------------------------------------- */
+
+/* A bit for each enter that this thread has not left, the last one lowest: 1 where the context was pushed. */
+static _Thread_local uint32_t pushed;
+
+/* Counts this thread in, unless another one records. Both look after they have written, so one of them sees the other.
+ */
+static void begin_call(Cuda *cuda) {
+  for (;;) {
+    atomic_fetch_add(&cuda->inside, 1u);
+    const void *recorder = atomic_load(&cuda->recorder);
+    if (!recorder || recorder == &pushed) return;
+    atomic_fetch_sub(&cuda->inside, 1u);
+    (void)pthread_mutex_lock(&cuda->recorder_mutex);
+    (void)pthread_mutex_unlock(&cuda->recorder_mutex);
+  }
+}
+
+static void end_call(Cuda *cuda) { atomic_fetch_sub(&cuda->inside, 1u); }
+
+void burn__cuda_shut_out(Cuda *cuda) {
+  (void)pthread_mutex_lock(&cuda->recorder_mutex);
+  atomic_store(&cuda->recorder, &pushed);
+  while (atomic_load(&cuda->inside) != 0) (void)sched_yield();
+}
+
+void burn__cuda_let_in(Cuda *cuda) {
+  atomic_store(&cuda->recorder, NULL);
+  (void)pthread_mutex_unlock(&cuda->recorder_mutex);
+}
+
+static int make_current(const Cuda *cuda) {
+  const CudaDriver *d = cuda->driver;
+  void *current = NULL;
+  int error = d->cuCtxGetCurrent(&current);
+  const bool is_other = current && current != cuda->context;
+  if (error == CUDA_OK && !current) error = d->cuCtxSetCurrent(cuda->context);
+  if (error == CUDA_OK && is_other) error = d->cuCtxPushCurrent_v2(cuda->context);
+  if (error == CUDA_OK) pushed = pushed << 1 | is_other;
+  return error;
+}
 
 BurnStatus burn__cuda_enter(Cuda *cuda) {
   const uint32_t broken = atomic_load_explicit(&cuda->broken, memory_order_relaxed);
   if (broken != 0)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "the device has failed before: error %u, %s; open it in a new process",
                      broken, burn__cuda_error_text((int)broken));
-  const int error = cuda->driver->cuCtxPushCurrent_v2(cuda->context);
-  return error == CUDA_OK ? BURN_OK : burn__cuda_check(cuda, error, "enter the context");
+  begin_call(cuda);
+  const int error = make_current(cuda);
+  if (error == CUDA_OK) return BURN_OK;
+  end_call(cuda);
+  return burn__cuda_check(cuda, error, "enter the context");
 }
 
 void burn__cuda_leave(Cuda *cuda) {
   void *popped = NULL;
-  (void)cuda->driver->cuCtxPopCurrent_v2(&popped);
+  if (pushed & 1u) (void)cuda->driver->cuCtxPopCurrent_v2(&popped);
+  pushed >>= 1;
+  end_call(cuda);
 }
 
 /* Errors after which a context answers every call with the same error. */

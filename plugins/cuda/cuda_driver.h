@@ -48,6 +48,8 @@ typedef struct CudaPoolProperties {
   X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                    \
   X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                \
   X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                           \
+  X(cuCtxGetCurrent, (void **context))                                                                                \
+  X(cuCtxSetCurrent, (void *context))                                                                                 \
   X(cuCtxPushCurrent_v2, (void *context))                                                                             \
   X(cuCtxPopCurrent_v2, (void **context))                                                                             \
   X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                 \

@@ -6,6 +6,7 @@
 #define BURN_CUDA_INTERNAL_H
 
 #include "cuda_driver.h"
+#include "cuda_memory.h"
 #include "cuda_texts.h"
 #include "kernels/parameters.h"
 
@@ -48,23 +49,21 @@ typedef struct Cuda {
   bool timing;               /* choose among algorithms by time */
   pthread_mutex_t dnn_mutex; /* around what follows, and cuDNN */
   bool has_asked_dnn;
-  CudaDnn *dnn;   /* NULL: nothing has asked yet, or cuDNN is not there */
-  uint64_t limit; /* bytes of tensors; UINT64_MAX for none */
-  _Atomic int64_t live_tensors, live_bytes, peak_bytes, host_waits;
+  CudaDnn *dnn; /* NULL: nothing has asked yet, or cuDNN is not there */
+  CudaMemory *memory;
+  _Atomic int64_t live_tensors, host_waits, launches;
   _Atomic uint32_t broken;                  /* the driver's error that ended this instance; 0: it works */
   _Atomic uint32_t recent[CUDA_RECENT_OPS]; /* the last ops, for messages of late failures */
   _Atomic uint32_t submitted;               /* ops so far */
   CudaComplaint *complaint;                 /* host memory where kernels say what was wrong */
   CudaAddress complaint_address;            /* as the device sees it */
   const CudaRow *rows[BURN_OP_LIMIT];       /* by op; NULL: the host decomposes it */
+  _Atomic uint32_t inside;                  /* threads between enter and leave */
+  _Atomic(const void *) recorder;           /* the thread that alone may enter; NULL: any */
+  pthread_mutex_t recorder_mutex;           /* held by that thread; others wait for it */
+  bool is_recording;                        /* the stream is being captured */
+  void *side_stream;                        /* for what must not be captured; NULL: nothing was recorded yet */
 } Cuda;
-
-/* Memory of the device, shared by views of it. */
-typedef struct CudaStorage {
-  atomic_uint references;
-  CudaAddress address;
-  uint64_t bytes;
-} CudaStorage;
 
 /* A tensor: the public header, then ours. */
 typedef struct CudaTensor {
@@ -106,9 +105,14 @@ static inline void cuda_note_op(Cuda *cuda, uint32_t op) {
 
 extern const BurnDeviceInterface burn__cuda_device_interface;
 
-/* Makes the context of the instance this thread's current one, and back. */
+/* Makes the context of the instance this thread's current one, and back. A thread that had none keeps it, as with
+ * CUDA's own runtime: asking for the current one costs a tenth of changing it. While a thread records, others wait. */
 BurnStatus burn__cuda_enter(Cuda *cuda);
 void burn__cuda_leave(Cuda *cuda);
+
+/* Outside of enter and leave: until let_in no other thread enters, and none is inside. */
+void burn__cuda_shut_out(Cuda *cuda);
+void burn__cuda_let_in(Cuda *cuda);
 
 /* BURN_OK, or the failure of a call of the driver: "what: error 2, out of memory". An error that the context does not
  * survive marks the instance, whose later calls then fail with it. */

@@ -76,17 +76,16 @@ static uint32_t BURN_API_CALL dtype_usage(void *self, BurnDType dtype) {
 
 static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
   Cuda *cuda = self;
-  uint64_t reserved = 0;
+  const CudaMemoryFigures figures = burn__cuda_memory_figures(cuda);
   switch (key) {
     case BURN_QUERY_BYTES_IN_USE:
-      *out = atomic_load(&cuda->live_bytes);
+      *out = (int64_t)figures.in_use;
       return BURN_OK;
     case BURN_QUERY_BYTES_RESERVED:
-      (void)cuda->driver->cuMemPoolGetAttribute(cuda->pool, CUDA_POOL_RESERVED_NOW, &reserved);
-      *out = (int64_t)reserved;
+      *out = (int64_t)figures.reserved;
       return BURN_OK;
     case BURN_QUERY_BYTES_PEAK:
-      *out = atomic_load(&cuda->peak_bytes);
+      *out = (int64_t)figures.peak;
       return BURN_OK;
     case BURN_QUERY_LIVE_TENSORS:
       *out = atomic_load(&cuda->live_tensors);
@@ -103,8 +102,8 @@ static BurnStatus BURN_API_CALL trim(void *self) {
   Cuda *cuda = self;
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_wait(cuda); /* what was freed in the queue is free after it */
-  if (status == BURN_OK) status = burn__cuda_check(cuda, cuda->driver->cuMemPoolTrimTo(cuda->pool, 0), "trim");
+  status = burn__cuda_wait(cuda);
+  if (status == BURN_OK) status = burn__cuda_memory_trim(cuda);
   burn__cuda_leave(cuda);
   return status;
 }
@@ -121,16 +120,19 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
 static void BURN_API_CALL close_device(void *self) {
   Cuda *cuda = self;
   const CudaDriver *d = cuda->driver;
+  void *popped = NULL;
   if (cuda->context && d->cuCtxPushCurrent_v2(cuda->context) == CUDA_OK) {
     if (cuda->stream) (void)d->cuStreamSynchronize(cuda->stream);
     burn__cuda_products_destroy(cuda);
     burn__cuda_dnn_destroy(cuda);
     burn__cuda_kernels_destroy(cuda, cuda->kernels);
+    burn__cuda_memory_destroy(cuda);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
     if (cuda->stream) (void)d->cuStreamDestroy_v2(cuda->stream);
-    burn__cuda_leave(cuda);
+    (void)d->cuCtxPopCurrent_v2(&popped);
   }
+  burn__cuda_memory_destroy(cuda);
   cuda->host->free(cuda, sizeof *cuda);
 }
 
@@ -268,14 +270,15 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .nvrtc = nvrtc,
                  .owner = owner,
                  .index = index,
-                 .limit = settings.limit,
                  .tf32 = settings.tf32,
                  .timing = settings.timing,
                  .precision = (CudaPrecision)settings.precision,
-                 .products_mutex = PTHREAD_MUTEX_INITIALIZER};
+                 .products_mutex = PTHREAD_MUTEX_INITIALIZER,
+                 .recorder_mutex = PTHREAD_MUTEX_INITIALIZER};
   (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);
   fill_rows(cuda, settings.primitives);
-  status = start(cuda);
+  cuda->memory = burn__cuda_memory_create(host, settings.limit);
+  status = cuda->memory ? start(cuda) : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a list of tensors");
   if (status == BURN_OK) fill_table(cuda, out);
   if (status != BURN_OK) close_device(cuda);
   return status;

@@ -1,64 +1,7 @@
-/* cuda_tensor.c - tensors: storages in the device's pool, views of them, references. */
+/* cuda_tensor.c - tensors: views of storages, references. */
 #include "cuda_internal.h"
 
 #include <string.h>
-
-/* -- memory ----------------------------------------------------------------------------------- */
-
-static void count_bytes(Cuda *cuda, int64_t bytes) {
-  const int64_t now = atomic_fetch_add(&cuda->live_bytes, bytes) + bytes;
-  int64_t peak = atomic_load(&cuda->peak_bytes);
-  while (now > peak && !atomic_compare_exchange_weak(&cuda->peak_bytes, &peak, now)) {
-  }
-}
-
-/* Memory from the pool. When there is none, what the pool has kept goes back first. */
-static BurnStatus take_memory(Cuda *cuda, uint64_t bytes, CudaAddress *out) {
-  const CudaDriver *d = cuda->driver;
-  int error = d->cuMemAllocFromPoolAsync(out, bytes, cuda->pool, cuda->stream);
-  if (error == CUDA_OUT_OF_MEMORY) {
-    atomic_fetch_add(&cuda->host_waits, 1);
-    (void)d->cuStreamSynchronize(cuda->stream);
-    (void)d->cuMemPoolTrimTo(cuda->pool, 0);
-    error = d->cuMemAllocFromPoolAsync(out, bytes, cuda->pool, cuda->stream);
-  }
-  if (error != CUDA_OUT_OF_MEMORY) return burn__cuda_check(cuda, error, "allocate");
-  size_t free = 0, total = 0;
-  (void)d->cuMemGetInfo_v2(&free, &total);
-  return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory for %llu bytes: %lld are in use by tensors, %zu of %zu are free",
-                   (unsigned long long)bytes, (long long)atomic_load(&cuda->live_bytes), free, total);
-}
-
-static BurnStatus storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
-  CudaStorage *storage = cuda->host->allocate(sizeof *storage);
-  BurnStatus status = BURN_OK;
-  if (!storage) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
-  *storage = (CudaStorage){.address = 0, .bytes = bytes};
-  atomic_init(&storage->references, 1u);
-  if ((uint64_t)atomic_load(&cuda->live_bytes) + bytes > cuda->limit)
-    status = CUDA_FAIL(cuda, OUT_OF_MEMORY, "%llu bytes more than the %lld in use are above limit=%llu",
-                       (unsigned long long)bytes, (long long)atomic_load(&cuda->live_bytes),
-                       (unsigned long long)cuda->limit);
-  if (status == BURN_OK && bytes > 0) status = take_memory(cuda, bytes, &storage->address);
-  if (status != BURN_OK) {
-    cuda->host->free(storage, sizeof *storage);
-    return status;
-  }
-  count_bytes(cuda, (int64_t)bytes);
-  *out = storage;
-  return BURN_OK;
-}
-
-/* The stream frees it after the work so far. */
-static void storage_release(Cuda *cuda, CudaStorage *storage) {
-  if (atomic_fetch_sub(&storage->references, 1u) != 1) return;
-  if (storage->bytes > 0 && burn__cuda_enter(cuda) == BURN_OK) {
-    (void)cuda->driver->cuMemFreeAsync(storage->address, cuda->stream);
-    burn__cuda_leave(cuda);
-  }
-  count_bytes(cuda, -(int64_t)storage->bytes);
-  cuda->host->free(storage, sizeof *storage);
-}
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
@@ -66,7 +9,7 @@ static void storage_release(Cuda *cuda, CudaStorage *storage) {
 static BurnStatus tensor_new(Cuda *cuda, const BurnTensorDesc *desc, CudaStorage *storage, BurnPrimitive **out) {
   CudaTensor *x = cuda->host->allocate(sizeof *x);
   if (!x) {
-    storage_release(cuda, storage);
+    burn__cuda_storage_release(cuda, storage);
     return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
   }
   *x = (CudaTensor){.storage = storage};
@@ -87,7 +30,7 @@ static BurnStatus tensor_new(Cuda *cuda, const BurnTensorDesc *desc, CudaStorage
 BurnStatus burn__cuda_new(Cuda *cuda, const BurnTensorDesc *desc, BurnPrimitive **out) {
   CudaStorage *storage = NULL;
   const uint64_t bytes = (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
-  BurnStatus status = storage_new(cuda, bytes, &storage);
+  BurnStatus status = burn__cuda_storage_new(cuda, bytes, &storage);
   if (status == BURN_OK) status = tensor_new(cuda, desc, storage, out);
   if (status != BURN_OK) return status;
   CudaTensor *x = cuda_tensor(*out);
@@ -117,7 +60,7 @@ void burn__cuda_retain(BurnPrimitive *x) { atomic_fetch_add(&cuda_tensor(x)->ref
 
 void burn__cuda_release(Cuda *cuda, BurnPrimitive *x) {
   if (!x || atomic_fetch_sub(&cuda_tensor(x)->references, 1u) != 1) return;
-  storage_release(cuda, cuda_tensor(x)->storage);
+  burn__cuda_storage_release(cuda, cuda_tensor(x)->storage);
   atomic_fetch_sub(&cuda->live_tensors, 1);
   cuda->host->free(x, sizeof(CudaTensor));
 }

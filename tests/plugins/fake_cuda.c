@@ -20,7 +20,8 @@ int fake_next_error(int error) {
   return failing && atomic_fetch_add(&calls, 1) + 1 == atoi(failing) ? error : CUDA_OK;
 }
 
-static char something; /* what handles point at */
+static char something;              /* what handles point at */
+static _Thread_local void *current; /* context */
 
 FAKE(cuInit, (unsigned flags)) {
   (void)flags;
@@ -66,6 +67,14 @@ FAKE(cuDevicePrimaryCtxRetain, (void **context, int device)) {
   (void)device;
   FAILS(999);
   *context = &something;
+  return CUDA_OK;
+}
+FAKE(cuCtxGetCurrent, (void **context)) {
+  *context = current;
+  return CUDA_OK;
+}
+FAKE(cuCtxSetCurrent, (void *context)) {
+  current = context;
   return CUDA_OK;
 }
 FAKE(cuCtxPushCurrent_v2, (void *context)) {

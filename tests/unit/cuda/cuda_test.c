@@ -178,6 +178,71 @@ static void test_wrong_options(void **state) {
   forked(open_with_wrong_options, NULL);
 }
 
+/* -- memory ----------------------------------------------------------------------------------- */
+
+static BurnTensor *bytes_of(BurnDevice *device, int64_t bytes) {
+  return burn_zeros(device, BURN_SHAPE(bytes / 4), BURN_DTYPE_F32);
+}
+
+/* Whatever the order of sizes, what is free serves again: the device is asked no more. */
+static void use_memory_again(void *context) {
+  enum { HELD = 16, ROUNDS = 2000 };
+  BurnTensor *held[HELD] = {NULL};
+  uint32_t random = 1;
+  int64_t reserved = 0;
+  (void)context;
+  use_fake_driver();
+  BurnDevice *device = burn_device_open("cuda");
+  for (int i = 0; i < ROUNDS; i++) {
+    random = random * 1664525u + 1013904223u;
+    burn_drop(held[random >> 16 & 15u]);
+    held[random >> 16 & 15u] = bytes_of(device, INT64_C(512) << (random >> 24 & 15u));
+    if (i == ROUNDS / 2) reserved = burn_device_memory(device).bytes_reserved;
+  }
+  const BurnMemoryStats memory = burn_device_memory(device);
+  CHECK(memory.bytes_reserved <= 2 * reserved, "%lld bytes are reserved, %lld were at half time",
+        (long long)memory.bytes_reserved, (long long)reserved);
+  CHECK(memory.bytes_peak <= memory.bytes_reserved, "the peak of %lld bytes is above the %lld reserved",
+        (long long)memory.bytes_peak, (long long)memory.bytes_reserved);
+  for (int i = 0; i < HELD; i++) burn_drop(held[i]);
+  CHECK(burn_device_memory(device).bytes_in_use == 0, "%lld bytes are in use by nobody",
+        (long long)burn_device_memory(device).bytes_in_use);
+  burn_device_trim(device);
+  CHECK(burn_device_memory(device).bytes_reserved == 0, "%lld bytes are kept",
+        (long long)burn_device_memory(device).bytes_reserved);
+  burn_device_close(device);
+}
+
+static void test_memory_is_used_again(void **state) {
+  (void)state;
+  if (!has_nvrtc) skip();
+  forked(use_memory_again, NULL);
+}
+
+/* What is free in segments of another size goes back before a request fails; then it fails with figures. */
+static void fill_memory(void *context) {
+  (void)context;
+  use_fake_driver();
+  setenv("BURN_FAKE_CUDA_MEMORY", "67108864", 1);
+  BurnDevice *device = burn_device_open("cuda");
+  burn_drop(bytes_of(device, 20 << 20));
+  burn_drop(bytes_of(device, 30 << 20));
+  BurnTensor *large = bytes_of(device, 60 << 20);
+  CHECK(burn_tensor_status(large) == BURN_OK, "%s", burn_status_message(burn_tensor_status(large)));
+  BurnTensor *more = bytes_of(device, 30 << 20);
+  check_contains(burn_status_message(burn_tensor_status(more)), "no memory for 31457280 bytes: 62914560 are in use");
+  burn_drop(large);
+  burn_drop(more);
+  check_fine(bytes_of(device, 30 << 20));
+  burn_device_close(device);
+}
+
+static void test_a_full_device_gives_back(void **state) {
+  (void)state;
+  if (!has_nvrtc) skip();
+  forked(fill_memory, NULL);
+}
+
 /* -- each call of the driver fails once -------------------------------------------------------- */
 
 /* Everything may fail here, but nothing may leak or crash. */
@@ -219,8 +284,10 @@ static void test_every_call_of_the_driver_may_fail(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
-                                     cmocka_unit_test(test_kernels_compile), cmocka_unit_test(test_wrong_options),
-                                     cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_machine_without_a_driver), cmocka_unit_test(test_kernels_compile),
+      cmocka_unit_test(test_wrong_options),
+      cmocka_unit_test(test_memory_is_used_again), cmocka_unit_test(test_a_full_device_gives_back),
+      cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
