@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_test.sh BURN FOLDER PART: tests of `burn bench` that look at no time. Parts: json, lacks, peer, file, growth, errors.
+# bench_test.sh BURN FOLDER PART: tests of `burn bench` that look at no time. Parts: json, lacks, peer, ways, file, gpu, growth, errors.
 set -eu
 burn=$1
 here=$2
@@ -76,6 +76,8 @@ test_peer() {
   expect "2.00 s" "$work/said"
   with_fake 0 '^mul 1K$' # the peer does not know it: no figure, no failure
   refuse "2.00 s" "$work/said"
+  with_fake 0 '^tanh 16M$' # it cannot, and says why
+  expect "    PyTorch: it is no eager peer for that" "$work/said"
   with_fake 1 '^exp 1K$'
   expect "PyTorch: exp is not for me" "$work/said"
   with_fake 1 '^max 16M$'
@@ -88,6 +90,48 @@ test_peer() {
   expect "'false' cannot run PyTorch" "$work/said"
   fails 1 --peer torch --python sh --script "$work/none.py" $quick --only '^add 1K$'
   expect "'$work/none.py', which cannot be read" "$work/said"
+}
+
+# Three peers, each a column; PyTorch compiled has figures of its own in JSON and in the file.
+test_ways() {
+  peers="--peer torch,torch.compile,torch.cudagraph --python sh --script $here/peer_fake.sh"
+  fails 0 --stacks ndarray $peers $quick --only '^(add 1K|tanh 16M)$' --json
+  expect '"peer":"fake 1.0 threads' "$work/said"
+  expect '"torch_compile":{"seconds":2,' "$work/said"
+  expect '"torch_cudagraph_bytes_peak":3e+06,"ratio_cudagraph":' "$work/said"
+  fails 0 --stacks ndarray $peers $quick --only '^(add 1K|tanh 16M)$' --csv "$work/ways.csv"
+  expect 'compiled' "$work/said"
+  expect '    CUDA graph: it is no cudagraph peer for that' "$work/said"
+  expect ',torch_compile_ms,torch_cudagraph_ms,peak_MB,torch_peak_MB' "$work/ways.csv"
+  grep -Eq '^op,add 1K,ndarray,[0-9.e-]+,2e\+03,,[0-9.e-]+,,,2e\+03,2e\+03,,3$' "$work/ways.csv" || { cat "$work/ways.csv" >&2; fail "add 1K"; }
+  fails 0 --stacks ndarray $peers $quick --only '^add 1K$' --csv "$work/ways.csv" # the file is read again
+  [ "$(grep -c '^op,' "$work/ways.csv")" = 2 ] || { cat "$work/ways.csv" >&2; fail "lines were lost"; }
+  fails 0 tables "$work/ways.csv"
+  expect '| op | ours | PyTorch | compiled | CUDA graph | ratio | of the copy | rate | memory | PyTorch'"'"'s |' "$work/said"
+  fails 2 --peer torch,jax
+  expect "--peer 'jax' is unknown" "$work/said"
+  fails 2 --peer torch --peer-precision f8
+  fails 1 --stacks ndarray --peer torch,torch,torch,torch,torch,torch,torch --python sh --script "$here/peer_fake.sh" --only '^add 1K$'
+  expect "at most 6 peers" "$work/said"
+}
+
+# On a GPU, here a driver that runs nothing: samples of many repetitions, rates, memory; the sizes for GPUs only where they are asked for.
+test_gpu() {
+  export BURN_CUDA_DRIVER="$build/tests/libfake_cuda.so" XDG_CACHE_HOME="$work/cache"
+  "$burn" bench --list >"$work/said"
+  refuse "gpu " "$work/said"
+  if ! "$burn" bench $quick --only '^add 1K$' --stacks cuda >"$work/said" 2>&1; then
+    expect "NVRTC" "$work/said"
+    echo "skipped: no NVRTC, so the CUDA backend does not open" && return
+  fi
+  fails 0 --stacks 'cuda,fusion<cuda>' --peer torch --python sh --script "$here/peer_fake.sh" $quick --group gpu --only '^(matmul 4096 bf16|embedding 50304x768 at 32x1024)$' --csv "$work/gpu.csv"
+  expect "fake device 0, sm_90, CUDA 13.0; copy of 1 GiB: " "$work/said"
+  expect "peak cuda 100.7 MB, fusion<cuda> 100.7 MB, PyTorch 3.0 MB" "$work/said"
+  grep -Eq '^matmul 4096 bf16 .* TFLOP/s ' "$work/said" || { cat "$work/said" >&2; fail "no rate"; }
+  grep -Eq '^embedding 50304x768 at 32x1024 .* GB/s ' "$work/said" || { cat "$work/said" >&2; fail "no rate"; }
+  grep -Eq '^gpu,matmul 4096 bf16,cuda,[0-9.e-]+,2e\+03,,[0-9.e-]+,,,,,101,3$' "$work/gpu.csv" || { cat "$work/gpu.csv" >&2; fail "matmul"; }
+  fails 0 --stacks cuda $quick --only '^(MLP 784-512-512-10 step|add of 2; time of the host)'
+  expect "loss cuda 0.000 -> 0.000" "$work/said"
 }
 
 # Results go into their lines: others stay, cases that are no more leave, the order is that of the table.
@@ -161,6 +205,6 @@ test_errors() {
 }
 
 case "$3" in
-  json | lacks | peer | file | growth | errors) "test_$3" ;;
+  json | lacks | peer | ways | file | gpu | growth | errors) "test_$3" ;;
   *) fail "'$3' is no part" ;;
 esac

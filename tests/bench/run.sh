@@ -27,6 +27,8 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench curves [options]      are loss curves the same on two stacks?
        ./dev bench report [suite|growth] [options]
                                          suite and growth (or one) into tests/bench/results.csv and sdk/guide/performance.md
+       ./dev bench report gpu [options]  on a GPU: its sizes, calls and models beside three ways of PyTorch, into tests/bench/results_gpu.csv
+                                         and the GPU section of the page; report gpu FILE.csv takes a file from another machine
        ./dev bench --setup-peer          a python with PyTorch for the comparison, in build/bench-venv
 PyTorch comes from $BURN_BENCH_PYTHON, build/bench-venv, /usr/bin/python3 or python3: the first that has it.
 TEXT
@@ -118,32 +120,48 @@ run_bench() {
   bench "$command" "$@" --about "$about"
 }
 
-# Puts the tables of results.csv between the marks of the guide page.
+# write_tables FILE MARK: puts the tables of a file between the marks of the guide page.
 write_tables() {
   page="$guide/performance.md"
-  for mark in results 'end of results'; do
+  for mark in "$2" "end of $2"; do
     grep -q "^<!-- $mark -->\$" "$page" || die "$page has lost its marks"
   done
-  bench tables "$results" >"$build/bench-tables.md"
-  awk -v tables="$build/bench-tables.md" '
-    /^<!-- end of results -->$/ { hidden = 0 }
+  bench tables "$1" >"$build/bench-tables.md"
+  awk -v tables="$build/bench-tables.md" -v mark="$2" '
+    $0 == "<!-- end of " mark " -->" { hidden = 0 }
     !hidden { print }
-    /^<!-- results -->$/ { hidden = 1; print ""; while ((getline line < tables) > 0) print line; print "" }' \
+    $0 == "<!-- " mark " -->" { hidden = 1; print ""; while ((getline line < tables) > 0) print line; print "" }' \
     "$page" >"$build/bench-page.md"
   cp "$build/bench-page.md" "$page"
+}
+
+# report_gpu [FILE.csv | options]
+report_gpu() {
+  gpu_results="$here/results_gpu.csv"
+  case "${1:-}" in
+    '' | -*)
+      [ -n "$(option_value --stacks "$@")" ] || set -- --stacks 'fusion<cuda>' "$@"
+      [ -n "$(option_value --peer "$@")" ] || set -- --peer torch,torch.compile,torch.cudagraph "$@"
+      rm -f "$gpu_results"
+      for group in gpu overhead model; do run_bench suite --group "$group" --csv "$gpu_results" "$@"; done
+      ;;
+    *) cp "$1" "$gpu_results" || die "'$1' cannot be taken" ;;
+  esac
+  write_tables "$gpu_results" 'GPU results'
 }
 
 report() {
   part=both
   case "${1:-}" in
     suite | growth) part=$1; shift ;;
+    gpu) shift; report_gpu "$@"; return ;;
   esac
   [ -n "$(option_value --stacks "$@")" ] || set -- --stacks 'ndarray,fusion<ndarray>' "$@"
   # A whole run leaves nothing of older ones; a part is put among their lines.
   if [ "$part" != growth ] && [ -z "$(option_value --only "$@")$(option_value --group "$@")" ]; then rm -f "$results"; fi
   if [ "$part" != growth ]; then run_bench suite --peer torch --peer-malloc both --csv "$results" "$@"; fi
   if [ "$part" != suite ]; then run_bench growth --peer torch --svg "$guide/growth.svg" "$@"; fi
-  write_tables
+  write_tables "$results" results
 }
 
 overhead_of_torch() {

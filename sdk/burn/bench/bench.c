@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 typedef struct Options {
-  const char *only, *group, *stacks, *peer, *peer_malloc, *python, *script, *csv, *about, *svg;
+  const char *only, *group, *stacks, *peer, *peer_malloc, *peer_device, *peer_precision, *python, *script;
+  const char *csv, *about, *svg;
   size_t rounds, largest;
   double seconds;
   bool json, list, quick;
@@ -34,11 +35,11 @@ typedef struct Choice {
 
 static bool choice_make(Choice *choice, const Options *options) {
   choice->group = -1;
-  for (int i = 0; options->group && i <= GROUP_MODEL; i++) {
+  for (int i = 0; options->group && i < GROUP_COUNT; i++) {
     if (strcmp(options->group, group_names[i]) == 0) choice->group = i;
   }
   if (options->group && choice->group < 0) {
-    fprintf(stderr, "burn bench: --group '%s' is unknown; it is op, overhead or model\n", options->group);
+    fprintf(stderr, "burn bench: --group '%s' is unknown; it is op, overhead, model or gpu\n", options->group);
     return false;
   }
   choice->has_only = options->only != NULL;
@@ -52,6 +53,7 @@ static bool choice_make(Choice *choice, const Options *options) {
 }
 
 static bool is_chosen(const Choice *choice, const Case *c) {
+  if (choice->group < 0 && c->group == GROUP_GPU) return false;
   if (choice->group >= 0 && choice->group != (int)c->group) return false;
   return !choice->has_only || regexec(&choice->only, c->name, 0, NULL, 0) == 0;
 }
@@ -79,23 +81,60 @@ static BurnStatus find_script(const Options *options, char *out, size_t bytes) {
                           out);
 }
 
-static BurnStatus open_peer(Bench *bench, const Options *options, const char *script, const char *label,
-                            bool tuned_malloc) {
-  const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
-  if (!python || !python[0]) python = "python3";
-  const BurnStatus status = peer_open(&bench->peers[bench->peer_count++], python, script, label, tuned_malloc);
+static BurnStatus open_peer(Bench *bench, const PeerSetup *setup, int way) {
+  if (bench->peer_count == MAX_PEERS)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--peer: at most %d peers", MAX_PEERS);
+  const BurnStatus status = peer_open(&bench->peers[bench->peer_count++], setup, way);
   return burn_status_annotate(status, "'%s' cannot run PyTorch; --python or BURN_BENCH_PYTHON names one that can",
-                              python);
+                              setup->python);
+}
+
+/* The way of the next word of "torch,torch.compile"; PEER_WAYS for one that is unknown. `*at` moves behind it. */
+static int next_way(const char **at) {
+  const size_t length = strcspn(*at, ",");
+  int way = 0;
+  while (way < PEER_WAYS &&
+         (length == 0 || strncmp(peer_ways[way].word, *at, length) != 0 || peer_ways[way].word[length] != '\0')) {
+    way++;
+  }
+  *at += length + ((*at)[length] == ',');
+  return way;
+}
+
+/* The device that the first stack computes on, as PyTorch calls it. Peers are started before a stack is opened. */
+static BurnStatus peer_device(const Options *options, char *out, size_t bytes) {
+  char stack[STACK_BYTES];
+  const char *source = "";
+  BurnStatus status = BURN_OK;
+  snprintf(stack, sizeof stack, "%s", options->stacks ? options->stacks : "");
+  if (!options->stacks) status = burn_stack_choice(NULL, stack, sizeof stack, &source);
+  const char *cuda = strstr(stack, "cuda"), *comma = strchr(stack, ',');
+  const bool is_cuda = cuda && (!comma || cuda < comma);
+  const int number = is_cuda && cuda[4] == ':' ? atoi(cuda + 5) : 0;
+  if (options->peer_device) {
+    snprintf(out, bytes, "%s", options->peer_device);
+  } else if (is_cuda) {
+    snprintf(out, bytes, "cuda:%d", number);
+  } else {
+    snprintf(out, bytes, "cpu");
+  }
+  return status;
 }
 
 static BurnStatus open_peers(Bench *bench, const Options *options) {
-  char script[1200];
-  if (strcmp(options->peer, "none") == 0) return BURN_OK;
+  char script[1200], device[32];
+  const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
   const bool both = strcmp(options->peer_malloc, "both") == 0, tuned = strcmp(options->peer_malloc, "tuned") == 0;
+  if (strcmp(options->peer, "none") == 0) return BURN_OK;
   BurnStatus status = find_script(options, script, sizeof script);
-  if (status == BURN_OK && !tuned) status = open_peer(bench, options, script, "PyTorch", false);
-  if (status != BURN_OK || (!both && !tuned)) return status;
-  return open_peer(bench, options, script, "PyTorch tuned", true);
+  if (status == BURN_OK) status = peer_device(options, device, sizeof device);
+  const PeerSetup setup = {python && python[0] ? python : "python3", script, device, options->peer_precision};
+  for (const char *at = options->peer; *at && status == BURN_OK;) {
+    const int way = next_way(&at);
+    if (way != PEER_EAGER || !tuned) status = open_peer(bench, &setup, way);
+    if (status == BURN_OK && way == PEER_EAGER && (both || tuned)) status = open_peer(bench, &setup, PEER_TUNED);
+  }
+  return status;
 }
 
 /* -- the suite -------------------------------------------------------------------------------- */
@@ -120,9 +159,9 @@ static void hide_progress(void) {
 /* Every side holds its tensors at the same time. */
 static bool fits(const Bench *bench, const Case *c) {
   const double needed = (c->read_bytes + c->write_bytes) * (double)(bench->stack_count + bench->peer_count);
-  const double memory = (double)system_memory_bytes();
+  const double memory = bench->device.is_gpu ? (double)bench->device.memory : (double)system_memory_bytes();
   if (memory == 0 || needed < 0.75 * memory) return true;
-  fprintf(stderr, "burn bench: '%s' is left out: it needs %.1f GB, and this machine has %.1f\n", c->name, 1e-9 * needed,
+  fprintf(stderr, "burn bench: '%s' is left out: it needs %.1f GB, and there are %.1f\n", c->name, 1e-9 * needed,
           1e-9 * memory);
   return false;
 }
@@ -161,7 +200,8 @@ static BurnStatus run(Bench *bench, const Options *options, const Choice *choice
   /* The peers first: OpenBLAS stops its threads when a process forks. */
   BurnStatus status = open_peers(bench, options);
   if (status == BURN_OK) status = stacks_open(bench, options->stacks);
-  if (status == BURN_OK) status = limits_open();
+  if (status == BURN_OK) status = bench_device_open(bench);
+  if (status == BURN_OK && !bench->device.is_gpu) status = limits_open();
   if (status != BURN_OK) return status;
   Load load;
   load_begin(&load, bench);
@@ -196,6 +236,9 @@ static const char suite_usage[] =
     "  burn bench --quick\n"
     "  burn bench --stacks 'ndarray,fusion<ndarray>,torch' --group model\n"
     "  burn bench --only 'matmul|conv' --json\n\n"
+    "On a GPU many repetitions are told to it and waited for together, limit is the time of a copy of the same bytes\n"
+    "by that of the first stack, rate what it moves or computes in a second; --group gpu has sizes for GPUs.\n\n"
+    "  burn bench --stacks 'fusion<cuda>,torch:cuda' --group gpu --peer torch,torch.compile,torch.cudagraph\n\n"
     "Shown are the median time, half the distance of the quartiles (+-), the time of the first stack by that of the "
     "column (ratio:\n"
     "below 1.00 the first is faster), and the time in which this CPU could do the work at best by that of the first "
@@ -208,13 +251,18 @@ static const char growth_usage[] =
 static int parse(int argc, char **argv, bool growth, Options *options) {
   const Argument arguments[] = {
       {"only", ARGUMENT_TEXT, &options->only, "REGEX", "cases whose name matches"},
-      {"group", ARGUMENT_TEXT, &options->group, "GROUP", "op, overhead or model; without it all"},
+      {"group", ARGUMENT_TEXT, &options->group, "GROUP", "op, overhead, model or gpu; without it all but gpu"},
       {"list", ARGUMENT_FLAG, &options->list, NULL, "the names of the cases"},
       {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..",
        "stacks, the first to compare with; autodiff is put on top where it is needed"},
-      {"peer", ARGUMENT_TEXT, &options->peer, "PEER", "torch, for PyTorch in a process of its own, or none"},
+      {"peer", ARGUMENT_TEXT, &options->peer, "PEERS",
+       "none, or some of torch,torch.compile,torch.cudagraph: PyTorch in a process of its own each"},
       {"peer-malloc", ARGUMENT_TEXT, &options->peer_malloc, "HOW",
        "default, tuned (a malloc that keeps its pages) or both"},
+      {"peer-device", ARGUMENT_TEXT, &options->peer_device, "DEVICE",
+       "cpu or cuda:N; else cuda where the first stack is on one"},
+      {"peer-precision", ARGUMENT_TEXT, &options->peer_precision, "P",
+       "default, highest (f32 as it is), high (TF32), bf16 or f16 (autocast)"},
       {"python", ARGUMENT_TEXT, &options->python, "PROGRAM", "runs the peer; else $BURN_BENCH_PYTHON or python3"},
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
       {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
@@ -233,7 +281,9 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       arguments[7],
       arguments[8],
       arguments[9],
+      arguments[10],
       arguments[11],
+      arguments[13],
       {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing"},
       {"largest", ARGUMENT_SIZE, &options->largest, "N", "elements of a tensor"},
   };
@@ -242,6 +292,18 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
                            sizeof growth_arguments / sizeof growth_arguments[0], NULL, 0);
   }
   return arguments_parse(argc, argv, suite_usage, arguments, sizeof arguments / sizeof arguments[0], NULL, 0);
+}
+
+static bool peers_are_known(const char *peers) {
+  if (strcmp(peers, "none") == 0) return true;
+  const char *at = peers;
+  while (*at) {
+    const char *word = at;
+    if (next_way(&at) != PEER_WAYS) continue;
+    fprintf(stderr, "burn bench: --peer '%s' is unknown; see --help\n", word);
+    return false;
+  }
+  return at != peers;
 }
 
 /* False after a message. */
@@ -258,12 +320,19 @@ static bool check(const Options *options, bool growth) {
     fprintf(stderr, "burn bench: --rounds is 1..%d and --seconds above 0\n", MAX_ROUNDS);
     return false;
   }
-  return is_one_of("peer", options->peer, (const char *const[]){"torch", "none", NULL}) &&
+  return peers_are_known(options->peer) &&
+         is_one_of("peer-precision", options->peer_precision,
+                   (const char *const[]){"default", "highest", "high", "bf16", "f16", NULL}) &&
          is_one_of("peer-malloc", options->peer_malloc, (const char *const[]){"default", "tuned", "both", NULL});
 }
 
 static int suite_main(int argc, char **argv, bool growth) {
-  Options options = {.peer = "none", .peer_malloc = "default", .rounds = 5, .largest = 100000000, .seconds = 0.08};
+  Options options = {.peer = "none",
+                     .peer_malloc = "default",
+                     .peer_precision = "default",
+                     .rounds = 5,
+                     .largest = 100000000,
+                     .seconds = 0.08};
   const int parsed = parse(argc, argv, growth, &options);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? COMMAND_OK : COMMAND_USAGE;
   if (options.quick) {

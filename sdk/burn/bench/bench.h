@@ -15,7 +15,7 @@ enum {
   MAX_ARGS = 10,
   MAX_ROUNDS = 101,
   MAX_STACKS = 8,
-  MAX_PEERS = 2,
+  MAX_PEERS = 6,
   MAX_TENSORS = 8,
   MODEL_BYTES = 4096,
   STACK_BYTES = 1024
@@ -37,6 +37,10 @@ typedef struct Args {
 typedef struct Subject {
   BurnDevice *device;
   const int64_t *args;
+  BurnDType dtype;  /* of what the kind makes of floats */
+  bool leaves_work; /* a repetition leaves its work in the queue; subject_settle waits for that of many */
+  bool defers;      /* there are decorators that may leave out what nobody looks at */
+  BurnTensor *last; /* of models that leave work: the loss that subject_settle reads */
   BurnTensor *t[MAX_TENSORS];
   BurnOptimizer *optimizer; /* models only, as are the rest */
   const struct Network *network;
@@ -52,15 +56,18 @@ typedef struct Kind {
   const char *name;
   bool tracked; /* needs a stack with autodiff */
   BurnStatus (*prepare)(Subject *s);
-  BurnStatus (*run)(Subject *s); /* one repetition, done when it returns */
+  BurnStatus (*run)(Subject *s); /* one repetition: ends with subject_finish */
+  bool host_only;                /* the clock stands while the device is waited for */
 } Kind;
 
-/* "op", "overhead" or "model"; a run can be restricted to one. */
-typedef enum Group { GROUP_OP, GROUP_OVERHEAD, GROUP_MODEL } Group;
+/* "op", "overhead", "model" or "gpu"; a run can be restricted to one. The last are sizes for GPUs, which are run only
+ * if they are asked for. */
+typedef enum Group { GROUP_OP, GROUP_OVERHEAD, GROUP_MODEL, GROUP_GPU, GROUP_COUNT } Group;
 extern const char *const group_names[];
 
 /* One line of the suite. Bytes and operations are those that must move, whoever computes. */
 typedef struct Case {
+  BurnDType dtype; /* of floats */
   Group group;
   const char *name;
   const char *kind;
@@ -76,9 +83,13 @@ const Kind *kind_find(const char *name);
 extern const Kind op_kinds[];
 extern const size_t op_kind_count;
 
-/* Device and tensors of a case. After a failure too the subject must be ended. */
-BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, const char *stack);
+/* Device and tensors of a case, in f32. After a failure too the subject must be ended. */
+BurnStatus subject_begin(Subject *s, const Kind *kind, const int64_t *args, BurnDType dtype, const char *stack);
 void subject_end(Subject *s);
+/* The end of a repetition: all is done, or (leaves_work) on its way. */
+BurnStatus subject_finish(const Subject *s);
+/* The end of a group of repetitions: all is done, and the loss of the last is known. */
+BurnStatus subject_settle(Subject *s);
 
 /* -- models ----------------------------------------------------------------------------------- */
 
@@ -103,13 +114,16 @@ extern const NetworkSizes bench_networks[];
 extern const Kind network_kinds[];
 extern const size_t network_kind_count;
 
-/* A model with optimizer and one batch; then steps, each of which puts the loss into s->loss. */
+/* A model with optimizer and one batch; then steps, each of which puts the loss into s->loss, or leaves it to
+ * subject_settle. */
 BurnStatus network_prepare(Subject *s, const Network *model);
 BurnStatus network_step(Subject *s);
 BurnStatus network_infer(Subject *s);
 /* The steps of WGAN-GP, which have losses of their own. */
 BurnStatus wgan_critic_step(Subject *s);
 BurnStatus wgan_generator_step(Subject *s);
+/* The end of a step whose status so far is given: takes `loss`, into s->loss or s->last. */
+BurnStatus network_tell(Subject *s, BurnTensor *loss, BurnStatus status);
 
 /* -- time ------------------------------------------------------------------------------------- */
 
@@ -125,15 +139,33 @@ Spread spread_of(double *samples, size_t count);
 
 /* A child process that measures the same kinds; see peer.c for the lines that are exchanged. */
 typedef struct Peer Peer;
-BurnStatus peer_open(Peer **out, const char *python, const char *script, const char *label, bool tuned_malloc);
+
+/* A way to run PyTorch, as --peer has it: its word, what the peer is told, and how its figures are called. */
+typedef struct PeerWay {
+  const char *word, *mode, *label;
+  const char *suffix; /* of "torch" and "ratio" in JSON, and of columns */
+  bool tuned_malloc;
+} PeerWay;
+enum { PEER_EAGER, PEER_TUNED, PEER_COMPILED, PEER_GRAPHS, PEER_WAYS };
+extern const PeerWay peer_ways[PEER_WAYS];
+
+/* What runs a peer, and where and how it computes: "cpu" or "cuda:0"; a word of --peer-precision. */
+typedef struct PeerSetup {
+  const char *python, *script, *device, *precision;
+} PeerSetup;
+BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way);
 void peer_close(Peer *peer); /* NULL is allowed */
+int peer_way(const Peer *peer);
 const char *peer_label(const Peer *peer);
 const char *peer_version(const Peer *peer);
-/* Prepares a case; *known is false if the peer has no such kind. *loss is NaN for what has none. */
-BurnStatus peer_case(Peer *peer, const char *kind, const Args *args, bool *known, double *loss);
+/* Prepares a case; side->known is false if the peer has no such kind, or cannot and says why (side->problem).
+ * side->first_loss is NaN for what has none. */
+struct Side;
+BurnStatus peer_case(Peer *peer, const struct Case *c, struct Side *side);
 /* Runs for about so many seconds: seconds of one repetition. */
 BurnStatus peer_run(Peer *peer, double seconds, double *sample, double *loss);
-BurnStatus peer_end(Peer *peer);
+/* The most bytes of tensors that it had; -1 where it does not tell. */
+BurnStatus peer_end(Peer *peer, int64_t *bytes_peak);
 
 /* The process of a peer, for what it uses. */
 long peer_process(const Peer *peer);
@@ -152,6 +184,15 @@ double limits_case_seconds(const Case *c);
 
 /* -- measuring and telling -------------------------------------------------------------------- */
 
+/* The device of the first stack. */
+typedef struct BenchDevice {
+  bool is_gpu;
+  int64_t memory;   /* bytes */
+  char text[320];   /* what it is, and its driver */
+  double copy;      /* GB/s read and written by an op that changes each element of 1 GiB; NaN where it cannot */
+  double peer_copy; /* the same of the first peer, NaN without one */
+} BenchDevice;
+
 typedef struct Bench {
   char stack_text[STACK_BYTES]; /* what `stacks` point into */
   const char *stacks[MAX_STACKS];
@@ -160,6 +201,7 @@ typedef struct Bench {
   size_t peer_count;
   size_t rounds;
   double seconds; /* of a sample */
+  BenchDevice device;
 } Bench;
 
 /* One side's figures. Without them (`known` is false) a stack of ours says why: it lacks an op or a dtype, or it
@@ -170,8 +212,7 @@ typedef struct Side {
   double samples[MAX_ROUNDS];
   Spread time; /* seconds of one op, step or repetition */
   double first_loss, last_loss;
-  int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where the backend does not tell, and
-                         for peers */
+  int64_t bytes_peak; /* most bytes of tensors at a time, parameters and all; -1 where it is not told */
 } Side;
 
 typedef struct Result {
@@ -184,6 +225,12 @@ typedef struct Result {
 /* Prepares a case on every side, then lets them take turns. A stack that cannot do it is left out of the case; a peer
  * that fails is a failure. */
 BurnStatus measure(const Bench *bench, const Case *c, Result *result);
+
+/* What the device of the first stack is and how fast it copies, here and in the first peer. */
+BurnStatus bench_device_open(Bench *bench);
+/* GB/s of the bytes of a case, or TFLOP/s of its operations (`unit` says which) in so many seconds; NaN where nothing
+ * is counted. */
+double case_rate(const Case *c, double seconds, const char **unit);
 
 /* A text for a number of seconds: "12.3 us". */
 const char *time_text(double seconds, char *buffer, size_t capacity);

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define HEAD "group,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent"
-enum { COLUMNS = 9, LINE_BYTES = 1024 };
+#define GPU_HEAD ",torch_compile_ms,torch_cudagraph_ms,peak_MB,torch_peak_MB"
+enum { COLUMNS = 9, GPU_COLUMNS = 13, LINE_BYTES = 1024 };
 
 static size_t case_index(const char *name) {
   size_t i = 0;
@@ -42,10 +43,10 @@ void csv_release(CsvFile *file) {
 /* -- reading ---------------------------------------------------------------------------------- */
 
 /* Cuts a line at its commas; a stack with commas stands in quotes. */
-static int cut(char *line, char *columns[COLUMNS]) {
+static int cut(char *line, char *columns[GPU_COLUMNS]) {
   int count = 0;
   char *at = line;
-  while (at && count < COLUMNS) {
+  while (at && count < GPU_COLUMNS) {
     char *end = NULL;
     if (*at == '"') {
       columns[count++] = ++at;
@@ -67,15 +68,22 @@ static double number(const char *text, double scale) {
 }
 
 static BurnStatus take_line(CsvFile *file, char *line) {
-  char *columns[COLUMNS];
+  char *columns[GPU_COLUMNS];
   if (line[0] == '#' || strncmp(line, "group,", 6) == 0) return BURN_OK;
-  if (cut(line, columns) != COLUMNS)
+  const size_t length = strlen(line);
+  const int count = cut(line, columns);
+  if (count != COLUMNS && count != GPU_COLUMNS)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a line without %d columns", COLUMNS);
+  for (int i = count; i < GPU_COLUMNS; i++) columns[i] = line + length; /* "" */
   CsvRow row = {.index = case_index(columns[1]),
                 .ours = number(columns[3], 1e-3),
-                .torch = number(columns[4], 1e-3),
-                .tuned = number(columns[5], 1e-3),
-                .limit = number(columns[8], 1e-2)};
+                .torch = {[PEER_EAGER] = number(columns[4], 1e-3),
+                          [PEER_TUNED] = number(columns[5], 1e-3),
+                          [PEER_COMPILED] = number(columns[9], 1e-3),
+                          [PEER_GRAPHS] = number(columns[10], 1e-3)},
+                .limit = number(columns[8], 1e-2),
+                .peak = number(columns[11], 1e6),
+                .torch_peak = number(columns[12], 1e6)};
   if (row.index == bench_case_count) return BURN_OK;
   snprintf(row.stack, sizeof row.stack, "%s", columns[2]);
   return csv_put(file, &row);
@@ -113,16 +121,32 @@ static void put_number(FILE *output, double value) {
   if (isfinite(value)) fprintf(output, "%.3g", value);
 }
 
-static void put_row(FILE *output, const CsvRow *row) {
+/* What only runs on GPUs have. */
+static bool is_of_gpu(const CsvRow *row) {
+  return isfinite(row->torch[PEER_COMPILED]) || isfinite(row->torch[PEER_GRAPHS]) || isfinite(row->peak);
+}
+
+static bool has_gpu(const CsvFile *file) {
+  for (size_t i = 0; i < file->count; i++) {
+    if (is_of_gpu(&file->rows[i])) return true;
+  }
+  return false;
+}
+
+static void put_row(FILE *output, const CsvRow *row, bool with_gpu) {
   const Case *c = &bench_cases[row->index];
   const char *quote = strchr(row->stack, ',') ? "\"" : "";
   fprintf(output, "%s,%s,%s%s%s", group_names[c->group], c->name, quote, row->stack, quote);
   put_number(output, 1e3 * row->ours);
-  put_number(output, 1e3 * row->torch);
-  put_number(output, 1e3 * row->tuned);
-  put_number(output, row->ours / row->torch);
-  put_number(output, row->ours / row->tuned);
+  put_number(output, 1e3 * row->torch[PEER_EAGER]);
+  put_number(output, 1e3 * row->torch[PEER_TUNED]);
+  put_number(output, row->ours / row->torch[PEER_EAGER]);
+  put_number(output, row->ours / row->torch[PEER_TUNED]);
   put_number(output, 100 * row->limit);
+  if (with_gpu) put_number(output, 1e3 * row->torch[PEER_COMPILED]);
+  if (with_gpu) put_number(output, 1e3 * row->torch[PEER_GRAPHS]);
+  if (with_gpu) put_number(output, 1e-6 * row->peak);
+  if (with_gpu) put_number(output, 1e-6 * row->torch_peak);
   fputc('\n', output);
 }
 
@@ -133,8 +157,9 @@ BurnStatus csv_save(CsvFile *file, const char *path) {
   for (int i = 0; i < 3; i++) {
     if (file->about[i][0]) fprintf(output, "# %s\n", file->about[i]);
   }
-  fprintf(output, HEAD "\n");
-  for (size_t i = 0; i < file->count; i++) put_row(output, &file->rows[i]);
+  const bool with_gpu = has_gpu(file);
+  fprintf(output, HEAD "%s\n", with_gpu ? GPU_HEAD : "");
+  for (size_t i = 0; i < file->count; i++) put_row(output, &file->rows[i], with_gpu);
   const bool failed = ferror(output) != 0;
   if (fclose(output) != 0 || failed) return burn_status_make(BURN_STATUS_IO, "%s cannot be written", path);
   return BURN_OK;
@@ -157,37 +182,75 @@ static void markdown_number(double value, const char *format) {
   printf(" |");
 }
 
-static void markdown_row(const CsvRow *row, bool with_stack, bool with_tuned) {
+/* Which columns the tables have beside those of every run. */
+typedef struct Columns {
+  bool stack, tuned, gpu;
+} Columns;
+
+static Columns columns_of(const CsvFile *file) {
+  Columns columns = {.gpu = has_gpu(file)};
+  for (size_t i = 0; i < file->count; i++) {
+    columns.tuned = columns.tuned || isfinite(file->rows[i].torch[PEER_TUNED]);
+    columns.stack = columns.stack || strcmp(file->rows[i].stack, file->rows[0].stack) != 0;
+  }
+  return columns;
+}
+
+/* The least of PyTorch's times. */
+static double best_of_torch(const CsvRow *row) {
+  double best = row->torch[0];
+  for (int way = 1; way < PEER_WAYS; way++) best = fmin(best, row->torch[way]); /* the other one if one is NaN */
+  return best;
+}
+
+/* "4120 GB/s | 512 MB | 540 MB |" */
+static void markdown_gpu(const CsvRow *row) {
+  const char *unit = "";
+  char format[32];
+  const double rate = case_rate(&bench_cases[row->index], row->ours, &unit);
+  snprintf(format, sizeof format, "%%.%df %s", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, unit);
+  markdown_number(rate, format);
+  markdown_number(1e-6 * row->peak, "%.0f MB");
+  markdown_number(1e-6 * row->torch_peak, "%.0f MB");
+}
+
+static void markdown_row(const CsvRow *row, Columns with) {
   printf("| %s |", bench_cases[row->index].name);
-  if (with_stack) printf(" `%s` |", row->stack);
+  if (with.stack) printf(" `%s` |", row->stack);
   markdown_time(row->ours);
-  markdown_time(row->torch);
-  if (with_tuned) markdown_time(row->tuned);
-  markdown_number(row->ours / row->torch, "%.2f");
-  if (with_tuned) markdown_number(row->ours / row->tuned, "%.2f");
+  markdown_time(row->torch[PEER_EAGER]);
+  if (with.tuned) markdown_time(row->torch[PEER_TUNED]);
+  if (with.gpu) markdown_time(row->torch[PEER_COMPILED]);
+  if (with.gpu) markdown_time(row->torch[PEER_GRAPHS]);
+  markdown_number(row->ours / (with.gpu ? best_of_torch(row) : row->torch[PEER_EAGER]), "%.2f");
+  if (with.tuned) markdown_number(row->ours / row->torch[PEER_TUNED], "%.2f");
   markdown_number(100 * row->limit, "%.0f %%");
+  if (with.gpu) markdown_gpu(row);
   printf("\n");
 }
 
+/* The names of the columns, then the line below them. */
+static void markdown_head(const char *group, Columns with) {
+  printf("\n| %s |%s ours | PyTorch |%s%s ratio |%s of the %s |%s\n", group, with.stack ? " stack |" : "",
+         with.tuned ? " tuned |" : "", with.gpu ? " compiled | CUDA graph |" : "", with.tuned ? " to tuned |" : "",
+         with.gpu ? "copy" : "limit", with.gpu ? " rate | memory | PyTorch's |" : "");
+  printf("|%s%s%s%s\n", "---|---|---|---|---|", with.stack ? "---|" : "", with.tuned ? "---|---|" : "",
+         with.gpu ? "---|---|---|---|---|" : "");
+}
+
 void csv_markdown(const CsvFile *file) {
-  bool with_tuned = false, with_stack = false;
-  for (size_t i = 0; i < file->count; i++) {
-    with_tuned = with_tuned || isfinite(file->rows[i].tuned);
-    with_stack = with_stack || strcmp(file->rows[i].stack, file->rows[0].stack) != 0;
-  }
+  const Columns with = columns_of(file);
   for (int i = 0; i < 3; i++) {
     if (file->about[i][0]) printf("%s%s\n", file->about[i], i < 2 && file->about[i + 1][0] ? ";" : ".");
   }
-  if (!with_stack && file->count) printf("\nStack: `%s`.\n", file->rows[0].stack);
+  if (!with.stack && file->count) printf("\nStack: `%s`.\n", file->rows[0].stack);
   Group group = GROUP_MODEL;
   for (size_t i = 0; i < file->count; i++) {
     const Group now = bench_cases[file->rows[i].index].group;
     if (i == 0 || now != group) {
-      printf("\n| %s |%s ours | PyTorch |%s ratio |%s of the limit |\n|---|%s---|---|%s---|%s---|\n", group_names[now],
-             with_stack ? " stack |" : "", with_tuned ? " tuned |" : "", with_tuned ? " to tuned |" : "",
-             with_stack ? "---|" : "", with_tuned ? "---|" : "", with_tuned ? "---|" : "");
+      markdown_head(group_names[now], with);
     }
     group = now;
-    markdown_row(&file->rows[i], with_stack, with_tuned);
+    markdown_row(&file->rows[i], with);
   }
 }

@@ -9,8 +9,10 @@
 typedef struct CsvRow {
   size_t index; /* of the case */
   char stack[128];
-  double ours, torch, tuned; /* seconds; tuned: torch with a malloc that keeps its pages */
-  double limit;              /* share of what the machine can do, 1 is all */
+  double ours;             /* seconds */
+  double torch[PEER_WAYS]; /* seconds of PyTorch, each way of running it */
+  double limit;            /* share of what the machine can do, 1 is all */
+  double peak, torch_peak; /* bytes of tensors at most; told on GPUs */
 } CsvRow;
 
 typedef struct CsvFile {

@@ -23,7 +23,7 @@ typedef struct Curve {
 static BurnStatus train(const Network *network, const int64_t *args, const char *stack, size_t steps, Curve *curve) {
   static Subject subject;
   const Kind *kind = kind_find(network->name);
-  BurnStatus status = subject_begin(&subject, kind, args, stack);
+  BurnStatus status = subject_begin(&subject, kind, args, BURN_DTYPE_F32, stack);
   for (size_t i = 0; i < steps && status == BURN_OK; i++) {
     status = kind->run(&subject);
     curve->losses[i] = subject.loss;

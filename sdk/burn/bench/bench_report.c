@@ -32,8 +32,6 @@ static double time_ratio(const Side *a, const Side *b) {
   return a->known && b->known ? a->time.median / b->time.median : (double)NAN;
 }
 
-static bool is_tuned(const Peer *peer) { return strstr(peer_label(peer), "tuned") != NULL; }
-
 /* -- JSON ------------------------------------------------------------------------------------- */
 
 static void json_text(const char *text) {
@@ -53,9 +51,12 @@ static void json_number(const char *name, double value) {
   }
 }
 
-static void json_side(const char *name, const Side *side) {
+static void json_side(const Case *c, const char *name, const Side *side) {
+  const char *unit = "";
+  const double rate = case_rate(c, side->time.median, &unit);
   printf(",\"%s\":{\"seconds\":%.6g,\"low\":%.6g,\"high\":%.6g", name, side->time.median, side->time.low,
          side->time.high);
+  if (isfinite(rate)) printf(",\"%s\":%.6g", c->flops > 0 ? "TFLOPps" : "GBps", rate);
   if (isfinite(side->last_loss)) printf(",\"first_loss\":%.6g,\"last_loss\":%.6g", side->first_loss, side->last_loss);
   putchar('}');
 }
@@ -71,31 +72,48 @@ static void json_machine(const Report *report, const Bench *bench) {
   json_number("fill_GBps", m->fill);
   json_number("cache_copy_GBps", m->cache_copy);
   json_number("fma_GFps", m->fma);
+  printf(",\"device\":");
+  json_text(bench->device.text);
+  json_number("device_copy_GBps", bench->device.copy);
+  json_number("peer_copy_GBps", bench->device.peer_copy);
   for (size_t i = 0; i < bench->peer_count; i++) {
-    printf(",\"%s\":", i == 0 ? "peer" : "peer_2");
+    printf(",\"peer%s\":", peer_ways[peer_way(bench->peers[i])].suffix);
     json_text(peer_version(bench->peers[i]));
   }
   printf("}}\n");
 }
 
-static void json_own(const Bench *bench, const Result *result, const Side *own) {
+static void json_bytes(const Side *side) {
+  if (side->bytes_peak >= 0) {
+    printf(",\"bytes_peak\":%lld", (long long)side->bytes_peak);
+  } else {
+    printf(",\"bytes_peak\":null");
+  }
+}
+
+/* A peer's figures and ours by its: "torch_compile", "torch_compile_bytes_peak", "ratio_compile". */
+static void json_peer(const Case *c, const Side *own, const Side *peer, const char *suffix) {
+  char name[48];
+  if (!peer->known) return;
+  snprintf(name, sizeof name, "torch%s", suffix);
+  json_side(c, name, peer);
+  snprintf(name, sizeof name, "torch%s_bytes_peak", suffix);
+  json_number(name, peer->bytes_peak >= 0 ? (double)peer->bytes_peak : (double)NAN);
+  snprintf(name, sizeof name, "ratio%s", suffix);
+  json_number(name, time_ratio(own, peer));
+}
+
+static void json_own(const Bench *bench, const Case *c, const Result *result, const Side *own) {
   if (!own->known) {
     printf(",\"%s\":", own->lacks ? "lacks" : "failed");
     json_text(own->problem);
     return;
   }
-  json_side("ours", own);
-  if (own->bytes_peak >= 0) {
-    printf(",\"bytes_peak\":%lld", (long long)own->bytes_peak);
-  } else {
-    printf(",\"bytes_peak\":null");
-  }
+  json_side(c, "ours", own);
+  json_bytes(own);
   json_number("first_ratio", time_ratio(&result->own[0], own));
   for (size_t k = 0; k < bench->peer_count; k++) {
-    const Side *peer = &result->peer[k];
-    if (!peer->known) continue;
-    json_side(is_tuned(bench->peers[k]) ? "torch_tuned" : "torch", peer);
-    json_number(is_tuned(bench->peers[k]) ? "ratio_tuned" : "ratio", time_ratio(own, peer));
+    json_peer(c, own, &result->peer[k], peer_ways[peer_way(bench->peers[k])].suffix);
   }
   json_number("limit_seconds", result->limit_time.median > 0 ? result->limit_time.median : (double)NAN);
   json_number("of_limit", limit_share(result, own));
@@ -107,14 +125,19 @@ static void json_case(const Bench *bench, const Case *c, const Result *result) {
     json_text(c->name);
     printf(",\"stack\":");
     json_text(bench->stacks[i]);
-    json_own(bench, result, &result->own[i]);
+    json_own(bench, c, result, &result->own[i]);
     printf("}\n");
   }
 }
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-static const char *machine_text(const Machine *m, char *buffer, size_t capacity) {
+static const char *machine_text(const Bench *bench, const Machine *m, char *buffer, size_t capacity) {
+  if (bench->device.is_gpu) {
+    snprintf(buffer, capacity, "%s; copy of 1 GiB: %.0f GB/s, the peer's %.0f", bench->device.text, bench->device.copy,
+             bench->device.peer_copy);
+    return buffer;
+  }
   snprintf(
       buffer, capacity,
       "%u threads; memory: copy %.1f GB/s, read %.1f, sum of two %.1f, fill %.1f; 1 MB: copy %.0f GB/s; FMA %.0f GF/s",
@@ -123,8 +146,8 @@ static const char *machine_text(const Machine *m, char *buffer, size_t capacity)
 }
 
 static void table_machine(const Report *report, const Bench *bench) {
-  char text[256];
-  printf("%s\n", machine_text(&report->machine, text, sizeof text));
+  char text[512];
+  printf("%s\n", machine_text(bench, &report->machine, text, sizeof text));
   for (size_t i = 0; i < bench->peer_count; i++) {
     printf("%s: %s\n", peer_label(bench->peers[i]), peer_version(bench->peers[i]));
   }
@@ -144,7 +167,9 @@ static void table_head(const Bench *bench, const char *group) {
     printf(" %*s %6s", column_width(name), name, "+-");
     if (i > 0) printf(" %6s", "ratio");
   }
-  printf(" %6s\n", "limit");
+  printf(" %6s", "limit");
+  if (bench->device.is_gpu) printf(" %13s", "rate");
+  printf("\n");
 }
 
 /* Half the distance between the quartiles, of the median. */
@@ -183,6 +208,17 @@ static void table_peak(const Side *side, const char *name, const char **before) 
   *before = ", ";
 }
 
+/* " 4120 GB/s": of the first stack, on a GPU. */
+static void table_rate(const Case *c, const Side *first) {
+  const char *unit = "";
+  const double rate = first->known ? case_rate(c, first->time.median, &unit) : (double)NAN;
+  if (isfinite(rate)) {
+    printf(" %5.*f %-7s", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate, unit);
+  } else {
+    printf(" %13s", "-");
+  }
+}
+
 static void table_row(const Bench *bench, const Case *c, const Result *result) {
   const Side *first = &result->own[0];
   const char *before = "   loss ";
@@ -191,15 +227,23 @@ static void table_row(const Bench *bench, const Case *c, const Result *result) {
   for (size_t i = 0; i < bench->stack_count; i++) table_side(&result->own[i], first, bench->stacks[i]);
   for (size_t i = 0; i < bench->peer_count; i++) table_side(&result->peer[i], first, peer_label(bench->peers[i]));
   printf(" %6s", percent_text(limit_share(result, first), share, sizeof share));
+  if (bench->device.is_gpu) table_rate(c, first);
   for (size_t i = 0; i < bench->stack_count; i++) table_loss(&result->own[i], bench->stacks[i], &before);
   for (size_t i = 0; i < bench->peer_count; i++) table_loss(&result->peer[i], peer_label(bench->peers[i]), &before);
   before = "   peak ";
-  for (size_t i = 0; i < bench->stack_count && c->group == GROUP_MODEL; i++) {
+  const bool tells_peak = c->group == GROUP_MODEL || bench->device.is_gpu;
+  for (size_t i = 0; i < bench->stack_count && tells_peak; i++) {
     table_peak(&result->own[i], bench->stacks[i], &before);
+  }
+  for (size_t i = 0; i < bench->peer_count && tells_peak; i++) {
+    table_peak(&result->peer[i], peer_label(bench->peers[i]), &before);
   }
   printf("\n");
   for (size_t i = 0; i < bench->stack_count; i++) {
     if (!result->own[i].known) printf("    %s: %s\n", bench->stacks[i], result->own[i].problem);
+  }
+  for (size_t i = 0; i < bench->peer_count; i++) {
+    if (result->peer[i].problem[0]) printf("    %s: %s\n", peer_label(bench->peers[i]), result->peer[i].problem);
   }
 }
 
@@ -210,22 +254,26 @@ static BurnStatus csv_case(Report *report, const Bench *bench, const Case *c, co
   if (!own->known) return BURN_OK;
   CsvRow row = {.index = (size_t)(c - bench_cases),
                 .ours = own->time.median,
-                .torch = (double)NAN,
-                .tuned = (double)NAN,
-                .limit = limit_share(result, own)};
+                .limit = limit_share(result, own),
+                .peak = (double)NAN,
+                .torch_peak = (double)NAN};
+  for (int way = 0; way < PEER_WAYS; way++) row.torch[way] = (double)NAN;
+  if (bench->device.is_gpu && own->bytes_peak >= 0) row.peak = (double)own->bytes_peak;
   snprintf(row.stack, sizeof row.stack, "%s", bench->stacks[i]);
   for (size_t k = 0; k < bench->peer_count; k++) {
-    if (!result->peer[k].known) continue;
-    *(is_tuned(bench->peers[k]) ? &row.tuned : &row.torch) = result->peer[k].time.median;
+    const Side *peer = &result->peer[k];
+    if (!peer->known) continue;
+    row.torch[peer_way(bench->peers[k])] = peer->time.median;
+    if (peer->bytes_peak >= 0) row.torch_peak = fmin((double)peer->bytes_peak, row.torch_peak); /* the least */
   }
   return csv_put(&report->csv, &row);
 }
 
 static void csv_about(Report *report, const Bench *bench) {
-  char text[256];
+  char text[512];
   CsvFile *csv = &report->csv;
   snprintf(csv->about[0], sizeof csv->about[0], "%s", report->about ? report->about : "unknown machine");
-  snprintf(csv->about[1], sizeof csv->about[1], "%s", machine_text(&report->machine, text, sizeof text));
+  snprintf(csv->about[1], sizeof csv->about[1], "%s", machine_text(bench, &report->machine, text, sizeof text));
   if (bench->peer_count == 0) return; /* what was said of the peer stays, as do its figures */
   snprintf(csv->about[2], sizeof csv->about[2], "%s", peer_version(bench->peers[0]));
 }
@@ -253,11 +301,17 @@ static Machine machine_measure(void) {
                    .fma = rate(compute_seconds, 1e9, 0)};
 }
 
+/* On a GPU nothing is limited by these. */
+static Machine no_machine(void) {
+  const double unknown = (double)NAN;
+  return (Machine){unknown, unknown, unknown, unknown, unknown, unknown};
+}
+
 BurnStatus bench_report_begin(Report *report, const Bench *bench) {
   const BurnStatus status = report->csv_path ? csv_load(&report->csv, report->csv_path) : BURN_OK;
   if (status != BURN_OK) return status;
   report->group = -1;
-  report->machine = machine_measure();
+  report->machine = bench->device.is_gpu ? no_machine() : machine_measure();
   if (report->csv_path) csv_about(report, bench);
   if (report->json) {
     json_machine(report, bench);
@@ -282,6 +336,8 @@ BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, 
   for (size_t i = 0; i < bench->stack_count && report->csv_path && status == BURN_OK; i++) {
     status = csv_case(report, bench, c, result, i);
   }
+  /* Now, not at the end: a run on a machine that is lent may be cut off. */
+  if (status == BURN_OK && report->csv_path) status = csv_save(&report->csv, report->csv_path);
   return status;
 }
 

@@ -1,6 +1,6 @@
 /* op_kinds.c - kinds of work that are single ops, or a few. Inputs are made once and kept, so every repetition makes a
- * new result; it is done when the device has no work left. peer_torch.py has the same kinds under the same names, with
- * the same arguments in the same order: the comments say which. */
+ * new result; it is done when the device has no work left, or that of many is waited for together. peer_torch.py has
+ * the same kinds under the same names, with the same arguments in the same order: the comments say which. */
 #include "bench.h"
 
 #include <burn/ops_optimizer.h>
@@ -15,7 +15,7 @@ enum { CHAIN = 100 }; /* repetitions of `overhead` kinds: as a program that does
 /* -- preparing -------------------------------------------------------------------------------- */
 
 static BurnTensor *normal(const Subject *s, BurnShape shape) {
-  return burn_random_normal(s->device, shape, BURN_DTYPE_F32, 0, 1);
+  return burn_random_normal(s->device, shape, s->dtype, 0, 1);
 }
 
 static BurnTensor *integers(const Subject *s, BurnShape shape, int64_t end) {
@@ -32,10 +32,10 @@ static BurnStatus ready(Subject *s, int tracked) {
   return BURN_OK;
 }
 
-/* Looks at a result, waits for it and drops it. */
+/* Looks at a result, has it computed and drops it. */
 static BurnStatus done(const Subject *s, BurnTensor *result) {
   BurnStatus status = burn_tensor_status(result);
-  if (status == BURN_OK) status = burn_device_sync(s->device);
+  if (status == BURN_OK) status = subject_finish(s);
   burn_drop(result);
   return status;
 }
@@ -46,7 +46,7 @@ static BurnStatus backward(const Subject *s, BurnTensor *result) {
   BurnGradients *gradients = NULL;
   BurnTensor *kept = burn_clone(result);
   BurnStatus status = burn_backward(result, &gradients);
-  if (status == BURN_OK) status = burn_device_sync(s->device);
+  if (status == BURN_OK) status = subject_finish(s);
   burn_gradients_drop(gradients);
   burn_drop(kept);
   return status;
@@ -69,6 +69,7 @@ PREPARE(two, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0))); s->t[1] = normal(s, BUR
 PREPARE(three, 0, for (int i = 0; i < 3; i++) s->t[i] = normal(s, BURN_SHAPE(ARG(0)));)
 PREPARE(where, 0, s->t[0] = normal(s, BURN_SHAPE(ARG(0))); s->t[1] = normal(s, BURN_SHAPE(ARG(0)));
         s->t[2] = burn_random_bernoulli(s->device, BURN_SHAPE(ARG(0)), BURN_DTYPE_BOOL, 0.5);)
+RUN(copy, burn_neg(T(0))) /* the peer copies: as many bytes */
 RUN(add, burn_add(T(0), T(1)))
 RUN(mul, burn_mul(T(0), T(1)))
 RUN(exp, burn_exp(T(0)))
@@ -298,7 +299,7 @@ static BurnStatus run_adam(Subject *s) {
   s->t[2] = out[1];
   s->t[3] = out[2];
   const BurnStatus status = ready(s, 0);
-  return status == BURN_OK ? burn_device_sync(s->device) : status;
+  return status == BURN_OK ? subject_finish(s) : status;
 }
 
 /* n, classes */
@@ -314,7 +315,7 @@ RUN_BACKWARD(cross_entropy_grad, burn_cross_entropy(T(0), T(1)))
 
 /* Results are kept until all are done: a stack that defers work could leave out what is dropped unseen. */
 static BurnStatus all_done(const Subject *s, BurnTensor **results) {
-  BurnStatus status = burn_device_sync(s->device);
+  BurnStatus status = subject_finish(s);
   for (int i = 0; i < CHAIN; i++) {
     if (status == BURN_OK) status = burn_tensor_status(results[i]);
     burn_drop(results[i]);
@@ -349,10 +350,11 @@ static BurnStatus run_tiny_linear(Subject *s) {
 /* -- the table -------------------------------------------------------------------------------- */
 
 #define PLAIN(kind, inputs) \
-  { #kind, false, prepare_##inputs, run_##kind }
+  { #kind, false, prepare_##inputs, run_##kind, false }
 #define TRACKED(kind, inputs) \
-  { #kind, true, prepare_##inputs, run_##kind }
+  { #kind, true, prepare_##inputs, run_##kind, false }
 const Kind op_kinds[] = {
+    PLAIN(copy, one),
     PLAIN(add, two),
     PLAIN(mul, two),
     PLAIN(exp, one),
@@ -362,7 +364,7 @@ const Kind op_kinds[] = {
     PLAIN(chain, three),
     PLAIN(where, where),
     PLAIN(cast_bf16, one),
-    {"add_row", false, prepare_add_row, run_add},
+    {"add_row", false, prepare_add_row, run_add, false},
     PLAIN(sum, one),
     PLAIN(mean, one),
     PLAIN(max, one),
@@ -411,12 +413,13 @@ const Kind op_kinds[] = {
     PLAIN(bernoulli, nothing),
     PLAIN(dropout, one),
     PLAIN(adam, adam),
-    {"adam_fused", false, prepare_adam, run_adam},
+    {"adam_fused", false, prepare_adam, run_adam, false},
     PLAIN(cross_entropy, cross_entropy),
     TRACKED(cross_entropy_grad, cross_entropy_leaf),
     PLAIN(tiny_add, two),
     PLAIN(tiny_add_in_place, two),
-    {"tiny_add_untracked", true, prepare_two, run_tiny_add},
+    {"tiny_add_untracked", true, prepare_two, run_tiny_add, false},
+    {"host_add", false, prepare_two, run_tiny_add, true},
     TRACKED(tiny_add_grad, two_leaf),
     PLAIN(tiny_linear, linear),
 };

@@ -1,11 +1,13 @@
-/* peer.c - a child process that measures the same work: peer_torch.py, or anything that speaks these lines.
+/* peer.c - a child process that measures the same work: peer_torch.py, or anything that speaks these lines. Its
+ * arguments are the number of threads, the device, the way (eager, compile, cudagraph) and the precision.
  *
  *   out (first)                         its name and version
- *   in  "case KIND ARG..."              out "ready LOSS", "missing" or "error TEXT"
+ *   in  "case KIND ARG..."              out "ready LOSS", "missing", "missing TEXT" (why it cannot) or "error TEXT"
  *   in  "run SECONDS"                   out "TIME LOSS" or "error TEXT"
- *   in  "end"                           out "ended"
+ *   in  "end"                           out "ended", or "ended BYTES": the most that its tensors took
  *
- * It waits while we measure and we wait while it does. It ends when its input ends. */
+ * KIND is the name of the kind, with @f16 or @bf16 after it where floats are not f32. It waits while we measure and we
+ * wait while it does. It ends when its input ends. */
 #include "bench.h"
 
 #include <fcntl.h>
@@ -17,7 +19,15 @@
 struct Peer {
   pid_t process;
   FILE *to, *from;
-  char label[32], version[64];
+  int way;
+  char version[128];
+};
+
+const PeerWay peer_ways[PEER_WAYS] = {
+    [PEER_EAGER] = {"torch", "eager", "PyTorch", "", false},
+    [PEER_TUNED] = {"", "eager", "PyTorch tuned", "_tuned", true}, /* --peer-malloc asks for it */
+    [PEER_COMPILED] = {"torch.compile", "compile", "compiled", "_compile", false},
+    [PEER_GRAPHS] = {"torch.cudagraph", "cudagraph", "CUDA graph", "_cudagraph", false},
 };
 
 /* A malloc that keeps its pages, as a user who knows would set it. */
@@ -40,18 +50,19 @@ static void child_exec(char *const *arguments, const int *to, const int *from, b
 }
 
 static BurnStatus peer_failed(const Peer *peer, const char *what) {
-  return burn_status_make(BURN_STATUS_IO, "the peer %s %s; its messages are above", peer->label, what);
+  return burn_status_make(BURN_STATUS_IO, "the peer %s %s; its messages are above", peer_label(peer), what);
 }
 
 /* Reads a line without its end. */
 static BurnStatus receive(Peer *peer, char *line, size_t capacity) {
   if (!fgets(line, (int)capacity, peer->from)) return peer_failed(peer, "ended");
   line[strcspn(line, "\n")] = '\0';
-  if (strncmp(line, "error ", 6) == 0) return burn_status_make(BURN_STATUS_INTERNAL, "%s: %s", peer->label, line + 6);
+  if (strncmp(line, "error ", 6) == 0)
+    return burn_status_make(BURN_STATUS_INTERNAL, "%s: %s", peer_label(peer), line + 6);
   return BURN_OK;
 }
 
-static BurnStatus start(Peer *peer, char *const *arguments, bool tuned_malloc) {
+static BurnStatus start(Peer *peer, char *const *arguments) {
   int to[2], from[2];
   if (pipe(to) != 0) return burn_status_make(BURN_STATUS_IO, "a pipe cannot be made");
   if (pipe(from) != 0) {
@@ -64,7 +75,7 @@ static BurnStatus start(Peer *peer, char *const *arguments, bool tuned_malloc) {
   fcntl(from[0], F_SETFD, FD_CLOEXEC);
   fflush(NULL);
   peer->process = fork();
-  if (peer->process == 0) child_exec(arguments, to, from, tuned_malloc);
+  if (peer->process == 0) child_exec(arguments, to, from, peer_ways[peer->way].tuned_malloc);
   close(to[0]);
   close(from[1]);
   peer->to = fdopen(to[1], "w");
@@ -73,16 +84,19 @@ static BurnStatus start(Peer *peer, char *const *arguments, bool tuned_malloc) {
   return receive(peer, peer->version, sizeof peer->version);
 }
 
-BurnStatus peer_open(Peer **out, const char *python, const char *script, const char *label, bool tuned_malloc) {
-  char program[4096], file[4096], threads[32];
-  char *const arguments[] = {program, file, threads, NULL};
+BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way) {
+  char program[4096], file[4096], threads[32], device[32], mode[32], precision[32];
+  char *const arguments[] = {program, file, threads, device, mode, precision, NULL};
   Peer *peer = calloc(1, sizeof *peer);
   if (!peer) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a peer");
-  snprintf(peer->label, sizeof peer->label, "%s", label);
-  snprintf(program, sizeof program, "%s", python);
-  snprintf(file, sizeof file, "%s", script);
+  peer->way = way;
+  snprintf(program, sizeof program, "%s", setup->python);
+  snprintf(file, sizeof file, "%s", setup->script);
   snprintf(threads, sizeof threads, "%u", burn_threads());
-  const BurnStatus status = start(peer, arguments, tuned_malloc);
+  snprintf(device, sizeof device, "%s", setup->device);
+  snprintf(mode, sizeof mode, "%s", peer_ways[way].mode);
+  snprintf(precision, sizeof precision, "%s", setup->precision);
+  const BurnStatus status = start(peer, arguments);
   *out = peer;
   return status;
 }
@@ -96,7 +110,8 @@ void peer_close(Peer *peer) {
 }
 
 long peer_process(const Peer *peer) { return (long)peer->process; }
-const char *peer_label(const Peer *peer) { return peer->label; }
+int peer_way(const Peer *peer) { return peer->way; }
+const char *peer_label(const Peer *peer) { return peer_ways[peer->way].label; }
 const char *peer_version(const Peer *peer) { return peer->version; }
 
 /* Ends the line that was begun and reads the answer. */
@@ -105,17 +120,23 @@ static BurnStatus converse(Peer *peer, char *line, size_t capacity) {
   return receive(peer, line, capacity);
 }
 
-BurnStatus peer_case(Peer *peer, const char *kind, const Args *args, bool *known, double *loss) {
-  char line[512];
-  fprintf(peer->to, "case %s", kind);
-  for (int i = 0; i < args->count; i++) fprintf(peer->to, " %lld", (long long)args->at[i]);
+BurnStatus peer_case(Peer *peer, const Case *c, Side *side) {
+  static const char missing[] = "missing";
+  char line[512], *end = NULL;
+  const char *dtype = burn_dtype_name(c->dtype);
+  const bool is_f32 = c->dtype == BURN_DTYPE_F32;
+  fprintf(peer->to, "case %s%s%s", c->kind, is_f32 ? "" : "@", is_f32 ? "" : dtype);
+  for (int i = 0; i < c->args.count; i++) fprintf(peer->to, " %lld", (long long)c->args.at[i]);
   const BurnStatus status = converse(peer, line, sizeof line);
-  if (status != BURN_OK) return burn_status_annotate(status, "%s", kind);
-  *known = strcmp(line, "missing") != 0;
-  if (!*known) return BURN_OK;
-  char *end = NULL;
+  if (status != BURN_OK) return burn_status_annotate(status, "%s", c->kind);
+  side->known = strncmp(line, missing, sizeof missing - 1) != 0;
+  if (!side->known) {
+    side->lacks = line[sizeof missing - 1] != '\0';
+    if (side->lacks) snprintf(side->problem, sizeof side->problem, "%.250s", line + sizeof missing);
+    return BURN_OK;
+  }
   if (strncmp(line, "ready ", 6) != 0) return peer_failed(peer, "gave no answer to `case`");
-  *loss = strtod(line + 6, &end);
+  side->first_loss = strtod(line + 6, &end);
   return *end == '\0' && end != line + 6 ? BURN_OK : peer_failed(peer, "gave no loss");
 }
 
@@ -129,8 +150,11 @@ BurnStatus peer_run(Peer *peer, double seconds, double *sample, double *loss) {
   return last != end && *last == '\0' && *sample > 0 ? BURN_OK : peer_failed(peer, "answered without a time");
 }
 
-BurnStatus peer_end(Peer *peer) {
+BurnStatus peer_end(Peer *peer, int64_t *bytes_peak) {
   char line[512];
+  long long bytes = -1;
   fputs("end", peer->to);
-  return converse(peer, line, sizeof line);
+  const BurnStatus status = converse(peer, line, sizeof line);
+  *bytes_peak = status == BURN_OK && sscanf(line, "ended %lld", &bytes) == 1 ? bytes : -1;
+  return status;
 }

@@ -1,17 +1,25 @@
 """The peer of the bench suite: the kinds of op_kinds.c and of models/ in PyTorch, under the same names and arguments.
 
-    peer_torch.py THREADS
+    peer_torch.py THREADS [DEVICE [WAY [PRECISION]]]
+
+DEVICE is cpu or cuda:N. WAY is eager, compile (torch.compile of what is measured; of a training step, of the model) or
+cudagraph (the same recorded whole as a CUDA graph and replayed). PRECISION is default, highest (no TF32), high (TF32),
+bf16 or f16 (autocast of models).
 
 First line out: "torch VERSION". Then, for every line in, one line out:
 
     case KIND ARG...   "ready LOSS" after a warm-up (LOSS nan where there is none), "missing" for a kind not known here,
-                       "error TEXT"
+                       "missing TEXT" for one that this way cannot do, "error TEXT"; KIND@bf16 and KIND@f16 are in these
     run SECONDS        "TIME LOSS": seconds of one repetition, over about so many seconds
-    end                "ended"; the case is let go
+    end                "ended", on a GPU "ended BYTES", the most that tensors took; the case is let go
 
 What counts for us counts here: inputs are made before the clock starts, results are new tensors (as code without `out=`
-makes them), nothing is recorded where nothing is derived, and every step reads its loss.
+makes them), nothing is recorded where nothing is derived. On a CPU every step reads its loss, and every repetition is
+done when it returns; on a GPU repetitions are told to it one after the other and waited for together, and the loss of
+the last is read then.
 """
+import contextlib
+import gc
 import math
 import sys
 import time
@@ -22,6 +30,16 @@ from torch import nn
 
 CHAIN = 100
 KINDS = {}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+DEVICE = torch.device(sys.argv[2] if len(sys.argv) > 2 else "cpu")
+WAY = sys.argv[3] if len(sys.argv) > 3 else "eager"
+PRECISION = sys.argv[4] if len(sys.argv) > 4 else "default"
+ON_GPU = DEVICE.type != "cpu"
+dtype_of_case = [torch.float32]
+
+
+class Cannot(Exception):
+    """This way of running PyTorch cannot do the kind."""
 
 
 def kind(function):
@@ -31,22 +49,43 @@ def kind(function):
 
 
 def normal(*shape):
-    return torch.randn(*shape)
+    return torch.randn(*shape, dtype=dtype_of_case[0], device=DEVICE)
 
 
 def leaf(*shape):
-    return torch.randn(*shape, requires_grad=True)
+    return normal(*shape).requires_grad_()
+
+
+def ready(run, has_loss=False):
+    """Marks what is measured as it is: what could be compiled in it has been. Does it give a loss?"""
+    run.is_ready = True
+    run.has_loss = has_loss
+    return run
+
+
+def compiled(function):
+    return function if WAY == "eager" else torch.compile(function)
+
+
+def eager_only(run):
+    """What a compiler would leave out or unroll."""
+    if WAY == "compile":
+        raise Cannot("calls are counted here, which a compiler leaves out")
+    return ready(run)
 
 
 def backward(forward, *leaves):
     """Gradients of all leaves, seeded with ones."""
-    with torch.enable_grad():
-        ones = torch.ones_like(forward())
+    forward = compiled(forward)
+    ones = []
 
     def run():
         with torch.enable_grad():
-            torch.autograd.grad(forward(), leaves, ones)
-    return run
+            result = forward()
+            if not ones:
+                ones.append(torch.ones_like(result))
+            return torch.autograd.grad(result, leaves, ones[0])
+    return ready(run)
 
 
 # -- element by element ------------------------------------------------------------------------------------------------------
@@ -68,6 +107,12 @@ unary("max", torch.max)
 unary("sort", lambda x: torch.sort(x).values)
 unary("cast_bf16", lambda x: x.to(torch.bfloat16))
 unary("dropout", lambda x: F.dropout(x, 0.5, True))
+
+
+@kind
+def copy(n):
+    a, b = normal(n), normal(n)
+    return ready(lambda: b.copy_(a))
 
 
 @kind
@@ -303,15 +348,15 @@ def heads(n, t, count, d):
 
 @kind
 def uniform(n):
-    return lambda: torch.rand(n)
+    return lambda: torch.rand(n, device=DEVICE)
 
 
-KINDS["normal"] = lambda n: lambda: torch.randn(n)
+KINDS["normal"] = lambda n: lambda: torch.randn(n, device=DEVICE)
 
 
 @kind
 def bernoulli(n):
-    return lambda: torch.empty(n).bernoulli_(0.5)
+    return lambda: torch.empty(n, device=DEVICE).bernoulli_(0.5)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------------
@@ -319,8 +364,8 @@ def bernoulli(n):
 def adam_of(n, fused):
     parameter = leaf(n)
     parameter.grad = normal(n)
-    optimizer = torch.optim.Adam([parameter], lr=1e-4, fused=fused)
-    return optimizer.step
+    optimizer = torch.optim.Adam([parameter], lr=1e-4, fused=fused, capturable=WAY == "cudagraph")
+    return ready(lambda: optimizer.step() and None)
 
 
 @kind
@@ -354,6 +399,14 @@ def tiny_add(n):
     def run():
         for _ in range(CHAIN):
             a + b  # pylint: disable=pointless-statement
+    return eager_only(run)
+
+
+@kind
+def host_add(n):
+    """The time of the calls alone; see Case.repeat."""
+    run = tiny_add(n)
+    run.host_only = True
     return run
 
 
@@ -364,7 +417,7 @@ def tiny_add_in_place(n):
     def run():
         for _ in range(CHAIN):
             a.add_(b)
-    return run
+    return eager_only(run)
 
 
 @kind
@@ -375,7 +428,7 @@ def tiny_add_untracked(n):
     def run_enabled():
         with torch.enable_grad():
             run()
-    return run_enabled
+    return eager_only(run_enabled)
 
 
 @kind
@@ -397,7 +450,7 @@ def tiny_linear(m, k, n):
     def run():
         for _ in range(CHAIN):
             torch.relu(F.linear(x, weight, bias))
-    return run
+    return eager_only(run)
 
 
 # -- models: each is the network of the same name in models/ ------------------------------------------------------------------
@@ -540,31 +593,61 @@ def images(channels, size):
     return lambda batch, *_: (normal(batch, channels, size, size), torch.randint(0, 10, (batch,)))
 
 
+def adam_for(network):
+    """On a GPU the fastest that there is."""
+    if not ON_GPU:
+        return torch.optim.Adam(network.parameters(), lr=1e-4)
+    return torch.optim.Adam(network.parameters(), lr=1e-4, fused=True, capturable=WAY == "cudagraph")
+
+
+def autocast():
+    if PRECISION not in ("bf16", "f16"):
+        return contextlib.nullcontext()
+    return torch.autocast(DEVICE.type, DTYPES[PRECISION])
+
+
+def told(loss):
+    """On a GPU the loss is read after the last of many steps."""
+    return loss.detach() if ON_GPU else loss.item()
+
+
 def model(name, make, data):
     """Two kinds: training steps that return their loss, and inference."""
     def training(batch, *sizes):
         with torch.enable_grad():
             network = make(*sizes).train()
         inputs, targets = data(batch, *sizes)
-        optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
+        optimizer = adam_for(network)
+        forward = compiled(network)
+        scaler = torch.amp.GradScaler(DEVICE.type) if PRECISION == "f16" else None
+
+        def update(loss):
+            if scaler is None:
+                loss.backward()
+                optimizer.step()
+                return
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
 
         def step():
             with torch.enable_grad():
-                loss = F.cross_entropy(network(inputs), targets)
+                with autocast():
+                    loss = F.cross_entropy(forward(inputs), targets)
                 optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                optimizer.step()
-            return loss.item()
-        return step
+                update(loss)
+            return told(loss)
+        return ready(step, has_loss=True)
 
     def inference(batch, *sizes):
         network = make(*sizes).eval()
         inputs, _ = data(batch, *sizes)
+        forward = compiled(network)
 
         def run():
-            with torch.inference_mode():
-                network(inputs)
-        return run
+            with torch.inference_mode(), autocast():
+                return forward(inputs)
+        return ready(run)
     KINDS[name] = training
     KINDS[name + "_infer"] = inference
 
@@ -595,7 +678,7 @@ def wgan_of():
 
 
 def gradient_penalty(critic, real, fake):
-    share = torch.rand(len(real), 1)
+    share = torch.rand(len(real), 1, device=DEVICE)
     x = (fake + share * (real - fake)).requires_grad_()
     slope, = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
     return (slope.norm(dim=1) - 1).square().mean()
@@ -605,84 +688,175 @@ def stepped(optimizer, loss):
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     optimizer.step()
-    return loss.item()
+    return told(loss)
 
 
 @kind
 def wgan_critic(batch):
     generator, critic = wgan_of()
     real = torch.rand(batch, 784)
-    optimizer = torch.optim.Adam(critic.parameters(), lr=1e-4)
+    optimizer = adam_for(critic)
 
     def step():
         fake = generator(normal(batch, 64))
         with torch.enable_grad():
             gap = critic(real).mean() - critic(fake).mean()
             return stepped(optimizer, 10 * gradient_penalty(critic, real, fake) - gap)
-    return step
+    return ready(step, has_loss=True)
 
 
 @kind
 def wgan_generator(batch):
     generator, critic = wgan_of()
     critic.requires_grad_(False)
-    optimizer = torch.optim.Adam(generator.parameters(), lr=1e-4)
+    optimizer = adam_for(generator)
 
     def step():
         with torch.enable_grad():
             return stepped(optimizer, -critic(generator(normal(batch, 64))).mean())
-    return step
+    return ready(step, has_loss=True)
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------------
+
+WARM_UPS = 15 if ON_GPU else 1
+
+
+def wait():
+    if ON_GPU:
+        torch.cuda.synchronize(DEVICE)
+
+
+def recorded(run):
+    """A CUDA graph of one repetition, after some on a stream of its own, as PyTorch wants it."""
+    stream = torch.cuda.Stream(DEVICE)
+    stream.wait_stream(torch.cuda.current_stream(DEVICE))
+    with torch.cuda.stream(stream):
+        for _ in range(4):
+            run()
+    torch.cuda.current_stream(DEVICE).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = run()
+
+    def replay():
+        graph.replay()
+        return result
+    replay.host_only = getattr(run, "host_only", False)
+    replay.has_loss = getattr(run, "has_loss", False)
+    return replay
+
 
 class Case:
     """What is measured at the moment."""
 
     def __init__(self, run):
         self.run = run
+        self.host_only = getattr(run, "host_only", False)
+        self.has_loss = getattr(run, "has_loss", False)
         self.loss = math.nan
         self.seconds = 0.0
 
-    def repeat(self, count):
-        """Seconds of one repetition; `run` returns a loss or anything else."""
+    def repeat_host(self, count):
+        """Seconds of `count` repetitions without those in which the device is waited for."""
+        total = 0.0
+        for _ in range(count):
+            begin = time.perf_counter()
+            self.run()
+            total += time.perf_counter() - begin
+            wait()
+        return total
+
+    def repeat_all(self, count):
         result = None
         begin = time.perf_counter()
         for _ in range(count):
             result = self.run()
-        self.seconds = (time.perf_counter() - begin) / count
-        if isinstance(result, float):
-            self.loss = result
+        if self.has_loss:
+            self.loss = float(result)
+        wait()
+        return time.perf_counter() - begin
+
+    def repeat(self, count):
+        """Seconds of one repetition."""
+        self.seconds = (self.repeat_host(count) if self.host_only else self.repeat_all(count)) / count
         return self.seconds
 
     def warm_up(self):
         """The loss of the first repetition; then until 30 ms have gone."""
         self.repeat(1)
-        first, total, count = self.loss, 0.0, 1
-        while total < 0.03:
+        first, total, count, done = self.loss, 0.0, 1, 0
+        while total < 0.03 or done < WARM_UPS:
             total += self.repeat(count) * count
+            done += count
             count *= 2
+            if total > 1:
+                break
         return first
+
+
+def prepared(name, arguments):
+    """The case, compiled and recorded as this peer does it."""
+    name, _, dtype = name.partition("@")
+    dtype_of_case[0] = DTYPES[dtype or "f32"]
+    with DEVICE if ON_GPU else contextlib.nullcontext():
+        run = KINDS[name](*arguments)
+    if not getattr(run, "is_ready", False):
+        run = compiled(run)
+    return recorded(run) if WAY == "cudagraph" else run
+
+
+def let_go():
+    """What the case before has left."""
+    gc.collect()
+    if WAY != "eager":
+        torch._dynamo.reset()  # pylint: disable=protected-access
+    if ON_GPU:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(DEVICE)
+
+
+def begin(words):
+    """The reply to "case", and the case. A way that cannot says why; to eager PyTorch that is an error."""
+    if words[1].partition("@")[0] not in KINDS:
+        return "missing", None
+    let_go()
+    try:
+        case = Case(prepared(words[1], [int(word) for word in words[2:]]))
+        return f"ready {case.warm_up():.9g}", case
+    except Cannot as problem:
+        return f"missing {problem}", None
+    except Exception as problem:  # pylint: disable=broad-exception-caught
+        if WAY == "eager":
+            raise
+        return "missing " + " ".join(str(problem).split())[:240], None
 
 
 def answer(words, case):
     """The reply to a line, and the case that is prepared after it."""
     if words[0] == "case":
-        if words[1] not in KINDS:
-            return "missing", None
-        case = Case(KINDS[words[1]](*(int(word) for word in words[2:])))
-        return f"ready {case.warm_up():.9g}", case
+        return begin(words)
     if words[0] == "run":
         count = max(1, round(float(words[1]) / case.seconds))
         return f"{case.repeat(count):.9g} {case.loss:.9g}", case
-    return "ended", None
+    return f"ended {torch.cuda.max_memory_allocated(DEVICE)}" if ON_GPU else "ended", None
+
+
+def set_precision():
+    if PRECISION == "default":
+        return
+    torch.backends.cuda.matmul.allow_tf32 = PRECISION != "highest"
+    torch.backends.cudnn.allow_tf32 = PRECISION != "highest"
 
 
 def main():
     torch.set_num_threads(int(sys.argv[1]))
     torch.manual_seed(1)
     torch.set_grad_enabled(False)
-    print("torch", torch.__version__, flush=True)
+    set_precision()
+    device = f", {torch.cuda.get_device_name(DEVICE)}" if ON_GPU else ""
+    precision = f", precision {PRECISION}" if PRECISION != "default" else ""
+    print(f"torch {torch.__version__}{device}{precision}", flush=True)
     case = None
     for line in sys.stdin:
         try:

@@ -3,7 +3,6 @@
  * The loss falls because the batch is learned by heart. */
 #include "networks.h"
 
-#include <math.h>
 #include <string.h>
 
 static BurnModule module_of(Subject *s) { return (BurnModule){s->network->type(), &s->model}; }
@@ -33,19 +32,18 @@ BurnStatus network_prepare(Subject *s, const Network *model) {
   return make_batch(s, s->device);
 }
 
+BurnStatus network_tell(Subject *s, BurnTensor *loss, BurnStatus status) {
+  burn_drop(s->last);
+  s->last = loss;
+  if (status != BURN_OK) return status;
+  return s->leaves_work ? subject_finish(s) : subject_settle(s);
+}
+
 BurnStatus network_step(Subject *s) {
   BurnTensor *logits = s->network->forward(&s->model, burn_clone(s->t[0]));
   BurnTensor *loss = burn_cross_entropy(logits, burn_clone(s->t[1]));
   BurnTensor *told = burn_detach(burn_clone(loss));
-  BurnStatus status = burn_train_step(s->optimizer, module_of(s), loss, 1e-4);
-  if (status != BURN_OK) {
-    burn_drop(told);
-    return status;
-  }
-  status = burn_read_scalar(told, &s->loss);
-  if (status == BURN_OK && !isfinite(s->loss))
-    status = burn_status_make(BURN_STATUS_INTERNAL, "the loss is %g", s->loss);
-  return status;
+  return network_tell(s, told, burn_train_step(s->optimizer, module_of(s), loss, 1e-4));
 }
 
 /* Inference: the same weights below autodiff, where batch norm and dropout do not train. */
@@ -62,7 +60,7 @@ static BurnStatus prepare_inference(Subject *s, const Network *model) {
 BurnStatus network_infer(Subject *s) {
   BurnTensor *logits = s->network->forward(&s->valid, burn_clone(s->t[0]));
   BurnStatus status = burn_tensor_status(logits);
-  if (status == BURN_OK) status = burn_device_sync(s->device);
+  if (status == BURN_OK) status = subject_finish(s);
   burn_drop(logits);
   return status;
 }
@@ -97,8 +95,10 @@ KINDS(gpt)
 KINDS(lstm)
 KINDS(resnet)
 
-#define ROWS(model) \
-  {#model, true, prepare_##model, network_step}, { #model "_infer", true, prepare_##model##_infer, network_infer }
+#define ROWS(model)                                                      \
+  {#model, true, prepare_##model, network_step, false}, {                \
+#model "_infer", true, prepare_##model##_infer, network_infer, false \
+  }
 static BurnStatus prepare_wgan(Subject *s) { return network_prepare(s, &wgan_network); }
 const Kind network_kinds[] = {ROWS(guide),
                               ROWS(lenet),
@@ -106,6 +106,6 @@ const Kind network_kinds[] = {ROWS(guide),
                               ROWS(gpt),
                               ROWS(lstm),
                               ROWS(resnet),
-                              {"wgan_critic", true, prepare_wgan, wgan_critic_step},
-                              {"wgan_generator", true, prepare_wgan, wgan_generator_step}};
+                              {"wgan_critic", true, prepare_wgan, wgan_critic_step, false},
+                              {"wgan_generator", true, prepare_wgan, wgan_generator_step, false}};
 const size_t network_kind_count = sizeof network_kinds / sizeof network_kinds[0];

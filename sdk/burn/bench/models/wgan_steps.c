@@ -4,8 +4,6 @@
 
 #include "../../../examples/wgan/wgan_model.h"
 
-#include <math.h>
-
 #define WGAN_FIELDS(X)             \
   X(Generator, generator, "draws") \
   X(Critic, critic, "tells them apart")
@@ -24,12 +22,7 @@ const Network wgan_network = {"wgan", Wgan_type, init, inputs, batch_targets, te
 
 static BurnStatus finish(Subject *s, BurnModule trained, BurnTensor *loss) {
   BurnTensor *told = burn_detach(burn_clone(loss));
-  BurnStatus status = burn_train_step(s->optimizer, trained, loss, 1e-4);
-  const BurnStatus read = burn_read_scalar(told, &s->loss);
-  if (status == BURN_OK) status = read;
-  if (status == BURN_OK && !isfinite(s->loss))
-    status = burn_status_make(BURN_STATUS_INTERNAL, "the loss is %g", s->loss);
-  return status;
+  return network_tell(s, told, burn_train_step(s->optimizer, trained, loss, 1e-4));
 }
 
 BurnStatus wgan_critic_step(Subject *s) {
