@@ -854,6 +854,8 @@ def main():
     torch.manual_seed(1)
     torch.set_grad_enabled(False)
     set_precision()
+    if ON_GPU:
+        torch.cuda.set_device(DEVICE)
     device = f", {torch.cuda.get_device_name(DEVICE)}" if ON_GPU else ""
     precision = f", precision {PRECISION}" if PRECISION != "default" else ""
     print(f"torch {torch.__version__}{device}{precision}", flush=True)
