@@ -286,6 +286,7 @@ struct BurnDevice {
   char *name, *fingerprint;
   BurnInstance *top;      /* NULL if the device failed */
   BurnInstance *autodiff; /* the layer with the autodiff interface; borrowed from the stack; NULL: none */
+  BurnInstance *recorder; /* the layer that records: autodiff, or one below it whose tensors that one wraps */
   BurnInterface autodiff_interface;
   BurnDevice *inner; /* below autodiff; owned; NULL: none */
   BurnDType float_dtype, int_dtype;

@@ -66,16 +66,38 @@ BurnTensor *burn_detach(BurnTensor *x) {
   return result;
 }
 
+/* Of a primitive of the stack's top, the one below the layer that records; borrowed. NULL: a layer that keeps other
+ * dtypes than it shows could not convert it. */
+static BurnPrimitive *lowered(const BurnDevice *device, BurnPrimitive *x) {
+  for (BurnInstance *level = device->autodiff; level != device->recorder->next && x; level = level->next) {
+    if (level->wraps_tensors) x = level->backend.unwrap(level->backend.self, x);
+  }
+  return x;
+}
+
+/* The other way round, from `level` down to the layer that records: a new primitive. */
+static BurnStatus raised(const BurnDevice *device, BurnInstance *level, BurnPrimitive *x, BurnPrimitive **out) {
+  if (level == device->recorder) return level->backend.adopt(level->backend.self, x, out);
+  BurnPrimitive *below = NULL;
+  BurnStatus status = raised(device, level->next, x, &below);
+  *out = below;
+  if (status != BURN_OK || !level->wraps_tensors) return status;
+  *out = NULL;
+  status = level->backend.adopt(level->backend.self, below, out); /* retains what it wraps */
+  level->next->backend.release(level->next->backend.self, below);
+  return status;
+}
+
 BurnTensor *burn_inner(BurnTensor *x) {
-  const BurnStatus status = burn__tensor_check(x, "inner");
+  BurnStatus status = burn__tensor_check(x, "inner");
   if (status == BURN_OK && !x->device->autodiff) return x;
   if (status != BURN_OK) return replace(x, "inner", status, NULL, NULL);
   if (!burn__work_enter()) return replace(x, "inner", burn__fork_failure(), NULL, NULL);
-  const BurnBackend *layer = &x->device->autodiff->backend;
   const BurnBackend *below = &x->device->inner->top->backend;
-  BurnPrimitive *inner = layer->unwrap(layer->self, x->primitive);
-  below->retain(below->self, inner);
-  BurnTensor *result = replace(x, "inner", BURN_OK, x->device->inner, inner);
+  BurnPrimitive *inner = lowered(x->device, x->primitive);
+  if (inner) below->retain(below->self, inner);
+  if (!inner) status = BURN_FAIL(OUT_OF_MEMORY, "inner: '%s' has no memory for a copy", burn_device_name(x->device));
+  BurnTensor *result = replace(x, "inner", status, x->device->inner, inner);
   burn__work_leave();
   return result;
 }
@@ -91,10 +113,7 @@ BurnTensor *burn_from_inner(BurnTensor *x, BurnDevice *device) {
   BurnPrimitive *out = NULL;
   const bool entered = status == BURN_OK && burn__work_enter();
   if (status == BURN_OK && !entered) status = burn__fork_failure();
-  if (status == BURN_OK) {
-    const BurnBackend *layer = &device->autodiff->backend;
-    status = layer->adopt(layer->self, x->primitive, &out);
-  }
+  if (status == BURN_OK) status = raised(device, device->autodiff, x->primitive, &out);
   BurnTensor *result = replace(x, "from_inner", status, device, out);
   if (entered) burn__work_leave();
   return result;

@@ -106,10 +106,19 @@ static BurnStatus check_dtype(const BurnInstance *top, BurnDType dtype) {
   return BURN_FAIL(INVALID_DTYPE, "backend '%s' cannot compute in %s", top->backend.name, burn_dtype_name(dtype));
 }
 
+/* A layer that wraps tensors of the one which records offers gradients in its place. */
+static BurnInstance *find_recorder(BurnInstance *autodiff) {
+  for (BurnInstance *instance = autodiff; instance && instance->next; instance = instance->next) {
+    if (instance->roles & BURN_ROLE_AUTODIFF) return instance;
+  }
+  return autodiff;
+}
+
 static BurnStatus make_inner(BurnDevice *device) {
+  device->recorder = find_recorder(device->autodiff);
   BurnDevice *inner = device_new();
   if (!inner) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the inner device");
-  inner->top = device->autodiff->next;
+  inner->top = device->recorder->next;
   burn__instance_retain(inner->top);
   inner->name = stack_text(inner->top, false);
   inner->fingerprint = stack_text(inner->top, true);
@@ -163,7 +172,7 @@ static BurnStatus open_text(BurnDevice *device, const char *text, const BurnHost
 static void forget_stack(BurnDevice *device) {
   if (device->top) burn__instance_release(device->top);
   device->top = NULL;
-  device->autodiff = NULL;
+  device->autodiff = device->recorder = NULL;
   free(device->fingerprint);
   free(device->name);
   device->fingerprint = device->name = NULL;
