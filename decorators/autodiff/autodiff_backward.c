@@ -136,6 +136,13 @@ static void unclaim(Walk *walk, uint64_t end) {
       atomic_store_explicit(&node_at(walk, i)->state, (uint32_t)AUTODIFF_NODE_LIVE, memory_order_release);
 }
 
+/* A cast saves nothing, so other walks may still pass it: one cast of a parameter serves several graphs (autocast). */
+static void unclaim_casts(Walk *walk) {
+  for (uint64_t i = 0; i < walk->count; i++)
+    if (node_at(walk, i)->op == BURN_OP_cast)
+      atomic_store_explicit(&node_at(walk, i)->state, (uint32_t)AUTODIFF_NODE_LIVE, memory_order_release);
+}
+
 static BurnStatus claim(Walk *walk) {
   for (uint64_t i = 0; i < walk->count; i++) {
     AutodiffNode *node = node_at(walk, i);
@@ -396,6 +403,7 @@ static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, B
   for (uint64_t i = 0; claimed && status != BURN_OK && i < walk.count; i++)
     burn__autodiff_drop_recomputed(&walk, walk.entries[i].node);
   if (claimed && autodiff_creates_graph(&walk)) unclaim(&walk, walk.count);
+  if (claimed) unclaim_casts(&walk);
   if (status == BURN_OK) status = gather_leaves(&walk, out);
   walk_end(&walk);
   return status;
